@@ -1,9 +1,23 @@
 //! A bounded number of open files.
 
 use std::os::fd::OwnedFd;
+use std::sync::OnceLock;
 
-/// The most files that one product keeps open.
-const CAPACITY: usize = 64;
+use rustix::process::{Resource, getrlimit};
+
+/// The most files that one product keeps open, and how many it may keep open however few this process may have.
+const CAPACITY: (usize, usize) = (4, 64);
+/// The part of the files that this process may open which one product keeps open.
+const SHARE: u64 = 8;
+
+/// How many files one product keeps open.
+fn capacity() -> usize {
+    static FOUND: OnceLock<usize> = OnceLock::new();
+    *FOUND.get_or_init(|| {
+        let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        usize::try_from(limit / SHARE).unwrap_or(usize::MAX).clamp(CAPACITY.0, CAPACITY.1)
+    })
+}
 
 /// Open files by number, the least recently used closed first.
 #[derive(Debug, Default)]
@@ -35,7 +49,7 @@ impl Descriptors {
     }
 
     fn insert(&mut self, file: usize, fd: OwnedFd) -> usize {
-        if self.open.len() == CAPACITY {
+        if self.open.len() >= capacity() {
             let oldest =
                 self.open.iter().enumerate().min_by_key(|(_, (.., used))| *used).map_or(0, |(at, _)| at);
             self.open.swap_remove(oldest);

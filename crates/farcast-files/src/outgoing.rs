@@ -25,7 +25,7 @@ pub use watch::{Change, ChangedFile};
 
 /// Files and directories to be sent as one product.
 ///
-/// Keeps at most 64 files open, and the head in memory. A clone shares what is known of the files and opens them by
+/// Keeps at most 64 files open, fewer where the process may have few, and the head in memory. A clone shares what is known of the files and opens them by
 /// itself, so that another thread can read them too.
 #[derive(Debug)]
 pub struct Outgoing {
@@ -311,6 +311,11 @@ impl Outgoing {
             batch.clear();
         }
         Ok(end - offset)
+    }
+
+    /// Closes the files that are open; what is read later opens them again.
+    pub fn rest(&mut self) {
+        self.open.close_all();
     }
 }
 

@@ -37,3 +37,4 @@ pub use receiver::Receiver;
 pub use seam::{Codec, Mdp};
 pub use sender::Sender;
 pub use settings::{Preset, Settings};
+pub use wire::VOUCHED_LEN;

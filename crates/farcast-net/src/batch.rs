@@ -20,6 +20,9 @@ use crate::socket::Endpoint;
 /// The most objects whose parity is computed at once: each has a thread and the symbols of some blocks.
 const MOST_CODING: usize = 4;
 
+/// The most objects of which files are open at once.
+const MOST_READ: usize = 8;
+
 /// The most bytes that the kernel takes as one batch.
 const BATCH_BYTES: usize = 65_000;
 
@@ -32,6 +35,8 @@ pub(crate) struct Outlet<'a> {
     pub(crate) group: SocketAddr,
     /// The objects whose parity is being computed, the one that was sent last behind the others.
     coding: Vec<ObjectId>,
+    /// The objects whose files are open, the one that was read last behind the others.
+    read: Vec<ObjectId>,
     /// What everything is sealed with, if it is.
     pub(crate) seal: Option<&'a mut SendSeal>,
     /// Whether content leaves before anybody can have answered.
@@ -51,8 +56,16 @@ impl<'a> Outlet<'a> {
         group: SocketAddr,
         seal: Option<&'a mut SendSeal>,
     ) -> Result<Self, NetError> {
-        let mut outlet =
-            Self { endpoint, sources, group, coding: Vec::new(), seal, early: false, announcements: group };
+        let mut outlet = Self {
+            endpoint,
+            sources,
+            group,
+            coding: Vec::new(),
+            read: Vec::new(),
+            seal,
+            early: false,
+            announcements: group,
+        };
         // What cannot be is better known before anything leaves.
         outlet.code(ObjectId::FIRST)?;
         Ok(outlet)
@@ -75,6 +88,21 @@ impl<'a> Outlet<'a> {
             };
             let of_it = |soon: &Ahead| soon.object == object;
             parity.prepare(ahead.map(|soon| soon.filter(of_it).map(|soon| (soon.block, soon.symbols))));
+        }
+    }
+
+    /// Closes the files of the object that was not read for longest, where `object` makes them too many.
+    fn keep_few_open(&mut self, object: ObjectId) {
+        if self.read.last() == Some(&object) {
+            return;
+        }
+        self.read.retain(|&other| other != object);
+        self.read.push(object);
+        if self.read.len() > MOST_READ {
+            let idle = self.read.remove(0);
+            if let Some(source) = self.sources.get_mut(idle.get() as usize) {
+                source.outgoing.rest();
+            }
         }
     }
 
@@ -309,6 +337,7 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
                 if matches!(content, Content::Parity { .. }) {
                     out.code(object)?;
                 }
+                out.keep_few_open(object);
                 self.push_run(out, message, (content, object, run.count()), envelope)
             }
         }

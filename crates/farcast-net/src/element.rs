@@ -23,7 +23,7 @@ use crate::envelope::Envelope;
 use crate::error::NetError;
 use crate::interface::{Interface, route_source};
 use crate::links::{LOOK_EVERY, Links};
-use crate::socket::SocketOptions;
+use crate::socket::{SocketOptions, send_error};
 use heir::Heir;
 use kept::Kept;
 use raw::RawPorts;
@@ -118,6 +118,8 @@ pub enum ElementNotice<'a> {
     Going(&'a ElementCounts),
     /// An interface has gone, or something of it that is needed: until it is back nothing is heard.
     Waiting(&'a NetError),
+    /// This host itself would not send; told once.
+    Refused(&'a NetError),
 }
 
 /// Whether a packet is for the engine, merely passes, or is a part of one that passes.
@@ -221,7 +223,8 @@ where
     F: std::error::Error + Send + Sync + 'static,
 {
     let clock = Clock::start();
-    let mut links = Links::open().map_err(NetError::socket("hear of interfaces"))?;
+    // Absent where the system lets nobody watch; then nothing is followed.
+    let mut links = Links::open().ok();
     let mut ports = find_ports(&options.interfaces)?;
     let sockets = Sockets::open(&ports, options, codec.transport())?;
     let engine = make(&ports).map_err(NetError::config)?;
@@ -234,8 +237,9 @@ where
         counts,
         sources: BTreeMap::new(),
         datagram: Vec::new(),
+        refusal: None,
     };
-    let mut heir = element.sockets.heir();
+    let (mut heir, mut refused) = (element.sockets.heir(), false);
     observer(clock.now(), &element.engine, listening(&ports, &element.sockets, &heir));
     let mut buffer = vec![0; LONGEST];
     let (mut told, mut told_at) = (element.counts.clone(), clock.now());
@@ -244,6 +248,11 @@ where
         let now = clock.now();
         element.engine.handle_timeout(now);
         element.drain(now, &[]);
+        if let Some(why) = element.refusal.take()
+            && !std::mem::replace(&mut refused, true)
+        {
+            observer(now, &element.engine, ElementNotice::Refused(&why));
+        }
         if element.counts != told && now >= told_at + TELL_EVERY {
             element.counts.kept_octets = element.kept.octets();
             (told, told_at) = (element.counts.clone(), now);
@@ -281,11 +290,11 @@ where
         let deadline = element.engine.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at);
         let until = deadline.min(now + LONGEST_SLEEP).min(look_at.unwrap_or(Time::NEVER));
         let mut fds = element.sockets.fds();
-        fds.push(links.as_fd());
+        let of_links = fds.len();
+        fds.extend(links.as_ref().map(AsFd::as_fd));
         let readable = clock.wait(&fds, until).map_err(NetError::socket("wait for packets"))?;
-        let of_links = fds.len() - 1;
         drop(fds);
-        if readable.has(of_links) && links.changes().any {
+        if links.as_mut().is_some_and(|links| readable.has(of_links) && links.changes().any) {
             look_at.get_or_insert(clock.now() + LOOK_EVERY);
         }
         for _ in 0..MOST_AT_ONCE {
@@ -343,6 +352,8 @@ struct Element<'a, C, E> {
     counts: ElementCounts,
     sources: BTreeMap<IpAddr, Source>,
     datagram: Vec<u8>,
+    /// Why this host would not send, where that was its own doing.
+    refusal: Option<NetError>,
 }
 
 impl<C, E> Element<'_, C, E>
@@ -395,7 +406,16 @@ where
             let left = self.sockets.forward(heard, buffer);
             self.counts.forwarded += u64::from(!left.is_empty());
             self.counts.unsent += left.iter().filter(|sent| sent.is_err()).count() as u64;
+            for sent in left {
+                self.note_refusal(sent.err());
+            }
         }
+    }
+
+    /// Notes an error of sending that is this host's own doing.
+    fn note_refusal(&mut self, error: Option<io::Error>) {
+        let own = error.map(send_error).filter(|error| matches!(error, NetError::Refused(_)));
+        self.refusal = own.or(self.refusal.take());
     }
 
     /// Whether it came by the interface by which its source would be answered: else it may have gone round in a circle.
@@ -489,7 +509,10 @@ where
                 count.said += 1;
                 count.octets_said += self.datagram.len() as u64;
             }
-            _ => self.counts.unsent += 1,
+            (sent, _) => {
+                self.counts.unsent += 1;
+                self.note_refusal(sent.err());
+            }
         }
     }
 }

@@ -103,6 +103,9 @@ pub enum NetError {
         /// Where to.
         destination: SocketAddr,
     },
+    /// The kernel does not let datagrams out.
+    #[error("this host refuses to send: {} (a firewall rule of its own?)", plainly(.0))]
+    Refused(io::Error),
     /// Another system call on a socket failed.
     #[error("cannot {action}: {source}")]
     Socket {
@@ -169,6 +172,12 @@ pub enum NetError {
         /// What the system says.
         source: io::Error,
     },
+}
+
+/// What the system says, without its number.
+fn plainly(error: &io::Error) -> String {
+    let said = error.to_string();
+    said.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
 /// That there is no route, and how to get one.

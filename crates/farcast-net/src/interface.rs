@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use crate::error::NetError;
+use crate::listing::{Listed, addresses};
 use crate::socket::{SocketOptions, scoped};
 use crate::ssm;
 
@@ -22,10 +23,14 @@ impl Interface {
     /// The interface that `options` name, with an address of `group`'s family.
     pub(crate) fn choose(options: &SocketOptions, group: IpAddr) -> Result<Option<Self>, NetError> {
         let Some(wanted) = &options.interface else { return Ok(None) };
-        let all = if_addrs::get_if_addrs().map_err(NetError::socket("list the interfaces"))?;
-        let by_address: Option<IpAddr> = wanted.parse().ok();
+        let all = addresses()?;
+        // An IPv6 address may say itself on which interface it is.
+        let (bare, zone) =
+            wanted.split_once('%').map_or((&wanted[..], None), |(bare, zone)| (bare, Some(zone)));
+        let by_address: Option<IpAddr> = bare.parse().ok();
+        let on_zone = |i: &Listed| zone.is_none_or(|zone| i.name == zone || i.index.to_string() == zone);
         let named =
-            |i: &&if_addrs::Interface| by_address.map_or(i.name == *wanted, |address| i.ip() == address);
+            |i: &&Listed| by_address.map_or(i.name == *wanted, |address| i.address == address && on_zone(i));
         let found: Vec<_> = all.iter().filter(named).collect();
         // The list has interfaces with addresses only.
         let name = found.first().map_or(wanted, |interface| &interface.name);
@@ -40,14 +45,14 @@ impl Interface {
             return Err(NetError::NoMulticast(name.clone()));
         }
         let family = if group.is_ipv4() { "IPv4" } else { "IPv6" };
-        let usable = found.into_iter().filter(|i| i.ip().is_ipv4() == group.is_ipv4());
+        let usable = found.into_iter().filter(|i| i.address.is_ipv4() == group.is_ipv4());
         // An address that others beyond the link can answer to, where there is one.
         let usable = usable.min_by_key(|i| i.is_link_local());
         let usable = usable.ok_or(NetError::NoAddress { name: wanted.clone(), family })?;
         Ok(Some(Self {
             name: usable.name.clone(),
-            index: usable.index.unwrap_or(0),
-            address: usable.ip(),
+            index: usable.index,
+            address: usable.address,
             running: flags & libc::IFF_RUNNING != 0,
         }))
     }
@@ -107,10 +112,10 @@ pub(crate) fn route_source(
 
 /// Whether `address` is one of ours, on an interface that is up.
 pub(crate) fn is_ours(address: IpAddr) -> bool {
-    let all = if_addrs::get_if_addrs().unwrap_or_default();
+    let all = addresses().unwrap_or_default();
     let Ok(socket) = Socket::new(Domain::IPV4, Type::DGRAM, None) else { return false };
     let up = |name| ssm::interface_flags(&socket, name).is_some_and(|flags| flags & libc::IFF_UP != 0);
-    all.iter().any(|interface| interface.ip() == address && up(&interface.name))
+    all.iter().any(|interface| interface.address == address && up(&interface.name))
 }
 
 /// Our address as the network of `destination` sees it.

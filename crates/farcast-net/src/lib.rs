@@ -16,6 +16,7 @@ mod envelope;
 mod error;
 mod interface;
 mod links;
+mod listing;
 mod loss;
 mod narrow;
 mod parity;

@@ -31,6 +31,8 @@ const SLOT_LEN: usize = 1 << 16;
 const SLOTS: usize = 16;
 /// How often the socket is emptied before something is sent again.
 const HEARINGS: usize = 32;
+/// How long this host may refuse to send, where nothing has left before, until that is the end.
+const LONGEST_REFUSED: Span = Span::from_secs(3);
 
 /// What to send and where to.
 #[derive(Clone, Debug)]
@@ -90,6 +92,11 @@ pub enum SendNotice<'a, E> {
         file: &'a ChangedFile,
         /// What it is called by receivers.
         name: &'a str,
+    },
+    /// This host itself would not send; told once for each reason.
+    Refused {
+        /// What the system says.
+        why: &'a NetError,
     },
     /// A receiver is trusted no more: it opens nothing that leaves from now on, and is not heard.
     Revoked {
@@ -187,6 +194,7 @@ pub fn send<P: Protocol, E: Error + Send + Sync + 'static>(
         unsent: None,
         ended: None,
         fragments: false,
+        refused: Refused::default(),
         delivered: None,
         data_began: None,
         options,
@@ -222,6 +230,15 @@ type Event<P> = <<P as Protocol>::Sender as Engine>::Event;
 /// Tells the owner of the sender what happens.
 type Observer<'a, P> = &'a mut dyn FnMut(Time, &<P as Protocol>::Sender, &SendNotice<'_, Event<P>>);
 
+/// What is known of this host's refusals to send.
+#[derive(Debug, Default)]
+struct Refused {
+    /// Those that the owner was told of.
+    told: Vec<String>,
+    /// Since when nothing has left.
+    since: Option<Time>,
+}
+
 /// What a sender told at its end.
 struct Ended<E> {
     event: E,
@@ -254,6 +271,7 @@ struct Driver<'a, P: Protocol> {
     unsent: Option<NetError>,
     /// It has been said that datagrams leave in fragments.
     fragments: bool,
+    refused: Refused,
     delivered: Option<Time>,
     data_began: Option<Time>,
     options: &'a SendOptions,
@@ -342,6 +360,12 @@ impl<P: Protocol> Driver<'_, P> {
         }
         if alone && let Some(error) = self.unsent.take() {
             // Nobody was there because nobody was told.
+            self.error.get_or_insert(error);
+        }
+        // Where nobody has ever answered, what was not sent is why.
+        if (alone || self.heard == 0)
+            && let Some(error) = outlet.endpoint.refused()
+        {
             self.error.get_or_insert(error);
         }
     }
@@ -475,6 +499,7 @@ impl<P: Protocol> Driver<'_, P> {
             Ok(false) => {}
             Err(error) => self.give_up(error)?,
         }
+        self.tell_refusals(&outlet.endpoint)?;
         let beside = outlet.endpoint.beside();
         if beside.datagrams > 0 {
             self.sender.spend(beside.datagrams as u64, beside.octets as u64);
@@ -502,6 +527,25 @@ impl<P: Protocol> Driver<'_, P> {
             let notice = SendNotice::Fragmenting { packet, segment: segment.saturating_sub(excess) };
             (self.observer)(self.clock.now(), &self.sender, &notice);
         }
+    }
+
+    /// Tells what this host would not send; that is the end where it has let nothing out for a while.
+    fn tell_refusals(&mut self, endpoint: &Endpoint) -> Result<(), NetError> {
+        let now = self.clock.now();
+        if let Some(why) = endpoint.newly_refused() {
+            let sentence = why.to_string();
+            if !self.refused.told.contains(&sentence) {
+                self.refused.told.push(sentence);
+                (self.observer)(now, &self.sender, &SendNotice::Refused { why: &why });
+            }
+        }
+        let Some(why) = endpoint.refused() else {
+            self.refused.since = None;
+            return Ok(());
+        };
+        let since = *self.refused.since.get_or_insert(now);
+        let nothing_left = self.batch.sent().datagrams == 0;
+        if nothing_left && now.since(since) >= LONGEST_REFUSED { Err(why) } else { Ok(()) }
     }
 
     /// Sends what may leave now; whether that was anything.
@@ -623,7 +667,11 @@ impl<P: Protocol> Driver<'_, P> {
         }
         // Some may have left behind the announcement.
         let begun = self.data_began.is_some() || self.sender.progress().round > 0;
-        if begun && (error.may_pass() || matches!(error, NetError::Socket { .. })) {
+        if begun && (error.may_pass() || matches!(error, NetError::Socket { .. } | NetError::Refused(_))) {
+            return Ok(());
+        }
+        // Rules of a firewall may be in the making.
+        if !begun && matches!(error, NetError::Refused(_)) {
             return Ok(());
         }
         // A first error is told to receivers; if that fails too, nothing leaves any more.

@@ -5,16 +5,19 @@ use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
+use farcast_core::{Span, Time};
 use farcast_delivery::Transport;
 use quinn_udp::{RecvMeta, UdpSockRef, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::RecvFlags;
 use rustix::net::sockopt::{
     Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
 };
 use socket2::{Domain, InterfaceIndexOrAddress, MsgHdr, Protocol, SockAddr, Socket, Type};
 
+use crate::clock::Clock;
 use crate::envelope::Envelope;
 use crate::error::NetError;
 use crate::interface::{Interface, source_for};
@@ -29,7 +32,8 @@ pub(crate) use narrow::Narrow;
 pub struct SocketOptions {
     /// The interface for multicast, by name or address; the routing table chooses otherwise.
     pub interface: Option<String>,
-    /// The UDP port that who sends to a group sends from; 0: any that is free.
+    /// UDP port that a sender sends from, and that a receiver of a group answers from; 0: any that is free. Answers to
+    /// a sender come to it.
     pub port: u16,
     /// Time to live, or hop limit, of what is sent.
     pub ttl: u32,
@@ -83,6 +87,30 @@ pub(crate) struct Endpoint {
     /// Octets of the longest datagram that has left whole, of those that do not pass everywhere.
     longest: Cell<usize>,
     narrowness: RefCell<narrow::Narrowness>,
+    /// Whether datagrams are fetched one by one, as the kernel has no call that fetches several.
+    singly: AtomicBool,
+    refusals: Refusals,
+}
+
+/// The longest time for which a full buffer of the kernel is waited for.
+const LONGEST_FULL: Span = Span::from_secs(5);
+
+/// Errors by which this host itself would not send; errno, 0 for none.
+#[derive(Debug, Default)]
+struct Refusals {
+    /// That of the last datagram.
+    last: AtomicI32,
+    /// The first since somebody asked.
+    untold: AtomicI32,
+}
+
+impl Refusals {
+    fn note(&self, error: &NetError) {
+        let (NetError::Refused(source) | NetError::Socket { source, .. }) = error else { return };
+        let code = source.raw_os_error().unwrap_or(libc::EIO);
+        self.last.store(code, Ordering::Relaxed);
+        let _ = self.untold.compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
+    }
 }
 
 impl Endpoint {
@@ -131,7 +159,7 @@ impl Endpoint {
         }
     }
 
-    /// A socket for answers, on a port of its own.
+    /// A socket for answers, on a port of its own or the one that was asked for.
     pub(crate) fn answers(
         family: SocketAddr,
         options: &SocketOptions,
@@ -146,7 +174,7 @@ impl Endpoint {
             if family.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
         let interface = Interface::choose(options, family.ip())?;
         set_sending(&socket, family.ip(), interface.as_ref(), options)?;
-        Self::bound(socket, SocketAddr::new(any, 0), interface, (options, transport))
+        Self::bound(socket, SocketAddr::new(any, options.port), interface, (options, transport))
     }
 
     /// Sends multicast through the interface as it is now: its number changes when it comes back.
@@ -186,6 +214,8 @@ impl Endpoint {
             offload: AtomicBool::new(offload),
             longest: Cell::new(0),
             narrowness: RefCell::default(),
+            singly: AtomicBool::new(false),
+            refusals: Refusals::default(),
         })
     }
 
@@ -245,7 +275,7 @@ impl Endpoint {
         buffers: &mut [IoSliceMut<'_>],
         meta: &mut [RecvMeta],
     ) -> Result<usize, NetError> {
-        match self.state.recv(UdpSockRef::from(&self.socket), buffers, meta) {
+        match self.fetch(buffers, meta) {
             Ok(count) => {
                 for one in &mut meta[..count] {
                     one.addr = unscoped(one.addr);
@@ -273,6 +303,26 @@ impl Endpoint {
         }
     }
 
+    /// Fetches what is there: several at once, or one where the system has no such call (or a sandbox refuses it).
+    fn fetch(&self, buffers: &mut [IoSliceMut<'_>], meta: &mut [RecvMeta]) -> io::Result<usize> {
+        if !self.singly.load(Ordering::Relaxed) {
+            match self.state.recv(UdpSockRef::from(&self.socket), buffers, meta) {
+                Err(error) if is_missing(&error) => {}
+                other => return other,
+            }
+            self.singly.store(true, Ordering::Relaxed);
+            // Nothing would say where one datagram ends and the next begins.
+            ssm::disable_gro(&self.socket);
+        }
+        let (Some(buffer), Some(one)) = (buffers.first_mut(), meta.first_mut()) else { return Ok(0) };
+        let (len, _, from) = rustix::net::recvfrom(&self.socket, &mut **buffer, RecvFlags::empty())?;
+        let from = from.and_then(|from| SocketAddr::try_from(from).ok());
+        let from = from.ok_or(io::ErrorKind::InvalidData)?;
+        *one = RecvMeta::default();
+        (one.addr, one.len, one.stride) = (from, len, len);
+        Ok(1)
+    }
+
     /// Where in what was received the datagrams lie, several of them only where the kernel has joined them: behind the
     /// IPv4 header, where that comes too. `None` if there is no such header after all.
     pub(crate) fn content(&self, received: &[u8]) -> Option<Range<usize>> {
@@ -283,35 +333,66 @@ impl Endpoint {
         }
     }
 
-    /// Sends `contents` as datagrams of `stride` bytes, whatever the way carries.
+    /// Sends `contents` as datagrams of `stride` bytes, whatever the way carries, and notes why that was refused.
     fn send_batch(&self, envelope: &Envelope, contents: &[u8], stride: usize) -> Result<(), NetError> {
+        let sent = self.try_send(envelope, contents, stride);
+        match &sent {
+            Ok(()) => self.refusals.last.store(0, Ordering::Relaxed),
+            Err(error) => self.refusals.note(error),
+        }
+        sent
+    }
+
+    /// Why the last datagram did not leave, where this host itself would not send it.
+    pub(crate) fn refused(&self) -> Option<NetError> {
+        refusal(self.refusals.last.load(Ordering::Relaxed))
+    }
+
+    /// The first such error since this was asked.
+    pub(crate) fn newly_refused(&self) -> Option<NetError> {
+        refusal(self.refusals.untold.swap(0, Ordering::Relaxed))
+    }
+
+    fn try_send(&self, envelope: &Envelope, contents: &[u8], stride: usize) -> Result<(), NetError> {
         if contents.len() > stride && self.batch() == 1 {
-            return contents.chunks(stride).try_for_each(|one| self.send_batch(envelope, one, stride));
+            return contents.chunks(stride).try_for_each(|one| self.try_send(envelope, one, stride));
         }
         let destination = envelope.to;
         let segment_size = (contents.len() > stride).then_some(stride);
+        let (mut full, mut refused) = (None, 0);
         loop {
             let Err(error) = self.send_once(envelope, contents, segment_size) else {
                 return Ok(());
             };
             match error.raw_os_error() {
-                Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM) => self.wait_writable(),
+                Some(libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM)
+                    if full.get_or_insert_with(Clock::start).now() < Time::ZERO + LONGEST_FULL =>
+                {
+                    self.wait_writable();
+                }
                 // Refused: a unicast receiver that is not there yet, or gone; the protocol finds out by itself.
-                Some(libc::EINTR | libc::ECONNREFUSED) => {}
+                Some(libc::EINTR | libc::ECONNREFUSED) if refused < MOST_REFUSED => refused += 1,
                 // Some drivers take the option and then fail, and no batch has segments that need fragments. What a
                 // missing interface refuses one by one too says nothing about batches.
-                Some(libc::EIO | libc::EINVAL | libc::EMSGSIZE) if segment_size.is_some() => {
+                Some(
+                    libc::EIO
+                    | libc::EINVAL
+                    | libc::EMSGSIZE
+                    | libc::EOPNOTSUPP
+                    | libc::ENOPROTOOPT
+                    | libc::ENOSYS,
+                ) if segment_size.is_some() => {
                     let (first, rest) = contents.split_at(stride);
-                    self.send_batch(envelope, first, stride)?;
+                    self.try_send(envelope, first, stride)?;
                     self.offload.store(false, Ordering::Relaxed);
-                    return self.send_batch(envelope, rest, stride);
+                    return self.try_send(envelope, rest, stride);
                 }
                 Some(libc::EMSGSIZE) => return Err(NetError::TooLarge { size: stride, destination }),
                 Some(libc::ENETUNREACH | libc::EHOSTUNREACH | libc::ENODEV) => {
                     let interface = self.interface.as_ref().map(|interface| interface.name.clone());
                     return Err(NetError::NoRoute { to: destination.ip(), interface });
                 }
-                _ => return Err(NetError::Socket { action: "send", source: error }),
+                _ => return Err(send_error(error)),
             }
         }
     }
@@ -340,6 +421,26 @@ impl Endpoint {
         let timeout = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
         let _ = poll(&mut fds, Some(&timeout));
     }
+}
+
+/// How often a send that only tells of an earlier datagram is tried again.
+const MOST_REFUSED: u32 = 64;
+
+/// Whether `error` says that the system has no such call, or lets nobody make it.
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM | libc::EOPNOTSUPP))
+}
+
+/// What an error of a call that sends means.
+pub(crate) fn send_error(source: io::Error) -> NetError {
+    match source.raw_os_error() {
+        Some(libc::EPERM | libc::EACCES) => NetError::Refused(source),
+        _ => NetError::Socket { action: "send", source },
+    }
+}
+
+fn refusal(code: i32) -> Option<NetError> {
+    (code != 0).then(|| send_error(io::Error::from_raw_os_error(code)))
 }
 
 /// Where the payload of an IPv4 packet of `protocol` lies in it.
@@ -521,6 +622,41 @@ mod tests {
         }
         assert_eq!(got.iter().map(Vec::len).collect::<Vec<_>>(), [1000, 1000, 500]);
         assert_eq!(got.concat(), bytes);
+    }
+
+    /// Two datagrams that were sent to a host whose sandbox answers `errno` to the call that fetches several.
+    fn received_without_recvmmsg(errno: i32) -> Vec<Vec<u8>> {
+        let options = SocketOptions::default();
+        let any = "127.0.0.1:0".parse().expect("an address");
+        let to = Endpoint::listener(any, None, &options, Transport::Udp).expect("bound");
+        let from = Endpoint::sender(any, &options, Transport::Udp).expect("bound");
+        ssm::sandbox::refuse(libc::SYS_recvmmsg, None, errno).expect("a filter");
+        let (mut got, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
+        let mut hear = |got: &mut Vec<Vec<u8>>| {
+            let mut meta = [RecvMeta::default()];
+            let count = to.receive(&mut [IoSliceMut::new(&mut buffer)], &mut meta).expect("another call");
+            if count > 0 {
+                assert_eq!(meta[0].addr, from.local());
+                got.extend(buffer[..meta[0].len].chunks(meta[0].stride).map(<[u8]>::to_vec));
+            }
+        };
+        // The first that is heard may find the kernel joining datagrams.
+        hear(&mut got);
+        from.send(&Envelope::of(&Transmit::new((), to.local())), &[7; 1500], 1000)
+            .expect("loopback carries it");
+        while got.len() < 2 {
+            hear(&mut got);
+        }
+        got
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "what a sandbox refuses it refuses to a thread")]
+    fn datagrams_are_fetched_one_by_one_where_several_cannot_be() {
+        for errno in [libc::ENOSYS, libc::EPERM, libc::EOPNOTSUPP] {
+            let got = std::thread::spawn(move || received_without_recvmmsg(errno)).join().expect("no panic");
+            assert_eq!(got, [vec![7; 1000], vec![7; 500]], "errno {errno}");
+        }
     }
 
     #[test]

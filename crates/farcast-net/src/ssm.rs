@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "setsockopt and ioctl with structures of the kernel's")]
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::AsRawFd;
 
 use rustix::net::{AddressFamily, SocketAddrAny};
@@ -56,6 +56,36 @@ pub(crate) fn interface_flags(socket: &Socket, name: &str) -> Option<libc::c_int
     let status = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFFLAGS, &raw mut request) };
     // SAFETY: the kernel has written the flags, and any bits are valid ones.
     (status == 0).then(|| unsafe { request.ifr_ifru.ifru_flags }.into())
+}
+
+/// The IPv4 addresses of all interfaces that are up, by netdevice(7), with the interfaces' names.
+pub(crate) fn ipv4_addresses(socket: &Socket) -> io::Result<Vec<(String, Ipv4Addr)>> {
+    /// More interfaces than these nobody has who may not ask by netlink.
+    const MOST: usize = 1024;
+    // SAFETY: ifreq is plain data for which all zeros are valid.
+    let mut found: Vec<libc::ifreq> = vec![unsafe { std::mem::zeroed() }; MOST];
+    let octets = libc::c_int::try_from(size_of_val(&*found)).map_err(io::Error::other)?;
+    // SAFETY: ifconf is plain data for which all zeros are valid.
+    let mut list: libc::ifconf = unsafe { std::mem::zeroed() };
+    list.ifc_len = octets;
+    list.ifc_ifcu.ifcu_req = found.as_mut_ptr();
+    // SAFETY: `list` points to `octets` octets that live through the call, and the kernel writes no more than those.
+    if unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCGIFCONF, &raw mut list) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    found.truncate(usize::try_from(list.ifc_len).unwrap_or(0) / size_of::<libc::ifreq>());
+    Ok(found.iter().filter_map(ipv4_address).collect())
+}
+
+/// The name and the address in what netdevice(7) tells of an interface.
+fn ipv4_address(one: &libc::ifreq) -> Option<(String, Ipv4Addr)> {
+    let name: Vec<u8> = one.ifr_name.iter().map(|&c| c as u8).take_while(|&octet| octet != 0).collect();
+    // SAFETY: the kernel has written an address, and all of its octets are valid.
+    let address = unsafe { one.ifr_ifru.ifru_addr };
+    let of_ipv4 = i32::from(address.sa_family) == libc::AF_INET;
+    // `struct sockaddr_in`: the port, the address.
+    let [_, _, a, b, c, d, ..] = address.sa_data.map(|octet| octet as u8);
+    of_ipv4.then(|| Some((String::from_utf8(name).ok()?, Ipv4Addr::new(a, b, c, d))))?
 }
 
 /// Has the kernel hand `socket`, a raw one, what bears the router alert and is not for this host, instead of forwarding
@@ -212,5 +242,40 @@ pub(crate) mod headers {
             rest = &behind[len.next_multiple_of(size_of::<usize>()).min(behind.len())..];
         }
         Ok(header)
+    }
+}
+
+/// System calls that a sandbox refuses.
+#[cfg(test)]
+pub(crate) mod sandbox {
+    use std::io;
+
+    /// Has the kernel answer `errno` to system call `call` of this thread, for ever; if `first` is given, only where that
+    /// is its first argument.
+    pub(crate) fn refuse(call: libc::c_long, first: Option<u32>, errno: i32) -> io::Result<()> {
+        // Instructions of seccomp(2)'s filters: load a word, jump if it is equal, return.
+        const LOAD: u16 = 0x20;
+        const JUMP: u16 = 0x15;
+        const RETURN: u16 = 0x06;
+        let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
+        let refused = libc::SECCOMP_RET_ERRNO | u32::try_from(errno).map_err(io::Error::other)?;
+        // Without an argument to look at, the number is looked at twice.
+        let number = u32::try_from(call).map_err(io::Error::other)?;
+        let (at, wanted) = first.map_or((0, number), |first| (16, first));
+        let mut steps = [
+            step(LOAD, 0, 0, 0),
+            step(JUMP, 0, 3, number),
+            step(LOAD, 0, 0, at),
+            step(JUMP, 0, 1, wanted),
+            step(RETURN, 0, 0, refused),
+            step(RETURN, 0, 0, libc::SECCOMP_RET_ALLOW),
+        ];
+        let program = libc::sock_fprog { len: steps.len() as u16, filter: steps.as_mut_ptr() };
+        // SAFETY: both calls read what lives through them, and change this thread's rights alone.
+        let refused = unsafe {
+            libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
+                || libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) != 0
+        };
+        if refused { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 }

@@ -38,6 +38,8 @@ const TURN: usize = 64;
 /// After the end of its stream a receiver answers until nothing comes for so long, or for so long at most.
 const LINGER: Span = Span::from_secs(2);
 const LONGEST_LINGER: Span = Span::from_secs(30);
+/// How long this host may refuse to send, where nothing has left before, until that is the end.
+const LONGEST_REFUSED: Span = Span::from_secs(3);
 
 /// What a stream that is sent is, besides its engine.
 #[derive(Clone, Debug)]
@@ -84,6 +86,8 @@ pub enum StreamNotice<'a, E> {
     Gap(u64, Option<u64>),
     /// It goes on, or begins, here.
     Begins(u64),
+    /// This host itself would not send an answer; told once.
+    Refused(&'a NetError),
     /// Something came that only another seal opens, or that has none; told of once.
     Unlike {
         /// From whom.
@@ -110,6 +114,8 @@ pub enum StreamNotice<'a, E> {
 pub enum StreamSendNotice<'a, E> {
     /// What the engine tells.
     Event(&'a E),
+    /// This host itself would not send; told once.
+    Refused(&'a NetError),
     /// A receiver is trusted no more: it opens nothing from now on.
     Revoked {
         /// What the list called it.
@@ -198,7 +204,36 @@ fn send(endpoint: &Endpoint, transmit: &Transmit<()>, datagram: &[u8]) -> Result
     match endpoint.send(&Envelope::of(transmit), datagram, datagram.len()) {
         // The way may be back in a moment: what does not leave is lost, and asked for.
         Err(error) if error.may_pass() => Ok(()),
+        // It is told, and may be mended.
+        Err(NetError::Refused(_)) => Ok(()),
         other => other,
+    }
+}
+
+/// What of this host's refusals to send was told.
+#[derive(Debug, Default)]
+struct Refusals {
+    told: bool,
+    since: Option<Time>,
+    /// Whether anything has ever left.
+    left: bool,
+}
+
+impl Refusals {
+    /// A refusal of `endpoint` that was not told.
+    fn news(&mut self, endpoint: &Endpoint) -> Option<NetError> {
+        let why = endpoint.newly_refused()?;
+        (!std::mem::replace(&mut self.told, true)).then_some(why)
+    }
+
+    /// The end, where this host has let nothing out for a while.
+    fn check(&mut self, now: Time, endpoint: &Endpoint) -> Result<(), NetError> {
+        let Some(why) = endpoint.refused() else {
+            self.since = None;
+            return Ok(());
+        };
+        let since = *self.since.get_or_insert(now);
+        if !self.left && now.since(since) >= LONGEST_REFUSED { Err(why) } else { Ok(()) }
     }
 }
 
@@ -223,7 +258,7 @@ pub fn send_stream<S: StreamSenderEngine, E: std::error::Error + Send + Sync + '
     let group =
         group.then(|| Endpoint::listener(options.to, None, &options.socket, transport)).transpose()?;
     let mut source = Source { pending: Vec::new(), at: 0, over: false, lines: options.lines };
-    let mut out = Vec::new();
+    let (mut out, mut refusals) = (Vec::new(), Refusals::default());
     let (mut opened, mut readable, mut stopped) = (false, false, false);
     loop {
         for endpoint in group.iter().chain([&endpoint]) {
@@ -264,8 +299,13 @@ pub fn send_stream<S: StreamSenderEngine, E: std::error::Error + Send + Sync + '
             let one = (transmit.destination != options.to).then_some(transmit.destination);
             if seal.as_mut().is_none_or(|seal| seal.control(&mut out, one)) {
                 send(&endpoint, &transmit, &out)?;
+                refusals.left |= endpoint.refused().is_none();
             }
         }
+        if let Some(why) = refusals.news(&endpoint) {
+            observer(&engine, &StreamSendNotice::Refused(&why));
+        }
+        refusals.check(now, &endpoint)?;
         if let Some(seal) = &mut seal {
             let (owed, of_owed) = seal.newly_owed();
             engine.spend(owed, of_owed);
@@ -388,6 +428,7 @@ pub fn receive_stream<R: StreamReceiverEngine>(
             && tells.is_none_or(|own| meta.addr.port() != own.local().port() || !is_own(meta.addr))
             && !loss.strikes()
     };
+    let mut refusals = Refusals::default();
     let mut gate = Gate { seal, sealed: false, unlike: None };
     let mut reader = Reader { output, out: Vec::new(), observer, begins: true, ended: None, over: None };
     if !(reader.observer)(&StreamNotice::Listening) {
@@ -445,6 +486,11 @@ pub fn receive_stream<R: StreamReceiverEngine>(
             out.clear();
         }
         gate.ask(mouth);
+        if let Some(why) = refusals.news(mouth)
+            && !(reader.observer)(&StreamNotice::Refused(&why))
+        {
+            return Ok(StreamEnd::Enough);
+        }
         if stop.swap(false, Ordering::Relaxed) {
             return Ok(reader.ended.map_or(StreamEnd::Stopped, |(at, ..)| StreamEnd::Ended(at)));
         }

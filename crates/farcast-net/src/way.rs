@@ -151,15 +151,17 @@ fn wait_for(
     let mut said = String::new();
     loop {
         let Err(error) = probe() else { return Ok(true) };
-        let Some(links) = links.as_mut().filter(|_| error.may_pass() && clock.now() < end) else {
+        if !error.may_pass() || clock.now() >= end {
             return Err(error);
-        };
+        }
         let sentence = error.to_string();
         if sentence != said {
             say(&error);
             said = sentence;
         }
-        while !links.changes().any {
+        // Where nobody may watch, it is looked again each second.
+        let mut looked = false;
+        while links.as_mut().map_or(!looked, |links| !links.changes().any) {
             if stop.load(Ordering::Relaxed) {
                 return Ok(false);
             }
@@ -168,7 +170,9 @@ fn wait_for(
             }
             // A signal just before the wait does not end it.
             let until = end.min(clock.now() + STOP_LATENCY);
-            let _ = clock.wait(&[links.as_fd()], until).map_err(NetError::socket("wait for the network"))?;
+            let news: Vec<BorrowedFd<'_>> = links.iter().map(AsFd::as_fd).collect();
+            let _ = clock.wait(&news, until).map_err(NetError::socket("wait for the network"))?;
+            looked = true;
         }
     }
 }

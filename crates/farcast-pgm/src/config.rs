@@ -9,7 +9,7 @@ use farcast_delivery::{Geometry, RatePace, Vouched};
 
 use crate::cc::CcConfig;
 use crate::error::ConfigError;
-use crate::message::{MOST_LISTED, MOST_NAME, NodeId, Sqn, Tsi};
+use crate::message::{MOST_LISTED, MOST_NAME, NAME_OVERHEAD, NodeId, Sqn, Tsi};
 
 /// A file that is sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -217,7 +217,7 @@ impl SenderConfig {
             return Err(ConfigError::Range("the number of files"));
         }
         let cut = objects.iter().map(|object| {
-            if object.name.len() > MOST_NAME || object.name.len() + 64 > usize::from(self.tsdu) {
+            if object.name.len() > MOST_NAME || object.name.len() + NAME_OVERHEAD > usize::from(self.tsdu) {
                 return Err(ConfigError::Name(object.name.len()));
             }
             Ok(geometry(object.size, self.tsdu, self.parity.map(|parity| parity.size))?)

@@ -452,6 +452,8 @@ pub struct Descriptor {
 
 /// The most octets of a name.
 pub const MOST_NAME: usize = 1024;
+/// Octets of a TSDU that are not a name's, at least.
+pub const NAME_OVERHEAD: usize = 64;
 
 impl Message {
     /// Its data, if it is ODATA or RDATA.

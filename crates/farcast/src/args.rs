@@ -19,6 +19,7 @@ pub(crate) use lab::{CompareArgs, LabArgs, SweepArgs, TuneArgs};
 pub(crate) use receive::ReceiveArgs;
 pub(crate) use send::{ChangingArg, NakTimingArg, PassWaitArg, SendArgs};
 
+use crate::host::{Endpoint, Host};
 use crate::keys::KeyArgs;
 use crate::model::ModelArgs;
 use crate::partials::PartialsArgs;
@@ -47,6 +48,9 @@ impl Cli {
             Command::Receive(args) => Some(args.speaks()),
             _ => None,
         };
+        if let Err(wrong) = cli.follow_zones() {
+            return Err(command.error(ErrorKind::ArgumentConflict, wrong));
+        }
         if let (Some(speaks), Some((name, given))) = (speaks, matches.subcommand())
             && let Some(inner) = command.find_subcommand_mut(name)
             && let Err(wrong) = speaks.check(inner, given)
@@ -65,6 +69,30 @@ impl Cli {
             page.protocol = speaks.heading();
         }
         Ok(cli)
+    }
+
+    /// Takes the zone of an IPv6 address for the interface that it names.
+    fn follow_zones(&mut self) -> Result<(), String> {
+        let (zones, socket) = match &mut self.command {
+            Command::Send(args) => {
+                (vec![args.to.zone(), args.announce.as_ref().and_then(Endpoint::zone)], &mut args.socket)
+            }
+            Command::Receive(args) => {
+                (vec![args.from.zone(), args.source.as_ref().and_then(Host::zone)], &mut args.socket)
+            }
+            _ => return Ok(()),
+        };
+        for zone in zones.into_iter().flatten() {
+            match &socket.interface {
+                Some(chosen) if chosen != zone => {
+                    return Err(format!(
+                        "%{zone} names an interface, and --interface names {chosen}: leave one of them out"
+                    ));
+                }
+                _ => socket.interface = Some(zone.to_owned()),
+            }
+        }
+        Ok(())
     }
 }
 
@@ -125,7 +153,8 @@ Programs see FARCAST_PEER (the other end's address), FARCAST_ADDRESS, FARCAST_HU
 and FARCAST_DEVICE. The near end is the terminal (10.64.0.1), the far end the hub (10.0.0.1); forward runs from far to \
 near.
 
-Exit codes: the near program's; 125 if farcast itself failed.";
+Exit codes: the near program's; if that is 0, 122 if the run is invalid and 123 if no packet came through the link; 125 if \
+farcast itself failed.";
 
 /// What is emulated, and what runs there.
 #[derive(Args, Debug)]
@@ -311,6 +340,10 @@ pub(crate) struct SocketArgs {
     /// The interface for multicast, by name or address [default: the routing table's choice].
     #[arg(long, value_name = "IFACE")]
     pub(crate) interface: Option<String>,
+    /// UDP port at this end of answers: a sender sends from it and hears answers at it, a receiver of a group answers
+    /// from it. For firewalls [default: any that is free].
+    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) answer_port: Option<u16>,
     /// Time to live (hop limit) of multicast; 1 stays on the local network.
     #[arg(long, default_value_t = 1, value_name = "HOPS", value_parser = clap::value_parser!(u8).range(0..=255))]
     pub(crate) ttl: u8,

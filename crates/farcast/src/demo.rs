@@ -4,6 +4,8 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use farcast_core::random::RandomStream;
 use farcast_core::units::Bytes;
@@ -20,21 +22,23 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit, Failure> {
     let file = place.path().join("demo.bin");
     let digest = make_file(&file, args.size)?;
     output.line(&format!(
-        "demo: a file of {} to {} receivers on this machine, each losing {} of what arrives",
+        "demo: a file of {} to {} on this machine, each losing {} of what arrives",
         args.size,
-        args.receivers,
+        if args.receivers == 1 { "1 receiver".to_owned() } else { format!("{} receivers", args.receivers) },
         crate::progress::percent((args.loss.get() * 1e6) as u64, 1_000_000),
     ));
+    let stop = crate::interrupt::interrupted()?;
     let names: Vec<String> = (1..=args.receivers).map(|n| format!("station-{n}")).collect();
     let mut receivers = Vec::new();
     for name in &names {
-        receivers.push(Receiving(receiver(place.path(), name, args)?));
+        receivers.push(Ours(receiver(place.path(), name, args)?));
     }
     let rate = match args.rate {
         RateArg::Max => "max".to_owned(),
         RateArg::Rate(rate) => rate.to_string(),
     };
-    let status = Command::new(std::env::current_exe()?)
+    let mut sender = Command::new(std::env::current_exe()?);
+    sender
         .arg("send")
         .arg(&file)
         .args([
@@ -49,9 +53,8 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit, Failure> {
             "--receivers",
         ])
         .arg(names.join(","))
-        .env("XDG_STATE_HOME", place.path())
-        .status()?;
-    if !status.success() {
+        .env("XDG_STATE_HOME", place.path());
+    if !end_of(Ours(sender.spawn()?), &stop)? {
         return Err(Failure { sentence: "the demo's sender failed; see above".into(), exit: Exit::Failed });
     }
     let mut exit = Exit::Done;
@@ -68,10 +71,24 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// A receiver that does not outlive the demo.
-struct Receiving(Child);
+/// Waits for the end of `child`, or until `stop`; whether it succeeded.
+#[expect(clippy::disallowed_methods, reason = "the command line owns its threads")]
+fn end_of(mut child: Ours, stop: &AtomicBool) -> Result<bool, Failure> {
+    loop {
+        if let Some(status) = child.0.try_wait()? {
+            return Ok(status.success());
+        }
+        if stop.load(Ordering::Relaxed) {
+            return Err(Failure { sentence: "the demo was stopped".into(), exit: Exit::Failed });
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
 
-impl Drop for Receiving {
+/// A process that does not outlive the demo.
+struct Ours(Child);
+
+impl Drop for Ours {
     fn drop(&mut self) {
         // It has ended by itself where all went well.
         let _ = self.0.kill();

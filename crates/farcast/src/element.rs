@@ -10,9 +10,9 @@ use farcast_pgm::{Codec, Element, ElementConfig, StoreConfig};
 use serde_json::{Map, Value, json};
 
 use crate::args::{ElementArgs, RepairArgs};
-use crate::interrupt::interrupted;
+use crate::interrupt::interrupted_service;
 use crate::output::Output;
-use crate::{Exit, Failure};
+use crate::{Exit, Failure, names};
 
 /// The port of UDP that PGM's groups have unless another is given: that of OpenPGM's programs.
 const UDP_PORT: u16 = 7500;
@@ -22,6 +22,7 @@ const MARGIN: u64 = 1 << 20;
 const SMALL_TPDU: u64 = 256;
 
 pub(crate) fn run(args: &ElementArgs) -> Result<Exit, Failure> {
+    names::none_empty("--interfaces", &args.interfaces)?;
     let mut known = args.interfaces.clone();
     known.sort_unstable();
     if let Some((twice, _)) = known.iter().zip(&known[1..]).find(|(one, next)| one == next) {
@@ -88,8 +89,8 @@ fn serve(
     store: Option<StoreConfig>,
     output: &crate::args::OutputArgs,
 ) -> Result<Exit, Failure> {
+    let stop = interrupted_service(output.log.is_some())?;
     let mut output = Output::new(output)?;
-    let stop = interrupted()?;
     let repairs = store.is_some();
     let make = |ports: &[Port]| {
         let addresses = ports.iter().map(|port| IpAddr::V4(port.address)).collect();
@@ -120,8 +121,12 @@ fn serve(
             output.event("progress", said(engine, counts, &options.interfaces));
             output.line(&told(engine, counts, repairs));
         }
+        ElementNotice::Refused(why) => {
+            output.event("blocked", json!({ "reason": why.to_string() }));
+            output.line(&why.to_string());
+        }
         ElementNotice::Waiting(error) => {
-            output.event("waiting", json!({ "why": error.to_string() }));
+            output.event("waiting", json!({ "reason": error.to_string() }));
             output.line(&format!("waiting: {error}"));
         }
     };

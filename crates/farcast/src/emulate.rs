@@ -22,8 +22,12 @@ use farcast_lab::shipped;
 use crate::args::EmulateArgs;
 use crate::{Failure, output, stdio};
 
-/// The exit code of farcast's own failures: 0 to 124 are those of the near program, as far as it has such.
+/// The exit code of farcast's own failures.
 pub(crate) const OWN_FAILURE: u8 = 125;
+/// The exit code where programs ended well, and this machine was too busy for the link.
+pub(crate) const INVALID: u8 = 122;
+/// The exit code where programs ended well, and no packet came through the link.
+pub(crate) const NOTHING_PASSED: u8 = 123;
 
 /// Runs it. The exit code is the near program's.
 pub(crate) fn run(args: &EmulateArgs) -> ExitCode {

@@ -3,13 +3,15 @@
 
 use std::ffi::OsString;
 use std::io;
-use std::process::{Command, ExitStatus};
+use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// Runs one shell command after the other.
 #[derive(Debug)]
 pub(crate) struct Hook {
     command: String,
+    /// Whether standard output is for events, so that what the command prints goes to standard error.
+    aside: bool,
     jobs: Sender<Command>,
     ends: Receiver<io::Result<ExitStatus>>,
     /// Commands whose end has not been told.
@@ -18,7 +20,7 @@ pub(crate) struct Hook {
 
 impl Hook {
     #[expect(clippy::disallowed_methods, reason = "the command line owns its threads")]
-    pub(crate) fn new(command: &str) -> Self {
+    pub(crate) fn new(command: &str, aside: bool) -> Self {
         let (jobs, queue) = channel::<Command>();
         let (tell, ends) = channel();
         std::thread::spawn(move || {
@@ -28,13 +30,16 @@ impl Hook {
                 }
             }
         });
-        Self { command: command.into(), jobs, ends, running: 0 }
+        Self { command: command.into(), aside, jobs, ends, running: 0 }
     }
 
     /// Runs the command with these variables, behind those that still run.
     pub(crate) fn run<const N: usize>(&mut self, variables: [(&str, OsString); N]) {
         let mut job = Command::new("sh");
-        job.args(["-c", &self.command]).envs(variables);
+        job.args(["-c", &self.command]).envs(variables).stdin(Stdio::null());
+        if self.aside {
+            job.stdout(Stdio::from(io::stderr()));
+        }
         if self.jobs.send(job).is_ok() {
             self.running += 1;
         }

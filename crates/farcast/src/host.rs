@@ -1,7 +1,7 @@
 //! Hosts as people write them: addresses, and names that the system's resolver knows.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr, ToSocketAddrs};
 use std::str::FromStr;
 
 use ipnet::IpNet;
@@ -68,14 +68,24 @@ impl std::fmt::Display for Family {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Host {
     Address(IpAddr),
+    /// With the name of an interface behind it, as in `fe80::1%eth0`.
+    Zoned {
+        address: IpAddr,
+        zone: String,
+    },
     Name(String),
 }
 
 impl Host {
+    /// The interface that it names, if it does.
+    pub(crate) fn zone(&self) -> Option<&str> {
+        if let Self::Zoned { zone, .. } = self { Some(zone) } else { None }
+    }
+
     /// Its address, where it was given by that.
     pub(crate) fn address(&self) -> Option<IpAddr> {
         match self {
-            Self::Address(address) => Some(*address),
+            Self::Address(address) | Self::Zoned { address, .. } => Some(*address),
             Self::Name(_) => None,
         }
     }
@@ -88,7 +98,7 @@ impl Host {
     /// An address is taken as it is.
     pub(crate) fn resolve(&self, option: &'static str, wanted: Option<Family>) -> Result<IpAddr, HostError> {
         match self {
-            Self::Address(address) => Ok(*address),
+            Self::Address(address) | Self::Zoned { address, .. } => Ok(*address),
             Self::Name(name) => choose(option, name, &look_up(option, name)?, wanted),
         }
     }
@@ -98,6 +108,11 @@ impl FromStr for Host {
     type Err = &'static str;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+        if let Some((before, zone, "")) = zoned(bare)
+            && let Ok(address) = before.parse()
+        {
+            return Ok(Self::Zoned { address, zone });
+        }
         match bare.parse() {
             Ok(address) => Ok(Self::Address(address)),
             Err(_) if is_name(text) => Ok(Self::Name(text.into())),
@@ -106,6 +121,17 @@ impl FromStr for Host {
             }
         }
     }
+}
+
+/// An IPv6 address parted at the zone behind it (RFC 4007 §11): what stands before that, the zone, and what is left.
+fn zoned(text: &str) -> Option<(&str, String, &str)> {
+    let (before, rest) = text.split_once('%')?;
+    before.trim_start_matches('[').parse::<Ipv6Addr>().ok()?;
+    let end = if text.starts_with('[') { rest.find(']')? } else { rest.len() };
+    let (zone, behind) = rest.split_at(end);
+    // The longest name of an interface has 15 octets (netdevice(7)).
+    let fits = (1..16).contains(&zone.len()) && !zone.contains(|c: char| c == '/' || c.is_whitespace());
+    fits.then(|| (before, zone.to_owned(), behind))
 }
 
 /// Whether `text` may be a host's name. What ends in a number is an address with an error in it: resolvers take
@@ -142,8 +168,13 @@ fn choose(
 /// A host and a port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Endpoint {
-    /// With the scope that may be in it.
+    /// With the number of the interface that may be in it.
     Address(SocketAddr),
+    /// With the name of an interface behind it, as in `fe80::1%eth0`.
+    Zoned {
+        address: SocketAddr,
+        zone: String,
+    },
     Name {
         name: String,
         port: u16,
@@ -154,9 +185,14 @@ impl Endpoint {
     /// Its address, where it was given by that.
     pub(crate) fn address(&self) -> Option<IpAddr> {
         match self {
-            Self::Address(address) => Some(address.ip()),
+            Self::Address(address) | Self::Zoned { address, .. } => Some(address.ip()),
             Self::Name { .. } => None,
         }
+    }
+
+    /// The interface that it names, if it does.
+    pub(crate) fn zone(&self) -> Option<&str> {
+        if let Self::Zoned { zone, .. } = self { Some(zone) } else { None }
     }
 
     /// Its address and port; as [`Host::resolve`].
@@ -166,7 +202,7 @@ impl Endpoint {
         wanted: Option<Family>,
     ) -> Result<SocketAddr, HostError> {
         match self {
-            Self::Address(address) => Ok(*address),
+            Self::Address(address) | Self::Zoned { address, .. } => Ok(*address),
             Self::Name { name, port } => {
                 let address = choose(option, name, &look_up(option, name)?, wanted)?;
                 Ok(SocketAddr::new(address, *port))
@@ -183,6 +219,15 @@ impl FromStr for Endpoint {
         if let Ok(address) = text.parse() {
             return Ok(Self::Address(address));
         }
+        if let Some((before, zone, behind)) = zoned(text) {
+            let address = if text.starts_with('[') {
+                format!("{before}{behind}").parse::<Self>()?
+            } else {
+                before.parse::<Self>()?
+            };
+            let Self::Address(address) = address else { return Err(FORMS) };
+            return Ok(Self::Zoned { address, zone });
+        }
         let (host, port) = if let Ok(host) = text.parse() {
             (host, PORT)
         } else {
@@ -191,6 +236,9 @@ impl FromStr for Endpoint {
         };
         match host {
             Host::Address(address) => Ok(Self::Address(SocketAddr::new(address, port))),
+            Host::Zoned { address, zone } => {
+                Ok(Self::Zoned { address: SocketAddr::new(address, port), zone })
+            }
             Host::Name(name) => Ok(Self::Name { name, port }),
         }
     }
@@ -222,7 +270,7 @@ impl FromStr for Accepted {
         let text = text.trim();
         match (text.parse::<IpNet>(), text.parse()) {
             (Ok(prefix), _) => Ok(Self::Prefix(prefix)),
-            (_, Ok(Host::Address(address))) => Ok(Self::Prefix(address.into())),
+            (_, Ok(Host::Address(address) | Host::Zoned { address, .. })) => Ok(Self::Prefix(address.into())),
             (_, Ok(Host::Name(name))) => Ok(Self::Name(name)),
             (Err(_), Err(_)) => Err(
                 "it must be an address or a prefix, as in \"10.1.2.3\" or \"10.1.2.0/24\", or a host name; separate \

@@ -16,6 +16,7 @@ mod laboratory;
 mod lock;
 mod manual;
 mod model;
+mod names;
 mod node;
 mod output;
 mod outputs;
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return refused(&error),
     };
+    allow_descriptors();
     let result = match cli.command {
         Command::Emulate(args) => return emulate::run(&args),
         Command::Send(args) => send::run(&args),
@@ -85,6 +87,14 @@ fn main() -> ExitCode {
     });
     let exit = if exit == Exit::Done && stdio::lost() { Exit::Failed } else { exit };
     ExitCode::from(exit as u8)
+}
+
+/// Lets this process open as many files as it may: trees have many files, and each emulated host has its own.
+fn allow_descriptors() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    // What cannot be raised stays, and files are closed where they are too many.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
 /// A command line that makes no sense, or asks for help.

@@ -2,7 +2,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde_json::{Map, Value, json};
@@ -21,10 +21,7 @@ pub(crate) struct Output {
 impl Output {
     pub(crate) fn new(args: &OutputArgs) -> Result<Self, Failure> {
         let log = args.log.as_ref().map(|path| {
-            OpenOptions::new()
-                .create(true)
-                .append(true)
-                .open(path)
+            open_log(path)
                 .map(|file| (path.clone(), file))
                 .map_err(|e| Failure::usage(format!("cannot write the log {}: {e}", path.display())))
         });
@@ -89,6 +86,7 @@ impl Output {
         if self.json {
             stdio::print(|out| write(out));
         }
+        self.follow_log();
         let written = self.log.as_mut().map(|(_, log)| {
             let mut out = BufWriter::new(log);
             write(&mut out).and_then(|()| out.flush())
@@ -119,9 +117,32 @@ impl Output {
         if self.json {
             stdio::print(|out| out.write_all(line.as_bytes()));
         }
+        self.follow_log();
         let written = self.log.as_mut().map(|(_, log)| log.write_all(line.as_bytes()));
         self.logged(written);
     }
+
+    /// Opens the log anew where SIGHUP asked for that: the old one may have another name by now.
+    pub(crate) fn follow_log(&mut self) {
+        if !crate::interrupt::hung_up() {
+            return;
+        }
+        let Some((path, log)) = &mut self.log else { return };
+        match open_log(path) {
+            Ok(fresh) => *log = fresh,
+            Err(error) => {
+                let path = path.display();
+                stdio::lose(&format!(
+                    "cannot open the log {path} anew: {error}; what was open is written on"
+                ));
+            }
+        }
+    }
+}
+
+/// The log at `path`, to be written on at its end.
+fn open_log(path: &Path) -> io::Result<File> {
+    OpenOptions::new().create(true).append(true).open(path)
 }
 
 /// `text` with what a terminal obeys, and what makes text read as another, made visible: names come from the network.

@@ -13,12 +13,12 @@ use ipnet::IpNet;
 use serde_json::{Value, json};
 
 use crate::args::ReceiveArgs;
-use crate::host::{Family, Host};
+use crate::host::{Endpoint, Family, Host};
 use crate::output::Output;
 use crate::protocols::Speaks;
 use crate::sealing::{self, Sealing};
 use crate::send::socket_options;
-use crate::{Exit, Failure, outputs, report};
+use crate::{Exit, Failure, names, outputs, report};
 
 mod files;
 mod mdp;
@@ -47,6 +47,9 @@ type Report<F> = farcast_net::ReceiveReport<Event<F>>;
 
 pub(crate) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
     args.stream.check()?;
+    args.name.iter().try_for_each(|name| names::check("--name", name))?;
+    names::check_all("--trust", &args.trust)?;
+    answer_port(args)?;
     if args.pgm.unicast_port.is_some() && !args.stream.stream {
         return Err(Failure::usage("--unicast-port goes with --stream"));
     }
@@ -66,6 +69,29 @@ pub(crate) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
         Speaks::Pgm => pgm::run(args),
         Speaks::OneWay => one_way::run(args),
     }
+}
+
+/// What does not go with `--answer-port`.
+fn answer_port(args: &ReceiveArgs) -> Result<(), Failure> {
+    let Some(port) = args.socket.answer_port else { return Ok(()) };
+    if args.pgm.raw {
+        return Err(Failure::usage("--answer-port is of UDP, and --raw does without"));
+    }
+    let listened = match &args.from {
+        Endpoint::Address(address) | Endpoint::Zoned { address, .. } => address.port(),
+        Endpoint::Name { port, .. } => *port,
+    };
+    if port == listened {
+        return Err(Failure::usage(format!(
+            "--answer-port {port} is the port that is listened to; answers leave from another"
+        )));
+    }
+    if args.from.address().is_some_and(|address| !address.is_multicast()) {
+        return Err(Failure::usage(
+            "--answer-port is for groups: at an address of its own a receiver answers from where it listens",
+        ));
+    }
+    Ok(())
 }
 
 /// What a protocol tells of a reception besides what all have in common.
@@ -114,7 +140,7 @@ fn receive<F: Face, E: std::error::Error + Send + Sync + 'static>(
     make: impl FnOnce(usize) -> Result<Engine_<F>, E>,
 ) -> Result<Exit, Failure> {
     let mut output = Output::new(&args.output)?;
-    let stop = crate::interrupt::interrupted()?;
+    let stop = crate::interrupt::interrupted_service(args.output.log.is_some())?;
     let socket = socket_options(&args.socket);
     let mut say = |missing: &NetError| waiting(&mut output, missing);
     let there = farcast_net::wait_to_listen(heard.from, heard.source, &socket, &stop, &mut say);

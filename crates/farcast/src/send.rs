@@ -21,7 +21,7 @@ use crate::output::Output;
 use crate::progress::{Progress, size};
 use crate::protocols::Speaks;
 use crate::sealing::{self, Sealing};
-use crate::{Exit, Failure, outputs, report};
+use crate::{Exit, Failure, names, outputs, report};
 
 mod compress;
 mod delivery;
@@ -67,6 +67,8 @@ pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
 /// Sends it, and what has changed not again.
 fn once(args: &SendArgs) -> Result<Exit, Failure> {
     args.stream.check()?;
+    names::check_all("--receivers", &args.group.receivers)?;
+    answer_port(args)?;
     if args.pgm.unicast_port.is_some() && !args.stream.stream {
         return Err(Failure::usage("--unicast-port goes with --stream"));
     }
@@ -98,6 +100,25 @@ fn once(args: &SendArgs) -> Result<Exit, Failure> {
         Speaks::Pgm => pgm::run(args, sealing.as_ref()),
         Speaks::OneWay => one_way::run(args, sealing.as_ref()),
     }
+}
+
+/// What does not go with `--answer-port`.
+fn answer_port(args: &SendArgs) -> Result<(), Failure> {
+    if args.socket.answer_port.is_none() {
+        return Ok(());
+    }
+    if args.pgm.raw {
+        return Err(Failure::usage("--answer-port is of UDP, and --raw does without"));
+    }
+    if args.pgm.unicast_port.is_some() {
+        return Err(Failure::usage(
+            "--unicast-port and --answer-port both say where to send from: leave one out",
+        ));
+    }
+    if args.speaks() == Speaks::OneWay {
+        return Err(Failure::usage("--answer-port: nobody answers what is sent one way"));
+    }
+    Ok(())
 }
 
 /// Where it goes, with names resolved.
@@ -263,6 +284,7 @@ fn product_name(args: &SendArgs) -> String {
 pub(crate) fn socket_options(args: &SocketArgs) -> SocketOptions {
     SocketOptions {
         interface: args.interface.clone(),
+        port: args.answer_port.unwrap_or(0),
         ttl: u32::from(args.ttl),
         dscp: args.dscp,
         receive_buffer: usize::try_from(args.receive_buffer.0).unwrap_or(usize::MAX),

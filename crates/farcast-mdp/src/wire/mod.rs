@@ -19,6 +19,7 @@ use farcast_norm::message::Stamp;
 use crate::message::{Body, Message};
 use octets::{Counter, Reader, Sink};
 pub(crate) use receiver::{FROM_RECEIVER, NACK_HEADER, nack_len, request_len};
+pub use vouched::LEN as VOUCHED_LEN;
 pub(crate) use vouched::info_len;
 
 /// The protocol's version: that of the toolkit's last packets.

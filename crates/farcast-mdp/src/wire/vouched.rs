@@ -12,7 +12,8 @@ use farcast_delivery::Vouched;
 use super::octets::Sink;
 
 const MARK: [u8; 5] = *b"\0fcst";
-const LEN: usize = MARK.len() + 2 + 32 + 8;
+/// Octets of it.
+pub const LEN: usize = MARK.len() + 2 + 32 + 8;
 
 /// Octets of INFO behind its header.
 pub(crate) fn info_len(content: &[u8], vouched: Option<&Vouched>) -> usize {

@@ -28,6 +28,8 @@ use crate::store::{Arena, Opening, Step, Store};
 
 /// How often the owner is told about progress.
 const TICK: Span = Span::from_millis(100);
+/// How long what has all of its content may take to become complete when it is to stop.
+const LONGEST_COMPLETING: Span = Span::from_secs(5);
 
 pub(super) struct Driver<'a, P: Protocol> {
     pub(super) clock: Clock,
@@ -65,6 +67,8 @@ pub(super) struct Driver<'a, P: Protocol> {
     pub(super) early: Early,
     /// What the store is told once it has been handed all that was received before.
     pub(super) due: Vec<Due>,
+    /// Whether it was told that this host would not send an answer.
+    refused: bool,
     out: Vec<u8>,
     /// What the file system was said to refuse.
     pub(super) refused: BTreeSet<Nicety>,
@@ -125,6 +129,7 @@ impl<'a, P: Protocol> Driver<'a, P> {
             aside: true,
             early: Early::default(),
             due: Vec::new(),
+            refused: false,
             out: Vec::new(),
             refused: BTreeSet::new(),
         }
@@ -134,9 +139,11 @@ impl<'a, P: Protocol> Driver<'a, P> {
         if let Some(public) = self.ears.endpoint(Ear::Public) {
             self.notice(&ReceiveNotice::Listening { address: public.local() });
         }
-        let mut tick = Time::ZERO;
+        let (mut tick, mut stopping) = (Time::ZERO, None);
         while !self.is_over() {
-            if stop.load(Ordering::Relaxed) {
+            let stops =
+                stop.load(Ordering::Relaxed) && !self.completes(*stopping.get_or_insert(self.clock.now()));
+            if stops {
                 self.engine.stop(self.clock.now());
             }
             let mut heard = self.hear(Ear::Public)? | self.hear(Ear::Private)?;
@@ -161,7 +168,8 @@ impl<'a, P: Protocol> Driver<'a, P> {
             self.drain(None);
             self.tell_store();
             self.transmit();
-            if stop.load(Ordering::Relaxed) {
+            self.tell_refusal();
+            if stops {
                 break;
             }
             if now >= tick {
@@ -178,6 +186,15 @@ impl<'a, P: Protocol> Driver<'a, P> {
             }
         }
         Ok(())
+    }
+
+    /// Whether everything has come of an object whose files are just becoming complete, and may yet, when it was to stop
+    /// `since`: what has all its names is not to end as if it had been stopped.
+    fn completes(&self, since: Time) -> bool {
+        let is_full = |object: &ObjectId| {
+            self.engine.have(*object).is_some_and(|have| !have.is_empty() && have.is_full())
+        };
+        self.clock.now() < since + LONGEST_COMPLETING && self.sessions.keys().any(is_full)
     }
 
     /// Lets the store keep what is there and end, waiting for that as long as `patient` says; whether it has ended.
@@ -331,6 +348,17 @@ impl<'a, P: Protocol> Driver<'a, P> {
 
     pub(super) fn notice(&mut self, notice: &ReceiveNotice<'_, Event<P>>) {
         (self.observer)(self.clock.now(), &self.engine, notice);
+    }
+
+    /// Tells that this host would not send an answer, once.
+    fn tell_refusal(&mut self) {
+        if self.refused {
+            return;
+        }
+        if let Some(why) = self.ears.mouth().and_then(|mouth| mouth.newly_refused()) {
+            self.refused = true;
+            self.notice(&ReceiveNotice::Refused { why: &why });
+        }
     }
 
     fn transmit(&mut self) {

@@ -27,6 +27,11 @@ pub enum ReceiveNotice<'a, E> {
     },
     /// The interface is there again, or another has taken its place, and the group is joined anew.
     Rejoined,
+    /// This host itself would not send an answer; told once.
+    Refused {
+        /// What the system says.
+        why: &'a NetError,
+    },
     /// Something came from a sender that is not to be heard; told of once.
     NotAccepted {
         /// Where from.

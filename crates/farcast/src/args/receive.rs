@@ -7,6 +7,7 @@ use farcast_core::{Probability, Span};
 
 use super::{OutputArgs, PageArgs, SocketArgs};
 use crate::host::{Accepted, Endpoint, Host};
+use crate::names;
 use crate::partials::QuotaArgs;
 use crate::protocols::Speaks;
 use crate::receive::{MdpArgs, NackArgs, OneWayArgs, PgmArgs, StreamArgs};
@@ -29,7 +30,7 @@ pub(crate) struct ReceiveArgs {
     )]
     pub(crate) into: PathBuf,
     /// This receiver's name; needed where several share an address [default: that of its key, else its address].
-    #[arg(long)]
+    #[arg(long, value_parser = names::trimmed)]
     pub(crate) name: Option<String>,
     /// By which protocol; the sender must use the same.
     #[arg(long = "protocol", value_enum, default_value_t, value_name = "PROTOCOL")]
@@ -90,6 +91,7 @@ pub(crate) struct ReceiveArgs {
         long,
         value_name = "NAME,..",
         value_delimiter = ',',
+        value_parser = names::trimmed,
         conflicts_with = "unsealed"
     )]
     pub(crate) trust: Vec<String>,

@@ -10,6 +10,7 @@ use farcast_mftp::settings::Parity;
 
 use super::{OutputArgs, PageArgs, RateArg, SocketArgs};
 use crate::host::Endpoint;
+use crate::names;
 use crate::protocols::{MFTP_AND_PGM, Speaks};
 use crate::sealing::SealArgs;
 use crate::send::{MdpArgs, NackArgs, NormArgs, OneWayArgs, PgmArgs, StreamArgs};
@@ -109,7 +110,7 @@ impl SendArgs {
 pub(crate) struct GroupArgs {
     /// The receivers, by name or address; nobody else is served [default: whoever registers]. Sealed, nobody else gets the
     /// keys, also where nobody registers [default: all that are trusted].
-    #[arg(long, value_name = "A,B,..", value_delimiter = ',')]
+    #[arg(long, value_name = "A,B,..", value_delimiter = ',', value_parser = names::trimmed)]
     pub(crate) receivers: Vec<String>,
     /// Serve at most this many receivers that are not listed.
     #[arg(help_heading = "MFTP", long, default_value_t = 1024, value_name = "N", conflicts_with = "receivers", value_parser = clap::value_parser!(u32).range(1..))]

@@ -4,12 +4,12 @@ use std::os::fd::RawFd;
 
 use farcast_capture::history;
 use farcast_emu::control::{ControlServer, socket_name};
-use farcast_emu::emulation::Emulation;
+use farcast_emu::emulation::{Emulation, Report};
 use farcast_emu::supervise::{Guard, Programs};
 
 use super::live::Live;
 use super::session::Session;
-use super::{plan, record, show, timeline};
+use super::{INVALID, NOTHING_PASSED, plan, record, show, timeline};
 use crate::Failure;
 use crate::args::EmulateArgs;
 
@@ -17,7 +17,6 @@ use crate::args::EmulateArgs;
 pub(crate) fn run(args: &EmulateArgs, lifeline: RawFd) -> Result<u8, Failure> {
     let guard = Guard::adopt(lifeline)?;
     let wish = plan::read(args)?;
-    allow_descriptors();
     if let Some(error) = guard.refused_proc().filter(|_| !args.quiet) {
         show::line(&format!("note: programs see the processes of the whole machine in /proc: {error}"));
     }
@@ -30,25 +29,35 @@ pub(crate) fn run(args: &EmulateArgs, lifeline: RawFd) -> Result<u8, Failure> {
     let live = Live::new(&wish, guard.outer(), emulation.handle())?;
     let server = ControlServer::start(&socket_name(guard.outer()), live.handler())?;
     let mut session = Session::new(&wish, &emulation, Programs::new(&guard)?, &live);
-    let exit = session.run(&guard)?;
+    let programs = session.run(&guard)?;
     drop(server);
     let report = emulation.finish()?;
+    let exit = if programs == 0 { verdict(&report) } else { programs };
     if let Some(path) = &args.report {
-        record::report(path, &wish, &report, exit)?;
+        record::report(path, &wish, &report, (exit, programs))?;
     }
     if let (Some(path), Some(history)) = (&args.timeline, &history) {
         timeline::write(path, &wish, &report, history, live.events())?;
     }
     if !args.quiet {
-        show::end(&wish, &report);
+        show::end(&wish, &report, programs);
     }
     Ok(exit)
 }
 
-/// Lets this process open as many files as it may: each host has a namespace and a device.
-fn allow_descriptors() {
-    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-    let limit = getrlimit(Resource::Nofile);
-    // What cannot be raised stays, and who runs out of it is told so.
-    let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
+/// The exit code of a run whose programs ended well.
+fn verdict(report: &Report) -> u8 {
+    if nothing_passed(report) {
+        NOTHING_PASSED
+    } else if report.valid {
+        0
+    } else {
+        INVALID
+    }
+}
+
+/// Whether no packet came through the link: then there is nothing that could be valid.
+pub(super) fn nothing_passed(report: &Report) -> bool {
+    let ways = [&report.forward, &report.back];
+    ways.iter().all(|way| way.counts.delivered.packets == 0)
 }

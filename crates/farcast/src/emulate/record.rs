@@ -11,6 +11,7 @@ use farcast_capture::pcapng::Writer;
 use farcast_capture::recorder::{Recorder, RecorderConfig};
 use farcast_emu::emulation::Report;
 
+use super::inside::nothing_passed;
 use super::plan::Wish;
 use super::timeline::Shared;
 use crate::args::EmulateArgs;
@@ -76,16 +77,25 @@ fn unix_nanos() -> u64 {
 }
 
 /// Writes the report, whole or not at all.
-pub(crate) fn report(path: &Path, wish: &Wish, report: &Report, exit: u8) -> Result<(), Failure> {
+pub(crate) fn report(
+    path: &Path,
+    wish: &Wish,
+    report: &Report,
+    (exit, programs_exit): (u8, u8),
+) -> Result<(), Failure> {
     #[derive(serde::Serialize)]
     struct Whole<'a> {
         farcast: &'static str,
         link: &'a str,
         exit: u8,
+        programs_exit: u8,
+        nothing_passed: bool,
         #[serde(flatten)]
         report: &'a Report,
     }
-    let whole = Whole { farcast: env!("CARGO_PKG_VERSION"), link: &wish.name, exit, report };
+    let farcast = env!("CARGO_PKG_VERSION");
+    let nothing_passed = nothing_passed(report);
+    let whole = Whole { farcast, link: &wish.name, exit, programs_exit, nothing_passed, report };
     let text = serde_json::to_string_pretty(&whole)?;
     let write = || -> io::Result<()> {
         let mut file = Box::new(StagedFile::create(path)?);

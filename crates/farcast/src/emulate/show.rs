@@ -3,9 +3,11 @@
 use farcast_emu::emulation::{Report, WayReport};
 use farcast_emu::relay::Scheduling;
 
+use super::inside::nothing_passed;
 use super::live::stages;
 use super::plan::Wish;
 use super::session::places;
+use super::{INVALID, NOTHING_PASSED, OWN_FAILURE};
 use crate::output::clean;
 use crate::stdio;
 use crate::table::{Align, Table};
@@ -54,7 +56,7 @@ pub(crate) fn begin(wish: &Wish, pid: u32) {
 }
 
 /// What came of it.
-pub(crate) fn end(wish: &Wish, report: &Report) {
+pub(crate) fn end(wish: &Wish, report: &Report, programs: u8) {
     let right = Align::Right;
     let mut table = Table::new(&[
         ("way", Align::Left),
@@ -81,6 +83,9 @@ pub(crate) fn end(wish: &Wish, report: &Report) {
     }
     stage_figures(report);
     verdict(report);
+    if [INVALID, NOTHING_PASSED, OWN_FAILURE].contains(&programs) {
+        line(&format!("{programs} is what the program ended with, no verdict of farcast's"));
+    }
 }
 
 /// A way's counts, and its mean rate over so many.
@@ -150,6 +155,12 @@ fn verdict(report: &Report) {
         Scheduling::Fifo => "real-time priority",
         Scheduling::Normal => "no real-time priority: run as root for one",
     };
+    if nothing_passed(report) {
+        return line(
+            "NOTHING PASSED: no packet came through the link, so there is nothing to judge; check that programs \
+             use FARCAST_PEER",
+        );
+    }
     let verdict = if report.valid { "VALID" } else { "INVALID" };
     line(&format!(
         "{verdict}: packets left late by {} (p50), {} (p99, limit {}), {} (p99.9), {} at most; not \

@@ -21,11 +21,6 @@ pub(super) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
 
 fn configure(args: &ReceiveArgs, heard: &Heard) -> Result<ReceiverConfig, Failure> {
     let (from, name) = (heard.from, heard.name(args));
-    if let Some(name) = &name
-        && !(1..=64).contains(&name.len())
-    {
-        return Err(Failure::usage("--name must have 1 to 64 bytes"));
-    }
     // Without a name, the id is our address as the group's network sees it; 0.0.0.0 where that is not known.
     let own = own_address(args, from);
     let mut config = ReceiverConfig::new(ClientId::from_address(own), from.port());

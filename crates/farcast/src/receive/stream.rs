@@ -93,7 +93,7 @@ fn receive<F: Face>(
         return Err(Failure::usage("--json goes to standard output, and so does the stream: use --log"));
     }
     let mut output = Output::new(&args.output)?;
-    let stop = crate::interrupt::interrupted()?;
+    let stop = crate::interrupt::interrupted_service(args.output.log.is_some())?;
     let socket = socket_options(&args.socket);
     let there = farcast_net::wait_to_listen(heard.from, heard.source, &socket, &stop, &mut |missing| {
         waiting(&mut output, missing);
@@ -176,6 +176,10 @@ impl View<'_> {
                     return false;
                 }
             },
+            StreamNotice::Refused(why) => {
+                self.output.line(&format!("no answers leave: {why}"));
+                self.output.event("blocked", json!({ "reason": why.to_string() }));
+            }
             StreamNotice::Unlike { source, why } => {
                 let (kind, text) = sealing::unlike(why, source);
                 self.output.line(&text);

@@ -1,7 +1,8 @@
 //! What the person, and the program, at a receiver see of a reception.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::io;
+use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -41,6 +42,8 @@ pub(super) struct View<'a, F> {
     /// The objects of several that have ended and are not complete, by their names, and why.
     lacking: BTreeMap<Vec<u8>, Failure>,
     hook: Option<Hook>,
+    /// Summaries of products whose command has not ended, in the order of the commands.
+    summaries: VecDeque<Value>,
     next_report: Time,
     /// Whether `--on-complete` failed.
     hook_failed: bool,
@@ -71,7 +74,8 @@ impl<'a, F: Face> View<'a, F> {
             heard,
             joined: BTreeMap::new(),
             lacking: BTreeMap::new(),
-            hook: args.on_complete.as_deref().map(Hook::new),
+            hook: args.on_complete.as_deref().map(|command| Hook::new(command, args.output.json)),
+            summaries: VecDeque::new(),
             next_report: Time::ZERO,
             hook_failed: false,
         }
@@ -105,25 +109,20 @@ impl<'a, F: Face> View<'a, F> {
             seen.observe(now, receiver, notice);
         }
         match notice {
-            farcast_net::ReceiveNotice::Listening { address } => {
-                let id = self.own_name();
-                // What comes without UDP has no port.
-                let address =
-                    if address.port() == 0 { address.ip().to_string() } else { address.to_string() };
-                self.say(&format!("{id} listens on {address}, files go into {}", self.args.into.display()));
-                let sealing = self.heard.sealing.as_ref();
-                self.say(&sealing.map_or_else(|| "not sealed".into(), Sealing::sentence));
-                let sealed = sealing.is_some();
-                let fields = json!({ "address": address, "receiver": id, "sealed": sealed });
-                self.output.event("listening", fields);
-            }
+            farcast_net::ReceiveNotice::Listening { address } => self.listening(*address),
             farcast_net::ReceiveNotice::Waiting { why } => {
-                self.say(&format!("waiting: {why}"));
-                self.output.event("waiting", json!({ "reason": why.to_string() }));
+                self.tell(&format!("waiting: {why}"), "waiting", json!({ "reason": why.to_string() }));
             }
             farcast_net::ReceiveNotice::Rejoined => {
                 self.say(&format!("listening again on {}", self.heard.from));
                 self.output.event("rejoined", json!({ "address": self.heard.from.to_string() }));
+            }
+            farcast_net::ReceiveNotice::Refused { why } => {
+                self.tell(
+                    &format!("no answers leave: {why}"),
+                    "blocked",
+                    json!({ "reason": why.to_string() }),
+                );
             }
             farcast_net::ReceiveNotice::NotAccepted { source } => {
                 self.say(&format!("passed over: what comes from {source}, which is not in --accept"));
@@ -131,8 +130,7 @@ impl<'a, F: Face> View<'a, F> {
             }
             farcast_net::ReceiveNotice::Unlike { source, why } => {
                 let (kind, text) = sealing::unlike(*why, *source);
-                self.say(&text);
-                self.output.event(kind, json!({ "source": source.to_string() }));
+                self.tell(&text, kind, json!({ "source": source.to_string() }));
             }
             farcast_net::ReceiveNotice::Narrow { source, datagram, passes, told } => {
                 let narrow = Narrow { source: *source, datagram: *datagram, passes: *passes, told: *told };
@@ -191,7 +189,10 @@ impl<'a, F: Face> View<'a, F> {
                 self.output.event("damaged", json!({ "path": path, "segments": segments }));
             }
             farcast_net::ReceiveNotice::Event(event) => self.event(event),
-            farcast_net::ReceiveNotice::Tick => self.tick(now, receiver),
+            farcast_net::ReceiveNotice::Tick => {
+                self.output.follow_log();
+                self.tick(now, receiver);
+            }
             farcast_net::ReceiveNotice::Ended(report) => self.ended(now, report, receiver),
             of_disk => self.observe_disk(of_disk),
         }
@@ -201,8 +202,8 @@ impl<'a, F: Face> View<'a, F> {
     fn observe_disk(&mut self, notice: &Notice<'_, F>) {
         match notice {
             farcast_net::ReceiveNotice::NoRoom { error, wait } => {
-                self.say(&format!("the disk is full, waiting up to {wait} for room: {error}"));
-                self.output.event("no_room", json!({ "error": error.to_string() }));
+                let full = format!("the disk is full, waiting up to {wait} for room: {error}");
+                self.tell(&full, "no_room", json!({ "error": error.to_string() }));
             }
             farcast_net::ReceiveNotice::Withheld { path, why, .. } => {
                 self.say(&format!("not delivered: {why}"));
@@ -216,11 +217,22 @@ impl<'a, F: Face> View<'a, F> {
             }
             farcast_net::ReceiveNotice::Removed { partial, why } => self.removed(partial, *why),
             farcast_net::ReceiveNotice::Room => {
-                self.say("there is room on the disk again");
-                self.output.event("room", json!({}));
+                self.tell("there is room on the disk again", "room", json!({}));
             }
             _ => {}
         }
+    }
+
+    fn listening(&mut self, address: SocketAddr) {
+        let id = self.own_name();
+        // What comes without UDP has no port.
+        let address = if address.port() == 0 { address.ip().to_string() } else { address.to_string() };
+        self.say(&format!("{id} listens on {address}, files go into {}", self.args.into.display()));
+        let sealing = self.heard.sealing.as_ref();
+        self.say(&sealing.map_or_else(|| "not sealed".into(), Sealing::sentence));
+        let sealed = sealing.is_some();
+        let fields = json!({ "address": address, "receiver": id, "sealed": sealed });
+        self.output.event("listening", fields);
     }
 
     fn own_name(&self) -> String {
@@ -254,6 +266,12 @@ impl<'a, F: Face> View<'a, F> {
         if self.output.is_for_programs() {
             self.output.event("file", json!({ "path": path }));
         }
+    }
+
+    /// Tells people and programs.
+    fn tell(&mut self, text: &str, kind: &str, fields: Value) {
+        self.say(text);
+        self.output.event(kind, fields);
     }
 
     fn say(&mut self, text: &str) {
@@ -384,21 +402,25 @@ impl<'a, F: Face> View<'a, F> {
         if let Some(seen) = &mut self.seen {
             seen.ended(now, report, &outcome, &fields);
         }
-        self.output.event("summary", fields);
         self.output.line(&outcome);
         self.joined.remove(&report.offer.object);
         if report.is_complete() {
             self.lacking.remove(&report.offer.name);
-            self.on_complete(report);
-        } else if F::SEVERAL {
-            let failure = Failure { sentence: outcome, exit: exit_of(report) };
-            self.lacking.insert(report.offer.name.clone(), failure);
+            self.on_complete(report, fields);
+        } else {
+            self.output.event("summary", fields);
+            if F::SEVERAL {
+                let failure = Failure { sentence: outcome, exit: exit_of(report) };
+                self.lacking.insert(report.offer.name.clone(), failure);
+            }
         }
     }
 
     /// Has the user's command run; the product stays complete, whatever comes of it.
-    fn on_complete(&mut self, report: &Report<F>) {
-        let Some(hook) = &mut self.hook else { return };
+    /// Its summary is told behind that.
+    fn on_complete(&mut self, report: &Report<F>, summary: Value) {
+        let Some(hook) = &mut self.hook else { return self.output.event("summary", summary) };
+        self.summaries.push_back(summary);
         hook.run([
             ("FARCAST_DIR", self.args.into.clone().into()),
             ("FARCAST_PRODUCT", shown_name(&report.offer.name).into()),
@@ -421,6 +443,13 @@ impl<'a, F: Face> View<'a, F> {
     }
 
     fn hook_ended(&mut self, ended: io::Result<ExitStatus>) {
+        self.tell_how_hook_ended(ended);
+        if let Some(summary) = self.summaries.pop_front() {
+            self.output.event("summary", summary);
+        }
+    }
+
+    fn tell_how_hook_ended(&mut self, ended: io::Result<ExitStatus>) {
         let said = match ended {
             Ok(status) if status.success() => {
                 return self.output.event("on_complete", json!({ "exit_code": 0 }));

@@ -219,6 +219,11 @@ impl<F: Face> View<'_, F> {
                 let (line, fields) = changed(self.args, file, name);
                 self.tell(Told { line: Some(line), kind: "changed", fields });
             }
+            farcast_net::SendNotice::Refused { why } => self.tell(Told {
+                line: Some(why.to_string()),
+                kind: "blocked",
+                fields: json!({ "reason": why.to_string() }),
+            }),
             farcast_net::SendNotice::Fragmenting { packet, segment } => self.tell(Told {
                 line: Some(narrow::fragmenting(*packet, *segment, F::SEGMENT_SIZE)),
                 kind: "fragmenting",

@@ -15,7 +15,7 @@ use farcast_sim::scenario::mdp as scenario;
 use serde_json::{Value, json};
 
 use super::delivery::{Delivery, Face, Receiver, Told, Verdict, deliver};
-use super::nack::{announce, base, how_many, named, octets, said_of, scan, seal, set};
+use super::nack::{NameRoom, announce, base, check_names, how_many, named, octets, said_of, scan, seal, set};
 use super::named::{Named, figures, word};
 use super::predict::{Predicted, predict, remedies};
 use super::turn::Turn;
@@ -58,6 +58,7 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
     let named = named(args, sealing)?;
     let mut output = Output::new(&args.output)?;
     let mut outgoing = scan(args, &mut output)?;
+    check_names(args, &outgoing, &room(args, (&settings, sealing), (&outgoing, &named), to))?;
     if let Some(link) = &args.protocol.predict {
         return predict_over(args, (to, &settings, sealing), (&outgoing, &named), link, &mut output);
     }
@@ -122,6 +123,23 @@ fn settings(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Settings, Fail
 fn symbols(what: &str, number: u32) -> Result<u8, Failure> {
     let fits = u8::try_from(number).ok().filter(|number| *number < u8::MAX);
     fits.ok_or_else(|| Failure::usage(format!("--{what} is at most 254 by MDP")))
+}
+
+/// The room that it has for the names of files.
+fn room(
+    args: &SendArgs,
+    (settings, sealing): (&Settings, Option<&Sealing>),
+    (outgoing, named): (&[Outgoing], &BTreeMap<NodeId, String>),
+    to: SocketAddr,
+) -> NameRoom {
+    let sent = sent(args, outgoing, (named, sealing), (to, to));
+    let segment = configuration(args, (settings, sealing.is_some()), sent).segment_size.into();
+    NameRoom {
+        by: "MDP",
+        segment,
+        beside: if args.mdp.names_alone { 0 } else { farcast_mdp::VOUCHED_LEN },
+        longest: usize::MAX,
+    }
 }
 
 /// What is sent from `source` to `to`.

@@ -12,6 +12,7 @@ use farcast_mftp::settings::{Rate, Settings};
 use farcast_mftp::{Codec, ConfigError, Mftp, Product, Sender, SenderConfig, SenderEvent, SenderOutcome};
 use farcast_net::{SendOptions, Waited};
 use farcast_seal::Contents;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::turn::{self, Turn};
 use super::{await_network, burst, datagram_to, product_name, receivers, socket_options};
@@ -37,6 +38,10 @@ type SendReport = farcast_net::SendReport<Sender>;
 /// For how long data may leave behind the first announcement: longer than registrations take over a satellite, and less
 /// than what makes others take the group for used.
 const EARLY: Span = Span::from_millis(900);
+
+/// Why nothing can begin.
+const NO_ENTER: &str = "--start-on-enter: standard input has ended, so nobody can press Enter; run this on a terminal, or \
+    leave it out (--wait-for and --start-after say when to begin)";
 
 /// Where it goes, with names resolved.
 #[derive(Clone, Copy, Debug)]
@@ -77,7 +82,7 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
         outgoing = super::scan(args, sealing.is_some(), &mut output)?;
     }
     if args.group.start_on_enter {
-        start_on_enter(Arc::clone(&start));
+        start_on_enter(Arc::clone(&start), Arc::clone(&stop));
     }
     announce_plan(args, to, &outgoing, &name, &output);
     super::tell_seal(args, to.private, sealing, &mut output);
@@ -202,6 +207,9 @@ fn limit(settings: &Settings) -> Option<farcast_core::BitRate> {
 
 /// What clap cannot see.
 fn check(args: &SendArgs, to: Destination, (settings, sealed): (&Settings, bool)) -> Result<(), Failure> {
+    if args.group.start_on_enter && args.protocol.predict.is_none() {
+        check_enter()?;
+    }
     if args.group.unlimited && settings.rate == Rate::Max {
         return Err(Failure::usage(
             "--rate max needs receivers that register, and --unlimited has none; set a rate",
@@ -246,14 +254,27 @@ pub(super) fn transmission() -> u32 {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the command line owns its threads")]
-fn start_on_enter(start: Arc<AtomicBool>) {
+fn start_on_enter(start: Arc<AtomicBool>, stop: Arc<AtomicBool>) {
     std::thread::spawn(move || {
-        let mut line = String::new();
-        // Without a terminal nobody presses Enter, and the other conditions decide.
-        if std::io::stdin().lock().read_line(&mut line).is_ok_and(|n| n > 0) {
-            start.store(true, Ordering::Relaxed);
+        let mut line = Vec::new();
+        if std::io::stdin().lock().read_until(b'\n', &mut line).is_ok_and(|n| n > 0) {
+            return start.store(true, Ordering::Relaxed);
         }
+        crate::output::error(NO_ENTER);
+        stop.store(true, Ordering::Relaxed);
     });
+}
+
+/// Checks that somebody can press Enter: standard input is not at its end already.
+fn check_enter() -> Result<(), Failure> {
+    let input = std::io::stdin();
+    let mut fds = [PollFd::new(&input, PollFlags::IN)];
+    let readable = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0);
+    // What is there is left for who waits for it.
+    if !readable || input.lock().fill_buf().is_ok_and(|text| !text.is_empty()) {
+        return Ok(());
+    }
+    Err(Failure::usage(NO_ENTER))
 }
 
 fn announce_plan(args: &SendArgs, to: Destination, outgoing: &Outgoing, name: &str, output: &Output) {

@@ -159,7 +159,7 @@ pub(super) fn scan(args: &SendArgs, output: &mut Output) -> Result<Vec<Outgoing>
         Ok(files)
     })?;
     super::tell_skipped(&skipped, output);
-    check_names(args, &files)?;
+    check_meeting(args, &files)?;
     if files.len() > MOST_OBJECTS {
         return Err(Failure::usage(format!("{} files: at most {MOST_OBJECTS} at a time", files.len())));
     }
@@ -168,7 +168,7 @@ pub(super) fn scan(args: &SendArgs, output: &mut Output) -> Result<Vec<Outgoing>
 
 /// Refuses files of which one would take the place of another: receivers give a file one name, without directories, and
 /// those that take no hidden names another where it begins with a dot.
-fn check_names(args: &SendArgs, files: &[Outgoing]) -> Result<(), Failure> {
+fn check_meeting(args: &SendArgs, files: &[Outgoing]) -> Result<(), Failure> {
     let entries = files.iter().flat_map(|one| one.manifest().entries());
     let names: Vec<Vec<u8>> = entries.map(|entry| said_of(args, entry).1).collect();
     for hidden in [true, false] {
@@ -186,6 +186,43 @@ fn check_names(args: &SendArgs, files: &[Outgoing]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// Checks that a datagram has room for the name of each file.
+pub(super) fn check_names(args: &SendArgs, outgoing: &[Outgoing], room: &NameRoom) -> Result<(), Failure> {
+    for entry in outgoing.iter().flat_map(|one| one.manifest().entries()) {
+        let (_, name, _) = said_of(args, entry);
+        let needed = name.len() + room.beside;
+        if needed <= room.segment && name.len() <= room.longest {
+            continue;
+        }
+        let fits = name.len() <= room.longest && needed <= LARGEST_SEGMENT;
+        let remedy = if fits { format!("--segment-size {needed} has room for it, ") } else { String::new() };
+        return Err(Failure::usage(format!(
+            "the name of the file {} has {} octets, and {} has room for {} here: {remedy}--protocol mftp takes any, or give \
+             the file a shorter name",
+            farcast_files::shown_name(&name),
+            name.len(),
+            room.by,
+            room.longest.min(room.segment.saturating_sub(room.beside)),
+        )));
+    }
+    Ok(())
+}
+
+/// Octets of the largest segment that `--segment-size` takes.
+const LARGEST_SEGMENT: usize = 65_000;
+
+/// Room for the names of files, octets.
+pub(super) struct NameRoom {
+    /// As the protocol is called.
+    pub(super) by: &'static str,
+    /// Of a segment, which has all that is said of a file.
+    pub(super) segment: usize,
+    /// Of what is said beside the name.
+    pub(super) beside: usize,
+    /// Of the longest name, however large segments are.
+    pub(super) longest: usize,
+}
+
 pub(super) fn octets(outgoing: &[Outgoing]) -> u64 {
     outgoing.iter().map(|one| one.manifest().content_len()).sum()
 }
@@ -198,15 +235,20 @@ pub(super) fn announce(
     (by, to, named): (&str, SocketAddr, usize),
     (args, sealing): (&SendArgs, Option<&Sealing>),
 ) {
-    let whom = match named {
-        0 => "whoever listens".to_owned(),
-        1 => "1 named receiver".to_owned(),
-        n => format!("{n} named receivers"),
-    };
+    let whom = whom(named);
     let what = if outgoing.len() == 1 { "1 file".to_owned() } else { format!("{} files", outgoing.len()) };
     let octets = size(octets(outgoing));
     output.line(&format!("sending {name} ({what}, {octets}) by {by} to {to}, for {whom}"));
     super::tell_seal(args, to, sealing, output);
+}
+
+/// Those for whom something is sent, where so many are named.
+pub(super) fn whom(named: usize) -> String {
+    match named {
+        0 => "whoever listens".to_owned(),
+        1 => "1 named receiver".to_owned(),
+        n => format!("{n} named receivers"),
+    }
 }
 
 /// The nodes of `--receivers`, with what the user calls them: by their keys, where there are keys.

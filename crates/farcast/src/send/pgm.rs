@@ -19,7 +19,7 @@ use farcast_sim::scenario::pgm as scenario;
 use serde_json::{Value, json};
 
 use super::delivery::{Delivery, Face, Receiver, Told, Verdict, deliver};
-use super::nack::{announce, base, how_many, named, octets, said_of, scan, seal, set};
+use super::nack::{NameRoom, announce, base, check_names, how_many, named, octets, said_of, scan, seal, set};
 use super::named::{Named, figures, word};
 use super::predict::{Predicted, predict, remedies};
 use super::turn::Turn;
@@ -62,6 +62,7 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
     let named = named(args, sealing)?;
     let mut output = Output::new(&args.output)?;
     let mut outgoing = scan(args, &mut output)?;
+    check_names(args, &outgoing, &room(args, (&settings, sealing), (&outgoing, &named), to))?;
     if let Some(link) = &args.protocol.predict {
         return predict_over(args, (to, &settings, sealing), (&outgoing, &named), link, &mut output);
     }
@@ -141,6 +142,18 @@ fn parity(args: &SendArgs, planned: Option<Grouping>) -> Result<Option<Grouping>
         return Err(Failure::usage("--block-size: by PGM with --parity auto or --parity-ahead"));
     }
     Ok(grouping)
+}
+
+/// The room that it has for the names of files.
+fn room(
+    args: &SendArgs,
+    (settings, sealing): (&Settings, Option<&Sealing>),
+    (outgoing, named): (&[Outgoing], &BTreeMap<farcast_norm::NodeId, String>),
+    to: SocketAddr,
+) -> NameRoom {
+    let sent = sent(args, outgoing, (named, sealing), (to, to));
+    let segment = configuration(args, (settings, sealing.is_some()), sent).tsdu.into();
+    NameRoom { by: "PGM", segment, beside: farcast_pgm::NAME_OVERHEAD, longest: farcast_pgm::MOST_NAME }
 }
 
 /// What is sent from `source` to `to`.

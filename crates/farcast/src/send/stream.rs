@@ -91,8 +91,7 @@ fn send<S: StreamSenderEngine, E: std::error::Error + Send + Sync + 'static>(
     let stop = crate::interrupt::interrupted()?;
     let &Stream { by, to, limit, transport, rate, sealing, .. } = stream;
     await_network(args, (to, limit), &mut output, &stop)?;
-    let whom =
-        if named.is_empty() { "whoever listens".into() } else { format!("{} named receivers", named.len()) };
+    let whom = nack::whom(named.len());
     output.line(&format!("sending standard input by {by} to {to}, for {whom}"));
     super::tell_seal(args, to, sealing, &mut output);
     let mut seal = nack::seal(args, (to, rate), sealing)?;
@@ -101,6 +100,10 @@ fn send<S: StreamSenderEngine, E: std::error::Error + Send + Sync + 'static>(
     let mut outcome = SenderOutcome::Aborted;
     let label = |node: NodeId| named.get(&node).cloned().unwrap_or_else(|| node.to_string());
     let mut observer = |_: &S, notice: &StreamSendNotice<'_, S::Event>| match notice {
+        StreamSendNotice::Refused(why) => {
+            output.line(&why.to_string());
+            output.event("blocked", json!({ "reason": why.to_string() }));
+        }
         StreamSendNotice::Revoked { name } => {
             output.line(&format!("{name} is trusted no more, and opens nothing from now on"));
             output.event("revoked", json!({ "receiver": name }));

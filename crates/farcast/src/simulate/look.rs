@@ -150,8 +150,10 @@ fn page(args: &SimulateArgs, scenario: &Scenario, pulse: &Pulse) -> Result<Strin
     Ok(timeline::page(&Timeline {
         title: title(args, scenario).to_owned(),
         subtitle: format!(
-            "{receivers} receivers, seed {}, replication {}{changes}",
-            args.seed, args.replication
+            "{}, seed {}, replication {}{changes}",
+            super::show::who(receivers.into(), 0),
+            args.seed,
+            args.replication
         ),
         words,
         figures: figures(&replication),
@@ -264,7 +266,8 @@ fn notes(record: &Record, words: &Words) -> Vec<String> {
     let mut notes = Vec::new();
     let complete = total(&record.completions);
     if complete < u64::from(record.receivers) {
-        notes.push(format!("{} receivers never had everything.", u64::from(record.receivers) - complete));
+        let lacking = super::show::who(u64::from(record.receivers) - complete, 0);
+        notes.push(format!("{lacking} never had everything."));
     }
     for (count, what) in [(record.passes_left_out, words.round.many), (record.waits_left_out, "waits")] {
         if count > 0 {

@@ -82,10 +82,11 @@ pub(super) fn who(receivers: u64, flows: usize) -> String {
         1 => "1 flow".to_owned(),
         n => format!("{n} flows"),
     };
+    let who = if receivers == 1 { "1 receiver".to_owned() } else { format!("{receivers} receivers") };
     match (receivers, flows) {
-        (receivers, 0) => format!("{receivers} receivers"),
+        (_, 0) => who,
         (0, _) => named,
-        (receivers, _) => format!("{receivers} receivers, {named}"),
+        (..) => format!("{who}, {named}"),
     }
 }
 

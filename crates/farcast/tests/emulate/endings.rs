@@ -3,9 +3,12 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::run::{Emulate, Way, link};
-use crate::common::{Ended, Place};
+use crate::common::{Ended, Place, pause, wait_until};
 
 fn simple() -> String {
     let way = Way::new(10_000_000, 5, 100_000);
@@ -21,7 +24,7 @@ fn near(script: &str) -> Ended {
 #[test]
 fn the_near_programs_exit_code_is_ours() {
     for (script, code) in [
-        ("true", 0),
+        ("ping -q -c 3 -i 0.1 $FARCAST_PEER", 0),
         ("exit 7", 7),
         ("exit 125", 125),
         ("kill -TERM $$", 128 + 15),
@@ -30,6 +33,37 @@ fn the_near_programs_exit_code_is_ours() {
         let ended = near(script);
         assert_eq!(ended.code, Some(code), "{script}: {}", ended.story());
     }
+}
+
+/// A run of which nothing passed has a code of its own; a program's own code stays.
+#[test]
+fn a_run_of_which_nothing_passed_has_a_code_of_its_own() {
+    for (script, verdict) in [("true", "NOTHING PASSED"), ("exit 123", "123 is what the program ended with")]
+    {
+        let ended = near(script);
+        assert_eq!(ended.code, Some(123), "{script}: {}", ended.story());
+        assert!(ended.stderr.contains(verdict), "{script}: {}", ended.story());
+    }
+}
+
+/// So has one whose packets left too late: here who carries them is stopped for a while.
+#[test]
+fn a_run_that_is_invalid_has_a_code_of_its_own() {
+    let place = Place::new();
+    let near = "echo runs; ping -q -i 0.002 -w 2 $FARCAST_PEER > /dev/null; exit 0";
+    let run = place.start("late", Emulate::toml(&place, "late", &simple()).near(near).command());
+    wait_until("it runs", || run.stdout().contains("runs"));
+    pause(Duration::from_millis(300));
+    let outer = run.child.id();
+    let children = fs::read_to_string(format!("/proc/{outer}/task/{outer}/children")).unwrap();
+    let inner: i32 = children.split_whitespace().next().unwrap().parse().unwrap();
+    let signal = |signal| kill_process(Pid::from_raw(inner).unwrap(), signal).unwrap();
+    signal(Signal::STOP);
+    pause(Duration::from_millis(500));
+    signal(Signal::CONT);
+    let ended = run.wait();
+    assert_eq!(ended.code, Some(122), "{}", ended.story());
+    assert!(ended.stderr.contains("INVALID"), "{}", ended.story());
 }
 
 #[test]
@@ -115,7 +149,7 @@ fn the_near_program_has_our_input_and_output() {
     command.args(["-c", "printf 'one\\ntwo' | \"$@\"", "sh"]);
     command.arg(farcast.get_program()).args(farcast.get_args());
     let ended = place.run("streams", command);
-    assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "one\ntwo"), "{}", ended.story());
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(123), "one\ntwo"), "{}", ended.story());
     for part in ["errors\n", ": words of the far end\n"] {
         assert!(ended.stderr.contains(part), "{part:?}: {}", ended.story());
     }

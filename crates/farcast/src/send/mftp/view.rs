@@ -130,6 +130,7 @@ impl<'a> View<'a> {
                 "revoked",
                 json!({ "receiver": name }),
             ),
+            SendNotice::Refused { why } => (why.to_string(), "blocked", json!({ "reason": why.to_string() })),
             SendNotice::Fragmenting { packet, segment } => {
                 (narrow::fragmenting(*packet, *segment, "--dtu-size"), "fragmenting", narrow::fits(*segment))
             }
@@ -398,10 +399,11 @@ fn describe(sender: &Sender, event: &SenderEvent) -> Option<String> {
             format!("data begins, {}", super::receivers(*receivers as usize))
         }
         SenderEvent::Started { receivers, .. } if sender.compares() => {
-            format!("{receivers} receivers compare what they have; what all of them have is left out")
+            let compare = if *receivers == 1 { "compares what it has" } else { "compare what they have" };
+            format!("{} {compare}; what all of them have is left out", super::receivers(*receivers as usize))
         }
         SenderEvent::Started { receivers, restart: true } => {
-            format!("going on where an earlier run stopped, {receivers} receivers")
+            format!("going on where an earlier run stopped, {}", super::receivers(*receivers as usize))
         }
         SenderEvent::Done { client, .. } => format!("done: {}", label(sender, *client)),
         SenderEvent::Quit { client, reason, text } => {

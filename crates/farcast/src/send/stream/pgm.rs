@@ -26,8 +26,8 @@ pub(in crate::send) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result
     if transport != Transport::Udp && args.pgm.unicast_port.is_some() {
         return Err(Failure::usage("--unicast-port is of UDP, and --raw does without"));
     }
-    let port = args.pgm.unicast_port.unwrap_or(0);
-    let socket = SocketOptions { port, ..socket_options(&args.socket) };
+    let socket = socket_options(&args.socket);
+    let socket = SocketOptions { port: args.pgm.unicast_port.unwrap_or(socket.port), ..socket };
     let stream =
         Stream { by: "PGM", to, limit: settings.time_limit, socket, transport, rate: settings.rate, sealing };
     let make = |source| StreamSender::new(configuration(args, (&settings, sealing), &named, (source, to)));

@@ -1,0 +1,106 @@
+//! Addresses of this host's interfaces, also where a sandbox lets nobody ask for them by netlink(7).
+
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use socket2::{Domain, Socket, Type};
+
+use crate::error::NetError;
+use crate::ssm;
+
+/// An address of an interface.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Listed {
+    /// The interface's name.
+    pub(crate) name: String,
+    pub(crate) address: IpAddr,
+    /// What the kernel numbers the interface.
+    pub(crate) index: u32,
+}
+
+impl Listed {
+    /// Whether the address means something on its link only.
+    pub(crate) fn is_link_local(&self) -> bool {
+        match self.address {
+            IpAddr::V4(address) => address.is_link_local(),
+            IpAddr::V6(address) => address.is_unicast_link_local(),
+        }
+    }
+}
+
+/// Lists all of them.
+///
+/// # Errors
+/// The system tells none, by any of its ways.
+pub(crate) fn addresses() -> Result<Vec<Listed>, NetError> {
+    match if_addrs::get_if_addrs() {
+        Ok(found) => Ok(found.into_iter().map(listed).collect()),
+        Err(error) => without_netlink().map_err(|_| NetError::socket("list the interfaces")(error)),
+    }
+}
+
+fn listed(found: if_addrs::Interface) -> Listed {
+    Listed { address: found.ip(), index: found.index.unwrap_or(0), name: found.name }
+}
+
+/// The same by netdevice(7), which knows of IPv4, and by the file that lists IPv6.
+fn without_netlink() -> io::Result<Vec<Listed>> {
+    let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
+    let index = |name: &str| rustix::net::netdevice::name_to_index(&socket, name).unwrap_or(0);
+    let v4 = ssm::ipv4_addresses(&socket)?;
+    let one =
+        |(name, address): (String, Ipv4Addr)| Listed { index: index(&name), address: address.into(), name };
+    let mut all: Vec<Listed> = v4.into_iter().map(one).collect();
+    // A kernel without IPv6 has no such file.
+    all.extend(std::fs::read_to_string("/proc/net/if_inet6").unwrap_or_default().lines().filter_map(ipv6));
+    Ok(all)
+}
+
+/// A line of `/proc/net/if_inet6`: the address, and in hexadecimal the interface, the prefix, the scope and flags; the name.
+fn ipv6(line: &str) -> Option<Listed> {
+    let mut fields = line.split_whitespace();
+    let (address, index, name) = (fields.next()?, fields.next()?, fields.nth(3)?);
+    let address = Ipv6Addr::from_bits(u128::from_str_radix(address, 16).ok()?);
+    Some(Listed { name: name.into(), address: address.into(), index: u32::from_str_radix(index, 16).ok()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ways_list_the_same() {
+        let sorted = |mut all: Vec<Listed>| {
+            all.sort_by(|a, b| (&a.name, a.address).cmp(&(&b.name, b.address)));
+            all
+        };
+        let found = sorted(addresses().expect("there is the loopback interface"));
+        assert!(found.iter().any(|one| one.name == "lo" && one.index == 1), "{found:?}");
+        assert_eq!(sorted(without_netlink().expect("netdevice(7)")), found);
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "what a sandbox refuses it refuses to a thread")]
+    fn a_sandbox_without_netlink_has_interfaces() {
+        let listed = std::thread::spawn(|| {
+            let family = u32::try_from(libc::AF_NETLINK).expect("a number");
+            ssm::sandbox::refuse(libc::SYS_socket, Some(family), libc::EAFNOSUPPORT).expect("a filter");
+            assert!(if_addrs::get_if_addrs().is_err(), "the filter works");
+            addresses()
+        });
+        let listed = listed.join().expect("no panic").expect("by other ways");
+        assert!(listed.iter().any(|one| one.name == "lo"), "{listed:?}");
+    }
+
+    #[test]
+    fn a_line_of_the_kernels_is_read_and_another_is_not() {
+        let line = "fe80000000000000001122fffe334455 0d 40 20 80     eth0";
+        let found = ipv6(line).expect("a line");
+        assert_eq!((found.name.as_str(), found.index), ("eth0", 13));
+        assert_eq!(found.address.to_string(), "fe80::11:22ff:fe33:4455");
+        assert!(found.is_link_local());
+        for bad in ["", "fe80 0d", "xyz 0d 40 20 80 eth0", "00 zz 40 20 80 eth0"] {
+            assert_eq!(ipv6(bad), None, "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! What is given on the command line and cannot be: it is refused at once, with what to do.
+#![allow(
+    clippy::disallowed_methods,
+    clippy::unwrap_used,
+    reason = "a test may panic, and open its own files"
+)]
+
+mod common;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use common::{Place, member};
+use serde_json::Value;
+
+const RATE: [&str; 2] = ["--rate", "20 Mbit/s"];
+const PROTOCOLS: [&str; 5] = ["mftp", "norm", "mdp", "pgm", "one-way"];
+
+#[test]
+fn names_that_nobody_can_have_are_refused_at_once() {
+    let place = Place::new();
+    let file = place.file("product.bin", 1_000);
+    let long = "n".repeat(65);
+    for protocol in PROTOCOLS {
+        for (names, part) in [
+            ("", "is it a variable without a value?"),
+            (" ", "is it a variable without a value?"),
+            ("r1,", "is there a comma too many?"),
+            ("r1,,r2", "is there a comma too many?"),
+            ("r1, r1", "names \"r1\" twice"),
+            (&long, "1 to 64 bytes"),
+            ("r1,a\u{1b}b", "control character"),
+        ] {
+            let args = [&RATE[..], &["--protocol", protocol, "--receivers", names]].concat();
+            let ended = place.run("sender", place.send_command(&[&file], &args));
+            ended.assert_one_sentence(2, &["--receivers", part]);
+        }
+        for (name, part) in [("", "empty"), (&long, "1 to 64 bytes"), ("a,b", "comma")] {
+            let ended = place.run("ant", place.receive_command(name, &["--protocol", protocol]));
+            ended.assert_one_sentence(2, &["--name", part]);
+        }
+        let ended =
+            place.run("ant", place.receive_command("ant", &["--protocol", protocol, "--trust", "a,,b"]));
+        ended.assert_one_sentence(2, &["--trust", "comma"]);
+        let ended = place
+            .run("ant", place.receive_command("ant", &["--protocol", protocol, "--accept", "10.0.0.1,"]));
+        ended.assert_failed(2, &["--accept"]);
+    }
+    for protocol in ["norm", "mdp", "pgm"] {
+        let args = [&RATE[..], &["--protocol", protocol, "--receivers", "1, 0"]].concat();
+        place
+            .run("sender", place.send_command(&[&file], &args))
+            .assert_one_sentence(2, &["\"0\" is no node"]);
+    }
+    let elements = place.farcast(["element", "--interfaces", "e0, e0"]);
+    place.run("element", elements).assert_one_sentence(2, &["e0 is named twice"]);
+    let elements = place.farcast(["element", "--interfaces", "e0,"]);
+    place.run("element", elements).assert_one_sentence(2, &["--interfaces", "comma"]);
+}
+
+#[test]
+fn space_around_a_name_is_no_part_of_it() {
+    for protocol in ["mftp", "norm"] {
+        let place = Place::new();
+        let file = place.file("product.bin", 1_000);
+        let receivers = ["7", "8"].map(|name| place.receive(name, &["--protocol", protocol]));
+        let args = [&RATE[..], &["--protocol", protocol, "--receivers", "7, 8 "]].concat();
+        let sent = place.send(&[&file], &args).succeed().summary();
+        assert_eq!(member(&sent, "8")["complete"], true, "{sent}");
+        for receiver in receivers {
+            receiver.succeed();
+        }
+        place.assert_received(&file, &["7", "8"]);
+    }
+}
+
+#[test]
+fn where_nobody_can_press_enter_that_is_said() {
+    let place = Place::new();
+    let file = place.file("product.bin", 1_000);
+    let send = || place.send_command(&[&file], &[&RATE[..], &["--start-on-enter"]].concat());
+    let mut command = send();
+    command.stdin(Stdio::null());
+    let ended = place.run("sender", command);
+    ended.assert_one_sentence(2, &["--start-on-enter", "standard input has ended", "--wait-for"]);
+    // One that ends later.
+    let mut command = send();
+    command.stdin(Stdio::piped());
+    let mut sender = place.start("sender", command);
+    common::wait_until("it begins", || sender.stderr().contains("sending"));
+    drop(sender.child.stdin.take());
+    sender.wait().assert_failed(1, &["--start-on-enter", "standard input has ended", "stopped"]);
+    // And where somebody can.
+    let receiver = place.receive("ant", &[]);
+    let mut command = send();
+    command.arg("--json").stdin(Stdio::piped());
+    let mut sender = place.start("sender", command);
+    sender.until("registered");
+    sender.child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
+    sender.succeed();
+    receiver.succeed();
+}
+
+#[test]
+fn a_name_that_is_too_long_is_named_with_its_remedy() {
+    let place = Place::new();
+    // 6 directories of 250 octets: as long as a path may be here, and longer than a segment.
+    let name = "n".repeat(250);
+    let deep = (0..6).fold(place.path("tree"), |path, _| path.join(&name));
+    fs::create_dir_all(&deep).unwrap();
+    fs::write(deep.join("end"), "end").unwrap();
+    let tree = place.path("tree");
+    for (protocol, larger) in [("norm", true), ("mdp", true), ("pgm", false)] {
+        let send = |more: &[&str]| {
+            let args = [
+                &RATE[..],
+                &["--protocol", protocol, "--robust", "1"][..if protocol == "pgm" { 2 } else { 4 }],
+                more,
+            ]
+            .concat();
+            place.run("sender", place.send_command(&[&tree], &args))
+        };
+        let ended = send(&[]);
+        ended.assert_one_sentence(
+            2,
+            &["the name of the file tree/nnn", "/end has 1514 octets", "--protocol mftp"],
+        );
+        let said = ended.stderr.split("--segment-size ").nth(1);
+        let size = said.map(|rest| rest.split(' ').next().unwrap());
+        assert_eq!(size.is_some(), larger, "{}", ended.story());
+        if let Some(size) = size {
+            let ended = send(&["--segment-size", size]);
+            assert_eq!(ended.code, Some(0), "{}", ended.story());
+        }
+    }
+}
+
+/// What a command prints that a receiver runs stays out of the events, of which the summary is the last.
+#[test]
+fn a_summary_is_the_last_event() {
+    for protocol in ["mftp", "norm"] {
+        let place = Place::new();
+        let file = place.file("product.bin", 1_000);
+        let receiver =
+            place.receive("7", &["--protocol", protocol, "--on-complete", "echo not json; sleep 0.2"]);
+        let args = [&RATE[..], &["--protocol", protocol, "--receivers", "7"]].concat();
+        let sent = place.send(&[&file], &args).succeed();
+        let got = receiver.succeed();
+        for ended in [&sent, &got] {
+            assert_eq!(ended.events().last().unwrap()["event"], "summary", "{}", ended.story());
+            ended.events().iter().for_each(assert_as_the_schema_says);
+        }
+        assert_eq!(got.all("on_complete").len(), 1, "{}", got.story());
+        assert!(got.stderr.contains("not json"), "{}", got.story());
+    }
+}
+
+/// Where few files may be open at once, fewer are.
+#[test]
+fn many_files_need_few_descriptors() {
+    for protocol in ["mftp", "norm", "pgm"] {
+        let place = Place::new();
+        for n in 0..200 {
+            place.file(&format!("tree/{}/file{n}", n / 20), 100);
+        }
+        let receiver = place.receive("7", &["--protocol", protocol]);
+        let args = [&RATE[..], &["--protocol", protocol, "--receivers", "7"]].concat();
+        let send = place.send_command(&[&place.path("tree")], &args);
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", "ulimit -n 40; exec \"$@\"", "sh"]).arg(send.get_program()).args(send.get_args());
+        command.env("XDG_STATE_HOME", place.path("state")).env("XDG_CONFIG_HOME", place.path("config"));
+        let ended = place.run("sender", command);
+        assert_eq!(ended.code, Some(0), "{protocol}: {}", ended.story());
+        receiver.wait();
+    }
+}
+
+/// The repository.
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// What the schema says of each event.
+fn schema() -> BTreeMap<String, Value> {
+    let text = fs::read_to_string(repository().join("docs/src/events.schema.json")).unwrap();
+    let schema: Value = serde_json::from_str(&text).unwrap();
+    let one = |one: &Value| (one["properties"]["event"]["const"].as_str().unwrap().to_owned(), one.clone());
+    schema["oneOf"].as_array().unwrap().iter().map(one).collect()
+}
+
+/// Asserts that an event is one of the schema's, with all keys that it has to have.
+fn assert_as_the_schema_says(event: &Value) {
+    let schema = schema();
+    let kind = event["event"].as_str().unwrap();
+    let known = schema.get(kind).unwrap_or_else(|| panic!("{kind} is not in the schema: {event}"));
+    assert!(event["time"].is_number(), "{event}");
+    for key in known["required"].as_array().unwrap() {
+        let value = &event[key.as_str().unwrap()];
+        let right = match known["properties"][key.as_str().unwrap()]["type"].as_str() {
+            Some("string") => value.is_string(),
+            Some("integer") => value.is_u64(),
+            Some("boolean") => value.is_boolean(),
+            Some("array") => value.is_array(),
+            _ => !value.is_null(),
+        };
+        assert!(right, "{key} of {event}");
+    }
+}
+
+/// The kinds of events in the sources: what stands in quotes where one is told.
+fn told_in(text: &str, kinds: &mut BTreeSet<String>) {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for before in [".event(\"", ".event( \"", "kind: \"", ".list(\""] {
+        let told = text.split(before).skip(1).filter_map(|rest| rest.split('"').next());
+        kinds.extend(told.map(str::to_owned));
+    }
+    for behind in ["\", json!(", "\", fields"] {
+        let parts: Vec<&str> = text.split(behind).collect();
+        let told = parts[..parts.len() - 1].iter().filter_map(|part| part.rsplit('"').next());
+        kinds.extend(
+            told.filter(|kind| kind.bytes().all(|c| c.is_ascii_lowercase() || c == b'_')).map(str::to_owned),
+        );
+    }
+}
+
+fn sources(dir: &Path, text: &mut Vec<(PathBuf, String)>) {
+    for entry in fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, text);
+        } else {
+            let source = fs::read_to_string(&path).unwrap();
+            text.push((path, source));
+        }
+    }
+}
+
+/// Every event that the sources tell of is in the schema and on the page, and there is no other.
+#[test]
+fn every_event_is_in_the_schema_and_on_the_page() {
+    let mut told = BTreeSet::new();
+    for part in ["send.rs", "receive.rs", "element.rs"] {
+        told_in(&fs::read_to_string(repository().join("crates/farcast/src").join(part)).unwrap(), &mut told);
+    }
+    let mut all = Vec::new();
+    for part in ["send", "receive"] {
+        sources(&repository().join("crates/farcast/src").join(part), &mut all);
+    }
+    for (_, text) in &all {
+        told_in(text, &mut told);
+    }
+    // What does not pass the seal.
+    told.extend(
+        ["sealed", "not_sealed", "not_trusted", "no_key", "other_scope", "earlier"].map(str::to_owned),
+    );
+    let schema: BTreeSet<String> = schema().into_keys().collect();
+    assert_eq!(told, schema);
+    let page = fs::read_to_string(repository().join("docs/src/formats.md")).unwrap();
+    let section = page.split("\n## Events\n").nth(1).unwrap().split("\n## ").next().unwrap();
+    let missing: Vec<&String> =
+        schema.iter().filter(|kind| !section.contains(&format!("`{kind}`"))).collect();
+    assert!(missing.is_empty(), "{missing:?} are not on the page");
+}
