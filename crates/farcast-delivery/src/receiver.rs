@@ -242,6 +242,11 @@ pub trait ReceiverEngine: Engine<Event: Clone> {
     /// Whether any object is at hand, or a sender that was left has yet to be told so.
     fn is_busy(&self) -> bool;
 
+    /// Whether an object of the sender at `source` is at hand, or that sender has yet to be answered.
+    fn is_busy_with(&self, _source: SocketAddr) -> bool {
+        self.is_busy()
+    }
+
     /// The code that the parity of `object` is of, which is offered or at hand.
     fn erasure_code(&self, _object: ObjectId) -> ErasureCode {
         ErasureCode::BySize

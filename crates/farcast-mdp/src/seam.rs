@@ -275,6 +275,10 @@ impl ReceiverEngine for Receiver {
         Self::is_busy(self)
     }
 
+    fn is_busy_with(&self, source: SocketAddr) -> bool {
+        Self::is_busy_with(self, source)
+    }
+
     fn have(&self, object: ObjectId) -> Option<&Bitmap> {
         Self::have(self, object)
     }

@@ -288,6 +288,10 @@ impl ReceiverEngine for Receiver {
         Self::is_busy(self)
     }
 
+    fn is_busy_with(&self, source: SocketAddr) -> bool {
+        Self::is_busy_with(self, source)
+    }
+
     fn erasure_code(&self, object: ObjectId) -> ErasureCode {
         self.fec(object).map_or(ErasureCode::Unknown, code_of)
     }

@@ -9,7 +9,7 @@ use core::net::SocketAddr;
 use core::num::NonZeroU32;
 
 use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, RejectCounts, Transmit};
-use farcast_core::{Bitmap, Run, Time};
+use farcast_core::{Bitmap, Run, Span, Time};
 use farcast_delivery::{Answer, Geometry, ObjectId, Offer, Outcome, Received};
 
 use crate::config::ReceiverConfig;
@@ -17,7 +17,9 @@ use crate::message::{Description, Message};
 use reception::Reception;
 
 /// The most objects that are received at once.
-const MOST: usize = 8;
+const MOST: usize = 32;
+/// After so long without new content, the place of an object goes to another.
+const STALE: Span = Span::from_secs(1);
 /// The most transmissions that are remembered because nothing of them is wanted any more.
 const MOST_OVER: usize = 256;
 /// The most source symbols, and parity symbols, of a block that any code has.
@@ -139,9 +141,14 @@ impl Receiver {
         }
     }
 
-    /// Whether any object is at hand.
+    /// Whether any object is at hand of which something has come: what was only described keeps nobody waiting.
     pub fn is_busy(&self) -> bool {
-        !self.receptions.is_empty()
+        self.receptions.iter().any(|one| one.fed.is_some())
+    }
+
+    /// The same, of the sender at `source`.
+    pub fn is_busy_with(&self, source: SocketAddr) -> bool {
+        self.receptions.iter().any(|one| one.source == source && one.fed.is_some())
     }
 
     /// The segments of `object` that are there.
@@ -219,6 +226,7 @@ impl Receiver {
                 };
                 let reception = &mut self.receptions[at];
                 reception.symbols(symbols, &mut self.events)?;
+                reception.fed = Some(now);
                 // Noise that is turned down keeps nothing alive.
                 reception.heard_at = now;
                 self.look(at);
@@ -248,11 +256,7 @@ impl Receiver {
             return Err(Reject::Duplicate);
         }
         let geometry = geometry(described)?;
-        let at_hand: u64 = self.receptions.iter().map(|one| u64::from(one.geometry().segments())).sum();
-        let all = at_hand + u64::from(geometry.segments());
-        if self.receptions.len() == MOST || all > self.config.segments.into() {
-            return Err(Reject::Limit);
-        }
+        self.make_room(now, geometry.segments())?;
         let object = self.number();
         let offer = Offer {
             object,
@@ -272,6 +276,32 @@ impl Receiver {
         self.receptions.push(Reception::new(object, described, from.source, geometry, now));
         self.events.push_back(ReceiverEvent::Offered(offer));
         Ok(())
+    }
+
+    /// Makes room for an object of so many segments. Those of which nothing has come give way first, then those of which
+    /// nothing comes any more.
+    fn make_room(&mut self, now: Time, segments: u32) -> Result<(), Reject> {
+        let most = u64::from(self.config.segments);
+        if u64::from(segments) > most {
+            return Err(Reject::Limit);
+        }
+        loop {
+            let at_hand: u64 = self.receptions.iter().map(|one| u64::from(one.geometry().segments())).sum();
+            if self.receptions.len() < MOST && at_hand + u64::from(segments) <= most {
+                return Ok(());
+            }
+            // An object takes the place of others, but not of what is smaller.
+            let crowded = self.receptions.len() == MOST;
+            let yields = |(at, one): (usize, &Reception)| {
+                let stale = one.fed.is_none_or(|fed| {
+                    now.since(fed) >= STALE && (crowded || one.geometry().segments() >= segments)
+                });
+                (stale && !one.is_complete()).then_some((one.fed, one.heard_at, at))
+            };
+            let yielding = self.receptions.iter().enumerate().filter_map(yields).min();
+            let (_, _, at) = yielding.ok_or(Reject::Limit)?;
+            self.end(at, Outcome::Lost, false);
+        }
     }
 
     /// A number that no object at hand has.

@@ -291,6 +291,10 @@ impl ReceiverEngine for Receiver {
         Self::is_busy(self)
     }
 
+    fn is_busy_with(&self, source: SocketAddr) -> bool {
+        Self::is_busy_with(self, source)
+    }
+
     fn erasure_code(&self, _object: ObjectId) -> ErasureCode {
         ErasureCode::ReedSolomon8
     }

@@ -354,9 +354,14 @@ const OPEN_LATER: &str = "who records this, and has a quantum computer one day, 
 const RAW: &str = "what is sealed is carried by UDP, and --raw does without: leave it out, or add --unsealed";
 
 /// What is said of something that another seal would open, and its word for programs.
-pub(crate) fn unlike(why: Unlike, source: IpAddr) -> (&'static str, String) {
+/// A receiver that is to hear only what is `unsealed` is told that.
+pub(crate) fn unlike(why: Unlike, source: IpAddr, unsealed: bool) -> (&'static str, String) {
     let passed_over = format!("passed over: what comes from {source}");
     match why {
+        Unlike::Sealed if unsealed => (
+            "sealed",
+            format!("{passed_over} is sealed, and --unsealed hears only what is not: leave it out"),
+        ),
         Unlike::Sealed => (
             "sealed",
             format!(

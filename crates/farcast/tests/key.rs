@@ -476,3 +476,82 @@ fn where_nothing_can_be_written_it_says_so() {
     command.env("XDG_CONFIG_HOME", "/dev/null/config");
     place.run("null", command).assert_one_sentence(1, &["cannot write /dev/null/config/farcast"]);
 }
+
+/// What is in the place of a key or of a list and is none, and a part of what is said of it.
+fn spoil(way: &str, file: &Path) -> &'static str {
+    let parent = file.parent().unwrap();
+    match way {
+        "a dangling link" => {
+            symlink("nowhere", file).unwrap();
+            "is a link that leads nowhere"
+        }
+        "a dangling directory" => {
+            fs::remove_dir_all(parent).unwrap();
+            symlink("nowhere", parent).unwrap();
+            "is a link that leads nowhere"
+        }
+        "a loop" => {
+            symlink(file, file).unwrap();
+            "cannot read"
+        }
+        "a directory" => {
+            fs::create_dir(file).unwrap();
+            "is a directory or a device"
+        }
+        "a file for a directory" => {
+            fs::remove_dir_all(parent).unwrap();
+            fs::write(parent, "").unwrap();
+            "cannot read"
+        }
+        "a pipe" => {
+            let kind = rustix::fs::FileType::Fifo;
+            rustix::fs::mknodat(rustix::fs::CWD, file, kind, rustix::fs::Mode::RUSR, 0).unwrap();
+            "it is a pipe to which nothing was written"
+        }
+        "a truncated one" => {
+            fs::write(file, "ant farcast-").unwrap();
+            set_mode(file, 0o600);
+            ":1: "
+        }
+        _ => unreachable!(),
+    }
+}
+
+#[test]
+fn a_key_or_list_that_is_there_and_useless_is_never_passed_over() {
+    let place = Place::new();
+    let ways = [
+        "a dangling link",
+        "a dangling directory",
+        "a loop",
+        "a directory",
+        "a file for a directory",
+        "a pipe",
+        "a truncated one",
+    ];
+    for way in ways {
+        for what in ["key", "trust"] {
+            let name = format!("{what} {way}");
+            let config = place.path(&name);
+            fs::create_dir_all(config.join("farcast")).unwrap();
+            let file = config.join("farcast").join(what);
+            if what == "trust" && way.contains("director") && way != "a directory" {
+                // Then there is no key either.
+                continue;
+            }
+            if what == "trust" {
+                let made = place.farcast(["key", "new", "ant"]).env("XDG_CONFIG_HOME", &config).status();
+                assert!(made.unwrap().success());
+            }
+            let says = spoil(way, &file);
+            let product = place.file("product.bin", 10);
+            for mut command in [
+                place.receive_command("into", &["--once"]),
+                place.send_command(&[&product], &["--rate", "1 Mbit/s"]),
+            ] {
+                command.env("XDG_CONFIG_HOME", &config);
+                place.run(&name, command).assert_one_sentence(2, &[says]);
+            }
+        }
+    }
+}

@@ -22,7 +22,7 @@ impl Receiver {
         let result = match one.state {
             State::Unknown => Err(Reject::Unexpected),
             State::Complete(_) | State::Verifying => Err(Reject::Duplicate),
-            State::Opening | State::Receiving => self.store(data),
+            State::Opening | State::Receiving => self.store(now, data),
         };
         if (object, block) > before || fresh {
             if let Some(one) = self.session.as_mut().and_then(|session| session.objects.get_mut(&object)) {
@@ -33,7 +33,7 @@ impl Receiver {
         result
     }
 
-    fn store(&mut self, data: &Data) -> Result<(), Reject> {
+    fn store(&mut self, now: Time, data: &Data) -> Result<(), Reject> {
         let Some(session) = &mut self.session else { return Err(Reject::Unexpected) };
         let most = self.config.parity_memory;
         let Session { objects, memory, .. } = session;
@@ -54,6 +54,7 @@ impl Receiver {
         if new == 0 {
             return Err(Reject::Duplicate);
         }
+        session.fed = Some(now);
         self.check_decodable(id, data.block);
         self.check_complete(id);
         Ok(())

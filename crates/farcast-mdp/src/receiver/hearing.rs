@@ -7,8 +7,10 @@ use farcast_core::engine::{Arrival, Message as _, Reject};
 use farcast_core::{Bitmap, Span, Time, Timers};
 use farcast_delivery::{ObjectId, Passage};
 use farcast_norm::NodeId;
+use farcast_norm::quantise::Rtt;
 use farcast_norm::timing::earned;
 
+use super::nack::Heard;
 use super::session::{Incoming, Key, Known, Loss, Probed, Session, Standing, State};
 use super::{OPEN, Receiver, Timer, WINDOW, silence};
 use crate::config::Sync;
@@ -21,6 +23,12 @@ const SEGMENT: u16 = 512;
 /// The longest time over which answers to a probe are spread.
 const HOLD: Span = Span::from_secs(60);
 
+/// The greatest round trip that a sender is believed.
+const GRTT_MOST: Span = Span::from_secs(10);
+
+/// So many objects' names are remembered whose senders have sent no content.
+const INFOS: usize = 64;
+
 /// For how long nothing must come from where a sender was for it to be heard from elsewhere.
 const MOVES: Span = Span::from_millis(500);
 
@@ -29,18 +37,18 @@ impl Receiver {
         match &message.body {
             Body::Sender(head, said) if message.source.is_somebody() => {
                 let key = Key { source: from.source, sender: message.source };
-                if let Err(reject) = self.note_sender(now, from, key, said) {
-                    self.note_early(now, key, said);
-                    return Err(reject);
-                }
+                let noted = self.note_sender(now, from, key, said);
+                self.note_early(now, key, said);
+                noted?;
                 if let Some(session) = &mut self.session {
-                    (session.grtt, session.standing, session.last_heard) = (head.grtt, Standing::Here, now);
+                    let grtt = if head.grtt.span() > GRTT_MOST { Rtt::of(GRTT_MOST) } else { head.grtt };
+                    (session.grtt, session.standing, session.last_heard) = (grtt, Standing::Here, now);
                     let count = message.segments().get();
                     session.loss.came(head.sequence, count);
                     session.passage.came_numbered_by_16_bits(head.sequence, count);
                     let octets = message.wire_len(0) as u64 * u64::from(count);
                     session.credit = earned(session.credit, octets);
-                    self.timers.set(Timer::Inactivity, now + silence(head.grtt, self.config.robust));
+                    self.timers.set(Timer::Inactivity, now + silence(session.grtt, self.config.robust));
                 }
                 self.hear_sender(now, *head, said)
             }
@@ -49,11 +57,32 @@ impl Receiver {
         }
     }
 
-    /// A sender probes before it says anything by which it may be begun with: the time of that counts from then on.
+    /// Remembers what a sender says while it, or another, has sent no content: its probe, whose time counts from then on,
+    /// and what it says of its objects, which it says once.
     fn note_early(&mut self, now: Time, key: Key, said: &FromSender) {
-        if let (None, FromSender::Probe(probe)) = (&self.session, said) {
-            self.early = Some((key, Probed { sequence: probe.sequence, sent: probe.sent, at: now }));
+        let fed = self.session.as_ref().is_some_and(|session| session.key == key && session.fed.is_some());
+        match said {
+            FromSender::Probe(probe) if self.session.as_ref().is_none_or(|session| session.key != key) => {
+                self.early = Some((key, Probed { sequence: probe.sequence, sent: probe.sent, at: now }));
+            }
+            FromSender::Info(info) if !fed => {
+                self.infos.retain(|(of, old)| *of != key || old.about.object != info.about.object);
+                if self.infos.len() == INFOS {
+                    self.infos.pop_front();
+                }
+                self.infos.push_back((key, info.clone()));
+            }
+            _ => {}
         }
+    }
+
+    /// Names `object`, which was begun by its content, by what was said of it before.
+    fn recall_info(&mut self, object: u32) -> Result<(), Reject> {
+        let Some(session) = &self.session else { return Ok(()) };
+        let found =
+            self.infos.iter().position(|(of, info)| *of == session.key && info.about.object == object);
+        let Some((_, info)) = found.and_then(|at| self.infos.remove(at)) else { return Ok(()) };
+        self.learn(&info.about, info.segment_size, Some(&info)).map(drop)
     }
 
     /// Makes sure that the sender is the one at hand.
@@ -79,19 +108,18 @@ impl Receiver {
             if moved && begins_with.is_some() {
                 self.gone();
             }
-            // What the owner verifies still counts.
-            if self.is_busy() {
+            let sends = matches!(said, FromSender::Data(_));
+            let yields = self.session.as_ref().is_none_or(|session| session.yields(now, sends));
+            if !yields || begins_with.is_none() {
                 return Err(Reject::OtherSession);
             }
+            self.leave();
         }
-        let Some((object, late)) = begins_with else {
-            let known = self.session.is_some();
-            return Err(if known { Reject::OtherSession } else { Reject::Unexpected });
-        };
+        let Some((object, late)) = begins_with else { return Err(Reject::Unexpected) };
         self.session = Some(Session {
             key,
             group: from.destination,
-            grtt: farcast_norm::quantise::Rtt::of(Span::from_millis(500)),
+            grtt: Rtt::of(Span::from_millis(500)),
             segment_size: SEGMENT,
             objects: BTreeMap::new(),
             sync: object,
@@ -107,6 +135,7 @@ impl Receiver {
             late,
             put_off: false,
             last_heard: now,
+            fed: None,
             credit: 0,
         });
         Ok(())
@@ -143,6 +172,10 @@ impl Receiver {
             }
             FromSender::Data(data) => {
                 let fresh = self.learn(&data.about, data.segment_size, None)?;
+                if fresh {
+                    // What is said of another object under this number is passed over.
+                    let _ = self.recall_info(data.about.object);
+                }
                 self.data(now, data, fresh)
             }
             FromSender::Flush { eot, object } => {
@@ -285,7 +318,7 @@ impl Receiver {
             }
             if !self.timers.is_set(Timer::Ack) {
                 // Over one round trip (draft §4.7).
-                let spread = head.grtt.span().as_secs_f64() * self.random.unit();
+                let spread = head.grtt.span().min(GRTT_MOST).as_secs_f64() * self.random.unit();
                 self.timers.set(Timer::Ack, now + Span::from_secs_f64(spread));
             }
         }
@@ -362,6 +395,14 @@ impl Receiver {
             }
             self.lose(object);
         }
+    }
+
+    /// Another sender takes the place of the one at hand.
+    fn leave(&mut self) {
+        self.gone();
+        self.due.clear();
+        self.heard = Heard::default();
+        self.timers = Timers::default();
     }
 
     /// The sender has begun another session. What is being verified still counts, and nothing is said of it any more.

@@ -20,7 +20,7 @@ use farcast_norm::timing::random_backoff;
 use crate::config::ReceiverConfig;
 use crate::error::ConfigError;
 use crate::event::{ReceiverEvent, ReceiverOutcome};
-use crate::message::{Answer, Body, FromReceiver, Message, Request};
+use crate::message::{Answer, Body, FromReceiver, Info, Message, Request};
 use crate::wire;
 
 use nack::Heard;
@@ -65,6 +65,8 @@ pub struct Receiver {
     session: Option<Session>,
     /// The last probe of a sender that has said nothing else yet.
     early: Option<(Key, Probed)>,
+    /// What was said of objects of which nothing had come.
+    infos: VecDeque<(Key, Info)>,
     /// What the next object is known by.
     next_id: ObjectId,
     heard: Heard,
@@ -90,6 +92,7 @@ impl Receiver {
             config,
             session: None,
             early: None,
+            infos: VecDeque::new(),
             next_id: ObjectId::FIRST,
             heard: Heard::default(),
             due: Vec::new(),
@@ -101,9 +104,14 @@ impl Receiver {
         })
     }
 
-    /// Whether any object is at hand.
+    /// Whether any object is at hand, of a sender of which something has come.
     pub fn is_busy(&self) -> bool {
-        self.session.as_ref().is_some_and(|session| !session.objects.is_empty())
+        self.session.as_ref().is_some_and(|session| session.fed.is_some() && !session.objects.is_empty())
+    }
+
+    /// The same, of the sender at `source`.
+    pub fn is_busy_with(&self, source: SocketAddr) -> bool {
+        self.session.as_ref().is_some_and(|session| session.key.source == source) && self.is_busy()
     }
 
     /// The segments that are there of an object at hand.
@@ -166,6 +174,9 @@ impl Receiver {
             one.state = State::Receiving;
             let none = Bitmap::default();
             let held = if held.len() == one.have.len() { held } else { &none };
+            if let Some(session) = self.session.as_mut().filter(|_| !held.is_empty()) {
+                session.fed = session.fed.or(Some(session.last_heard));
+            }
             self.held(id, held);
         }
     }
@@ -227,7 +238,8 @@ impl Receiver {
     pub fn verified(&mut self, now: Time, id: ObjectId) {
         let Some(one) = self.object(id).filter(|one| one.state == State::Verifying) else { return };
         one.state = State::Complete(now);
-        let Some(session) = &self.session else { return };
+        let Some(session) = &mut self.session else { return };
+        session.fed = Some(now);
         let complete = session.objects.iter().filter(|(_, one)| matches!(one.state, State::Complete(_)));
         let complete: Vec<u32> = complete.map(|(&object, _)| object).collect();
         // Nobody asks a silent one, and a sender that has left asks nobody.

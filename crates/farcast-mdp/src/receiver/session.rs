@@ -8,7 +8,7 @@ use core::net::SocketAddr;
 use core::num::NonZeroU32;
 
 use farcast_core::engine::Reject;
-use farcast_core::{Bitmap, Run, Time};
+use farcast_core::{Bitmap, Run, Span, Time};
 use farcast_delivery::{Geometry, ObjectId, Offer, Passage, Received};
 use farcast_norm::NodeId;
 use farcast_norm::message::Stamp;
@@ -125,8 +125,38 @@ pub(super) struct Session {
     /// What lacks was not asked for, because the owner has not said what is kept.
     pub(super) put_off: bool,
     pub(super) last_heard: Time,
+    /// When content of it was stored last; `None` while nothing stands behind what it says.
+    pub(super) fed: Option<Time>,
     /// Octets that may be said because of what it has said.
     pub(super) credit: u64,
+}
+
+/// After so long without new content, or without a word where nothing more is to come, a sender's place goes to one that
+/// sends.
+const STALE: Span = Span::from_secs(1);
+/// Speaking alone takes the place of a sender of which nothing has come and nothing was heard for so long.
+const SPEAKS: Span = Span::from_millis(500);
+
+impl Session {
+    /// Whether its place goes to another sender. `sends` says whether that one sends content.
+    ///
+    /// A sender chooses its own timing, so its place does not depend on that.
+    pub(super) fn yields(&self, now: Time, sends: bool) -> bool {
+        let silence = now.since(self.last_heard);
+        // What the owner verifies still counts.
+        if self.objects.values().any(|one| one.state == State::Verifying) {
+            return false;
+        }
+        let Some(fed) = self.fed else { return sends || self.objects.is_empty() || silence >= SPEAKS };
+        if self.standing != Standing::Here && self.objects.is_empty() {
+            return true;
+        }
+        if self.objects.is_empty() {
+            return sends || silence >= STALE;
+        }
+        let complete = self.objects.values().all(|one| matches!(one.state, State::Complete(_)));
+        sends && if complete { silence >= STALE } else { now.since(fed) >= STALE }
+    }
 }
 
 /// What part of a sender's packets is lost, counted from probe to probe.

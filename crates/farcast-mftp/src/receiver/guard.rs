@@ -162,6 +162,19 @@ impl Guard {
         }
     }
 
+    /// Whether its announcement came longer ago than `age`.
+    pub(super) fn is_older_than(&self, now: Time, age: Span) -> bool {
+        now.since(self.since) >= age
+    }
+
+    /// Whether a sender that shows that it is there takes the place of this one at once: it has shown nothing itself, or
+    /// nothing has come of it for `patience`.
+    pub(super) fn yields(&self, now: Time, silence: Span, patience: Span) -> bool {
+        let flows = self.engaged && now.since(self.data_at) < patience;
+        let granted = self.token.is_some() && silence < patience;
+        !flows && !granted
+    }
+
     /// Whether another sender may take the place of this one, which has shown nothing.
     pub(super) fn gives_way(&self, now: Time, waits_since: Option<Time>, silence: Span) -> bool {
         match (self.nonce, self.token) {
@@ -285,6 +298,9 @@ impl Receiver {
         let (transmission, proof) = (message.transmission, message.proof);
         if m.client != self.config.id {
             return Err(Reject::OtherSession);
+        }
+        if self.granted_by_rival(now, from, message, m) {
+            return Ok(());
         }
         if let Some(parting) = self.parting.take_if(|parting| parting.message.transmission == transmission) {
             return self.part(parting, m, proof);

@@ -28,7 +28,7 @@ impl Session {
     }
 
     /// How long its sender may be silent before another is followed.
-    fn followed_after(&self) -> Span {
+    pub(super) fn followed_after(&self) -> Span {
         let (least, times) = FOLLOWED_AFTER;
         let rate = farcast_core::BitRate::from_bps(self.terms.offer.rate_bps.into());
         let dtu = rate.map_or(Span::ZERO, |rate| rate.time_of_bytes(self.geometry().segment_size().into()));
@@ -77,6 +77,7 @@ impl Receiver {
                 return self.offer(now, from, transmission, m);
             }
         }
+        self.sound_out(now, from, transmission, m);
         if self.busy_with != Some(from.source) {
             self.busy_with = Some(from.source);
             self.events.push_back(ReceiverEvent::Busy { server: from.source });
@@ -114,12 +115,18 @@ impl Receiver {
         self.act(now, act);
     }
 
-    fn invites(&self, m: &Announce) -> bool {
+    pub(super) fn invites(&self, m: &Announce) -> bool {
         let listed = m.hosts.as_ref().is_some_and(|hosts| hosts.iter().any(|(id, _)| *id == self.config.id));
         m.options.model != GroupModel::Closed || listed
     }
 
-    fn offer(&mut self, now: Time, from: &Arrival, transmission: u32, m: &Announce) -> Result<(), Reject> {
+    pub(super) fn offer(
+        &mut self,
+        now: Time,
+        from: &Arrival,
+        transmission: u32,
+        m: &Announce,
+    ) -> Result<(), Reject> {
         if self.over.iter().any(|over| over.is_announced_by(from.source, transmission, m)) {
             return Err(Reject::Duplicate);
         }

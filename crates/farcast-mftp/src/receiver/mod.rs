@@ -6,6 +6,7 @@
 //! | `session.rs` | what is known of the transmission at hand |
 //! | `guard.rs` | who its sender is, and how much anyone may make it say |
 //! | `joining.rs` | announcements, registration |
+//! | `rivals.rs` | other transmissions that are announced meanwhile |
 //! | `delivery.rs` | data, parity, completeness |
 //! | `parity.rs` | what parity is worth and takes; of a population, too |
 //! | `answers.rs` | status requests and NAKs |
@@ -20,6 +21,7 @@ mod joining;
 mod losses;
 mod over;
 pub(crate) mod parity;
+mod rivals;
 mod session;
 
 use alloc::collections::VecDeque;
@@ -39,6 +41,7 @@ use crate::message::{Body, ClientId, Echo, Message, Query, StatusRequest};
 use control::Act;
 use guard::{Bucket, Parting, Shunned};
 use over::Over;
+use rivals::Rivals;
 use session::Session;
 
 /// What a receiver has seen, for reports.
@@ -81,6 +84,7 @@ pub struct Receiver {
     /// What may be said to senders that have not shown that they are where they say.
     strangers: Bucket,
     shunned: Shunned,
+    rivals: Rivals,
     busy_with: Option<SocketAddr>,
     /// The server whose list does not have this receiver, to be told of once.
     uninvited_by: Option<SocketAddr>,
@@ -105,6 +109,7 @@ impl Receiver {
             parting: None,
             strangers: Bucket::new(),
             shunned: Shunned::default(),
+            rivals: Rivals::default(),
             busy_with: None,
             uninvited_by: None,
         })
@@ -118,6 +123,11 @@ impl Receiver {
     /// Whether a transmission is at hand, or one that was left has yet to be told so.
     pub fn is_busy(&self) -> bool {
         self.session.is_some() || self.parting.is_some()
+    }
+
+    /// The same, of the sender at `source`.
+    pub fn is_busy_with(&self, source: SocketAddr) -> bool {
+        self.session.as_ref().is_some_and(|session| session.terms.source == source) || self.parting.is_some()
     }
 
     /// The segments that have come, while a transmission is at hand.
@@ -189,6 +199,9 @@ impl Receiver {
         let ours =
             |s: &&mut Session| message.transmission == s.terms.transmission && from.source == s.terms.source;
         let Some(session) = self.session.as_mut().filter(ours) else {
+            if self.data_of_rival(now, from, message) {
+                return Ok(());
+            }
             return self.over_again(now, from, message);
         };
         session.guard.check_end(message)?;

@@ -241,7 +241,8 @@ impl<'a, P: Protocol> Driver<'a, P> {
 
     /// Whether the one transmission that was asked for is over.
     fn is_over(&self) -> bool {
-        let over = |last: &ReceiveReport<Event<P>>| !self.engine.is_busy() && last.counts();
+        let over =
+            |last: &ReceiveReport<Event<P>>| last.counts() && !self.engine.is_busy_with(last.offer.sender);
         self.options.once && self.last.as_ref().is_some_and(over)
     }
 

@@ -349,7 +349,12 @@ impl<P: Protocol> Driver<'_, P> {
             offer: session.offer,
         };
         self.notice(&ReceiveNotice::Ended(&report));
-        self.last = Some(report);
+        // What becomes of others says nothing of the one that counts.
+        let stays =
+            |last: &ReceiveReport<Event<P>>| last.counts() && last.offer.sender != report.offer.sender;
+        if report.counts() || !self.last.as_ref().is_some_and(stays) {
+            self.last = Some(report);
+        }
     }
 
     /// Leaves the group of content that nobody needs any more.

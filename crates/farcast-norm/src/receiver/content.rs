@@ -26,7 +26,7 @@ impl Receiver {
         data: &Data,
     ) -> Result<(), Reject> {
         let Data { object: number, flags, fec, fti, .. } = *data;
-        let said = Said { number, flags, fec, fti, info: None };
+        let said = Said { number, flags, fec, fti, info: None, sends: true };
         let (number, fresh) = self.object_of(now, from, (at, terms), said)?;
         let remote = &mut self.remotes[at];
         if let Some(object) = remote.objects.get(&number) {
@@ -55,7 +55,7 @@ impl Receiver {
         info: &Info,
     ) -> Result<(), Reject> {
         let Info { object: number, flags, fec, fti, .. } = *info;
-        let said = Said { number, flags, fec, fti, info: Some(info) };
+        let said = Said { number, flags, fec, fti, info: Some(info), sends: false };
         let (number, fresh) = self.object_of(now, from, (at, terms), said)?;
         self.remotes[at].note_info(number);
         if !fresh? {
@@ -111,7 +111,7 @@ impl Receiver {
         let number = self.know(at, said.number).ok_or(Reject::OutOfRange)?;
         let remote = &mut self.remotes[at];
         (remote.fec, remote.segment_size) = (object.fec, object.fti.segment_size);
-        if self.slots() == 0 && !self.make_room(now) {
+        if !self.make_room(now, at, said.sends) {
             // It is asked for when there is room; until then the sender is only followed.
             return Ok((number, Err(Reject::Limit)));
         }
@@ -144,14 +144,40 @@ impl Receiver {
         Some(number)
     }
 
-    /// How many more objects may be begun.
-    pub(super) fn slots(&self) -> u32 {
-        let busy: usize = self.remotes.iter().map(|remote| remote.objects.len()).sum();
+    /// How many more objects of the sender at `at` may be begun. Senders that have sent nothing hold no place.
+    pub(super) fn slots(&self, at: usize) -> u32 {
+        let holding =
+            self.remotes.iter().enumerate().filter(|(one, remote)| *one == at || remote.fed.is_some());
+        let busy: usize = holding.map(|(_, remote)| remote.objects.len()).sum();
         MOST_OBJECTS.saturating_sub(busy) as u32
     }
 
+    /// Makes room for an object of the sender at `at`, where there is none; whether there is some. `sends` says whether
+    /// content of it has come.
+    fn make_room(&mut self, now: Time, at: usize, sends: bool) -> bool {
+        let busy: usize = self.remotes.iter().map(|remote| remote.objects.len()).sum();
+        if busy < MOST_OBJECTS {
+            return true;
+        }
+        let other = self.yielding(now, sends, |one, remote| one != at && !remote.objects.is_empty());
+        match other {
+            Some(other) => {
+                self.give_up_all(other);
+                true
+            }
+            None => self.give_up_bare(now),
+        }
+    }
+
+    /// Leaves all objects of the sender at `at`, which may be begun again.
+    pub(super) fn give_up_all(&mut self, at: usize) {
+        while let Some((&number, _)) = self.remotes[at].objects.first_key_value() {
+            self.give_up((at, number));
+        }
+    }
+
     /// Gives up the object of which nothing has come for longest, if nothing ever has; whether there was one.
-    fn make_room(&mut self, now: Time) -> bool {
+    fn give_up_bare(&mut self, now: Time) -> bool {
         let objects = self.remotes.iter().enumerate().flat_map(|(at, remote)| {
             remote.objects.iter().map(move |(&number, object)| (object.since, at, number, object))
         });
@@ -196,6 +222,7 @@ impl Receiver {
             return Err(Reject::Duplicate);
         }
         object.since = now;
+        self.remotes[at].fed = Some(now);
         self.check_decodable((at, number), data.block);
         self.check_complete((at, number));
         Ok(())

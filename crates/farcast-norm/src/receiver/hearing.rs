@@ -59,7 +59,7 @@ impl Receiver {
         let same = |remote: &Remote| (remote.key.node, remote.key.instance) == (key.node, key.instance);
         if let Some(at) = self.remotes.iter().position(|remote| same(remote) && !remote.gone) {
             let remote = &mut self.remotes[at];
-            if now.since(remote.last_heard) < MOVES {
+            if remote.fed.is_some() && now.since(remote.last_heard) < MOVES {
                 return Err(Reject::OtherSession);
             }
             remote.key.source = key.source;
@@ -68,10 +68,9 @@ impl Receiver {
             return Ok(at);
         }
         if self.remotes.len() == MOST_REMOTES {
-            // The one that has said nothing for longest, of those that have nothing to say.
-            let idle = self.remotes.iter().enumerate().filter(|(_, remote)| remote.objects.is_empty());
-            let oldest = idle.min_by_key(|(at, remote)| (!remote.gone, remote.last_heard, *at));
-            let (at, _) = oldest.ok_or(Reject::Limit)?;
+            let sends = matches!(said, FromSender::Data(_));
+            let at = self.yielding(now, sends, |_, _| true).ok_or(Reject::Limit)?;
+            self.give_up_all(at);
             self.remotes.remove(at);
         }
         // A sender that was started anew has forgotten what it was about.
@@ -83,6 +82,18 @@ impl Receiver {
         }
         self.remotes.push(Remote::new(key, from.destination, terms, now));
         Ok(self.remotes.len() - 1)
+    }
+
+    /// The sender whose place goes to another first, of those that are `eligible`.
+    pub(super) fn yielding(
+        &self,
+        now: Time,
+        sends: bool,
+        eligible: impl Fn(usize, &Remote) -> bool,
+    ) -> Option<usize> {
+        let remotes = self.remotes.iter().enumerate().filter(|(at, remote)| eligible(*at, remote));
+        let yielding = remotes.filter_map(|(at, remote)| Some((remote.yields(now, sends)?, at)));
+        yielding.min().map(|(_, at)| at)
     }
 
     /// The sender has begun another session. What is being verified still counts.
@@ -113,7 +124,7 @@ impl Receiver {
                 self.probe(now, from, (at, terms), probe);
                 Ok(())
             }
-            FromSender::Eot if self.remotes[at].is_busy() => {
+            FromSender::Eot if self.remotes[at].is_known() => {
                 self.gone(at);
                 Ok(())
             }

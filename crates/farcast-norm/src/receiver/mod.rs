@@ -87,6 +87,11 @@ impl Receiver {
         self.remotes.iter().any(Remote::is_busy)
     }
 
+    /// Whether an object of the sender at `source` is at hand, or that sender may still ask.
+    pub fn is_busy_with(&self, source: SocketAddr) -> bool {
+        self.remotes.iter().any(|remote| remote.key.source == source && remote.is_busy())
+    }
+
     /// The segments that are there of `object`, while it is at hand.
     pub fn have(&self, object: ObjectId) -> Option<&Bitmap> {
         let (at, number) = self.find(object)?;
@@ -148,6 +153,9 @@ impl Receiver {
         };
         object.state = State::Receiving;
         let missed = core::mem::take(&mut object.missed);
+        if !held.is_empty() {
+            self.remotes[place.0].fed = Some(now);
+        }
         self.hold(place, held);
         if missed {
             self.consider(now, place.0);
@@ -206,6 +214,7 @@ impl Receiver {
         let verifying = |object: &mut Object| object.state == State::Verifying;
         if self.object_mut((at, number)).is_some_and(verifying) {
             self.end((at, number), ReceiverOutcome::Complete(now));
+            self.remotes[at].fed = Some(now);
             self.pay(now, at);
             self.look_whether_through(at);
         }
@@ -273,7 +282,7 @@ impl Receiver {
 impl Receiver {
     /// Begins to wait to ask for what lacks, unless it waits already or has just asked.
     fn consider(&mut self, now: Time, at: usize) {
-        let slots = self.slots();
+        let slots = self.slots(at);
         let remote = &mut self.remotes[at];
         remote.objects.values_mut().for_each(|object| object.missed |= object.state == State::Opening);
         let waits = remote.timers.is_set(Timer::Backoff) || remote.timers.is_set(Timer::Holdoff);
@@ -287,7 +296,7 @@ impl Receiver {
 
     /// Asks for what lacks, unless the sender has gone back to it or others have asked.
     fn ask(&mut self, now: Time, at: usize) {
-        let slots = self.slots();
+        let slots = self.slots(at);
         let remote = &mut self.remotes[at];
         let Some(from) = remote.needs_from(now, slots) else { return };
         remote.asked_from = from;

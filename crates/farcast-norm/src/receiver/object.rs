@@ -68,6 +68,8 @@ pub(super) struct Said<'a> {
     pub(super) fti: Option<Fti>,
     /// What an application says of it, if the message is that.
     pub(super) info: Option<&'a Info>,
+    /// Whether it brings content.
+    pub(super) sends: bool,
 }
 
 /// How long it is waited for an owner. One that takes longer, because there is no room, is not what a sender should end
@@ -85,7 +87,7 @@ impl Object {
         config: &ReceiverConfig,
         now: Time,
     ) -> Result<Self, Reject> {
-        let Said { number, flags, fec, fti, info } = said;
+        let Said { number, flags, fec, fti, info, .. } = said;
         if flags.has(Flags::STREAM) {
             return Err(Reject::Unexpected);
         }

@@ -10,7 +10,7 @@ use farcast_delivery::{Passage, Received};
 use super::congestion::Congestion;
 use super::heard::Heard;
 use super::numbers::Numbers;
-use super::object::Object;
+use super::object::{Object, State};
 use crate::message::{Answer, Data, Fec, NodeId, Point, Stamp, Terms};
 use crate::timing::earned;
 
@@ -38,6 +38,20 @@ pub(super) struct Key {
     pub(super) source: SocketAddr,
     pub(super) node: NodeId,
     pub(super) instance: u16,
+}
+
+/// After so long without new content, the place of a sender goes to one that sends.
+const STALE: Span = Span::from_secs(1);
+
+/// Why the place of a sender may go to another.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Yields {
+    /// Nothing of what it speaks of has come.
+    Empty,
+    /// It has left, and nothing of it is under way.
+    Gone,
+    /// No content comes any more.
+    Stale,
 }
 
 /// A place in what a sender sends: an object, and a block of it; all before is passed.
@@ -79,6 +93,8 @@ pub(super) struct Remote {
     /// How often nothing was heard for long.
     pub(super) silences: u32,
     pub(super) last_heard: Time,
+    /// When content of it was stored last; `None` while nothing stands behind what it says.
+    pub(super) fed: Option<Time>,
     /// It has left, or has been silent for too long.
     pub(super) gone: bool,
     /// It has begun another session since: nothing that comes is of this one.
@@ -110,6 +126,7 @@ impl Remote {
             owed: None,
             silences: 0,
             last_heard: now,
+            fed: None,
             gone: false,
             past: false,
             credit: 0,
@@ -117,14 +134,34 @@ impl Remote {
         }
     }
 
-    /// Whether it sends something that is received.
-    pub(super) fn is_busy(&self) -> bool {
+    /// Whether it has spoken of objects, and has not left.
+    pub(super) fn is_known(&self) -> bool {
         !self.objects.is_empty() || !self.gone && self.numbers.is_some()
     }
 
     /// What has come of object `number`, which is at hand.
     pub(super) fn received(&self, number: u32) -> Option<Received> {
         self.objects.get(&number).map(|object| object.received.passed(object.passage, self.passage))
+    }
+
+    /// Whether it sends something that is received. A sender that only speaks of objects keeps nobody waiting.
+    pub(super) fn is_busy(&self) -> bool {
+        self.fed.is_some() && self.is_known()
+    }
+
+    /// How readily its place goes to another sender, the least first; `None` if it keeps it. `sends` says whether the
+    /// other one has sent content.
+    ///
+    /// A sender chooses its own timing, so its place does not depend on that.
+    pub(super) fn yields(&self, now: Time, sends: bool) -> Option<(Yields, Time)> {
+        if self.objects.values().any(|object| object.state == State::Verifying) {
+            return None;
+        }
+        let Some(fed) = self.fed else { return Some((Yields::Empty, self.last_heard)) };
+        if self.gone && self.objects.is_empty() {
+            return Some((Yields::Gone, fed));
+        }
+        (sends && now.since(fed) >= STALE).then_some((Yields::Stale, fed))
     }
 
     /// It has said `octets`.

@@ -345,7 +345,8 @@ impl StreamReceiverEngine for StreamReceiver {
     }
 
     fn has_left(&self) -> bool {
-        self.remote.as_ref().is_some_and(|remote| remote.gone)
+        // A sender of which nothing has come is waited for no longer, and another one may come.
+        self.remote.as_ref().is_some_and(|remote| remote.gone && remote.window.is_some())
     }
 
     fn settle(&mut self, now: Time) {

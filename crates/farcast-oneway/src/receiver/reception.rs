@@ -53,6 +53,8 @@ pub(super) struct Reception {
     /// Symbols that came while something was wanting.
     pub(super) heard: u64,
     pub(super) heard_at: Time,
+    /// When something new of it came last, or was found here; `None` while it was only described.
+    pub(super) fed: Option<Time>,
     /// When its sender ends, by what it said last; [`Time::NEVER`] if it cannot tell.
     pub(super) ends_at: Time,
     /// How long its sender is silent only if it has ended, or nothing passes.
@@ -85,6 +87,7 @@ impl Reception {
             ring: Ring::default(),
             heard: 0,
             heard_at: now,
+            fed: None,
             ends_at: ends_at(now, described),
             silence: timing::silence(described.rate_kbps, DESCRIPTION_LEN + described.name.len()),
             is_over: false,
@@ -163,6 +166,7 @@ impl Reception {
             self.state = State::Receiving;
             self.make_room();
             if held.len() == self.have.len() {
+                self.fed = self.fed.or((!held.is_empty()).then_some(self.heard_at));
                 // What came meanwhile was there already.
                 let before = u64::from(self.have.count());
                 self.have.union(held);
@@ -189,6 +193,7 @@ impl Reception {
     pub(super) fn keep(&mut self, block: u32, symbols: &Bitmap, events: &mut VecDeque<ReceiverEvent>) {
         let fits = symbols.len() == self.parity_symbols && block < self.geometry.blocks();
         if self.state == State::Receiving && fits && !self.decoding.contains(&block) {
+            self.fed = self.fed.or(Some(self.heard_at));
             self.parity.entry(block).or_insert_with(|| Bitmap::new(symbols.len())).union(symbols);
             self.settle(block, events);
         }

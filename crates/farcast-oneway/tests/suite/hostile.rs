@@ -5,11 +5,13 @@ use std::net::SocketAddr;
 use farcast_core::engine::Reject;
 use farcast_core::random::RandomStream;
 use farcast_core::{Arrival, Engine as _, Time};
-use farcast_delivery::ObjectId;
-use farcast_oneway::{Duration, Kind, Message, Receiver, ReceiverConfig, SenderConfig, Symbols};
+use farcast_delivery::{ObjectId, Outcome};
+use farcast_oneway::{
+    Duration, Kind, Message, Receiver, ReceiverConfig, ReceiverEvent, SenderConfig, Symbols,
+};
 use farcast_testkit::laws;
 
-use crate::common::{damage, described, everything, group, own, sender, server, symbol};
+use crate::common::{damage, described, everything, group, own, sender, server, symbol, symbols};
 
 fn from(n: u8) -> Arrival {
     Arrival::new(SocketAddr::from(([192, 0, 2, n], 40_000)), group())
@@ -58,22 +60,61 @@ fn what_is_turned_down_leaves_no_trace() {
 }
 
 #[test]
-fn a_receiver_takes_part_in_so_many_at_once_and_no_more() {
+fn a_receiver_takes_part_in_so_many_at_once_and_the_last_take_the_place_of_the_first() {
     let mut engine = Receiver::new(ReceiverConfig::default());
     let (_, first) = described(&everything(sender(100, 100))).remove(0);
-    let mut refused = 0;
+    let (mut open, mut most) = (0, 0);
     for n in 0..1000u32 {
         let mut other = first.clone();
         other.id[..4].copy_from_slice(&n.to_be_bytes());
-        match engine.handle(Time::ZERO, &from(1), &Message::Description(other)) {
-            Ok(()) => {}
-            Err(reason) => {
-                assert_eq!(reason, Reject::Limit);
-                refused += 1;
+        engine.handle(Time::ZERO, &from(1), &Message::Description(other)).unwrap();
+        while let Some(event) = engine.poll_event() {
+            match event {
+                ReceiverEvent::Offered(_) => open += 1,
+                ReceiverEvent::Ended(_, outcome) => {
+                    assert_eq!(outcome, Outcome::Lost);
+                    open -= 1;
+                }
+                _ => {}
             }
         }
+        most = most.max(open);
     }
-    assert_eq!(refused, 992);
+    assert_eq!((open, most, engine.is_busy()), (32, 32, false));
+}
+
+/// What has content stays, however many others are described; and when nothing of it comes any more, one that comes
+/// takes its place.
+#[test]
+fn what_is_only_described_takes_no_place_from_what_is_sent() {
+    let mut engine = Receiver::new(ReceiverConfig::default());
+    let sent = everything(sender(100, 100));
+    let (_, first) = described(&sent).remove(0);
+    let of = |n: u32| {
+        let mut other = first.clone();
+        (other.session, other.id[0]) = (n, n as u8);
+        other.id[1..5].copy_from_slice(&n.to_be_bytes());
+        Message::Description(other)
+    };
+    let (_, first_symbols) = symbols(&sent)[0];
+    let content = |n: u32| Message::Symbols(Symbols { session: n, ..first_symbols });
+    for n in 0..32 {
+        engine.handle(Time::ZERO, &from(1), &of(n)).unwrap();
+        engine.handle(Time::ZERO, &from(1), &content(n)).unwrap();
+    }
+    let soon = Time::ZERO + farcast_core::Span::from_millis(900);
+    assert_eq!(engine.handle(soon, &from(2), &of(99)), Err(Reject::Limit), "all 32 are being sent");
+    let later = Time::ZERO + farcast_core::Span::from_secs(1);
+    for n in 1000..2000 {
+        engine.handle(later, &from(2), &of(n)).unwrap();
+    }
+    let mut lost = 0;
+    while let Some(event) = engine.poll_event() {
+        lost += usize::from(matches!(event, ReceiverEvent::Ended(object, _) if object.get() < 32));
+    }
+    assert_eq!(lost, 1, "they have one place among them");
+    engine.handle(later, &from(2), &of(99)).unwrap();
+    engine.handle(later, &from(2), &content(99)).unwrap();
 }
 
 #[test]

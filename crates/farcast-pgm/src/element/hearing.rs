@@ -30,6 +30,28 @@ impl Element {
         if self.sessions[at].port != message.port {
             return Err(Reject::OtherSession);
         }
+        let heard = self.hear_of_known(now, at, from, message);
+        let shows = matches!(
+            &message.body,
+            Body::Data(_) | Body::Ack(_) | Body::Nak(Nak { kind: NakKind::Confirmation, .. })
+        );
+        if shows
+            && heard.is_ok()
+            && let Some(session) = self.sessions.get_mut(at)
+        {
+            session.used = true;
+        }
+        heard
+    }
+
+    /// Something else than an SPM, of a session that is known.
+    fn hear_of_known(
+        &mut self,
+        now: Time,
+        at: usize,
+        from: &Arrival,
+        message: &Message,
+    ) -> Result<(), Reject> {
         match &message.body {
             Body::Spm(_) => Err(Reject::Unexpected),
             Body::Data(data) if data.kind == DataKind::Original => self.overhear(now, at, from, data),
@@ -119,9 +141,10 @@ impl Element {
     /// A session that was not known; where it is.
     fn meet(&mut self, now: Time, from: &Arrival, message: &Message, spm: &Spm) -> Result<usize, Reject> {
         if self.sessions.len() >= self.config.sessions {
-            let oldest = self.sessions.iter().enumerate().min_by_key(|(_, session)| session.heard);
-            let idle = oldest.filter(|(_, session)| now.since(session.heard) >= self.config.idle);
-            let at = idle.map(|(at, _)| at).ok_or(Reject::Limit)?;
+            let idle = |session: &Session| !session.used || now.since(session.heard) >= self.config.idle;
+            let yielding = self.sessions.iter().enumerate().filter(|(_, session)| idle(session));
+            let oldest = yielding.min_by_key(|(_, session)| (session.used, session.heard));
+            let at = oldest.map(|(at, _)| at).ok_or(Reject::Limit)?;
             self.forget(at);
         }
         let lead = Place::first(spm.lead).next();
@@ -140,6 +163,7 @@ impl Element {
             states: States::default(),
             groups: Groups::new(on_demand(spm)),
             lacking: self.begin(spm, trail, lead),
+            used: false,
             heard: now,
             asked_spm: None,
             next_poll: if self.config.polls.is_some() { now } else { Time::NEVER },

@@ -39,6 +39,8 @@ pub(crate) struct Session {
     pub(super) groups: Groups,
     /// Of a repairer: what it lacks itself.
     pub(crate) lacking: Option<Lacking>,
+    /// Whether anything stands behind its SPMs: content, or what confirms, acknowledges or repairs it.
+    pub(crate) used: bool,
     /// When something was heard of it last.
     pub(crate) heard: Time,
     /// When an SPM was last asked for.

@@ -10,9 +10,9 @@ use farcast_delivery::ObjectId;
 use super::congestion::Losses;
 use super::files::{Files, MOST_OBJECTS, Object, State};
 use super::messages::Messages;
-use super::remote::{Goods, Grouped, Path, Reception, Remote, Timer};
+use super::remote::{Goods, Grouped, Met, Path, Reception, Remote, Timer};
 use super::window::Window;
-use super::{CREDIT, CREDIT_MOST, MOST_REMOTES, Receiver};
+use super::{CREDIT, CREDIT_MOST, MOST_REMOTES, MOST_UNDER_WAY, Receiver};
 use crate::config::{Delivering, is_group};
 use crate::event::ReceiverEvent;
 use crate::message::{
@@ -39,6 +39,15 @@ fn grouped(options: &[Opt]) -> Option<Grouped> {
     })
 }
 
+/// A TPDU of data: datagram `index` of `data`, of the source at `at`.
+struct Tpdu<'a> {
+    now: Time,
+    at: usize,
+    place: Place,
+    data: &'a Data,
+    index: u32,
+}
+
 impl Receiver {
     pub(super) fn hear(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
         if self.is_stopped {
@@ -57,6 +66,7 @@ impl Receiver {
             },
             _ => found.ok_or(Reject::Stranger)?,
         };
+        let at = self.make_room(now, at, message);
         let had = self.has_begun(message.tsi);
         let heard = match &message.body {
             Body::Spm(spm) => self.hear_spm(now, at, from, spm),
@@ -80,6 +90,7 @@ impl Receiver {
         let remote = self.remotes.get_mut(at).filter(|remote| octets > 0 && remote.tsi == message.tsi);
         if let Some(remote) = remote {
             remote.credit = (remote.credit + CREDIT * octets as u64).min(CREDIT_MOST);
+            remote.last_heard = now;
             remote.timers.set(Timer::Expiry, now + self.config.expiry);
         }
         if !had && self.has_begun(message.tsi) && self.config.delivering == Delivering::Files {
@@ -111,16 +122,38 @@ impl Receiver {
     /// A source that was not known: where it is.
     fn meet(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<usize, Reject> {
         if self.remotes.len() >= MOST_REMOTES {
-            return Err(Reject::Limit);
+            let at = self.yielding(now, message.data().is_some(), |_, _| true).ok_or(Reject::Limit)?;
+            self.gone(at);
         }
         let group = if from.destination.ip().is_multicast() { from.destination } else { self.config.group };
-        let mut remote = Remote::new(message.tsi, message.port, (from.source, group), self.config.backoff);
+        let met = Met { tsi: message.tsi, port: message.port, source: from.source, group, now };
+        let mut remote = Remote::new(met, self.config.backoff);
         if message.data().is_some() && !self.config.silent {
             let wait = self.random.below(self.config.spmr_backoff.as_nanos().max(1));
             remote.timers.set(Timer::Spmr, now + Span::from_nanos(1 + wait));
         }
         self.remotes.push(remote);
         Ok(self.remotes.len() - 1)
+    }
+
+    /// The source whose place goes to another first, of those that are `eligible`.
+    fn yielding(&self, now: Time, sends: bool, eligible: impl Fn(usize, &Remote) -> bool) -> Option<usize> {
+        let remotes = self.remotes.iter().enumerate().filter(|(at, remote)| eligible(*at, remote));
+        let yielding = remotes.filter_map(|(at, remote)| Some((remote.yields(now, sends)?, at)));
+        yielding.min().map(|(_, at)| at)
+    }
+
+    /// Makes room for a file of the source at `at`, if `message` may begin one and there is none; where that source is
+    /// then.
+    fn make_room(&mut self, now: Time, at: usize, message: &Message) -> usize {
+        let begins = message.data().is_some_and(|data| data.descriptor.is_some());
+        if !begins || self.objects().count() < MOST_UNDER_WAY {
+            return at;
+        }
+        let other = |one: usize, remote: &Remote| one != at && remote.objects().next().is_some();
+        let Some(other) = self.yielding(now, true, other) else { return at };
+        self.gone(other);
+        at - usize::from(other < at)
     }
 
     fn hear_spm(&mut self, now: Time, at: usize, from: &Arrival, spm: &Spm) -> Result<(), Reject> {
@@ -334,10 +367,11 @@ impl Receiver {
         let (mut result, mut taken) = (Err(Reject::Duplicate), false);
         for index in 0..data.count.get() {
             let place = first.plus(index);
+            let one = Tpdu { now, at, place, data, index };
             let one = match &data.descriptor {
                 Some(said) if is_file => self.hear_descriptor(at, place, said),
-                _ if is_file => self.hear_segment(at, place, data, index),
-                _ => self.hear_tsdu(at, place, data),
+                _ if is_file => self.hear_segment(one),
+                _ => self.hear_tsdu(one),
             };
             taken |= one.is_ok();
             result = one;
@@ -382,7 +416,7 @@ impl Receiver {
     }
 
     /// A TSDU of messages.
-    fn hear_tsdu(&mut self, at: usize, place: Place, data: &Data) -> Result<(), Reject> {
+    fn hear_tsdu(&mut self, Tpdu { now, at, place, data, .. }: Tpdu<'_>) -> Result<(), Reject> {
         if !self.is_new(at, place) {
             return Err(Reject::Duplicate);
         }
@@ -396,6 +430,7 @@ impl Receiver {
         messages.check(place, data, (self.config.message_memory, self.config.window))?;
         self.settle(at, place);
         let remote = &mut self.remotes[at];
+        remote.fed = Some(now);
         if let Some(Reception { goods: Goods::Messages(messages), .. }) = &mut remote.reception {
             messages.take(remote.tsi, place, data, &mut self.events);
         }
@@ -410,6 +445,7 @@ impl Receiver {
         let id = ObjectId::new(self.next_object);
         let group = self.remotes[at].grouped.map(|grouped| grouped.size);
         let mut object = Object::new(id, place, said, (&self.config, group))?;
+        let is_crowded = self.objects().count() >= MOST_UNDER_WAY;
         let remote = &mut self.remotes[at];
         object.passage = remote.passage;
         let files = remote.files().ok_or(Reject::Unexpected)?;
@@ -418,7 +454,7 @@ impl Receiver {
             self.extend(at, place.next());
             return Ok(());
         }
-        if files.objects.len() >= MOST_OBJECTS {
+        if files.objects.len() >= MOST_OBJECTS || is_crowded {
             // When one of those is over, there is room for it.
             self.extend(at, place.next());
             return Ok(());
@@ -444,7 +480,7 @@ impl Receiver {
     }
 
     /// A segment of a file.
-    fn hear_segment(&mut self, at: usize, place: Place, data: &Data, index: u32) -> Result<(), Reject> {
+    fn hear_segment(&mut self, Tpdu { now, at, place, data, index }: Tpdu<'_>) -> Result<(), Reject> {
         let is_new = self.is_new(at, place);
         let files = self.remotes[at].files().ok_or(Reject::Unexpected)?;
         let Some(next) = files.next else { return Err(Reject::Unexpected) };
@@ -469,6 +505,7 @@ impl Receiver {
         }
         object.received.segments += 1;
         let (id, at_place) = (object.id, object.place);
+        self.remotes[at].fed = Some(now);
         self.settle(at, place);
         // One event for those that follow each other in a message.
         match self.events.back_mut() {

@@ -36,6 +36,8 @@ use window::{Intervals, Range};
 
 /// The most sources that are known at once.
 const MOST_REMOTES: usize = 32;
+/// The most files that are under way at once, of all sources.
+const MOST_UNDER_WAY: usize = 32;
 /// Of so many files that are over what came of them is still known.
 const REMEMBERED: usize = 64;
 /// Octets that may be said for each that a source has said, and the most that may be saved up. What is said goes where
@@ -89,6 +91,11 @@ impl Receiver {
     /// Whether anything is under way, or a source that has not said that it ends.
     pub fn is_busy(&self) -> bool {
         self.remotes.iter().any(Remote::is_busy)
+    }
+
+    /// Whether anything of the source at `source` is under way, or it has not said that it ends.
+    pub fn is_busy_with(&self, source: SocketAddr) -> bool {
+        self.remotes.iter().any(|remote| remote.source == source && remote.is_busy())
     }
 
     /// The segments that are there of `object`, while it is under way.
@@ -163,6 +170,12 @@ impl Receiver {
             return;
         };
         object.have.union(held);
+        if !held.is_empty() {
+            self.remotes[at].fed = Some(now);
+        }
+        let Some(reception) = &mut self.remotes[at].reception else { return };
+        let Goods::Files(files) = &mut reception.goods else { return };
+        let Some(object) = files.objects.get_mut(&place) else { return };
         let known = object.first..reception.window.lead();
         for range in object.held_in(&known) {
             reception.window.settle_all(&range);
@@ -199,6 +212,7 @@ impl Receiver {
         let Some(found) = self.find(object) else { return };
         if self.object_mut(found).is_some_and(|object| object.state == State::Verifying) {
             self.end(found, ReceiverOutcome::Complete(now));
+            self.remotes[found.0].fed = Some(now);
             self.fill(now, found.0);
             self.pay(now, found.0, false);
             self.look_whether_finished(found.0);

@@ -48,6 +48,9 @@ impl Receiver {
             return Err(Reject::Unexpected);
         }
         let stored = object.store_parity((block, symbol), room, &mut self.events);
+        if stored.is_ok() {
+            remote.fed = Some(now);
+        }
         remote.unheard = 0;
         // All of its group was sent before it, and more of that may lack than it makes up for.
         self.extend(at, base.plus(len));

@@ -7,7 +7,7 @@ use farcast_core::{Span, Time, Timers, timers};
 use farcast_delivery::Passage;
 
 use super::congestion::{Listener, Losses};
-use super::files::{Files, Object};
+use super::files::{Files, Object, State};
 use super::messages::Messages;
 use super::window::Window;
 use crate::message::{Data, DataKind, Sqn, Tsi};
@@ -87,6 +87,30 @@ pub(super) struct Grouped {
     pub(super) on_demand: bool,
 }
 
+/// A source that is heard for the first time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Met {
+    pub(super) tsi: Tsi,
+    pub(super) port: u16,
+    pub(super) source: SocketAddr,
+    pub(super) group: SocketAddr,
+    pub(super) now: Time,
+}
+
+/// After so long without new content, the place of a source goes to one that sends.
+const STALE: Span = Span::from_secs(1);
+
+/// Why the place of a source may go to another, the readiest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Yields {
+    /// Nothing of what it speaks of has come.
+    Empty,
+    /// Everything of it is over.
+    Over,
+    /// No content comes any more.
+    Stale,
+}
+
 #[derive(Clone, Debug)]
 pub(super) struct Remote {
     pub(super) tsi: Tsi,
@@ -122,18 +146,22 @@ pub(super) struct Remote {
     pub(super) owed: Option<(Sqn, Place)>,
     /// It may be waiting for our acknowledgement.
     pub(super) is_asked: bool,
+    /// When it was heard last.
+    pub(super) last_heard: Time,
+    /// When content of it was stored last; `None` while nothing stands behind what it says.
+    pub(super) fed: Option<Time>,
     /// Octets that may be said because of what it has said.
     pub(super) credit: u64,
     pub(super) timers: Timers<Timer>,
 }
 
 impl Remote {
-    pub(super) fn new(tsi: Tsi, port: u16, (source, group): (SocketAddr, SocketAddr), backoff: Span) -> Self {
+    pub(super) fn new(met: Met, backoff: Span) -> Self {
         Self {
-            tsi,
-            port,
-            source,
-            group,
+            tsi: met.tsi,
+            port: met.port,
+            source: met.source,
+            group: met.group,
             path: None,
             redirection: None,
             polled: None,
@@ -150,6 +178,8 @@ impl Remote {
             is_through: false,
             owed: None,
             is_asked: false,
+            last_heard: met.now,
+            fed: None,
             credit: 0,
             timers: Timers::default(),
         }
@@ -184,8 +214,26 @@ impl Remote {
         }
     }
 
-    /// Whether anything is under way.
+    /// How readily its place goes to another source, the least first; `None` if it keeps it. `sends` says whether the
+    /// other one has sent content.
+    pub(super) fn yields(&self, now: Time, sends: bool) -> Option<(Yields, Time)> {
+        let verifies = |object: &Object| object.state == State::Verifying;
+        if self.objects().any(verifies) {
+            return None;
+        }
+        let Some(fed) = self.fed else { return Some((Yields::Empty, self.last_heard)) };
+        if !self.is_busy() {
+            return Some((Yields::Over, fed));
+        }
+        (sends && now.since(fed) >= STALE).then_some((Yields::Stale, fed))
+    }
+
+    /// Whether anything is under way. A source that only speaks of files keeps nobody waiting.
     pub(super) fn is_busy(&self) -> bool {
+        self.fed.is_some() && self.is_unfinished()
+    }
+
+    fn is_unfinished(&self) -> bool {
         let Some(Reception { window, goods }) = &self.reception else { return false };
         let under_way = matches!(goods, Goods::Files(files) if !files.objects.is_empty());
         under_way || !window.is_whole() || !self.is_through || self.is_asked || self.owed.is_some()

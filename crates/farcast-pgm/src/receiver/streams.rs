@@ -1,6 +1,8 @@
 //! What a receiver of a stream has besides: one session alone, what its owner has, and what is left of a source that is
 //! gone.
 
+use core::net::SocketAddr;
+
 use farcast_core::Time;
 use farcast_core::engine::{Message as _, Transmit};
 
@@ -18,6 +20,21 @@ impl Receiver {
     /// Whether it is known where the session `tsi` begins for this receiver.
     pub fn has_begun(&self, tsi: Tsi) -> bool {
         self.remotes.iter().any(|remote| remote.tsi == tsi && remote.reception.is_some())
+    }
+
+    /// Whether no other session than `tsi` is known.
+    pub fn knows_only(&self, tsi: Tsi) -> bool {
+        self.remotes.iter().all(|remote| remote.tsi == tsi)
+    }
+
+    /// Where the session `tsi` is heard from.
+    pub fn source(&self, tsi: Tsi) -> Option<SocketAddr> {
+        self.remotes.iter().find(|remote| remote.tsi == tsi).map(|remote| remote.source)
+    }
+
+    /// Whether any content of the session `tsi` has come.
+    pub fn is_fed(&self, tsi: Tsi) -> bool {
+        self.remotes.iter().any(|remote| remote.tsi == tsi && remote.fed.is_some())
     }
 
     /// All that was told of the messages of `tsi` is in its place: it may be acknowledged.

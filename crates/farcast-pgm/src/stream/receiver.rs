@@ -4,8 +4,8 @@ use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 
-use farcast_core::Time;
 use farcast_core::engine::{Arrival, Engine as _, RejectCounts, Transmit};
+use farcast_core::{Span, Time};
 use farcast_delivery::{Delivery as _, Proved, StreamEngine, StreamReceiverEngine, Taken};
 
 use super::bare;
@@ -47,8 +47,11 @@ pub struct StreamReceiver {
     from_now: bool,
     /// The session that it takes part in.
     tsi: Option<Tsi>,
-    /// The number with which a session began, where that is known.
-    first: Option<(Tsi, Sqn)>,
+    /// The numbers with which sessions began, as far as that is known: of the one that it takes part in, and until then
+    /// of those that were heard last.
+    first: VecDeque<(Tsi, Sqn)>,
+    /// A session that has ended with nothing in it, and when that is believed.
+    empty: Option<Empty>,
     /// The last number, where the session says that it has ended.
     last: Option<(Tsi, Sqn)>,
     /// Messages of which something has come, by the places of their first TPDUs.
@@ -63,6 +66,19 @@ pub struct StreamReceiver {
     is_sound: bool,
     malformed: u64,
     events: VecDeque<StreamReceiverEvent>,
+}
+
+/// For how long content of another session is waited for, where one says that it has ended with nothing in it.
+const NOTHING: Span = Span::from_secs(1);
+/// So many sessions' beginnings are remembered while none is taken part in.
+const BEGINNINGS: usize = 64;
+
+/// A session that has ended with nothing in it.
+#[derive(Clone, Copy, Debug)]
+struct Empty {
+    tsi: Tsi,
+    source: SocketAddr,
+    until: Time,
 }
 
 /// Where the stream stands for a receiver.
@@ -87,7 +103,8 @@ impl StreamReceiver {
             engine: Receiver::new(ReceiverConfig { delivering: Delivering::Stream, ..receiver })?,
             from_now,
             tsi: None,
-            first: None,
+            first: VecDeque::new(),
+            empty: None,
             last: None,
             parts: BTreeMap::new(),
             ready: VecDeque::new(),
@@ -114,7 +131,6 @@ impl StreamReceiver {
 
     /// What a message says of where its session began, before it is passed on.
     fn look_at(&mut self, message: &mut Message) {
-        let is_known = self.first.is_some_and(|(tsi, _)| Some(tsi) == self.tsi);
         let first = match &message.body {
             Body::Data(data) if data.options.syn => Some(data.sqn),
             // A window that has nothing at all had nothing before.
@@ -122,8 +138,11 @@ impl StreamReceiver {
             _ => None,
         };
         if self.tsi.is_none_or(|tsi| tsi == message.tsi) {
-            if !is_known {
-                self.first = first.map(|first| (message.tsi, first)).or(self.first);
+            if let Some(first) = first.filter(|_| self.first_of(message.tsi).is_none()) {
+                if self.first.len() == BEGINNINGS {
+                    self.first.pop_front();
+                }
+                self.first.push_back((message.tsi, first));
             }
             if let Body::Spm(spm) = &message.body
                 && spm.options.contains(&Opt::Fin)
@@ -142,20 +161,38 @@ impl StreamReceiver {
 
     /// The number with which the session at hand began.
     fn first(&self) -> Option<Sqn> {
-        self.first.filter(|&(tsi, _)| Some(tsi) == self.tsi).map(|(_, first)| first)
+        self.tsi.and_then(|tsi| self.first_of(tsi))
     }
 
-    /// Takes part in the first session of which it knows where to begin.
-    fn join(&mut self, tsi: Tsi, from: &Arrival) {
-        if self.tsi.is_none() && self.engine.has_begun(tsi) {
-            self.tsi = Some(tsi);
-            self.engine.hear_only(tsi);
-            self.events.push_back(StreamReceiverEvent::Joined { tsi, source: from.source });
+    fn first_of(&self, tsi: Tsi) -> Option<Sqn> {
+        self.first.iter().find(|(of, _)| *of == tsi).map(|&(_, first)| first)
+    }
+
+    /// Takes part in the first session of which content has come.
+    fn look_whether_to_join(&mut self, tsi: Tsi, source: SocketAddr) {
+        if self.tsi.is_none() && self.engine.has_begun(tsi) && self.engine.is_fed(tsi) {
+            self.join(tsi, source);
+        }
+    }
+
+    fn join(&mut self, tsi: Tsi, source: SocketAddr) {
+        self.tsi = Some(tsi);
+        self.engine.hear_only(tsi);
+        self.events.push_back(StreamReceiverEvent::Joined { tsi, source });
+    }
+
+    /// Takes part in a session that has ended with nothing in it, where no other has brought anything.
+    fn join_empty(&mut self, now: Time) {
+        if let Some(empty) = self.empty.take_if(|empty| empty.until <= now)
+            && self.tsi.is_none()
+        {
+            self.join(empty.tsi, empty.source);
+            self.finish();
         }
     }
 
     /// What the engine tells; of pieces of messages, `content` has the one that has come.
-    fn look(&mut self, content: &[u8]) {
+    fn look(&mut self, now: Time, content: &[u8]) {
         while let Some(event) = self.engine.poll_event() {
             match event {
                 ReceiverEvent::Part { apdu, len, offset } => self.keep(apdu.at, (len, offset), content),
@@ -168,6 +205,11 @@ impl StreamReceiver {
                 }
                 ReceiverEvent::Lost { at, count, .. } => self.lose(at, at + u64::from(count)),
                 ReceiverEvent::Finished(tsi) if self.tsi == Some(tsi) => self.finish(),
+                ReceiverEvent::Finished(tsi) if self.tsi.is_none() && self.empty.is_none() => {
+                    let source = self.engine.source(tsi);
+                    let until = if self.engine.knows_only(tsi) { now } else { now + NOTHING };
+                    self.empty = source.map(|source| Empty { tsi, source, until });
+                }
                 ReceiverEvent::Gone(tsi) if self.tsi == Some(tsi) => self.leave(),
                 // Files are nobody's here.
                 _ => {}
@@ -252,13 +294,15 @@ impl StreamEngine for StreamReceiver {
         self.look_at(&mut message);
         // What it turns down it counts.
         let _ = self.engine.handle(now, from, &message);
-        self.join(message.tsi, from);
-        self.look(&datagram[packet.payload]);
+        self.look_whether_to_join(message.tsi, from.source);
+        self.look(now, &datagram[packet.payload]);
+        self.join_empty(now);
     }
 
     fn handle_timeout(&mut self, now: Time) {
         self.engine.handle_timeout(now);
-        self.look(&[]);
+        self.look(now, &[]);
+        self.join_empty(now);
     }
 
     fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit<()>> {
@@ -270,7 +314,8 @@ impl StreamEngine for StreamReceiver {
     }
 
     fn poll_timeout(&self) -> Time {
-        self.engine.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at)
+        let engine = self.engine.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at);
+        self.empty.map_or(engine, |empty| engine.min(empty.until))
     }
 
     fn poll_event(&mut self) -> Option<StreamReceiverEvent> {
@@ -312,6 +357,6 @@ impl StreamReceiverEngine for StreamReceiver {
             // No other stream is joined, nor is this one again.
             self.engine.stop(now);
         }
-        self.look(&[]);
+        self.look(now, &[]);
     }
 }

@@ -6,11 +6,15 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::retry_on_intr;
 use zeroize::Zeroizing;
 
 use crate::{Exit, Failure, state};
+
+/// How long a pipe may say nothing, seconds.
+const PIPE_PATIENCE_S: i64 = 10;
 
 /// What a file holds, and who must be kept from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,9 +65,11 @@ pub(super) fn variable(variable: &str) -> Result<Option<OsString>, Failure> {
 /// The octets of a file; none where there is no such file.
 pub(super) fn read(path: &Path, care: Care) -> Result<Option<Zeroizing<Vec<u8>>>, Failure> {
     let cannot = |error: io::Error| Failure::usage(format!("cannot read {}: {error}", path.display()));
-    let file = match OpenOptions::new().read(true).open(path) {
+    // A pipe that nobody writes to would hold us for ever.
+    let nonblock = OFlags::NONBLOCK.bits().cast_signed();
+    let file = match OpenOptions::new().read(true).custom_flags(nonblock).open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => return nothing(path),
         Err(error) => return Err(cannot(error)),
     };
     let there = file.metadata().map_err(cannot)?;
@@ -84,7 +90,11 @@ pub(super) fn read(path: &Path, care: Care) -> Result<Option<Zeroizing<Vec<u8>>>
     // A secret's has room from the start: what grows leaves copies behind.
     let room = if care == Care::Secret { limit + 64 } else { 0 };
     let mut octets = Zeroizing::new(Vec::with_capacity(room));
-    file.take(limit as u64 + 1).read_to_end(&mut octets).map_err(cannot)?;
+    if there.is_file() {
+        file.take(limit as u64 + 1).read_to_end(&mut octets).map_err(cannot)?;
+    } else {
+        read_pipe(&file, limit + 1, &mut octets).map_err(cannot)?;
+    }
     if octets.len() > limit {
         return Err(Failure::usage(format!(
             "{} has more than {limit} bytes: that is no file of keys",
@@ -92,6 +102,45 @@ pub(super) fn read(path: &Path, care: Care) -> Result<Option<Zeroizing<Vec<u8>>>
         )));
     }
     Ok(Some(octets))
+}
+
+/// Makes sure that there is no file, where none can be opened.
+///
+/// # Errors
+/// There is a link that leads nowhere, in its place or that of a directory: it was meant to lead to one.
+fn nothing<T>(path: &Path) -> Result<Option<T>, Failure> {
+    for part in path.ancestors().filter(|part| *part != Path::new("")) {
+        let Ok(there) = fs::symlink_metadata(part) else { continue };
+        if there.is_symlink() && fs::metadata(part).is_err() {
+            return Err(Failure::usage(format!(
+                "cannot read {}: {} is a link that leads nowhere; mend it, or remove it",
+                path.display(),
+                part.display()
+            )));
+        }
+        break;
+    }
+    Ok(None)
+}
+
+/// Reads what is written to a pipe, at most `limit` octets.
+fn read_pipe(mut pipe: &File, limit: usize, octets: &mut Zeroizing<Vec<u8>>) -> io::Result<()> {
+    let patience = Timespec { tv_sec: PIPE_PATIENCE_S, tv_nsec: 0 };
+    let mut part = Zeroizing::new([0; 4096]);
+    while octets.len() < limit {
+        let ready = retry_on_intr(|| poll(&mut [PollFd::new(pipe, PollFlags::IN)], Some(&patience)))?;
+        if ready == 0 {
+            let why = format!("it is a pipe to which nothing was written for {PIPE_PATIENCE_S} s");
+            return Err(io::Error::new(ErrorKind::TimedOut, why));
+        }
+        match pipe.read(&mut part[..]) {
+            Ok(0) => return Ok(()),
+            Ok(len) => octets.extend_from_slice(&part[..len]),
+            Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
 }
 
 /// Makes the user's directory, for nobody else, if `path` lies in it; others must be there.

@@ -130,7 +130,9 @@ fn receive<F: Face>(
     let requests = F::requests(&engine);
     let seal = sealing::summary(counts.as_ref());
     view.output.event("summary", json!({ "requests": requests, "complete": complete, "seal": seal }));
-    view.output.line(&sealing::closing(counts.as_ref()));
+    if counts.is_some() {
+        view.output.line(&sealing::closing(counts.as_ref()));
+    }
     match (end, view.lacks) {
         (StreamEnd::Ended(octets), None) => {
             view.output.line(&format!("the stream has ended ({})", size(octets)));
@@ -181,7 +183,7 @@ impl View<'_> {
                 self.output.event("blocked", json!({ "reason": why.to_string() }));
             }
             StreamNotice::Unlike { source, why } => {
-                let (kind, text) = sealing::unlike(why, source);
+                let (kind, text) = sealing::unlike(why, source, self.args.seal.unsealed);
                 self.output.line(&text);
                 self.output.event(kind, json!({ "source": source.to_string() }));
             }

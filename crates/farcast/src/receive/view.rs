@@ -27,6 +27,9 @@ use crate::{Exit, Failure, report};
 /// Between reports of progress for programs.
 const REPORT_EVERY: Span = Span::from_secs(1);
 
+/// The most objects that are noted as lacking.
+const MOST_LACKING: usize = 1 << 14;
+
 /// What the person at the receiver sees.
 pub(super) struct View<'a, F> {
     output: Output,
@@ -39,8 +42,8 @@ pub(super) struct View<'a, F> {
     heard: &'a Heard,
     /// The objects that are under way.
     joined: BTreeMap<ObjectId, Joined>,
-    /// The objects of several that have ended and are not complete, by their names, and why.
-    lacking: BTreeMap<Vec<u8>, Failure>,
+    /// The objects of several that have ended and are not complete, by their senders and names, and why.
+    lacking: BTreeMap<(SocketAddr, Vec<u8>), Failure>,
     hook: Option<Hook>,
     /// Summaries of products whose command has not ended, in the order of the commands.
     summaries: VecDeque<Value>,
@@ -93,9 +96,12 @@ impl<'a, F: Face> View<'a, F> {
                 Err(Failure { sentence: self.face.outcome(&report), exit: exit_of(&report) })
             }
             None => nothing(self.args),
-            Some(_) if self.args.once && !self.lacking.is_empty() => {
+            // What others have announced and not sent is nothing that lacks.
+            Some(report) if self.args.once && self.lacks(report.offer.sender) => {
+                let mut lacking = self.lacking.into_iter();
+                let of_sender = lacking.find(|((sender, _), _)| *sender == report.offer.sender);
                 let nothing = || Failure { sentence: String::new(), exit: Exit::Failed };
-                Err(self.lacking.into_values().next().unwrap_or_else(nothing))
+                Err(of_sender.map_or_else(nothing, |(_, failure)| failure))
             }
             // It has been said why.
             Some(_) if self.args.once && self.hook_failed => Ok(Exit::Failed),
@@ -129,7 +135,7 @@ impl<'a, F: Face> View<'a, F> {
                 self.output.event("not_accepted", json!({ "source": source.to_string() }));
             }
             farcast_net::ReceiveNotice::Unlike { source, why } => {
-                let (kind, text) = sealing::unlike(*why, *source);
+                let (kind, text) = sealing::unlike(*why, *source, self.args.seal.unsealed);
                 self.tell(&text, kind, json!({ "source": source.to_string() }));
             }
             farcast_net::ReceiveNotice::Narrow { source, datagram, passes, told } => {
@@ -405,15 +411,30 @@ impl<'a, F: Face> View<'a, F> {
         self.output.line(&outcome);
         self.joined.remove(&report.offer.object);
         if report.is_complete() {
-            self.lacking.remove(&report.offer.name);
+            // It may have come from where its sender was started again.
+            self.lacking.retain(|(_, name), _| *name != report.offer.name);
             self.on_complete(report, fields);
         } else {
             self.output.event("summary", fields);
             if F::SEVERAL {
-                let failure = Failure { sentence: outcome, exit: exit_of(report) };
-                self.lacking.insert(report.offer.name.clone(), failure);
+                self.note_lacking(report, Failure { sentence: outcome, exit: exit_of(report) });
             }
         }
+    }
+
+    /// Whether an object of `sender` is not complete.
+    fn lacks(&self, sender: SocketAddr) -> bool {
+        self.lacking.keys().any(|(of, _)| *of == sender)
+    }
+
+    /// Notes an object that is not complete; where too many are, one of another sender is forgotten.
+    fn note_lacking(&mut self, report: &Report<F>, failure: Failure) {
+        let sender = report.offer.sender;
+        if self.lacking.len() >= MOST_LACKING {
+            let other = self.lacking.keys().find(|(of, _)| *of != sender).cloned();
+            other.map(|other| self.lacking.remove(&other));
+        }
+        self.lacking.insert((sender, report.offer.name.clone()), failure);
     }
 
     /// Has the user's command run; the product stays complete, whatever comes of it.

@@ -132,7 +132,9 @@ fn send<S: StreamSenderEngine, E: std::error::Error + Send + Sync + 'static>(
     let seal = sealing::summary(counts.as_ref());
     let fields = json!({ "outcome": super::named::word(outcome), "size_bytes": octets, "seal": seal });
     output.event("summary", fields);
-    output.line(&sealing::closing(counts.as_ref()));
+    if counts.is_some() {
+        output.line(&sealing::closing(counts.as_ref()));
+    }
     let sent = size(octets);
     match outcome {
         SenderOutcome::Acknowledged => output.line(&format!("all named receivers have the stream ({sent})")),

@@ -65,8 +65,8 @@ fn another_session_is_not_mixed_in() {
     let (out, _, engine) = read(&[
         spm(TSI, 0, (0, EMPTY), vec![]),
         spm(other, 0, (0, EMPTY), vec![]),
-        data(other, 0, None, b"other"),
         data(TSI, 0, None, b"ours "),
+        data(other, 0, None, b"other"),
         data(other, 1, None, b"other"),
         spm(other, 1, (0, 1), vec![Opt::Fin]),
         data(TSI, 1, None, b"alone"),
