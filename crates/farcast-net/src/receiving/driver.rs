@@ -68,7 +68,7 @@ pub(super) struct Driver<'a, P: Protocol> {
     /// What the store is told once it has been handed all that was received before.
     pub(super) due: Vec<Due>,
     /// Whether it was told that this host would not send an answer.
-    refused: bool,
+    blocked: bool,
     out: Vec<u8>,
     /// What the file system was said to refuse.
     pub(super) refused: BTreeSet<Nicety>,
@@ -129,7 +129,7 @@ impl<'a, P: Protocol> Driver<'a, P> {
             aside: true,
             early: Early::default(),
             due: Vec::new(),
-            refused: false,
+            blocked: false,
             out: Vec::new(),
             refused: BTreeSet::new(),
         }
@@ -353,12 +353,12 @@ impl<'a, P: Protocol> Driver<'a, P> {
 
     /// Tells that this host would not send an answer, once.
     fn tell_refusal(&mut self) {
-        if self.refused {
+        if self.blocked {
             return;
         }
         if let Some(why) = self.ears.mouth().and_then(|mouth| mouth.newly_refused()) {
-            self.refused = true;
-            self.notice(&ReceiveNotice::Refused { why: &why });
+            self.blocked = true;
+            self.notice(&ReceiveNotice::Blocked { why: &why });
         }
     }
 

@@ -28,7 +28,7 @@ pub enum ReceiveNotice<'a, E> {
     /// The interface is there again, or another has taken its place, and the group is joined anew.
     Rejoined,
     /// This host itself would not send an answer; told once.
-    Refused {
+    Blocked {
         /// What the system says.
         why: &'a NetError,
     },

@@ -123,7 +123,7 @@ impl<'a, F: Face> View<'a, F> {
                 self.say(&format!("listening again on {}", self.heard.from));
                 self.output.event("rejoined", json!({ "address": self.heard.from.to_string() }));
             }
-            farcast_net::ReceiveNotice::Refused { why } => {
+            farcast_net::ReceiveNotice::Blocked { why } => {
                 self.tell(
                     &format!("no answers leave: {why}"),
                     "blocked",
