@@ -199,7 +199,7 @@ pub(super) fn check_names(args: &SendArgs, outgoing: &[Outgoing], room: &NameRoo
         return Err(Failure::usage(format!(
             "the name of the file {} has {} octets, and {} has room for {} here: {remedy}--protocol mftp takes any, or give \
              the file a shorter name",
-            farcast_files::shown_name(&name),
+            shown_name(&name),
             name.len(),
             room.by,
             room.longest.min(room.segment.saturating_sub(room.beside)),
