@@ -183,7 +183,9 @@ fn no_session_is_played_again() {
     let bob = parties.receive("bob", &[]);
     parties.send(&first, &args).succeed();
     bob.until("summary");
-    let record = enemy.record();
+    // What is not sealed only counts datagrams.
+    let mut record = enemy.record();
+    record.retain(|(_, datagram)| Kind::of(datagram).is_some());
     assert!(record.len() > 100, "{}", record.len());
     fs::remove_file(parties.place.path("bob").join("first.bin")).unwrap();
     // While it goes on, after it was killed, and into the middle of another session.
