@@ -23,6 +23,7 @@ use crate::envelope::Envelope;
 use crate::error::NetError;
 use crate::interface::{Interface, route_source};
 use crate::links::{LOOK_EVERY, Links};
+use crate::narrow::Small;
 use crate::socket::{SocketOptions, send_error};
 use heir::Heir;
 use kept::Kept;
@@ -377,7 +378,10 @@ where
             Way::Passes => self.engine.overhears(),
             Way::PassesOnly => false,
         };
-        let read = is_read.then(|| self.codec.decode(&buffer[heard.content.clone()]));
+        let content = &buffer[heard.content.clone()];
+        // What sockets say to each other of narrow ways is not the protocol's.
+        let is_read = is_read && Small::read(content).is_none();
+        let read = is_read.then(|| self.codec.decode(content));
         let read = match read {
             Some(Ok(packet)) => Some(packet),
             Some(Err(_)) => {

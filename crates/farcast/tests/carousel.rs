@@ -131,7 +131,7 @@ fn it_reports_figures_of_its_own() {
     assert_eq!((&one["incomplete"], &one["data_begins_s"]), (&0.into(), &0.0.into()));
     let summary = serde_json::to_value(Together::of(&replications).unwrap()).unwrap();
     assert_eq!((&summary["turns"]["mean"], &summary["turns"]["n"]), (&f64::from(TURNS).into(), &3.into()));
-    assert_eq!(summary["sent_again_percent"]["mean"], 1100.0);
+    assert_eq!(summary["sent"]["again_percent"]["mean"], 1100.0);
     assert!(summary["median_receiver_time_s"]["mean"].as_f64().unwrap() > 1.0);
     // Nothing of another protocol's, and no list among the measures.
     for absent in ["passes", "dtus_per_pass", "naks", "naks_sent", "naks_late", "segments_per_turn"] {

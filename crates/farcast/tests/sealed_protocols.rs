@@ -230,7 +230,9 @@ fn slept_through(parties: &Parties, begin: impl FnOnce(&[&str]) -> Running, prot
         before > 40 && enemy.record().len() == before
     });
     sender.kill9();
-    enemy.record()
+    let mut record = enemy.record();
+    record.retain(|(_, datagram)| Kind::of(datagram).is_some());
+    record
 }
 
 /// A whole session that bob has slept through is played into the one that goes on, from that one's address.

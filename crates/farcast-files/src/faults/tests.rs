@@ -364,8 +364,14 @@ fn nothing_is_lost(to: &Path, sent: &Sent, story: &str) -> bool {
 }
 
 /// Files of the sender's side, which make calls of their own, and that of the wrappers.
-const OTHERS: [&str; 5] =
-    ["system.rs", "outgoing.rs", "outgoing/scan.rs", "scratch.rs", "compression/spooling.rs"];
+const OTHERS: [&str; 6] = [
+    "system.rs",
+    "outgoing.rs",
+    "outgoing/scan.rs",
+    "outgoing/watch.rs",
+    "scratch.rs",
+    "compression/spooling.rs",
+];
 
 /// Whether a line calls the file system other than by a wrapper. What is read of `/proc` is no file system's.
 fn is_own_call(line: &str) -> bool {

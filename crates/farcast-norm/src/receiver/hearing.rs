@@ -62,7 +62,7 @@ impl Receiver {
             if remote.fed.is_some() && now.since(remote.last_heard) < MOVES {
                 return Err(Reject::OtherSession);
             }
-            remote.key.source = key.source;
+            remote.former = Some(core::mem::replace(&mut remote.key.source, key.source));
             // Another way, and perhaps other numbers.
             remote.congestion = None;
             return Ok(at);

@@ -89,7 +89,8 @@ impl Receiver {
 
     /// Whether an object of the sender at `source` is at hand, or that sender may still ask.
     pub fn is_busy_with(&self, source: SocketAddr) -> bool {
-        self.remotes.iter().any(|remote| remote.key.source == source && remote.is_busy())
+        let is_of = |remote: &Remote| remote.key.source == source || remote.former == Some(source);
+        self.remotes.iter().any(|remote| is_of(remote) && remote.is_busy())
     }
 
     /// The segments that are there of `object`, while it is at hand.

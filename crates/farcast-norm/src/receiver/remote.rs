@@ -60,6 +60,8 @@ pub(super) type Position = (u32, u32);
 #[derive(Clone, Debug)]
 pub(super) struct Remote {
     pub(super) key: Key,
+    /// Address that it was heard from before, if it has moved: its objects may have been offered from there.
+    pub(super) former: Option<SocketAddr>,
     /// The group that it was heard on.
     pub(super) group: SocketAddr,
     pub(super) terms: Terms,
@@ -108,6 +110,7 @@ impl Remote {
     pub(super) fn new(key: Key, group: SocketAddr, terms: Terms, now: Time) -> Self {
         Self {
             key,
+            former: None,
             group,
             terms,
             grtt: terms.grtt.span(),

@@ -90,7 +90,9 @@ impl Receiver {
 
     /// Whether anything is under way, or a source that has not said that it ends.
     pub fn is_busy(&self) -> bool {
-        self.remotes.iter().any(Remote::is_busy)
+        // A stream that was joined is acknowledged although nothing was in it.
+        let joined = |remote: &Remote| self.only == Some(remote.tsi) && remote.is_unfinished();
+        self.remotes.iter().any(|remote| remote.is_busy() || joined(remote))
     }
 
     /// Whether anything of the source at `source` is under way, or it has not said that it ends.

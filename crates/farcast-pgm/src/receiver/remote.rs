@@ -233,7 +233,7 @@ impl Remote {
         self.fed.is_some() && self.is_unfinished()
     }
 
-    fn is_unfinished(&self) -> bool {
+    pub(super) fn is_unfinished(&self) -> bool {
         let Some(Reception { window, goods }) = &self.reception else { return false };
         let under_way = matches!(goods, Goods::Files(files) if !files.objects.is_empty());
         under_way || !window.is_whole() || !self.is_through || self.is_asked || self.owed.is_some()
