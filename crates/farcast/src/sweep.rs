@@ -50,6 +50,8 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Exit, Failure> {
         Some(share) => HowMany::Until(Precision { relative: share.get() }, args.most),
         None => HowMany::Count(args.replications.unwrap_or(REPLICATIONS)),
     };
+    // Before anything is written, so that nothing ends it in between.
+    let interrupted = crate::interrupt::interrupted()?;
     let resumable = args.out.is_some();
     let fail = |error| failed(error, resumable);
     let sweep = Sweep::new(document, grid, args.lab.seed, how_many, VERSION).map_err(fail)?;
@@ -66,7 +68,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Exit, Failure> {
         }
         None => (None, Found::new()),
     };
-    let (interrupted, memory) = (crate::interrupt::interrupted()?, laboratory::memory(&args.lab));
+    let memory = laboratory::memory(&args.lab);
     let work = laboratory::work(&args.lab, &memory, &interrupted);
     let mut waiting = Waiting::new(&output, "sweeping");
     let mut nothing = ();
