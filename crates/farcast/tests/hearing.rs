@@ -124,7 +124,7 @@ fn the_command_for_a_complete_product_keeps_nobody_waiting() {
         let file = place.file(name, 200_000);
         let args = ["--rate", "20 Mbit/s", "--receivers", "ant", "--announce-time", "20 s"];
         place.send(&[&file], &args).succeed();
-        receiver.until_nth("summary", n);
+        receiver.until_nth("file", n);
     }
     assert!(!receiver.has("on_complete"), "{}", receiver.stdout());
     fs::write(&go, "").unwrap();
