@@ -1,7 +1,7 @@
 //! Names that are one: where many are mapped to few, and where a file system folds them.
 //!
 //! Any mapping of names is tested by [`first_meeting`] before it is used. What a file system folds is its own secret, so
-//! [`skeleton`] finds the names that some file system takes for one, and only these are tried out there.
+//! `skeleton` finds the names that some file system takes for one, and only these are tried out there.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
