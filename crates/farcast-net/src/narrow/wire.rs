@@ -1,7 +1,7 @@
 //! The datagrams of this layer.
 
-/// The first octets of each. No protocol here has such a datagram: NORM and MDP know no such version, MFTP neither, a
-/// seal and one-way delivery no such kind, and to PGM the octet behind them is no type.
+/// The first octets of each. No protocol here has such a datagram: the first octet is a version or a kind of none, or the one
+/// behind it is no type.
 const MAGIC: [u8; 4] = [0xEF, b'F', b'C', b'P'];
 const PIECE: u8 = 0x51;
 const MARK: u8 = 0x52;
