@@ -164,7 +164,7 @@ where
     }
 }
 
-/// How many segments a receiver lacks of the objects that it has taken up and not completed; `None` if there is none.
+/// Number of segments that a receiver lacks of the objects that it has taken up and not completed; `None` if there is none.
 pub fn lacks<R: ReceiverEngine>(receiver: &R, open: &[ObjectId]) -> Option<u32> {
     let of = |have: &Bitmap| have.len() - have.count();
     open.iter().filter_map(|&object| receiver.have(object).map(of)).reduce(u32::saturating_add)

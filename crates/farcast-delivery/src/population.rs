@@ -79,7 +79,7 @@ pub trait Population {
     /// When each receiver had everything; [`Time::NEVER`] for one that has not.
     fn completed(&self) -> &[Time];
 
-    /// How many segments `receiver` lacks; `None` if it has not heard how many there are, or where nobody counts them.
+    /// Number of segments that `receiver` lacks; `None` if it has not heard how many there are, or where nobody counts them.
     fn lacks(&self, _receiver: u32) -> Option<u32> {
         None
     }

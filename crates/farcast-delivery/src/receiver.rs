@@ -242,7 +242,7 @@ pub trait ReceiverEngine: Engine<Event: Clone> {
     /// Whether any object is at hand, or a sender that was left has yet to be told so.
     fn is_busy(&self) -> bool;
 
-    /// Whether an object of the sender at `source` is at hand, or that sender has yet to be answered.
+    /// Returns true while an object of the sender at `source` is at hand, or that sender has yet to be answered.
     fn is_busy_with(&self, _source: SocketAddr) -> bool {
         self.is_busy()
     }

@@ -25,7 +25,7 @@ struct List {
 pub(crate) struct Name {
     /// Path below the directory.
     pub(crate) path: Vec<u8>,
-    /// What the sender calls the file.
+    /// Name that the sender gives the file.
     pub(crate) said: Vec<u8>,
     /// Session of the sender.
     pub(crate) session: String,
@@ -59,7 +59,7 @@ impl Delivered {
         }
     }
 
-    /// What the same session has called another file that has the name `name.path`.
+    /// Name that the same session gave another file, which has the name `name.path` here.
     pub(crate) fn same(&self, name: &Name) -> Option<Vec<u8>> {
         let list = self.lock();
         let alike = list.names.get(&likeness(&name.path))?;

@@ -10,7 +10,7 @@ const CAPACITY: (usize, usize) = (4, 64);
 /// The part of the files that this process may open which one product keeps open.
 const SHARE: u64 = 8;
 
-/// How many files one product keeps open.
+/// Files that one product keeps open, at most.
 fn capacity() -> usize {
     static FOUND: OnceLock<usize> = OnceLock::new();
     *FOUND.get_or_init(|| {

@@ -232,9 +232,9 @@ pub enum StoreError {
     /// Everything is there and right but what cannot have its name here.
     #[error("{first}{}; everything else is complete", and_others(*.others))]
     Withheld {
-        /// Why the first is not delivered.
+        /// Reason for which the first is not delivered.
         first: Box<StoreError>,
-        /// How many others are not.
+        /// Number of others that are not.
         others: usize,
     },
     /// A name begins with a dot, and such names are not asked for.

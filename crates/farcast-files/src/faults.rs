@@ -30,7 +30,7 @@ pub(crate) enum Call {
 /// A call that a session made: its kind, and the place in the source that made it.
 pub(crate) type Made = (Call, &'static Location<'static>);
 
-/// How often a fault is met.
+/// Number of times that a fault is met.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Lasting {
     /// The one call.
@@ -39,7 +39,7 @@ pub(crate) enum Lasting {
     FromThenOn,
 }
 
-/// What is to fail.
+/// Call that is to fail.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fault {
     /// Number of the call, counted from the beginning of the session.
@@ -67,7 +67,7 @@ pub(crate) fn with<T>(fault: Option<Fault>, session: impl FnOnce() -> T) -> (T, 
     (returned, SESSION.take().map_or_else(Vec::new, |session| session.made))
 }
 
-/// Whether this thread runs a session with faults.
+/// Returns true where this thread runs a session with faults.
 pub(crate) fn are_drawn() -> bool {
     SESSION.with_borrow(Option::is_some)
 }
