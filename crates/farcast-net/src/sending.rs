@@ -2,144 +2,36 @@
 
 use std::collections::BTreeSet;
 use std::error::Error;
-use std::io::IoSliceMut;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use farcast_core::engine::{Arrival, Engine};
+use farcast_core::engine::Engine;
 use farcast_core::{Span, Time};
 use farcast_delivery::{
-    Cause, Codec, Delivery as _, Milestone, ObjectId, Phase, Protocol, Proved, Purpose, SenderEngine,
+    Cause, Codec, Delivery as _, Milestone, ObjectId, Phase, Protocol, Proved, SenderEngine,
 };
-use farcast_files::{Change, ChangedFile, Outgoing, SourceError};
-use quinn_udp::RecvMeta;
+use farcast_files::{Outgoing, SourceError};
 
-use crate::batch::{Batch, Outlet, Sent, Source};
-use crate::changing::{Changing, Watch, error_of};
+use crate::batch::{Batch, Outlet, Source};
+use crate::changing::{Changing, Watch};
 use crate::clock::{Clock, sharpen_timers};
 use crate::envelope::Envelope;
 use crate::error::NetError;
-use crate::seal::{SealCounts, SendSeal};
-use crate::socket::{Endpoint, SocketOptions};
+use crate::seal::SendSeal;
+use crate::socket::Endpoint;
 use crate::way::{Turn, Way};
+
+mod changes;
+mod hearing;
+mod notice;
+
+pub use notice::{SendNotice, SendOptions, SendReport, Traffic};
 
 /// How often the owner is told about progress.
 const TICK: Span = Span::from_millis(100);
-/// Answers are small: a NAK fits one datagram.
-const SLOT_LEN: usize = 1 << 16;
-const SLOTS: usize = 16;
-/// How often the socket is emptied before something is sent again.
-const HEARINGS: usize = 32;
 /// How long this host may refuse to send, where nothing has left before, until that is the end.
 const LONGEST_REFUSED: Span = Span::from_secs(3);
-
-/// What to send and where to.
-#[derive(Clone, Debug)]
-pub struct SendOptions {
-    /// The group (or the one receiver) and port that data goes to.
-    pub to: SocketAddr,
-    /// How sockets are made.
-    pub socket: SocketOptions,
-    /// How far ahead of the clock datagrams may leave together, as one burst.
-    pub burst: Span,
-    /// What becomes of it where a file changes meanwhile.
-    pub changing: Changing,
-    /// Whether files are looked at once more at the end: where receivers do not say that what they have is right.
-    pub look_again: bool,
-}
-
-/// What happens while sending; `E` is what the engine tells.
-#[derive(Debug)]
-pub enum SendNotice<'a, E> {
-    /// Something the engine tells.
-    Event(&'a E),
-    /// A tenth of a second has passed.
-    Tick(Traffic),
-    /// The interface, the address or the route is gone; nothing is sent until it comes back.
-    Waiting {
-        /// What is missing.
-        why: &'a NetError,
-    },
-    /// It has come back.
-    Back,
-    /// Our address was another one before.
-    Moved {
-        /// What it is now.
-        address: SocketAddr,
-    },
-    /// The way carries less than the datagrams have: they leave in fragments of IP.
-    Fragmenting {
-        /// Octets of an IP packet that it carries, as far as this host knows.
-        packet: usize,
-        /// Octets of a segment that would need no fragments.
-        segment: usize,
-    },
-    /// A receiver gets no long datagram and all that are short: from now on long ones leave in pieces.
-    Narrow {
-        /// Its address.
-        receiver: SocketAddr,
-        /// Octets of datagrams that do not arrive there, without headers of UDP and IP.
-        datagram: usize,
-        /// Octets of the longest that leaves from now on, likewise.
-        limit: usize,
-        /// Octets of a segment that would need no pieces.
-        segment: usize,
-    },
-    /// A file is not what it was: nothing of it is sent any more.
-    Changed {
-        /// Which.
-        file: &'a ChangedFile,
-        /// What it is called by receivers.
-        name: &'a str,
-    },
-    /// This host itself would not send; told once for each reason.
-    Refused {
-        /// What the system says.
-        why: &'a NetError,
-    },
-    /// A receiver is trusted no more: it opens nothing that leaves from now on, and is not heard.
-    Revoked {
-        /// What the list calls it.
-        name: &'a str,
-    },
-}
-
-/// What has passed a sender so far.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Traffic {
-    /// What has left.
-    pub sent: Sent,
-    /// Octets of all that was heard, without headers of UDP and IP.
-    pub heard: u64,
-    /// Requests for repair that were heard and made sense.
-    pub requests: u64,
-    /// How much those asked for, as their protocol counts it: segments, or blocks where it asks for whole ones.
-    pub asked: u64,
-}
-
-/// How a transmission went.
-#[derive(Debug)]
-pub struct SendReport<S: SenderEngine> {
-    /// What did not pass the seal, if there is one.
-    pub seal: Option<SealCounts>,
-    /// What the engine told at its end.
-    pub end: S::Event,
-    /// The engine, for its members and counts.
-    pub sender: S,
-    /// Why it had to stop, if files or the network made it.
-    pub error: Option<NetError>,
-    /// From the first announcement to the last receiver's end.
-    pub duration: Span,
-    /// From the first datagram of data to the same.
-    pub data_duration: Span,
-    /// Datagrams that were none of the protocol's.
-    pub malformed: u64,
-    /// What has passed.
-    pub traffic: Traffic,
-    /// The files that are not what they were.
-    pub changed: Vec<ChangedFile>,
-}
 
 /// Sends `objects` by the protocol `P`, which names them by their numbers here, from 0. `make` makes the engine for our
 /// own address; `start` begins without waiting longer for receivers, `stop` aborts. With a seal, all that leaves is sealed
@@ -181,7 +73,7 @@ pub fn send<P: Protocol, E: Error + Send + Sync + 'static>(
         group: group.transpose()?,
         codec,
         batch: Batch::new(codec),
-        buffer: vec![0; SLOTS * SLOT_LEN],
+        buffer: vec![0; hearing::BUFFER],
         malformed: 0,
         heard: 0,
         requests: 0,
@@ -422,77 +314,6 @@ impl<P: Protocol> Driver<'_, P> {
         }
     }
 
-    /// Takes the answers that have come.
-    fn hear(&mut self, outlet: &mut Outlet<'_>) -> Result<(), NetError> {
-        let announcing = !self.opened || self.sender.phase() == Phase::Announcing;
-        if !announcing && !self.sender.routes().answers.ip().is_multicast() {
-            // From here on the group carries our own data back to us, and nothing else that we need.
-            self.group = None;
-        }
-        let group = self.group.take();
-        let Outlet { endpoint, seal, .. } = outlet;
-        for endpoint in group.iter().chain([&*endpoint]) {
-            // A flood of answers must not keep us from sending.
-            for _ in 0..HEARINGS {
-                if !self.hear_some(endpoint, seal.as_deref_mut())? {
-                    break;
-                }
-            }
-        }
-        self.group = group;
-        Ok(())
-    }
-
-    fn hear_some(&mut self, endpoint: &Endpoint, mut seal: Option<&mut SendSeal>) -> Result<bool, NetError> {
-        let mut meta = [RecvMeta::default(); SLOTS];
-        let count = {
-            let mut slots: Vec<IoSliceMut<'_>> =
-                self.buffer.chunks_mut(SLOT_LEN).map(IoSliceMut::new).collect();
-            endpoint.receive(&mut slots, &mut meta)?
-        };
-        let (now, own) = (self.clock.now(), self.sender.routes().source);
-        for (slot, meta) in meta[..count].iter().enumerate() {
-            if meta.addr == own && endpoint.group().is_some() {
-                // Our own data comes back on the group.
-                continue;
-            }
-            let from = Arrival::new(meta.addr, endpoint.local());
-            let bytes = &mut self.buffer[slot * SLOT_LEN..][..meta.len];
-            let Some(content) = endpoint.content(bytes) else {
-                self.malformed += 1;
-                continue;
-            };
-            self.heard += content.len() as u64;
-            for datagram in bytes[content].chunks_mut(meta.stride.max(1)) {
-                // What is refused is counted by the seal, by reason.
-                let (datagram, who) = match &mut seal {
-                    None => (&*datagram, None),
-                    Some(seal) => match seal.open(now, meta.addr, datagram) {
-                        Some((opened, who)) => (&datagram[opened], Some(who)),
-                        None => continue,
-                    },
-                };
-                let Ok(packet) = self.codec.decode(datagram) else {
-                    self.malformed += 1;
-                    continue;
-                };
-                if let (Some(seal), Some(who)) = (&mut seal, who)
-                    && !seal.may_say(who, |who| packet.message.may_be_said_by(who))
-                {
-                    continue;
-                }
-                // What is turned down is counted by the engine, by reason.
-                if self.sender.handle(now, &from, &packet.message).is_ok()
-                    && let Purpose::Nak { segments, .. } = packet.message.purpose()
-                {
-                    self.requests += 1;
-                    self.asked += u64::from(segments);
-                }
-            }
-        }
-        Ok(count == SLOTS)
-    }
-
     fn transmit_or_give_up(&mut self, outlet: &mut Outlet<'_>) -> Result<(), NetError> {
         match self.transmit(outlet) {
             Ok(true) => self.unsent = None,
@@ -612,47 +433,6 @@ impl<P: Protocol> Driver<'_, P> {
             (self.observer)(now, &self.sender, &SendNotice::Event(&event));
             if let Some(Milestone::Ended { alone }) = milestone {
                 self.ended = Some(Ended { event, alone });
-            }
-        }
-    }
-
-    /// A file that has changed cannot match its digest any more. Where all have everything that is no matter.
-    fn note_changes(&mut self, now: Time, sources: &[Source]) {
-        let changes: usize = sources.iter().map(|source| source.outgoing.changes()).sum();
-        if changes == self.changes || self.delivered.is_some() || self.error.is_some() {
-            return;
-        }
-        self.changes = changes;
-        for (object, source) in (0..).map(ObjectId::new).zip(sources) {
-            for file in source.outgoing.changed() {
-                self.file_changed(now, (object, source), &file);
-            }
-        }
-    }
-
-    fn file_changed(&mut self, now: Time, (object, source): (ObjectId, &Source), file: &ChangedFile) {
-        let name = source.outgoing.name_of(file.file).unwrap_or_default();
-        let became = match file.change {
-            Change::Changed => "changed",
-            Change::Removed => "was removed",
-        };
-        let why = format!("\"{name}\" {became} while it was being sent");
-        match self.options.changing {
-            Changing::Skip => {
-                if !self.told.insert((object, file.file)) {
-                    return;
-                }
-                if let Some(gone) =
-                    source.outgoing.bytes_of(file.file).and_then(|bytes| source.segments_of(&bytes))
-                {
-                    self.sender.withdraw(now, object, &gone, &why);
-                }
-                (self.observer)(now, &self.sender, &SendNotice::Changed { file, name: &name });
-            }
-            Changing::Again => self.sender.abort(now, Cause::SourceRenewed, Some(why)),
-            Changing::Fail => {
-                self.sender.abort(now, Cause::SourceChanged, Some(why));
-                self.error.get_or_insert_with(|| error_of(file).into());
             }
         }
     }

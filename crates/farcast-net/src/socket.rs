@@ -12,10 +12,7 @@ use farcast_delivery::Transport;
 use quinn_udp::{RecvMeta, UdpSockRef, UdpSocketState};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::RecvFlags;
-use rustix::net::sockopt::{
-    Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery, set_ip_mtu_discover, set_ipv6_mtu_discover,
-};
-use socket2::{Domain, InterfaceIndexOrAddress, MsgHdr, Protocol, SockAddr, Socket, Type};
+use socket2::{MsgHdr, SockAddr, Socket};
 
 use crate::clock::Clock;
 use crate::envelope::Envelope;
@@ -23,8 +20,14 @@ use crate::error::NetError;
 use crate::interface::{Interface, source_for};
 use crate::ssm;
 
+mod address;
+mod making;
 mod narrow;
 
+use address::unscoped;
+pub(crate) use address::{is_source_specific, scoped};
+pub use making::path_mtu;
+use making::{hear_own_groups_only, join, may_be_cut, new_socket, set_sending};
 pub(crate) use narrow::Narrow;
 
 /// How sockets are made.
@@ -59,14 +62,6 @@ impl Default for SocketOptions {
             send_buffer: 4 << 20,
             offload: true,
         }
-    }
-}
-
-/// Whether `group` is one of those that are for source-specific multicast (RFC 4607).
-pub(crate) fn is_source_specific(group: IpAddr) -> bool {
-    match group {
-        IpAddr::V4(group) => group.octets()[0] == 232,
-        IpAddr::V6(group) => matches!(group.segments(), [first, 0, ..] if first & 0xfff0 == 0xff30),
     }
 }
 
@@ -452,227 +447,11 @@ fn behind_header(packet: &[u8], protocol: u8) -> Option<Range<usize>> {
     (fits && header[9] == protocol).then_some(start..end)
 }
 
-/// `address`, with the interface `scope` where it is one that only means something on a link (RFC 4007).
-pub(crate) fn scoped(address: SocketAddr, scope: u32) -> SocketAddr {
-    match address {
-        SocketAddr::V6(mut v6) if v6.scope_id() == 0 => {
-            let [first, second, ..] = v6.ip().octets();
-            let on_a_link = matches!((first, second & 0xc0), (0xfe, 0x80));
-            let to_a_link = first == 0xff && matches!(second & 0x0f, 1 | 2);
-            if on_a_link || to_a_link {
-                v6.set_scope_id(scope);
-            }
-            v6.into()
-        }
-        other => other,
-    }
-}
-
-fn unscoped(address: SocketAddr) -> SocketAddr {
-    match address {
-        SocketAddr::V6(mut v6) => {
-            v6.set_scope_id(0);
-            v6.into()
-        }
-        v4 @ SocketAddr::V4(_) => v4,
-    }
-}
-
 impl AsFd for Endpoint {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()
     }
 }
 
-fn new_socket(family: SocketAddr, options: &SocketOptions, transport: Transport) -> Result<Socket, NetError> {
-    let socket = match transport {
-        Transport::Udp => Socket::new(Domain::for_address(family), Type::DGRAM, Some(Protocol::UDP)),
-        Transport::Ip(protocol) if family.is_ipv6() => return Err(NetError::RawOverIpv6(protocol)),
-        Transport::Ip(protocol) => Socket::new(Domain::IPV4, Type::RAW, Some(i32::from(protocol).into())),
-    };
-    let socket = socket.map_err(|error| match (transport, error.kind()) {
-        (Transport::Ip(protocol), io::ErrorKind::PermissionDenied) => NetError::NoRawSocket(protocol),
-        _ => NetError::socket("make a socket")(error),
-    })?;
-    socket.set_nonblocking(true).map_err(NetError::socket("make a socket non-blocking"))?;
-    if family.is_ipv6() {
-        socket.set_only_v6(true).map_err(NetError::socket("restrict a socket to IPv6"))?;
-    }
-    // Buffers are a wish: with privileges it is granted beyond the system's limit, otherwise up to it.
-    ssm::force_receive_buffer(&socket, options.receive_buffer);
-    let _ = socket.set_send_buffer_size(options.send_buffer);
-    Ok(socket)
-}
-
-fn set_sending(
-    socket: &Socket,
-    destination: IpAddr,
-    interface: Option<&Interface>,
-    options: &SocketOptions,
-) -> Result<(), NetError> {
-    let set = |action, result: io::Result<()>| result.map_err(NetError::socket(action));
-    let tos = u32::from(options.dscp) << 2;
-    if destination.is_ipv4() {
-        set("set the time to live", socket.set_multicast_ttl_v4(options.ttl))?;
-        set("set the DSCP", socket.set_tos_v4(tos))?;
-        if let Some(Interface { address: IpAddr::V4(address), name, .. }) = interface {
-            let chosen = socket.set_multicast_if_v4(address);
-            chosen.map_err(|source| NetError::Join {
-                group: destination,
-                interface: name.clone(),
-                source,
-            })?;
-        }
-    } else {
-        set("set the hop limit", socket.set_multicast_hops_v6(options.ttl))?;
-        set("set the DSCP", socket.set_tclass_v6(tos))?;
-        if let Some(interface) = interface {
-            set("choose the interface", socket.set_multicast_if_v6(interface.index))?;
-        }
-    }
-    Ok(())
-}
-
-/// Lets routers cut what is too long for the next link (IPv4), and the kernel what is too long for the way as it knows it
-/// (both), instead of losing it. Routers on the way say nothing where ICMP is dropped. What they say of IPv4 is not
-/// believed: nothing depends on it.
-fn may_be_cut(socket: &Socket, address: IpAddr) -> Result<(), NetError> {
-    let set = if address.is_ipv4() {
-        set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::OMIT)
-    } else {
-        set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::DONT)
-    };
-    set.map_err(|errno| NetError::socket("let datagrams be cut on their way")(errno.into()))
-}
-
-/// Without this Linux gives a socket what any other program has joined on any interface, source-specific or not.
-fn hear_own_groups_only(socket: &Socket, group: IpAddr) -> Result<(), NetError> {
-    let set =
-        if group.is_ipv4() { socket.set_multicast_all_v4(false) } else { socket.set_multicast_all_v6(false) };
-    set.map_err(NetError::socket("keep to our own groups"))
-}
-
-fn join(
-    socket: &Socket,
-    group: IpAddr,
-    source: Option<IpAddr>,
-    interface: Option<&Interface>,
-) -> io::Result<()> {
-    let index = interface.map_or(0, |interface| interface.index);
-    match (group, source) {
-        (IpAddr::V4(group), None) => {
-            socket.join_multicast_v4_n(&group, &InterfaceIndexOrAddress::Index(index))
-        }
-        (IpAddr::V6(group), None) => socket.join_multicast_v6(&group, index),
-        (group, Some(source)) => ssm::join_source(socket, group, source, index),
-    }
-}
-
-/// The largest IP packet in bytes that the way to `destination` is known to carry.
-///
-/// # Errors
-/// If the interface is not there, or there is no route.
-pub fn path_mtu(destination: SocketAddr, options: &SocketOptions) -> Result<Option<u32>, NetError> {
-    let interface = Interface::choose(options, destination.ip())?;
-    let socket = new_socket(destination, options, Transport::Udp)?;
-    set_sending(&socket, destination.ip(), interface.as_ref(), options)?;
-    let to = SockAddr::from(scoped(destination, Interface::scope(interface.as_ref())));
-    let no_route = |_| NetError::NoRoute {
-        to: destination.ip(),
-        interface: interface.as_ref().map(|interface| interface.name.clone()),
-    };
-    socket.connect(&to).map_err(no_route)?;
-    Ok(ssm::connected_mtu(&socket, destination.is_ipv6()))
-}
-
 #[cfg(test)]
-mod tests {
-    use farcast_core::engine::Transmit;
-
-    use super::*;
-
-    #[test]
-    fn the_mtu_is_what_the_system_says() {
-        let said = std::fs::read_to_string("/sys/class/net/lo/mtu").expect("Linux has it");
-        let said: u32 = said.trim().parse().expect("a number");
-        let to = "127.0.0.1:5402".parse().expect("an address");
-        let mtu = path_mtu(to, &SocketOptions::default()).expect("loopback is there");
-        // No IPv4 packet is longer than its length field can say.
-        assert_eq!(mtu, Some(said.min(65_535)));
-    }
-
-    #[test]
-    fn a_batch_arrives_as_the_datagrams_that_were_put_in() {
-        let options = SocketOptions::default();
-        let any = "127.0.0.1:0".parse().expect("an address");
-        let (to, from) = (
-            Endpoint::listener(any, None, &options, Transport::Udp),
-            Endpoint::sender(any, &options, Transport::Udp),
-        );
-        let (to, from) = (to.expect("bound"), from.expect("bound"));
-        let bytes: Vec<u8> = (0..2500u32).map(|n| n as u8).collect();
-        from.send(&Envelope::of(&Transmit::new((), to.local())), &bytes, 1000).expect("loopback carries it");
-        let mut got = Vec::new();
-        let mut buffer = vec![0; 1 << 16];
-        while got.len() < 3 {
-            let mut meta = [RecvMeta::default()];
-            let count = to.receive(&mut [IoSliceMut::new(&mut buffer)], &mut meta).expect("bound");
-            let chunks = buffer[..if count > 0 { meta[0].len } else { 0 }].chunks(meta[0].stride.max(1));
-            got.extend(chunks.map(<[u8]>::to_vec));
-        }
-        assert_eq!(got.iter().map(Vec::len).collect::<Vec<_>>(), [1000, 1000, 500]);
-        assert_eq!(got.concat(), bytes);
-    }
-
-    /// Two datagrams that were sent to a host whose sandbox answers `errno` to the call that fetches several.
-    fn received_without_recvmmsg(errno: i32) -> Vec<Vec<u8>> {
-        let options = SocketOptions::default();
-        let any = "127.0.0.1:0".parse().expect("an address");
-        let to = Endpoint::listener(any, None, &options, Transport::Udp).expect("bound");
-        let from = Endpoint::sender(any, &options, Transport::Udp).expect("bound");
-        ssm::sandbox::refuse(libc::SYS_recvmmsg, None, errno).expect("a filter");
-        let (mut got, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
-        let mut hear = |got: &mut Vec<Vec<u8>>| {
-            let mut meta = [RecvMeta::default()];
-            let count = to.receive(&mut [IoSliceMut::new(&mut buffer)], &mut meta).expect("another call");
-            if count > 0 {
-                assert_eq!(meta[0].addr, from.local());
-                got.extend(buffer[..meta[0].len].chunks(meta[0].stride).map(<[u8]>::to_vec));
-            }
-        };
-        // The first that is heard may find the kernel joining datagrams.
-        hear(&mut got);
-        from.send(&Envelope::of(&Transmit::new((), to.local())), &[7; 1500], 1000)
-            .expect("loopback carries it");
-        while got.len() < 2 {
-            hear(&mut got);
-        }
-        got
-    }
-
-    #[test]
-    #[expect(clippy::disallowed_methods, reason = "what a sandbox refuses it refuses to a thread")]
-    fn datagrams_are_fetched_one_by_one_where_several_cannot_be() {
-        for errno in [libc::ENOSYS, libc::EPERM, libc::EOPNOTSUPP] {
-            let got = std::thread::spawn(move || received_without_recvmmsg(errno)).join().expect("no panic");
-            assert_eq!(got, [vec![7; 1000], vec![7; 500]], "errno {errno}");
-        }
-    }
-
-    #[test]
-    fn of_an_ip_packet_only_what_its_header_allows_is_taken() {
-        // 24 octets of header, 4 of content, and 2 of padding that a short frame may have.
-        let mut packet = [0; 30];
-        (packet[0], packet[3], packet[9]) = (0x46, 28, 113);
-        assert_eq!(behind_header(&packet, 113), Some(24..28));
-        assert_eq!(behind_header(&packet[..28], 113), Some(24..28));
-        assert_eq!(behind_header(&packet[..27], 113), None, "cut");
-        assert_eq!(behind_header(&packet[..19], 113), None, "no header");
-        assert_eq!(behind_header(&packet, 17), None, "another protocol");
-        for (at, value) in [(0, 0x66), (0, 0x44), (0, 0x4f), (3, 23), (3, 31), (2, 1)] {
-            let mut bad = packet;
-            bad[at] = value;
-            assert_eq!(behind_header(&bad, 113), None, "{at}: {value}");
-        }
-    }
-}
+mod tests;

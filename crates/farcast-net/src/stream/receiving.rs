@@ -1,0 +1,328 @@
+//! The receiver of a stream: from the network to a file descriptor.
+
+use std::io::{self, Write};
+use std::net::{IpAddr, SocketAddr};
+use std::ops::Range;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use farcast_core::{Probability, Span, Time};
+use farcast_delivery::{Proved, StreamEngine, StreamReceiverEngine, Taken, Transport};
+use farcast_seal::Class;
+use ipnet::IpNet;
+use quinn_udp::RecvMeta;
+
+use super::{CHUNK, Ears, Refusals, send};
+use crate::envelope::Envelope;
+use crate::error::NetError;
+use crate::loss::Loss;
+use crate::narrow::Watch;
+use crate::receiving::Unlike;
+use crate::seal::{ReceiveSeal, is_sealed};
+use crate::socket::{Endpoint, SocketOptions};
+
+/// After the end of its stream a receiver answers until nothing comes for so long, or for so long at most.
+const LINGER: Span = Span::from_secs(2);
+const LONGEST_LINGER: Span = Span::from_secs(30);
+
+/// What a stream that is received is, besides its engine.
+#[derive(Clone, Debug)]
+pub struct StreamReceiveOptions {
+    /// The group that is listened to, or our own address.
+    pub from: SocketAddr,
+    /// The only sender, where the network is asked for it alone.
+    pub source: Option<IpAddr>,
+    /// The only senders that are heard; empty: all.
+    pub accept: Vec<IpNet>,
+    /// The sockets.
+    pub socket: SocketOptions,
+    /// What carries it.
+    pub transport: Transport,
+    /// Whether nothing is said to the sender.
+    pub silent: bool,
+    /// Of what comes this part is lost, to try things.
+    pub simulate_loss: Probability,
+    /// The seed of that.
+    pub seed: u64,
+}
+
+/// What is told of a stream that is received.
+#[derive(Debug)]
+pub enum StreamNotice<'a, E> {
+    /// It is listened to.
+    Listening,
+    /// What the engine tells.
+    Event(&'a E),
+    /// Octets cannot be had: from where in the stream, and up to where, if that is known.
+    Gap(u64, Option<u64>),
+    /// It goes on, or begins, here.
+    Begins(u64),
+    /// This host itself would not send an answer; told once.
+    Refused(&'a NetError),
+    /// Something came that only another seal opens, or that has none; told of once.
+    Unlike {
+        /// From whom.
+        source: IpAddr,
+        /// What is unlike.
+        why: Unlike,
+    },
+    /// Short datagrams of a sender come and no long one does; as
+    /// [`ReceiveNotice::Narrow`](crate::ReceiveNotice::Narrow).
+    Narrow {
+        /// The sender.
+        source: IpAddr,
+        /// Octets of datagrams that do not come, without headers of UDP and IP.
+        datagram: usize,
+        /// Octets of datagrams that pass everywhere, likewise.
+        passes: usize,
+        /// Whether the sender is told of it.
+        told: bool,
+    },
+}
+
+/// How the reception of a stream ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StreamEnd {
+    /// At its end, so many octets from its beginning.
+    Ended(u64),
+    /// Whoever was told of something had seen enough.
+    Enough,
+    /// Whoever reads the output does not read it any more.
+    Unread,
+    /// It was stopped.
+    Stopped,
+}
+
+/// Receives a stream into `output`, until its end, or until `stop`. The observer says whether it has seen enough. With a
+/// seal, only what senders on its list have signed is heard.
+///
+/// # Errors
+/// What makes it impossible to begin or to go on; writing is [`NetError::Socket`], too.
+pub fn receive_stream<R: StreamReceiverEngine>(
+    options: &StreamReceiveOptions,
+    output: &mut impl Write,
+    (engine, seal): (&mut R, Option<&mut ReceiveSeal>),
+    stop: &AtomicBool,
+    observer: &mut dyn FnMut(&StreamNotice<'_, R::Event>) -> bool,
+) -> Result<StreamEnd, NetError> {
+    let mut ears = Ears::new();
+    let transport = options.transport;
+    let public = Endpoint::listener(options.from, options.source, &options.socket, transport)?;
+    let multicast = options.from.ip().is_multicast();
+    let public = public.watching(Watch::new(&options.accept, multicast, !options.silent));
+    let answers =
+        multicast.then(|| Endpoint::answers(options.from, &options.socket, transport)).transpose()?;
+    let mouth = answers.as_ref().unwrap_or(&public);
+    let (mut loss, mut out) = (Loss::new(options.simulate_loss, options.seed), Vec::new());
+    let mut is_heard = |meta: &RecvMeta| {
+        let accept = &options.accept;
+        let accepted = accept.is_empty() || accept.iter().any(|prefix| prefix.contains(&meta.addr.ip()));
+        // What we say ourselves comes back on the group; without ports it is not told from what others here say.
+        let tells = answers.as_ref().filter(|_| transport == Transport::Udp);
+        accepted
+            && tells.is_none_or(|own| meta.addr.port() != own.local().port() || !is_own(meta.addr))
+            && !loss.strikes()
+    };
+    let mut refusals = Refusals::default();
+    let mut gate = Gate { seal, sealed: false, unlike: None };
+    let mut reader = Reader { output, out: Vec::new(), observer, begins: true, ended: None, over: None };
+    if !(reader.observer)(&StreamNotice::Listening) {
+        return Ok(StreamEnd::Enough);
+    }
+    loop {
+        let mut any = false;
+        for endpoint in [Some(&public), answers.as_ref()].into_iter().flatten() {
+            any |= ears.hear(endpoint, engine, &mut |now, meta, engine, datagram| {
+                if !is_heard(meta) {
+                    return Ok(None);
+                }
+                let opened = gate.open(now, meta, engine, datagram);
+                if let Some(who) = gate.begun() {
+                    // What is here of the last session is read before anything of this one is heard, and so is what lies
+                    // behind a gap that nobody will fill now.
+                    reader.read(now, engine)?;
+                    engine.begins_anew(now, &who);
+                    reader.read(now, engine)?;
+                }
+                Ok(opened)
+            })?;
+        }
+        if let Some((source, why)) = gate.unlike.take()
+            && !(reader.observer)(&StreamNotice::Unlike { source, why })
+        {
+            return Ok(StreamEnd::Enough);
+        }
+        if let Some((sender, datagram)) = public.found_narrow() {
+            mouth.cut();
+            let (source, passes) = (sender.ip(), public.passes_everywhere(sender));
+            if !(reader.observer)(&StreamNotice::Narrow { source, datagram, passes, told: !options.silent }) {
+                return Ok(StreamEnd::Enough);
+            }
+        }
+        let now = ears.clock.now();
+        if let Some(seal) = &mut gate.seal {
+            seal.tick(now);
+        }
+        engine.handle_timeout(now);
+        reader.read(now, engine)?;
+        if let Some(over) = reader.over {
+            return Ok(over);
+        }
+        while let Some(event) = engine.poll_event() {
+            if !(reader.observer)(&StreamNotice::Event(&event)) {
+                return Ok(StreamEnd::Enough);
+            }
+        }
+        while let Some(transmit) = engine.poll_transmit(now, &mut out) {
+            // Whom we do not know yet we answer later.
+            if gate.seal.as_mut().is_none_or(|seal| seal.answer(transmit.destination, &mut out)) {
+                send(mouth, &transmit, &out)?;
+            }
+            out.clear();
+        }
+        gate.ask(mouth);
+        if let Some(why) = refusals.news(mouth)
+            && !(reader.observer)(&StreamNotice::Refused(&why))
+        {
+            return Ok(StreamEnd::Enough);
+        }
+        if stop.swap(false, Ordering::Relaxed) {
+            return Ok(reader.ended.map_or(StreamEnd::Stopped, |(at, ..)| StreamEnd::Ended(at)));
+        }
+        if let Some((at, since, heard)) = &mut reader.ended {
+            if any {
+                *heard = now;
+            }
+            if engine.has_left() || now.since(*heard) >= LINGER || now.since(*since) >= LONGEST_LINGER {
+                return Ok(StreamEnd::Ended(*at));
+            }
+        }
+        let sources: Vec<BorrowedFd<'_>> =
+            [Some(&public), answers.as_ref()].into_iter().flatten().map(AsFd::as_fd).collect();
+        ears.wait(&sources, engine.poll_timeout(), 0)?;
+    }
+}
+
+/// What hands on what an engine has of its stream.
+struct Reader<'a, W, E> {
+    output: &'a mut W,
+    out: Vec<u8>,
+    observer: &'a mut dyn FnMut(&StreamNotice<'_, E>) -> bool,
+    /// Whether what comes next is a beginning.
+    begins: bool,
+    /// Where the stream has ended, when, and when something was heard last.
+    ended: Option<(u64, Time, Time)>,
+    /// Nothing more is wanted.
+    over: Option<StreamEnd>,
+}
+
+impl<W: Write, E> Reader<'_, W, E> {
+    /// Writes what is here, as far as it is wanted.
+    fn read(&mut self, now: Time, engine: &mut impl StreamReceiverEngine<Event = E>) -> Result<(), NetError> {
+        while self.over.is_none()
+            && let Some(taken) = engine.read(&mut self.out)
+        {
+            let goes_on = match taken {
+                Taken::Octets(at) => {
+                    !std::mem::take(&mut self.begins) || (self.observer)(&StreamNotice::Begins(at))
+                }
+                Taken::Gap(from, to) => {
+                    self.begins = true;
+                    (self.observer)(&StreamNotice::Gap(from, to))
+                }
+                Taken::End(at) => {
+                    self.ended = Some((at, now, now));
+                    true
+                }
+            };
+            if !goes_on {
+                self.over = Some(StreamEnd::Enough);
+            }
+            if self.out.len() >= CHUNK {
+                self.write()?;
+            }
+        }
+        // What came before what is not wanted is.
+        self.write()?;
+        if self.over.is_none() {
+            engine.settle(now);
+        }
+        Ok(())
+    }
+
+    /// Writes what was read, if anybody takes it.
+    fn write(&mut self) -> Result<(), NetError> {
+        if self.out.is_empty() {
+            return Ok(());
+        }
+        let written = self.output.write_all(&self.out).and_then(|()| self.output.flush());
+        self.out.clear();
+        match written {
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.over = Some(StreamEnd::Unread);
+                Ok(())
+            }
+            Err(source) => Err(NetError::Socket { action: "write the stream", source }),
+        }
+    }
+}
+
+/// What lets in of all that comes to a receiver what its sender has signed, or, without a seal, all of it.
+struct Gate<'a> {
+    seal: Option<&'a mut ReceiveSeal>,
+    /// Whether something has come that is sealed, and we have no key.
+    sealed: bool,
+    /// What our user should know of what was refused, and from whom that came.
+    unlike: Option<(IpAddr, Unlike)>,
+}
+
+impl Gate<'_> {
+    fn open(
+        &mut self,
+        now: Time,
+        meta: &RecvMeta,
+        engine: &impl StreamEngine,
+        datagram: &mut [u8],
+    ) -> Option<Range<usize>> {
+        let source = meta.addr.ip();
+        let Some(seal) = &mut self.seal else {
+            if !self.sealed && is_sealed(datagram) {
+                (self.sealed, self.unlike) = (true, Some((source, Unlike::Sealed)));
+            }
+            return Some(0..datagram.len());
+        };
+        let Some(opened) = seal.open(now, meta.addr, datagram) else {
+            self.unlike = self.unlike.or_else(|| Some((source, seal.unlike(now)?)));
+            return None;
+        };
+        let said = &datagram[opened.payload.clone()];
+        // What of a stream is made up nobody would notice: all of it is signed.
+        let signed = opened.class == Class::Control;
+        seal.is_sent_by(opened.session, |who| signed && engine.may_say(said, who)).then_some(opened.payload)
+    }
+
+    /// Who has begun another session with what was opened last.
+    fn begun(&mut self) -> Option<Proved<'_>> {
+        let seal = self.seal.as_mut()?;
+        let session = seal.begun()?;
+        seal.proved(session)
+    }
+
+    /// Asks for the keys that lack.
+    fn ask(&mut self, mouth: &Endpoint) {
+        let Some(seal) = &mut self.seal else { return };
+        let mut datagram = Vec::new();
+        while let Some(to) = seal.asks() {
+            if seal.answer(to, &mut datagram) {
+                // What is lost is asked for again.
+                let _ = mouth.send(&Envelope::to(to), &datagram, datagram.len());
+            }
+            datagram.clear();
+        }
+    }
+}
+
+fn is_own(address: SocketAddr) -> bool {
+    crate::interface::is_ours(address.ip())
+}
