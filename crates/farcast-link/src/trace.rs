@@ -22,3 +22,8 @@ pub use timeline::{Conditions, Timeline};
 pub use varying::{TimelinePipe, TimelinePipeConfig};
 
 pub(crate) use timeline::Watch;
+
+/// Content of a file, without a byte order mark before it and blank lines behind it.
+fn content(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text).trim_end()
+}

@@ -1,10 +1,11 @@
 //! The command line.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::error::ErrorKind;
+use clap::parser::ValueSource;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use farcast_core::units::Bytes;
 use farcast_core::{BitRate, Probability};
@@ -23,6 +24,7 @@ use crate::host::{Endpoint, Host};
 use crate::keys::KeyArgs;
 use crate::model::ModelArgs;
 use crate::partials::PartialsArgs;
+use crate::protocols::Speaks;
 use crate::report::{Chosen, options};
 
 /// Deliver files reliably to many receivers over links that break ordinary transfer: satellites, polar modems,
@@ -43,6 +45,12 @@ impl Cli {
         let mut command = Self::command();
         let matches = command.try_get_matches_from_mut(words)?;
         let mut cli = Self::from_arg_matches(&matches)?;
+        if let (Command::Send(args), Some((_, given))) = (&mut cli.command, matches.subcommand())
+            && given.value_source("speaks") != Some(ValueSource::CommandLine)
+            && let Some(planned) = args.protocol.plan.as_deref().and_then(planned)
+        {
+            args.speaks = planned;
+        }
         let speaks = match &cli.command {
             Command::Send(args) => Some(args.speaks()),
             Command::Receive(args) => Some(args.speaks()),
@@ -94,6 +102,17 @@ impl Cli {
         }
         Ok(())
     }
+}
+
+/// Protocol that a plan names. A plan that is wrong is refused later, when its settings are read; one from a pipe can
+/// be read only then.
+fn planned(plan: &Path) -> Option<Speaks> {
+    if !plan.is_file() {
+        return None;
+    }
+    let document = farcast_lab::shipped::file(plan).ok()?;
+    let name = document.root().table("protocol").ok()?.optional_text("name").ok()??;
+    Speaks::value_variants().iter().copied().find(|speaks| speaks.name() == name)
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage or bad file, 3 some receivers incomplete,\n\

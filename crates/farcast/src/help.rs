@@ -52,7 +52,7 @@ const PAGES: &[Page] = &[
         main: &["scenario", "traffic", "set", "replications", "timeline", "show", "list", "json", "quiet"],
         examples: "
   farcast simulate mftp-bgan --set receivers=80 --set link.forward.per=0.005 -n 400
-  farcast simulate geo --traffic 'tcp, size = 10 MB' --timeline run.html",
+  farcast simulate geo --traffic 'tcp, size = 10 MB' --report run.html",
     },
     Page {
         command: "sweep",

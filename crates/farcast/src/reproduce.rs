@@ -32,13 +32,13 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Exit, Failure> {
     // Whoever waits for results wants to know before that they cannot be written.
     args.out.as_deref().map(files::make).transpose().map_err(Failure::wrong)?;
     let several = studies.len() > 1;
-    let (mut results, mut failed) = (Vec::new(), None);
+    let (mut results, mut failed, mut left_out) = (Vec::new(), None, Vec::new());
     let interrupted = crate::interrupt::interrupted()?;
     let options = options(args, &interrupted);
     for study in studies {
         match study.needs(&options) {
             Err(missing) if several => {
-                output.line(&format!("{} is left out: {missing}", study.name()));
+                left_out.push(format!("{} is left out: {missing}", study.name()));
                 continue;
             }
             needs => needs.map_err(failure)?,
@@ -54,6 +54,10 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Exit, Failure> {
         output.object(&results.iter().flat_map(|results| &results.rows).collect::<Vec<&Row>>());
     } else {
         output.result(&show::text(&results));
+    }
+    // Said behind the results, where it is still seen, and also to who reads results alone.
+    for one in &left_out {
+        crate::output::error(one);
     }
     if let Some(dir) = &args.out {
         files::write(dir, &results).map_err(Failure::wrong)?;

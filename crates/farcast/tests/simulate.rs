@@ -460,6 +460,7 @@ fn the_shipped_connection_is_what_ns_2_measures() {
     assert!(lines.lines().count() > 100, "{lines}");
     let said = sentence(&["tcp-geo", "-n", "1", "--timeline", "no.html"]);
     assert!(said.contains("a timeline is drawn of a multicast transfer"), "{said}");
+    assert!(said.contains("--report draws") && said.contains("--trace keeps"), "{said}");
 }
 
 #[test]

@@ -228,8 +228,6 @@ fn a_plan_is_what_send_takes() {
         assert!(fs::read_to_string(&plan).unwrap().contains("[protocol]"));
         let file = place.file("product", 1000);
         let speaks = [
-            "--protocol",
-            protocol,
             "--plan",
             plan.to_str().unwrap(),
             "--predict",
@@ -241,6 +239,11 @@ fn a_plan_is_what_send_takes() {
         ];
         let sent = place.run("send", place.send_command(&[&file], &speaks));
         assert_eq!(sent.code, Some(0), "{scenario}: {}", sent.story());
+        // What the command line says goes before the protocol that the plan names.
+        let other = if protocol == "mftp" { "norm" } else { "mftp" };
+        let contrary = [&["--protocol", other], &speaks[..]].concat();
+        let sent = place.run("send", place.send_command(&[&file], &contrary));
+        assert_eq!(sent.code, Some(2), "{scenario}: {}", sent.story());
     }
 }
 

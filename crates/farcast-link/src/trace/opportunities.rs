@@ -43,7 +43,7 @@ impl RateTrace {
     /// above 0.
     pub fn parse(text: &str) -> Result<Self, TraceError> {
         let mut moments = Vec::new();
-        for (line, text) in (1..).zip(text.lines()) {
+        for (line, text) in (1..).zip(super::content(text).lines().map(str::trim)) {
             if line > MOST_LINES {
                 return Err(TraceError::TooLong { most: MOST_LINES });
             }

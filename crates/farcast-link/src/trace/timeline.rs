@@ -58,7 +58,7 @@ impl Timeline {
     /// # Errors
     /// [`TimelineError`], with the line. A rate that is 0 throughout is one, for nothing would ever leave.
     pub fn parse(text: &str, period: Option<Span>) -> Result<Self, TimelineError> {
-        let mut lines = text.lines();
+        let mut lines = super::content(text).lines();
         let columns = Columns::parse(lines.next().unwrap_or(""))?;
         let mut steps: Vec<Step> = Vec::new();
         for (line, text) in (2..).zip(lines) {
@@ -153,7 +153,7 @@ impl Columns {
     fn parse(header: &str) -> Result<Self, TimelineError> {
         let wrong = || TimelineError::Header(quoted(header));
         let mut columns = Self { count: 1, ..Self::default() };
-        let mut names = header.split(',').map(str::trim);
+        let mut names = header.split(',').map(unquoted);
         if names.next() != Some("time_s") {
             return Err(wrong());
         }
@@ -177,7 +177,7 @@ impl Columns {
         let mut found = 0;
         for field in text.split(',') {
             if let Some(place) = fields.get_mut(found) {
-                *place = field.trim();
+                *place = unquoted(field);
             }
             found += 1;
         }
@@ -192,6 +192,12 @@ impl Columns {
         let per = field(self.per, &LOSS)?.and_then(Probability::new).unwrap_or(Probability::ZERO);
         Ok(Step { start: Span::from_secs_f64(start), conditions: Conditions { rate, delay, per } })
     }
+}
+
+/// A field without spaces around it, and without quotes, as RFC 4180 may have them; no field here has a comma in it.
+fn unquoted(field: &str) -> &str {
+    let field = field.trim();
+    field.strip_prefix('"').and_then(|field| field.strip_suffix('"')).map_or(field, str::trim)
 }
 
 /// What a column may hold.

@@ -101,6 +101,12 @@ impl transfer::Transfer for Transfer {
             settings.sender(sent, Way { headers: overhead.saturating_add(grows), mtu: None, granule: 1 });
         let sender = SenderConfig { live: live(&mut table)?, ..timers::source(&mut table, sender)? };
         let sender = SenderConfig { cc: limited(&mut table, sender.cc)?, ..sender };
+        if sender.live.is_some() && sender.parity.is_some() {
+            let key = if table.holds("parity") { "parity" } else { "parity_ahead" };
+            let problem = "what comes into being while it is sent (source_rate) has no parity: a transmission group \
+                           would wait for its last packet";
+            return Err(table.refuse(key, problem, "\"off\", with parity_ahead = 0, or no source_rate"));
+        }
         show(&mut table, &sender)?;
         if let Err(error) = Sender::new(sender.clone()) {
             return Err(table.refuse("file", error.to_string(), "settings that a transfer can have"));

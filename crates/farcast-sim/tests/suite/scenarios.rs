@@ -382,3 +382,34 @@ fn what_cannot_be_is_refused_in_one_sentence() {
     assert!(error(&nobody, &[]).starts_with("test.toml: receivers: this key is missing at the top; "));
     assert!(error(&grouped(), &["groups.clear.receivers=1073741824"]).contains("groups.rainy.receivers: "));
 }
+
+#[test]
+fn parity_that_comes_to_none_is_refused_in_words() {
+    let said = error(PIPE, &["protocol.group=open_unlimited", "protocol.parity=auto"]);
+    assert!(said.contains("comes to none with group = \"open_unlimited\""), "{said}");
+    let said = error(
+        PIPE,
+        &[
+            "protocol.preset=draft",
+            "protocol.file=100 MB",
+            "protocol.group=open_limited",
+            "protocol.parity=auto",
+            "protocol.block_size=10848",
+        ],
+    );
+    assert!(said.contains("comes to none with blocks"), "{said}");
+}
+
+#[test]
+fn parity_of_what_is_sent_as_it_comes_into_being_is_refused_in_words() {
+    let pgm = "receivers = 2\n[protocol]\nname = \"pgm\"\nfile = \"1 MB\"\nrate = \"1 Mbit/s\"\n\
+               [link.forward]\ndelay = \"250 ms\"\n[link.return]\ndelay = \"250 ms\"\n";
+    scenario(pgm, &["protocol.source_rate=500 kbit/s"]);
+    for (key, parity) in [("parity", "protocol.parity=auto"), ("parity_ahead", "protocol.parity_ahead=2")] {
+        let said = error(pgm, &["protocol.source_rate=500 kbit/s", parity]);
+        let begin = format!("--set {parity}: protocol.{key}: ");
+        assert!(said.starts_with(&begin) && said.contains("(source_rate) has no parity"), "{said}");
+    }
+    let said = error(pgm, &["protocol.rate_control=pgmcc", "protocol.parity=auto"]);
+    assert!(said.contains("not with PGMCC"), "{said}");
+}

@@ -193,12 +193,12 @@ pub(crate) struct ProtocolArgs {
     /// Abort after this long [default: 24 h].
     #[arg(long, value_name = "TIME")]
     pub(crate) time_limit: Option<Span>,
-    /// Settings from this file: a TOML table "protocol" with the keys that a scenario's has. Options of the command
-    /// line go before it.
+    /// Settings from this file: a TOML table "protocol" with the keys that a scenario's has, whose name is the protocol
+    /// unless --protocol says another. Options of the command line go before it.
     #[arg(long, value_name = "FILE")]
     pub(crate) plan: Option<PathBuf>,
-    /// Send nothing; say what this command would take over LINK: one that ships with farcast (see farcast simulate
-    /// --list) or a file of TOML.
+    /// Send nothing; say what this command would take over LINK: one that ships with farcast (see farcast emulate
+    /// --list) or a file of TOML with a link alone.
     #[arg(long, value_name = "LINK")]
     pub(crate) predict: Option<String>,
     /// How often --predict simulates it.

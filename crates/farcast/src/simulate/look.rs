@@ -43,7 +43,8 @@ pub(super) fn look(
     }
     if let Some(path) = &args.timeline {
         if !scenario.has_transfer() {
-            let sentence = "a timeline is drawn of a multicast transfer, and this scenario has none";
+            let sentence = "a timeline is drawn of a multicast transfer, and this scenario has flows alone: --report draws what they came \
+                            to, and --trace keeps their packets";
             return Err(Failure::usage(sentence.to_owned()));
         }
         let page = page(args, scenario, pulse)?;

@@ -12,12 +12,22 @@ fn errors_name_the_line_and_what_is_allowed() {
     assert_eq!(refuse("4\n7\n6\n"), "line 3: 6 ms comes after 7 ms; times must not go back");
     assert_eq!(refuse(""), "the trace is empty; it needs at least one line with a time above 0 ms");
     assert_eq!(refuse("0\n0\n"), "the trace ends at 0 ms; its last time is its period and must be above 0");
-    for text in ["1\n\n2\n", "+1", "-1", "1.5", " 1", "4294967296", "1 2", "é"] {
+    for text in ["1\n\n2\n", "+1", "-1", "1.5", "4294967296", "1 2", "é"] {
         assert!(matches!(RateTrace::parse(text), Err(TraceError::NotANumber { .. })), "{text:?}");
     }
     let long = format!("5\n{}", "z".repeat(1_000_000));
     assert!(refuse(&long).len() < 200, "an error quotes only the beginning");
     assert!(RateTrace::parse("1\r\n4294967295").is_ok());
+}
+
+#[test]
+fn what_editors_leave_is_passed_over() {
+    let plain = RateTrace::parse("1\n20\n");
+    assert!(plain.is_ok());
+    for text in ["\u{feff}1\n20\n", " 1\n\t20 \n", "1\n20\n\n", "1\r\n20\r\n\r\n  \n"] {
+        assert_eq!(RateTrace::parse(text), plain, "{text:?}");
+    }
+    assert_eq!(RateTrace::parse("\u{feff}\n \n"), Err(TraceError::Empty));
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn errors_name_the_line_and_what_is_allowed() {
     let table = [
         ("0,0\n1\n", "line 3: 1 fields; it needs 2, as the header has"),
         ("0,0\n1,2,3,4,5,6\n", "line 3: 6 fields; it needs 2, as the header has"),
-        ("0,0\n\n", "line 3: 1 fields; it needs 2, as the header has"),
+        ("0,0\n\n1,0\n", "line 3: 1 fields; it needs 2, as the header has"),
         ("0,1.1\n", "line 2: per is \"1.1\"; it must be a number, 0 to 1"),
         ("0,NaN\n", "line 2: per is \"NaN\"; it must be a number, 0 to 1"),
         ("0,2 %\n", "line 2: per is \"2 %\"; it must be a number, 0 to 1"),
@@ -121,4 +121,22 @@ fn a_timeline_has_at_most_a_million_lines() {
     assert!(Timeline::parse(&text, None).is_ok());
     text += "1000000,0\n";
     assert_eq!(Timeline::parse(&text, None), Err(TimelineError::TooLong { most: 1_000_000 }));
+}
+
+#[test]
+fn what_editors_and_spreadsheets_leave_is_passed_over() {
+    let plain = Timeline::parse("time_s,rate_bit_per_s,delay_s\n0,1000000,0.25\n15,2000000,0.3\n", None);
+    assert!(plain.is_ok());
+    for text in [
+        "\u{feff}time_s,rate_bit_per_s,delay_s\n0,1000000,0.25\n15,2000000,0.3\n",
+        "\"time_s\",\"rate_bit_per_s\",\"delay_s\"\r\n\"0\",\"1000000\",\"0.25\"\r\n15,\"2000000\",0.3\r\n",
+        " time_s, rate_bit_per_s , delay_s\n 0, 1000000, 0.25\n 15, 2000000,0.3\n\n  \n",
+    ] {
+        assert_eq!(Timeline::parse(text, None), plain, "{text:?}");
+    }
+    assert!(Timeline::parse("time_s,delay_s\n0,\"0.25\n", None).is_err(), "a quote that does not end");
+    assert!(
+        Timeline::parse("time_s,delay_s\n0,0.25\n\n1,0.3\n", None).is_err(),
+        "a blank line in the middle"
+    );
 }

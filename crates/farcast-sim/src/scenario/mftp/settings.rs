@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use farcast_core::Span;
 use farcast_core::units::Bytes;
 use farcast_link::bgan::Packing;
-use farcast_mftp::settings::{Audience, Way};
+use farcast_mftp::settings::{Audience, Parity, Way};
 use farcast_mftp::{Group, Invited, Pace, Product, ReceiverConfig, Sender, SenderConfig};
 
 use super::table::{self as keys, interval};
@@ -55,6 +55,18 @@ pub(super) fn read(
         way
     };
     let mut config = settings.sender(product, (server, group, group), &audience, around);
+    if settings.parity == Parity::Auto && config.parity_symbols == 0 && table.holds("parity") {
+        let problem = if audience == Audience::Anybody {
+            "\"auto\" comes to none with group = \"open_unlimited\", where nothing shows that receivers know of parity"
+        } else {
+            "\"auto\" comes to none with blocks or DTUs of this size, for which no code has room"
+        };
+        return Err(table.refuse(
+            "parity",
+            problem,
+            "a number of symbols, another group, or a smaller block_size",
+        ));
+    }
     let seal = sealed.then(|| {
         // What is signed grows by more than content does.
         config.datagram = config.datagram.saturating_sub(CONTROL_OVERHEAD - CONTENT_OVERHEAD);
