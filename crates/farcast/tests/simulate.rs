@@ -8,7 +8,7 @@
 mod common;
 
 use std::fs;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use common::{Ended, Place, pause};
@@ -633,6 +633,55 @@ fn what_was_done_before_a_signal_is_told() {
         "{}",
         ended.story()
     );
+}
+
+/// Megabytes of a replication with these settings: what the command says that it would take, and what it took.
+fn megabytes(place: &Place, file: &str, settings: &[&str]) -> [f64; 2] {
+    let set = settings.iter().flat_map(|one| ["--set", one]);
+    let args: Vec<&str> = ["simulate", file, "-n", "1", "--threads", "1"].into_iter().chain(set).collect();
+    let refused = place.run("refused", place.farcast([&args[..], &["--memory", "1 B"]].concat()));
+    let said = refused.stderr.split("would take about ").nth(1).and_then(|rest| rest.split(" MB").next());
+    let said = said.unwrap_or_else(|| panic!("{}", refused.story())).parse().unwrap();
+    let mut child = place.farcast(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let status = format!("/proc/{}/status", child.id());
+    let mut kilobytes: f64 = 0.0;
+    let ended = loop {
+        let text = fs::read_to_string(&status).unwrap_or_default();
+        let peak = text.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB"));
+        kilobytes = peak.map_or(kilobytes, |peak| peak.trim().parse().unwrap());
+        if let Some(ended) = child.try_wait().unwrap() {
+            break ended;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    assert!(ended.success(), "{settings:?}: {ended}");
+    [said, kilobytes * 1.024e-3]
+}
+
+#[test]
+fn the_memory_that_is_said_is_what_is_taken_up_to_a_factor_of_two() {
+    let place = Place::new();
+    let file = place.path("ideal.toml");
+    let text = "receivers = 1\n[protocol]\nfile = \"1 MB\"\nrate = \"1 Mbit/s\"\n[link.forward]\n\
+                delay = \"250 ms\"\n[link.return]\ndelay = \"250 ms\"\n";
+    fs::write(&file, text).unwrap();
+    let unlimited = "protocol.group=open_unlimited";
+    for settings in [
+        &["receivers=33000"][..],
+        &["receivers=65536", "protocol.file=100 kB"],
+        &["receivers=16384", "protocol.group=closed"],
+        &["receivers=3000", "protocol.file=5 MB", "link.forward.per=0.05"],
+        &["receivers=300000", unlimited, "link.forward.per=0.01"],
+        &["receivers=300000", unlimited, "protocol.preset=draft", "link.forward.per=0.001"],
+        &["receivers=1000000", unlimited, "protocol.pass_wait=fixed", "link.forward.per=0.005"],
+        &["receivers=200000", "protocol.name=norm", "link.forward.per=0.01"],
+        &["receivers=200000", "protocol.name=one-way"],
+        &["receivers=2000", "protocol.name=pgm", "link.forward.per=0.01"],
+        &["receivers=2000", "protocol.name=mdp", "link.forward.per=0.01"],
+    ] {
+        let [said, taken] = megabytes(&place, file.to_str().unwrap(), settings);
+        assert!((taken..2.0 * taken).contains(&said), "{settings:?}: {said} MB said, {taken} MB taken");
+    }
 }
 
 #[test]

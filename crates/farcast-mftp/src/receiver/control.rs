@@ -18,6 +18,11 @@ use crate::wire;
 
 /// What is announced again so soon after a registration is a copy of what was answered, unless data has begun.
 const COPY_WITHIN: Span = Span::from_millis(20);
+/// The pieces of an announcement with a long list of hosts follow each other for longer than that: a registration
+/// answers all of them.
+const PIECES_WITHIN: Span = Span::from_secs(2);
+/// Hosts from which on a list is long, and may have come in pieces.
+const LONG_LIST: usize = 64;
 /// The most DTUs that a block may have: the largest datagram holds one NAK of them. A sender that claims more
 /// would have its receivers build answers that cannot be sent.
 const LARGEST_BLOCK: usize = wire::block_size_for(65_507, 40);
@@ -254,8 +259,10 @@ impl Control {
 
     /// An announcement of the transmission at hand, with what it says of this receiver: perhaps it confirms it.
     pub(crate) fn announced(&mut self, now: Time, m: &Announce, standing: Option<Standing>) -> Act {
-        let answered = self.registered.is_some_and(|registered| now < registered + COPY_WITHIN);
-        let copy = answered && m.announce_duration_s > 0;
+        let is_long = m.hosts.as_ref().is_some_and(|hosts| hosts.len() >= LONG_LIST);
+        let within = if is_long { PIECES_WITHIN } else { COPY_WITHIN };
+        let answered = self.registered.is_some_and(|registered| now < registered + within);
+        let copy = answered && (is_long || m.announce_duration_s > 0);
         if self.state == State::Offered || self.accepted {
             Act::Nothing
         } else if standing == Some(Standing::Accepted) {

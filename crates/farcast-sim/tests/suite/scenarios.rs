@@ -413,3 +413,14 @@ fn parity_of_what_is_sent_as_it_comes_into_being_is_refused_in_words() {
     let said = error(pgm, &["protocol.rate_control=pgmcc", "protocol.parity=auto"]);
     assert!(said.contains("not with PGMCC"), "{said}");
 }
+
+#[test]
+fn a_registration_answers_all_pieces_of_a_long_list() {
+    let settings =
+        ["receivers=3000", "protocol.group=closed", "protocol.setup=simulated", "protocol.start_after=1 s"];
+    let one = once(PIPE, &settings);
+    assert!(one.completion_time_s.is_some(), "{one:?}");
+    // The list of 3000 comes in some twenty pieces. Each registers, and is done; some do so twice.
+    let sent = one.back.datagrams;
+    assert!((6_000..9_500).contains(&sent), "{sent} datagrams from 3000 receivers");
+}

@@ -1,6 +1,6 @@
 //! How much memory a transfer takes.
 
-use farcast_mftp::{Group, NakTiming};
+use farcast_mftp::{Group, NakTiming, PassWait};
 use farcast_scenario::Links;
 use farcast_scenario::receivers::Group as Receivers;
 
@@ -13,10 +13,16 @@ const POPULATION: u64 = 64;
 const NEED: u64 = 16;
 /// An engine, without what it has received.
 const ENGINE: u64 = 2048;
-/// A member of a group at the sender, with its label, and its registration under way.
-const MEMBER: u64 = 768;
-/// A message under way, without its bitmap.
-const MESSAGE: u64 = 192;
+/// A member of a group at the sender with its label in a tree whose nodes are half full, and its registration and its
+/// Done under way in a queue that doubles where it is full.
+const MEMBER: u64 = 2816;
+/// Content of a block that a member lacks, as the sender notes it until the block is through.
+const LACK: u64 = 40;
+/// A message under way, without its bitmap: what a population says, what its group hands on, and the queue, each of
+/// which doubles where it is full.
+const MESSAGE: u64 = 768;
+/// Octets that the allocator takes for each that is asked for.
+const ALLOCATED: f64 = 1.25;
 
 impl Transfer {
     /// About how much memory its two sides take at their peak, in octets.
@@ -28,7 +34,9 @@ impl Transfer {
         let naks = blocks.min(self.configs.receiver.naks_per_request.into());
         let alone = links.back.constant_delay().is_some();
         let parity = sender.parity_symbols > 0;
-        let merged = alone && sender.group == Group::OpenUnlimited && !parity;
+        let is_open = sender.group == Group::OpenUnlimited;
+        // As the sender may take them.
+        let merged = alone && is_open && !parity && sender.pass_wait == PassWait::FixedTimer;
         // Answers that leave one by one need not wait for each other. In a chain of stages they do, and those to each
         // repeated request behind them.
         let rounds = match (alone, sender.nak_timing) {
@@ -51,8 +59,8 @@ impl Transfer {
             let answers =
                 if merged { 0.0 } else { of_a_block * rounds as f64 * (MESSAGE + block.div_ceil(8)) as f64 };
             let base = if engines { ENGINE } else { POPULATION };
-            let member = if sender.group == Group::OpenUnlimited { 0 } else { MEMBER };
-            octets += receivers * (gaps + needs + answers + (base + member) as f64);
+            let member = if is_open { 0.0 } else { MEMBER as f64 + of_a_block * (blocks * LACK) as f64 };
+            octets += receivers * (gaps + needs + answers + base as f64 + member) * ALLOCATED;
         }
         // A cast from a float saturates.
         octets as u64
