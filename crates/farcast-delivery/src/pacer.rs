@@ -98,10 +98,13 @@ impl Pacer {
     }
 
     /// The time that so many datagrams of so many octets of UDP payload in all take that somebody else sends under the
-    /// same rate; none without one.
+    /// same rate; none without one. Octets of no datagram are headers of others.
     pub fn span_beside(&self, datagrams: u64, octets: u64) -> Span {
-        let each = octets.checked_div(datagrams).filter(|_| self.pace.is_some());
-        each.map_or(Span::ZERO, |each| self.span(each as usize) * datagrams)
+        let Some(pace) = self.pace else { return Span::ZERO };
+        match octets.checked_div(datagrams) {
+            Some(each) => self.span(each as usize) * datagrams,
+            None => pace.rate.time_of_bytes(octets),
+        }
     }
 
     /// Accounts for something that takes `span` to send.
@@ -133,6 +136,7 @@ mod tests {
         let pacer = Pacer::new(Some(RatePace { rate: rate(8000), overhead: 28, credit: ms(2), granule: 1 }));
         // 128 octets each, with their headers, at 1000 in a second.
         assert_eq!((pacer.span_beside(3, 300), pacer.span_beside(0, 0)), (ms(3 * 128), Span::ZERO));
+        assert_eq!(pacer.span_beside(0, 20), ms(20));
         let mut unpaced = Pacer::new(None);
         unpaced.pace_segments(ms(1), 100);
         assert_eq!(unpaced.span_beside(1, 1400), Span::ZERO);

@@ -174,7 +174,7 @@ pub trait SenderEngine: Engine {
     fn start(&mut self, _now: Time) {}
 
     /// So many datagrams of so many octets of UDP payload in all have left beside what it sends, as keys do: they count
-    /// against its rate, if it keeps one.
+    /// against its rate, if it keeps one. Octets of no datagram are headers of others, as fragments have.
     fn spend(&mut self, _datagrams: u64, _octets: u64) {}
 
     /// Gives up, and tells receivers why.

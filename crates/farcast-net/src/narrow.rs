@@ -40,12 +40,28 @@ pub(crate) fn passes_everywhere(ipv4: bool, transport: Transport) -> usize {
     if ipv4 { LEAST_V4 - 20 - udp } else { LEAST_V6 - 40 - udp }
 }
 
+/// Octets of the header of IP.
+pub(crate) fn header_of_ip(ipv4: bool) -> usize {
+    if ipv4 { 20 } else { 40 }
+}
+
+/// Octets of headers that come on top where `payload` octets of an IP packet leave in fragments of `carried` octets each.
+pub(crate) fn headers_of_fragments(payload: usize, carried: usize, ipv4: bool) -> usize {
+    let (header, extension) = (header_of_ip(ipv4), if ipv4 { 0 } else { 8 });
+    let unit = carried.saturating_sub(header + extension) / 8 * 8;
+    if header + payload <= carried || unit == 0 {
+        return 0;
+    }
+    let fragments = payload.div_ceil(unit);
+    (fragments - 1) * header + fragments * extension
+}
+
 /// What has left beside what was asked for: marks, and what cutting costs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Beside {
     /// Datagrams.
     pub(crate) datagrams: usize,
-    /// Octets of them, without headers of UDP and IP.
+    /// Octets of them, without headers of UDP and IP, and of headers of fragments.
     pub(crate) octets: usize,
 }
 
@@ -54,5 +70,22 @@ impl Beside {
     pub(crate) fn add(&mut self, datagrams: usize, octets: usize) {
         self.datagrams += datagrams;
         self.octets += octets;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fragments_have_headers_of_their_own() {
+        // RFC 791 §3.2: all but the last carry multiples of 8 octets.
+        assert_eq!(headers_of_fragments(1480, 1500, true), 0);
+        assert_eq!(headers_of_fragments(1480, 1400, true), 20);
+        assert_eq!(headers_of_fragments(1480, 576, true), 2 * 20);
+        // RFC 8200 §4.5: a header of 8 octets more in each, the first one too.
+        assert_eq!(headers_of_fragments(1460, 1500, false), 0);
+        assert_eq!(headers_of_fragments(1460, 1400, false), 40 + 2 * 8);
+        assert_eq!(headers_of_fragments(1460, 0, false), 0, "no MTU at all");
     }
 }

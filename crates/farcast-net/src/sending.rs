@@ -322,7 +322,7 @@ impl<P: Protocol> Driver<'_, P> {
         }
         self.tell_refusals(&outlet.endpoint)?;
         let beside = outlet.endpoint.beside();
-        if beside.datagrams > 0 {
+        if beside.octets > 0 {
             self.sender.spend(beside.datagrams as u64, beside.octets as u64);
             self.batch.count_control(outlet.group, beside.octets, beside.datagrams);
         }
@@ -340,8 +340,8 @@ impl<P: Protocol> Driver<'_, P> {
             let notice = SendNotice::Narrow { receiver, datagram, limit, segment };
             (self.observer)(self.clock.now(), &self.sender, &notice);
         }
-        if !self.fragments
-            && let Some(packet) = endpoint.fragments_to(*group, &self.options.socket)
+        if let Some(packet) = endpoint.fragments_to(*group, &self.options.socket)
+            && !self.fragments
         {
             self.fragments = true;
             let excess = (endpoint.longest() + endpoint.headers(*group)).saturating_sub(packet);

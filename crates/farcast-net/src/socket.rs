@@ -81,6 +81,8 @@ pub(crate) struct Endpoint {
     offload: AtomicBool,
     /// Octets of the longest datagram that has left whole, of those that do not pass everywhere.
     longest: Cell<usize>,
+    /// Octets of an IP packet above which the kernel sends fragments, where it was found to.
+    carried: Cell<Option<usize>>,
     narrowness: RefCell<narrow::Narrowness>,
     /// Whether datagrams are fetched one by one, as the kernel has no call that fetches several.
     singly: AtomicBool,
@@ -208,6 +210,7 @@ impl Endpoint {
             transport,
             offload: AtomicBool::new(offload),
             longest: Cell::new(0),
+            carried: Cell::new(None),
             narrowness: RefCell::default(),
             singly: AtomicBool::new(false),
             refusals: Refusals::default(),
@@ -238,8 +241,9 @@ impl Endpoint {
     /// kernel sends them in fragments.
     pub(crate) fn fragments_to(&self, to: SocketAddr, options: &SocketOptions) -> Option<usize> {
         let longest = self.longest.get() + self.headers(to);
-        let carried = path_mtu(to, options).ok().flatten()? as usize;
-        (carried < longest).then_some(carried)
+        let carried = path_mtu(to, options).ok().flatten().map(|carried| carried as usize);
+        self.carried.set(carried.filter(|&carried| carried < longest));
+        self.carried.get()
     }
 
     /// Octets of the longest datagram that has left whole, if it does not pass everywhere; 0 otherwise.

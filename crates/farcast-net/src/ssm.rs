@@ -40,6 +40,12 @@ pub(crate) fn disable_gro(socket: &Socket) {
     let _ = set(socket, libc::SOL_UDP, libc::UDP_GRO, &off);
 }
 
+/// Lets the kernel send over IPv6 in fragments what is too long, which the socket library forbids.
+pub(crate) fn allow_ipv6_fragments(socket: &Socket) -> io::Result<()> {
+    let off: libc::c_int = 0;
+    set(socket, libc::IPPROTO_IPV6, libc::IPV6_DONTFRAG, &off)
+}
+
 /// The flags (`IFF_UP` and so on) of the interface `name`, if there is one.
 pub(crate) fn interface_flags(socket: &Socket, name: &str) -> Option<libc::c_int> {
     // SAFETY: ifreq is plain data for which all zeros are valid.

@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use farcast_core::engine::{Engine as _, Message as _};
 use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Span, Time};
-use farcast_mftp::{Body, Pace, SenderEvent, SenderOutcome};
+use farcast_mftp::{Body, Pace, Sender, SenderEvent, SenderOutcome};
 use farcast_testkit::{Link, Narrow, Setup};
 
 use crate::common::{OVERHEAD, Ownership, Session, at, data, ms, receiver, secs, sender};
@@ -50,6 +51,18 @@ impl Way {
         let link = (u64::from(dtus) * DATAGRAM * 8) as f64 / self.bps as f64;
         (sent as f64 / f64::from(dtus), delivered.since(Time::ZERO).as_secs_f64() / link)
     }
+}
+
+#[test]
+fn what_leaves_beside_it_counts_as_sent() {
+    let mut engine = Sender::new(sender(100, 50, 1)).expect("valid");
+    engine.open(Time::ZERO);
+    let said = engine.poll_transmit(Time::ZERO, Time::ZERO).expect("an announcement").message.wire_len(0);
+    engine.spend(3, 300);
+    // Headers of fragments are of no datagram.
+    engine.spend(0, 20);
+    let stats = engine.stats();
+    assert_eq!((stats.datagrams, stats.bytes), (1 + 3, said as u64 + 320));
 }
 
 #[test]

@@ -72,11 +72,13 @@ pub(super) fn set_sending(
 /// believed: nothing depends on it.
 pub(super) fn may_be_cut(socket: &Socket, address: IpAddr) -> Result<(), NetError> {
     let set = if address.is_ipv4() {
-        set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::OMIT)
+        set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::OMIT).map_err(io::Error::from)
     } else {
         set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::DONT)
+            .map_err(io::Error::from)
+            .and_then(|()| ssm::allow_ipv6_fragments(socket))
     };
-    set.map_err(|errno| NetError::socket("let datagrams be cut on their way")(errno.into()))
+    set.map_err(NetError::socket("let datagrams be cut on their way"))
 }
 
 /// Without this Linux gives a socket what any other program has joined on any interface, source-specific or not.

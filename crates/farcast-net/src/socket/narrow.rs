@@ -10,7 +10,8 @@ use super::Endpoint;
 use crate::envelope::Envelope;
 use crate::error::NetError;
 use crate::narrow::{
-    Assembly, Beside, Marks, PIECE_HEADER, Piece, Small, Watch, narrow, passes_everywhere, tried_below,
+    Assembly, Beside, Marks, PIECE_HEADER, Piece, Small, Watch, header_of_ip, headers_of_fragments, narrow,
+    passes_everywhere, tried_below,
 };
 
 /// A receiver that gets no long datagram of ours.
@@ -110,6 +111,7 @@ impl Endpoint {
             return chunks.try_for_each(|one| self.send_in_pieces(envelope, one, limit));
         }
         self.send_batch(envelope, contents, stride)?;
+        self.count_fragments(envelope.to, contents, stride);
         self.longest.set(self.longest.get().max(stride));
         self.mark(envelope, stride, contents.len() / stride);
         Ok(())
@@ -142,6 +144,15 @@ impl Endpoint {
             self.mark(envelope, PIECE_HEADER + unit, 1);
         }
         Ok(())
+    }
+
+    /// Counts the headers that the kernel has added, where it sends fragments.
+    fn count_fragments(&self, to: SocketAddr, contents: &[u8], stride: usize) {
+        let Some(carried) = self.carried.get() else { return };
+        let udp = self.headers(to) - header_of_ip(to.is_ipv4());
+        let added = |datagram: &[u8]| headers_of_fragments(udp + datagram.len(), carried, to.is_ipv4());
+        let octets = contents.chunks(stride).map(added).sum();
+        self.narrowness.borrow_mut().beside.add(0, octets);
     }
 
     /// Counts long datagrams, and sends the mark that is due.

@@ -128,7 +128,7 @@ pub fn send_stream<S: StreamSenderEngine, E: std::error::Error + Send + Sync + '
             seal.send_owed(ears.clock.now(), &endpoint);
         }
         let beside = endpoint.beside();
-        if beside.datagrams > 0 {
+        if beside.octets > 0 {
             engine.spend(beside.datagrams as u64, beside.octets as u64);
         }
         if let Some(narrow) = endpoint.asked_to_cut() {

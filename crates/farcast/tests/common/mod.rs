@@ -539,28 +539,45 @@ impl Hosts {
     }
 
     /// Makes host `router` one, with a link of its own to host `end` that carries packets of `mtu` octets. The addresses
-    /// there are `10.78.0.N`. With `says`, it tells hosts whose packets it cannot carry.
+    /// there are `10.78.0.N`, and `fd78::N` if the link carries IPv6. With `says`, it tells hosts whose packets it cannot
+    /// carry.
     pub(crate) fn route(&self, router: usize, end: usize, mtu: &str, says: bool) {
         let far = self.names[end].clone();
         self.ip(router, &["link", "add", "eth1", "type", "veth", "peer", "name", "eth1", "netns", &far]);
+        let carries_ipv6 = mtu.parse::<u32>().unwrap() >= 1280;
         for n in [router, end] {
-            self.ip(n, &["address", "add", &format!("10.78.0.{n}/24"), "dev", "eth1"]);
+            // The uniqueness of addresses isn't waited for.
+            self.sysctl(n, "net.ipv6.conf.eth1.accept_dad=0");
             self.ip(n, &["link", "set", "eth1", "up", "mtu", mtu]);
+            self.ip(n, &["address", "add", &format!("10.78.0.{n}/24"), "dev", "eth1"]);
+            if carries_ipv6 {
+                self.ip(n, &["address", "add", &format!("fd78::{n}/64"), "dev", "eth1", "nodad"]);
+            }
         }
         self.ip(end, &["address", "flush", "dev", "eth0"]);
         self.ip(end, &["route", "add", "default", "via", &format!("10.78.0.{router}")]);
         self.ip(1, &["route", "add", "10.78.0.0/24", "via", &format!("10.77.0.{router}")]);
-        let mut forward = Command::new("sysctl");
-        forward.args(["-qw", "net.ipv4.ip_forward=1"]);
-        run(&mut self.at(router, &forward));
+        if carries_ipv6 {
+            self.ip(end, &["-6", "route", "add", "default", "via", &format!("fd78::{router}")]);
+            self.ip(1, &["-6", "route", "add", "fd78::/64", "via", &format!("fd77::{router}")]);
+        }
+        self.sysctl(router, "net.ipv4.ip_forward=1");
+        self.sysctl(router, "net.ipv6.conf.all.forwarding=1");
         if !says {
             let mut nft = Command::new("nft");
             nft.arg(
-                "table ip quiet {\nchain out {\ntype filter hook output priority 0;\n\
-                 icmp type destination-unreachable drop\n}\n}\n",
+                "table inet quiet {\nchain out {\ntype filter hook output priority 0;\n\
+                 icmp type destination-unreachable drop\nicmpv6 type packet-too-big drop\n}\n}\n",
             );
             run(&mut self.at(router, &nft));
         }
+    }
+
+    /// Sets one of the kernel's settings of host `n`.
+    fn sysctl(&self, n: usize, setting: &str) {
+        let mut sysctl = Command::new("sysctl");
+        sysctl.args(["-qw", setting]);
+        run(&mut self.at(n, &sysctl));
     }
 
     /// Octets that host `n` has sent from its `eth0`, with headers of Ethernet.
