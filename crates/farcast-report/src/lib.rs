@@ -8,6 +8,7 @@
 //! | [`page`] | pages with figures and tables, for any command |
 //! | [`plot`] | curves of numbers, with their intervals |
 //! | [`emulation`] | a run of an emulated link: throughput, delay and losses of both ways |
+//! | [`text`] | what strangers wrote, so that nothing in it is obeyed |
 //! | [`transfer`] | a real transfer, as its sender or a receiver saw it |
 #![forbid(unsafe_code)]
 
@@ -18,6 +19,7 @@ mod scale;
 mod svg;
 #[cfg(test)]
 mod tests;
+pub mod text;
 pub mod timeline;
 pub mod transfer;
 mod words;

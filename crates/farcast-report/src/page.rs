@@ -35,6 +35,7 @@ pub(crate) use table::digits;
 pub use table::{Cell, Column, Mood, Table};
 
 use crate::svg::Escaped;
+use crate::text::visible_strings;
 
 /// A page.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -113,8 +114,10 @@ impl Page {
             for library in LIBRARIES {
                 let _ = writeln!(out, "<script>{library}</script>");
             }
+            let mut figures = serde_json::Value::Array(figures);
+            visible_strings(&mut figures);
             // Nothing that is data ends the element.
-            let figures = serde_json::Value::Array(figures).to_string().replace('<', "\\u003c");
+            let figures = figures.to_string().replace('<', "\\u003c");
             let _ = writeln!(out, "<script type=\"application/json\" id=\"figures\">{figures}</script>");
         }
         let _ = writeln!(out, "<script>{SCRIPT}</script>\n</body>\n</html>");

@@ -2,6 +2,8 @@
 
 use std::fmt::{self, Display, Write as _};
 
+use crate::text::is_obeyed;
+
 /// A part of a drawing, as text. Every text that goes in is escaped.
 #[derive(Debug, Default)]
 pub(super) struct Svg {
@@ -132,7 +134,7 @@ impl Svg {
     }
 }
 
-/// A text whose characters mean themselves in HTML and XML; what neither may hold is a replacement character.
+/// A text whose characters mean themselves in HTML and XML; what would be obeyed is written out.
 pub(super) struct Escaped<'a>(pub(super) &'a str);
 
 impl Display for Escaped<'_> {
@@ -145,7 +147,7 @@ impl Display for Escaped<'_> {
                 '"' => f.write_str("&quot;")?,
                 '\'' => f.write_str("&#39;")?,
                 '\n' | '\t' => f.write_char(' ')?,
-                c if c.is_control() || matches!(c, '\u{FFFE}' | '\u{FFFF}') => f.write_char('\u{FFFD}')?,
+                c if is_obeyed(c) => write!(f, "{}", c.escape_default())?,
                 c => f.write_char(c)?,
             }
         }

@@ -9,6 +9,7 @@ use crate::laboratory::{VERSION, write_page};
 use crate::output::Output;
 use crate::sweep::significant;
 use crate::table::{Align, Table};
+use crate::text::Text;
 use crate::{Exit, Failure};
 
 /// Sentences that a person reads.
@@ -52,18 +53,19 @@ fn tell_left_out(left_out: &[LeftOut], output: &Output) {
     }
 }
 
-fn text(args: &CompareArgs, all: &[Comparison]) -> String {
-    let mut parts = vec![format!("A is {}, B is {}", args.a.display(), args.b.display()), table(all)];
-    let sentences: Vec<String> = all.iter().take(MOST_SENTENCES).map(|one| one.words() + ".").collect();
-    parts.push(sentences.join("\n"));
+fn text(args: &CompareArgs, all: &[Comparison]) -> Text {
+    let which = format!("A is {}, B is {}", args.a.display(), args.b.display());
+    let mut parts = vec![Text::line(&which), table(all)];
+    parts.push(Text::lines(all.iter().take(MOST_SENTENCES).map(|one| one.words() + ".")));
     if all.len() > MOST_SENTENCES {
         let differ = all.iter().filter(|one| one.differs).count();
-        parts.push(format!("In all {} of {} comparisons the means differ.", differ, all.len()));
+        let differ = format!("In all {differ} of {} comparisons the means differ.", all.len());
+        parts.push(Text::line(&differ));
     }
-    parts.join("\n\n")
+    Text::paragraphs(parts)
 }
 
-fn table(all: &[Comparison]) -> String {
+fn table(all: &[Comparison]) -> Text {
     let keys: Vec<&str> =
         all.first().map_or_else(Vec::new, |one| one.settings.iter().map(|(key, _)| key.as_str()).collect());
     let mut heading: Vec<(&str, Align)> = keys.iter().map(|key| (*key, Align::Right)).collect();

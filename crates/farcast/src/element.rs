@@ -12,6 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::args::{ElementArgs, RepairArgs};
 use crate::interrupt::interrupted_service;
 use crate::output::Output;
+use crate::text::Text;
 use crate::{Exit, Failure, names};
 
 /// The port of UDP that PGM's groups have unless another is given: that of OpenPGM's programs.
@@ -133,7 +134,7 @@ fn serve(
     let served = farcast_net::serve(options, &codec, make, &stop, &mut observer);
     let (engine, counts) = served.map_err(Failure::of_net)?;
     output.event("summary", said(&engine, &counts, &options.interfaces));
-    output.result(&told(&engine, &counts, repairs));
+    output.result(&Text::line(&told(&engine, &counts, repairs)));
     Ok(Exit::Done)
 }
 

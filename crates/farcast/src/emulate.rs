@@ -20,6 +20,7 @@ use farcast_emu::supervise::{self, Exit};
 use farcast_lab::shipped;
 
 use crate::args::EmulateArgs;
+use crate::text::Text;
 use crate::{Failure, output, stdio};
 
 /// The exit code of farcast's own failures.
@@ -48,7 +49,7 @@ fn outside(args: &EmulateArgs) -> Result<u8, Failure> {
     if args.list {
         let out = output::Output::for_people();
         for link in shipped::links() {
-            out.result(&format!("{:<14}  {}", link.name(), link.title()));
+            out.result(&Text::line(&format!("{:<14}  {}", link.name(), link.title())));
         }
         return Ok(0);
     }

@@ -33,12 +33,14 @@ mod state;
 mod stdio;
 mod sweep;
 mod table;
+mod text;
 mod tune;
 
 use std::process::ExitCode;
 
 use args::{Cli, Command};
 use farcast_net::NetError;
+use farcast_report::text::{is_obeyed, visible};
 
 /// How a command ended; the number is the exit code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -109,8 +111,7 @@ fn refused(error: &clap::Error) -> ExitCode {
         }
         None if error.exit_code() == 0 => error.print(),
         None => {
-            // The exit code says so too.
-            let _ = error.print();
+            say_refusal(error);
             return wrong();
         }
     };
@@ -120,6 +121,21 @@ fn refused(error: &clap::Error) -> ExitCode {
         return ExitCode::from(if emulates { emulate::OWN_FAILURE } else { Exit::Failed as u8 });
     }
     ExitCode::SUCCESS
+}
+
+/// Says what is wrong with the command line. Words of it may be names of strangers' files, which shells put there: it is
+/// said of the words as they are shown.
+fn say_refusal(error: &clap::Error) {
+    let arguments: Vec<String> =
+        std::env::args_os().map(|one| visible(&one.to_string_lossy()).into_owned()).collect();
+    let shown = Cli::read(arguments.iter().map(Into::into)).err();
+    let text = shown.as_ref().unwrap_or(error).render().to_string();
+    if shown.is_some() || !text.contains(|c| c != '\n' && is_obeyed(c)) {
+        // The exit code says so too.
+        let _ = shown.as_ref().unwrap_or(error).print();
+    } else {
+        stdio::say(text.trim_end());
+    }
 }
 
 /// Why a command could not do its work: one sentence, and the exit code.

@@ -5,9 +5,11 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use farcast_report::text::visible_json;
 use serde_json::{Map, Value, json};
 
 use crate::args::OutputArgs;
+use crate::text::Text;
 use crate::{Failure, stdio};
 
 /// Where events and messages go.
@@ -42,7 +44,7 @@ impl Output {
     #[expect(clippy::unused_self, reason = "what is printed goes through an output")]
     pub(crate) fn object(&self, object: &impl serde::Serialize) {
         stdio::print(|out| {
-            serde_json::to_writer_pretty(&mut *out, object)?;
+            serde_json::to_writer_pretty(Visible(out), object)?;
             writeln!(out)
         });
     }
@@ -60,14 +62,13 @@ impl Output {
     /// A line for people.
     pub(crate) fn line(&self, text: &str) {
         if self.is_for_people() {
-            stdio::say(&clean(text));
+            stdio::say(text);
         }
     }
 
     /// The result, for people.
-    pub(crate) fn result(&self, text: &str) {
+    pub(crate) fn result(&self, text: &Text) {
         if self.is_for_people() {
-            let text = text.split('\n').map(clean).collect::<Vec<_>>().join("\n");
             stdio::print(|out| writeln!(out, "{text}"));
         }
     }
@@ -77,6 +78,7 @@ impl Output {
     pub(crate) fn list<T: Iterator<Item = Value>>(&mut self, event: &str, key: &str, items: impl Fn() -> T) {
         let time = unix_time();
         let write = |out: &mut dyn Write| {
+            let mut out = Visible(out);
             write!(out, "{{{}:{},{}:[", json!("event"), json!(event), json!(key))?;
             for (n, item) in items().enumerate() {
                 write!(out, "{}{item}", if n > 0 { "," } else { "" })?;
@@ -113,7 +115,7 @@ impl Output {
         if let Value::Object(fields) = fields {
             object.extend(fields);
         }
-        let line = format!("{}\n", Value::Object(object));
+        let line = visible_json(&format!("{}\n", Value::Object(object))).into_owned();
         if self.json {
             stdio::print(|out| out.write_all(line.as_bytes()));
         }
@@ -145,23 +147,27 @@ fn open_log(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).open(path)
 }
 
-/// `text` with what a terminal obeys, and what makes text read as another, made visible: names come from the network.
-pub(crate) fn clean(text: &str) -> String {
-    let shown = |c: char| if is_obeyed(c) { c.escape_default().collect() } else { String::from(c) };
-    text.chars().map(shown).collect()
-}
+/// JSON on its way to where `self.0` writes, with what terminals obey as escapes.
+struct Visible<'a>(&'a mut dyn Write);
 
-/// Whether `c` is a control character, a separator of lines, or one that only says how others are shown: directions,
-/// invisible joints and marks.
-fn is_obeyed(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
-        || matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+impl Write for Visible<'_> {
+    fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
+        // What is written is whole characters: serde cuts strings only where it escapes.
+        match std::str::from_utf8(octets) {
+            Ok(json) => self.0.write_all(visible_json(json).as_bytes())?,
+            Err(_) => self.0.write_all(octets)?,
+        }
+        Ok(octets.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// An error, in one sentence.
 pub(crate) fn error(sentence: &str) {
-    stdio::say(&format!("farcast: {}", clean(sentence)));
+    stdio::say(&format!("farcast: {sentence}"));
 }
 
 /// Seconds since 1970, for logs.
@@ -169,23 +175,4 @@ pub(crate) fn error(sentence: &str) {
 fn unix_time() -> f64 {
     let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     (elapsed.as_secs_f64() * 1000.0).round() / 1000.0
-}
-
-#[cfg(test)]
-mod tests {
-    use super::clean;
-
-    #[test]
-    fn a_name_cannot_command_the_terminal() {
-        assert_eq!(clean("a\u{1b}[2Jb\nc\u{e9}"), "a\\u{1b}[2Jb\\nc\u{e9}");
-    }
-
-    #[test]
-    fn a_name_cannot_read_as_another() {
-        for hidden in ["\u{202e}", "\u{2066}", "\u{200f}", "\u{61c}", "\u{200b}", "\u{feff}", "\u{2028}"] {
-            let shown = clean(&format!("a{hidden}b"));
-            assert!(shown.starts_with("a\\u{") && shown.ends_with("}b"), "{shown}");
-        }
-        assert_eq!(clean("\u{5d0}\u{4e2d} \u{1f6f0}"), "\u{5d0}\u{4e2d} \u{1f6f0}");
-    }
 }

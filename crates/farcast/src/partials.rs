@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use crate::output::Output;
 use crate::progress::{percent, size};
 use crate::table::{Align, Table};
+use crate::text::Text;
 use crate::{Exit, Failure};
 
 mod args;
@@ -78,16 +79,15 @@ struct Shown<'a> {
 }
 
 impl Shown<'_> {
-    fn text(&self) -> String {
-        let mut lines: Vec<String> =
-            self.removed.iter().map(|id| format!("removed: {}", short(*id))).collect();
-        if self.left.is_empty() {
-            lines.push(format!("nothing unfinished in {}", self.dir.display()));
+    fn text(&self) -> Text {
+        let removed = Text::lines(self.removed.iter().map(|id| format!("removed: {}", short(*id))));
+        let left = if self.left.is_empty() {
+            Text::line(&format!("nothing unfinished in {}", self.dir.display()))
         } else {
-            lines.push(self.table().render());
-        }
+            self.table().render()
+        };
         let (used, limit) = self.usage;
-        lines.push(format!(
+        let all = format!(
             "in all: {} of {}, {} of {} files, {} of {} products",
             size(used.octets),
             size(limit.octets),
@@ -95,8 +95,8 @@ impl Shown<'_> {
             limit.inodes,
             self.left.len(),
             self.quota.products
-        ));
-        lines.join("\n")
+        );
+        removed.then(left).then(Text::line(&all))
     }
 
     fn table(&self) -> Table {

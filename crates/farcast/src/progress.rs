@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use farcast_core::units::Bytes;
 use farcast_core::{BitRate, Span, Time};
+use farcast_report::text::visible;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::output::{Output, clean};
+use crate::output::Output;
 
 mod terminal;
 
@@ -95,7 +96,7 @@ impl Progress {
     pub(crate) fn line(&self, output: &Output, text: &str) {
         match &self.bars {
             // Where the terminal is gone there is nobody to tell.
-            Some((all, ..)) => drop(all.println(clean(text))),
+            Some((all, ..)) => drop(all.println(visible(text))),
             None => output.line(text),
         }
     }
@@ -127,8 +128,7 @@ fn columns() -> usize {
 
 /// What of `text` fits into so many columns, with what commands terminals made visible.
 fn cut(text: &str, columns: usize) -> String {
-    let text = clean(text);
-    console::truncate_str(&text, columns, "").into_owned()
+    console::truncate_str(&visible(text), columns, "").into_owned()
 }
 
 /// A part in per cent, one decimal.

@@ -24,6 +24,7 @@ use crate::laboratory::{VERSION, write_page};
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::table::{Align, Table};
+use crate::text::Text;
 use crate::{Exit, Failure};
 pub(crate) use show::unit_of;
 
@@ -52,11 +53,11 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Exit, Failure> {
     let output = Output::of(args.json, args.quiet);
     let Some(name) = args.scenario.as_ref().filter(|_| !args.list) else {
         for scenario in shipped::scenarios() {
-            output.result(&format!("{:<14}  {}", scenario.name(), scenario.title()));
+            output.result(&Text::line(&format!("{:<14}  {}", scenario.name(), scenario.title())));
         }
-        output.result("\nLinks, for emulate and with --traffic:");
+        output.result(&Text::default().blank().then(Text::line("Links, for emulate and with --traffic:")));
         for link in shipped::links() {
-            output.result(&format!("{:<14}  {}", link.name(), link.title()));
+            output.result(&Text::line(&format!("{:<14}  {}", link.name(), link.title())));
         }
         return Ok(Exit::Done);
     };
@@ -215,7 +216,7 @@ fn interrupted_before(what: &str) -> Failure {
 }
 
 /// Every key in effect, those of queues that were given a limit among them.
-fn shown(document: &Document, queues: &[Queue]) -> String {
+fn shown(document: &Document, queues: &[Queue]) -> Text {
     let mut table = Table::new(&[("key", Align::Left), ("value", Align::Left), ("from", Align::Left)]);
     for (key, value, origin) in document.keys_read() {
         let from = match origin {

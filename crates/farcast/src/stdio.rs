@@ -7,6 +7,8 @@
 use std::io::{self, BufWriter, ErrorKind, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use farcast_report::text::visible;
+
 /// Whether there was no standard output when the process began. Afterwards it cannot be told: the standard library
 /// opens `/dev/null` in its place before `main`.
 static MISSING: AtomicBool = AtomicBool::new(false);
@@ -68,9 +70,9 @@ fn no_output(error: &io::Error) {
     }
 }
 
-/// A line on standard error, where anybody reads it.
+/// A line on standard error, where anybody reads it. It stays one, whatever is in it.
 pub(crate) fn say(line: &str) {
-    let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
+    let _ = io::stderr().write_all(format!("{}\n", visible(line)).as_bytes());
 }
 
 /// Standard output without the standard library's handle, for which one that is closed is as good as an open one.

@@ -13,6 +13,7 @@ use crate::args::SweepArgs;
 use crate::laboratory::{self, VERSION, Waiting, failed};
 use crate::output::Output;
 use crate::table::{Align, Table};
+use crate::text::Text;
 use crate::{Exit, Failure};
 
 /// Replications of a point where nobody says how many.
@@ -155,7 +156,7 @@ fn result<'a>(args: &'a SweepArgs, swept: &'a Swept) -> Result<Result_<'a>, Fail
 }
 
 /// A table for each figure, and what it took.
-fn shown(args: &SweepArgs, swept: &Swept, columns: &[String]) -> Result<String, Failure> {
+fn shown(args: &SweepArgs, swept: &Swept, columns: &[String]) -> Result<Text, Failure> {
     let mut parts = Vec::new();
     for column in columns {
         parts.push(table(swept, column)?);
@@ -163,22 +164,22 @@ fn shown(args: &SweepArgs, swept: &Swept, columns: &[String]) -> Result<String, 
     let (points, replications) = (swept.points.len(), swept.replications());
     let more = points.saturating_sub(MOST_ROWS);
     if more > 0 {
-        parts.push(format!("and {more} points more: --out DIR or --json has them all"));
+        parts.push(Text::line(&format!("and {more} points more: --out DIR or --json has them all")));
     }
     let kept = match swept.kept {
         0 => String::new(),
         kept => format!(" ({kept} of them had been run before)"),
     };
-    parts.push(format!(
+    parts.push(Text::line(&format!(
         "{points} points{kept}, {replications} replications, seed {}: {} of cores in {}",
         args.lab.seed,
         laboratory::rounded(Span::from_secs_f64(swept.cpu_s())),
         laboratory::rounded(swept.elapsed),
-    ));
-    Ok(parts.join("\n\n"))
+    )));
+    Ok(Text::paragraphs(parts))
 }
 
-fn table(swept: &Swept, column: &str) -> Result<String, Failure> {
+fn table(swept: &Swept, column: &str) -> Result<Text, Failure> {
     let mut heading: Vec<(&str, Align)> =
         swept.grid.axes().iter().map(|axis| (axis.key(), Align::Right)).collect();
     let (what, unit) = crate::simulate::unit_of(column);

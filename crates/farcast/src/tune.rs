@@ -10,6 +10,7 @@ use farcast_lab::tune::{
     Bound, Case, Entry, Fate, Measured, ObjectiveError, Standing, TuneError, Tuned, Tuning, Wish, plan,
 };
 use farcast_lab::vary::{Axis, Grid, VaryError};
+use farcast_report::text::visible;
 use farcast_scenario::document::Document;
 use serde::Serialize;
 
@@ -17,6 +18,7 @@ use crate::args::TuneArgs;
 use crate::laboratory::{self, VERSION, failed, point_failed, rounded, write_page};
 use crate::output::Output;
 use crate::progress::Progress;
+use crate::text::Text;
 use crate::{Exit, Failure};
 
 mod show;
@@ -106,8 +108,12 @@ pub(crate) fn run(args: &TuneArgs) -> Result<Exit, Failure> {
     if args.lab.json {
         print_json(args, &finished, &output);
     } else {
-        let texts: Vec<String> = finished.iter().map(|one| show::text(&args.lab.scenario, one)).collect();
-        output.result(&texts.join("\n\n\n"));
+        let texts = finished.iter().map(|one| show::text(&args.lab.scenario, one));
+        let apart = |above: Option<Text>, below| match above {
+            Some(above) => Some(above.blank().blank().then(below)),
+            None => Some(below),
+        };
+        output.result(&texts.fold(None, apart).unwrap_or_default());
     }
     if let Some(path) = &args.report {
         write_report(path, args, &finished, &output)?;
@@ -232,9 +238,11 @@ fn failure(error: TuneError) -> Failure {
 fn plan_of(scenario: &str, one: &Finished) -> Result<String, Failure> {
     let Some(best) = one.tuned.entries.first() else { return Err(Failure::usage("nothing was tuned")) };
     let case = if one.case.name.is_empty() { String::new() } else { format!(", {}", one.case.name) };
+    let place = format!("{scenario}{case}");
     let about = format!(
-        "Tuned by farcast {VERSION} in {scenario}{case}: {} for the least {},\n{} with a standard error of {}.",
-        best.name,
+        "Tuned by farcast {VERSION} in {}: {} for the least {},\n{} with a standard error of {}.",
+        visible(&place),
+        visible(&best.name),
         one.tuning.minimise,
         show::significant(best.value),
         show::significant(best.standard_error),

@@ -6,6 +6,7 @@ use super::chart::{FORMATS, draw_lateness, draw_way, name_of, way_of};
 use super::events::look;
 use super::{Direction, EventKind, Run, tables};
 use crate::svg::{Area, Escaped, Svg};
+use crate::text::is_obeyed;
 use crate::words::{count, span, time};
 
 const STYLE: &str = include_str!("page.css");
@@ -184,8 +185,12 @@ fn data(page: &mut String, run: &Run) {
     *page += "<script type=\"application/json\" id=\"data\">";
     for letter in json.chars() {
         match letter {
-            '&' | '<' | '>' | '\u{7F}'..='\u{9F}' | '\u{FFFE}' | '\u{FFFF}' => {
+            '&' | '<' | '>' => {
                 let _ = write!(page, "\\u{:04x}", u32::from(letter));
+            }
+            // A script puts texts into the page: they show what is not to be obeyed there.
+            _ if is_obeyed(letter) => {
+                let _ = write!(page, "\\{}", letter.escape_default());
             }
             _ => page.push(letter),
         }

@@ -8,19 +8,17 @@ use super::live::stages;
 use super::plan::Wish;
 use super::session::places;
 use super::{INVALID, NOTHING_PASSED, OWN_FAILURE};
-use crate::output::clean;
 use crate::stdio;
 use crate::table::{Align, Table};
+use crate::text::Text;
 
 /// A line.
 pub(crate) fn line(text: &str) {
-    stdio::say(&format!("farcast: {}", clean(text)));
+    stdio::say(&format!("farcast: {text}"));
 }
 
-fn block(text: &str) {
-    for line in text.lines() {
-        stdio::say(&clean(line));
-    }
+fn block(text: &Text) {
+    text.each().for_each(stdio::say);
 }
 
 /// What begins.
@@ -111,7 +109,7 @@ fn rate(bit_per_s: f64) -> String {
 /// Rows of terminals that are shown; the report has all.
 const MOST_ROWS: usize = 20;
 
-fn terminals(report: &Report) -> String {
+fn terminals(report: &Report) -> Text {
     let right = Align::Right;
     let mut table =
         Table::new(&[("terminal", right), ("delivered", right), ("lost", right), ("lost share", right)]);
@@ -121,8 +119,8 @@ fn terminals(report: &Report) -> String {
         table.row([number.to_string(), delivered.to_string(), lost.to_string(), format!("{share:.2} %")]);
     }
     let left_out = report.terminals.len().saturating_sub(MOST_ROWS);
-    let more = if left_out > 0 { format!("\n({left_out} more in --report)") } else { String::new() };
-    format!("\n{}{more}", table.render())
+    let more = (left_out > 0).then(|| format!("({left_out} more in --report)"));
+    Text::default().blank().then(table.render()).then(Text::lines(more))
 }
 
 fn stage_figures(report: &Report) {
@@ -137,7 +135,7 @@ fn stage_figures(report: &Report) {
             table.row([stage.stage.clone(), (*name).to_owned(), value]);
         }
     }
-    block(&format!("\n{}", table.render()));
+    block(&Text::default().blank().then(table.render()));
 }
 
 fn verdict(report: &Report) {

@@ -11,6 +11,7 @@ use std::io::{self, IsTerminal};
 
 use farcast_core::Span;
 use farcast_emu::control::{Control, ControlError, Line, Request};
+use farcast_report::text::visible_json;
 use serde::Serialize;
 
 use crate::{Failure, stdio};
@@ -83,5 +84,5 @@ fn print_snapshots(control: Control, every: Span) -> Result<u8, Failure> {
 /// Prints an object on a line; whether somebody reads it.
 fn print(object: &impl Serialize) -> Result<bool, Failure> {
     let line = serde_json::to_string(object)?;
-    Ok(stdio::print(|out| writeln!(out, "{line}")))
+    Ok(stdio::print(|out| writeln!(out, "{}", visible_json(&line))))
 }

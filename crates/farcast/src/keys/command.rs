@@ -14,6 +14,7 @@ use super::own::{KEY, Place};
 use super::trust::{Added, listed};
 use super::{Own, Trust, lines, list, name, nowhere};
 use crate::output::Output;
+use crate::text::Text;
 use crate::{Exit, Failure, state};
 
 /// What keys begin with, those too that should not be here: what has them is no name of a file.
@@ -131,12 +132,12 @@ fn trust(args: &TrustArgs) -> Result<(), Failure> {
     let output = Output::for_people();
     for (one, (what, role)) in all.iter().zip(&added) {
         let (name, role, fingerprint) = (&one.name, role.shown(), one.key.fingerprint());
-        output.result(&match what {
+        output.result(&Text::line(&match what {
             Added::New => format!("trusted: {name} as {role}, fingerprint {fingerprint}"),
             Added::Renewed => format!("renewed: {name} as {role}, fingerprint {fingerprint} as before"),
             Added::Changed => format!("trusted: {name}, now as {role}, fingerprint {fingerprint}"),
             Added::Same => format!("trusted already: {name} as {role}, fingerprint {fingerprint}"),
-        });
+        }));
     }
     if args.fingerprint.is_none() && added.iter().any(|(what, _)| *what == Added::New) {
         output.line(
@@ -151,7 +152,7 @@ fn revoke(args: &RevokeArgs) -> Result<(), Failure> {
     let revoked = Trust::change(|trust| trust.revoke(&args.who))?;
     let output = Output::for_people();
     let name = revoked.name.map_or(String::new(), |name| format!("{name}, "));
-    output.result(&format!("revoked: {name}fingerprint {}", revoked.fingerprint));
+    output.result(&Text::line(&format!("revoked: {name}fingerprint {}", revoked.fingerprint)));
     output.line(
         "Senders under way on this host leave it out from now on; receivers go on with the list that they began with. \
          Others still trust it until they revoke it too.",

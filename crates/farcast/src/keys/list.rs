@@ -9,6 +9,7 @@ use super::{Own, Trust};
 use crate::Failure;
 use crate::output::Output;
 use crate::table::{Align, Table};
+use crate::text::Text;
 
 pub(super) fn list(args: &ListArgs) -> Result<(), Failure> {
     let own = super::own(args.key.file.as_deref())?;
@@ -22,7 +23,7 @@ pub(super) fn list(args: &ListArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-fn text(own: Option<&Own>, trust: &Trust) -> String {
+fn text(own: Option<&Own>, trust: &Trust) -> Text {
     let mut table = Table::new(&[
         ("name", Align::Left),
         ("role", Align::Left),
@@ -46,12 +47,9 @@ fn text(own: Option<&Own>, trust: &Trust) -> String {
         row(one.name.as_deref().unwrap_or("-"), "revoked", one.fingerprint.to_string(), None);
     }
     let (receivers, senders) = (trust.receivers().count(), trust.senders().count());
-    let mut lines =
-        vec![table.render(), format!("\ntrusted: {receivers} as receivers, {senders} as senders")];
-    if own.is_none() {
-        lines.push("this host has no key: `farcast key new` makes one".into());
-    }
-    lines.join("\n")
+    let trusted = format!("trusted: {receivers} as receivers, {senders} as senders");
+    let none = own.is_none().then_some("this host has no key: `farcast key new` makes one");
+    table.render().paragraph(Text::line(&trusted)).then(Text::lines(none))
 }
 
 fn object(own: Option<&Own>, trust: &Trust) -> Value {

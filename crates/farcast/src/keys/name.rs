@@ -73,7 +73,7 @@ mod tests {
                 let line = format!("both {name} key");
                 let words: Vec<&str> = line.split_whitespace().collect();
                 prop_assert_eq!(words, ["both", name.as_str(), "key"]);
-                prop_assert_eq!(crate::output::clean(&name), name);
+                prop_assert_eq!(farcast_report::text::visible(&name), name.as_str());
             }
         }
     }

@@ -10,6 +10,7 @@ use zeroize::Zeroizing;
 use super::file::{self, Care};
 use super::{lines, name};
 use crate::Failure;
+use crate::text::Text;
 
 /// Holds the secret itself, as in a file.
 pub(super) const KEY: &str = "FARCAST_KEY";
@@ -131,14 +132,14 @@ impl Own {
     }
 
     /// The line for others, below a comment for people.
-    pub(super) fn shown(&self) -> String {
+    pub(super) fn shown(&self) -> Text {
         let (name, public) = (&self.name, self.identity.public());
         let hybrid = if public.suite() == Suite::Hybrid { ", hybrid" } else { "" };
-        format!(
-            "# {name}, fingerprint {}, {}{hybrid}\n{name} {public}",
-            public.fingerprint(),
-            renewed(public.renewals())
-        )
+        let (fingerprint, renewed) = (public.fingerprint(), renewed(public.renewals()));
+        Text::lines([
+            format!("# {name}, fingerprint {fingerprint}, {renewed}{hybrid}"),
+            format!("{name} {public}"),
+        ])
     }
 }
 
@@ -180,7 +181,7 @@ mod tests {
         let again = parse(text.as_bytes(), "f").unwrap();
         assert_eq!((again.name.as_str(), again.identity.public()), ("ant", ant().identity.public()));
         assert!(!format!("{again:?}").contains("farcast-secret"));
-        assert!(!ant().shown().contains("farcast-secret"));
+        assert!(!ant().shown().to_string().contains("farcast-secret"));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 use crate::table::{Align, Table};
+use crate::text::Text;
 
 /// A value with its unit.
 #[derive(Clone, PartialEq, Debug)]
@@ -55,8 +56,9 @@ pub(super) struct Report {
 
 impl Report {
     /// For people.
-    pub(super) fn text(&self) -> String {
-        format!("{}\n\n{}\n\n{}", self.title, table("given", &self.given), table("found", &self.found))
+    pub(super) fn text(&self) -> Text {
+        let tables = [table("given", &self.given), table("found", &self.found)];
+        Text::line(self.title).paragraph(Text::paragraphs(tables))
     }
 }
 
@@ -76,7 +78,7 @@ impl Serialize for Report {
     }
 }
 
-fn table(heading: &str, lines: &[Line]) -> String {
+fn table(heading: &str, lines: &[Line]) -> Text {
     let mut table = Table::new(&[(heading, Align::Left), ("", Align::Right), ("", Align::Left)]);
     for Line { label, value, .. } in lines {
         let (number, unit) = match value {
@@ -132,6 +134,6 @@ mod tests {
             serde_json::to_string(&report).expect("an object"),
             r#"{"model":"m","window_packets":null}"#
         );
-        assert!(report.text().contains("window  none"), "{}", report.text());
+        assert!(report.text().to_string().contains("window  none"), "{}", report.text());
     }
 }

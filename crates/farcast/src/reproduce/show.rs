@@ -4,17 +4,18 @@ use farcast_lab::study::Results;
 use farcast_lab::study::tables::{Part, Table as Cells, parts};
 
 use crate::table::{Align, Table};
+use crate::text::Text;
 
 /// All results.
-pub(super) fn text(results: &[Results]) -> String {
+pub(super) fn text(results: &[Results]) -> Text {
     let text = parts(results).into_iter().map(|part| match part {
-        Part::Text(text) => text,
+        Part::Text(text) => Text::lines(text.lines()),
         Part::Table(cells) => table(cells),
     });
-    text.collect::<Vec<_>>().join("\n\n")
+    Text::paragraphs(text)
 }
 
-fn table(Cells { heading, rows }: Cells) -> String {
+fn table(Cells { heading, rows }: Cells) -> Text {
     let align = |column| if Cells::is_of_numbers(column) { Align::Right } else { Align::Left };
     let heading: Vec<_> = (0..).zip(heading).map(|(column, text)| (text, align(column))).collect();
     let mut table = Table::new(&heading);
@@ -43,6 +44,6 @@ mod tests {
 --------------------------------------------------------------------------
 delay, s  n = 1        2.5     2.35         \u{b1} 0.50   1.50 .. 3.50  agrees
           n = 2          9     2.35         \u{b1} 0.50  8.00 .. 10.00  differs";
-        assert_eq!(table(cells), expected);
+        assert_eq!(table(cells).to_string(), expected);
     }
 }

@@ -17,6 +17,7 @@ use crate::progress::{MOST_LINES, Progress, rate, size, time_left};
 use crate::report::{End, Sending};
 use crate::sealing;
 use crate::table::{Align, Table};
+use crate::text::Text;
 use crate::{Exit, Failure};
 
 use super::narrow::{self, Narrow};
@@ -304,7 +305,7 @@ impl<F: Face> View<'_, F> {
         let how = match sentence {
             Some(sentence) if exit != Exit::Done => Err(Failure { sentence, exit }),
             Some(sentence) => {
-                self.output.result(&format!("\n{sentence}"));
+                self.output.result(&Text::default().blank().then(Text::line(&sentence)));
                 Ok(exit)
             }
             None => Ok(exit),
@@ -399,8 +400,8 @@ impl<F: Face> View<'_, F> {
         fields
     }
 
-    fn table(&self, report: &Report<F::Protocol>) -> String {
-        let mut text = String::new();
+    fn table(&self, report: &Report<F::Protocol>) -> Text {
+        let mut text = Text::default();
         let receivers = self.face.receivers();
         if !receivers.is_empty() {
             let mut table =
@@ -409,9 +410,9 @@ impl<F: Face> View<'_, F> {
                 let time = one.complete.map_or_else(|| "-".into(), |at| at.since(Time::ZERO).to_string());
                 table.row([one.label, one.state.into(), time]);
             }
-            text = table.render() + "\n\n";
+            text = table.render();
         }
-        text + &self.closing(report)
+        text.paragraph(Text::line(&self.closing(report)))
     }
 
     /// What it came to, in a sentence.

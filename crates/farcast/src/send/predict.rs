@@ -1,7 +1,5 @@
 //! What a command would take over a link, without sending anything.
 
-use std::fmt::Write as _;
-
 use farcast_lab::replications::Memory;
 use farcast_sim::outcome::{Measure, Remedies, Replication, reasons};
 use farcast_sim::replicate::{HowMany, Plan};
@@ -13,6 +11,7 @@ use crate::args::SendArgs;
 use crate::output::Output;
 use crate::progress::size;
 use crate::table::{Align, Table};
+use crate::text::Text;
 use crate::{Exit, Failure, simulate};
 
 /// The seed of all predictions: the same command predicts the same.
@@ -51,7 +50,7 @@ pub(super) fn predict(args: &SendArgs, what: &Predicted<'_>, output: &mut Output
         fields["why_unfinished"] = json!(why);
     }
     output.event("prediction", fields);
-    output.result(&[vec![took.table(link, *receivers, *octets)], why].concat().join("\n"));
+    output.result(&took.table(link, *receivers, *octets).then(Text::lines(why)));
     Ok(if took.unfinished > 0 { Exit::Incomplete } else { Exit::Done })
 }
 
@@ -138,7 +137,7 @@ impl Took {
         fields
     }
 
-    fn table(&self, link: &str, receivers: u32, octets: u64) -> String {
+    fn table(&self, link: &str, receivers: u32, octets: u64) -> Text {
         let right = |text| (text, Align::Right);
         let mut table = Table::new(&[
             ("", Align::Left),
@@ -155,17 +154,13 @@ impl Took {
             table.row([(*what).to_owned(), number(measure.mean) + &unit, half, range]);
         }
         let receivers = if receivers == 1 { "1 receiver".into() } else { format!("{receivers} receivers") };
-        let mut text = format!(
-            "predicted: {} to {receivers} over {link}, {} replications; nothing was sent\n\n{}",
-            size(octets),
-            self.replications,
-            table.render()
+        let (all, unfinished) = (self.replications, self.unfinished);
+        let heading = format!(
+            "predicted: {} to {receivers} over {link}, {all} replications; nothing was sent",
+            size(octets)
         );
-        if self.unfinished > 0 {
-            let (unfinished, all) = (self.unfinished, self.replications);
-            // A String takes all that is written.
-            let _ = write!(text, "\n\nin {unfinished} of {all} not every receiver got it: there is no mean");
-        }
-        text
+        let none = (unfinished > 0)
+            .then(|| format!("in {unfinished} of {all} not every receiver got it: there is no mean"));
+        Text::paragraphs([Text::line(&heading), table.render(), Text::lines(none)])
     }
 }

@@ -1,15 +1,13 @@
 //! The summary for people.
 
-use std::fmt::Write;
-
 use farcast_sim::outcome::{
     Direction, FlowTogether, Measure, Remedies, Replication, StageTogether, Together, reasons,
 };
 use farcast_sim::scenario::Scenario;
 use farcast_stats::StatsError;
 
-use crate::output::clean;
 use crate::table::{Align, Table};
+use crate::text::Text;
 
 /// A heading and the tables: of the transfer, of the links, of the flows, of the stages.
 pub(super) fn summary(
@@ -17,8 +15,8 @@ pub(super) fn summary(
     scenario: &Scenario,
     seed: u64,
     replications: &[Replication],
-) -> Result<String, StatsError> {
-    let title = &clean(if scenario.name().is_empty() { name } else { scenario.name() });
+) -> Result<Text, StatsError> {
+    let title = if scenario.name().is_empty() { name } else { scenario.name() };
     let why = why(replications, scenario.remedies());
     Ok(of(title, &who(scenario.receivers(), scenario.flows()), seed, (&Together::of(replications)?, &why)))
 }
@@ -48,30 +46,24 @@ pub(super) fn why<R: AsRef<Replication>>(replications: &[R], help: Option<&Remed
 }
 
 /// The same of any world: its title, and who takes part.
-pub(super) fn of(title: &str, who: &str, seed: u64, (summary, why): (&Together, &[String])) -> String {
-    let mut text = format!(
-        "{title}: {who}, {} replications, seed {seed}\n\n{}",
-        summary.replications,
-        measures(summary)
-    );
+pub(super) fn of(title: &str, who: &str, seed: u64, (summary, why): (&Together, &[String])) -> Text {
+    let heading = format!("{title}: {who}, {} replications, seed {seed}", summary.replications);
+    let mut text = Text::line(&heading).paragraph(measures(summary));
     if !summary.flows.is_empty() {
-        let _ = write!(text, "\n\n{}", flows(&summary.flows));
+        text = text.paragraph(flows(&summary.flows));
     }
     for stage in &summary.stages {
-        let _ = write!(text, "\n\n{}", figures(stage));
+        text = text.paragraph(figures(stage));
     }
     if summary.unfinished > 0 {
-        let _ = write!(
-            text,
-            "\n\n{} of {} replications ended with {} incomplete: there is no mean, and quantiles count them as later \
+        let unfinished = format!(
+            "{} of {} replications ended with {} incomplete: there is no mean, and quantiles count them as later \
              than all others",
             summary.unfinished,
             summary.replications,
             if summary.flows.is_empty() { "receivers" } else { "receivers or flows" }
         );
-        for reason in why {
-            let _ = write!(text, "\n{reason}");
-        }
+        text = text.paragraph(Text::line(&unfinished)).then(Text::lines(why));
     }
     text
 }
@@ -91,7 +83,7 @@ pub(super) fn who(receivers: u64, flows: usize) -> String {
 }
 
 /// Times and what it took; without a transfer, only what is not its own.
-fn measures(summary: &Together) -> String {
+fn measures(summary: &Together) -> Text {
     let mut table = table_of("");
     table.row(row("completion time", &summary.completion_time_s, "s"));
     if let Some(transfer) = &summary.transfer {
@@ -124,7 +116,7 @@ pub(crate) fn unit_of(name: &str) -> (&str, &'static str) {
 }
 
 /// What a stage reports.
-fn figures(stage: &StageTogether) -> String {
+fn figures(stage: &StageTogether) -> Text {
     let mut table = table_of(&format!("stage {}", stage.name));
     for (name, measure) in &stage.figures {
         let (what, unit) = unit_of(name);
@@ -157,7 +149,7 @@ fn with_unit(value: f64, unit: &str) -> String {
 }
 
 /// A row for each flow, with the columns that any of them has.
-fn flows(flows: &[FlowTogether]) -> String {
+fn flows(flows: &[FlowTogether]) -> Text {
     type Cell = fn(&FlowTogether) -> String;
     let columns: [(&str, Align, Cell); 17] = [
         ("flow", Align::Left, |flow| flow.name.clone()),

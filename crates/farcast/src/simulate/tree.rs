@@ -10,6 +10,7 @@ use crate::args::SimulateArgs;
 use crate::laboratory::{VERSION, write_page};
 use crate::output::Output;
 use crate::table::{Align, Table};
+use crate::text::Text;
 use crate::{Exit, Failure};
 
 use super::{Result_, show};
@@ -57,10 +58,9 @@ pub(super) fn run(
         let who = show::who(scenario.receivers().into(), scenario.flow_count());
         let why = show::why(&replications, scenario.remedies());
         let own = [edges(&replications), nodes(&replications), elements(&replications)];
-        let text: Vec<_> = std::iter::once(show::of(title, &who, args.seed, (&summary, &why)))
-            .chain(own.into_iter().flatten())
-            .collect();
-        output.result(&text.join("\n\n"));
+        let text = std::iter::once(show::of(title, &who, args.seed, (&summary, &why)))
+            .chain(own.into_iter().flatten());
+        output.result(&Text::paragraphs(text));
     }
     Ok(if summary.unfinished > 0 { Exit::Incomplete } else { Exit::Done })
 }
@@ -81,7 +81,7 @@ fn count(value: f64) -> String {
 }
 
 /// Packets of each kind, a row for each direction of an edge; means over replications.
-fn edges(replications: &[TreeReplication]) -> Option<String> {
+fn edges(replications: &[TreeReplication]) -> Option<Text> {
     type Way = (&'static str, fn(&TreeReplication, usize) -> &EdgeDirection);
     const WAYS: [Way; 2] =
         [("forward", |one, edge| &one.edges[edge].forward), ("return", |one, edge| &one.edges[edge].back)];
@@ -114,7 +114,7 @@ fn edges(replications: &[TreeReplication]) -> Option<String> {
 }
 
 /// A row for each node with receivers; means over replications.
-fn nodes(replications: &[TreeReplication]) -> Option<String> {
+fn nodes(replications: &[TreeReplication]) -> Option<Text> {
     let first = replications.first().filter(|first| !first.nodes.is_empty())?;
     let mut table = Table::new(&[
         ("receivers at", Align::Left),
@@ -154,7 +154,7 @@ fn nodes(replications: &[TreeReplication]) -> Option<String> {
 }
 
 /// A row for each element, with the figures that have a label; means over replications.
-fn elements(replications: &[TreeReplication]) -> Option<String> {
+fn elements(replications: &[TreeReplication]) -> Option<Text> {
     let first = replications.first().filter(|first| !first.elements.is_empty())?;
     let labels = first.elements.iter().flat_map(|element| &element.figures).filter_map(|figure| figure.label);
     let mut heading = vec![("element", Align::Left)];

@@ -4,6 +4,7 @@ use farcast_lab::tune::{Entry, Fate};
 
 use super::{Finished, Span, rounded};
 use crate::table::{Align, Table};
+use crate::text::Text;
 
 /// Rows that a person reads.
 const MOST_ROWS: usize = 40;
@@ -11,15 +12,13 @@ const MOST_ROWS: usize = 40;
 const HALF: f64 = 1.959_964;
 
 /// A case: the settings by how they did, and what that means.
-pub(super) fn text(scenario: &str, one: &Finished) -> String {
+pub(super) fn text(scenario: &str, one: &Finished) -> Text {
     let case = if one.case.name.is_empty() { String::new() } else { format!(", {}", one.case.name) };
-    let mut parts = vec![format!("{scenario}{case}: the least {}", one.tuning.minimise)];
-    parts.push(table(one));
-    parts.push(verdict(one).join("\n"));
-    parts.join("\n\n")
+    let heading = format!("{scenario}{case}: the least {}", one.tuning.minimise);
+    Text::paragraphs([Text::line(&heading), table(one), Text::lines(verdict(one))])
 }
 
-fn table(one: &Finished) -> String {
+fn table(one: &Finished) -> Text {
     let axes = one.tuning.settings.axes();
     let mut heading: Vec<(&str, Align)> = axes.iter().map(|axis| (axis.key(), Align::Right)).collect();
     let minimised = one.tuning.minimise.to_string();
@@ -51,9 +50,8 @@ fn table(one: &Finished) -> String {
         table.row(cells);
     }
     let more = one.tuned.entries.len().saturating_sub(MOST_ROWS);
-    let more =
-        if more == 0 { String::new() } else { format!("\nand {more} settings more: --json has them all") };
-    table.render() + &more
+    let more = (more > 0).then(|| format!("and {more} settings more: --json has them all"));
+    table.render().then(Text::lines(more))
 }
 
 fn fate(entry: &Entry) -> String {

@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::view::{has_it, label, wire_bytes};
 use super::{SendReport, outcome};
-use crate::output::clean;
 use crate::progress::{percent, size};
 
 /// The part of what arrives that is suggested: the way also carries announcements and requests, and the measure has an
@@ -77,7 +76,6 @@ impl Advice {
                 )
             }
             Self::OneSlow { receiver, part, others } => {
-                let receiver = clean(receiver);
                 let lost = percent((part * 1000.0) as u64, 1000);
                 let (verb, more) = match others {
                     0 => ("loses", String::new()),

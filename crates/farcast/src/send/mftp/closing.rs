@@ -13,8 +13,9 @@ use crate::progress::{loss_percent, percent, rate, size};
 use crate::sealing;
 use crate::send::changed_fields;
 use crate::table::{Align, Table};
+use crate::text::Text;
 
-pub(super) fn closing_table(report: &SendReport, size_bytes: u64, draft: bool) -> String {
+pub(super) fn closing_table(report: &SendReport, size_bytes: u64, draft: bool) -> Text {
     let stats = report.sender.stats();
     let mut table = Table::new(&[
         ("receiver", Align::Left),
@@ -36,9 +37,9 @@ pub(super) fn closing_table(report: &SendReport, size_bytes: u64, draft: bool) -
         ]);
     }
     let sent_any = stats.dtus_per_pass.iter().any(|&dtus| dtus > 0);
-    let believed =
-        if draft && sent_any { "\nreceivers were believed without proof, as --draft says" } else { "" };
-    format!("{}\n\n{}{believed}", table.render(), closing_sentence(report, size_bytes))
+    let believed = (draft && sent_any).then_some("receivers were believed without proof, as --draft says");
+    let closing = Text::line(&closing_sentence(report, size_bytes)).then(Text::lines(believed));
+    table.render().paragraph(closing)
 }
 
 /// What it came to, in a sentence.
@@ -149,7 +150,7 @@ pub(super) fn summary(report: &SendReport, name: &str, size: u64, exit: Exit, dr
 }
 
 /// What was sent and what was left out, for `--stats`.
-pub(super) fn stats_table(report: &SendReport, size_bytes: u64) -> String {
+pub(super) fn stats_table(report: &SendReport, size_bytes: u64) -> Text {
     let (sender, stats) = (&report.sender, report.sender.stats());
     let segments = u64::from(sender.geometry().segments());
     let dtu = |count: u64| count * u64::from(sender.geometry().segment_size());

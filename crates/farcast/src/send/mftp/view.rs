@@ -19,6 +19,7 @@ use crate::progress::{MOST_LINES, Progress, percent, rate, time_left};
 use crate::report::{End, Sending};
 use crate::send::narrow::{self, Narrow};
 use crate::send::{changed, changed_fields, changed_files, compress};
+use crate::text::Text;
 use crate::{Exit, Failure};
 
 /// Between reports of progress for programs.
@@ -174,13 +175,14 @@ impl<'a> View<'a> {
         self.output.event("summary", fields.clone());
         self.output.result(&closing_table(report, self.size, self.args.group.draft));
         if let Some(compressed) = &self.compressed {
-            self.output.result(&compress::sentence(compressed));
+            self.output.result(&Text::line(&compress::sentence(compressed)));
         }
         if let Some(advice) = Advice::of(&report.sender) {
-            self.output.result(&format!("\n{}", advice.closing(report, self.args.group.draft)));
+            let advice = Text::line(&advice.closing(report, self.args.group.draft));
+            self.output.result(&Text::default().blank().then(advice));
         }
         if self.args.stats {
-            self.output.result(&format!("\n{}", stats_table(report, self.size)));
+            self.output.result(&Text::default().blank().then(stats_table(report, self.size)));
         }
         let how = self.outcome(report, exit, &incomplete);
         if let Some(mut seen) = self.seen.take() {

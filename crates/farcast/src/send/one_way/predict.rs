@@ -1,8 +1,6 @@
 //! What a transmission one way would come to over a link, without sending anything: who would have everything, when, and
 //! how much would have to be added for how many.
 
-use std::fmt::Write as _;
-
 use farcast_core::{Span, Time};
 use farcast_lab::shipped;
 use farcast_oneway::{Duration, Sender, SenderConfig};
@@ -16,6 +14,7 @@ use crate::output::Output;
 use crate::progress::size;
 use crate::send::predict::replications;
 use crate::table::{Align, Table};
+use crate::text::Text;
 use crate::{Exit, Failure};
 
 /// Who listens, in each replication, unless it is known: nobody knows how many there are, and none of them depends on
@@ -179,7 +178,7 @@ impl Predicted {
         })
     }
 
-    fn text(&self, config: &SenderConfig, link: &str, octets: u64) -> String {
+    fn text(&self, config: &SenderConfig, link: &str, octets: u64) -> Text {
         let right = |text| (text, Align::Right);
         let mut table = Table::new(&[("", Align::Left), right("mean"), right("95 % of receivers")]);
         for (what, [mean, range]) in [
@@ -196,25 +195,20 @@ impl Predicted {
         }
         let how = super::how_long(config.duration);
         let (complete, all, replications) = (self.complete, self.receivers, self.replications);
-        let mut text = format!(
-            "predicted: {} one way over {link}, {replications} replications with {} each; nothing was \
-             sent\n\n{}\n\n",
+        let heading = format!(
+            "predicted: {} one way over {link}, {replications} replications with {} each; nothing was sent",
             size(octets),
             if self.each == 1 { "1 receiver".into() } else { format!("{} receivers", self.each) },
-            table.render(),
         );
-        // A String takes all that is written.
-        let _ = write!(
-            text,
+        let sent = format!(
             "sent {how} with {} % added, {} on the link in all, {complete} of {all} receivers have everything \
-             ({:.2} %)\n\n{}",
+             ({:.2} %)",
             config.overhead_percent,
             size(self.octets as u64),
             // What is not all is not shown as all.
             (self.share() * 1e4).floor() / 100.0,
-            shares.render()
         );
-        text
+        Text::paragraphs([Text::line(&heading), table.render(), Text::line(&sent), shares.render()])
     }
 }
 
