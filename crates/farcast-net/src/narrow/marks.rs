@@ -14,6 +14,11 @@ const SOME: u32 = 8;
 const OFTEN: u32 = 60;
 /// Long datagrams between marks for the rest, for receivers that come late.
 const MANY: u32 = 64;
+/// Marks of the first ones that are as long as the pieces that would be tried first: receivers say whether those come.
+/// All leave before a receiver can be sure that long datagrams do not.
+const PADDED: [u32; 3] = [8, 12, 16];
+/// One of so many later ones is, too.
+const PADDED_LATER: u32 = 16;
 
 /// What a sender counts.
 #[derive(Debug, Default)]
@@ -55,6 +60,12 @@ impl Marks {
             self.counts[at] = Count { to, mark, weight: datagrams, marks: 0, marked: 0 };
         }
         self.counts[at].count(length, datagrams)
+    }
+
+    /// Whether the last mark to `to` is to be a long one.
+    pub(crate) fn pads(&self, to: SocketAddr) -> bool {
+        let marks = self.counts.iter().find(|count| count.to == to).map_or(0, |count| count.marks);
+        PADDED.contains(&marks) || marks > EACH && marks.is_multiple_of(PADDED_LATER)
     }
 
     /// The length, of those that are counted, of marks with this nonce.
@@ -115,6 +126,18 @@ mod tests {
         assert_eq!(sent[20..23], [28, 36, 44]);
         let last = sent.len() - 1;
         assert_eq!(sent[last] - sent[last - 1], 64);
+    }
+
+    #[test]
+    fn some_marks_are_long_before_a_receiver_answers() {
+        let mut marks = Marks::default();
+        let padded = |_| {
+            let mark = marks.sent(to(1), 1472, 1)?;
+            marks.pads(to(1)).then_some(mark.long)
+        };
+        let padded: Vec<u32> = (0..2000).filter_map(padded).collect();
+        assert_eq!(padded[..4], [8, 12, 16, 20 + (32 - 20) * SOME]);
+        assert_eq!(padded.len(), 7, "few later");
     }
 
     #[test]

@@ -55,6 +55,8 @@ struct Seen {
     base: u32,
     /// Marks since then.
     marks: u32,
+    /// Octets of the longest mark.
+    longest: u16,
     answered: u32,
     /// Marks to pass over before the next answer.
     rest: u32,
@@ -95,6 +97,13 @@ impl Watch {
         }
     }
 
+    /// The mark that came last from `sender` had so many octets; the most that one had.
+    pub(crate) fn marked(&mut self, sender: SocketAddr, octets: usize) -> u16 {
+        let Some(seen) = self.senders.iter_mut().find(|seen| seen.sender == sender) else { return 0 };
+        seen.longest = seen.longest.max(u16::try_from(octets).unwrap_or(u16::MAX));
+        seen.longest
+    }
+
     /// A mark has come; whether it is to be answered.
     pub(crate) fn mark(&mut self, sender: SocketAddr, mark: &Mark) -> bool {
         if !self.accept.is_empty() && !self.accept.iter().any(|prefix| prefix.contains(&sender.ip())) {
@@ -132,9 +141,16 @@ impl Watch {
         let seen = match known.filter(goes_on) {
             Some(seen) => Seen { mark: *mark, marks: seen.marks.saturating_add(1), ..seen },
             // What left before was perhaps before our time.
-            None => {
-                Seen { sender, mark: *mark, base: mark.long, marks: 0, answered: 0, rest: 0, told: false }
-            }
+            None => Seen {
+                sender,
+                mark: *mark,
+                base: mark.long,
+                marks: 0,
+                longest: 0,
+                answered: 0,
+                rest: 0,
+                told: false,
+            },
         };
         if senders.len() == SENDERS {
             senders.remove(0);

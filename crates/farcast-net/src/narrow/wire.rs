@@ -21,6 +21,8 @@ pub(crate) enum Small<'a> {
     Narrow {
         /// The nonce of the marks.
         nonce: u64,
+        /// Octets of the longest mark that has come; 0 where that is not said.
+        passes: u16,
     },
 }
 
@@ -66,22 +68,24 @@ pub(crate) struct Mark {
 }
 
 impl Mark {
-    /// The datagram.
-    pub(crate) fn datagram(&self) -> Vec<u8> {
+    /// The datagram, with zeros behind it up to `padded` octets.
+    pub(crate) fn datagram(&self, padded: Option<usize>) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
         out.push(MARK);
         out.extend(self.nonce.to_be_bytes());
         out.extend(self.long.to_be_bytes());
         out.extend(self.length.to_be_bytes());
+        out.resize(padded.unwrap_or(0).max(out.len()), 0);
         out
     }
 }
 
-/// The datagram of a receiver that gets no long ones.
-pub(crate) fn narrow(nonce: u64) -> Vec<u8> {
+/// The datagram of a receiver that gets no long ones, and marks of `passes` octets at most.
+pub(crate) fn narrow(nonce: u64, passes: u16) -> Vec<u8> {
     let mut out = MAGIC.to_vec();
     out.push(NARROW);
     out.extend(nonce.to_be_bytes());
+    out.extend(passes.to_be_bytes());
     out
 }
 
@@ -106,7 +110,11 @@ impl<'a> Small<'a> {
                     length: u16::from_be_bytes(*length),
                 }))
             }
-            NARROW => Some(Self::Narrow { nonce: u64::from_be_bytes(*rest.first_chunk::<8>()?) }),
+            NARROW => {
+                let (nonce, rest) = rest.split_first_chunk::<8>()?;
+                let passes = rest.first_chunk().map_or(0, |passes| u16::from_be_bytes(*passes));
+                Some(Self::Narrow { nonce: u64::from_be_bytes(*nonce), passes })
+            }
             _ => None,
         }
     }
@@ -119,8 +127,11 @@ mod tests {
     #[test]
     fn what_is_written_is_read() {
         let mark = Mark { nonce: 0x0102_0304_0506_0708, long: 77, length: 1472 };
-        assert_eq!(Small::read(&mark.datagram()), Some(Small::Mark(mark)));
-        assert_eq!(Small::read(&narrow(9)), Some(Small::Narrow { nonce: 9 }));
+        assert_eq!(Small::read(&mark.datagram(None)), Some(Small::Mark(mark)));
+        assert_eq!((mark.datagram(Some(1252)).len(), mark.datagram(Some(5)).len()), (1252, 19));
+        assert_eq!(Small::read(&mark.datagram(Some(1252))), Some(Small::Mark(mark)));
+        assert_eq!(Small::read(&narrow(9, 1252)), Some(Small::Narrow { nonce: 9, passes: 1252 }));
+        assert_eq!(Small::read(&narrow(9, 1252)[..13]), Some(Small::Narrow { nonce: 9, passes: 0 }));
         let piece = Piece { id: 5, total: 1000, index: 1, count: 2, octets: &[7; 500] };
         let mut datagram = Vec::new();
         piece.write_header(&mut datagram);
@@ -131,12 +142,12 @@ mod tests {
 
     #[test]
     fn what_is_cut_short_or_of_others_is_none_of_it() {
-        let whole = Mark { nonce: 1, long: 2, length: 3 }.datagram();
+        let whole = Mark { nonce: 1, long: 2, length: 3 }.datagram(None);
         for len in 0..whole.len() {
             assert_eq!(Small::read(&whole[..len]), None, "{len}");
         }
         for len in 0..13 {
-            assert_eq!(Small::read(&narrow(1)[..len]), None, "{len}");
+            assert_eq!(Small::read(&narrow(1, 19)[..len]), None, "{len}");
         }
         assert_eq!(Small::read(&[&MAGIC[..], &[0x50, 1, 2, 3, 4, 5, 6, 7, 8]].concat()), None);
         assert_eq!(Small::read(&[0xE2; 100]), None, "the seal's");

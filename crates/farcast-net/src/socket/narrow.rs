@@ -48,8 +48,8 @@ struct Sifted {
     stays: usize,
     /// What becomes of the rest.
     whole: Vec<Vec<u8>>,
-    /// Marks to answer.
-    answers: Vec<u64>,
+    /// What answers marks.
+    answers: Vec<Vec<u8>>,
 }
 
 impl Endpoint {
@@ -162,7 +162,9 @@ impl Endpoint {
         else {
             return;
         };
-        let datagram = mark.datagram();
+        let tried = tried_below(stride, envelope.to.is_ipv4(), self.transport);
+        let padded = state.marks.as_ref().is_some_and(|marks| marks.pads(envelope.to)).then_some(tried);
+        let datagram = mark.datagram(padded.filter(|&tried| tried > self.passes_everywhere(envelope.to)));
         state.beside.add(1, datagram.len());
         drop(state);
         // One that does not leave is as good as lost.
@@ -182,9 +184,9 @@ impl Endpoint {
             let Some(content) = self.content(&slot[..meta.len]) else { continue };
             let stride = meta.stride.max(1);
             let Some(sifted) = self.sift_slot(meta.addr, &slot[content.clone()], stride) else { continue };
-            for nonce in sifted.answers {
+            for answer in sifted.answers {
                 // One that does not leave is as good as lost.
-                let _ = self.send_batch(&Envelope::to(meta.addr), &narrow(nonce), narrow(nonce).len());
+                let _ = self.send_batch(&Envelope::to(meta.addr), &answer, answer.len());
             }
             let mut end = content.start + sifted.stays;
             let mut stride = if sifted.stays > 0 { stride } else { 0 };
@@ -227,11 +229,16 @@ impl Endpoint {
                 None => sifted.whole.push(datagram.to_vec()),
                 Some(Small::Piece(piece)) => sifted.whole.extend(state.assembly.take(from, &piece)),
                 Some(Small::Mark(mark)) => {
-                    if state.watch.as_mut().is_some_and(|watch| watch.mark(from, &mark)) {
-                        sifted.answers.push(mark.nonce);
+                    let Some(watch) = &mut state.watch else { continue };
+                    let answers = watch.mark(from, &mark);
+                    let passes = watch.marked(from, datagram.len());
+                    if answers {
+                        sifted.answers.push(narrow(mark.nonce, passes));
                     }
                 }
-                Some(Small::Narrow { nonce }) => state.asked(from, nonce, self.transport),
+                Some(Small::Narrow { nonce, passes }) => {
+                    state.asked(from, (nonce, passes.into()), self.transport);
+                }
             }
         }
         Some(sifted)
@@ -249,10 +256,13 @@ impl Endpoint {
 }
 
 impl Narrowness {
-    /// A receiver says that it gets none of what the marks with `nonce` are beside.
-    fn asked(&mut self, receiver: SocketAddr, nonce: u64, transport: Transport) {
+    /// A receiver says that it gets none of what the marks with `nonce` are beside, and marks of `passes` octets at most.
+    fn asked(&mut self, receiver: SocketAddr, (nonce, passes): (u64, usize), transport: Transport) {
         let Some(length) = self.marks.as_ref().and_then(|marks| marks.length_of(nonce)) else { return };
-        let limit = tried_below(length, receiver.is_ipv4(), transport);
+        let tried = tried_below(length, receiver.is_ipv4(), transport);
+        // Where not even marks of that length arrive, another round trip would be in vain.
+        let in_vain = passes > 0 && passes < tried;
+        let limit = if in_vain { passes_everywhere(receiver.is_ipv4(), transport) } else { tried };
         if self.limit.is_none_or(|old| limit < old) {
             self.limit = Some(limit);
             self.asked = Some(Narrow { receiver, length, limit });
