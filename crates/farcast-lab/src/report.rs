@@ -11,6 +11,8 @@ mod tune;
 use farcast_report::page::Cell;
 use farcast_scenario::document::{Document, Origin};
 
+use crate::tune::Measured;
+
 pub use compare::compare;
 pub use simulation::simulation;
 pub use study::studies;
@@ -41,6 +43,28 @@ pub(crate) fn label(figure: &str) -> String {
     unit.map_or_else(|| plain(figure) + &part, |(words, unit)| format!("{}{part}, {unit}", plain(words)))
 }
 
+/// The same within a sentence or a list: the unit in brackets.
+fn inline(figure: &str) -> String {
+    let label = label(figure);
+    label.rsplit_once(", ").map_or_else(|| label.clone(), |(words, unit)| format!("{words} ({unit})"))
+}
+
+/// A statistic of a figure in words: the unit in brackets.
+fn statistic(measured: &Measured) -> String {
+    let key = measured.to_string();
+    let name = key.rsplit_once('.').map_or("mean", |(_, name)| name);
+    let what = inline(&measured.figure);
+    match name {
+        "p50" | "median" => format!("median {what}"),
+        "min" => format!("least {what}"),
+        "max" => format!("greatest {what}"),
+        _ => match name.strip_prefix('p').and_then(|percent| percent.parse::<u8>().ok()) {
+            Some(percent) => format!("{percent} % quantile of {what}"),
+            None => format!("{name} {what}"),
+        },
+    }
+}
+
 /// The cells of a summary: mean, half of its interval, standard deviation, quantiles, and how many.
 fn measured(measure: &farcast_sim::outcome::Measure) -> Vec<Cell> {
     let mut cells = vec![Cell::number(measure.mean), Cell::half_width(measure.ci95_half_width)];
@@ -55,7 +79,7 @@ const MEASURED: [&str; 7] = ["mean", "95 % interval", "sd", "5 %", "median", "95
 
 #[cfg(test)]
 mod tests {
-    use super::label;
+    use super::{inline, label, statistic};
 
     #[test]
     fn figures_have_words_and_units() {
@@ -67,6 +91,19 @@ mod tests {
             ("receiver_time_s.p50", "receiver time p50, s"),
         ] {
             assert_eq!(label(figure), words);
+        }
+    }
+
+    #[test]
+    fn statistics_are_words() {
+        assert_eq!(inline("naks.sent"), "naks sent");
+        for (key, words) in [
+            ("completion_time_s.mean", "mean completion time (s)"),
+            ("completion_time_s.p95", "95 % quantile of completion time (s)"),
+            ("completion_time_s.max", "greatest completion time (s)"),
+            ("forward.octets", "mean forward octets"),
+        ] {
+            assert_eq!(statistic(&key.parse().expect(key)), words);
         }
     }
 }

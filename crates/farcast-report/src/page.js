@@ -16,6 +16,8 @@
       background: null,
       font,
       view: { stroke: null },
+      title: { color: ink },
+      text: { color: ink },
       range: { category: scheme.matches ? dark : light },
       axis: {
         labelColor: ink, titleColor: ink, domainColor: line, tickColor: line, gridColor: line, gridOpacity: 0.6,
@@ -37,6 +39,12 @@
     scheme.addEventListener("change", draw);
     narrow.addEventListener("change", draw);
   }
+
+  // What is wider than the screen says that it scrolls.
+  const boxes = [...document.querySelectorAll(".table")];
+  const measure = () => boxes.forEach((box) => box.classList.toggle("scrolls", box.scrollWidth > box.clientWidth + 1));
+  measure();
+  addEventListener("resize", measure);
 
   // Tables: a click on a heading sorts by it, another the other way round.
   for (const table of document.querySelectorAll("table")) {

@@ -11,6 +11,7 @@ mod common;
 use std::fs;
 
 use common::{Ended, Place};
+use farcast_testkit::browser;
 use serde_json::Value;
 
 /// A small file to few receivers, with much loss.
@@ -259,4 +260,24 @@ fn what_is_wrong_is_one_sentence() {
     sentence(&["mftp-bgan", "--subject-to", "octets_forward < 2 * size"], &["no number called size"]);
     sentence(&["mftp-bgan", "--subject-to", "fast"], &["bounds nothing"]);
     sentence(&["mftp-bgan", "--plan", "x.toml"], &["one case", "--case"]);
+}
+
+#[test]
+fn a_page_has_whole_names_and_words() {
+    let place = Place::new();
+    let path = place.path("tune.html");
+    let vary = ["--vary", "protocol.srt.n=1,2", "--vary", "protocol.nak_timing=each_block,end_of_first_pass"];
+    let report = ["-n", "10", "--report", path.to_str().unwrap()];
+    let ended = tune(&place, &[&SMALL[..], &vary, &report].concat());
+    assert_eq!(ended.code, Some(0), "{}", ended.story());
+    let opened = browser::open(&path, "");
+    assert!(opened.console.is_empty(), "{:?}", opened.console);
+    for whole in ["protocol.nak_timing=each_block", "protocol.nak_timing=end_of_first_pass"] {
+        let drawn = [format!(">{whole}</tspan>"), format!(">{whole}</text>")];
+        assert!(drawn.iter().any(|drawn| opened.document.contains(drawn)), "{whole} is cut");
+    }
+    assert!(opened.document.contains(">mean completion time (s)</text>"), "the axis has no words");
+    let headings = opened.texts("table-0", "th");
+    assert!(headings.iter().any(|heading| heading.contains("mean completion time (s)")), "{headings:?}");
+    assert!(!headings.iter().any(|heading| heading.contains("completion_time_s")), "{headings:?}");
 }

@@ -2,7 +2,7 @@
 
 use farcast_report::page::{Axis, Cell, Chart, Column, Download, Figure, Interval, Mood, Page, Part, Table};
 
-use super::label;
+use super::{inline, label};
 use crate::compare::{Compared, Comparison};
 use crate::table::{Column as Values, Table as Data};
 
@@ -49,8 +49,7 @@ pub fn compare(names: [&str; 2], tables: [&Data; 2], compared: &Compared, versio
     let table = table(all);
     let downloads = vec![Download { name: "comparison.csv".into(), mime: "text/csv", text: table.csv() }];
     parts.push(Part::Table(table));
-    let mut lead: Vec<String> =
-        all.iter().take(MOST_SENTENCES).map(|one| format!("{}.", one.words())).collect();
+    let mut lead: Vec<String> = all.iter().take(MOST_SENTENCES).map(sentence).collect();
     if all.len() > MOST_SENTENCES {
         let differ = all.iter().filter(|one| one.differs).count();
         lead.push(format!("In all {differ} of {} comparisons the means differ.", all.len()));
@@ -71,9 +70,14 @@ fn share(one: &Comparison, value: f64) -> f64 {
     100.0 * value / one.a.mean.abs()
 }
 
+/// Result of a comparison, its figure in words.
+fn sentence(one: &Comparison) -> String {
+    format!("{}.", one.words().replace(&one.column, &inline(&one.column)))
+}
+
 fn named(one: &Comparison) -> String {
     let settings: Vec<String> = one.settings.iter().map(|(key, value)| format!("{key} = {value}")).collect();
-    [vec![one.column.clone()], settings].concat().join(", ")
+    [vec![inline(&one.column)], settings].concat().join(", ")
 }
 
 fn table(all: &[Comparison]) -> Table {

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use farcast_report::page::{
-    Axis, Chart, Column, Download, Figure, HeatCell, Interval, Page, Part, Point, Series, Table,
+    Axis, Cell, Chart, Column, Download, Figure, HeatCell, Interval, Page, Part, Point, Series, Table,
 };
 use farcast_stats::StatsError;
 
@@ -77,11 +77,11 @@ fn lead(swept: &Swept, figure: Option<&str>) -> Result<Vec<String>, StatsError> 
     let by_mean = |a: &&(usize, f64), b: &&(usize, f64)| a.1.total_cmp(&b.1);
     if let (Some(least), Some(greatest)) = (means.iter().min_by(by_mean), means.iter().max_by(by_mean)) {
         lead.push(format!(
-            "Mean {}: from {:.4} ({}) to {:.4} ({}).",
+            "Mean {}: from {} ({}) to {} ({}).",
             label(figure),
-            least.1,
+            Cell::number(Some(least.1)).shown,
             swept.grid.name(least.0),
-            greatest.1,
+            Cell::number(Some(greatest.1)).shown,
             swept.grid.name(greatest.0)
         ));
     }
@@ -104,7 +104,7 @@ fn table(swept: &Swept, figure: &str) -> Result<Table, StatsError> {
         let indices = swept.grid.indices(number);
         let values = swept.grid.values(number).into_iter().zip(&numbers).zip(indices);
         let mut row: Vec<_> = values
-            .map(|((said, all), index)| farcast_report::page::Cell {
+            .map(|((said, all), index)| Cell {
                 shown: said.to_owned(),
                 exact: all.as_ref().map(|all| all.values[index]),
                 ..Default::default()

@@ -4,7 +4,7 @@ use farcast_report::page::{
     Axis, Cell, Chart, Column, Download, Figure, Interval, Mood, Page, Part, Point, Series, Table,
 };
 
-use super::label;
+use super::statistic;
 use crate::tune::{Entry, Fate, Tuned, Tuning};
 
 /// Standard errors in half of a 95 % interval.
@@ -35,12 +35,14 @@ pub fn tune(scenario: &str, version: &str, cases: &[Case<'_>]) -> Page {
         ..Page::default()
     };
     for (number, case) in cases.iter().enumerate() {
+        let (key, in_words) = (case.tuning.minimise.to_string(), statistic(&case.tuning.minimise));
+        let sentences = case.words.iter().map(|words| words.replace(&key, &in_words));
         if case.name.is_empty() {
-            page.lead.extend(case.words.iter().cloned());
+            page.lead.extend(sentences);
         } else {
-            page.lead.extend(case.words.first().map(|words| format!("{}: {words}", case.name)));
+            page.lead.extend(sentences.clone().take(1).map(|words| format!("{}: {words}", case.name)));
             page.parts.push(Part::Heading(case.name.to_owned()));
-            page.parts.extend(case.words.iter().cloned().map(Part::Text));
+            page.parts.extend(sentences.map(Part::Text));
         }
         page.parts.extend(parts(case));
         let ending = if cases.len() > 1 { format!("-{}", number + 1) } else { String::new() };
@@ -73,7 +75,7 @@ pub fn tune(scenario: &str, version: &str, cases: &[Case<'_>]) -> Page {
 }
 
 fn parts(case: &Case<'_>) -> Vec<Part> {
-    let what = format!("{} ({})", label(&case.tuning.minimise.figure), case.tuning.minimise);
+    let what = statistic(&case.tuning.minimise);
     let mut parts = Vec::new();
     let row = |entry: &Entry| Interval {
         name: if entry.is_default { format!("{} (the scenario's)", entry.name) } else { entry.name.clone() },
@@ -114,7 +116,7 @@ fn parts(case: &Case<'_>) -> Vec<Part> {
             chart: Chart::Lines {
                 x: Axis::linear(axis.key()),
                 y: Axis::linear(&format!("above the best, {what}")).from_zero(),
-                series: vec![Series { name: case.tuning.minimise.to_string(), points }],
+                series: vec![Series { name: what, points }],
             },
         }));
     }
@@ -123,9 +125,9 @@ fn parts(case: &Case<'_>) -> Vec<Part> {
 }
 
 fn table(case: &Case<'_>) -> Table {
-    let mut columns = vec![Column::text("settings"), Column::number(&case.tuning.minimise.to_string())];
+    let mut columns = vec![Column::text("settings"), Column::number(&statistic(&case.tuning.minimise))];
     columns.extend(["95 % interval", "above the best", "95 % interval"].map(Column::number));
-    columns.extend(case.tuning.bounds.iter().map(|bound| Column::number(&bound.measured.to_string())));
+    columns.extend(case.tuning.bounds.iter().map(|bound| Column::number(&statistic(&bound.measured))));
     columns.extend([Column::number("replications"), Column::text("what became of it")]);
     let row = |entry: &Entry| {
         let mood = match entry.fate {

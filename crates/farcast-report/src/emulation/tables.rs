@@ -17,7 +17,7 @@ fn table(page: &mut String, class: &str, caption: &str, head: &[&str], rows: &[V
     // Writing to a String cannot fail.
     let _ = writeln!(
         page,
-        "<div class=\"table {class}\"><table>\n<caption><span>{}</span></caption>",
+        "<div class=\"table {class}\"><table>\n<caption><span>{}</span> <span class=\"scrolls\">scrolls to the right \u{2192}</span></caption>",
         Escaped(caption)
     );
     *page += "<thead><tr>";

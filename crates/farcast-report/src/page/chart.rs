@@ -1,5 +1,7 @@
 //! Figures: what is drawn, as specifications of Vega-Lite.
 
+mod rows;
+
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
@@ -181,9 +183,10 @@ pub enum Chart {
     },
 }
 
-/// Pixels of a figure's height, and of a row in one that has rows.
+/// Pixels of a figure's height.
 const HEIGHT: f64 = 320.0;
-const ROW: usize = 22;
+/// Decades of a logarithmic axis within which there is room for more than powers of ten.
+const FEW_DECADES: f64 = 3.0;
 /// Points of a distribution's curve at most: a screen has no more.
 const MOST_STEPS: usize = 2000;
 /// Characters of a legend in one line on the narrowest screen, and what a sign takes of them.
@@ -216,8 +219,8 @@ impl Chart {
             Self::Course { x, y, series, has_steps } => course(x, y, series, *has_steps),
             Self::Stack { x, y, series } => stack(x, y, series),
             Self::Distribution { x, samples } => distribution(x, samples),
-            Self::Intervals { x, rows, reference } => intervals(x, rows, *reference),
-            Self::Bars { x, bars } => self::bars(x, bars),
+            Self::Intervals { x, rows, reference } => rows::intervals(x, rows, *reference),
+            Self::Bars { x, bars } => rows::bars(x, bars),
             Self::Heat { labels, cells } => heat(labels, cells),
         };
         specification["$schema"] = "https://vega.github.io/schema/vega-lite/v6.json".into();
@@ -242,6 +245,31 @@ fn number(field: &str, axis: &Axis) -> Value {
     json!({"field": field, "type": "quantitative", "title": axis.label, "scale": axis.scale(), "axis": ticks})
 }
 
+/// Numbers that a logarithmic axis is marked with: few enough to be read beside each other, from the least to the
+/// greatest of `values`. None where they are too close for two of them.
+fn round_numbers(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
+    let positive = values.into_iter().filter(|value| value.is_finite() && *value > 0.0);
+    let (least, greatest) =
+        positive.fold((f64::INFINITY, 0.0_f64), |(low, high), value| (low.min(value), high.max(value)));
+    if least > greatest {
+        return Vec::new();
+    }
+    let (least, greatest) = (least.log10() - 1e-9, greatest.log10() + 1e-9);
+    let factors: &[f64] = if greatest - least < FEW_DECADES { &[1.0, 2.0, 5.0] } else { &[1.0] };
+    let powers = least.floor() as i32..=greatest.floor() as i32;
+    let all = powers.flat_map(|power| factors.iter().map(move |factor| factor * 10_f64.powi(power)));
+    let numbers: Vec<f64> = all.filter(|number| (least..=greatest).contains(&number.log10())).collect();
+    if numbers.len() < 2 { Vec::new() } else { numbers }
+}
+
+/// Marks of a logarithmic axis in place of those that would stand one upon the other.
+fn spread(axis: &Axis, channel: &mut Value, values: impl IntoIterator<Item = f64>) {
+    let numbers = if axis.is_logarithmic { round_numbers(values) } else { Vec::new() };
+    if !numbers.is_empty() {
+        channel["axis"]["values"] = json!(numbers);
+    }
+}
+
 /// The same from left to right, where labels need more room than from the bottom up.
 fn ticks_across(mut ticks: Value) -> Value {
     ticks["tickCount"] = json!({"expr": "ceil(width / 80)"});
@@ -249,12 +277,13 @@ fn ticks_across(mut ticks: Value) -> Value {
 }
 
 /// A quantitative channel from left to right; of whole numbers no halves are labelled.
-fn across(field: &str, axis: &Axis, values: impl IntoIterator<Item = f64>) -> Value {
+fn across(field: &str, axis: &Axis, values: impl Iterator<Item = f64> + Clone) -> Value {
     let mut channel = number(field, axis);
     channel["axis"] = ticks_across(channel["axis"].take());
-    if values.into_iter().all(|value| value.fract() == 0.0) {
+    if values.clone().all(|value| value.fract() == 0.0) {
         channel["axis"]["tickMinStep"] = 1.into();
     }
+    spread(axis, &mut channel, values);
     channel
 }
 
@@ -294,6 +323,11 @@ fn lines(x: &Axis, y: &Axis, series: &[Series]) -> Value {
             json!({"x": point.x, "y": point.y, "low": low, "high": high, "series": one.name})
         })
         .collect();
+    let up = |field: &str| {
+        let mut channel = number(field, y);
+        spread(y, &mut channel, series.iter().flat_map(|one| one.points.iter().map(|point| point.y)));
+        channel
+    };
     let tooltip = json!([
         {"field": "series", "title": " "},
         {"field": "x", "title": x.label, "format": ".5~g"},
@@ -307,16 +341,16 @@ fn lines(x: &Axis, y: &Axis, series: &[Series]) -> Value {
         "encoding": {"x": across("x", x, places(series)), "color": colour(&names)},
         "layer": [
             {"mark": {"type": "line", "strokeWidth": 2},
-             "encoding": {"y": number("y", y), "strokeDash": dash(&names)}},
-            {"mark": {"type": "rule", "strokeWidth": 1.5}, "encoding": {"y": number("low", y), "y2": {"field": "high"}}},
+             "encoding": {"y": up("y"), "strokeDash": dash(&names)}},
+            {"mark": {"type": "rule", "strokeWidth": 1.5}, "encoding": {"y": up("low"), "y2": {"field": "high"}}},
             {"mark": {"type": "point", "filled": true, "size": 45, "opacity": 1},
-             "encoding": {"y": number("y", y), "tooltip": tooltip}},
+             "encoding": {"y": up("y"), "tooltip": tooltip}},
         ],
     })
 }
 
 /// Where the points of all series are from left to right.
-fn places(series: &[Series]) -> impl Iterator<Item = f64> {
+fn places(series: &[Series]) -> impl Iterator<Item = f64> + Clone {
     series.iter().flat_map(|one| one.points.iter().map(|point| point.x))
 }
 
@@ -405,82 +439,6 @@ fn distribution(x: &Axis, samples: &[(String, Vec<f64>)]) -> Value {
     })
 }
 
-fn intervals(x: &Axis, rows: &[Interval], reference: Option<f64>) -> Value {
-    let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
-    let mut kinds: Vec<&str> = rows.iter().map(|row| row.kind.as_str()).collect();
-    kinds.dedup();
-    let mut seen: Vec<&str> = Vec::new();
-    for kind in kinds {
-        if !seen.contains(&kind) {
-            seen.push(kind);
-        }
-    }
-    let values: Vec<Value> = rows
-        .iter()
-        .filter(|row| row.value.is_finite())
-        .map(|row| {
-            let (low, high) = row.interval.unwrap_or((row.value, row.value));
-            json!({"name": row.name, "x": row.value, "low": low, "high": high, "series": row.kind})
-        })
-        .collect();
-    let y = json!({"field": "name", "type": "nominal", "sort": names, "title": null, "axis": {"labelLimit": 340}});
-    let tooltip = json!([
-        {"field": "name", "title": " "},
-        {"field": "x", "title": x.label, "format": ".5~g"},
-        {"field": "low", "title": "from", "format": ".5~g"},
-        {"field": "high", "title": "to", "format": ".5~g"},
-    ]);
-    let place = |field: &str| across(field, x, rows.iter().map(|row| row.value));
-    let mut layer = vec![
-        json!({"mark": {"type": "rule", "strokeWidth": 2}, "encoding": {"x": place("low"), "x2": {"field": "high"}}}),
-        json!({"mark": {"type": "point", "filled": true, "size": 70, "opacity": 1},
-               "encoding": {"x": place("x"), "tooltip": tooltip}}),
-    ];
-    if let Some(reference) = reference.filter(|reference| reference.is_finite()) {
-        layer.insert(0, json!({"data": {"values": [{"at": reference}]}, "mark": {"type": "rule", "strokeDash": [5, 4], "color": "#888"},
-                               "encoding": {"x": {"field": "at", "type": "quantitative"}, "y": {"value": 0}, "color": {"value": "#888"}}}));
-        layer[0]["encoding"]["y2"] = json!({"value": rows.len() * ROW});
-    }
-    json!({
-        "data": {"values": values},
-        "height": rows.len() * ROW,
-        "encoding": {"y": y, "color": colour(&seen)},
-        "layer": layer,
-    })
-}
-
-fn bars(x: &Axis, bars: &[Bar]) -> Value {
-    let (mut names, mut parts): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
-    for bar in bars {
-        if !names.contains(&bar.name.as_str()) {
-            names.push(&bar.name);
-        }
-        if !parts.contains(&bar.part.as_str()) {
-            parts.push(&bar.part);
-        }
-    }
-    let values: Vec<Value> = bars
-        .iter()
-        .filter(|bar| bar.value.is_finite())
-        .map(|bar| json!({"name": bar.name, "series": bar.part, "x": bar.value}))
-        .collect();
-    json!({
-        "data": {"values": values},
-        "height": names.len() * (ROW + 6),
-        "mark": {"type": "bar"},
-        "encoding": {
-            "y": {"field": "name", "type": "nominal", "sort": names, "title": null, "axis": {"labelLimit": 340}},
-            "x": {"field": "x", "type": "quantitative", "title": x.label, "stack": "zero", "axis": ticks_across(ticks())},
-            "color": colour(&parts),
-            "tooltip": [
-                {"field": "name", "title": " "},
-                {"field": "series", "title": "part"},
-                {"field": "x", "title": x.label, "format": ".5~g"},
-            ],
-        },
-    })
-}
-
 fn heat(labels: &[String; 3], cells: &[Cell]) -> Value {
     let (mut columns, mut rows): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
     for cell in cells {
@@ -515,4 +473,22 @@ fn heat(labels: &[String; 3], cells: &[Cell]) -> Value {
             "tooltip": tooltip,
         },
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_of_a_logarithmic_axis_have_room() {
+        assert_eq!(round_numbers([0.001, 0.02]), [0.001, 0.002, 0.005, 0.01, 0.02]);
+        assert_eq!(round_numbers([1.0, 1e6]).len(), 7);
+        assert!(round_numbers([3.0, 4.0]).is_empty() && round_numbers([0.0, f64::NAN]).is_empty());
+        let point = |x| Point { x, y: x, interval: None };
+        let series = vec![Series { name: String::new(), points: vec![point(0.001), point(0.02)] }];
+        let chart = Chart::Lines { x: Axis::logarithmic("x"), y: Axis::linear("y"), series };
+        let specification = chart.specification();
+        assert_eq!(specification["encoding"]["x"]["axis"]["values"].as_array().map(Vec::len), Some(5));
+        assert!(specification["layer"][0]["encoding"]["y"]["axis"]["values"].is_null());
+    }
 }

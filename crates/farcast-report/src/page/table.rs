@@ -85,7 +85,7 @@ impl Cell {
         Self { shown: shown.into(), ..Self::default() }
     }
 
-    /// A number to five digits, or nothing.
+    /// A number to three digits, or nothing.
     pub fn number(value: Option<f64>) -> Self {
         let value = value.filter(|value| value.is_finite());
         Self { shown: value.map_or_else(String::new, digits), exact: value, mood: Mood::Plain }
@@ -108,16 +108,16 @@ impl Cell {
     }
 }
 
-/// A number to five digits.
+/// A number to three digits, or to as many as stand before its point.
 pub(crate) fn digits(value: f64) -> String {
     let magnitude = value.abs();
     if magnitude == 0.0 {
         return "0".to_owned();
     }
     if !(1e-4..1e9).contains(&magnitude) {
-        return format!("{value:.3e}");
+        return format!("{value:.2e}");
     }
-    let places = (4 - magnitude.log10().floor() as i64).clamp(0, 8) as usize;
+    let places = (2 - magnitude.log10().floor() as i64).clamp(0, 8) as usize;
     let text = format!("{value:.places$}");
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }

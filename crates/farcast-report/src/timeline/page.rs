@@ -29,6 +29,7 @@ pub fn page(timeline: &Timeline) -> String {
         paragraph(&mut page, "balance", &balance);
     }
     legend(&mut page, timeline);
+    paragraph(&mut page, "scrolls", "The drawing is wider than the screen: it scrolls to the right \u{2192}");
     page += "<figure>\n";
     page += &chart::draw(timeline);
     page += "</figure>\n";

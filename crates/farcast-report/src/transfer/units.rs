@@ -55,6 +55,6 @@ mod tests {
         );
         assert_eq!([0.2, 900.0, 901.0, 90_000.0].map(|most| time(most).name), ["s", "s", "min", "h"]);
         assert_eq!((rate(20e6).name, rate(20e6).of), ("Mbit/s", 1e6));
-        assert_eq!(size(67_108_864), "67.109 MB");
+        assert_eq!(size(67_108_864), "67.1 MB");
     }
 }
