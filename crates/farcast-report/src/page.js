@@ -34,10 +34,31 @@
       vegaEmbed(`#figure-${number}`, specification, options).catch((error) => console.error(error));
     });
   };
-  if (figures.length > 0) {
+  // What draws is compressed within the page.
+  const unpack = async () => {
+    const packed = atob(document.getElementById("libraries").textContent.replace(/\s/g, ""));
+    const bytes = Uint8Array.from(packed, (letter) => letter.charCodeAt(0));
+    const text = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    for (const library of (await new Response(text).text()).split("\n//next\n")) {
+      const script = document.createElement("script");
+      script.textContent = library;
+      document.head.append(script);
+      script.remove();
+    }
+  };
+  const begin = async () => {
+    await unpack();
     draw();
     scheme.addEventListener("change", draw);
     narrow.addEventListener("change", draw);
+  };
+  if (figures.length > 0) {
+    begin().catch((error) => {
+      console.error(error);
+      for (const plot of document.querySelectorAll(".plot")) {
+        plot.textContent = "This browser cannot draw the figure; its numbers are in the tables.";
+      }
+    });
   }
 
   // What is wider than the screen says that it scrolls.

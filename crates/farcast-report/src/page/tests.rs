@@ -29,9 +29,9 @@ fn nothing_that_is_shown_can_act() {
     };
     let html = page.html();
     assert!(!html.contains("<img src=x"), "an element that nobody meant");
-    // Three libraries, the figures, and the page's own.
-    assert_eq!(html.matches("</script>").count(), 5);
-    for script in LIBRARIES.into_iter().chain([SCRIPT]) {
+    // The libraries, the figures, and the page's own.
+    assert_eq!(html.matches("</script>").count(), 3);
+    for script in [LIBRARIES, SCRIPT] {
         assert!(!script.contains("</script") && !script.contains("<!--"), "it would end its own element");
     }
 }
@@ -91,4 +91,28 @@ fn short_names_stand_in_one_line() {
 fn a_page_without_figures_carries_no_library() {
     let page = Page { title: "plain".into(), ..Page::default() };
     assert!(page.html().len() < 20_000);
+}
+
+#[test]
+fn a_page_with_figures_is_short() {
+    let samples = vec![("a".to_owned(), vec![1.0, 2.0])];
+    let chart = Chart::Distribution { x: Axis::linear("s"), samples };
+    let figure = Figure { title: "f".into(), note: String::new(), chart };
+    let html = Page { parts: vec![Part::Figure(figure)], ..Page::default() }.html();
+    assert!(html.len() < 420_000, "{} octets", html.len());
+}
+
+#[test]
+fn the_libraries_are_those_beside_them() {
+    let vendor = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("vendor");
+    let unpacked = std::process::Command::new("sh")
+        .args(["-c", "base64 -d libraries.gz.base64 | gunzip"])
+        .current_dir(&vendor)
+        .output()
+        .expect("base64 and gunzip");
+    let text = ["vega", "vega-lite", "vega-embed"].map(|name| {
+        let path = vendor.join(format!("{name}.min.js"));
+        std::fs::read_to_string(path).expect("it is vendored") + "\n//next\n"
+    });
+    assert!(unpacked.stdout == text.concat().as_bytes(), "scripts/vendor-vega --write packs them again");
 }

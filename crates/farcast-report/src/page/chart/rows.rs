@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Axis, Bar, Interval, across, colour, ticks, ticks_across};
+use crate::text::visible;
 
 /// Characters of a name that has room beside its row on a narrow screen.
 const BESIDE: usize = 18;
@@ -92,6 +93,7 @@ impl Names {
 fn wrapped<'a>(parts: impl Iterator<Item = &'a str>) -> String {
     let mut lines: Vec<String> = Vec::new();
     for part in parts {
+        let part = &*visible(part);
         let room = lines.last().map_or(0, |line| LINE.saturating_sub(line.chars().count() + 2));
         if let Some(line) = lines.last_mut() {
             line.push_str(", ");
@@ -239,6 +241,7 @@ mod tests {
             "protocol.nak_timing=end_of_first_pass (the\nscenario's)"
         );
         assert_eq!(Names::of(&["a, b"]).short, ["a, b"]);
+        assert_eq!(Names::of(&["a\nb"]).short, ["a\\nb"], "a newline of a stranger");
         assert!(Names::of(&[]).short.is_empty());
     }
 }
