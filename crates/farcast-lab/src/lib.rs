@@ -34,8 +34,10 @@ pub mod sweep;
 pub mod table;
 pub mod traffic;
 pub mod tune;
+mod unused;
 pub mod vary;
 mod world;
 
 pub use progress::Progress;
+pub use unused::unused;
 pub use world::{Outcome, World};

@@ -28,6 +28,7 @@
 mod assignment;
 mod build;
 mod error;
+mod given;
 mod kinds;
 mod nesting;
 mod questions;
@@ -39,6 +40,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 pub use error::{DocumentError, Place, Problem};
+pub use given::Given;
 pub use questions::{Asked, Presence, Question};
 pub use reader::Reader;
 

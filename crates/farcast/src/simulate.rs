@@ -37,6 +37,8 @@ struct Result_<'a, R> {
     scenario: &'a str,
     seed: u64,
     default_queues: Vec<DefaultQueue<'a>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    unused: &'a [String],
     replications: &'a [R],
     summary: &'a Together,
 }
@@ -75,6 +77,7 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Done);
     }
     tell_queues(scenario.default_queues(), &output);
+    let unused = tell_unused(&document, &output);
     let plan = plan(args, scenario.receivers());
     let memory = memory(args, &scenario, &plan)?;
     let interrupted = crate::interrupt::interrupted()?;
@@ -91,6 +94,7 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Exit, Failure> {
             scenario: name,
             seed: args.seed,
             default_queues: default_queues(scenario.default_queues()),
+            unused: &unused,
             replications: &replications,
             summary: &summary,
         });
@@ -110,6 +114,15 @@ fn tell_queues(queues: &[Queue], output: &Output) {
         let what = if queue.is_product() { "one bandwidth-delay product" } else { "ten packets of 1500 B" };
         output.line(&format!("the queue of {stage} holds {what}, {octets} B"));
     }
+}
+
+/// Says which settings change nothing beside the others, and returns them.
+fn tell_unused(document: &Document, output: &Output) -> Vec<String> {
+    let unused = farcast_lab::unused(document);
+    for key in &unused {
+        output.line(&format!("{key} changes nothing: the other settings leave no use for it"));
+    }
+    unused
 }
 
 /// The memory that there is, if the replications fit.

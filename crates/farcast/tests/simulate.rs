@@ -711,3 +711,15 @@ fn a_long_wait_is_told_of() {
     running.terminate();
     running.wait().assert_failed(1, &["interrupted before the first replication was done"]);
 }
+
+#[test]
+fn a_setting_that_changes_nothing_is_named() {
+    let void = ["--set", "protocol.group=closed", "--set", "protocol.group_limit=7"];
+    let ended = simulate(&Place::new(), &small(&void));
+    assert_eq!(ended.code, Some(0), "{}", ended.story());
+    assert!(ended.stderr.contains("protocol.group_limit changes nothing"), "{}", ended.story());
+    let (object, code) = json(&small(&void));
+    assert_eq!((&object["unused"], code), (&serde_json::json!(["protocol.group_limit"]), 0));
+    let (object, _) = json(&small(&["--set", "protocol.group_limit=none"]));
+    assert!(object.get("unused").is_none(), "{object}");
+}

@@ -15,6 +15,9 @@ use super::suggestion::nearest;
 use super::tree::{self, Node, Source, Table, Value};
 use super::{Document, DocumentError, Origin};
 
+/// Words for a key without a default that is not given, where they are no value of it.
+const NOTHING: [&str; 2] = ["none", "never"];
+
 /// A table of a [`Document`] that is being read.
 ///
 /// Each kind of value has three methods: `rate(key)` for a key that must be there, `rate_or(key, default)` for one
@@ -395,7 +398,14 @@ impl<'d> Reader<'d> {
 
     fn optional<K: Kind>(&mut self, key: &'static str, kind: &K) -> Result<Option<K::Value>, DocumentError> {
         self.note(key, || (Asked::value(kind), Presence::Optional));
-        self.value(key, kind)
+        let found = self.value(key, kind);
+        // What holds where the key is absent can be written too.
+        let is_word =
+            |node: &Node| matches!(&node.value, Value::Text(text) if NOTHING.contains(&text.as_str()));
+        match found {
+            Err(_) if self.table.get(key).is_some_and(is_word) => Ok(None),
+            found => found,
+        }
     }
 
     fn or<K: Kind>(

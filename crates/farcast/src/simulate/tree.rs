@@ -34,6 +34,7 @@ pub(super) fn run(
         return Ok(Exit::Done);
     }
     super::tell_queues(scenario.default_queues(), output);
+    let unused = super::tell_unused(document, output);
     // Receivers of a tree are at nodes: a page has these.
     let plan = super::plan(args, u64::MAX);
     let memory = super::memory(args, &scenario, &plan)?;
@@ -50,6 +51,7 @@ pub(super) fn run(
             scenario: name,
             seed: args.seed,
             default_queues: super::default_queues(scenario.default_queues()),
+            unused: &unused,
             replications: &replications,
             summary: &summary,
         });

@@ -102,7 +102,10 @@ pub(super) const SECTIONS: &[Section] = &[
             ("length", "how long it lasts; of random ones, the mean"),
             ("period", "from the beginning of one to that of the next; without it there is one"),
             ("between", "of random ones, which have no `start`: the mean time between two, exponential"),
-            ("fixed_length", "whether random ones are all as long, and not exponential"),
+            (
+                "fixed_length",
+                "`true`: random ones all last `length`; `false`: exponential ones do so in the mean",
+            ),
             ("common", "whether random ones hit all receivers at once"),
         ],
     },

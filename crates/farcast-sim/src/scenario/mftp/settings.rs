@@ -6,7 +6,7 @@ use farcast_core::Span;
 use farcast_core::units::Bytes;
 use farcast_link::bgan::Packing;
 use farcast_mftp::settings::{Audience, Parity, Way};
-use farcast_mftp::{Group, Invited, Pace, Product, ReceiverConfig, Sender, SenderConfig};
+use farcast_mftp::{Group, Invited, Pace, Product, ReceiverConfig, Sender, SenderConfig, Settings};
 
 use super::table::{self as keys, interval};
 use super::{NOBODY, receiver_id};
@@ -46,7 +46,12 @@ pub(super) fn read(
     let way = way(&mut table, forward)?;
     let (audience, given) = audience(&mut table)?;
     let rate = keys::rate(&mut table, None)?;
-    let settings = keys::read(&mut table, rate, given)?;
+    let mut settings = keys::read(&mut table, rate, given)?;
+    if given && audience != Audience::Anybody {
+        // Members are there already: data begins at once, and nothing of how it would begin otherwise holds.
+        (settings.wait_for, settings.start_after) = (None, Some(Span::ZERO));
+        settings.announce_time = Settings::new(rate).announce_time;
+    }
     let around = if sealed {
         // What is sealed has to fit a packet.
         let headers = way.headers.saturating_add(manner(true).content());

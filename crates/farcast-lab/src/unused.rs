@@ -1,0 +1,78 @@
+//! Settings that were given and change nothing.
+
+use std::collections::BTreeMap;
+
+use farcast_core::Span;
+use farcast_core::units::{BitRate, Bytes};
+use farcast_scenario::document::{Document, Given};
+
+use crate::World;
+
+/// Tables of a scenario that are not about what is simulated.
+const ELSEWHERE: [&str; 3] = ["tune", "programs", "name"];
+/// Octets of files up to which a scenario is read again for each of its keys.
+const MOST_OCTETS: usize = 1 << 20;
+
+/// Keys that a scenario gives a value other than the default and that change nothing beside its other settings: without
+/// one of them the same would be simulated. None where the scenario cannot be read or names large files.
+pub fn unused(document: &Document) -> Vec<String> {
+    let Ok(world) = World::read(document) else { return Vec::new() };
+    let octets: usize = document.files_read().values().map(String::len).sum();
+    if octets > MOST_OCTETS {
+        return Vec::new();
+    }
+    let world = format!("{world:?}");
+    let is_unused = |key: &Given| {
+        let without = document.without(key);
+        let changes = World::read(&without).map_or(true, |other| format!("{other:?}") != world);
+        !changes && !is_default(key, &without) && !matters(document, key, &world)
+    };
+    let given = document.given();
+    let of_world = given.iter().filter(|key| {
+        let first = key.path().split('.').next().unwrap_or_default();
+        let first = first.split('[').next().unwrap_or_default();
+        // A name within a list says which member is meant.
+        !ELSEWHERE.contains(&first) && key.path().rsplit('.').next() != Some("name")
+    });
+    of_world.filter(|key| is_unused(key)).map(|key| key.path().to_owned()).collect()
+}
+
+/// Whether another value of a number would change what is simulated: what is given is then what holds without it.
+fn matters(document: &Document, key: &Given, world: &str) -> bool {
+    let text = key.value().trim_matches('"');
+    let end = text.find(|letter: char| !(letter.is_ascii_digit() || letter == '.')).unwrap_or(text.len());
+    let (number, unit) = text.split_at(end);
+    let Ok(number) = number.parse::<f64>() else { return false };
+    [2.0 * number, (number / 2.0).floor(), number + 1.0].into_iter().any(|other| {
+        let mut changed = document.clone();
+        let set = changed.set(&format!("{}={other}{unit}", key.path()));
+        set.is_ok() && World::read(&changed).is_ok_and(|other| format!("{other:?}") != world)
+    })
+}
+
+/// Whether a key has the value that holds where it is not given, or a word that says so.
+fn is_default(key: &Given, without: &Document) -> bool {
+    let read: BTreeMap<_, _> =
+        without.keys_read().into_iter().map(|(path, value, _)| (path, value)).collect();
+    match read.get(key.path()) {
+        Some(default) => same(default, key.value()),
+        // Nothing at all is what holds where a key without a default is absent.
+        None => {
+            ["\"none\"", "\"never\"", "false"].contains(&key.value())
+                || ["0", "0 s", "0 B", "0 %"].iter().any(|nothing| same(nothing, key.value()))
+        }
+    }
+}
+
+/// Whether two values as TOML are one.
+fn same(one: &str, other: &str) -> bool {
+    fn equal<T: std::str::FromStr + PartialEq>(one: &str, other: &str) -> bool {
+        one.parse::<T>().is_ok_and(|one| other.parse::<T>().is_ok_and(|other| one == other))
+    }
+    let (one, other) = (one.trim_matches('"'), other.trim_matches('"'));
+    one == other
+        || equal::<f64>(one, other)
+        || equal::<Span>(one, other)
+        || equal::<Bytes>(one, other)
+        || equal::<BitRate>(one, other)
+}
