@@ -116,6 +116,7 @@ impl Receiver {
             self.events.push_back(event);
         }
         self.stats.parity += u64::from(new);
+        session.losses.parity(block, symbols, new);
         Ok(new)
     }
 
@@ -125,8 +126,10 @@ impl Receiver {
         let Some(held) = session.parity.get(&block).map(|symbols| symbols.held.count()) else { return };
         let missing = session.missing_in(block);
         if missing == 0 {
+            self.stats.lost += u64::from(session.losses.settle(block));
             session.forget_parity(block);
         } else if parity::is_decodable(missing, held) && session.decoding.insert(block) {
+            self.stats.lost += u64::from(session.losses.settle(block));
             self.events.push_back(ReceiverEvent::Decode { block });
         }
     }

@@ -7,14 +7,45 @@ use farcast_core::Run;
 use super::answers::Question;
 use crate::message::{Data, DataKind, Nak};
 
-/// What is known of a block that was asked for.
+/// What is known of a block.
 #[derive(Clone, Copy, Debug, Default)]
 struct Block {
-    /// The pass of the last NAK, and what was counted as lost by it.
+    /// The pass of the last NAK, 0 before the first, and what was counted as lost by it.
     pass: u32,
     lost: u32,
-    /// The last pass of which something of the block came.
+    /// The last pass of which DTUs of the block came.
     heard: u32,
+    symbols: Symbols,
+}
+
+/// Parity symbols of a block. They are numbered in the order of sending, so gaps among those that came are losses.
+#[derive(Clone, Copy, Debug, Default)]
+struct Symbols {
+    /// The first that counts, and the end of those that came.
+    first: u32,
+    end: u32,
+    /// How many came, and how many of the others were counted as lost.
+    came: u32,
+    lost: u32,
+}
+
+impl Symbols {
+    /// Notes that `new` of the symbols `run` came for the first time; those from `first` on were sent to this receiver.
+    fn note(&mut self, run: Run, new: u32, first: u32) {
+        if self.end == 0 {
+            self.first = first.min(run.first());
+        }
+        self.end = self.end.max(run.end());
+        self.came = self.came.saturating_add(new);
+    }
+
+    /// How many more were lost than at the last call.
+    fn settle(&mut self) -> u32 {
+        let lost = (self.end - self.first).saturating_sub(self.came);
+        let more = lost.saturating_sub(self.lost);
+        self.lost = self.lost.max(lost);
+        more
+    }
 }
 
 /// DTUs that came and were not stored.
@@ -43,9 +74,24 @@ impl Losses {
             let first_pass = data.pass == 1 && data.kind == DataKind::Source;
             self.since = Some(if first_pass { (data.block, data.dtus.first()) } else { (u32::MAX, 0) });
         }
-        if let Some(block) = self.blocks.get_mut(&data.block) {
+        if data.kind == DataKind::Source
+            && let Some(block) = self.blocks.get_mut(&data.block)
+        {
             block.heard = block.heard.max(data.pass);
         }
+    }
+
+    /// Notes that `new` of the parity symbols `run` of `block` came for the first time.
+    pub(super) fn parity(&mut self, block: u32, run: Run, new: u32) {
+        // Whether symbols before these went by before it joined is known only of blocks that began after that.
+        let whole = self.since.is_some_and(|(since, _)| block > since);
+        let first = if whole { 0 } else { run.first() };
+        self.blocks.entry(block).or_default().symbols.note(run, new, first);
+    }
+
+    /// How many more parity symbols of `block` were lost, now that no more of them are needed.
+    pub(super) fn settle(&mut self, block: u32) -> u32 {
+        self.blocks.get_mut(&block).map_or(0, |block| block.symbols.settle())
     }
 
     /// Notes that `dtus` of `block` came in `pass` and were not stored.
@@ -65,38 +111,42 @@ impl Losses {
 
     /// Notes `nak`, an answer to `question`; how many more DTUs were lost. In a restart only what was asked for is sent.
     pub(super) fn asked(&mut self, question: &Question, nak: &Nak, restart: bool) -> u32 {
-        let before = self.blocks.get(&nak.block).copied();
+        let before = self.blocks.get(&nak.block).copied().unwrap_or_default();
         let lost = self.lost(question, nak, restart, before).saturating_sub(nak.unstored);
         let block = self.blocks.entry(nak.block).or_default();
-        let counted = if before.is_some_and(|before| before.pass == nak.pass) { block.lost } else { 0 };
+        let counted = if before.pass == nak.pass { before.lost } else { 0 };
         (block.pass, block.lost) = (nak.pass, lost.max(counted));
-        lost.saturating_sub(counted)
+        lost.saturating_sub(counted) + block.symbols.settle()
     }
 
-    fn lost(&self, question: &Question, nak: &Nak, restart: bool, before: Option<Block>) -> u32 {
+    /// DTUs that were lost, of those sent since the last NAK for their block.
+    fn lost(&self, question: &Question, nak: &Nak, restart: bool, before: Block) -> u32 {
         if nak.pass == 0 {
             return 0;
         }
-        if nak.pass == 1 && !restart {
-            let (block, dtu) = self.since.unwrap_or((u32::MAX, 0));
-            return match nak.block {
-                of if of < block => 0,
-                of if of > block => nak.missing.count(),
-                _ => nak
-                    .missing
-                    .len()
-                    .checked_sub(dtu)
-                    .and_then(|rest| Run::new(dtu, rest))
-                    .map_or(0, |run| nak.missing.count_in(run)),
-            };
+        if before.pass == 0 || nak.pass == 1 {
+            return if restart { 0 } else { self.lost_of_first_pass(nak) };
         }
-        let Some(before) = before else { return 0 };
-        let sent = before.heard == nak.pass || question.blocks.count() == 1;
-        let asked = before.pass < nak.pass;
-        match before {
-            Block { pass, lost, .. } if pass == nak.pass => lost,
-            _ if sent && asked => nak.missing.count().saturating_sub(nak.parity_held),
-            _ => 0,
+        if before.pass == nak.pass {
+            return before.lost;
+        }
+        // A request for this block alone follows what was sent of it: parity shows by its numbers.
+        let alone = question.blocks.count() == 1 && before.symbols.end == 0;
+        if before.heard > before.pass || alone { nak.missing.count() } else { 0 }
+    }
+
+    /// DTUs that `nak` names and that were sent in the first pass after this receiver had joined.
+    fn lost_of_first_pass(&self, nak: &Nak) -> u32 {
+        let (block, dtu) = self.since.unwrap_or((u32::MAX, 0));
+        match nak.block {
+            of if of < block => 0,
+            of if of > block => nak.missing.count(),
+            _ => nak
+                .missing
+                .len()
+                .checked_sub(dtu)
+                .and_then(|rest| Run::new(dtu, rest))
+                .map_or(0, |run| nak.missing.count_in(run)),
         }
     }
 }

@@ -115,12 +115,12 @@ impl Sender {
             let need = m.missing.count().saturating_sub(m.parity_held);
             self.flight.report((m.pass, m.block), m.client, need);
             let since = member.since_block <= m.block;
-            let gained = member.gained(m);
             surveyed &= member.note_missing(m.block, m.missing.count()) && since;
-            // What went by before it took part was not lost, and neither was what a restart has not sent yet.
-            let went_by = m.pass == 1 && !since;
-            let lost = if went_by { 0 } else { self.schedule.lost(m.block, m.pass, &m.missing, gained) };
-            member.note_lost(m, lost);
+            // What a restart has not sent yet was not lost.
+            let symbols = self.schedule.symbols_until(m.block, m.pass);
+            let account = member.account(m, symbols);
+            let lost = self.schedule.sent_of(m.block, account.pass, m.pass, &m.missing);
+            member.note_lost(m, lost + account.symbols_lost(m, symbols), symbols);
         }
         self.sample_answer(now, m.pass, m.block);
         if self.members.get(&m.client).is_none_or(|member| member.since_block <= m.block) {

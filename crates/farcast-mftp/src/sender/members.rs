@@ -48,9 +48,26 @@ pub(super) struct Lack {
     pass: u16,
     lost: u32,
     unstored: u32,
-    /// Parity symbols that it holds, by that NAK and by the last of the pass before.
+    /// What it had by that NAK, and by the last of a pass before.
+    now: Account,
+    before: Account,
+}
+
+/// What is known of the sending of a block by a NAK.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Account {
+    /// The pass of the NAK.
+    pub(super) pass: u16,
+    /// Parity symbols that had been sent, and that the receiver held.
+    pub(super) symbols: u32,
     held: u16,
-    before: u16,
+}
+
+impl Account {
+    /// Parity symbols of `symbols` that were sent since and that `nak` does not hold.
+    pub(super) fn symbols_lost(self, nak: &Nak, symbols: u32) -> u32 {
+        symbols.saturating_sub(self.symbols).saturating_sub(nak.parity_held.saturating_sub(self.held.into()))
+    }
 }
 
 impl Lack {
@@ -58,17 +75,16 @@ impl Lack {
         u32::from(self.pass) == pass
     }
 
-    /// Parity symbols that it held before `pass`.
-    fn held_before(&self, pass: u32) -> u32 {
-        if self.is_of(pass) { self.before.into() } else { self.held.into() }
+    /// What it had before `pass`.
+    fn before(&self, pass: u32) -> Account {
+        if self.is_of(pass) { self.before } else { self.now }
     }
 
-    /// What follows is of `pass`.
+    /// Begins to count what `pass` brings.
     fn begin(&mut self, pass: u32) {
         if !self.is_of(pass) {
             let pass = u16::try_from(pass).unwrap_or(u16::MAX);
-            *self =
-                Self { count: self.count, pass, lost: 0, unstored: 0, held: self.held, before: self.held };
+            *self = Self { count: self.count, pass, before: self.now, now: self.now, lost: 0, unstored: 0 };
         }
     }
 }
@@ -208,22 +224,27 @@ impl Member {
         is_first
     }
 
-    /// Parity symbols of the block of `nak` that it has got since the pass before.
-    pub(super) fn gained(&self, nak: &Nak) -> u32 {
-        let held = self.missing.get(&nak.block).map_or(0, |lack| lack.held_before(nak.pass));
-        nak.parity_held.saturating_sub(held)
+    /// What it had of the block of `nak` by its last NAK of an earlier pass. What went by before it took part counts as
+    /// had, of `symbols` parity symbols that have been sent.
+    pub(super) fn account(&self, nak: &Nak, symbols: u32) -> Account {
+        let account = self.missing.get(&nak.block).map_or(Account::default(), |lack| lack.before(nak.pass));
+        if account.pass == 0 && self.since_block > nak.block {
+            return Account { pass: 1, symbols, held: 0 };
+        }
+        account
     }
 
-    /// Counts that `lost` of what was sent of the block of `nak` in its pass are missing there. Who says so more than
-    /// once is believed once. It follows [`note_missing`](Self::note_missing).
-    pub(super) fn note_lost(&mut self, nak: &Nak, lost: u32) {
+    /// Counts that `lost` of what was sent of the block of `nak`, and of its `symbols` parity symbols, are missing there.
+    /// Who says so more than once is believed once. It follows [`note_missing`](Self::note_missing).
+    pub(super) fn note_lost(&mut self, nak: &Nak, lost: u32, symbols: u32) {
         let lack = self.missing.entry(nak.block).or_default();
         let (lost, unstored) = (lost.saturating_sub(nak.unstored), lost.min(nak.unstored));
         lack.begin(nak.pass);
         self.lost_dtus += u64::from(lost.saturating_sub(lack.lost));
         self.unstored_dtus += u64::from(unstored.saturating_sub(lack.unstored));
         (lack.lost, lack.unstored) = (lack.lost.max(lost), lack.unstored.max(unstored));
-        lack.held = u16::try_from(nak.parity_held).unwrap_or(u16::MAX);
+        let held = u16::try_from(nak.parity_held).unwrap_or(u16::MAX);
+        lack.now = Account { pass: lack.pass, symbols: lack.now.symbols.max(symbols), held };
     }
 
     /// Forgets what it said is missing.

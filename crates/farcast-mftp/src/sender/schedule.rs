@@ -103,21 +103,25 @@ impl Schedule {
         }
     }
 
-    /// How much of what `pass` sent of `block` a receiver lacks: of DTUs those in `missing`, and of parity symbols those
-    /// that are not among the `gained` ones that it holds besides what it held before.
-    pub(super) fn lost(&self, block: u32, pass: u32, missing: &Bitmap, gained: u32) -> u32 {
-        let sent = |last: u16| u32::from(last) == pass && pass > 0;
-        let dtus = match self.last_pass.get(&block) {
+    /// How many of the DTUs `missing` of `block` were last sent after pass `since`, and up to `pass`.
+    pub(super) fn sent_of(&self, block: u32, since: u16, pass: u32, missing: &Bitmap) -> u32 {
+        let sent = |last: u16| last > since && u32::from(last) <= pass;
+        match self.last_pass.get(&block) {
             None if sent(self.default_pass) => missing.count(),
             None => 0,
             Some(passes) => {
                 let dtus = missing.iter_runs().flat_map(Run::segments);
                 dtus.filter(|&dtu| passes.get(dtu as usize).is_some_and(|&last| sent(last))).count() as u32
             }
-        };
-        let parity =
-            self.parity.get(&block).filter(|parity| sent(parity.pass)).map_or(0, |parity| parity.of_pass);
-        dtus + parity.saturating_sub(gained)
+        }
+    }
+
+    /// Parity symbols of `block` that were sent up to `pass`. Those of the last pass but one that sent some are among
+    /// them, though they may have been sent later.
+    pub(super) fn symbols_until(&self, block: u32, pass: u32) -> u32 {
+        self.parity.get(&block).map_or(0, |parity| {
+            if u32::from(parity.pass) <= pass { parity.sent } else { parity.sent - parity.of_pass }
+        })
     }
 
     /// The first block at or after `from` of which the pass at hand sends something.

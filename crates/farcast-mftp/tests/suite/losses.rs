@@ -1,10 +1,12 @@
 //! What is called loss: of what was sent to a receiver, the share that did not reach it. Both ends tell the same.
 
 use farcast_core::Run;
+use farcast_core::random::RandomStream;
+use farcast_mftp::message::Body;
 use farcast_mftp::{Member, SenderConfig};
 use farcast_testkit::{Link, Setup};
 
-use crate::common::{Ownership, Session, at, lose_data, ms, receiver, sender};
+use crate::common::{Ownership, Session, at, lose_data, ms, rate, receiver, sender};
 
 /// What the sender and the receiver say was lost and sent, for each receiver.
 fn told(session: &Session) -> Vec<[(u64, u64); 2]> {
@@ -87,4 +89,24 @@ fn what_came_and_was_not_stored_was_not_lost() {
     assert_eq!((member.lost_dtus, member.unstored_dtus), (0, 50));
     let stats = session.net.engine(session.clients[0].handle).stats();
     assert_eq!((stats.lost, stats.dtus), (0, 250));
+}
+
+#[test]
+fn losses_count_though_requests_are_lost_too() {
+    for (loss, parity_symbols) in [(0.1, 0), (0.2, 64), (0.4, 64), (0.4, 0), (0.6, 64)] {
+        let config = SenderConfig { parity_symbols, pace: rate(20_000), ..sender(2097, 190, 1) };
+        let mut session = Session::new("requests", Setup::plain(1), config, 1, Link::clean(ms(1)));
+        let mut random = RandomStream::derive(7, &[1]);
+        let forward = |body: &Body| matches!(body, Body::Data(_) | Body::StatusRequest(_));
+        session.net.drop_if(move |leg| forward(&leg.message.body) && random.chance(loss));
+        let session = session.run();
+        session.assert_complete();
+        let sent: u64 = session.engine().stats().dtus_per_pass.iter().sum();
+        for figures in told(&session).into_iter().flatten() {
+            // Four standard deviations of as many draws; of what came last nobody tells.
+            let most = 4.0 * (loss * (1.0 - loss) / sent as f64).sqrt();
+            assert!((share(figures) - loss).abs() < most, "{loss} with {parity_symbols}: {figures:?}");
+            assert!(figures.1 <= sent && figures.1 * 100 >= sent * 99, "{loss}: {figures:?} of {sent}");
+        }
+    }
 }

@@ -190,7 +190,7 @@ pub(crate) struct ProtocolArgs {
     /// (5 ms at least, 20 ms at most) [default: 64 KiB].
     #[arg(long, value_name = "SIZE")]
     pub(crate) burst: Option<Bytes>,
-    /// Abort after this long [default: 24 h].
+    /// Abort after this long; MFTP counts from the first data on [default: 24 h].
     #[arg(long, value_name = "TIME")]
     pub(crate) time_limit: Option<Span>,
     /// Settings from this file: a TOML table "protocol" with the keys that a scenario's has, whose name is the protocol
