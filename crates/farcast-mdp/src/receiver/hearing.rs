@@ -108,8 +108,7 @@ impl Receiver {
             if moved && begins_with.is_some() {
                 self.gone();
             }
-            let sends = matches!(said, FromSender::Data(_));
-            let yields = self.session.as_ref().is_none_or(|session| session.yields(now, sends));
+            let yields = self.session.as_ref().is_none_or(|session| session.yields(now, said));
             if !yields || begins_with.is_none() {
                 return Err(Reject::OtherSession);
             }

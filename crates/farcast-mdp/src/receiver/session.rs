@@ -14,7 +14,7 @@ use farcast_norm::NodeId;
 use farcast_norm::message::Stamp;
 use farcast_norm::quantise::Rtt;
 
-use crate::message::{About, Data, Flags, Info};
+use crate::message::{About, Data, Flags, FromSender, Info};
 
 /// How far an object has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -138,10 +138,13 @@ const STALE: Span = Span::from_secs(1);
 const SPEAKS: Span = Span::from_millis(500);
 
 impl Session {
-    /// Whether its place goes to another sender. `sends` says whether that one sends content.
+    /// Whether its place goes to another sender that says `said`.
     ///
-    /// A sender chooses its own timing, so its place does not depend on that.
-    pub(super) fn yields(&self, now: Time, sends: bool) -> bool {
+    /// A sender chooses its own timing, so its place does not depend on that. Who flushes has sent, perhaps while this one
+    /// had the place: a short transfer is over by then.
+    pub(super) fn yields(&self, now: Time, said: &FromSender) -> bool {
+        let sends = matches!(said, FromSender::Data(_));
+        let has_sent = sends || matches!(said, FromSender::Flush { eot: false, .. });
         let silence = now.since(self.last_heard);
         // What the owner verifies still counts.
         if self.objects.values().any(|one| one.state == State::Verifying) {
@@ -155,7 +158,7 @@ impl Session {
             return sends || silence >= STALE;
         }
         let complete = self.objects.values().all(|one| matches!(one.state, State::Complete(_)));
-        sends && if complete { silence >= STALE } else { now.since(fed) >= STALE }
+        (has_sent && silence >= STALE) || (sends && !complete && now.since(fed) >= STALE)
     }
 }
 

@@ -1,6 +1,7 @@
 //! MDP's engines, one file for each behaviour.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod absent;
 mod alone;
 mod anew;
 mod bounds;

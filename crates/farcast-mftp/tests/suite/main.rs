@@ -1,5 +1,6 @@
 //! MFTP's engines, one file for each behaviour; RULES.md beside `src` numbers what is tested here.
 
+mod absent;
 mod alone;
 mod announced;
 mod claims;

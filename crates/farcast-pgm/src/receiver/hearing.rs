@@ -39,6 +39,10 @@ fn grouped(options: &[Opt]) -> Option<Grouped> {
     })
 }
 
+/// After so long without a word, which is longer than between heartbeats, the place of a source goes to one that speaks: a
+/// short transfer may be over before there is a place for it.
+const SILENT: Span = Span::from_millis(2500);
+
 /// A TPDU of data: datagram `index` of `data`, of the source at `at`.
 struct Tpdu<'a> {
     now: Time,
@@ -122,7 +126,10 @@ impl Receiver {
     /// A source that was not known: where it is.
     fn meet(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<usize, Reject> {
         if self.remotes.len() >= MOST_REMOTES {
-            let at = self.yielding(now, message.data().is_some(), |_, _| true).ok_or(Reject::Limit)?;
+            let sends = message.data().is_some();
+            let silent = |_, remote: &Remote| now.since(remote.last_heard) >= SILENT;
+            let at = self.yielding(now, sends, |_, _| true).or_else(|| self.yielding(now, true, silent));
+            let at = at.ok_or(Reject::Limit)?;
             self.gone(at);
         }
         let group = if from.destination.ip().is_multicast() { from.destination } else { self.config.group };

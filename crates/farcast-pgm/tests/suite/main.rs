@@ -1,6 +1,7 @@
 //! The engines of PGM, each behaviour by itself, and the laws.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
+mod absent;
 mod anew;
 mod between;
 mod common;

@@ -1,0 +1,86 @@
+//! Sources that are not there: they say once that there is something, or send a little of it, and nothing follows.
+
+use std::net::SocketAddr;
+
+use farcast_core::{Arrival, Engine as _, Run, Span, Time};
+use farcast_mdp::config::Sync;
+use farcast_mdp::message::{Data, Flags, FromSender, Head, Info};
+use farcast_mdp::{Body, Message, NodeId, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome, Sender};
+use farcast_norm::quantise::Rtt;
+use farcast_testkit::{Link, Setup};
+
+use crate::common::{Session, group, ms, receiver, sender};
+use crate::rules::about;
+
+/// What source `n` says, with the longest round trip that can be said: of its object, and a segment where it `sends`.
+fn words(n: u32, sends: bool) -> Vec<(Arrival, Message)> {
+    let about = about(0, Flags::FILE.with(Flags::INFO));
+    let info =
+        FromSender::Info(Info { about, segment_size: 1000, content: b"absent".to_vec(), vouched: None });
+    let data = FromSender::Data(Data {
+        about,
+        block: 0,
+        symbols: Run::one(0),
+        parity: false,
+        segment_size: 1000,
+        len: 1000,
+        ends_block: false,
+    });
+    let source = SocketAddr::from(([198, 51, (n >> 8) as u8, n as u8], 40_000));
+    let all = std::iter::once(info).chain(sends.then_some(data));
+    all.zip(0..)
+        .map(|(said, sequence)| {
+            let head = Head { sequence, grtt: Rtt(255) };
+            let message = Message { source: NodeId(1 << 20 | n), body: Body::Sender(head, said) };
+            (Arrival::new(source, group()), message)
+        })
+        .collect()
+}
+
+/// How long a transfer takes that begins `later` than `count` have spoken.
+fn takes(count: u32, later: Span, sends: bool) -> Span {
+    let mut session = Session::empty("absent", Setup::plain(1), sender(60, 1), Link::clean(ms(50)));
+    session.add(0, ReceiverConfig { sync: Sync::Anywhere, ..receiver(0) });
+    let (client, source) = (session.clients[0].handle, session.sender);
+    let begins = Time::ZERO + later;
+    session.net.appear(begins, source);
+    session.net.at(begins, source, |engine: &mut Sender, now| engine.open(now));
+    for n in 0..count {
+        // Where they only speak, half of them at once, and then one each 20 ms.
+        let when = Time::ZERO + ms(20) * u64::from(if sends { 0 } else { n.saturating_sub(500) });
+        session.net.at(when, client, move |engine: &mut Receiver, now| {
+            for (from, message) in words(n, sends) {
+                let _ = engine.handle(now, &from, &message);
+            }
+        });
+    }
+    session.net.run_until(Time::ZERO + Span::from_secs(60));
+    let told = session.clients[0].told.borrow();
+    // What is complete is of the one that is there: of the others a segment came at most.
+    let ended =
+        |event: &ReceiverEvent| matches!(event, ReceiverEvent::Ended(_, ReceiverOutcome::Complete(_)));
+    let complete = told.iter().find(|(_, event)| ended(event)).map_or(Time::NEVER, |&(at, _)| at);
+    complete.since(begins)
+}
+
+#[test]
+fn sources_that_are_not_there_cost_a_transfer_little() {
+    let alone = takes(0, ms(0), false);
+    for (sends, later) in [(false, 0), (false, 100), (false, 1000), (true, 500), (true, 1000)] {
+        for count in [1, 32, 1000] {
+            let beside = takes(count, ms(later), sends);
+            assert!(
+                beside <= alone + Span::from_secs(2),
+                "{count}, which send: {sends}, {later} ms before: {beside:?}, alone {alone:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_transfer_that_is_over_before_there_is_a_place_for_it_arrives() {
+    for count in [1, 32, 1000] {
+        let beside = takes(count, ms(0), true);
+        assert!(beside <= Span::from_secs(8), "{count}: {beside:?}");
+    }
+}

@@ -1,0 +1,73 @@
+//! Senders that are not there: they announce once, or send a little as well, and nothing follows.
+
+use std::net::SocketAddr;
+
+use farcast_core::{Arrival, Engine as _, Run, Span, Time};
+use farcast_mftp::message::{AnnounceOptions, Data, DataKind, GroupModel};
+use farcast_mftp::{Body, Message, Proof, Receiver, ReceiverEvent, ReceiverOutcome, Sender};
+use farcast_testkit::{Link, Setup};
+
+use crate::common::{Session, at, group, ms, secs, sender};
+
+/// What sender `n` says: that it announces something for as long as can be said, every other one as if it granted tokens;
+/// and a DTU of it where it `sends`.
+fn words(n: u32, sends: bool) -> Vec<(Arrival, Message)> {
+    let source = SocketAddr::from(([198, 51, (n >> 8) as u8, n as u8], 40_000));
+    let mut config = sender(1000, 100, 1);
+    (config.server, config.transmission, config.product.id) = (source, 0x0b00_0000 + n, [n as u8; 32]);
+    let mut engine = Sender::new(config).expect("valid");
+    engine.open(Time::ZERO);
+    let mut announcement = engine.poll_transmit(Time::ZERO, Time::ZERO).expect("an announcement").message;
+    let Body::Announce(announce) = &mut announcement.body else { panic!("{announcement:?}") };
+    let (model, commitment) = if n.is_multiple_of(2) {
+        (GroupModel::OpenLimited, Some(Proof([n as u8; 8])))
+    } else {
+        (GroupModel::OpenUnlimited, None)
+    };
+    announce.options = AnnounceOptions { model, ..announce.options };
+    (announce.commitment, announce.hosts) = (commitment, None);
+    (announce.announce_duration_s, announce.transfer_duration_s) = (u32::MAX, u32::MAX);
+    let dtus = Run::one(0);
+    let data = Data { pass: 1, block: 0, kind: DataKind::Source, dtus, len: 1000, last_len: 1000 };
+    let data = Message::new(announcement.transmission, Body::Data(data));
+    let from = Arrival::new(source, group());
+    std::iter::once(announcement).chain(sends.then_some(data)).map(|message| (from, message)).collect()
+}
+
+/// How long a transfer takes that begins `later` than `count` have spoken.
+fn takes(count: u32, later: Span, sends: bool) -> Span {
+    let mut session = Session::new("absent", Setup::plain(1), sender(60, 16, 1), 1, Link::clean(ms(50)));
+    let (client, source) = (session.clients[0].handle, session.sender);
+    session.net.appear(at(later), source);
+    session.net.at(at(later), source, |engine: &mut Sender, now| engine.open(now));
+    for n in 0..count {
+        // Where they only speak, half of them at once, and then one each 20 ms.
+        let when = at(ms(20) * u64::from(if sends { 0 } else { n.saturating_sub(500) }));
+        session.net.at(when, client, move |engine: &mut Receiver, now| {
+            for (from, message) in words(n, sends) {
+                let _ = engine.handle(now, &from, &message);
+            }
+        });
+    }
+    session.net.run_until(at(secs(60)));
+    let told = session.clients[0].owner.told.borrow();
+    // What is complete is of the one that is there: of the others a DTU came at most.
+    let ended =
+        |event: &ReceiverEvent| matches!(event, ReceiverEvent::Ended(ReceiverOutcome::Complete { .. }));
+    let complete = told.iter().find(|(_, event)| ended(event)).map_or(Time::NEVER, |&(when, _)| when);
+    complete.since(at(later))
+}
+
+#[test]
+fn senders_that_are_not_there_cost_a_transfer_little() {
+    let alone = takes(0, ms(0), false);
+    for (sends, later) in [(false, 0), (false, 100), (false, 1000), (true, 500), (true, 1000)] {
+        for count in [1, 32, 1000] {
+            let beside = takes(count, ms(later), sends);
+            assert!(
+                beside <= alone + secs(2),
+                "{count}, which send: {sends}, {later} ms before: {beside:?}, alone {alone:?}"
+            );
+        }
+    }
+}

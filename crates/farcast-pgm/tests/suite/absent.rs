@@ -1,0 +1,98 @@
+//! Sources that are not there: they say once that there is something, or send a little of it, and nothing follows.
+
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+
+use farcast_core::{Arrival, Engine as _, Span, Time};
+use farcast_pgm::message::{Data, DataKind, DataOptions, Descriptor, Opt, Origin, Spm};
+use farcast_pgm::{Body, Gsi, Message, Receiver, ReceiverEvent, ReceiverOutcome, Sender, Sqn, Tsi};
+use farcast_testkit::{Link, Setup};
+
+use crate::common::{Session, TSDU, files, group, ms, receiver};
+
+/// What source `n` says: how far it is, what a file is, and a segment of it where it `sends`.
+fn words(n: u32, sends: bool) -> Vec<(Arrival, Message)> {
+    let source = SocketAddr::from(([198, 51, (n >> 8) as u8, n as u8], 3056));
+    let tsi = Tsi { gsi: Gsi([9, 9, (n >> 24) as u8, (n >> 16) as u8, (n >> 8) as u8, n as u8]), port: 9 };
+    let spm = Spm {
+        sqn: Sqn(1),
+        trail: Sqn(1),
+        lead: Sqn(100),
+        path: source.ip(),
+        options: vec![Opt::Join(Sqn(1))],
+    };
+    let descriptor = Descriptor {
+        number: 0,
+        behind: 1,
+        segment_size: TSDU,
+        size: 100 * u64::from(TSDU),
+        vouched: None,
+        name: b"absent".to_vec(),
+    };
+    let data = |sqn, descriptor: Option<Descriptor>, len| {
+        Body::Data(Data {
+            kind: DataKind::Original,
+            sqn: Sqn(sqn),
+            count: NonZeroU32::MIN,
+            trail: Sqn(1),
+            parity: None,
+            options: DataOptions::default(),
+            descriptor: descriptor.map(Box::new),
+            len,
+            last_len: len,
+            origin: Origin::UNKNOWN,
+        })
+    };
+    let mut bodies = vec![Body::Spm(spm), data(1, Some(descriptor), 0)];
+    bodies.extend(sends.then(|| data(2, None, TSDU)));
+    let from = Arrival::new(source, group());
+    bodies.into_iter().map(|body| (from, Message { tsi, port: 3056, body })).collect()
+}
+
+/// How long a transfer takes that begins `later` than `count` have spoken.
+fn takes(count: u32, later: Span, sends: bool) -> Span {
+    let mut session = Session::empty("absent", Setup::plain(1), files(&[60], 1), Link::clean(ms(50)));
+    session.add(0, receiver(0));
+    let (client, source) = (session.clients[0].handle, session.sender);
+    let begins = Time::ZERO + later;
+    session.net.appear(begins, source);
+    session.net.at(begins, source, |engine: &mut Sender, now| engine.open(now));
+    for n in 0..count {
+        // Where they only speak, half of them at once, and then one each 20 ms.
+        let when = Time::ZERO + ms(20) * u64::from(if sends { 0 } else { n.saturating_sub(500) });
+        session.net.at(when, client, move |engine: &mut Receiver, now| {
+            for (from, message) in words(n, sends) {
+                let _ = engine.handle(now, &from, &message);
+            }
+        });
+    }
+    session.net.run_until(Time::ZERO + Span::from_secs(60));
+    let told = session.clients[0].told.borrow();
+    // What is complete is of the one that is there: of the others a segment came at most.
+    let ended =
+        |event: &ReceiverEvent| matches!(event, ReceiverEvent::Ended(_, ReceiverOutcome::Complete(_)));
+    let complete = told.iter().find(|(_, event)| ended(event)).map_or(Time::NEVER, |&(at, _)| at);
+    complete.since(begins)
+}
+
+#[test]
+fn sources_that_are_not_there_cost_a_transfer_little() {
+    let alone = takes(0, ms(0), false);
+    for (sends, later) in [(false, 0), (false, 100), (false, 1000), (true, 500), (true, 1000)] {
+        for count in [1, 32, 1000] {
+            let beside = takes(count, ms(later), sends);
+            assert!(
+                beside <= alone + Span::from_secs(2),
+                "{count}, which send: {sends}, {later} ms before: {beside:?}, alone {alone:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_transfer_that_is_over_before_there_is_a_place_for_it_arrives() {
+    for count in [1, 32, 1000] {
+        let beside = takes(count, ms(0), true);
+        assert!(beside <= Span::from_secs(8), "{count}: {beside:?}");
+    }
+}
