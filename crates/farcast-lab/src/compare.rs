@@ -172,7 +172,14 @@ pub fn compare(a: &Table, b: &Table, options: &Options) -> Result<Compared, Comp
     let keys = keys(a, b);
     let common = common(a, b, &keys);
     let columns = if !options.columns.is_empty() {
-        options.columns.iter().map(|column| meant(column, &common).to_owned()).collect()
+        // Two names may mean one column.
+        let mut columns: Vec<String> = Vec::new();
+        for column in options.columns.iter().map(|column| meant(column, &common)) {
+            if !columns.iter().any(|other| other == column) {
+                columns.push(column.to_owned());
+            }
+        }
+        columns
     } else if common.iter().any(|name| name == TIME) {
         vec![TIME.to_owned()]
     } else {

@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use farcast_scenario::document::{Document, DocumentError};
+use farcast_scenario::links::Links;
 
 /// A scenario or a link that ships inside the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,6 +61,20 @@ pub enum OpenError {
         name: String,
         /// What the system said of a file of this name.
         source: io::Error,
+    },
+    /// The same, where a link alone was asked for.
+    #[error("{name}: {source}; it is no file, nor one of the shipped links ({})", names(links()))]
+    UnknownLink {
+        /// What was asked for.
+        name: String,
+        /// What the system said of a file of this name.
+        source: io::Error,
+    },
+    /// A scenario, where a link alone was asked for.
+    #[error("{name} is a scenario, which says itself what is sent: name a link alone, as {}", names(links()))]
+    NoLink {
+        /// What was asked for.
+        name: String,
     },
     /// The file cannot be read.
     #[error("{}: {source}", path.display())]
@@ -178,6 +193,22 @@ pub fn open(name: &str) -> Result<Document, OpenError> {
             Some(shipped) => Ok(shipped.document()?),
             None => Err(OpenError::Unknown { name: name.to_owned(), source }),
         },
+    }
+}
+
+/// The document of a link alone, as [`open`] finds it.
+///
+/// # Errors
+/// There is none, or it is a scenario, or no document.
+pub fn open_link(name: &str) -> Result<Document, OpenError> {
+    let document = open(name).map_err(|error| match error {
+        OpenError::Unknown { name, source } => OpenError::UnknownLink { name, source },
+        error => error,
+    })?;
+    if Links::says_what_is_sent(&document) {
+        Err(OpenError::NoLink { name: name.to_owned() })
+    } else {
+        Ok(document)
     }
 }
 

@@ -158,7 +158,9 @@ pub enum TuneError {
     #[error(transparent)]
     Objective(#[from] ObjectiveError),
     /// The figure that is to be least is not always there, and is no time that was not reached.
-    #[error("no setting has a finite {0}: nothing can be compared; look at one with farcast simulate")]
+    #[error(
+        "no setting has a finite {0}: nothing can be compared; name another figure with --minimise, or look at a setting with farcast simulate"
+    )]
     Nothing(String),
 }
 

@@ -67,6 +67,10 @@ impl Interface {
             return Self::choose(options, address.ip());
         }
         let source = route_source(address, None)?;
+        if source.is_unspecified() {
+            // The route's device has no address for others, as the loopback interface.
+            return Ok(None);
+        }
         // By its address it is checked like one that was asked for.
         Self::choose(&SocketOptions { interface: Some(source.to_string()), ..options.clone() }, source)
     }

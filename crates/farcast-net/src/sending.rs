@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use farcast_core::engine::Engine;
 use farcast_core::{Span, Time};
 use farcast_delivery::{
-    Cause, Codec, Delivery as _, Milestone, ObjectId, Phase, Protocol, Proved, SenderEngine,
+    Cause, Codec, Delivery as _, Milestone, ObjectId, Phase, Protocol, Proved, RoundProgress, SenderEngine,
 };
 use farcast_files::{Outgoing, SourceError};
 
@@ -89,6 +89,7 @@ pub fn send<P: Protocol, E: Error + Send + Sync + 'static>(
         refused: Refused::default(),
         delivered: None,
         data_began: None,
+        data_left: (Time::ZERO, RoundProgress::default()),
         options,
         observer,
     };
@@ -109,7 +110,9 @@ pub fn send<P: Protocol, E: Error + Send + Sync + 'static>(
         end,
         error: driver.error,
         duration: over.since(Time::ZERO),
-        data_duration: driver.data_began.map_or(Span::ZERO, |began| over.since(began)),
+        data_duration: driver
+            .data_began
+            .map_or(Span::ZERO, |began| driver.data_left.0.max(began).since(began)),
         malformed: driver.malformed,
         traffic,
         sender: driver.sender,
@@ -166,6 +169,8 @@ struct Driver<'a, P: Protocol> {
     refused: Refused,
     delivered: Option<Time>,
     data_began: Option<Time>,
+    /// When content left last, and how far its round had come then.
+    data_left: (Time, RoundProgress),
     options: &'a SendOptions,
     observer: Observer<'a, P>,
 }
@@ -319,6 +324,10 @@ impl<P: Protocol> Driver<'_, P> {
             Ok(true) => self.unsent = None,
             Ok(false) => {}
             Err(error) => self.give_up(error)?,
+        }
+        let progress = self.sender.progress();
+        if progress != self.data_left.1 {
+            self.data_left = (self.clock.now(), progress);
         }
         self.tell_refusals(&outlet.endpoint)?;
         let beside = outlet.endpoint.beside();

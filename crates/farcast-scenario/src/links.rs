@@ -82,9 +82,13 @@ impl Links {
 
     /// Whether a document is a link alone: it has `[link]` and says nothing of what is sent over it.
     pub fn are_all_of(document: &Document) -> bool {
+        document.root().holds("link") && !Self::says_what_is_sent(document)
+    }
+
+    /// Whether a document says what is sent, and to whom: it is a scenario.
+    pub fn says_what_is_sent(document: &Document) -> bool {
         let mut top = document.root();
-        let others = ["receivers", "groups", "protocol", "traffic", "programs"];
-        top.holds("link") && !others.iter().any(|other| top.holds(other))
+        ["receivers", "groups", "protocol", "traffic", "programs", "node"].iter().any(|key| top.holds(key))
     }
 
     /// Reads a document that is a link alone, which may have a `name`; queues of which nothing is said get a limit by

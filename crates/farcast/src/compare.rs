@@ -10,7 +10,7 @@ use crate::output::Output;
 use crate::sweep::significant;
 use crate::table::{Align, Table};
 use crate::text::Text;
-use crate::{Exit, Failure};
+use crate::{Exit, Failure, outputs};
 
 /// Sentences that a person reads.
 const MOST_SENTENCES: usize = 12;
@@ -18,6 +18,7 @@ const MOST_SENTENCES: usize = 12;
 /// Runs it.
 pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     let output = Output::of(args.json, args.quiet);
+    outputs::files(&[("--report", args.report.as_deref())])?;
     let [a, b] = [&args.a, &args.b].map(|path| Data::read(path).map_err(Failure::wrong));
     let level = args.confidence.get();
     if !(0.5..=0.9999).contains(&level) {
@@ -25,6 +26,14 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     }
     let options = Options { columns: args.column.clone(), paired: args.paired, level };
     let (a, b) = (a?, b?);
+    for (path, table) in [(&args.a, &a), (&args.b, &b)] {
+        if table.is_empty() {
+            return Err(Failure::usage(format!(
+                "{} has no row: there is nothing to compare",
+                path.display()
+            )));
+        }
+    }
     let compared = compare(&a, &b, &options).map_err(Failure::wrong)?;
     let Compared { all, left_out } = &compared;
     if let Some(path) = &args.report {

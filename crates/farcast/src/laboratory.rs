@@ -9,6 +9,7 @@ use farcast_lab::replications::Memory;
 use farcast_lab::shipped;
 use farcast_lab::sweep::{Standing, SweepError};
 use farcast_lab::traffic::send_over;
+use farcast_lab::vary::Axis;
 use farcast_report::page::Page;
 use farcast_scenario::document::Document;
 
@@ -92,6 +93,16 @@ pub(crate) fn failed(error: SweepError, resumable: bool) -> Failure {
         error @ SweepError::Foreign { .. } => Failure::usage(error.to_string()),
         error => error.into(),
     }
+}
+
+/// The same, where what is wrong was said by `option`, which varies `axes`: a point has it as --set would.
+pub(crate) fn said_by(option: &str, axes: &[Axis], failure: Failure) -> Failure {
+    let Some(rest) = failure.sentence.strip_prefix("--set ") else { return failure };
+    let key = rest.split_once('=').map(|(key, _)| key);
+    if !axes.iter().any(|axis| Some(axis.key()) == key) {
+        return failure;
+    }
+    Failure { sentence: format!("{option} {rest}"), ..failure }
 }
 
 /// Why a point could not be run.

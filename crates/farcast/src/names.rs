@@ -27,7 +27,7 @@ pub(crate) fn check(option: &str, name: &str) -> Result<(), Failure> {
         return wrong(&format!("must have 1 to 64 bytes, and {name:?} has {}", name.len()));
     }
     if name.contains(char::is_control) {
-        return wrong(&format!("has a name with a control character, {name:?}"));
+        return wrong(&format!("must have no control character, and {name:?} has one"));
     }
     if name.contains(',') {
         return wrong(&format!("has a comma, {name:?}: --receivers parts names at commas"));

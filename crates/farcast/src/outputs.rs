@@ -35,6 +35,40 @@ pub(crate) fn outside(files: &[(&str, Option<&Path>)], path: &Path, why: &str) -
     Ok(())
 }
 
+/// Refuses one of `files`, each with the word of the command line that names it, that cannot be a file: a directory has
+/// its name, or what it would lie in is none. Who waits for results wants to know before.
+pub(crate) fn files(files: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
+    for (word, path) in files.iter().filter_map(|(word, path)| Some((*word, (*path)?))) {
+        let shown = path.display();
+        if path.is_dir() {
+            return Err(Failure::usage(format!(
+                "{word} \"{shown}\" is a directory: name a file, as in \"{}\"",
+                path.join("NAME").display()
+            )));
+        }
+        let parent = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+        if !parent.is_dir() {
+            return Err(Failure::usage(format!(
+                "{word} \"{shown}\": there is no directory \"{}\"; make it, or choose another place",
+                parent.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Refuses a directory for results that is a file or lies in one.
+pub(crate) fn directory(word: &str, path: Option<&Path>) -> Result<(), Failure> {
+    let there = path.and_then(|path| path.ancestors().find(|place| place.symlink_metadata().is_ok()));
+    match there {
+        Some(place) if !place.is_dir() => Err(Failure::usage(format!(
+            "{word}: \"{}\" is no directory, and results go into one: name another",
+            place.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// What `path` stands for, without links and detours; a file that is not there yet by its directory.
 fn place(path: &Path) -> PathBuf {
     let parent = path.parent().map(|parent| if parent == Path::new("") { Path::new(".") } else { parent });

@@ -148,6 +148,26 @@ pub(crate) fn rate(bytes: u64, span: Span) -> String {
     BitRate::from_bps(bps as u64).map_or_else(|| "-".into(), |rate| rate.to_string())
 }
 
+/// Bytes of so many of the segments of a product of this size.
+pub(crate) fn part_of(size: u64, count: u64, segments: u64) -> u64 {
+    (u128::from(size) * u128::from(count) / u128::from(segments.max(1))) as u64
+}
+
+/// Octets on the wire over the octets of the files; `None` where there are none of these.
+pub(crate) fn times_the_size(wire: u64, octets: u64) -> Option<f64> {
+    (octets > 0).then(|| wire as f64 / octets as f64)
+}
+
+/// The same in words; a dash where there is no size.
+pub(crate) fn overhead(wire: u64, octets: u64) -> String {
+    times_the_size(wire, octets).map_or_else(|| "-".into(), |times| format!("{times:.3} times the size"))
+}
+
+/// So many of what `one` is, as in "1 round" and "2 rounds".
+pub(crate) fn counted(count: u64, one: &str) -> String {
+    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
+}
+
 /// Bytes as a person writes them.
 pub(crate) fn size(bytes: u64) -> String {
     Bytes(bytes).to_string()

@@ -208,6 +208,9 @@ impl Heard {
         // What is an address has no choice of its family.
         let wanted = args.source.as_ref().and_then(Host::address).map(Family::of);
         let from = args.from.resolve("--from", wanted)?;
+        if from.port() == 0 {
+            return Err(Failure::usage("--from must not have port 0: nobody could send there"));
+        }
         let family = Family::of(from.ip());
         let source = args.source.as_ref().map(|host| host.resolve("--source", Some(family))).transpose()?;
         let accept: Result<Vec<_>, _> = args.accept.iter().map(|one| one.resolve("--accept")).collect();

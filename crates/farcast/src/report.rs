@@ -29,6 +29,7 @@ pub(crate) fn check(
 ) -> Result<(), Failure> {
     let Some(path) = &page.report else { return Ok(()) };
     outputs::distinct(&[files, &[("--log", output.log.as_deref()), ("--report", Some(path))]].concat())?;
+    outputs::files(&[("--report", Some(path))])?;
     // It has no name yet, and never gets one.
     match StagedFile::create(path) {
         Ok(_) => Ok(()),

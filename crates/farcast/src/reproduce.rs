@@ -14,7 +14,7 @@ use farcast_lab::study::{self, Effort, Options, Results, Row, Study, StudyError}
 use crate::args::ReproduceArgs;
 use crate::output::Output;
 use crate::progress::Progress;
-use crate::{Exit, Failure};
+use crate::{Exit, Failure, outputs};
 
 /// The program that studies in real time run: this one, also when its file was replaced meanwhile.
 const EXECUTABLE: &str = "/proc/self/exe";
@@ -29,6 +29,7 @@ const PATIENCE: Span = Span::from_secs(2);
 pub(crate) fn run(args: &ReproduceArgs) -> Result<Exit, Failure> {
     let output = Output::of(args.json, args.quiet);
     let studies = chosen(&args.paper)?;
+    outputs::directory("--out", args.out.as_deref())?;
     // Whoever waits for results wants to know before that they cannot be written.
     args.out.as_deref().map(files::make).transpose().map_err(Failure::wrong)?;
     let several = studies.len() > 1;

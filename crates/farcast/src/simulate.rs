@@ -22,10 +22,10 @@ use serde::Serialize;
 use crate::args::SimulateArgs;
 use crate::laboratory::{VERSION, write_page};
 use crate::output::Output;
-use crate::progress::Progress;
+use crate::progress::{Progress, counted};
 use crate::table::{Align, Table};
 use crate::text::Text;
-use crate::{Exit, Failure};
+use crate::{Exit, Failure, outputs};
 pub(crate) use show::unit_of;
 
 /// Replications where nobody says how many.
@@ -63,6 +63,11 @@ pub(crate) fn run(args: &SimulateArgs) -> Result<Exit, Failure> {
         }
         return Ok(Exit::Done);
     };
+    outputs::files(&[
+        ("--trace", args.trace.as_deref()),
+        ("--timeline", args.timeline.as_deref()),
+        ("--report", args.report.as_deref()),
+    ])?;
     let mut document = shipped::open(name).map_err(Failure::wrong)?;
     for assignment in &args.set {
         document.set(assignment).map_err(bad_file)?;
@@ -174,7 +179,7 @@ pub(crate) fn replications<S: Replicable>(
     let mut progress = Progress::new(output);
     let mut tell = |standing| match standing {
         Standing::Replications { elapsed, done, total } => {
-            let message = format!("{done} replications");
+            let message = counted(done, "replication");
             progress.update(output, Time::ZERO + elapsed, ("simulating", &message), (done, total), &[]);
         }
         Standing::Long { left, at_worst } => {
@@ -193,7 +198,7 @@ pub(crate) fn replications<S: Replicable>(
         error => error.into(),
     })?;
     if interrupted.load(Ordering::Relaxed) {
-        output.line(&format!("interrupted after {} replications", replications.len()));
+        output.line(&format!("interrupted after {}", counted(replications.len() as u64, "replication")));
     }
     Ok(replications)
 }

@@ -12,9 +12,10 @@ use serde::Serialize;
 use crate::args::SweepArgs;
 use crate::laboratory::{self, VERSION, Waiting, failed};
 use crate::output::Output;
+use crate::progress::counted;
 use crate::table::{Align, Table};
 use crate::text::Text;
-use crate::{Exit, Failure};
+use crate::{Exit, Failure, outputs};
 
 /// Replications of a point where nobody says how many.
 const REPLICATIONS: u64 = 100;
@@ -51,10 +52,11 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Exit, Failure> {
         Some(share) => HowMany::Until(Precision { relative: share.get() }, args.most),
         None => HowMany::Count(args.replications.unwrap_or(REPLICATIONS)),
     };
+    outputs::directory("--out", args.out.as_deref())?;
     // Before anything is written, so that nothing ends it in between.
     let interrupted = crate::interrupt::interrupted()?;
     let resumable = args.out.is_some();
-    let fail = |error| failed(error, resumable);
+    let fail = |error| laboratory::said_by("--vary", &args.vary, failed(error, resumable));
     let sweep = Sweep::new(document, grid, args.lab.seed, how_many, VERSION).map_err(fail)?;
     let (mut directory, found) = match &args.out {
         Some(path) => {
@@ -131,7 +133,14 @@ fn columns(args: &SweepArgs, swept: &Swept) -> Result<Vec<String>, Failure> {
             Failure::usage(format!("--column {column}: there is no such figure, but {}", all.join(", ")))
         })
     };
-    args.column.iter().map(meant).collect()
+    let mut columns: Vec<String> = Vec::new();
+    for column in args.column.iter().map(meant) {
+        let column = column?;
+        if !columns.contains(&column) {
+            columns.push(column);
+        }
+    }
+    Ok(columns)
 }
 
 fn result<'a>(args: &'a SweepArgs, swept: &'a Swept) -> Result<Result_<'a>, Failure> {
@@ -171,7 +180,9 @@ fn shown(args: &SweepArgs, swept: &Swept, columns: &[String]) -> Result<Text, Fa
         kept => format!(" ({kept} of them had been run before)"),
     };
     parts.push(Text::line(&format!(
-        "{points} points{kept}, {replications} replications, seed {}: {} of cores in {}",
+        "{}{kept}, {}, seed {}: {} of cores in {}",
+        counted(points as u64, "point"),
+        counted(replications as u64, "replication"),
         args.lab.seed,
         laboratory::rounded(Span::from_secs_f64(swept.cpu_s())),
         laboratory::rounded(swept.elapsed),

@@ -19,7 +19,7 @@ use crate::laboratory::{self, VERSION, failed, point_failed, rounded, write_page
 use crate::output::Output;
 use crate::progress::Progress;
 use crate::text::Text;
-use crate::{Exit, Failure};
+use crate::{Exit, Failure, outputs};
 
 mod show;
 
@@ -74,6 +74,7 @@ struct Finished {
 /// Runs it.
 pub(crate) fn run(args: &TuneArgs) -> Result<Exit, Failure> {
     let output = Output::of(args.lab.json, args.lab.quiet);
+    outputs::files(&[("--report", args.report.as_deref()), ("--plan", args.plan.as_deref())])?;
     let document = laboratory::document(&args.lab)?;
     let wish = Wish::read(&document).map_err(Failure::wrong)?;
     let (vary, _) = axes(args, &wish)?;
@@ -103,7 +104,11 @@ pub(crate) fn run(args: &TuneArgs) -> Result<Exit, Failure> {
         };
         let tuned = tuning.run(&work, &mut tell);
         progress.clear();
-        finished.push(Finished { case, document, tuning, tuned: tuned.map_err(failure)? });
+        let tuned = tuned.map_err(|error| {
+            let failure = laboratory::said_by("--vary", &args.vary, failure(error));
+            laboratory::said_by("--robust", tuning.conditions.axes(), failure)
+        })?;
+        finished.push(Finished { case, document, tuning, tuned });
     }
     if args.lab.json {
         print_json(args, &finished, &output);

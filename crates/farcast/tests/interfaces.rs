@@ -85,6 +85,24 @@ fn a_sender_waits_for_an_interface_that_is_not_there_yet() {
     place.assert_received(&file, &["ant"]);
 }
 
+/// A route over an interface that has no address for others, as the loopback interface, is a route.
+#[test]
+fn a_receiver_hears_over_the_loopback_interface_where_the_route_says_so() {
+    let (place, hosts) = (Place::new(), Hosts::new(1));
+    let file = place.file("product.bin", 100_000);
+    hosts.unplug(1);
+    hosts.ip(1, &["link", "set", "lo", "up"]);
+    hosts.ip(1, &["route", "add", "224.0.0.0/4", "dev", "lo"]);
+    let mut command = place.farcast(["receive", "--from", &place.group, "--once", "--json"]);
+    command.args(["--name", "ant", "--into"]).arg(place.path("ant"));
+    let receiver = place.start("ant", hosts.at(1, &command));
+    receiver.until("listening");
+    let args = ["--interface", "lo", "--rate", "4 Mbit/s"];
+    send(&place, &hosts, &file, &args).succeed();
+    receiver.succeed();
+    place.assert_received(&file, &["ant"]);
+}
+
 /// An idle receiver hears again after its interface was `unplugged` and plugged.
 fn idle(group: impl FnOnce(u16) -> String, args: &[&str], routes: &[&str]) {
     let (place, hosts) = (Place::with_group(group), Hosts::new(2));

@@ -177,6 +177,12 @@ fn a_prediction_says_who_would_have_it_and_what_to_add() {
             .collect()
     };
     assert_eq!(for_shares(&one), [0; 4]);
+    // A limit that is too short is named, and what would have to be added is not of it.
+    let short = said(&clean, &["--time-limit", "1 s"], 3);
+    assert!(short["why_unfinished"][0].as_str().unwrap().contains("Raise --time-limit."), "{short}");
+    assert_eq!(for_shares(&short), [0; 4]);
+    let dead = said(&link(&place, "1.0"), &[], 3);
+    assert!(dead["why_unfinished"][0].as_str().unwrap().contains("came through the link"), "{dead}");
     // One block of 1,370 segments: with n symbols sent, as many as are binomial come. 5.26 % more make that the mean.
     let none = said(&lossy, &["--overhead", "2"], 3);
     assert_eq!(none["complete"], 0, "{none}");

@@ -141,6 +141,15 @@ fn it_is_said_why_receivers_were_left() {
         assert_eq!(ended.code, Some(3), "{}", ended.story());
         ended.stdout
     };
+    // Where nothing comes through, nothing that could be set helps.
+    for (lost, part) in [
+        ("link.forward.per=1", "in 3 of 3: nothing of the content came through the link"),
+        ("link.return.per=1", "as no answer of a receiver came through the link"),
+    ] {
+        let said = said(&["--set", lost]);
+        assert!(said.contains(part) && said.contains("Look at the losses"), "{said}");
+        assert!(!said.contains("Raise"), "{said}");
+    }
     let late = said(&["--set", "time_limit=30 s"]);
     assert!(late.contains("in 3 of 3: the time limit was reached after 30.00 s"), "{late}");
     assert!(
@@ -424,7 +433,7 @@ fn a_table_of_flows() {
     fs::write(&path, own).unwrap();
     let both = simulate(&place, &[path.to_str().unwrap(), "-n", "1", "--set", "protocol.file=30 kB"]);
     assert!(
-        both.stdout.starts_with("MFTP over BGAN: 20 receivers, 2 flows, 1 replications"),
+        both.stdout.starts_with("MFTP over BGAN: 20 receivers, 2 flows, 1 replication,"),
         "{}",
         both.story()
     );

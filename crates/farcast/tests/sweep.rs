@@ -225,3 +225,37 @@ fn a_page_of_three_axes_draws_two_at_a_time() {
     }
     assert_eq!(opened.texts("table-0", "td").len(), 2 * 4 * 9 * (3 + 7));
 }
+
+/// What is wrong with what is varied is told in the words that were given.
+#[test]
+fn a_key_that_is_not_there_is_told_as_it_was_given() {
+    let place = Place::new();
+    sweep(&place, &["--vary", "nosuch=1,2", "-n", "2"]).assert_one_sentence(2, &["--vary nosuch=1: nosuch"]);
+    let tune = ["tune", "mftp-bgan", "--vary", "nosuch=1,2"];
+    place.run("tune", place.farcast(tune)).assert_one_sentence(2, &["--vary nosuch=1: nosuch"]);
+    let tune = ["tune", "mftp-bgan", "--robust", "nosuch=1,2"];
+    place.run("tune", place.farcast(tune)).assert_one_sentence(2, &["--robust nosuch=1: nosuch"]);
+    let set = ["--set", "nosuch=1", "--vary", "protocol.srt.n=2,3", "-n", "2"];
+    sweep(&place, &set).assert_one_sentence(2, &["--set nosuch=1: nosuch"]);
+}
+
+/// Two names of one figure are one figure, and one of a thing is no more than one.
+#[test]
+fn a_figure_is_shown_once_and_one_replication_is_one() {
+    let place = Place::new();
+    let twice = ["--column", "forward_octets", "--column", "octets_forward"];
+    let vary = ["--vary", "protocol.srt.n=2", "-n", "1"];
+    let ended = done(&place, &[&vary[..], &twice].concat());
+    assert_eq!(ended.stdout.matches("forward.octets").count(), 1, "{}", ended.story());
+    assert!(ended.stdout.contains("1 point, 1 replication, seed"), "{}", ended.story());
+    let out = place.path("out");
+    done(&place, &["--vary", "protocol.srt.n=2", "-n", "3", "--out", out.to_str().unwrap()]);
+    let both = [out.to_str().unwrap(); 2];
+    let compare = |args: &[&str]| place.run("compare", place.farcast([&["compare"], args].concat()));
+    let ended = compare(&[&both[..], &twice, &["--json"]].concat());
+    let all: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(all.as_array().unwrap().len(), 1, "{}", ended.story());
+    let empty = place.path("empty.csv");
+    fs::write(&empty, "a,b\r\n").unwrap();
+    compare(&[both[0], empty.to_str().unwrap()]).assert_one_sentence(2, &["empty.csv has no row"]);
+}

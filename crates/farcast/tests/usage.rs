@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use common::{Place, member};
+use farcast_core::BitRate;
 use serde_json::Value;
 
 const RATE: [&str; 2] = ["--rate", "20 Mbit/s"];
@@ -176,6 +177,124 @@ fn many_files_need_few_descriptors() {
         assert_eq!(ended.code, Some(0), "{protocol}: {}", ended.story());
         receiver.wait();
     }
+}
+
+/// What would say nothing, or what could never be, is refused with what to do.
+#[test]
+fn options_that_would_do_nothing_are_refused() {
+    let place = Place::new();
+    let file = place.file("product.bin", 1_000);
+    let refused = |args: &[&str], parts: &[&str]| {
+        let ended = place.run("sender", place.send_command(&[&file], &[&RATE[..], args].concat()));
+        ended.assert_failed(2, parts);
+    };
+    for protocol in ["norm", "mdp", "pgm", "one-way"] {
+        refused(&["--protocol", protocol, "--stats"], &["--stats goes with --protocol mftp", protocol]);
+    }
+    for protocol in PROTOCOLS {
+        refused(&["--protocol", protocol, "--replications", "5"], &["--predict <LINK>"]);
+        let known: &[&str] = match protocol {
+            "mftp" => &["--wait-for", "1"],
+            "one-way" => &[],
+            _ => &["--receivers", "1"],
+        };
+        let args = [&["--protocol", protocol, "--predict", "tcp-geo"], known].concat();
+        refused(&args, &["tcp-geo is a scenario", "name a link alone, as geo"]);
+    }
+    refused(&["--stats", "--predict", "geo", "--wait-for", "1"], &["--stats", "--predict"]);
+    refused(&["--unlimited", "--predict", "geo"], &["without --unlimited", "--wait-for"]);
+    refused(&["--receivers", "a,b", "--wait-for", "3"], &["--wait-for 3 waits for more than the 2"]);
+    let ended = place.run(
+        "sender",
+        place.send_command(&[&file], &[&RATE[..], &["--wait-for", "1", "--predict", "nosuch"]].concat()),
+    );
+    ended.assert_one_sentence(2, &["nosuch", "one of the shipped links (geo"]);
+    assert!(!ended.stderr.contains("mftp-bgan"), "{}", ended.story());
+    for protocol in PROTOCOLS {
+        let mut command =
+            place.farcast(["receive", "--from", "239.1.1.1:0", "--protocol", protocol, "--into"]);
+        command.arg(place.path("in"));
+        place.run("ant", command).assert_one_sentence(2, &["--from must not have port 0"]);
+    }
+    let mut command = place.farcast(["key", "trust"]);
+    command.arg(place.file("no-key", 2));
+    let ended = place.run("key", command);
+    assert!(!ended.stderr.contains("a name is missing"), "{}", ended.story());
+}
+
+/// Where results cannot go is said before any work, in words.
+#[test]
+fn places_where_results_cannot_go_are_refused_at_once() {
+    let place = Place::new();
+    let file = place.file("product.bin", 1_000);
+    let (file, inside) = (file.to_str().unwrap(), format!("{}/x", file.display()));
+    let directory = place.path("there");
+    fs::create_dir(&directory).unwrap();
+    let (directory, absent) = (directory.to_str().unwrap(), place.path("absent/x.html"));
+    let absent = absent.to_str().unwrap();
+    let into = place.path("in");
+    let into = into.to_str().unwrap();
+    let refused = |args: &[&str], code: i32, part: &str| {
+        let ended = place.run("command", place.farcast(args.iter().copied()));
+        ended.assert_one_sentence(code, &[part]);
+        assert!(
+            !ended.stderr.contains("os error") && !ended.stderr.contains("(at path"),
+            "{}",
+            ended.story()
+        );
+    };
+    for out in [file, &inside] {
+        refused(&["sweep", "mftp-bgan", "--vary", "protocol.srt.n=2,3", "--out", out], 2, "is no directory");
+        refused(&["reproduce", "tcp-reference", "--quick", "--out", out], 2, "is no directory");
+    }
+    for (path, part) in [(directory, "is a directory: name a file"), (absent, "there is no directory")] {
+        for option in ["--report", "--trace", "--timeline"] {
+            refused(&["simulate", "mftp-bgan", "-n", "1", option, path], 2, part);
+            refused(&["emulate", "geo", option, path, "--", "true"], 125, part);
+        }
+        for option in ["--report", "--plan"] {
+            refused(&["tune", "mftp-bgan", option, path], 2, part);
+        }
+        refused(&["compare", "a.csv", "b.csv", "--report", path], 2, part);
+        let send = ["send", file, "--to", "239.1.1.1", "--rate", "1 Mbit/s", "--report", path];
+        refused(&send, 2, part);
+        refused(&["receive", "--from", "239.1.1.1", "--into", into, "--report", path], 2, part);
+    }
+}
+
+/// The rate at the end is of what has left, in the time that it took.
+#[test]
+fn what_was_cut_short_has_the_rate_of_what_left() {
+    let place = Place::new();
+    let file = place.file("product.bin", 3_000_000);
+    for (protocol, limit) in
+        [("norm", "--time-limit"), ("mdp", "--time-limit"), ("pgm", "--time-limit"), ("one-way", "--for")]
+    {
+        let args = ["--rate", "2 Mbit/s", "--protocol", protocol, limit, "800 ms"];
+        let ended = place.run("sender", place.send_command(&[&file], &args));
+        let rate =
+            ended.stdout.rsplit_once("; not sealed").unwrap().0.rsplit_once(", ").unwrap().1.to_owned();
+        let bps = rate.parse::<BitRate>().unwrap_or_else(|_| panic!("{rate}: {}", ended.story())).as_bps();
+        assert!((500_000..2_300_000).contains(&bps), "{protocol}: {rate}: {}", ended.story());
+    }
+    // What it takes until nobody has asked is no time of data.
+    let file = place.file("small.bin", 300_000);
+    let args = ["--rate", "20 Mbit/s", "--protocol", "norm", "--robust", "2", "--json"];
+    let sent = place.run("sender", place.send_command(&[&file], &args)).summary();
+    let (data, whole) = (sent["data_time_s"].as_f64().unwrap(), sent["time_s"].as_f64().unwrap());
+    assert!(data > 0.1 && data < 0.5 && whole > 2.0 * data, "{sent}");
+}
+
+/// What has no octets was not sent so many times its size.
+#[test]
+fn nothing_is_no_multiple_of_itself() {
+    let place = Place::new();
+    let file = place.file("empty", 0);
+    let args = [&RATE[..], &["--one-way"]].concat();
+    let ended = place.run("sender", place.send_command(&[&file], &args));
+    assert!(!ended.stdout.contains("times the size"), "{}", ended.story());
+    let ended = place.run("sender", place.send_command(&[&file], &[&args[..], &["--json"]].concat()));
+    assert_eq!(ended.summary()["wire_bytes_over_size"], Value::Null, "{}", ended.story());
 }
 
 /// The repository.

@@ -113,9 +113,11 @@ impl Report {
             figures: figures.iter().map(|figure| (figure.name, figure.value)).collect(),
         };
         let lateness = LatenessReport::new(plan.latest(), view);
+        // Of what carried nothing there is nothing to judge.
+        let passed = [&view.forward, &view.back].iter().any(|way| way.counts.delivered.packets > 0);
         Self {
             seed: plan.link.seed,
-            valid: lateness.within && dropped_by_devices == 0,
+            valid: passed && lateness.within && dropped_by_devices == 0,
             duration_s,
             forward: way(&view.forward),
             back: way(&view.back),

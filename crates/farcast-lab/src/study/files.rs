@@ -68,11 +68,21 @@ fn put(path: &Path, text: &str) -> io::Result<()> {
 pub(crate) fn staged(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let dir = path.parent().filter(|dir| *dir != Path::new("")).unwrap_or(Path::new("."));
     // What the umask leaves, as for any file.
-    let mut named = tempfile::Builder::new().permissions(Permissions::from_mode(0o666)).tempfile_in(dir)?;
+    let mut named = tempfile::Builder::new()
+        .permissions(Permissions::from_mode(0o666))
+        .tempfile_in(dir)
+        .map_err(plain)?;
     fill(named.as_file_mut())?;
     named.as_file().sync_all()?;
     named.persist(path)?;
     Ok(())
+}
+
+/// What the system said, without the name of a temporary file, which nobody gave.
+fn plain(error: io::Error) -> io::Error {
+    let inner = error.get_ref().and_then(std::error::Error::source);
+    let inner = inner.and_then(|inner| inner.downcast_ref::<io::Error>());
+    inner.and_then(io::Error::raw_os_error).map_or(error, io::Error::from_raw_os_error)
 }
 
 fn json(rows: &[&Row]) -> io::Result<String> {

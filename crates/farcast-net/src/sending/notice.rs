@@ -109,7 +109,7 @@ pub struct SendReport<S: SenderEngine> {
     pub error: Option<NetError>,
     /// From the first announcement to the last receiver's end.
     pub duration: Span,
-    /// From the first datagram of data to the same.
+    /// From the first datagram of data to the last.
     pub data_duration: Span,
     /// Datagrams that were none of the protocol's.
     pub malformed: u64,

@@ -19,6 +19,29 @@ pub enum Limit {
     Requests,
     /// Nobody was there when content was to begin.
     Nobody,
+    /// Nothing that the sender sent came to any receiver.
+    Forward,
+    /// Receivers answered, and the sender heard nobody.
+    Return,
+}
+
+impl Limit {
+    /// The limit that `shortfall` names, or the way of `replication` that brought nothing at all.
+    fn of(replication: &Replication, shortfall: &Shortfall) -> Self {
+        let Shortfall { limit, unaware, receivers, incomplete, lacking, segments, requests, .. } = *shortfall;
+        let (sent, answered) = (replication.forward.datagrams > 0, replication.back.datagrams > 0);
+        let began = replication.transfer.as_ref().is_some_and(|transfer| transfer.data_begins_s.is_some());
+        let bare = incomplete == receivers && lacking.is_none_or(|(least, _)| least == segments);
+        if sent && (unaware == receivers && !answered || bare && began) {
+            Self::Forward
+        } else if limit == Self::Nobody && answered
+            || limit == Self::Requests && requests.0 > 0 && requests.1 == 0
+        {
+            Self::Return
+        } else {
+            limit
+        }
+    }
 }
 
 /// How a sender stood when its replication was over.
@@ -112,6 +135,10 @@ impl Remedies {
             Limit::Silence => self.silence,
             Limit::Requests => self.requests,
             Limit::Nobody => self.nobody,
+            Limit::Forward => {
+                "Look at the losses and the delay of link.forward: no setting of the transfer helps."
+            }
+            Limit::Return => "Look at the losses of link.return before any setting of the transfer.",
         }
     }
 }
@@ -123,7 +150,7 @@ pub fn reasons<'a>(replications: impl IntoIterator<Item = &'a Replication>, help
     for one in replications {
         all += 1;
         if let Some(shortfall) = one.transfer.as_ref().and_then(|transfer| transfer.shortfall) {
-            by_limit.entry(shortfall.limit).or_default().push(shortfall);
+            by_limit.entry(Limit::of(one, &shortfall)).or_default().push(shortfall);
         }
     }
     by_limit.iter().map(|(limit, some)| sentence(*limit, some, all, help.of(*limit))).collect()
@@ -148,6 +175,10 @@ fn sentence(limit: Limit, some: &[Shortfall], all: u64, help: &str) -> String {
             format!("the sender ended after {after}, as no request for repair reached it any more")
         }
         Limit::Nobody => format!("the sender ended after {after}, as nobody was there"),
+        Limit::Forward => format!("nothing of the content came through the link in {after}"),
+        Limit::Return => {
+            format!("the sender ended after {after}, as no answer of a receiver came through the link")
+        }
     };
     format!("in {} of {all}: {what}; {}{}. {help}", some.len(), who(some), requests(some))
 }

@@ -92,7 +92,7 @@ pub(crate) struct SendArgs {
     #[command(flatten)]
     pub(crate) page: PageArgs,
     /// Say at the end what was sent and what was left out.
-    #[arg(help_heading = "Output", long)]
+    #[arg(help_heading = "MFTP", long, conflicts_with = "predict")]
     pub(crate) stats: bool,
 }
 
@@ -202,7 +202,7 @@ pub(crate) struct ProtocolArgs {
     #[arg(long, value_name = "LINK")]
     pub(crate) predict: Option<String>,
     /// How often --predict simulates it.
-    #[arg(long, default_value_t = 100, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
+    #[arg(long, default_value_t = 100, value_name = "N", requires = "predict", value_parser = clap::value_parser!(u32).range(2..))]
     pub(crate) replications: u32,
 }
 

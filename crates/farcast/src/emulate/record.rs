@@ -19,14 +19,15 @@ use crate::{Failure, outputs};
 
 /// Whether files can be written where they are asked for: who waits for results wants to know before.
 pub(crate) fn check(args: &EmulateArgs) -> Result<(), Failure> {
-    let link = args.link.as_deref().map(Path::new).filter(|path| path.is_file());
-    outputs::distinct(&[
-        ("the link", link),
+    let files = [
         ("--log", args.log.as_deref()),
         ("--trace", args.trace.as_deref()),
         ("--report", args.report.as_deref()),
         ("--timeline", args.timeline.as_deref()),
-    ])?;
+    ];
+    outputs::files(&files)?;
+    let link = args.link.as_deref().map(Path::new).filter(|path| path.is_file());
+    outputs::distinct(&[&[("the link", link)], &files[..]].concat())?;
     for path in [&args.log, &args.trace, &args.report, &args.timeline].into_iter().flatten() {
         // It has no name yet, and never gets one.
         StagedFile::create(path)

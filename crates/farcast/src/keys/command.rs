@@ -193,7 +193,9 @@ fn keys_in(octets: &[u8], origin: &str, args: &TrustArgs) -> Result<Vec<Listed>,
             ([], _) => continue,
             (&[key] | &[_, key], Some(name)) => listed(name, key),
             (&[name, key], None) => listed(name, key),
-            ([_], None) => Err("a name is missing: give one with --name".into()),
+            (&[key], None) => {
+                listed("NAME", key).and_then(|_| Err("a name is missing: give one with --name".into()))
+            }
             _ => Err("a line has a name and a key, as `farcast key show` prints it".into()),
         };
         all.push(one.map_err(|what| lines::wrong(origin, number, what))?);

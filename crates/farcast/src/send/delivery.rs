@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::args::{ChangingArg, SendArgs};
 use crate::output::Output;
-use crate::progress::{MOST_LINES, Progress, rate, size, time_left};
+use crate::progress::{MOST_LINES, Progress, overhead, part_of, rate, size, time_left, times_the_size};
 use crate::report::{End, Sending};
 use crate::sealing;
 use crate::table::{Align, Table};
@@ -384,7 +384,7 @@ impl<F: Face> View<'_, F> {
             "time_s": report.duration.as_secs_f64(),
             "data_time_s": report.data_duration.as_secs_f64(),
             "wire_bytes": report.traffic.sent.octets,
-            "wire_bytes_over_size": report.traffic.sent.octets as f64 / self.octets.max(1) as f64,
+            "wire_bytes_over_size": times_the_size(report.traffic.sent.octets, self.octets),
             "datagrams": report.traffic.sent.datagrams,
             "heard_bytes": report.traffic.heard,
             "malformed_datagrams": report.malformed,
@@ -415,19 +415,32 @@ impl<F: Face> View<'_, F> {
         text.paragraph(Text::line(&self.closing(report)))
     }
 
+    /// Octets of the files that have left at least once.
+    fn begun(&self, report: &Report<F::Protocol>) -> u64 {
+        let RoundProgress { round, sent, segments } = report.sender.progress();
+        match round {
+            0 => 0,
+            1 if sent < segments => part_of(self.octets, sent.into(), segments.into()),
+            _ => self.octets,
+        }
+    }
+
     /// What it came to, in a sentence.
     fn closing(&self, report: &Report<F::Protocol>) -> String {
         let rounds = u64::from(report.sender.progress().round);
-        let overhead = report.traffic.sent.octets as f64 / self.octets.max(1) as f64;
+        let delivered = self.face.receivers().iter().any(|one| one.complete.is_some());
+        // Where nobody says that it has everything, the time of data is all that is known.
+        let over = if delivered { report.duration } else { report.data_duration };
         let compressed = self.compressed.as_ref().map(|brought| format!("; {}", compress::sentence(brought)));
         format!(
-            "{} in {} ({} of data), {rounds} {}, {} on the wire, {overhead:.3} times the size, {}; {}{}",
+            "{} in {} ({} of data), {rounds} {}, {} on the wire, {}, {}; {}{}",
             size(self.octets),
             report.duration,
             report.data_duration,
             Self::WORDS.round.after(rounds),
             size(report.traffic.sent.octets),
-            rate(self.octets, report.duration),
+            overhead(report.traffic.sent.octets, self.octets),
+            rate(self.begun(report), over),
             sealing::closing(report.seal.as_ref()),
             compressed.unwrap_or_default(),
         )

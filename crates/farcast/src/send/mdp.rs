@@ -181,7 +181,7 @@ fn predict_over(
     let config = configuration(args, (settings, sealing.is_some()), sent);
     // What cannot be sent is not predicted.
     Sender::new(config.clone()).map_err(|error| Failure::usage(error.to_string()))?;
-    let document = shipped::open(link).map_err(Failure::wrong)?;
+    let document = shipped::open_link(link).map_err(Failure::wrong)?;
     let sealed = sealing.map(|sealing| sealing.predicted(datagram_to(args, to)));
     let scenario = scenario::over(&document, (settings, &config), receivers, (settings.time_limit, sealed));
     let scenario = scenario.map_err(|error| Failure::usage(error.to_string()))?;

@@ -225,6 +225,12 @@ fn check(args: &SendArgs, to: Destination, (settings, sealed): (&Settings, bool)
             "the plan says start_receivers, and with --unlimited nobody registers: leave one of them out",
         ));
     }
+    let listed = args.group.receivers.len();
+    if let Some(wanted) = settings.wait_for.filter(|&wanted| listed > 0 && wanted as usize > listed) {
+        return Err(Failure::usage(format!(
+            "--wait-for {wanted} waits for more than the {listed} in --receivers: nobody else is served"
+        )));
+    }
     if to.public.port() != to.private.port() {
         return Err(Failure::usage("--announce and --to must have the same port: receivers listen on one"));
     }

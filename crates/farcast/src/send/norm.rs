@@ -193,7 +193,7 @@ fn predict_over(
     let receivers = how_many(named, settings.receivers)?;
     let sent = sent(args, outgoing, (named, sealing), (to, to));
     let config = configuration(args, (settings, sealing.is_some()), sent);
-    let document = shipped::open(link).map_err(Failure::wrong)?;
+    let document = shipped::open_link(link).map_err(Failure::wrong)?;
     let sealed = sealing.map(|sealing| sealing.predicted(datagram_to(args, to)));
     let scenario = scenario::over(&document, &config, receivers, (settings.time_limit, sealed));
     let scenario = scenario.map_err(|error| Failure::usage(error.to_string()))?;

@@ -130,7 +130,13 @@ fn send<S: StreamSenderEngine, E: std::error::Error + Send + Sync + 'static>(
     let octets = octets(&engine.map_err(Failure::of_net)?);
     let counts = seal.as_ref().map(SendSeal::counts);
     let seal = sealing::summary(counts.as_ref());
-    let fields = json!({ "outcome": super::named::word(outcome), "size_bytes": octets, "seal": seal });
+    let exit = match outcome {
+        SenderOutcome::Acknowledged | SenderOutcome::Unknown => Exit::Done,
+        _ => Exit::Incomplete,
+    };
+    let fields = json!({
+        "outcome": super::named::word(outcome), "exit_code": exit as u8, "size_bytes": octets, "seal": seal,
+    });
     output.event("summary", fields);
     if counts.is_some() {
         output.line(&sealing::closing(counts.as_ref()));
@@ -143,8 +149,8 @@ fn send<S: StreamSenderEngine, E: std::error::Error + Send + Sync + 'static>(
         }
         _ => {
             let sentence = format!("the stream was sent ({sent}), and a named receiver lacks some of it");
-            return Err(Failure { sentence, exit: Exit::Incomplete });
+            return Err(Failure { sentence, exit });
         }
     }
-    Ok(Exit::Done)
+    Ok(exit)
 }

@@ -6,6 +6,7 @@ use farcast_sim::outcome::{
 use farcast_sim::scenario::Scenario;
 use farcast_stats::StatsError;
 
+use crate::progress::counted;
 use crate::table::{Align, Table};
 use crate::text::Text;
 
@@ -47,7 +48,7 @@ pub(super) fn why<R: AsRef<Replication>>(replications: &[R], help: Option<&Remed
 
 /// The same of any world: its title, and who takes part.
 pub(super) fn of(title: &str, who: &str, seed: u64, (summary, why): (&Together, &[String])) -> Text {
-    let heading = format!("{title}: {who}, {} replications, seed {seed}", summary.replications);
+    let heading = format!("{title}: {who}, {}, seed {seed}", counted(summary.replications, "replication"));
     let mut text = Text::line(&heading).paragraph(measures(summary));
     if !summary.flows.is_empty() {
         text = text.paragraph(flows(&summary.flows));

@@ -3,6 +3,7 @@
 use farcast_lab::tune::{Entry, Fate};
 
 use super::{Finished, Span, rounded};
+use crate::progress::counted;
 use crate::table::{Align, Table};
 use crate::text::Text;
 
@@ -40,7 +41,7 @@ fn table(one: &Finished) -> Text {
         };
         let is_best = entry.fate == Fate::Best;
         cells.extend([significant(entry.value), half(entry.standard_error)]);
-        cells.extend(if is_best {
+        cells.extend(if is_best || one.tuned.none_within_bounds {
             [String::new(), String::new()]
         } else {
             [significant(entry.above_best), half(entry.above_best_error)]
@@ -103,9 +104,9 @@ pub(super) fn verdict(one: &Finished) -> Vec<String> {
         lines.push(of_default(&name, default, best, one));
     }
     lines.push(format!(
-        "{} replications in {} rounds, {} of cores in {}: {} of what a full grid of {} replications takes.",
-        tuned.replications,
-        tuned.rounds,
+        "{} in {}, {} of cores in {}: {} of what a full grid of {} replications takes.",
+        counted(tuned.replications, "replication"),
+        counted(tuned.rounds.into(), "round"),
         seconds(tuned.cpu_s),
         rounded(tuned.elapsed),
         percent(if tuned.full_grid_cpu_s > 0.0 { tuned.cpu_s / tuned.full_grid_cpu_s } else { 1.0 }),

@@ -9,7 +9,7 @@ use super::advice::Advice;
 use super::view::{has_it, outcome_word, standing};
 use super::{SendReport, outcome};
 use crate::Exit;
-use crate::progress::{loss_percent, percent, rate, size};
+use crate::progress::{loss_percent, overhead, part_of, percent, rate, size, times_the_size};
 use crate::sealing;
 use crate::send::changed_fields;
 use crate::table::{Align, Table};
@@ -55,12 +55,12 @@ pub(super) fn closing_sentence(report: &SendReport, size_bytes: u64) -> String {
         1 => "1 pass".into(),
         passes => format!("{passes} passes"),
     };
-    let overhead = wire as f64 / size_bytes.max(1) as f64;
     format!(
-        "{whole} in {} ({} of data), {passes}, {} on the wire, {overhead:.3} times the size, {}; {}",
+        "{whole} in {} ({} of data), {passes}, {} on the wire, {}, {}; {}",
         report.duration,
         report.data_duration,
         size(wire),
+        overhead(wire, size_bytes),
         rate(brought, report.duration),
         sealing::closing(report.seal.as_ref()),
     )
@@ -89,11 +89,6 @@ fn brought(sender: &Sender, size: u64) -> Option<u64> {
     let lacked = done.map(|(_, member)| segments.saturating_sub(member.held.into())).max();
     let lacked = if sender.members().next().is_none() { segments } else { lacked.unwrap_or(0) };
     (sent > 0).then(|| part_of(size, lacked.min(sent), segments))
-}
-
-/// Bytes of so many of the segments of a product of this size.
-pub(super) fn part_of(size: u64, count: u64, segments: u64) -> u64 {
-    (u128::from(size) * u128::from(count) / u128::from(segments.max(1))) as u64
 }
 
 pub(super) fn summary(report: &SendReport, name: &str, size: u64, exit: Exit, draft: bool) -> Value {
@@ -134,7 +129,7 @@ pub(super) fn summary(report: &SendReport, name: &str, size: u64, exit: Exit, dr
         "dtus_per_pass": stats.dtus_per_pass,
         "parity_dtus": stats.parity_sent,
         "wire_bytes": report.traffic.sent.octets,
-        "wire_bytes_over_size": report.traffic.sent.octets as f64 / size.max(1) as f64,
+        "wire_bytes_over_size": times_the_size(report.traffic.sent.octets, size),
         "datagrams": report.traffic.sent.datagrams,
         "left_out_segments": report.sender.left_out(),
         "heard_bytes": report.traffic.heard,

@@ -18,6 +18,8 @@ use crate::{Exit, Failure};
 
 const HOW_MANY: &str = "--predict has to know how many receive: list them with --receivers, or give their number with --wait-for";
 
+const NOBODY_KNOWN: &str = "--predict has to know how many receive, and nobody is known where nobody registers: predict it without --unlimited, with their number by --wait-for";
+
 /// Says what `args` would take over `link`.
 pub(super) fn predict(
     args: &SendArgs,
@@ -28,6 +30,7 @@ pub(super) fn predict(
 ) -> Result<Exit, Failure> {
     let receivers = match (args.group.receivers.len(), settings.wait_for) {
         (0, Some(receivers)) => receivers,
+        (0, None) if args.group.unlimited => return Err(Failure::usage(NOBODY_KNOWN)),
         (0, None) => return Err(Failure::usage(HOW_MANY)),
         (listed, _) => u32::try_from(listed).unwrap_or(u32::MAX),
     };
@@ -39,7 +42,7 @@ pub(super) fn predict(
     let list = outgoing.manifest().head_len();
     let config = configuration(args, (to, settings, sealing.is_some()), list, product, to.private);
     let config = SenderConfig { early_data, ..config };
-    let document = shipped::open(link).map_err(Failure::wrong)?;
+    let document = shipped::open_link(link).map_err(Failure::wrong)?;
     let sealed = sealing.map(|sealing| sealing.predicted(keys_in(args, to, settings)));
     let scenario = Scenario::over(&document, (config, sealed), receivers);
     let scenario = scenario.map_err(|error| Failure::usage(error.to_string()))?;

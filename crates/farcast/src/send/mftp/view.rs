@@ -10,12 +10,12 @@ use farcast_mftp::{ClientId, GivenUp, Member, MemberState, Mftp, Sender, SenderE
 use serde_json::{Value, json};
 
 use super::advice::Advice;
-use super::closing::{closing_sentence, closing_table, part_of, receivers, stats_table, summary};
+use super::closing::{closing_sentence, closing_table, receivers, stats_table, summary};
 use super::settings::in_use;
 use super::{SendNotice, SendReport, outcome, turn};
 use crate::args::SendArgs;
 use crate::output::Output;
-use crate::progress::{MOST_LINES, Progress, percent, rate, time_left};
+use crate::progress::{MOST_LINES, Progress, part_of, percent, rate, time_left};
 use crate::report::{End, Sending};
 use crate::send::narrow::{self, Narrow};
 use crate::send::{changed, changed_fields, changed_files, compress};
@@ -361,7 +361,7 @@ fn no_receivers(args: &SendArgs, to: SocketAddr, report: &SendReport) -> String 
         );
     }
     format!(
-        "nobody answered on {}; check, in this order: that receivers run (`farcast receive --from {} --name NAME`) and have the names in --receivers, if it is given{keys}; the interface \
+        "nobody answered on {}; check, in this order: that receivers run (`farcast receive --from {} --name NAME`), by MFTP as this sender (--protocol), and have the names in --receivers, if it is given{keys}; the interface \
          at both ends (--interface; `ip route get {group}` shows the one in use); the TTL, {} now, if routers lie \
          between (--ttl); IGMP snooping without a querier on switches (`bridge mdb show`); firewalls (`nft list \
          ruleset`: UDP port {} and IGMP must pass); `tcpdump -ni IFACE host {group}` at a receiver shows \
@@ -387,7 +387,10 @@ fn describe(sender: &Sender, event: &SenderEvent) -> Option<String> {
             format!("registered: {} ({address})", label(sender, *client))
         }
         SenderEvent::Registered { client, address, held } => {
-            let part = percent(u64::from(*held), u64::from(sender.geometry().segments()));
+            let (held, segments) = (u64::from(*held), u64::from(sender.geometry().segments()));
+            // A late one has heard the first of what is sent.
+            let few = held * 1000 < segments;
+            let part = if few { format!("{held} of {segments} DTUs") } else { percent(held, segments) };
             format!("registered: {} ({address}), has {part} already", label(sender, *client))
         }
         SenderEvent::Declined { client, reason } => {

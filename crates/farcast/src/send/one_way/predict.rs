@@ -4,7 +4,7 @@
 use farcast_core::{Span, Time};
 use farcast_lab::shipped;
 use farcast_oneway::{Duration, Sender, SenderConfig};
-use farcast_sim::outcome::{Replication, TransferOutcome};
+use farcast_sim::outcome::{Remedies, Replication, TransferOutcome, reasons};
 use farcast_sim::scenario::{Sealed, one_way as scenario};
 use farcast_stats::quantile;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::args::SendArgs;
 use crate::output::Output;
 use crate::progress::size;
-use crate::send::predict::replications;
+use crate::send::predict::{remedies, replications};
 use crate::table::{Align, Table};
 use crate::text::Text;
 use crate::{Exit, Failure};
@@ -27,6 +27,12 @@ const MOST: u32 = 900;
 /// What a link may take besides the time of sending.
 const SLACK: Span = Span::from_secs(3600);
 
+/// Which options help where not all receivers would have everything.
+const HELP: Remedies = {
+    let more = "Raise --overhead or --repeat.";
+    remedies(more, more)
+};
+
 /// Says what `config` would come to over `link`.
 pub(super) fn predict(
     args: &SendArgs,
@@ -35,26 +41,32 @@ pub(super) fn predict(
     link: &str,
     output: &mut Output,
 ) -> Result<Exit, Failure> {
-    let document = shipped::open(link).map_err(Failure::wrong)?;
+    let document = shipped::open_link(link).map_err(Failure::wrong)?;
     // Who is sealed for is known.
     let receivers = sealed.map_or(RECEIVERS, |sealed| sealed.listed);
-    let run = |config: &SenderConfig| {
-        let limit = args.protocol.time_limit.unwrap_or(Span::MAX).min(takes(config)? * 2 + SLACK);
+    let run = |config: &SenderConfig, limit: Span| {
+        let limit = limit.min(takes(config)? * 2 + SLACK);
         let over = scenario::over(&document, config, receivers, (limit, sealed));
         let over = over.map_err(|error| Failure::usage(error.to_string()))?;
         replications(args, &over, true, output)
     };
-    let sent = run(config)?;
+    let sent = run(config, args.protocol.time_limit.unwrap_or(Span::MAX))?;
     // All symbols that there are, once: who would be content with how many.
-    let all = run(&SenderConfig {
+    let whole = SenderConfig {
         duration: Duration::Rounds(1),
         overhead_percent: whole_code(config),
         head: 0,
         ..config.clone()
-    })?;
+    };
+    let all = run(&whole, Span::MAX)?;
     let predicted = Predicted::of((config, receivers), &sent, &all)?;
-    output.event("prediction", predicted.fields(link, octets));
-    output.result(&predicted.text(config, link, octets));
+    let why = reasons(&sent, &HELP);
+    let mut fields = predicted.fields(link, octets);
+    if !why.is_empty() {
+        fields["why_unfinished"] = json!(why);
+    }
+    output.event("prediction", fields);
+    output.result(&predicted.text(config, link, octets).then(Text::lines(why)));
     Ok(if predicted.complete < predicted.receivers { Exit::Incomplete } else { Exit::Done })
 }
 
