@@ -236,3 +236,25 @@ fn a_hook_that_fails_is_told_by_the_exit_code() {
     let (_, _, ended) = with_hook("true", &[]);
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
 }
+
+/// Files that are sent where somebody takes streams alone: it says so, takes nothing, and is not said to have them.
+#[test]
+fn files_are_no_stream() {
+    for (protocol, patience) in [("norm", ["--robust", "2"]), ("pgm", ["--linger", "1 s"])] {
+        let place = Place::new();
+        let file = place.file("product.bin", 400_000);
+        let listen = ["--protocol", protocol, "--stream", "--name", "7", "--interface", "127.0.0.1"];
+        let mut receive = place.farcast(["receive", "--from", &place.group]);
+        receive.args(listen).arg("--log").arg(place.path("log"));
+        let receiver = place.start("receiver", receive);
+        wait_until("the receiver", || receiver.stderr().contains("listening"));
+        let words = ["--protocol", protocol, "--rate", "10 Mbit/s", "--receivers", "7", "--rtt", "20 ms"];
+        let sent = place.send(&[&file], &[&words[..], &patience].concat()).wait();
+        assert_eq!(sent.code, Some(3), "{protocol}: {}", sent.story());
+        let wire = sent.summary()["wire_bytes"].as_u64().unwrap();
+        assert!(wire < 600_000, "{protocol}: {wire} octets for nobody");
+        wait_until("a word", || receiver.stderr().contains("sends files, no stream"));
+        receiver.terminate();
+        assert_eq!(receiver.wait().stdout, "", "{protocol}: nothing of it is a stream");
+    }
+}

@@ -76,6 +76,11 @@ pub enum StreamReceiverEvent {
         /// From where.
         source: SocketAddr,
     },
+    /// A sender sends files and no stream: nothing of it is taken.
+    Files {
+        /// From where.
+        source: SocketAddr,
+    },
     /// Its sender has left, or was silent for too long, and the stream has not ended.
     Gone,
 }
@@ -92,6 +97,8 @@ struct Remote {
     window: Option<Window>,
     /// An object of which nothing has come but that it was sent.
     unheard: Option<(Fec, u16)>,
+    /// The last object that came and is no stream.
+    file: Option<u16>,
     place: Place,
     heard: Heard,
     listener: Option<Listener>,

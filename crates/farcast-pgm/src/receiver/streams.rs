@@ -17,6 +17,11 @@ impl Receiver {
         self.remotes.retain(|remote| remote.tsi == tsi);
     }
 
+    /// Forgets the session `tsi`.
+    pub fn forget(&mut self, tsi: Tsi) {
+        self.remotes.retain(|remote| remote.tsi != tsi);
+    }
+
     /// Whether it is known where the session `tsi` begins for this receiver.
     pub fn has_begun(&self, tsi: Tsi) -> bool {
         self.remotes.iter().any(|remote| remote.tsi == tsi && remote.reception.is_some())

@@ -36,6 +36,11 @@ pub enum StreamReceiverEvent {
         /// From where.
         source: SocketAddr,
     },
+    /// A session sends files and no stream: nothing of it is taken.
+    Files {
+        /// From where.
+        source: SocketAddr,
+    },
     /// Its source has given up, or was silent for too long, and the stream has not ended.
     Gone,
 }
@@ -50,6 +55,8 @@ pub struct StreamReceiver {
     /// The numbers with which sessions began, as far as that is known: of the one that it takes part in, and until then
     /// of those that were heard last.
     first: VecDeque<(Tsi, Sqn)>,
+    /// Sessions that send files, as far as that is remembered.
+    files: VecDeque<Tsi>,
     /// A session that has ended with nothing in it, and when that is believed.
     empty: Option<Empty>,
     /// The last number, where the session says that it has ended.
@@ -70,7 +77,7 @@ pub struct StreamReceiver {
 
 /// For how long content of another session is waited for, where one says that it has ended with nothing in it.
 const NOTHING: Span = Span::from_secs(1);
-/// So many sessions' beginnings are remembered while none is taken part in.
+/// So many sessions' beginnings are remembered while none is taken part in, and so many that send files.
 const BEGINNINGS: usize = 64;
 
 /// A session that has ended with nothing in it.
@@ -104,6 +111,7 @@ impl StreamReceiver {
             from_now,
             tsi: None,
             first: VecDeque::new(),
+            files: VecDeque::new(),
             empty: None,
             last: None,
             parts: BTreeMap::new(),
@@ -157,6 +165,26 @@ impl StreamReceiver {
                 _ => {}
             }
         }
+    }
+
+    /// Whether `message` is of a session that sends files, as the descriptor of one tells. Nothing of that is taken.
+    fn is_of_files(&mut self, message: &Message, source: SocketAddr) -> bool {
+        if self.files.contains(&message.tsi) {
+            return true;
+        }
+        if message.data().is_none_or(|data| data.descriptor.is_none()) {
+            return false;
+        }
+        if self.files.len() == BEGINNINGS {
+            self.files.pop_front();
+        }
+        self.files.push_back(message.tsi);
+        self.engine.forget(message.tsi);
+        self.events.push_back(StreamReceiverEvent::Files { source });
+        if self.tsi == Some(message.tsi) {
+            self.leave();
+        }
+        true
     }
 
     /// The number with which the session at hand began.
@@ -291,6 +319,9 @@ impl StreamEngine for StreamReceiver {
             return;
         };
         let mut message = packet.message;
+        if self.is_of_files(&message, from.source) {
+            return;
+        }
         self.look_at(&mut message);
         // What it turns down it counts.
         let _ = self.engine.handle(now, from, &message);

@@ -79,6 +79,8 @@ enum Place {
 enum Told {
     /// A stream is heard: of what, in words and for programs, and from where.
     Joined { what: String, known_as: (&'static str, Value), source: SocketAddr },
+    /// A sender at this address sends files and no stream.
+    Files(SocketAddr),
     /// Its sender has left, or was silent for too long.
     Gone,
 }
@@ -172,6 +174,12 @@ impl View<'_> {
                 Told::Joined { what, known_as: (key, id), source } => {
                     self.output.line(&format!("receiving a stream of {what} at {source}"));
                     self.output.event("joined", json!({ key: id, "sender": source.to_string() }));
+                }
+                Told::Files(source) => {
+                    self.output.line(&format!(
+                        "{source} sends files, no stream: nothing of it is taken; receive without --stream takes files"
+                    ));
+                    self.output.event("no_stream", json!({ "source": source.to_string() }));
                 }
                 Told::Gone => {
                     self.gone = true;

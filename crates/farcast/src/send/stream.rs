@@ -119,7 +119,7 @@ fn send<S: StreamSenderEngine, E: std::error::Error + Send + Sync + 'static>(
                 output.event("acknowledged", json!({ "receiver": label(node) }));
             }
             Told::Lost(node) => {
-                output.line(&format!("{} does not answer, and is not waited for any more", label(node)));
+                output.line(&format!("{} does not answer, and is not waited for any more; check that it receives with --stream", label(node)));
                 output.event("lost", json!({ "receiver": label(node) }));
             }
             Told::Ended(how) => outcome = how,

@@ -68,6 +68,7 @@ impl StreamReceiver {
             grtt,
             window: None,
             unheard: None,
+            file: None,
             place: (0, 0),
             heard: Heard::new(),
             listener: None,
@@ -132,6 +133,9 @@ impl StreamReceiver {
         let Some(remote) = &mut self.remote else { return Err(Reject::Unexpected) };
         if !data.flags.has(Flags::STREAM) {
             remote.unheard = None;
+            if remote.file.replace(data.object).is_none() && remote.window.is_none() {
+                self.events.push_back(StreamReceiverEvent::Files { source: remote.source });
+            }
             return Err(Reject::Unexpected);
         }
         let window = match &mut remote.window {
@@ -162,6 +166,9 @@ impl StreamReceiver {
     fn flush(&mut self, now: Time, point: &Point, named: bool) -> Result<(), Reject> {
         let Some(remote) = &mut self.remote else { return Err(Reject::Unexpected) };
         let Some(window) = &mut remote.window else {
+            if remote.file == Some(point.object) {
+                return Err(Reject::Unexpected);
+            }
             remote.unheard = Some((point.fec, point.object));
             self.consider(now);
             return Ok(());

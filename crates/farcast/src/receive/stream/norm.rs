@@ -31,6 +31,7 @@ impl Face for NormFace {
                 let known_as = ("node", sender.0.into());
                 Told::Joined { what: format!("node {sender}"), known_as, source }
             }
+            StreamReceiverEvent::Files { source } => Told::Files(source),
             StreamReceiverEvent::Gone => Told::Gone,
         }
     }

@@ -39,6 +39,7 @@ impl Face for PgmFace {
                     source,
                 }
             }
+            StreamReceiverEvent::Files { source } => Told::Files(source),
             StreamReceiverEvent::Gone => Told::Gone,
         }
     }
