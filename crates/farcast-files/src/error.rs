@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 use thiserror::Error;
 
-use crate::{ManifestError, ProductId};
+use crate::{Change, ManifestError, ProductId};
 
 /// Why files cannot be sent.
 #[derive(Debug, Error)]
@@ -27,8 +27,13 @@ pub enum SourceError {
         path: PathBuf,
     },
     /// Nothing that can be sent was found.
-    #[error("there is no file or directory to send; symbolic links and devices are not sent")]
+    #[error(
+        "there is no file or directory to send; symbolic links, devices, sockets, named pipes and the state of receptions are not sent"
+    )]
     Empty,
+    /// There are only directories, for a protocol that sends files.
+    #[error("there is no file to send: only empty directories, and this protocol sends files only")]
+    OnlyDirectories,
     /// What was found does not fit in a manifest.
     #[error("these files cannot be sent as one product: {0}")]
     Manifest(#[from] ManifestError),
@@ -41,6 +46,18 @@ pub enum SourceError {
     /// A file that was scanned is gone.
     #[error("\"{}\" was removed while it was being sent", path.display())]
     Removed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Something that is no file stands where a file was scanned.
+    #[error("\"{}\" is no file any more", path.display())]
+    Replaced {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file that was scanned cannot be read any more.
+    #[error("\"{}\" cannot be read any more; check its owner and mode, and the disk that it is on", path.display())]
+    Unreadable {
         /// The file.
         path: PathBuf,
     },
@@ -81,6 +98,17 @@ pub enum SourceError {
 }
 
 impl SourceError {
+    /// The error that this became of the file at `path`.
+    pub fn of_change(change: Change, path: &Path) -> Self {
+        let path = path.to_owned();
+        match change {
+            Change::Changed => Self::Changed { path },
+            Change::Removed => Self::Removed { path },
+            Change::Replaced => Self::Replaced { path },
+            Change::Unreadable => Self::Unreadable { path },
+        }
+    }
+
     pub(crate) fn io(path: &Path, action: &'static str, source: impl Into<io::Error>) -> Self {
         Self::Io { path: path.to_owned(), action, source: source.into() }
     }

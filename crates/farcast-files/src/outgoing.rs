@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use rustix::fs::{self, Advice, CWD, Mode, OFlags, Stat};
+use rustix::fs::{self, Advice, CWD, FileType, Mode, OFlags, Stat};
 use rustix::io::{Errno, Result as SystemResult};
 use thiserror::Error;
 
@@ -170,7 +170,7 @@ impl Outgoing {
     /// found but is not sent.
     ///
     /// # Errors
-    /// As of [`scan`](Self::scan); [`SourceError::Empty`] also where there are only directories.
+    /// As of [`scan`](Self::scan); [`SourceError::OnlyDirectories`].
     pub fn each<P: AsRef<Path>>(
         paths: &[P],
         progress: impl FnMut(Progress),
@@ -186,7 +186,7 @@ impl Outgoing {
         let files = manifest.entries().iter().filter(|entry| entry.is_file());
         let all = files.zip(sources).map(|(entry, source)| Self::alone(entry.clone(), source));
         let all: Vec<Self> = all.collect::<Result<_, _>>()?;
-        if all.is_empty() { Err(SourceError::Empty) } else { Ok((all, skipped)) }
+        if all.is_empty() { Err(SourceError::OnlyDirectories) } else { Ok((all, skipped)) }
     }
 
     /// One file without a head.
@@ -231,8 +231,8 @@ impl Outgoing {
         Self { content: Arc::new(content), open: Descriptors::default(), is_strict: true }
     }
 
-    /// The same, where a file that is gone or has become shorter does not end the reading: zeros take its place, and it
-    /// is told of by [`changed`](Self::changed).
+    /// The same, where a file that is gone, has become shorter or cannot be read does not end the reading: zeros take its
+    /// place, and it is told of by [`changed`](Self::changed).
     #[must_use]
     pub fn leniently(self) -> Self {
         Self { is_strict: false, ..self }
@@ -270,7 +270,8 @@ impl Outgoing {
     /// call for each contiguous piece of a file.
     ///
     /// # Errors
-    /// [`SourceError::Changed`] and [`SourceError::Removed`] if a file is shorter than when it was scanned, or gone,
+    /// [`SourceError::Changed`], [`SourceError::Removed`], [`SourceError::Replaced`] and [`SourceError::Unreadable`] if a
+    /// file is shorter than when it was scanned, gone, something else or out of reach,
     /// [`SourceError::OutOfRange`] if `offset` is past the end, and [`SourceError::Io`].
     pub fn read_segments(&mut self, offset: u64, slots: &mut [IoSliceMut<'_>]) -> Result<u64, SourceError> {
         let Self { content, open, is_strict } = self;
@@ -302,7 +303,7 @@ impl Outgoing {
             if let Some(change) = source.read(file, open, &mut batch, piece.offset)? {
                 fates.spoil(file, change, 0);
                 if *is_strict {
-                    return Err(source.is(change));
+                    return Err(SourceError::of_change(change, &source.path));
                 }
                 for slot in &mut batch {
                     slot.fill(0);
@@ -325,6 +326,11 @@ fn open_source(path: &Path) -> SystemResult<OwnedFd> {
     fs::openat(CWD, path, flags, Mode::empty())
 }
 
+/// Whether it is of a regular file.
+fn is_file(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
+}
+
 impl Source {
     /// Fills `batch` from `offset` on; what became of the file if there is less. What is not filled is left in `batch`.
     fn read(
@@ -336,11 +342,27 @@ impl Source {
     ) -> Result<Option<Change>, SourceError> {
         let fd = match open.get(file, || self.open()) {
             Ok(fd) => fd,
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(Some(Change::Removed)),
-            Err(errno) => return Err(SourceError::io(&self.path, "open", errno)),
+            Err(errno) => return self.became(errno, "open").map(Some),
         };
-        let whole = read_all(fd, batch, offset).map_err(|e| SourceError::io(&self.path, "read", e))?;
-        Ok((!whole).then_some(Change::Changed))
+        match read_all(fd, batch, offset) {
+            Ok(whole) => Ok((!whole).then_some(Change::Changed)),
+            Err(errno) => {
+                open.close(file);
+                self.became(errno, "read").map(Some)
+            }
+        }
+    }
+
+    /// What became of the file, which cannot be opened or read any more; an error where that is not its fault.
+    fn became(&self, errno: Errno, action: &'static str) -> Result<Change, SourceError> {
+        if matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOMEM) {
+            return Err(SourceError::io(&self.path, action, errno));
+        }
+        Ok(match fs::lstat(&self.path) {
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => Change::Removed,
+            Ok(stat) if !is_file(&stat) => Change::Replaced,
+            Ok(_) | Err(_) => Change::Unreadable,
+        })
     }
 
     fn open(&self) -> SystemResult<OwnedFd> {
@@ -348,15 +370,6 @@ impl Source {
         // Advice only: nothing depends on whether the kernel takes it.
         let _ = fs::fadvise(&fd, 0, None, Advice::Sequential);
         Ok(fd)
-    }
-
-    /// The error of what became of it.
-    fn is(&self, change: Change) -> SourceError {
-        let path = self.path.clone();
-        match change {
-            Change::Changed => SourceError::Changed { path },
-            Change::Removed => SourceError::Removed { path },
-        }
     }
 }
 
@@ -395,5 +408,30 @@ impl<'s> Scatter<'s, '_> {
             room.copy_from_slice(now);
             bytes = later;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::fs::{AtFlags, CWD, statat};
+    use rustix::io::Errno;
+
+    use super::{Change, Source, State, is_file};
+
+    #[test]
+    fn what_the_system_refuses_to_read_costs_that_file_and_what_this_process_lacks_does_not() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let stat = statat(CWD, file.path(), AtFlags::empty()).unwrap();
+        assert!(is_file(&stat));
+        let source = Source { path: file.path().to_owned(), state: State::of(&stat), spooled: None };
+        for errno in [Errno::ACCESS, Errno::PERM, Errno::IO, Errno::STALE, Errno::NODATA] {
+            assert_eq!(source.became(errno, "read").unwrap(), Change::Unreadable);
+        }
+        for errno in [Errno::MFILE, Errno::NFILE, Errno::NOMEM] {
+            assert!(source.became(errno, "open").is_err());
+        }
+        let path = file.path().to_owned();
+        drop(file);
+        assert_eq!(source.became(Errno::NOENT, "open").unwrap(), Change::Removed, "{}", path.display());
     }
 }

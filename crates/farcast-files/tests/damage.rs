@@ -153,6 +153,39 @@ fn a_small_file_is_lost_whole_and_its_neighbours_are_not() {
 }
 
 #[test]
+fn what_is_right_of_neighbours_is_not_needed_again() {
+    let from = tempfile::tempdir().unwrap();
+    let top = from.path().join("t");
+    fs::create_dir(&top).unwrap();
+    for (at, name) in ["a", "b", "c", "d"].into_iter().enumerate() {
+        fs::write(top.join(name), noise(at as u64 + 1, 20_000)).unwrap();
+    }
+    let mut outgoing = scan(&top);
+    let all = segments(&mut outgoing, SEGMENT);
+    let bytes = outgoing.bytes_of(1).unwrap();
+    let mut bad = all.concat();
+    bad[bytes.start as usize..bytes.end as usize].fill(0);
+    let bad: Vec<Vec<u8>> = bad.chunks(SEGMENT as usize).map(<[u8]>::to_vec).collect();
+    // In either order, so that the neighbour is complete before and after.
+    for backwards in [false, true] {
+        let to = tempfile::tempdir().unwrap();
+        let mut incoming = open(to.path(), &outgoing, SEGMENT);
+        let head = (outgoing.manifest().head_len() / u64::from(SEGMENT) + 1) as usize;
+        let mut order: Vec<usize> = (head..all.len()).collect();
+        if backwards {
+            order.reverse();
+        }
+        for at in (0..head).chain(order) {
+            incoming.store(at as u32, &[&bad[at]]).unwrap();
+        }
+        for (name, is_there) in [("a", true), ("b", false), ("c", true), ("d", true)] {
+            assert_eq!(to.path().join("t").join(name).exists(), is_there, "{name} {backwards}");
+        }
+        completes(incoming, &all, &top, &to.path().join("t"));
+    }
+}
+
+#[test]
 fn a_part_that_is_always_wrong_is_given_up() {
     // In the middle of the file, and in the part that completes it.
     for part in [1, 2] {

@@ -3,6 +3,7 @@
 mod common;
 
 use std::fs;
+use std::path::Path;
 
 use common::{SEGMENT, assert_same, fill, noise, open, plant, scan, segments, shuffle};
 use farcast_files::{Change, Happening, Incoming, Options, Outgoing, SkipReason, SourceError, StoreError};
@@ -23,7 +24,7 @@ fn a_tree_arrives_in_order() {
     incoming.finish().unwrap();
     assert_same(&top, &to.path().join("tree"));
     assert_eq!(fs::read_dir(to.path()).unwrap().count(), 1, "the state was removed");
-    outgoing.watch(&|| true).unwrap();
+    outgoing.watch(&|| true);
     assert_eq!(outgoing.changed(), []);
 }
 
@@ -159,6 +160,9 @@ fn what_is_not_sent_is_listed() {
     assert!(matches!(twice, Err(SourceError::DuplicateName { .. })));
     assert!(matches!(Outgoing::scan(&["/"], |_| {}), Err(SourceError::NoName { .. })));
     assert!(matches!(Outgoing::scan(&[top.join("link")], |_| {}), Err(SourceError::Empty)));
+    let empty = from.path().join("empty");
+    fs::create_dir(&empty).unwrap();
+    assert!(matches!(Outgoing::each(&[empty], |_| {}), Err(SourceError::OnlyDirectories)));
     assert!(matches!(Outgoing::scan(&[top.join("gone")], |_| {}), Err(SourceError::Io { .. })));
 }
 
@@ -183,7 +187,7 @@ fn a_file_that_changes_is_not_sent() {
         fs::write(&path, change).unwrap();
         let read = outgoing.read_segments(0, &mut [std::io::IoSliceMut::new(&mut slot)]);
         assert_eq!(matches!(read, Err(SourceError::Changed { .. })), is_short, "{read:?}");
-        outgoing.watch(&|| true).unwrap();
+        outgoing.watch(&|| true);
         assert_eq!(changes(&outgoing), [(Change::Changed, true)]);
     }
     // Cut while it is open.
@@ -197,11 +201,47 @@ fn a_file_that_changes_is_not_sent() {
     // Gone before it is opened.
     let mut outgoing = scan(&path);
     fs::remove_file(&path).unwrap();
-    outgoing.watch(&|| true).unwrap();
+    outgoing.watch(&|| true);
     assert_eq!(changes(&outgoing), [], "nothing of it is needed yet");
     let read = outgoing.read_segments(0, &mut [std::io::IoSliceMut::new(&mut slot)]);
     assert!(matches!(read, Err(SourceError::Removed { .. })), "{read:?}");
     assert_eq!(changes(&outgoing), [(Change::Removed, true)]);
+}
+
+#[test]
+fn a_file_that_becomes_something_else_or_cannot_be_read_costs_itself() {
+    let directory = |path: &Path| fs::create_dir(path).unwrap();
+    let link = |path: &Path| std::os::unix::fs::symlink("/nowhere", path).unwrap();
+    let socket = |path: &Path| drop(std::os::unix::net::UnixListener::bind(path).unwrap());
+    let fifo = |path: &Path| {
+        rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    };
+    for become_other in [&directory as &dyn Fn(&Path), &link, &socket, &fifo] {
+        for looks in [false, true] {
+            let from = tempfile::tempdir().unwrap();
+            for name in ["a", "b", "c"] {
+                fs::write(from.path().join(name), noise(1, 10_000)).unwrap();
+            }
+            let paths = ["a", "b", "c"].map(|name| from.path().join(name));
+            let outgoing = Outgoing::scan(&paths, |_| {}).unwrap();
+            fs::remove_file(&paths[1]).unwrap();
+            become_other(&paths[1]);
+            if looks {
+                outgoing.watch(&|| true);
+            } else {
+                let mut slot = vec![1; outgoing.size() as usize];
+                let mut lenient = outgoing.clone().leniently();
+                lenient.read_segments(0, &mut [std::io::IoSliceMut::new(&mut slot)]).unwrap();
+                let bytes = outgoing.bytes_of(2).unwrap();
+                assert!(slot[bytes.start as usize..bytes.end as usize] == noise(1, 10_000));
+            }
+            let found: Vec<Change> = outgoing.changed().iter().map(|file| file.change).collect();
+            assert_eq!(found, [Change::Replaced]);
+            let mut slot = vec![0; outgoing.size() as usize];
+            let read = outgoing.clone().read_segments(0, &mut [std::io::IoSliceMut::new(&mut slot)]);
+            assert!(matches!(read, Err(SourceError::Replaced { .. })), "{read:?}");
+        }
+    }
 }
 
 fn changes(outgoing: &Outgoing) -> Vec<(Change, bool)> {
@@ -223,7 +263,7 @@ fn a_file_whose_content_stays_is_sent_on() {
     };
     for change in [&touched as &dyn Fn(), &grown, &moved] {
         change();
-        outgoing.watch(&|| true).unwrap();
+        outgoing.watch(&|| true);
         assert_eq!(outgoing.changed(), []);
     }
     let head = outgoing.bytes_of(0).unwrap().start;
@@ -233,7 +273,7 @@ fn a_file_whose_content_stays_is_sent_on() {
     // What changes once it was read is known to have been sent before.
     std::thread::park_timeout(std::time::Duration::from_millis(50));
     fs::write(&path, noise(2, 3 << 20)).unwrap();
-    outgoing.watch(&|| true).unwrap();
+    outgoing.watch(&|| true);
     assert_eq!(changes(&outgoing), [(Change::Changed, false)]);
 }
 

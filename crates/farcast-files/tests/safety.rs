@@ -31,7 +31,56 @@ fn receive(
 fn refused(dir: &Path, outgoing: &Outgoing, all: &[Vec<u8>]) -> UnsafeReason {
     match receive(dir, outgoing, all, Options::default()) {
         Err(StoreError::UnsafePath { reason, .. }) => reason,
+        Err(StoreError::Withheld { first, .. }) => match *first {
+            StoreError::UnsafePath { reason, .. } => reason,
+            other => panic!("{other:?}"),
+        },
         other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_stands_in_the_way_of_one_file_costs_that_file() {
+    let from = tempfile::tempdir().unwrap();
+    let top = from.path().join("d");
+    fs::create_dir_all(top.join("sub")).unwrap();
+    for name in ["a", "b", "c", "sub/e"] {
+        fs::write(top.join(name), noise(u64::from(name.as_bytes()[0]), 4000).repeat(20)).unwrap();
+    }
+    let scanning = farcast_files::Scanning { compress: Some(from.path().into()), ..Default::default() };
+    let compressed = Outgoing::scan_by(&scanning, &[&top], |_| {}).unwrap();
+    for mut outgoing in [scan(&top), compressed] {
+        let all = segments(&mut outgoing, SEGMENT);
+        for (at, obstacle) in ["directory", "link", "way", "meanwhile"].into_iter().enumerate() {
+            let to = tempfile::tempdir().unwrap();
+            let inbox = to.path().join("d");
+            fs::create_dir(&inbox).unwrap();
+            let mut incoming = open(to.path(), &outgoing, SEGMENT);
+            match obstacle {
+                "directory" => fs::create_dir(inbox.join("b")).unwrap(),
+                "link" => symlink("/nowhere", inbox.join("b")).unwrap(),
+                "way" => symlink(from.path(), inbox.join("sub")).unwrap(),
+                _ => {
+                    incoming.store(0, &[&all[0]]).unwrap();
+                    fs::create_dir(inbox.join("b")).unwrap();
+                }
+            }
+            fill(&mut incoming, &all).unwrap();
+            let lost = if obstacle == "way" { "sub/e" } else { "b" };
+            let error = incoming.finish().unwrap_err();
+            assert!(
+                matches!(&error, StoreError::Withheld { others, .. } if *others == usize::from(at == 2)),
+                "{obstacle}: {error}"
+            );
+            for name in ["a", "b", "c", "sub/e"].into_iter().filter(|name| *name != lost) {
+                assert!(
+                    fs::read(inbox.join(name)).unwrap() == fs::read(top.join(name)).unwrap(),
+                    "{obstacle}: {name}"
+                );
+            }
+            assert!(!inbox.join(lost).is_file() && !to.path().join(".farcast").exists(), "{obstacle}");
+            assert!(!from.path().join("e").exists());
+        }
     }
 }
 
@@ -85,20 +134,32 @@ fn only_regular_files_are_replaced() {
     let from = tempfile::tempdir().unwrap();
     let mut outgoing = scan(&plant(from.path()));
     let all = segments(&mut outgoing, SEGMENT);
-    let to = tempfile::tempdir().unwrap();
-    fs::create_dir(to.path().join("tree")).unwrap();
-    let target = to.path().join("tree/f1432");
-    rustix::fs::mknodat(rustix::fs::CWD, &target, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
-    assert_eq!(refused(to.path(), &outgoing, &all), UnsafeReason::NotARegularFile);
-    fs::remove_file(&target).unwrap();
-    fs::create_dir(&target).unwrap();
-    assert_eq!(refused(to.path(), &outgoing, &all), UnsafeReason::NotARegularFile);
-    fs::remove_dir(&target).unwrap();
+    let fifo = |path: &Path| {
+        rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+    };
+    let directory = |path: &Path| fs::create_dir(path).unwrap();
     // Works for the superuser too, whom no mode keeps from writing.
-    fs::write(to.path().join("tree/deep"), b"a file where a directory should be").unwrap();
-    assert_eq!(refused(to.path(), &outgoing, &all), UnsafeReason::NotADirectory);
-    fs::remove_file(to.path().join("tree/deep")).unwrap();
-    receive(to.path(), &outgoing, &all, Options::default()).unwrap();
+    let file = |path: &Path| fs::write(path, b"a file where a directory should be").unwrap();
+    let obstacles = [
+        ("tree/f1432", &fifo as &dyn Fn(&Path), UnsafeReason::NotARegularFile),
+        ("tree/f1432", &directory, UnsafeReason::NotARegularFile),
+        ("tree/deep", &file, UnsafeReason::NotADirectory),
+    ];
+    for (name, make, reason) in obstacles {
+        let to = tempfile::tempdir().unwrap();
+        let target = to.path().join(name);
+        fs::create_dir(to.path().join("tree")).unwrap();
+        make(&target);
+        let before = fs::symlink_metadata(&target).unwrap();
+        assert_eq!(refused(to.path(), &outgoing, &all), reason);
+        assert_eq!(fs::symlink_metadata(&target).unwrap().ino(), before.ino());
+        if before.is_dir() {
+            fs::remove_dir(&target).unwrap();
+        } else {
+            fs::remove_file(&target).unwrap();
+        }
+        receive(to.path(), &outgoing, &all, Options::default()).unwrap();
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use farcast_core::Span;
-use farcast_files::{Change, ChangedFile, Outgoing, SourceError};
+use farcast_files::Outgoing;
 
 use crate::clock::Clock;
 
@@ -60,22 +60,12 @@ fn watch(files: &[Outgoing], over: &AtomicBool) {
     while goes_on() {
         let began = clock.now();
         for outgoing in files {
-            // What cannot be looked at is told by who reads it.
-            let _ = outgoing.watch(&goes_on);
+            outgoing.watch(&goes_on);
         }
         let over = clock.now();
         let next = over + LOOK_EVERY.max(over.since(began) * SHARE);
         while goes_on() && clock.now() < next {
             std::thread::park_timeout(NAP);
         }
-    }
-}
-
-/// The error that a file has changed.
-pub(crate) fn error_of(file: &ChangedFile) -> SourceError {
-    let path = file.path.clone();
-    match file.change {
-        Change::Changed => SourceError::Changed { path },
-        Change::Removed => SourceError::Removed { path },
     }
 }

@@ -100,7 +100,7 @@ pub fn send<P: Protocol, E: Error + Send + Sync + 'static>(
     drop(watch);
     if options.look_again {
         for source in &outlet.sources {
-            source.outgoing.watch(&|| true)?;
+            source.outgoing.watch(&|| true);
         }
     }
     let changed = outlet.sources.iter().flat_map(|source| source.outgoing.changed()).collect();
@@ -476,7 +476,12 @@ impl<P: Protocol> Driver<'_, P> {
 /// Why receivers are told to stop.
 fn reason(error: &NetError) -> Cause {
     match error {
-        NetError::Source(SourceError::Changed { .. } | SourceError::Removed { .. }) => Cause::SourceChanged,
+        NetError::Source(
+            SourceError::Changed { .. }
+            | SourceError::Removed { .. }
+            | SourceError::Replaced { .. }
+            | SourceError::Unreadable { .. },
+        ) => Cause::SourceChanged,
         _ => Cause::System,
     }
 }

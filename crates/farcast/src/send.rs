@@ -169,26 +169,30 @@ fn tell_seal(args: &SendArgs, to: SocketAddr, sealing: Option<&Sealing>, output:
 
 /// What is told of a file that is not what it was, in a line and for programs.
 fn changed(args: &SendArgs, file: &ChangedFile, name: &str) -> (String, Value) {
-    let (became, word) = became(file.change);
     let then = match args.changing {
-        ChangingArg::Skip => "nothing of it is sent any more",
+        ChangingArg::Skip if args.speaks() == Speaks::Mftp => "nothing of it is sent any more",
+        // By these it is not taken back: what there is in its place is sent, and found wrong.
+        ChangingArg::Skip => "no receiver can complete it",
         ChangingArg::Again => "all is sent again",
         ChangingArg::Fail => "so this ends",
     };
-    let line = format!("{name} {became} while it was being sent: {then}");
-    (line, json!({ "path": name, "change": word }))
+    let line = format!("{name} {}: {then}", file.change.words_while_sent());
+    (line, json!({ "path": name, "change": change_word(file.change) }))
 }
 
-fn became(change: Change) -> (&'static str, &'static str) {
+/// What became of a file, in a word for programs.
+fn change_word(change: Change) -> &'static str {
     match change {
-        Change::Changed => ("changed", "changed"),
-        Change::Removed => ("was removed", "removed"),
+        Change::Changed => "changed",
+        Change::Removed => "removed",
+        Change::Replaced => "replaced",
+        Change::Unreadable => "unreadable",
     }
 }
 
 /// The files that are not what they were, in words.
 fn changed_files(changed: &[ChangedFile]) -> String {
-    let one = |file: &ChangedFile| format!("\"{}\" {}", shown(&file.path), became(file.change).0);
+    let one = |file: &ChangedFile| format!("\"{}\" {}", shown(&file.path), file.change.words_while_sent());
     let mut words: Vec<String> = changed.iter().take(MOST_CHANGED).map(one).collect();
     if changed.len() > MOST_CHANGED {
         words.push(format!("and {} more", changed.len() - MOST_CHANGED));
@@ -198,7 +202,10 @@ fn changed_files(changed: &[ChangedFile]) -> String {
 
 /// The same for programs.
 fn changed_fields(changed: &[ChangedFile]) -> Value {
-    changed.iter().map(|file| json!({ "path": shown(&file.path), "change": became(file.change).1 })).collect()
+    changed
+        .iter()
+        .map(|file| json!({ "path": shown(&file.path), "change": change_word(file.change) }))
+        .collect()
 }
 
 /// So many of them, in words.

@@ -107,7 +107,12 @@ fn what_is_touched_grows_or_is_delivered_already_is_no_harm() {
 
 #[test]
 fn a_file_that_changes_costs_itself_alone_and_both_ends_name_it() {
-    for (change, word) in [(rewrite as fn(&Path), "changed"), (shorten, "changed"), (remove, "was removed")] {
+    for (change, word) in [
+        (rewrite as fn(&Path), "changed"),
+        (shorten, "changed"),
+        (remove, "was removed"),
+        (become_fifo, "is no file any more"),
+    ] {
         let done = run("mftp", &[], |tree, sender| {
             sender.until_nth("progress", 1);
             change(&tree.join("f4"));
@@ -124,7 +129,35 @@ fn a_file_that_changes_costs_itself_alone_and_both_ends_name_it() {
         }
         done.assert_has(&["f1", "f2", "f3", "f5"]);
         assert_eq!(done.received("f4"), None);
+        if word == "was removed" {
+            let summary = done.sent.summary();
+            assert_eq!(common::member(&summary, "7")["naked_dtus"], 0, "nothing was lost on the way");
+        }
     }
+}
+
+#[test]
+fn what_becomes_no_file_costs_itself_by_other_protocols_too() {
+    for protocol in ["norm", "mdp", "pgm", "one-way"] {
+        let done = run(protocol, &["--time-limit", "60 s"], |tree, sender| {
+            sender.until_nth("progress", 1);
+            become_fifo(&tree.join("f4"));
+        });
+        assert_ne!(done.sent.code, Some(0), "{protocol}: {}", done.sent.stdout);
+        assert!(done.sent.stderr.contains("f4\" is no file any more"), "{protocol}: {}", done.sent.stderr);
+        done.assert_has(&["f1", "f2", "f3", "f5"]);
+        assert_eq!(done.received("f4"), None, "{protocol}");
+    }
+}
+
+#[test]
+fn a_receiver_is_told_how_many_files_are_gone() {
+    let done = run("mftp", &[], |tree, sender| {
+        sender.until_nth("progress", 1);
+        fs::remove_dir_all(tree).unwrap();
+    });
+    assert_eq!((done.sent.code, done.got.code), (Some(3), Some(1)), "{}", done.got.stderr);
+    assert!(done.got.stderr.contains("other files are not what they were either"), "{}", done.got.stderr);
 }
 
 #[test]
@@ -189,6 +222,11 @@ fn rewrite(path: &Path) {
 
 fn shorten(path: &Path) {
     fs::File::options().write(true).open(path).unwrap().set_len(500).unwrap();
+}
+
+fn become_fifo(path: &Path) {
+    remove(path);
+    rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
 }
 
 fn remove(path: &Path) {

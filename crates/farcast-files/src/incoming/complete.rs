@@ -1,5 +1,6 @@
 //! Complete files get their names.
 
+use core::ops::ControlFlow;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use rustix::io::{Errno, Result as SystemResult};
 
 use super::delivery::{Delivery, Stage};
 use super::unpack::digest;
-use super::withheld::{Why, is_impossible};
+use super::withheld::{Why, is_missing_name};
 use super::{Happening, Incoming};
 use crate::beneath::{Root, mtime_of, size_of, umask};
 use crate::{Entry, Nicety, StoreError, system};
@@ -73,26 +74,42 @@ impl Incoming {
 impl Delivery {
     /// Gives `file`, of which everything is there and right, its name.
     fn complete(&mut self, file: usize) -> Result<(), StoreError> {
-        let existing = self.check_target(file)?;
-        if let Some(why) = existing.and_then(|stat| self.meets_named(file, &stat)) {
-            return self.withhold_complete(file, why).map_err(|errno| self.error(file, "keep", errno, 0));
-        }
+        let ControlFlow::Continue(existing) = self.free_target(file)? else { return Ok(()) };
         let mode = existing.map_or_else(|| self.new_mode(file), |stat| kept_mode(&stat));
         self.seal(file, mode)
             .map_err(|errno| self.error(file, "complete", errno, self.layout.spans()[file].size))?;
         let from = self.partial_path(file);
         let fd = self.open.take(file);
-        match fd.map_or(Ok(()), |fd| self.name(file, &from, &fd)) {
-            Err(errno) if is_impossible(errno) => {
-                let withheld = self.withhold_complete(file, Why::Impossible(errno));
-                withheld.map_err(|errno| self.error(file, "keep", errno, 0))
-            }
-            Err(errno) => Err(self.error(file, "rename a complete file to", errno, 0)),
-            Ok(()) => {
-                self.set_done(file);
-                Ok(())
-            }
+        if let Err(errno) = fd.map_or(Ok(()), |fd| self.name(file, &from, &fd)) {
+            let error = || self.error(file, "rename a complete file to", errno, 0);
+            let why = self.why_unnamed(&from, errno).ok_or_else(error)?;
+            return self.keep_withheld(file, why);
         }
+        self.set_done(file);
+        Ok(())
+    }
+
+    /// What stands under the name of `file`, of which everything is there, if that may be replaced; a break if it may not,
+    /// and the file is withheld.
+    pub(super) fn free_target(&mut self, file: usize) -> Result<ControlFlow<(), Option<Stat>>, StoreError> {
+        let why = match self.root.regular(&self.entry(file).path) {
+            Ok(there) => match there.and_then(|stat| self.meets_named(file, &stat)) {
+                None => return Ok(ControlFlow::Continue(there)),
+                Some(why) => why,
+            },
+            Err(errno) => Why::of(errno).ok_or_else(|| self.error(file, "examine", errno, 0))?,
+        };
+        self.keep_withheld(file, why).map(ControlFlow::Break)
+    }
+
+    /// Withholds `file`, of which everything is there and right.
+    pub(super) fn keep_withheld(&mut self, file: usize, why: Why) -> Result<(), StoreError> {
+        self.withhold_complete(file, why).map_err(|errno| self.error(file, "keep", errno, 0))
+    }
+
+    /// The reason for withholding what could not be renamed from `from`; `None` if `errno` is none.
+    pub(super) fn why_unnamed(&self, from: &[u8], errno: Errno) -> Option<Why> {
+        Why::of(errno).or_else(|| is_missing_name(&self.root, from, errno).then_some(Why::Impossible(errno)))
     }
 
     /// Gives the open file at `from`, which is the content of `file`, its final name.

@@ -9,7 +9,7 @@ use farcast_core::Bitmap;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, Result as SystemResult};
 
-use super::withheld::{Why, is_impossible};
+use super::withheld::Why;
 use super::{Durability, Options, Overwrite};
 use crate::beneath::{Root, parent_of, size_of};
 use crate::descriptors::Descriptors;
@@ -72,6 +72,8 @@ pub(crate) struct Delivery {
     /// Entries that cannot have their names here, and those of them that were told of.
     pub(super) withheld: BTreeMap<usize, Why>,
     pub(super) told_withheld: BTreeSet<usize>,
+    /// Segments that are to come again for the sake of these files alone: what others have of them is there.
+    pub(super) lacking: BTreeMap<u32, BTreeSet<usize>>,
     /// Files that have got their names, by device and inode.
     pub(super) named: HashMap<(u64, u64), usize>,
     tag: String,
@@ -101,6 +103,7 @@ impl Delivery {
             notes: None,
             withheld: BTreeMap::new(),
             told_withheld: BTreeSet::new(),
+            lacking: BTreeMap::new(),
             named: HashMap::new(),
             tag: id.tag(),
         }
@@ -211,12 +214,13 @@ impl Delivery {
 
     fn create_partial(&mut self, file: usize) -> SystemResult<Space> {
         let fd = match self.create_beside(file) {
-            // Where all directories are there, a name that is not found is one that cannot be.
-            Err(errno) if is_impossible(errno) || errno == Errno::NOENT => {
-                self.withhold(file, Why::Impossible(errno));
+            Err(errno) => {
+                // Where all directories are there, a name that is not found is one that cannot be.
+                let missing = (errno == Errno::NOENT).then_some(Why::Impossible(errno));
+                self.withhold(file, Why::of(errno).or(missing).ok_or(errno)?);
                 self.create_fresh(&self.partial_path(file))?
             }
-            other => other?,
+            Ok(fd) => fd,
         };
         self.made += 1;
         lengthen(&fd, self.layout.spans()[file].size)?;
@@ -295,9 +299,10 @@ impl Delivery {
             return;
         }
         let bytes = self.layout.spans()[file].bytes();
-        let missing = geometry
+        let missing: u64 = geometry
             .touching(&bytes)
             .map_or(0, |run| held.gaps_in(run).map(|gap| overlap(&geometry.bytes(gap), &bytes)).sum());
+        let missing = missing - self.here_of(file, &bytes, geometry);
         self.files[file].missing = missing;
         if missing == 0 {
             self.ready.push_back(file);
@@ -323,7 +328,7 @@ pub(super) fn lengthen(fd: &OwnedFd, size: u64) -> SystemResult<()> {
     }
 }
 
-fn overlap(a: &Range<u64>, b: &Range<u64>) -> u64 {
+pub(super) fn overlap(a: &Range<u64>, b: &Range<u64>) -> u64 {
     a.end.min(b.end).saturating_sub(a.start.max(b.start))
 }
 

@@ -5,7 +5,7 @@ use rustix::io::Result as SystemResult;
 
 use super::delivery::Delivery;
 use super::state;
-use super::withheld::{Why, is_impossible};
+use super::withheld::Why;
 use crate::StoreError;
 use crate::beneath::{Root, parent_of, size_of};
 use crate::manifest::{Entry, compare_paths};
@@ -63,10 +63,11 @@ impl Delivery {
             // That a file is withheld does not make its directory superfluous.
             match self.make_directories_of(entry) {
                 Ok(()) => {}
-                Err(errno) if is_impossible(errno) => self.withhold_entry(entry, Why::Impossible(errno)),
                 Err(errno) => {
                     let path = &self.manifest.entries()[entry].path;
-                    return Err(self.root.error(path, "make the directory for", errno, 0));
+                    let error = || self.root.error(path, "make the directory for", errno, 0);
+                    let why = Why::of(errno).ok_or_else(error)?;
+                    self.withhold_entry(entry, why);
                 }
             }
         }

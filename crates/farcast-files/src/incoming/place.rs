@@ -8,7 +8,7 @@ use farcast_core::{Bitmap, Run};
 use rustix::io::{Errno, Result as SystemResult};
 
 use super::delivery::Delivery;
-use super::withheld::{Why, is_impossible};
+use super::withheld::Why;
 use super::{Happening, Incoming};
 use crate::beneath::Look;
 use crate::error::as_path;
@@ -142,8 +142,8 @@ fn shorten(fd: &OwnedFd, len: u64) -> SystemResult<()> {
 }
 
 impl Delivery {
-    /// Refuses hidden names unless they are asked for, and whatever stands in the way of entries and could lead
-    /// elsewhere or be destroyed; the files whose names are taken.
+    /// Refuses hidden names unless they are asked for, and withholds entries in whose way something stands that could
+    /// lead elsewhere or be destroyed; the files whose names are taken.
     pub(super) fn check_paths(&mut self) -> Result<Vec<usize>, StoreError> {
         let hidden =
             |entry: &&Entry| entry.path.split(|byte| *byte == b'/').any(|name| name.starts_with(b"."));
@@ -159,8 +159,10 @@ impl Delivery {
                 match look.regular(&path) {
                     Ok(there) if number == 0 && there.is_some() => taken.push(file),
                     Ok(_) => {}
-                    Err(errno) if is_impossible(errno) => self.withhold(file, Why::Impossible(errno)),
-                    Err(errno) => return Err(root.error(&path, "examine", errno, 0)),
+                    Err(errno) => {
+                        let why = Why::of(errno).ok_or_else(|| root.error(&path, "examine", errno, 0))?;
+                        self.withhold(file, why);
+                    }
                 }
             }
         }
@@ -168,10 +170,13 @@ impl Delivery {
             let entry = &self.manifest.entries()[at];
             match if entry.is_file() { Ok(()) } else { root.check_directory(&entry.path) } {
                 Ok(()) => {}
-                Err(errno) if is_impossible(errno) => self.withhold_entry(at, Why::Impossible(errno)),
-                Err(errno) => return Err(root.error(&entry.path, "examine", errno, 0)),
+                Err(errno) => {
+                    let why = Why::of(errno).ok_or_else(|| root.error(&entry.path, "examine", errno, 0))?;
+                    self.withhold_entry(at, why);
+                }
             }
         }
+        self.check_obstructed()?;
         Ok(taken)
     }
 

@@ -12,7 +12,7 @@ use rustix::fs::Mode;
 use rustix::io::Errno;
 
 use super::complete::{kept_mode, times_at};
-use super::withheld::is_impossible;
+use super::withheld::{is_impossible, is_missing_name};
 use super::{Happening, Incoming, Options, Overwrite};
 use crate::beneath::{Root, umask};
 use crate::delivered::Name;
@@ -246,7 +246,10 @@ impl Incoming {
             return Err(self.root.error(&path, "complete", errno, self.geometry.size));
         }
         let renamed = self.root.rename(&path, name, plain.replaces);
-        renamed.map_err(|errno| name_error(&self.root, name, "rename a complete file to", errno))?;
+        renamed.map_err(|errno| {
+            let errno = if is_missing_name(&self.root, &path, errno) { Errno::INVAL } else { errno };
+            name_error(&self.root, name, "rename a complete file to", errno)
+        })?;
         self.note_delivered(name, &plain.said);
         if self.syncs() {
             let synced = self.root.sync_parent(name);

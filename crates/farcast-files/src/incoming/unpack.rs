@@ -5,6 +5,7 @@
 //! from its content when they are wanted. That another zstd makes the same of it is likely, not certain; otherwise they
 //! are received.
 
+use core::ops::ControlFlow;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -13,7 +14,6 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, Result as SystemResult};
 
 use super::delivery::{Delivery, Stage, lengthen, partial_path};
-use super::withheld::{Why, is_impossible};
 use super::{Happening, Incoming};
 use crate::beneath::size_of;
 use crate::compression::{UnpackError, pack, unpack};
@@ -30,6 +30,9 @@ impl Incoming {
         if delivery.is_withheld(file) {
             delivery.set_done(file);
             delivery.files[file].stored_known = true;
+            return Ok(());
+        }
+        if delivery.free_target(file)?.is_break() {
             return Ok(());
         }
         // It has its name already if an earlier run was killed before it noted that.
@@ -78,7 +81,8 @@ impl Delivery {
 
     /// Where there may be something of `file` beside its final name.
     pub(super) fn partial_paths(&self, file: usize) -> Vec<Vec<u8>> {
-        let unpacked = self.entry(file).is_compressed().then(|| self.unpacked_path(file));
+        let unpacks = self.entry(file).is_compressed() && !self.is_withheld(file);
+        let unpacked = unpacks.then(|| self.unpacked_path(file));
         [self.partial_path(file)].into_iter().chain(unpacked).collect()
     }
 
@@ -100,10 +104,7 @@ impl Delivery {
     }
 
     fn unpack_to(&mut self, file: usize, path: &[u8]) -> Result<(), StoreError> {
-        let existing = self.check_target(file)?;
-        if let Some(why) = existing.and_then(|stat| self.meets_named(file, &stat)) {
-            return self.withhold_complete(file, why).map_err(|errno| self.error(file, "keep", errno, 0));
-        }
+        let ControlFlow::Continue(existing) = self.free_target(file)? else { return Ok(()) };
         let mode = existing.map_or_else(|| self.new_mode(file), |stat| super::complete::kept_mode(&stat));
         let size = self.entry(file).size();
         let created = self.create_fresh(path).and_then(|fd| lengthen(&fd, size).map(|()| fd));
@@ -128,13 +129,11 @@ impl Delivery {
         let dress = self.dress(file, mode);
         let finished = dress.put_on(&fd).and_then(|()| dress.sync(&fd));
         finished.map_err(|errno| self.error(file, "complete", errno, size))?;
-        match self.name(file, path, &fd) {
-            Err(errno) if is_impossible(errno) => {
-                self.root.remove_file(path).map_err(|errno| self.root.error(path, "remove", errno, 0))?;
-                let withheld = self.withhold_complete(file, Why::Impossible(errno));
-                return withheld.map_err(|errno| self.error(file, "keep", errno, 0));
-            }
-            named => named.map_err(|errno| self.error(file, "rename a complete file to", errno, 0))?,
+        if let Err(errno) = self.name(file, path, &fd) {
+            let why = self.why_unnamed(path, errno);
+            let why = why.ok_or_else(|| self.error(file, "rename a complete file to", errno, 0))?;
+            self.root.remove_file(path).map_err(|errno| self.root.error(path, "remove", errno, 0))?;
+            return self.keep_withheld(file, why);
         }
         self.set_done(file);
         self.files[file].stored_known = true;

@@ -4,7 +4,7 @@ use core::ops::Range;
 
 use farcast_core::{Bitmap, Run};
 
-use super::delivery::{Delivery, Stage};
+use super::delivery::{Delivery, Stage, overlap};
 use super::{Happening, Incoming};
 use crate::StoreError;
 use crate::layout::{Geometry, Piece};
@@ -25,6 +25,7 @@ impl Incoming {
             let again = self.options.enduring || *times < MOST_DAMAGES;
             let lost = delivery.forget(file, part, &self.geometry);
             if let Some(lost) = lost {
+                delivery.note_lacking(file, lost, &self.held);
                 self.held.remove_run(lost);
                 delivery.recount(&self.geometry.bytes(lost), &self.held, &self.geometry);
                 let index = Some(delivery.layout.spans()[file].entry);
@@ -79,11 +80,39 @@ impl Delivery {
             for group in piece.offset / GROUP_LEN..=(piece.offset + piece.len - 1) / GROUP_LEN {
                 self.check_group(file, group, held, geometry);
             }
-            self.files[file].missing -= piece.len;
+            let span = self.layout.spans()[file].start;
+            let of_product = span + piece.offset..span + piece.offset + piece.len;
+            self.files[file].missing -= piece.len - self.here_of(file, &of_product, geometry);
             if self.files[file].missing == 0 {
                 self.ready.push_back(file);
             }
         }
+        if !self.lacking.is_empty()
+            && let Some(run) = geometry.touching(&bytes)
+        {
+            self.lacking.retain(|segment, _| !run.contains(*segment));
+        }
+    }
+
+    /// Notes that `lost` is to come again for the sake of `file`: its neighbours have what is theirs of the first and the
+    /// last segment, and where nobody can ask again they would never be complete without it.
+    fn note_lacking(&mut self, file: usize, lost: Run, held: &Bitmap) {
+        for segment in [lost.first(), lost.last()] {
+            if held.contains(segment) || self.lacking.contains_key(&segment) {
+                self.lacking.entry(segment).or_default().insert(file);
+            }
+        }
+    }
+
+    /// Bytes among these, which are of `file`, that are there although their segment is to come again.
+    pub(super) fn here_of(&self, file: usize, bytes: &Range<u64>, geometry: &Geometry) -> u64 {
+        if self.lacking.is_empty() {
+            return 0;
+        }
+        let Some(run) = geometry.touching(bytes) else { return 0 };
+        let shared = self.lacking.range(run.first()..run.end()).filter(|(_, files)| !files.contains(&file));
+        let runs = shared.filter_map(|(segment, _)| Run::new(*segment, 1));
+        runs.map(|run| overlap(&geometry.bytes(run), bytes)).sum()
     }
 
     fn check_group(&mut self, file: usize, group: u64, held: &Bitmap, geometry: &Geometry) {

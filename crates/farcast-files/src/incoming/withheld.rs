@@ -1,4 +1,4 @@
-//! Files that cannot have their names here: they cost themselves, and not the product.
+//! Files that cannot have their names here, or in whose way something stands: they cost themselves, and not the product.
 //!
 //! Their content is received like all other, so that whatever shares a segment or a block with it can be had, and waits
 //! in the state directory, with which it goes.
@@ -8,6 +8,7 @@ use rustix::io::{Errno, Result as SystemResult};
 use super::delivery::Delivery;
 use super::state::path_of;
 use crate::StoreError;
+use crate::beneath::Root;
 use crate::error::as_path;
 
 /// Why an entry is not delivered.
@@ -20,11 +21,28 @@ pub(super) enum Why {
     },
     /// The file system has no such names.
     Impossible(Errno),
+    /// Something stands there, or on the way, that is neither followed nor destroyed.
+    Obstructed(Errno),
+}
+
+impl Why {
+    /// The reason that `errno`, met with a name, is for withholding what was to have it; `None` if it is none.
+    pub(super) fn of(errno: Errno) -> Option<Self> {
+        match errno {
+            Errno::LOOP | Errno::NOTDIR | Errno::ISDIR => Some(Self::Obstructed(errno)),
+            errno => is_impossible(errno).then_some(Self::Impossible(errno)),
+        }
+    }
 }
 
 /// Whether `errno` says that a name cannot be.
 pub(super) fn is_impossible(errno: Errno) -> bool {
     matches!(errno, Errno::INVAL | Errno::NAMETOOLONG | Errno::ILSEQ)
+}
+
+/// Whether `errno`, met when `from` was renamed, says that the new name cannot be: some FAT says that it is not found.
+pub(super) fn is_missing_name(root: &Root, from: &[u8], errno: Errno) -> bool {
+    errno == Errno::NOENT && matches!(root.regular(from), Ok(Some(_)))
 }
 
 impl Delivery {
@@ -66,6 +84,20 @@ impl Delivery {
         told
     }
 
+    /// Refuses a product for which something stands in the way of all that it has: nothing would come of it.
+    pub(super) fn check_obstructed(&self) -> Result<(), StoreError> {
+        let entries = self.manifest.entries();
+        let any_file = entries.iter().any(crate::Entry::is_file);
+        let is_obstructed = |at: &usize| matches!(self.withheld.get(at), Some(Why::Obstructed(_)));
+        let mut wanted = (0..entries.len()).filter(|at| entries[*at].is_file() == any_file);
+        match self.withheld.iter().find(|(at, _)| is_obstructed(at)) {
+            Some((&first, why)) if wanted.all(|at| is_obstructed(&at)) => {
+                Err(self.withheld_error(first, why))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// The error with which a product ends of which something was withheld; `None` if nothing was.
     pub(super) fn lacks_withheld(&self) -> Option<StoreError> {
         let (&entry, why) = self.withheld.iter().next()?;
@@ -81,6 +113,9 @@ impl Delivery {
                 StoreError::NamesMeet { first: as_path(other).to_owned(), second: path, dir }
             }
             Why::Impossible(errno) => StoreError::ImpossibleName { path, dir, source: (*errno).into() },
+            Why::Obstructed(errno) => {
+                self.root.error(&self.manifest.entries()[entry].path, "write", *errno, 0)
+            }
         }
     }
 }

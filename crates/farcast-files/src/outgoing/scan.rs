@@ -196,7 +196,7 @@ impl Source {
             Ok(read) if read == buffer.len() => Ok(()),
             // It is as it was, so its size was never true.
             Ok(_) if fs::fstat(fd).is_ok_and(|stat| State::of(&stat) == self.state) => Err(self.unsized_()),
-            Ok(_) => Err(self.is(Change::Changed)),
+            Ok(_) => Err(SourceError::of_change(Change::Changed, &self.path)),
             Err(errno) => Err(SourceError::io(&self.path, "read", errno)),
         }
     }

@@ -10,12 +10,12 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use rustix::fs;
-use rustix::io::Errno;
+use rustix::io::Result as SystemResult;
 
-use super::open_source;
 use super::{Content, Outgoing, Source, State};
+use super::{is_file, open_source};
+use crate::EntryKind;
 use crate::transfer::read_at;
-use crate::{EntryKind, SourceError};
 
 const READ_LEN: usize = 1 << 20;
 /// Files' times are as coarse as a tick of the kernel's clock.
@@ -26,8 +26,33 @@ const COARSE_NS: i64 = 20_000_000;
 pub enum Change {
     /// Its content is another one.
     Changed,
-    /// It is gone, or something else stands there.
+    /// It is gone.
     Removed,
+    /// Something that is no file stands there.
+    Replaced,
+    /// It is there, and the system refuses to read it.
+    Unreadable,
+}
+
+impl Change {
+    /// A predicate to the name of the file.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Changed => "changed",
+            Self::Removed => "was removed",
+            Self::Replaced => "is no file any more",
+            Self::Unreadable => "cannot be read any more",
+        }
+    }
+
+    /// The same, with the time at which it happened where that is not plain.
+    pub fn words_while_sent(self) -> &'static str {
+        match self {
+            Self::Changed => "changed while it was being sent",
+            Self::Removed => "was removed while it was being sent",
+            Self::Replaced | Self::Unreadable => self.words(),
+        }
+    }
 }
 
 /// A file that is not what it was.
@@ -130,59 +155,49 @@ impl Outgoing {
     }
 
     /// Looks at every file again, and reads those that look otherwise than before until they are known to be other
-    /// ones. It ends early when `goes_on` says so.
-    ///
-    /// # Errors
-    /// [`SourceError::Io`] if one cannot be looked at.
-    pub fn watch(&self, goes_on: &dyn Fn() -> bool) -> Result<(), SourceError> {
+    /// ones. It ends early when `goes_on` says so. One that cannot be looked at is passed over: whoever needs it is told.
+    pub fn watch(&self, goes_on: &dyn Fn() -> bool) {
         for file in 0..self.content.sources.len() {
             if !goes_on() {
                 break;
             }
-            self.watch_file(file, goes_on)?;
+            self.watch_file(file, goes_on);
         }
-        Ok(())
     }
 
-    fn watch_file(&self, file: usize, goes_on: &dyn Fn() -> bool) -> Result<(), SourceError> {
+    fn watch_file(&self, file: usize, goes_on: &dyn Fn() -> bool) {
         let Content { sources, fates, .. } = &*self.content;
         let source = &sources[file];
         let known = fates.odd().get(&file).copied();
         if source.spooled.is_some() || known.is_some_and(|odd| odd.change.is_some()) {
-            return Ok(());
+            return;
         }
-        let stat = match fs::lstat(&source.path) {
-            Ok(stat) => stat,
-            // It is told where it is needed.
-            Err(Errno::NOENT | Errno::NOTDIR) => return Ok(()),
-            Err(errno) => return Err(SourceError::io(&source.path, "examine", errno)),
-        };
+        let Ok(stat) = fs::lstat(&source.path) else { return };
         let state = State::of(&stat);
         if state == known.and_then(|odd| odd.seen).unwrap_or(source.state) {
-            return Ok(());
+            return;
         }
-        if self.is_as_it_was(file, source, goes_on)? {
-            fates.odd().insert(file, Odd { change: None, seen: Some(state) });
-        } else if goes_on() {
-            fates.spoil(file, Change::Changed, changed_ns(&stat));
+        if !is_file(&stat) {
+            return fates.spoil(file, Change::Replaced, changed_ns(&stat));
         }
-        Ok(())
+        match self.is_as_it_was(file, source, goes_on) {
+            Ok(true) => {
+                fates.odd().insert(file, Odd { change: None, seen: Some(state) });
+            }
+            Ok(false) if goes_on() => fates.spoil(file, Change::Changed, changed_ns(&stat)),
+            // It may be read by a descriptor from before; else whoever needs it finds that out.
+            Ok(false) | Err(_) => {}
+        }
     }
 
     /// Whether the file begins with the content that it had.
-    fn is_as_it_was(
-        &self,
-        file: usize,
-        source: &Source,
-        goes_on: &dyn Fn() -> bool,
-    ) -> Result<bool, SourceError> {
+    fn is_as_it_was(&self, file: usize, source: &Source, goes_on: &dyn Fn() -> bool) -> SystemResult<bool> {
         let Some(digest) = self.digest_of(file) else { return Ok(false) };
-        let Ok(fd) = open_source(&source.path) else { return Ok(false) };
+        let fd = open_source(&source.path)?;
         let (mut hasher, mut buffer, mut at) = (blake3::Hasher::new(), vec![0; READ_LEN], 0);
         while at < source.state.size && goes_on() {
             let wanted = &mut buffer[..(source.state.size - at).min(READ_LEN as u64) as usize];
-            let read =
-                read_at(&fd, wanted, at).map_err(|errno| SourceError::io(&source.path, "read", errno))?;
+            let read = read_at(&fd, wanted, at)?;
             if read < wanted.len() {
                 return Ok(false);
             }

@@ -108,6 +108,8 @@ impl Sender {
             return Err(Reject::Limit);
         }
         self.progress.heard = true;
+        let gone = self.without_gone(m.block, &m.missing);
+        let missing = gone.as_ref().unwrap_or(&m.missing);
         // The first report of a member on a block of the first pass that it may have heard all of.
         let mut surveyed = self.is_of_first_pass(m);
         if let Some(member) = self.members.get_mut(m.client) {
@@ -119,12 +121,12 @@ impl Sender {
             // What a restart has not sent yet was not lost.
             let symbols = self.schedule.symbols_until(m.block, m.pass);
             let account = member.account(m, symbols);
-            let lost = self.schedule.sent_of(m.block, account.pass, m.pass, &m.missing);
+            let lost = self.schedule.sent_of(m.block, account.pass, m.pass, missing);
             member.note_lost(m, lost + account.symbols_lost(m, symbols), symbols);
         }
         self.sample_answer(now, m.pass, m.block);
         if self.members.get(&m.client).is_none_or(|member| member.since_block <= m.block) {
-            self.note_loss(m.pass, m.block, &m.missing);
+            self.note_loss(m.pass, m.block, missing);
         }
         self.stats.naks += 1;
         if self.nak_of_list(now, m) {

@@ -22,6 +22,8 @@ pub(super) struct Withdrawn {
     partly_until: u32,
     /// Why, of the first of them.
     why: String,
+    /// Sources besides the first that are gone.
+    others: u32,
 }
 
 impl Sender {
@@ -39,6 +41,8 @@ impl Sender {
         self.withdrawn.partly_until = self.progress.pass + PARTLY_PASSES;
         if self.withdrawn.why.is_empty() {
             self.withdrawn.why = why.to_string();
+        } else {
+            self.withdrawn.others = self.withdrawn.others.saturating_add(1);
         }
         let (first, last) = (self.geometry.block_of(touched.first()), self.geometry.block_of(touched.last()));
         for block in first..=last {
@@ -87,6 +91,21 @@ impl Sender {
         (rest.count() < missing.count()).then_some(rest)
     }
 
+    /// `missing` of `block` without segments of which anything is gone: what lacks there was never sent, or came and is
+    /// wrong, and was not lost on the way.
+    pub(super) fn without_gone(&self, block: u32, missing: &Bitmap) -> Option<Bitmap> {
+        let ((_, touched), run) = self.withdrawn.segments.as_ref().zip(self.geometry.block_run(block))?;
+        if touched.count_in(run) == 0 {
+            return None;
+        }
+        let mut rest = Bitmap::new(missing.len());
+        let kept = missing.iter_runs().flat_map(Run::segments);
+        kept.filter(|&at| !touched.contains(run.first() + at)).for_each(|at| {
+            rest.insert(at);
+        });
+        Some(rest)
+    }
+
     /// A NAK of `client` has asked for what is not sent any more.
     pub(super) fn note_bereft(&mut self, client: ClientId) {
         let pass = self.progress.pass;
@@ -104,7 +123,13 @@ impl Sender {
         if !waits || !any || !active.all(|member| member.bereft == pass) {
             return false;
         }
-        let text = alloc::format!("{}; all else was delivered", self.withdrawn.why);
+        let Withdrawn { why, others, .. } = &self.withdrawn;
+        let others = match others {
+            0 => String::new(),
+            1 => ", and another file is not what it was either".into(),
+            others => alloc::format!(", and {others} other files are not what they were either"),
+        };
+        let text = alloc::format!("{why}{others}; all else was delivered");
         self.abort_with(now, cancel::ABORT_SOURCE_CHANGED, Some(text));
         true
     }

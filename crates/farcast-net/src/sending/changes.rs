@@ -2,11 +2,11 @@
 
 use farcast_core::Time;
 use farcast_delivery::{Cause, ObjectId, Protocol, SenderEngine as _};
-use farcast_files::{Change, ChangedFile};
+use farcast_files::{ChangedFile, SourceError};
 
 use super::{Driver, SendNotice};
 use crate::batch::Source;
-use crate::changing::{Changing, error_of};
+use crate::changing::Changing;
 
 impl<P: Protocol> Driver<'_, P> {
     /// A file that has changed cannot match its digest any more. Where all have everything that is no matter.
@@ -25,11 +25,7 @@ impl<P: Protocol> Driver<'_, P> {
 
     fn file_changed(&mut self, now: Time, (object, source): (ObjectId, &Source), file: &ChangedFile) {
         let name = source.outgoing.name_of(file.file).unwrap_or_default();
-        let became = match file.change {
-            Change::Changed => "changed",
-            Change::Removed => "was removed",
-        };
-        let why = format!("\"{name}\" {became} while it was being sent");
+        let why = format!("\"{name}\" {}", file.change.words_while_sent());
         match self.options.changing {
             Changing::Skip => {
                 if !self.told.insert((object, file.file)) {
@@ -45,7 +41,7 @@ impl<P: Protocol> Driver<'_, P> {
             Changing::Again => self.sender.abort(now, Cause::SourceRenewed, Some(why)),
             Changing::Fail => {
                 self.sender.abort(now, Cause::SourceChanged, Some(why));
-                self.error.get_or_insert_with(|| error_of(file).into());
+                self.error.get_or_insert_with(|| SourceError::of_change(file.change, &file.path).into());
             }
         }
     }

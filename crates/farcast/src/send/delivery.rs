@@ -293,9 +293,7 @@ impl<F: Face> View<'_, F> {
             let sentence = Some("the transfer took longer than --time-limit".into());
             verdict = Verdict { word: "time_limit", exit: Exit::Failed, sentence };
         } else if let Some(changed) = self.spoiled(report, &verdict) {
-            let sentence = Some(format!(
-                "{changed} while it was being sent: receivers do not have it as it was; send it again"
-            ));
+            let sentence = Some(format!("{changed}: receivers do not have it as it was; send it again"));
             verdict = Verdict { word: "changed", exit: Exit::Incomplete, sentence };
         }
         let fields = self.summary(report, &verdict);
@@ -330,7 +328,7 @@ impl<F: Face> View<'_, F> {
 
     /// What has changed is sent again.
     fn again(mut self, report: &Report<F::Protocol>) -> Exit {
-        let line = format!("{} while it was being sent: all is sent again", changed_files(&report.changed));
+        let line = format!("{}: all is sent again", changed_files(&report.changed));
         self.tell(Told {
             line: Some(line),
             kind: "again",

@@ -162,8 +162,7 @@ impl<'a> View<'a> {
     pub(super) fn close(mut self, report: &SendReport) -> Result<Exit, Failure> {
         self.rest();
         if *outcome(report) == (SenderOutcome::Aborted { reason: cancel::ABORT_SOURCE_RENEWED }) {
-            let line =
-                format!("{} while it was being sent: all is sent again", changed_files(&report.changed));
+            let line = format!("{}: all is sent again", changed_files(&report.changed));
             self.output.line(&line);
             self.output.event("again", json!({ "changed": changed_fields(&report.changed) }));
             return Ok(Exit::Again);
@@ -229,7 +228,7 @@ impl<'a> View<'a> {
                 failure("the transfer took longer than --time-limit".into())
             }
             SenderOutcome::Aborted { reason: cancel::ABORT_SOURCE_CHANGED } => failure(format!(
-                "not every receiver has it: {} while it was being sent; all else was delivered to {}; send it again",
+                "not every receiver has it: {}; all else was delivered to {}; send it again",
                 changed_files(&report.changed),
                 incomplete.join(", ")
             )),
