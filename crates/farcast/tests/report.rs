@@ -151,10 +151,16 @@ fn a_page_that_cannot_be_written_is_told_before_anything_leaves() {
     let file = place.file("image.bin", 1000);
     let nowhere = place.path("not/there/page.html").display().to_string();
     let args = ["--rate", "8 Mbit/s", "--receivers", "ant", "--report", &nowhere];
-    place.send(&[&file], &args).wait().assert_one_sentence(2, &["cannot write the page", &nowhere]);
+    place
+        .send(&[&file], &args)
+        .wait()
+        .assert_one_sentence(2, &["--report", &nowhere, "there is no directory"]);
     let mut command = place.receive_command("ant", &["--once", "--report", &nowhere]);
     command.arg("--json");
-    place.start("ant", command).wait().assert_one_sentence(2, &["cannot write the page", &nowhere]);
+    place
+        .start("ant", command)
+        .wait()
+        .assert_one_sentence(2, &["--report", &nowhere, "there is no directory"]);
     let same = place.path("same").display().to_string();
     let args = ["--rate", "8 Mbit/s", "--receivers", "ant", "--report", &same, "--log", &same];
     place.send(&[&file], &args).wait().assert_one_sentence(2, &["--log", "--report"]);

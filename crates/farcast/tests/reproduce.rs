@@ -611,5 +611,5 @@ fn what_cannot_be_written_is_said_before_anything_is_simulated() {
     let file = place.file("taken", 1);
     let mut command = place.farcast(["reproduce", "--out"]);
     command.arg(&file);
-    place.run("reproduce", command).assert_one_sentence(2, &["cannot write", "taken"]);
+    place.run("reproduce", command).assert_one_sentence(2, &["--out", "taken", "is no directory"]);
 }

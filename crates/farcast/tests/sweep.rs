@@ -176,7 +176,7 @@ fn figures_are_where_they_are_and_null_where_not() {
 fn what_is_wrong_is_one_sentence() {
     let place = Place::new();
     let sentence = |args: &[&str], parts: &[&str]| sweep(&place, args).assert_one_sentence(2, parts);
-    sentence(&["--vary", "protocol.srt.m=1..3"], &["protocol.srt.m", "--set"]);
+    sentence(&["--vary", "protocol.srt.m=1..3"], &["--vary protocol.srt.m=1: protocol.srt.m"]);
     // A value in the middle of an axis is found before anything is run.
     sentence(&["--vary", "link.forward.per=0.1,2"], &["link.forward.per", "2"]);
     sentence(

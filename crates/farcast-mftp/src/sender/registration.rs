@@ -52,7 +52,7 @@ impl Sender {
 
     /// So many datagrams of so many octets in all have left beside what it sends: they count against its rate.
     pub fn spend(&mut self, datagrams: u64, octets: u64) {
-        self.pacer.owe(self.pacer.span_beside(datagrams, octets));
+        self.pacer.charge(self.pacer.span_beside(datagrams, octets));
         self.stats.datagrams += datagrams;
         self.stats.bytes += octets;
     }

@@ -1,8 +1,9 @@
 //! The datagrams of this layer.
 
 /// The first octets of each. No protocol here has such a datagram: the first octet is a version or a kind of none, or the one
-/// behind it is no type.
-const MAGIC: [u8; 4] = [0xEF, b'F', b'C', b'P'];
+/// behind it is no type. To NORM it is a report (type 6 of version 1, with a header of 12 octets), which libnorm passes
+/// over: where a datagram makes no sense to libnorm, it cuts the next one to the length of that.
+const MAGIC: [u8; 4] = [0x16, 3, b'F', b'C'];
 const PIECE: u8 = 0x51;
 const MARK: u8 = 0x52;
 const NARROW: u8 = 0x53;
@@ -132,6 +133,9 @@ mod tests {
         assert_eq!(Small::read(&mark.datagram(Some(1252))), Some(Small::Mark(mark)));
         assert_eq!(Small::read(&narrow(9, 1252)), Some(Small::Narrow { nonce: 9, passes: 1252 }));
         assert_eq!(Small::read(&narrow(9, 1252)[..13]), Some(Small::Narrow { nonce: 9, passes: 0 }));
+        let header_of_a_report = usize::from(MAGIC[1]) * 4;
+        let shortest = [PIECE_HEADER, mark.datagram(None).len(), narrow(9, 0).len()];
+        assert!(shortest.iter().all(|&len| len >= header_of_a_report), "as NORM has it: {shortest:?}");
         let piece = Piece { id: 5, total: 1000, index: 1, count: 2, octets: &[7; 500] };
         let mut datagram = Vec::new();
         piece.write_header(&mut datagram);
