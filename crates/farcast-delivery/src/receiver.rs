@@ -134,6 +134,8 @@ pub enum Outcome {
     Collision,
     /// Nothing was agreed, or the sender fell silent: it may go on another time.
     Lost,
+    /// The sender has ended, or can repair what lacks no more: nothing of it comes until it is sent anew.
+    Missed,
     /// All else.
     Failed,
 }

@@ -6,7 +6,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::SystemTime;
 
 use rustix::fs::{self, AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
@@ -21,17 +21,33 @@ const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
 /// The receiver's directory.
 #[derive(Debug)]
 pub(crate) struct Root {
-    fd: OwnedFd,
+    fd: Arc<OwnedFd>,
     path: PathBuf,
     walks: AtomicBool,
     /// Niceties that the file system refuses.
     refusals: Mutex<Refusals>,
 }
 
+/// The directory of `fd`; by an earlier descriptor if others are open: each of many receptions has its root.
+fn shared(fd: OwnedFd) -> Result<Arc<OwnedFd>> {
+    static OPEN: Mutex<Vec<(u64, u64, Weak<OwnedFd>)>> = Mutex::new(Vec::new());
+    let stat = system::fstat(&fd)?;
+    let mut open = OPEN.lock().unwrap_or_else(PoisonError::into_inner);
+    open.retain(|(.., fd)| fd.strong_count() > 0);
+    let same = open.iter().find(|(device, inode, _)| (*device, *inode) == (stat.st_dev, stat.st_ino));
+    if let Some(earlier) = same.and_then(|(.., fd)| fd.upgrade()) {
+        return Ok(earlier);
+    }
+    let fd = Arc::new(fd);
+    open.push((stat.st_dev, stat.st_ino, Arc::downgrade(&fd)));
+    Ok(fd)
+}
+
 impl Root {
     /// The directory at `path`, to which symbolic links may lead: it is the user's choice.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let fd = system::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        let fd = shared(fd)?;
         Ok(Self { fd, path: path.to_owned(), walks: AtomicBool::new(false), refusals: Mutex::default() })
     }
 

@@ -10,8 +10,8 @@ const CAPACITY: (usize, usize) = (4, 64);
 /// The part of the files that this process may open which one product keeps open.
 const SHARE: u64 = 8;
 
-/// Files that one product keeps open, at most.
-fn capacity() -> usize {
+/// Files that one product keeps open, at most; and how many products may keep any open between two calls.
+pub fn capacity() -> usize {
     static FOUND: OnceLock<usize> = OnceLock::new();
     *FOUND.get_or_init(|| {
         let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);

@@ -28,6 +28,7 @@ mod place;
 mod plain;
 mod read;
 mod room;
+mod spool;
 mod state;
 mod symbols;
 mod unpack;
@@ -50,6 +51,7 @@ use checkpoint::Gate;
 use open::What;
 use plain::Plain;
 use room::Room;
+use spool::Spool;
 use symbols::Symbols;
 use verify::MOST_DAMAGES;
 
@@ -73,6 +75,16 @@ pub enum Overwrite {
     Keep,
 }
 
+/// When what is complete gets its name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Naming {
+    /// As soon as its last octet is stored.
+    #[default]
+    AtOnce,
+    /// By [`Incoming::release`] and [`Incoming::finish`].
+    WhenReleased,
+}
+
 /// How a product is received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Options {
@@ -91,6 +103,8 @@ pub struct Options {
     /// Whether reception goes on however often something comes damaged: where it is proved who sends, damage is somebody
     /// else's doing, and to give up would do that one's will.
     pub enduring: bool,
+    /// When what is complete gets its name.
+    pub naming: Naming,
 }
 
 /// What [`Incoming::store`] made happen.
@@ -167,9 +181,11 @@ pub struct Incoming {
     id: ProductId,
     geometry: Geometry,
     options: Options,
+    /// How many files may get their names although they are held back.
+    released: usize,
     held: Bitmap,
     /// All bytes until the head is complete, then the head; there is none before something came.
-    spool: Option<OwnedFd>,
+    spool: Option<Spool>,
     spool_space: Space,
     room: Room,
     /// Parity that waits for its blocks; there is none before some came.
@@ -266,6 +282,33 @@ impl Incoming {
     pub fn retry(&mut self) -> Result<Vec<Happening>, StoreError> {
         self.advance()?;
         Ok(self.take_happenings())
+    }
+
+    /// How many files have all their bytes and wait for [`release`](Self::release).
+    pub fn waiting(&self) -> usize {
+        let waiting = self.delivery.as_ref().map_or(0, |delivery| delivery.ready.len());
+        if self.holds_back() { waiting } else { 0 }
+    }
+
+    fn holds_back(&self) -> bool {
+        self.options.naming == Naming::WhenReleased
+    }
+
+    /// Gives the first `count` of the files that wait their names.
+    ///
+    /// # Errors
+    /// As of [`store`](Self::store).
+    pub fn release(&mut self, count: usize) -> Result<Vec<Happening>, StoreError> {
+        self.released = count;
+        let completed = self.complete_files();
+        self.released = 0;
+        completed?;
+        Ok(self.take_happenings())
+    }
+
+    /// Gives all that is complete its name from now on.
+    pub fn release_all(&mut self) {
+        self.options.naming = Naming::AtOnce;
     }
 
     /// What happened and was not yet reported, such as files that [`open`](Self::open) found complete.
@@ -372,7 +415,7 @@ impl Incoming {
             self.room.count_made(delivery.take_made());
             return written;
         }
-        let Some(spool) = &self.spool else { return Ok(()) };
+        let Some(spool) = self.spool()? else { return Ok(()) };
         let len = bytes.end - bytes.start;
         let written = gather.write(spool.as_fd(), self.spool_space, bytes.start, len);
         written.map_err(|errno| self.root.error(&self.state.spool_path(), "write", errno, len))
@@ -381,7 +424,7 @@ impl Incoming {
     /// Does what has become possible: reads the head, gives files their names.
     fn advance(&mut self) -> Result<(), StoreError> {
         if self.plain.is_some() {
-            return self.complete_plain();
+            return if self.holds_back() { Ok(()) } else { self.complete_plain() };
         }
         if self.delivery.is_none() && self.head_is_complete()? {
             self.place()?;
@@ -409,9 +452,26 @@ impl Incoming {
         Ok(self.head_len.is_some_and(|len| self.holds(len)))
     }
 
+    /// The descriptor of the spool, if there is one.
+    fn spool(&self) -> Result<Option<&OwnedFd>, StoreError> {
+        let Some(spool) = &self.spool else { return Ok(None) };
+        let path = self.state.spool_path();
+        spool.fd(&self.root, &path).map(Some).map_err(|errno| self.root.error(&path, "open", errno, 0))
+    }
+
+    /// Closes what can be opened again when more comes: of many receptions at once, few can keep files open.
+    pub fn rest(&mut self) {
+        if let Some(spool) = &mut self.spool {
+            spool.close();
+        }
+        if let Some(delivery) = &mut self.delivery {
+            delivery.open.close_all();
+        }
+    }
+
     /// Fills `buffer` from `offset` of the spool; what is not there reads as zeros.
     fn read_spool(&self, buffer: &mut [u8], offset: u64) -> Result<(), StoreError> {
-        let read = self.spool.as_ref().map_or(Ok(0), |spool| read_at(spool, buffer, offset));
+        let read = self.spool()?.map_or(Ok(0), |spool| read_at(spool, buffer, offset));
         let read = read.map_err(|errno| self.root.error(&self.state.spool_path(), "read", errno, 0))?;
         buffer[read..].fill(0);
         Ok(())

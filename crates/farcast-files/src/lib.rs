@@ -91,11 +91,12 @@ mod transfer;
 mod tree;
 
 pub use delivered::Delivered;
+pub use descriptors::capacity;
 pub use error::{SourceError, StoreError, UnsafeReason};
 pub use id::ProductId;
 pub use incoming::{
-    Checkpoint, Coding, Durability, Happening, Incoming, Options, Overwrite, ParitySymbol, PlainObject,
-    Vouched,
+    Checkpoint, Coding, Durability, Happening, Incoming, Naming, Options, Overwrite, ParitySymbol,
+    PlainObject, Vouched,
 };
 pub use manifest::{Compressed, Entry, EntryKind, Manifest, ManifestError};
 pub use name::{safe_name, shown_name};

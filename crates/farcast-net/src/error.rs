@@ -106,6 +106,11 @@ pub enum NetError {
     /// The kernel does not let datagrams out.
     #[error("this host refuses to send: {} (a firewall rule of its own?)", plainly(.0))]
     Refused(io::Error),
+    /// What was heard of sealed transfers cannot be remembered.
+    #[error(
+        "{0}; what cannot be remembered could be played back after a restart: make room there, or set XDG_STATE_HOME to another place"
+    )]
+    Forgetful(String),
     /// Another system call on a socket failed.
     #[error("cannot {action}: {source}")]
     Socket {

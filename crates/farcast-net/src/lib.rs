@@ -38,7 +38,7 @@ pub use error::NetError;
 pub use interface::own_address;
 pub use parity::scratch_dir;
 pub use receiving::{ReceiveNotice, ReceiveOptions, ReceiveReport, Unlike, receive};
-pub use seal::{Memory, ReceiveSeal, Revoked, SealCounts, SendSeal};
+pub use seal::{Kept, Memory, ReceiveSeal, Revoked, SealCounts, SendSeal};
 pub use sending::{SendNotice, SendOptions, SendReport, Traffic, send};
 pub use socket::{SocketOptions, path_mtu};
 pub use store::{FileInfo, PlainFile, Removed};

@@ -35,7 +35,9 @@ const UNLISTED_FOR: (Span, Span) = (Span::from_secs(1), Span::from_secs(10));
 /// Keys that come after so long are of another transfer.
 const UNLISTED_ANEW: Span = Span::from_secs(30);
 /// How often a receiver notes what it has heard, so that a later one of the same name takes it for heard.
-const KEEP_EVERY: Span = Span::from_secs(10);
+const KEEP_EVERY: Span = Span::from_secs(2);
+/// How long a session that begins waits for a disk that is to remember it. Its keys come again.
+const DISK_PATIENCE: Span = Span::from_millis(200);
 
 /// What did not pass a seal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -246,11 +248,28 @@ impl fmt::Debug for SendSeal {
 
 /// What was heard, over restarts and of all who have one key.
 pub trait Memory {
-    /// Remembers it.
-    fn keep(&mut self, heard: &History);
+    /// Begins to write `heard`; returns a number for [`kept`](Self::kept).
+    fn keep(&mut self, heard: &History) -> u64;
 
-    /// What is remembered now, others having kept theirs; `None` where that cannot be read. No session begins then.
-    fn recall(&mut self) -> Option<History>;
+    /// Says whether the history of this number is safely written, and waits for that at most as long as `patience`.
+    fn kept(&mut self, number: u64, patience: Span) -> Kept;
+
+    /// Returns what is remembered now, others having kept theirs.
+    ///
+    /// # Errors
+    /// A sentence on what cannot be read. No session begins then.
+    fn recall(&mut self) -> Result<History, String>;
+}
+
+/// What has become of a history that was to be written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Kept {
+    /// It outlives a restart.
+    Safe,
+    /// The disk has not answered yet.
+    Pending,
+    /// It cannot be written, for the reason that the sentence gives.
+    Lost(String),
 }
 
 /// What a receiver seals with.
@@ -270,6 +289,12 @@ pub struct ReceiveSeal {
     begun: Option<SessionId>,
     memory: Box<dyn Memory>,
     keep_at: Time,
+    /// The history that was handed over last.
+    number: u64,
+    /// Why nothing can be remembered just now.
+    forgetful: Option<String>,
+    /// Whether that was told.
+    told_forgetful: bool,
 }
 
 impl ReceiveSeal {
@@ -277,7 +302,21 @@ impl ReceiveSeal {
     pub fn new(seal: farcast_seal::Receiver, answers: bool, memory: Box<dyn Memory>) -> Self {
         let (asking, told, keep_at) = (Vec::new(), [false; TOLD.len()], Time::ZERO);
         let (unlisted, begun) = (None, None);
-        Self { seal, misplaced: 0, asking, answers, told, unlisted, begun, memory, keep_at }
+        let (number, forgetful, told_forgetful) = (0, None, false);
+        Self {
+            seal,
+            misplaced: 0,
+            asking,
+            answers,
+            told,
+            unlisted,
+            begun,
+            memory,
+            keep_at,
+            number,
+            forgetful,
+            told_forgetful,
+        }
     }
 
     /// What did not pass.
@@ -320,14 +359,53 @@ impl ReceiveSeal {
         }
     }
 
-    /// Keys have begun `session`: it goes on unless others with this key have heard that it is over.
+    /// Keys have begun `session`: it goes on unless others with this key have heard that it is over. A session that could be
+    /// played back does not begin before it is remembered.
     fn begin(&mut self, session: SessionId) {
-        let Some(heard) = self.memory.recall() else { return self.seal.leave(session) };
+        let heard = match self.memory.recall() {
+            Ok(heard) => heard,
+            Err(why) => {
+                self.forgetful = Some(why);
+                return self.seal.leave(session);
+            }
+        };
         let goes_on = self.seal.learn(session, &heard);
-        if goes_on && self.seal.is_alone(session) {
-            self.begun = Some(session);
-        }
         self.keep();
+        if !goes_on || !self.seal.is_alone(session) {
+            return;
+        }
+        if self.kept(self.number, DISK_PATIENCE) == Kept::Safe {
+            self.begun = Some(session);
+        } else {
+            self.seal.leave(session);
+        }
+    }
+
+    /// Whether it takes part in no session.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.seal.is_idle()
+    }
+
+    /// Whether what `session` says could be played back to a receiver that has forgotten it.
+    pub(crate) fn must_remember(&self, session: SessionId) -> bool {
+        self.seal.is_alone(session)
+    }
+
+    /// Says whether the history of this number is written, and notes why it is not.
+    pub(crate) fn kept(&mut self, number: u64, patience: Span) -> Kept {
+        let kept = self.memory.kept(number, patience);
+        match &kept {
+            Kept::Pending => {}
+            Kept::Safe => (self.forgetful, self.told_forgetful) = (None, false),
+            Kept::Lost(why) => self.forgetful = Some(why.clone()),
+        }
+        kept
+    }
+
+    /// Why nothing can be remembered; told once, and again after it could.
+    pub(crate) fn newly_forgetful(&mut self) -> Option<String> {
+        let why = self.forgetful.clone()?;
+        (!std::mem::replace(&mut self.told_forgetful, true)).then_some(why)
     }
 
     /// The session that what was opened last has begun, if it has, and if its sender has one at a time: what that has said
@@ -395,17 +473,35 @@ impl ReceiveSeal {
         self.keep();
     }
 
-    /// Remembers now and then what was heard.
-    pub(crate) fn tick(&mut self, now: Time) {
+    /// Remembers now and then what was heard; whether the last of it could be written, or may yet.
+    pub(crate) fn tick(&mut self, now: Time) -> Result<(), String> {
         if now >= self.keep_at {
             self.keep_at = now + KEEP_EVERY;
             self.keep();
         }
+        match self.kept(self.number, Span::ZERO) {
+            Kept::Lost(why) => Err(why),
+            Kept::Safe | Kept::Pending => Ok(()),
+        }
     }
 
-    /// Remembers what was heard.
-    pub(crate) fn keep(&mut self) {
-        self.memory.keep(self.seal.history());
+    /// Remembers what was heard; the number of that.
+    pub(crate) fn keep(&mut self) -> u64 {
+        self.number = self.memory.keep(self.seal.history());
+        self.number
+    }
+
+    /// Remembers that all sessions that could be played back are over, and waits for the disk.
+    ///
+    /// # Errors
+    /// A sentence on why it cannot be written.
+    pub(crate) fn close_all(&mut self, patience: Span) -> Result<(), String> {
+        self.seal.close_alone();
+        let number = self.keep();
+        match self.kept(number, patience) {
+            Kept::Lost(why) => Err(why),
+            Kept::Safe | Kept::Pending => Ok(()),
+        }
     }
 }
 
@@ -429,10 +525,16 @@ mod tests {
     struct Forgetful;
 
     impl Memory for Forgetful {
-        fn keep(&mut self, _: &History) {}
+        fn keep(&mut self, _: &History) -> u64 {
+            0
+        }
 
-        fn recall(&mut self) -> Option<History> {
-            Some(History::default())
+        fn kept(&mut self, _: u64, _: Span) -> Kept {
+            Kept::Safe
+        }
+
+        fn recall(&mut self) -> Result<History, String> {
+            Ok(History::default())
         }
     }
 

@@ -97,6 +97,7 @@ enum Job {
     Rename(Box<Offer>),
     Steps(Arena),
     Compare(ObjectId),
+    Release { object: ObjectId, count: usize },
     Finish(ObjectId),
     Close(ObjectId),
     Discard(ObjectId),
@@ -172,6 +173,8 @@ pub(crate) enum Reply {
     Kept(Vec<(u32, Bitmap)>),
     /// These files of the list have their final names.
     FilesDone(Vec<usize>),
+    /// So many files have all their content, and wait for their names.
+    Waiting(usize),
     /// Part of this file, or the list of files, was wrong: these segments are not held after all.
     Damaged { path: Option<String>, lost: Run },
     /// These segments are not held after all: there was no room for them.
@@ -294,6 +297,11 @@ impl Store {
 
     pub(crate) fn compare(&self, object: ObjectId) {
         self.send(Job::Compare(object));
+    }
+
+    /// The first `count` files of `object` that wait may have their names.
+    pub(crate) fn release(&self, object: ObjectId, count: usize) {
+        self.send(Job::Release { object, count });
     }
 
     pub(crate) fn finish(&self, object: ObjectId) {

@@ -18,6 +18,7 @@ use crate::envelope::Envelope;
 use crate::error::NetError;
 use crate::socket::Endpoint;
 
+mod gate;
 mod receiving;
 mod sending;
 

@@ -197,7 +197,7 @@ impl Receiver {
         if reception.becomes_complete() {
             self.events.push_back(ReceiverEvent::Complete(reception.object));
         } else if reception.is_over && reception.lacks() {
-            self.end(at, Outcome::Lost, false);
+            self.end(at, Outcome::Missed, false);
         }
     }
 
@@ -321,8 +321,12 @@ impl Receiver {
             return Time::NEVER;
         }
         // An outage may be long; but once it would have ended, a sender that has not is heard soon.
-        let ended = reception.heard_at.max(reception.ends_at) + self.config.grace.max(reception.silence);
-        ended.min(reception.heard_at + self.config.silence)
+        self.ended_at(reception).min(reception.heard_at + self.config.silence)
+    }
+
+    /// When the sender of what is at hand has ended, by what it said.
+    fn ended_at(&self, reception: &Reception) -> Time {
+        reception.heard_at.max(reception.ends_at) + self.config.grace.max(reception.silence)
     }
 }
 
@@ -348,7 +352,9 @@ impl Engine for Receiver {
 
     fn handle_timeout(&mut self, now: Time) {
         while let Some(at) = self.receptions.iter().position(|one| self.silent_at(one) <= now) {
-            self.end(at, Outcome::Lost, false);
+            let outcome =
+                if self.ended_at(&self.receptions[at]) <= now { Outcome::Missed } else { Outcome::Lost };
+            self.end(at, outcome, false);
         }
     }
 

@@ -126,8 +126,10 @@ pub enum ReceiverEvent {
 pub enum ReceiverOutcome {
     /// The file is there and verified since this instant.
     Complete(Time),
-    /// The source has left, fallen silent, or cannot repair it any more.
+    /// The source has left or fallen silent.
     Lost,
+    /// The source has sent all that it will, or cannot repair it any more.
+    Missed,
     /// Its owner did not want it, could not keep it, or gave up.
     Stopped,
 }

@@ -256,6 +256,7 @@ impl ReceiverEngine for Receiver {
                 let outcome = match outcome {
                     ReceiverOutcome::Complete(at) => Outcome::Complete(at),
                     ReceiverOutcome::Lost => Outcome::Lost,
+                    ReceiverOutcome::Missed => Outcome::Missed,
                     ReceiverOutcome::Stopped => Outcome::Failed,
                 };
                 Request::Ended(object, outcome)

@@ -286,6 +286,18 @@ impl Receiver {
         self.history.close(&session.signing, session.id);
     }
 
+    /// The transfers of all sessions are over of which a sender has one at a time.
+    pub fn close_alone(&mut self) {
+        let Self { sessions, history, .. } = self;
+        sessions.retain(|one| {
+            let ends = is_alone(one.contents);
+            if ends {
+                history.close(&one.signing, one.id);
+            }
+            !ends
+        });
+    }
+
     /// Takes no part in `session` until its keys come again.
     pub fn leave(&mut self, session: SessionId) {
         self.sessions.retain(|one| one.id != session);

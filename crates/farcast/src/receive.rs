@@ -7,7 +7,7 @@ use std::net::{IpAddr, SocketAddr};
 use farcast_core::Time;
 use farcast_core::engine::Engine;
 use farcast_delivery::Protocol;
-use farcast_files::{Durability, Options, Overwrite};
+use farcast_files::{Durability, Naming, Options, Overwrite};
 use farcast_net::{NetError, ReceiveOptions};
 use ipnet::IpNet;
 use serde_json::{Value, json};
@@ -158,6 +158,7 @@ fn receive<F: Face, E: std::error::Error + Send + Sync + 'static>(
             hidden: args.hidden,
             quota: args.quota.quota(),
             vouched_only: true,
+            naming: Naming::AtOnce,
             enduring: heard.sealing.is_some(),
         },
         plain,

@@ -20,6 +20,7 @@ use crate::args::{ReceiveArgs, SendArgs};
 use crate::keys::{self, Own, Stamp, Trust};
 use crate::protocols::Speaks;
 use crate::state::{self, Sessions};
+use crate::stdio;
 
 /// Octets of a datagram to `to` besides what its protocol says in it.
 pub(crate) fn headers(to: SocketAddr, sealed: bool) -> u16 {
@@ -73,7 +74,7 @@ impl Sealing {
         if let Some(name) = group.receivers.iter().find(|name| !is_in(&others, name)) {
             if trust.has_revoked(name) {
                 return Err(Failure::usage(format!(
-                    "{name} is revoked: leave it out of --receivers; farcast key trust --again takes its line back"
+                    "{name} is revoked: leave it out of --receivers; farcast key trust --again --as receiver takes its line back"
                 )));
             }
             return Err(Failure::usage(format!(
@@ -207,10 +208,17 @@ impl Sealing {
         let (receivers, left_out): (Vec<Listed>, Vec<Listed>) =
             self.others.iter().cloned().partition(is_trusted);
         let revoked = revoked(receivers.clone(), stamp);
+        let began_ms = state::session_ms().unwrap_or_else(|(began_ms, why)| {
+            stdio::say(&format!(
+                "farcast: {why}; if the clock is set back, receivers will take the next transfer for an earlier one: make room \
+                 there, or set XDG_STATE_HOME to another place"
+            ));
+            began_ms
+        });
         let config = farcast_seal::SenderConfig {
             identity: self.identity().clone(),
             receivers,
-            began_ms: state::session_ms(),
+            began_ms,
             scope,
             contents,
             datagram,

@@ -512,3 +512,25 @@ fn no_line_of_the_bar_wraps_in_a_narrow_terminal() {
         assert!(line.trim_end().chars().count() < 50, "{line:?}");
     }
 }
+
+/// Whatever else is printed, the last line says what it came to: sealed or not, compressed, and that nobody is known.
+#[test]
+fn the_last_line_tells_all() {
+    let place = Place::new();
+    let text = place.path("text");
+    fs::write(&text, b"the same again and again, ".repeat(4000)).unwrap();
+    let args = ["--rate", "20 Mbit/s", "--unlimited", "--start-after", "100 ms", "--compress", "--stats"];
+    let sent = place.run("sender", place.send_command(&[&text], &args));
+    assert_eq!(sent.code, Some(0), "{}", sent.story());
+    let last = sent.stdout.lines().last().unwrap();
+    for part in ["times the size", "; not sealed", "; compressed 104 kB to ", "who has it is not known"] {
+        assert!(last.contains(part), "{part}: {last}");
+    }
+    assert!(sent.stdout.contains("all that was sent"), "{}", sent.stdout);
+    assert!(!sent.stdout.contains("asked again"), "no table of nobody: {}", sent.stdout);
+    let args = ["--protocol", "norm", "--rate", "20 Mbit/s", "--robust", "2", "--rtt", "10 ms"];
+    let sent = place.run("sender", place.send_command(&[&text], &args));
+    let last = sent.stdout.lines().last().unwrap();
+    assert!(last.contains("times the size") && last.contains("; not sealed"), "{last}");
+    assert!(sent.stdout.contains("nobody was named"), "{}", sent.stdout);
+}

@@ -127,7 +127,9 @@ fn a_life_of_two_keys() {
     assert!(head.done(&["list"]).contains("revoked"));
     head.refused(&["trust", &line(&renewed)], &[&ant_print, "was revoked as ant", "--again"]);
     head.refused(&["revoke", "ant"], &["nobody who is trusted is called ant", "farcast key list"]);
-    head.done(&["trust", &line(&renewed), "--again"]);
+    head.refused(&["trust", &line(&renewed), "--again"], &["ant was revoked here", "--as receiver"]);
+    head.done(&["trust", &line(&renewed), "--again", "--as", "receiver"]);
+    assert_eq!(head.list()["trusted"][0]["role"], "receiver");
     let said = head.done(&["revoke", &ant_print.replace('-', "")]);
     assert!(said.starts_with("revoked: ant, "), "{said}");
 }

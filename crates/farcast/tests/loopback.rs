@@ -203,6 +203,7 @@ fn an_unlimited_group() {
     let sent =
         place.send(&[&file], &with(&RATE, &["--unlimited", "--start-after", "1 s"])).succeed().summary();
     assert!(sent["receivers"].as_array().unwrap().is_empty(), "{sent}");
+    assert_eq!(sent["receivers_known"], false, "{sent}");
     for receiver in receivers {
         let summary = receiver.succeed().summary();
         assert_eq!(summary["complete"], true, "{summary}");

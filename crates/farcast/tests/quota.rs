@@ -353,3 +353,48 @@ fn a_quota_is_kept() {
     assert!(matches!(sender.code, Some(1 | 3)), "{}", sender.story());
     assert_eq!(entries_below(&place.path("ant")), 0);
 }
+
+/// How a protocol sends in a second or two.
+fn sending(protocol: &'static str) -> Vec<&'static str> {
+    let mut args = vec!["--protocol", protocol, "--rate", "8 Mbit/s"];
+    if protocol != "one-way" {
+        args.extend(["--receivers", "7", "--rtt", "20 ms"]);
+    }
+    if ["norm", "mdp"].contains(&protocol) {
+        args.extend(["--robust", "3"]);
+    }
+    args
+}
+
+/// What is refused for want of room ends `--once` when its content shows that it was no mere offer.
+#[test]
+fn once_ends_where_there_is_no_room() {
+    for protocol in ["one-way", "norm", "mdp", "pgm"] {
+        let place = Place::new();
+        let file = place.file("product.bin", 1_000_000);
+        let receiver = place.receive("7", &["--protocol", protocol, "--quota", "200 kB"]);
+        let sender = place.send(&[&file], &sending(protocol));
+        receiver.wait().assert_one_sentence(1, &["the quota leaves", "farcast partials"]);
+        sender.kill9();
+    }
+}
+
+/// A receiver that lacks something for good ends when its sender has, and says that.
+#[test]
+fn once_ends_when_the_sender_has() {
+    for protocol in ["one-way", "pgm"] {
+        let place = Place::new();
+        let file = place.file("product.bin", 1_000_000);
+        let mut args = vec!["--protocol", protocol, "--simulate-loss", "30 %"];
+        if protocol == "pgm" {
+            args.extend(["--silent", "--patience", "4 s"]);
+        }
+        let receiver = place.receive("7", &args);
+        let sender = place.send(&[&file], &sending(protocol));
+        receiver.wait().assert_one_sentence(
+            1,
+            &["product.bin: the sender has ended", "did not arrive", "is here and kept"],
+        );
+        sender.kill9();
+    }
+}

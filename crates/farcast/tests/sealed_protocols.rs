@@ -11,6 +11,8 @@ mod common;
 mod eve;
 #[path = "sealed/insider.rs"]
 mod insider;
+#[path = "sealed/memory.rs"]
+mod memory;
 #[path = "sealed/party.rs"]
 mod party;
 
@@ -27,6 +29,7 @@ use farcast_norm::message::{Answer, FromReceiver, FromSender};
 use farcast_norm::{Body, Codec, Fec, Message, NodeId};
 use farcast_seal::{HYBRID_KEYS_LEN, Kind};
 use insider::GroupKey;
+use memory::{fill, make_room, on_small_state, state_of};
 use party::{Enemy, Parties, Record, refused};
 use serde_json::json;
 
@@ -424,4 +427,129 @@ fn keys_of_a_protocol_are_none_for_another() {
     assert!(refused(&got, "its session is for another protocol or group") >= 1, "{got}");
     assert!(refused(&got, "its session is not known") >= 50, "{got}");
     sent.assert_failed(3, &["eve did not acknowledge"]);
+}
+
+/// Starts `bob`, whose memory lies on a small file system.
+fn receive_with_small_state(parties: &Parties, protocol: &str, begins_full: bool) -> Running {
+    let mut command = parties.own("bob", parties.place.receive_command("bob", &["--protocol", protocol]));
+    command.arg("--json");
+    let command = on_small_state(parties, "bob", &command, begins_full);
+    let running = parties.place.start("bob", command);
+    running.until("listening");
+    running
+}
+
+/// How a protocol is told to send to `bob` alone, in a second or two.
+fn to_bob(protocol: &str) -> Vec<&str> {
+    let mut args = vec!["--protocol", protocol, "--rate", "6 Mbit/s", "--receivers", "bob"];
+    if protocol != "one-way" {
+        args.extend(["--rtt", "20 ms"]);
+    }
+    if ["norm", "mdp"].contains(&protocol) {
+        args.extend(["--robust", "3"]);
+    }
+    args
+}
+
+fn play(enemy: &Enemy, record: &[(std::net::SocketAddr, Vec<u8>)]) {
+    for (from, datagram) in record {
+        enemy.claim(datagram, *from);
+        pause(Duration::from_micros(200));
+    }
+    pause(Duration::from_millis(500));
+}
+
+/// A receiver that cannot remember a session takes nothing of it: it could be played back.
+#[test]
+fn what_cannot_be_remembered_is_not_accepted() {
+    for protocol in ["one-way", "norm", "mdp", "pgm"] {
+        let parties = Parties::new(&["bob"]);
+        let file = parties.place.file("product.bin", 300_000);
+        let enemy = Enemy::new(&parties.place);
+        let bob = receive_with_small_state(&parties, protocol, true);
+        parties.send(&file, &to_bob(protocol)).wait();
+        let told = bob.until("forgetful");
+        let reason = told["reason"].as_str().unwrap();
+        assert!(reason.contains("/state-bob/farcast") && reason.contains("No space left"), "{reason}");
+        assert!(reason.contains("make room there"), "{reason}");
+        let mut record = enemy.record();
+        record.retain(|(_, datagram)| Kind::of(datagram).is_some());
+        bob.kill9();
+        let bob = receive_with_small_state(&parties, protocol, true);
+        play(&enemy, &record);
+        assert!(!bob.has("file"), "{protocol}: {}", bob.stdout());
+        bob.kill9();
+        assert!(!parties.place.path("bob/product.bin").exists(), "{protocol}");
+    }
+}
+
+/// The disk becomes full while content comes. What is delivered once there is room again is delivered once.
+#[test]
+fn what_is_delivered_is_remembered_first() {
+    for protocol in ["one-way", "norm", "mdp", "pgm"] {
+        let parties = Parties::new(&["bob"]);
+        let file = parties.place.file("product.bin", 900_000);
+        let bob = receive_with_small_state(&parties, protocol, false);
+        let enemy = Enemy::new(&parties.place);
+        let sender = parties.send(&file, &to_bob(protocol));
+        bob.until("joined");
+        fill(&parties, "bob", &bob);
+        sender.wait();
+        bob.until("forgetful");
+        assert!(!bob.has("file"), "{protocol}: {}", bob.stdout());
+        assert!(!parties.place.path("bob/product.bin").exists(), "{protocol}");
+        make_room(&parties, "bob", &bob);
+        parties.send(&file, &to_bob(protocol)).wait();
+        bob.until("file");
+        let memory = state_of(&parties, "bob", &bob).join("farcast/sealed");
+        let remembered = fs::read_dir(memory).unwrap().map(|entry| entry.unwrap().path());
+        let there = parties.place.path("state-bob/farcast/sealed");
+        fs::create_dir_all(&there).unwrap();
+        for path in remembered.filter(|path| path.is_file()) {
+            fs::copy(&path, there.join(path.file_name().unwrap())).unwrap();
+        }
+        bob.kill9();
+        fs::remove_file(parties.place.path("bob/product.bin")).unwrap();
+        let bob = parties.receive("bob", &["--protocol", protocol]);
+        let mut record = enemy.record();
+        record.retain(|(_, datagram)| Kind::of(datagram).is_some());
+        play(&enemy, &record);
+        assert!(!bob.has("file"), "{protocol}: {}", bob.stdout());
+        bob.kill9();
+        assert!(!parties.place.path("bob/product.bin").exists(), "{protocol}");
+    }
+}
+
+/// A stream that has ended is no news after a restart, and none begins that cannot be remembered.
+#[test]
+fn no_stream_is_played_again() {
+    for protocol in ["norm", "pgm"] {
+        let parties = Parties::new(&["bob"]);
+        let input = parties.place.path("input");
+        fs::write(&input, noise(1, 300_000)).unwrap();
+        let enemy = Enemy::new(&parties.place);
+        let args = ["--protocol", protocol, "--rate", "6 Mbit/s", "--rtt", "20 ms"];
+        let (bob, output) = receive_stream_with(&parties, "bob", &["--protocol", protocol]);
+        send_stream(&parties, &input, &[&args[..], &["--receivers", "bob"]].concat()).succeed();
+        bob.succeed();
+        assert_eq!(digest(&input), digest(&output), "{protocol}");
+        let mut record = enemy.record();
+        record.retain(|(_, datagram)| Kind::of(datagram).is_some());
+        let (bob, output) = receive_stream_with(&parties, "bob", &["--protocol", protocol]);
+        play(&enemy, &record);
+        bob.kill9();
+        assert_eq!(fs::metadata(&output).unwrap().len(), 0, "{protocol}");
+
+        let output = parties.place.path("full.stream");
+        let mut command = parties.own("bob", parties.place.farcast(["receive", "--stream"]));
+        command.args(["--from", &parties.place.group, "--interface", "lo", "--protocol", protocol]);
+        let command = on_small_state(&parties, "bob", &command, true);
+        let bob =
+            parties.place.start("bob", shell(&format!("exec \"$@\" > '{}'", output.display()), &command));
+        wait_until("a receiver", || bob.stderr().contains("listening"));
+        send_stream(&parties, &input, &[&args[..], &["--receivers", "bob"]].concat()).wait();
+        assert!(bob.stderr().contains("nothing sealed is accepted: cannot "), "{}", bob.stderr());
+        bob.kill9();
+        assert_eq!(fs::metadata(&output).unwrap().len(), 0, "{protocol}");
+    }
 }

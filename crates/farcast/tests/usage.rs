@@ -170,10 +170,7 @@ fn many_files_need_few_descriptors() {
         let receiver = place.receive("7", &["--protocol", protocol]);
         let args = [&RATE[..], &["--protocol", protocol, "--receivers", "7"]].concat();
         let send = place.send_command(&[&place.path("tree")], &args);
-        let mut command = std::process::Command::new("sh");
-        command.args(["-c", "ulimit -n 40; exec \"$@\"", "sh"]).arg(send.get_program()).args(send.get_args());
-        command.env("XDG_STATE_HOME", place.path("state")).env("XDG_CONFIG_HOME", place.path("config"));
-        let ended = place.run("sender", command);
+        let ended = place.run("sender", few_descriptors(&place, 40, send));
         assert_eq!(ended.code, Some(0), "{protocol}: {}", ended.story());
         receiver.wait();
     }
@@ -382,4 +379,43 @@ fn every_event_is_in_the_schema_and_on_the_page() {
     let missing: Vec<&String> =
         schema.iter().filter(|kind| !section.contains(&format!("`{kind}`"))).collect();
     assert!(missing.is_empty(), "{missing:?} are not on the page");
+}
+
+/// A receiver of many small files gets along with few descriptors, of which no more can be had.
+#[test]
+fn many_small_files_are_received_with_few_descriptors() {
+    for protocol in ["norm", "pgm", "one-way", "mftp"] {
+        let place = Place::new();
+        fs::create_dir(place.path("tree")).unwrap();
+        for n in 0..800 {
+            fs::write(place.path("tree").join(format!("f{n}")), format!("file {n}\n")).unwrap();
+        }
+        let args = ["--protocol", protocol, "--once", "--json"];
+        let receive = few_descriptors(&place, 64, place.receive_command("7", &args));
+        let receiver = place.start("receiver", receive);
+        receiver.until("listening");
+        let mut args = [&RATE[..], &["--protocol", protocol]].concat();
+        if protocol != "one-way" {
+            args.extend(["--receivers", "7"]);
+        }
+        place.run("sender", few_descriptors(&place, 64, place.send_command(&[&place.path("tree")], &args)));
+        receiver.succeed();
+        let got = walk(&place.path("7"));
+        assert_eq!(got, 800, "{protocol}");
+    }
+}
+
+/// `command` with so many descriptors, of which it can have no more.
+fn few_descriptors(place: &Place, count: u32, command: std::process::Command) -> std::process::Command {
+    let mut few = std::process::Command::new("sh");
+    let script = format!("ulimit -n {count}; exec \"$@\"");
+    few.args(["-c", &script, "sh"]).arg(command.get_program()).args(command.get_args());
+    few.env("XDG_STATE_HOME", place.path("state")).env("XDG_CONFIG_HOME", place.path("config"));
+    few
+}
+
+/// How many files lie below `dir`.
+fn walk(dir: &Path) -> usize {
+    let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    entries.map(|path| if path.is_dir() { walk(&path) } else { 1 }).sum()
 }

@@ -21,7 +21,9 @@ impl Incoming {
     /// Gives every file that has all its bytes its final name; parts that are damaged are forgotten.
     pub(super) fn complete_files(&mut self) -> Result<(), StoreError> {
         let mut failure = None;
-        while let Some(delivery) = &mut self.delivery
+        let mut left = if self.holds_back() { self.released } else { usize::MAX };
+        while left > 0
+            && let Some(delivery) = &mut self.delivery
             && let Some(&file) = delivery.ready.front()
         {
             // Something that it shares a segment with may have been forgotten since.
@@ -35,6 +37,7 @@ impl Incoming {
             if let Some(delivery) = &mut self.delivery {
                 delivery.ready.pop_front();
             }
+            left -= 1;
         }
         let forgotten = self.forget_damaged();
         failure.map_or(Ok(()), Err).and(forgotten)

@@ -18,6 +18,7 @@ impl Incoming {
     /// here and all else is there, and what the file system reports. After an error of the file system the state is still
     /// there: open and finish again.
     pub fn finish(mut self) -> Result<Vec<Refusal>, StoreError> {
+        self.release_all();
         self.advance()?;
         match &mut self.delivery {
             _ if self.plain.as_ref().is_some_and(|plain| plain.done) => {}

@@ -12,6 +12,7 @@ use super::delivery::Delivery;
 use super::place::hold_done;
 use super::plain::{Plain, PlainObject};
 use super::room::{Room, STATE_INODES};
+use super::spool::Spool;
 use super::state::StateDir;
 use super::{Happening, Incoming, Options};
 use crate::beneath::{Root, mtime_of, nanoseconds, size_of};
@@ -71,8 +72,9 @@ pub(super) fn open(
         id,
         geometry,
         options,
+        released: 0,
         held: Bitmap::new(geometry.count),
-        spool,
+        spool: spool.map(Spool::new),
         spool_space: Space::Unknown,
         spool_excess: None,
         room: Room::resumed(taken),
@@ -152,7 +154,7 @@ impl Incoming {
 
     /// The manifest in a spool that holds only the head; `None` if it is not that of the product.
     pub(super) fn placed_head(&mut self) -> Result<Option<Manifest>, StoreError> {
-        let Some(spool) = &self.spool else { return Ok(None) };
+        let Some(spool) = self.spool()? else { return Ok(None) };
         let found = system::fstat(spool).and_then(|stat| manifest_in(spool, size_of(&stat), self.id));
         let found = found.map_err(|errno| self.root.error(&self.state.spool_path(), "read", errno, 0))?;
         Ok(found?.filter(|manifest| manifest.product_size() == self.geometry.size))

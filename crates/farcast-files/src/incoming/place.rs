@@ -60,7 +60,7 @@ impl Incoming {
         let Some((head_len, spooled)) = self.spool_excess else { return Ok(()) };
         // Only when the journal says that the bytes are in the partials may the spool lose them.
         self.write_journal()?;
-        let shortened = self.spool.as_ref().map_or(Ok(()), |spool| shorten(spool, head_len));
+        let shortened = self.spool()?.map_or(Ok(()), |spool| shorten(spool, head_len));
         shortened.map_err(|errno| self.root.error(&self.state.spool_path(), "shorten", errno, 0))?;
         self.room.give_up(spooled, 0);
         self.spool_excess = None;

@@ -172,6 +172,7 @@ impl Incoming {
             let of_group = self.geometry.touching(&(start..self.geometry.size.min(start + GROUP_LEN)));
             if of_group.is_some_and(|run| self.held.count_in(run) == run.count())
                 && let Some(spool) = &self.spool
+                && let Ok(spool) = spool.fd(&self.root, &self.state.spool_path())
             {
                 scratch.resize(self.geometry.size.saturating_sub(start).min(GROUP_LEN) as usize, 0);
                 // One that cannot be read now is read again in the end, and the error told then.
@@ -213,8 +214,8 @@ impl Incoming {
             // Nothing came that would have made room for it.
             self.begin()?;
         }
-        let Some(spool) = &self.spool else { return Ok(None) };
         let mut scratch = core::mem::take(&mut self.scratch);
+        let Some(spool) = self.spool()? else { return Ok(None) };
         let digest = plain.tree.value(0, &mut scratch, |group, buffer: &mut Vec<u8>| {
             let start = group * GROUP_LEN;
             buffer.resize(self.geometry.size.saturating_sub(start).min(GROUP_LEN) as usize, 0);
@@ -225,7 +226,7 @@ impl Incoming {
         if plain.vouched.is_some_and(|vouched| vouched.digest != digest) {
             return self.damaged_plain(plain).map(|()| None);
         }
-        let Some(spool) = &self.spool else { return Ok(None) };
+        let Some(spool) = self.spool()? else { return Ok(None) };
         let name = &plain.name;
         let there =
             self.root.regular(name).map_err(|errno| name_error(&self.root, name, "examine", errno))?;

@@ -37,7 +37,7 @@ impl Incoming {
                     delivery.read_piece(file, piece, slot)?;
                 }
             } else {
-                let read = self.spool.as_ref().map_or(Ok(0), |spool| read_at(spool, slot, at));
+                let read = self.spool()?.map_or(Ok(0), |spool| read_at(spool, slot, at));
                 read.map_err(|errno| self.root.error(&self.state.spool_path(), "read", errno, 0))?;
             }
             at += piece.len;

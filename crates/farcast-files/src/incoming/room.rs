@@ -2,6 +2,7 @@
 
 use core::ops::Range;
 
+use super::spool::Spool;
 use super::{Happening, Incoming};
 use crate::manifest::PREFIX_LEN;
 use crate::partials::{self, Known};
@@ -93,7 +94,7 @@ impl Incoming {
 
     /// An empty spool, and no journal.
     pub(super) fn new_spool(&mut self) -> Result<(), StoreError> {
-        self.spool = Some(self.state.new_spool(&self.root, self.geometry.size)?);
+        self.spool = Some(Spool::new(self.state.new_spool(&self.root, self.geometry.size)?));
         self.spool_space = crate::transfer::Space::Fresh;
         let aside = self.room.aside;
         let used = Usage { octets: aside, inodes: STATE_INODES };

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use farcast_core::engine::Engine;
 use farcast_core::{Span, Time};
 use farcast_delivery::{Codec, ObjectId, Offer, Protocol, ReceiverEngine, Request};
-use farcast_files::Nicety;
+use farcast_files::{Naming, Nicety};
 use farcast_seal::SessionId;
 
 use super::early::Early;
@@ -28,6 +28,8 @@ use crate::store::{Arena, Opening, Step, Store};
 
 /// How often the owner is told about progress.
 const TICK: Span = Span::from_millis(100);
+/// How often it is looked whether a disk has remembered what was heard.
+const WRITING: Span = Span::from_millis(2);
 /// How long what has all of its content may take to become complete when it is to stop.
 const LONGEST_COMPLETING: Span = Span::from_secs(5);
 
@@ -67,6 +69,8 @@ pub(super) struct Driver<'a, P: Protocol> {
     pub(super) early: Early,
     /// What the store is told once it has been handed all that was received before.
     pub(super) due: Vec<Due>,
+    /// What has come and could be played back, until it is remembered.
+    pub(super) unremembered: Vec<Unremembered>,
     /// Whether it was told that this host would not send an answer.
     blocked: bool,
     out: Vec<u8>,
@@ -87,11 +91,21 @@ pub(super) struct Counts {
     pub(super) sealed: bool,
 }
 
+/// What is complete once it is remembered that it was heard.
+pub(super) struct Unremembered {
+    pub(super) object: ObjectId,
+    /// Which history has to be written.
+    pub(super) number: u64,
+    /// So many of its files that wait; all of it where that is `None`.
+    pub(super) files: Option<usize>,
+}
+
 /// What the store is to do behind everything that it was handed.
 pub(super) enum Due {
     Open(u64, Box<Offer>),
     Rename(Box<Offer>),
     Compare(ObjectId),
+    Release(ObjectId, usize),
     Finish(ObjectId),
     Close(ObjectId),
     Discard(ObjectId),
@@ -129,6 +143,7 @@ impl<'a, P: Protocol> Driver<'a, P> {
             aside: true,
             early: Early::default(),
             due: Vec::new(),
+            unremembered: Vec::new(),
             blocked: false,
             out: Vec::new(),
             refused: BTreeSet::new(),
@@ -165,6 +180,7 @@ impl<'a, P: Protocol> Driver<'a, P> {
             while let Some((reception, reply)) = self.store.reply() {
                 self.on_reply(reception, reply);
             }
+            self.remember();
             self.drain(None);
             self.tell_store();
             self.transmit();
@@ -178,7 +194,8 @@ impl<'a, P: Protocol> Driver<'a, P> {
                 self.tell_of_way();
                 self.notice(&ReceiveNotice::Tick);
                 if let Some(seal) = &mut self.seal {
-                    seal.tick(now);
+                    // What may be complete once that is written asks for itself.
+                    let _ = seal.tick(now);
                 }
             }
             if !heard {
@@ -225,13 +242,18 @@ impl<'a, P: Protocol> Driver<'a, P> {
         for due in due {
             match due {
                 Due::Open(reception, offer) => {
-                    let (dir, options) = (self.options.into.clone(), self.options.files);
+                    let mut options = self.options.files;
+                    if self.must_remember(offer.object) {
+                        options.naming = Naming::WhenReleased;
+                    }
+                    let dir = self.options.into.clone();
                     let code = self.engine.erasure_code(offer.object);
                     let keeps_parity = P::Receiver::KEEPS_PARITY;
                     self.store.open(reception, Opening { offer, code, dir, options, keeps_parity });
                 }
                 Due::Rename(offer) => self.store.rename(offer),
                 Due::Compare(object) => self.store.compare(object),
+                Due::Release(object, count) => self.store.release(object, count),
                 Due::Finish(object) => self.store.finish(object),
                 Due::Close(object) => self.store.close(object),
                 Due::Discard(object) => self.store.discard(object),
@@ -256,6 +278,7 @@ impl<'a, P: Protocol> Driver<'a, P> {
         let until = timer.min(tick).min(self.ears.due()).min(held.unwrap_or(Time::NEVER));
         // More may come of a nap, so nothing is handed over in it.
         let until = if held.is_some() { until } else { until.min(self.hand_over_at()) };
+        let until = if self.unremembered.is_empty() { until } else { until.min(self.clock.now() + WRITING) };
         let readable = self.clock.wait(&sources, until).map_err(NetError::socket("wait for the network"))?;
         if readable.has(0) {
             self.store.woken();
@@ -336,8 +359,7 @@ impl<'a, P: Protocol> Driver<'a, P> {
                     }
                 }
                 Some(Request::Compare(object)) => self.due.push(Due::Compare(object)),
-                // Behind everything that is still to be stored.
-                Some(Request::Verify(object)) => self.due.push(Due::Finish(object)),
+                Some(Request::Verify(object)) => self.verify(object),
                 Some(Request::Open(offer)) => self.offered(offer),
                 Some(Request::Rename(offer)) => self.renamed(offer),
                 Some(Request::Ended(object, outcome)) => self.ended(object, outcome, &event),

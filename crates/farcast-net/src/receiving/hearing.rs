@@ -342,6 +342,12 @@ impl<P: Protocol> Driver<'_, P> {
             return;
         }
         self.speaking = run.session;
+        if let Some(last) = &mut self.last
+            && last.offer.sender == from.source
+            && run.message.content().is_some()
+        {
+            last.has_content = true;
+        }
         if run.message.is_urgent() {
             self.nap.hurry();
         }

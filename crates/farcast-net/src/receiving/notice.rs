@@ -32,6 +32,11 @@ pub enum ReceiveNotice<'a, E> {
         /// What the system says.
         why: &'a NetError,
     },
+    /// What is heard of sealed transfers cannot be remembered, so that none is accepted that could be played back.
+    Forgetful {
+        /// What cannot be written, and what to do.
+        why: &'a NetError,
+    },
     /// Something came from a sender that is not to be heard; told of once.
     NotAccepted {
         /// Where from.

@@ -3,6 +3,7 @@
 use farcast_core::Span;
 use farcast_core::engine::RejectCounts;
 use farcast_delivery::{Offer, Outcome, Received};
+use farcast_files::StoreError;
 
 use crate::error::NetError;
 use crate::seal::SealCounts;
@@ -35,6 +36,8 @@ pub struct ReceiveReport<E> {
     pub kept: bool,
     /// What came.
     pub received: Received,
+    /// Whether its sender has sent any content, also where that came only after this was refused.
+    pub has_content: bool,
     /// Datagrams that were none of the protocol's.
     pub malformed: u64,
     /// Answers that the system would not send.
@@ -61,28 +64,33 @@ impl<E> ReceiveReport<E> {
 
     /// Whether it is the one transmission of [`once`](crate::ReceiveOptions::once): it was complete, or brought at
     /// least the list of files that it had announced, or failed by what only our user can change: what is in the way
-    /// here, or a name that another receiver has. What never was more than an offer does not count, or anybody's would
+    /// here, or a name that another receiver has. With content behind it, it counts too if there is no room here, or if its
+    /// sender has ended and some lacks. What never was more than an offer does not count, or anybody's would
     /// do; nor does a sender that fell silent, which may be started again and goes on then.
     pub fn counts(&self) -> bool {
-        use farcast_files::StoreError as E;
+        use StoreError as E;
         match self.outcome {
             Outcome::Lost => return false,
+            Outcome::Missed => return self.has_content,
             Outcome::Complete(_) | Outcome::Collision => return true,
             Outcome::SourceChanged | Outcome::Failed => {}
         }
         self.vouched
             || match &self.error {
-                Some(NetError::Store(error)) => matches!(
-                    error,
-                    E::InUse { .. }
-                        | E::ReadOnly { .. }
-                        | E::PermissionDenied { .. }
-                        | E::UnsafePath { .. }
-                        | E::AlreadyExists { .. }
-                        | E::NamesMeet { .. }
-                        | E::ImpossibleName { .. }
-                        | E::Withheld { .. }
-                ),
+                Some(NetError::Store(error)) => {
+                    matches!(
+                        error,
+                        E::InUse { .. }
+                            | E::ReadOnly { .. }
+                            | E::PermissionDenied { .. }
+                            | E::UnsafePath { .. }
+                            | E::AlreadyExists { .. }
+                            | E::NamesMeet { .. }
+                            | E::ImpossibleName { .. }
+                            | E::Withheld { .. }
+                    ) || self.has_content && lacks_room(error)
+                }
+                Some(NetError::Forgetful(_)) => self.has_content,
                 Some(error) => matches!(
                     error,
                     NetError::Directory { .. }
@@ -93,4 +101,17 @@ impl<E> ReceiveReport<E> {
                 None => false,
             }
     }
+}
+
+/// Whether the receiver has no room for what it is sent.
+pub(super) fn lacks_room(error: &StoreError) -> bool {
+    use StoreError as E;
+    matches!(
+        error,
+        E::DiskFull { .. }
+            | E::TooLarge { .. }
+            | E::OverQuota { .. }
+            | E::TooManyFiles { .. }
+            | E::TooManyProducts { .. }
+    )
 }

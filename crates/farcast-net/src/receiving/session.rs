@@ -4,15 +4,17 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use farcast_core::{Bitmap, Run, Time};
+use farcast_core::{Bitmap, Run, Span, Time};
 use farcast_delivery::{Answer, Cause, Decline, ObjectId, Offer, Outcome, Protocol, ReceiverEngine};
 use farcast_files::StoreError;
 use farcast_seal::SessionId;
 
-use super::driver::{Driver, Due};
+use super::driver::{Driver, Due, Unremembered};
 use super::nap::Nap;
+use super::report::lacks_room;
 use super::{Event, ReceiveNotice, ReceiveReport};
 use crate::error::NetError;
+use crate::seal::Kept;
 use crate::store::{FileInfo, PlainFile, Reply, is_final};
 
 /// The most objects that are received at once: each holds files open, and more are hardly sent at once on purpose.
@@ -208,6 +210,7 @@ impl<P: Protocol> Driver<'_, P> {
             }
             Reply::Lost(runs) => self.lost(object, &runs),
             Reply::Decoded { block, rebuilt } => self.answer(object, Answer::Decoded { block, rebuilt }),
+            Reply::Waiting(files) => self.complete_once_remembered(object, Some(files)),
             Reply::Finished => self.answer(object, Answer::Verified),
             Reply::Failed { error, vouched } => {
                 session.vouched |= vouched;
@@ -276,16 +279,57 @@ impl<P: Protocol> Driver<'_, P> {
         }
     }
 
+    /// Everything of an object has come. What could be played back is complete once it is remembered, and everything is
+    /// stored before.
+    pub(super) fn verify(&mut self, object: ObjectId) {
+        if self.must_remember(object) {
+            self.complete_once_remembered(object, None);
+        } else {
+            self.due.push(Due::Finish(object));
+        }
+    }
+
+    /// Whether what comes of `object` could be played back to a receiver that has forgotten it.
+    pub(super) fn must_remember(&self, object: ObjectId) -> bool {
+        let sealed_in = self.sessions.get(&object).and_then(|session| session.sealed_in);
+        self.seal.as_ref().zip(sealed_in).is_some_and(|(seal, session)| seal.must_remember(session))
+    }
+
+    /// Completes so many files of `object`, or all of it, once it is remembered that they were heard.
+    fn complete_once_remembered(&mut self, object: ObjectId, files: Option<usize>) {
+        let Some(seal) = &mut self.seal else { return };
+        self.unremembered.push(Unremembered { object, number: seal.keep(), files });
+    }
+
+    /// Completes what is remembered now, and leaves what cannot be.
+    pub(super) fn remember(&mut self) {
+        let Some(seal) = &mut self.seal else { return };
+        let mut lost = Vec::new();
+        self.unremembered.retain(|one| match seal.kept(one.number, Span::ZERO) {
+            Kept::Pending => true,
+            Kept::Safe => {
+                let object = one.object;
+                self.due.push(one.files.map_or(Due::Finish(object), |files| Due::Release(object, files)));
+                false
+            }
+            Kept::Lost(why) => {
+                lost.push((one.object, why));
+                false
+            }
+        });
+        let forgetful = seal.newly_forgetful().map(NetError::Forgetful);
+        if let Some(why) = forgetful {
+            self.notice(&ReceiveNotice::Forgetful { why: &why });
+        }
+        for (object, why) in lost {
+            self.failed(object, NetError::Forgetful(why));
+        }
+    }
+
     /// The object cannot be stored: leave it and say why.
     fn failed(&mut self, object: ObjectId, error: NetError) {
         let why = match &error {
-            NetError::Store(
-                StoreError::DiskFull { .. }
-                | StoreError::TooLarge { .. }
-                | StoreError::OverQuota { .. }
-                | StoreError::TooManyFiles { .. }
-                | StoreError::TooManyProducts { .. },
-            ) => Decline::Disk,
+            NetError::Store(error) if lacks_room(error) => Decline::Disk,
             NetError::Store(StoreError::AlreadyExists { .. }) => Decline::AlreadyHave,
             _ => Decline::System,
         };
@@ -300,6 +344,7 @@ impl<P: Protocol> Driver<'_, P> {
     /// It is over with `object`, as the engine says with `event`.
     pub(super) fn ended(&mut self, object: ObjectId, outcome: Outcome, event: &Event<P>) {
         let session = self.sessions.remove(&object);
+        self.unremembered.retain(|one| one.object != object);
         self.leave();
         if !matches!(outcome, Outcome::Complete(_)) {
             // What changed at its source can never be completed; everything else is kept for the next try.
@@ -338,6 +383,7 @@ impl<P: Protocol> Driver<'_, P> {
             held: session.held,
             have,
             received,
+            has_content: received.segments > 0 || received.parity > 0,
             malformed: self.counts.malformed,
             unsent: self.counts.unsent,
             not_accepted: self.counts.not_accepted,

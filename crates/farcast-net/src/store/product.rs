@@ -34,6 +34,8 @@ pub(super) struct Product {
     checkpoint: Option<JoinHandle<()>>,
     /// Seconds since the last checkpoint was begun.
     unsaved_for: u32,
+    /// How many files are known to wait for their names.
+    waiting: usize,
 }
 
 impl Product {
@@ -68,7 +70,16 @@ impl Product {
         parity: Option<ParityDecoder>,
         answer: Answer,
     ) -> Self {
-        Self { object, incoming, parity, answer, files: Vec::new(), checkpoint: None, unsaved_for: 0 }
+        Self {
+            object,
+            incoming,
+            parity,
+            answer,
+            files: Vec::new(),
+            checkpoint: None,
+            unsaved_for: 0,
+            waiting: 0,
+        }
     }
 
     /// Stores consecutive segments.
@@ -103,6 +114,13 @@ impl Product {
     pub(super) fn retry(&mut self, decoding: &mut Decoding) -> Result<(), NetError> {
         let tried = self.incoming.retry();
         self.tell_of(tried, decoding)
+    }
+
+    /// Gives the first `count` of the files that wait their names.
+    pub(super) fn release(&mut self, count: usize, decoding: &mut Decoding) -> Result<(), NetError> {
+        self.waiting = 0;
+        let released = self.incoming.release(count);
+        self.tell_of(released, decoding)
     }
 
     /// Takes what is there already from older versions. What that meets is met again, and told, when it is received.
@@ -201,6 +219,11 @@ impl Product {
         }
         if !done.is_empty() {
             self.answer.send(Reply::FilesDone(done));
+        }
+        let waiting = self.incoming.waiting();
+        if waiting > self.waiting {
+            self.waiting = waiting;
+            self.answer.send(Reply::Waiting(waiting));
         }
     }
 

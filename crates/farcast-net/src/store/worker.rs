@@ -127,6 +127,9 @@ impl Worker {
                 Next::End => break,
             }
             self.try_for_room();
+            if self.products.len() > farcast_files::capacity() {
+                self.products.values_mut().for_each(|product| product.incoming.rest());
+            }
             match due.try_recv() {
                 Ok(_) => self.products.values_mut().for_each(Product::write_checkpoint),
                 Err(TryRecvError::Empty) => {}
@@ -185,6 +188,7 @@ impl Worker {
                 None => self.go_on(arena, 0),
             },
             Job::Compare(object) => self.compare(object),
+            Job::Release { object, count } => self.release(object, count),
             Job::Finish(object) => self.finish(object),
             Job::Close(object) => {
                 self.settle_decoding(object);
@@ -315,6 +319,15 @@ impl Worker {
         product.map_or(Ok(()), |product| product.retry(&mut self.decoding))
     }
 
+    /// Gives the first `count` files of `object` that wait their names. Where there is no room for that, they get them at
+    /// its end.
+    fn release(&mut self, object: ObjectId, count: usize) {
+        let Some(product) = self.products.get_mut(&object).filter(|_| self.no_room.is_none()) else { return };
+        if let Err(error) = product.release(count, &mut self.decoding) {
+            self.failed_or_full(error, Retry::Steps { object, arena: None, from: 0 });
+        }
+    }
+
     pub(super) fn finish(&mut self, object: ObjectId) {
         if let Some(answer) = self.discarded.remove(&object) {
             return answer.send(Reply::Failed { error: NetError::Discarded, vouched: false });
@@ -325,6 +338,7 @@ impl Worker {
         }
         let Some(product) = self.products.get_mut(&object) else { return };
         product.join_checkpoint();
+        product.incoming.release_all();
         // Whoever verifies it does not wait for what it is called.
         product.incoming.settle_name();
         if let Err(error) = product.retry(&mut self.decoding) {

@@ -2,23 +2,21 @@
 
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
-use std::ops::Range;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcast_core::{Probability, Span, Time};
-use farcast_delivery::{Proved, StreamEngine, StreamReceiverEngine, Taken, Transport};
-use farcast_seal::Class;
+use farcast_delivery::{StreamReceiverEngine, Taken, Transport};
 use ipnet::IpNet;
 use quinn_udp::RecvMeta;
 
+use super::gate::Gate;
 use super::{CHUNK, Ears, Refusals, send};
-use crate::envelope::Envelope;
 use crate::error::NetError;
 use crate::loss::Loss;
 use crate::narrow::Watch;
 use crate::receiving::Unlike;
-use crate::seal::{ReceiveSeal, is_sealed};
+use crate::seal::ReceiveSeal;
 use crate::socket::{Endpoint, SocketOptions};
 
 /// After the end of its stream a receiver answers until nothing comes for so long, or for so long at most.
@@ -59,6 +57,8 @@ pub enum StreamNotice<'a, E> {
     Begins(u64),
     /// This host itself would not send an answer; told once.
     Refused(&'a NetError),
+    /// What is heard of sealed streams cannot be remembered, so that none is accepted.
+    Forgetful(&'a NetError),
     /// Something came that only another seal opens, or that has none; told of once.
     Unlike {
         /// From whom.
@@ -124,7 +124,7 @@ pub fn receive_stream<R: StreamReceiverEngine>(
             && !loss.strikes()
     };
     let mut refusals = Refusals::default();
-    let mut gate = Gate { seal, sealed: false, unlike: None };
+    let mut gate = Gate::new(seal);
     let mut reader = Reader { output, out: Vec::new(), observer, begins: true, ended: None, over: None };
     if !(reader.observer)(&StreamNotice::Listening) {
         return Ok(StreamEnd::Enough);
@@ -160,8 +160,10 @@ pub fn receive_stream<R: StreamReceiverEngine>(
             }
         }
         let now = ears.clock.now();
-        if let Some(seal) = &mut gate.seal {
-            seal.tick(now);
+        if let Some(why) = gate.check_memory(now)?
+            && !(reader.observer)(&StreamNotice::Forgetful(&why))
+        {
+            return Ok(StreamEnd::Enough);
         }
         engine.handle_timeout(now);
         reader.read(now, engine)?;
@@ -187,14 +189,14 @@ pub fn receive_stream<R: StreamReceiverEngine>(
             return Ok(StreamEnd::Enough);
         }
         if stop.swap(false, Ordering::Relaxed) {
-            return Ok(reader.ended.map_or(StreamEnd::Stopped, |(at, ..)| StreamEnd::Ended(at)));
+            return reader.ended.map_or(Ok(StreamEnd::Stopped), |(at, ..)| gate.close(at));
         }
         if let Some((at, since, heard)) = &mut reader.ended {
             if any {
                 *heard = now;
             }
             if engine.has_left() || now.since(*heard) >= LINGER || now.since(*since) >= LONGEST_LINGER {
-                return Ok(StreamEnd::Ended(*at));
+                return gate.close(*at);
             }
         }
         let sources: Vec<BorrowedFd<'_>> =
@@ -264,61 +266,6 @@ impl<W: Write, E> Reader<'_, W, E> {
                 Ok(())
             }
             Err(source) => Err(NetError::Socket { action: "write the stream", source }),
-        }
-    }
-}
-
-/// What lets in of all that comes to a receiver what its sender has signed, or, without a seal, all of it.
-struct Gate<'a> {
-    seal: Option<&'a mut ReceiveSeal>,
-    /// Whether something has come that is sealed, and we have no key.
-    sealed: bool,
-    /// What our user should know of what was refused, and from whom that came.
-    unlike: Option<(IpAddr, Unlike)>,
-}
-
-impl Gate<'_> {
-    fn open(
-        &mut self,
-        now: Time,
-        meta: &RecvMeta,
-        engine: &impl StreamEngine,
-        datagram: &mut [u8],
-    ) -> Option<Range<usize>> {
-        let source = meta.addr.ip();
-        let Some(seal) = &mut self.seal else {
-            if !self.sealed && is_sealed(datagram) {
-                (self.sealed, self.unlike) = (true, Some((source, Unlike::Sealed)));
-            }
-            return Some(0..datagram.len());
-        };
-        let Some(opened) = seal.open(now, meta.addr, datagram) else {
-            self.unlike = self.unlike.or_else(|| Some((source, seal.unlike(now)?)));
-            return None;
-        };
-        let said = &datagram[opened.payload.clone()];
-        // What of a stream is made up nobody would notice: all of it is signed.
-        let signed = opened.class == Class::Control;
-        seal.is_sent_by(opened.session, |who| signed && engine.may_say(said, who)).then_some(opened.payload)
-    }
-
-    /// Who has begun another session with what was opened last.
-    fn begun(&mut self) -> Option<Proved<'_>> {
-        let seal = self.seal.as_mut()?;
-        let session = seal.begun()?;
-        seal.proved(session)
-    }
-
-    /// Asks for the keys that lack.
-    fn ask(&mut self, mouth: &Endpoint) {
-        let Some(seal) = &mut self.seal else { return };
-        let mut datagram = Vec::new();
-        while let Some(to) = seal.asks() {
-            if seal.answer(to, &mut datagram) {
-                // What is lost is asked for again.
-                let _ = mouth.send(&Envelope::to(to), &datagram, datagram.len());
-            }
-            datagram.clear();
         }
     }
 }

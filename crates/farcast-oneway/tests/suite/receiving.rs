@@ -161,7 +161,7 @@ fn what_it_lacks_at_the_end_it_keeps_for_another_time() {
     hear(&mut engine, &shape, 0..60);
     engine.handle(Time::ZERO, &from(), &description(&shape, true)).expect("news");
     let told = settle(&mut engine, Time::ZERO);
-    assert_eq!(told.last(), Some(&ReceiverEvent::Ended(OBJECT, Outcome::Lost)));
+    assert_eq!(told.last(), Some(&ReceiverEvent::Ended(OBJECT, Outcome::Missed)));
     assert_eq!(engine.received(OBJECT).segments, 60);
     // That it is over is said again, which is no news.
     assert!(engine.handle(Time::ZERO, &from(), &description(&shape, true)).is_err());
@@ -338,7 +338,7 @@ fn a_sender_whose_end_was_lost_is_put_aside_soon_after_it() {
     engine.handle_timeout(at(20_999));
     assert_eq!(engine.poll_event(), None);
     engine.handle_timeout(at(21_000));
-    assert_eq!(engine.poll_event(), Some(ReceiverEvent::Ended(OBJECT, Outcome::Lost)));
+    assert_eq!(engine.poll_event(), Some(ReceiverEvent::Ended(OBJECT, Outcome::Missed)));
     // It had stood still: it is gone on with.
     engine.handle(at(30_000), &from(), &ending(&shape, false, 1000)).expect("it is back");
     let Some(ReceiverEvent::Offered(offer)) = engine.poll_event() else { panic!("not offered again") };
@@ -371,7 +371,7 @@ fn every_receiver_of_a_session_whose_end_was_lost_ends_with_it() {
     drop(session.run());
     let told = client.told.borrow();
     let (at, last) = told.last().expect("told");
-    assert_eq!(last, &ReceiverEvent::Ended(OBJECT, Outcome::Lost));
+    assert_eq!(last, &ReceiverEvent::Ended(OBJECT, Outcome::Missed));
     // 330 symbols of 1,040 octets at 10 Mbit/s behind a tenth of that, and two seconds.
     let end = Time::ZERO + ms(10) + ms(330 * 1040 * 8 / 10_000 * 11 / 10) + Span::from_secs(2);
     assert!(*at >= end && *at < end + ms(50), "{at:?} for {end:?}");

@@ -202,7 +202,7 @@ impl Receiver {
         let known = range.start..range.end.min(reception.window.lead());
         object.unsettle(segments);
         if gone {
-            self.end((at, place), ReceiverOutcome::Lost);
+            self.end((at, place), ReceiverOutcome::Missed);
         } else if known.start < known.end {
             reception.window.unsettle(&known);
         }
@@ -428,7 +428,7 @@ impl Receiver {
         let objects: Vec<Place> =
             files.objects.iter().filter(|(_, object)| hit(object)).map(|(&place, _)| place).collect();
         for place in objects {
-            self.end((at, place), ReceiverOutcome::Lost);
+            self.end((at, place), ReceiverOutcome::Missed);
         }
     }
 
@@ -464,7 +464,8 @@ impl Receiver {
 
     /// A source has left, or is silent.
     fn gone(&mut self, at: usize) {
-        self.end_all(at, ReceiverOutcome::Lost);
+        let is_over = self.remotes[at].finished.is_some();
+        self.end_all(at, if is_over { ReceiverOutcome::Missed } else { ReceiverOutcome::Lost });
         if self.config.delivering == Delivering::Stream {
             self.give_up(at);
         }

@@ -77,7 +77,7 @@ pub(crate) struct TrustArgs {
     /// Call it this, and not as its line says.
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// What it is trusted as [default: as before, or both].
+    /// What it is trusted as [default: as before, or both; to be said where its name or its key was revoked].
     #[arg(long = "as", value_enum, value_name = "ROLE")]
     pub(crate) role: Option<Role>,
     /// Trust it only if its key has this fingerprint.

@@ -45,7 +45,8 @@ impl Face for OneWayFace {
         }
         let why = match report.outcome {
             Outcome::Complete(_) => return format!("{name} complete and verified: {}", brought(report)),
-            Outcome::Lost => "the sender has ended or fallen silent",
+            Outcome::Missed => "the sender has ended, and some did not arrive",
+            Outcome::Lost => "the sender has fallen silent",
             _ => "stopped",
         };
         format!("{name}: {why}; {}", super::kept(report, ", with parity, for another time"))

@@ -1,5 +1,6 @@
 //! What is told of a file that came without a list of ours, as by NORM and MDP.
 
+use farcast_delivery::Outcome;
 use farcast_files::shown_name;
 use farcast_net::ReceiveReport;
 use farcast_norm::ReceiverOutcome;
@@ -12,6 +13,10 @@ pub(super) fn outcome<E>(report: &ReceiveReport<E>, end: ReceiverOutcome) -> Str
     let name = shown_name(&report.offer.name);
     if let Some(error) = &report.error {
         return error.to_string();
+    }
+    if report.outcome == Outcome::Missed {
+        let kept = kept(report, " for another time");
+        return format!("{name}: the sender has ended or cannot repair any more what did not arrive; {kept}");
     }
     match end {
         ReceiverOutcome::Complete(_) if report.vouched => {

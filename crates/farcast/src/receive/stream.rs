@@ -190,6 +190,10 @@ impl View<'_> {
                 self.output.line(&format!("no answers leave: {why}"));
                 self.output.event("blocked", json!({ "reason": why.to_string() }));
             }
+            StreamNotice::Forgetful(why) => {
+                self.output.line(&format!("nothing sealed is accepted: {why}"));
+                self.output.event("forgetful", json!({ "reason": why.to_string() }));
+            }
             StreamNotice::Unlike { source, why } => {
                 let (kind, text) = sealing::unlike(why, source, self.args.seal.unsealed);
                 self.output.line(&text);

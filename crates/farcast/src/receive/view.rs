@@ -207,6 +207,10 @@ impl<'a, F: Face> View<'a, F> {
     /// Tells what the receiving directory and its file system have to do with it.
     fn observe_disk(&mut self, notice: &Notice<'_, F>) {
         match notice {
+            farcast_net::ReceiveNotice::Forgetful { why } => {
+                let text = format!("nothing sealed is accepted: {why}");
+                self.tell(&text, "forgetful", json!({ "reason": why.to_string() }));
+            }
             farcast_net::ReceiveNotice::NoRoom { error, wait } => {
                 let full = format!("the disk is full, waiting up to {wait} for room: {error}");
                 self.tell(&full, "no_room", json!({ "error": error.to_string() }));

@@ -298,16 +298,19 @@ impl<F: Face> View<'_, F> {
         }
         let fields = self.summary(report, &verdict);
         self.output.event("summary", fields.clone());
-        self.output.result(&self.table(report));
+        if let Some(table) = self.table() {
+            self.output.result(&table);
+        }
         let Verdict { exit, sentence, .. } = verdict;
         let how = match sentence {
             Some(sentence) if exit != Exit::Done => Err(Failure { sentence, exit }),
             Some(sentence) => {
-                self.output.result(&Text::default().blank().then(Text::line(&sentence)));
+                self.output.result(&Text::line(&sentence));
                 Ok(exit)
             }
             None => Ok(exit),
         };
+        self.output.result(&Text::line(&self.closing(report)));
         if let Some(mut seen) = self.seen.take() {
             let sent_per_round = seen.over(report);
             let mut effective = self.face.settings(&report.sender);
@@ -389,6 +392,7 @@ impl<F: Face> View<'_, F> {
             "changed": changed_fields(&report.changed),
             "compressed": self.compressed.as_ref().map(compress::fields),
             "seal": sealing::summary(report.seal.as_ref()),
+            "receivers_known": !self.face.receivers().is_empty(),
             "receivers": receivers.collect::<Vec<Value>>(),
         });
         if let (Value::Object(fields), Value::Object(own)) = (&mut fields, self.face.figures(&report.sender))
@@ -398,19 +402,19 @@ impl<F: Face> View<'_, F> {
         fields
     }
 
-    fn table(&self, report: &Report<F::Protocol>) -> Text {
-        let mut text = Text::default();
+    /// A line for each receiver that was named; none where nobody was.
+    fn table(&self) -> Option<Text> {
         let receivers = self.face.receivers();
-        if !receivers.is_empty() {
-            let mut table =
-                Table::new(&[("receiver", Align::Left), ("state", Align::Left), ("time", Align::Right)]);
-            for one in receivers {
-                let time = one.complete.map_or_else(|| "-".into(), |at| at.since(Time::ZERO).to_string());
-                table.row([one.label, one.state.into(), time]);
-            }
-            text = table.render();
+        if receivers.is_empty() {
+            return None;
         }
-        text.paragraph(Text::line(&self.closing(report)))
+        let mut table =
+            Table::new(&[("receiver", Align::Left), ("state", Align::Left), ("time", Align::Right)]);
+        for one in receivers {
+            let time = one.complete.map_or_else(|| "-".into(), |at| at.since(Time::ZERO).to_string());
+            table.row([one.label, one.state.into(), time]);
+        }
+        Some(table.render().blank())
     }
 
     /// Octets of the files that have left at least once.
@@ -423,7 +427,7 @@ impl<F: Face> View<'_, F> {
         }
     }
 
-    /// What it came to, in a sentence.
+    /// What it came to, in a sentence: the last line.
     fn closing(&self, report: &Report<F::Protocol>) -> String {
         let rounds = u64::from(report.sender.progress().round);
         let delivered = self.face.receivers().iter().any(|one| one.complete.is_some());

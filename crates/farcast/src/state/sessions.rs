@@ -1,32 +1,49 @@
 //! Which sealed sessions a receiver has heard, so that what was recorded of them is no news to it.
 
 use std::fs;
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use farcast_net::Memory;
+use farcast_core::Span;
+use farcast_net::{Kept, Memory};
 use farcast_seal::{Fingerprint, History};
 
 use crate::keys::{Lock, replace};
-use crate::{Failure, stdio};
+use crate::{Exit, Failure};
 
+const NOWHERE: &str = "neither HOME nor XDG_STATE_HOME says where it is remembered which sealed transfers are over: set one of them";
 /// How long the end of a program waits for a disk that does not answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The time of a session that begins now, in milliseconds since 1970: later than that of every session before, though the
 /// clock was set back.
-pub(crate) fn session_ms() -> u64 {
-    let path = directory().map(|directory| directory.join("last-session"));
-    let last = path.as_ref().and_then(|path| fs::read_to_string(path).ok()?.trim().parse().ok());
-    let began = last.map_or(0, |last: u64| last.saturating_add(1)).max(wall_ms());
-    if let Some(path) = path {
-        // Where it cannot be kept, the clock has to do.
-        let _ = make_room(&path).map(|()| replace(&path, began.to_string().as_bytes(), 0o600));
-    }
-    began
+///
+/// # Errors
+/// It cannot be read or written; the time by the clock alone stands beside the reason.
+pub(crate) fn session_ms() -> Result<u64, (u64, String)> {
+    let Some(path) = directory().map(|directory| directory.join("last-session")) else {
+        return Err((wall_ms(), NOWHERE.into()));
+    };
+    let began = last_session(&path).map(|last| last.map_or(0, |last| last.saturating_add(1)).max(wall_ms()));
+    began.and_then(|began| {
+        let written = make_room(&path).and_then(|()| replace(&path, began.to_string().as_bytes(), 0o600));
+        written.map(|()| began).map_err(|failure| (began, failure.sentence))
+    })
+}
+
+/// When the session began that this host sent last.
+fn last_session(path: &Path) -> Result<Option<u64>, (u64, String)> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err((wall_ms(), format!("cannot read {}: {error}", path.display()))),
+    };
+    let last = text.trim().parse();
+    last.map(Some).map_err(|_| (wall_ms(), format!("{} holds no time: remove it", path.display())))
 }
 
 #[expect(clippy::disallowed_methods, reason = "sessions are told apart over restarts by the time of day")]
@@ -39,74 +56,119 @@ fn directory() -> Option<PathBuf> {
     super::directory().map(|directory| directory.join("sealed"))
 }
 
-fn make_room(path: &Path) -> io::Result<()> {
-    path.parent().map_or(Ok(()), fs::create_dir_all)
+fn make_room(path: &Path) -> Result<(), Failure> {
+    let Some(directory) = path.parent() else { return Ok(()) };
+    fs::create_dir_all(directory).map_err(|error| Failure {
+        sentence: format!("cannot make {}: {error}", directory.display()),
+        exit: Exit::Failed,
+    })
 }
 
 /// The memory of one key. It is written by a thread of its own: a disk may take its time, and what comes does not wait.
 #[derive(Debug)]
 pub(crate) struct Sessions {
-    histories: Option<Sender<History>>,
-    over: Receiver<()>,
+    histories: Option<Sender<(u64, History)>>,
+    written: Arc<Written>,
     /// Where it is kept.
-    path: Option<PathBuf>,
-    /// What was handed over last.
+    path: PathBuf,
+    /// What was handed over last, and its number.
     last: History,
+    number: u64,
+}
+
+/// What has become of the histories that were handed over.
+#[derive(Debug, Default)]
+struct Written {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+/// Numbers of the last history that was tried, and of the last that is safe.
+#[derive(Debug, Default)]
+struct State {
+    tried: u64,
+    safe: u64,
+    /// Why the last one that was tried could not be written.
+    why: Option<String>,
+}
+
+impl Written {
+    fn note(&self, number: u64, result: Result<(), Failure>) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.tried = number;
+        match result {
+            Ok(()) => (state.safe, state.why) = (number, None),
+            Err(failure) => state.why = Some(failure.sentence),
+        }
+        self.changed.notify_all();
+    }
+
+    fn of(&self, number: u64, patience: Duration) -> Kept {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.changed.wait_timeout_while(state, patience, |state| state.tried < number);
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        match &state.why {
+            _ if state.safe >= number => Kept::Safe,
+            Some(why) if state.tried >= number => Kept::Lost(why.clone()),
+            _ => Kept::Pending,
+        }
+    }
 }
 
 impl Sessions {
     /// That of the key with this fingerprint, and what it remembers.
     ///
     /// # Errors
-    /// What is there is illegible: without it, what was recorded could be played back.
+    /// There is no place for it, or what is there is illegible: without it, what was recorded could be played back.
     pub(crate) fn of(fingerprint: &Fingerprint) -> Result<(Self, History), Failure> {
-        let path = directory().map(|directory| directory.join(fingerprint.to_string()));
-        let history = path.as_deref().map_or(Ok(History::default()), read)?;
-        let (histories, fresh) = channel::<History>();
-        let (end, over) = channel();
-        let kept_at = path.clone();
+        let directory = directory().ok_or_else(|| Failure::usage(NOWHERE))?;
+        let path = directory.join(fingerprint.to_string());
+        let history = read(&path)?;
+        let (histories, fresh) = channel::<(u64, History)>();
+        let written = Arc::new(Written::default());
+        let (result, kept_at) = (Arc::clone(&written), path.clone());
         #[expect(clippy::disallowed_methods, reason = "the command line owns its threads")]
         thread::spawn(move || {
-            let mut told = false;
-            while let Ok(mut history) = fresh.recv() {
+            while let Ok((mut number, mut history)) = fresh.recv() {
                 // Only the latest counts.
                 while let Ok(later) = fresh.try_recv() {
-                    history = later;
+                    (number, history) = later;
                 }
-                let kept = kept_at.as_deref().map(|path| write(path, &history));
-                if let Some(Err(failure)) = kept
-                    && !std::mem::replace(&mut told, true)
-                {
-                    stdio::lose(&format!("what was recorded could be played back: {}", failure.sentence));
-                }
+                result.note(number, write(&kept_at, &history));
             }
-            let _ = end.send(());
         });
-        let sessions = Self { histories: Some(histories), over, path, last: history.clone() };
-        Ok((sessions, history))
+        let last = history.clone();
+        Ok((Self { histories: Some(histories), written, path, last, number: 0 }, history))
     }
 }
 
 impl Memory for Sessions {
-    fn keep(&mut self, history: &History) {
-        if *history != self.last
+    fn keep(&mut self, history: &History) -> u64 {
+        let is_safe = self.written.of(self.number, Duration::ZERO) == Kept::Safe;
+        if (*history != self.last || !is_safe)
             && let Some(histories) = &self.histories
         {
             self.last.clone_from(history);
+            self.number += 1;
             // It listens as long as this is here.
-            let _ = histories.send(history.clone());
+            let _ = histories.send((self.number, history.clone()));
         }
+        self.number
     }
 
-    fn recall(&mut self) -> Option<History> {
-        self.path.as_deref().map_or(Some(History::default()), |path| read(path).ok())
+    fn kept(&mut self, number: u64, patience: Span) -> Kept {
+        self.written.of(number, Duration::from_nanos(patience.as_nanos()))
+    }
+
+    fn recall(&mut self) -> Result<History, String> {
+        read(&self.path).map_err(|failure| failure.sentence)
     }
 }
 
 impl Drop for Sessions {
     fn drop(&mut self) {
         self.histories = None;
-        let _ = self.over.recv_timeout(PATIENCE);
+        self.written.of(self.number, PATIENCE);
     }
 }
 

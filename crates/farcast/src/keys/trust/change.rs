@@ -20,7 +20,8 @@ pub(in crate::keys) enum Added {
 }
 
 impl Trust {
-    /// Trusts somebody as `role` says, or else as before, or else as both; `again` where its key was revoked.
+    /// Trusts somebody as `role` says, or else as before, or else as both; `again` where its key was revoked. What its name
+    /// or its key was trusted as before it was revoked is not known, so `role` has to say it then.
     ///
     /// # Errors
     /// What is known of its name or its key says otherwise.
@@ -56,6 +57,14 @@ impl Trust {
             return Err(Failure::usage(format!(
                 "{name} has another key here, {other}: if it is to have this one, {fingerprint}, instead, first say \
                  `farcast key revoke {name}`; if that is somebody else, give this one another name with --name"
+            )));
+        }
+        let is = |one: &Revoked| one.fingerprint == fingerprint || one.name.as_deref() == Some(&listed.name);
+        if role.is_none() && self.revoked().any(is) {
+            let name = &listed.name;
+            return Err(Failure::usage(format!(
+                "{name} was revoked here, so it has to be said what the key {fingerprint} is trusted as: add --as receiver, \
+                 --as sender or --as both"
             )));
         }
         self.lines.retain(

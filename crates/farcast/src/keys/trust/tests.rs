@@ -130,11 +130,23 @@ fn who_was_revoked_stays_so_until_somebody_says_again() {
         let said = trust.add(named(name, key(1)), None, false).unwrap_err().sentence;
         assert!(said.contains(&format!("{fingerprint} was revoked as ant: say --again")), "{said}");
     }
-    // Another key may have the name.
-    assert_eq!(trust.add(named("ant", key(3)), None, false).unwrap().0, Added::New);
-    assert_eq!(trust.add(named("cat", key(1)), None, true).unwrap().0, Added::New);
+    // Another key may have the name, and the key another name; neither becomes more than somebody says.
+    for (again, name, seed) in [(false, "ant", 3), (true, "ant", 1), (true, "cat", 1)] {
+        let before = trust.clone();
+        let said = trust.add(named(name, key(seed)), None, again).unwrap_err().sentence;
+        assert!(
+            said.contains(&format!("{name} was revoked here")) && said.contains("--as receiver"),
+            "{said}"
+        );
+        assert_eq!(trust, before);
+    }
+    let receiver = Some(Role::Receiver);
+    assert_eq!(trust.add(named("ant", key(3)), receiver, false).unwrap(), (Added::New, Role::Receiver));
+    assert_eq!(trust.add(named("cat", key(1)), Some(Role::Sender), true).unwrap().0, Added::New);
     assert_eq!(trust.revoked().count(), 0);
-    assert_eq!(names(trust.senders()), ["bee", "ant", "cat"]);
+    assert_eq!(names(trust.senders()), ["bee", "cat"]);
+    // What is known keeps its role, whoever else was revoked.
+    assert_eq!(trust.add(named("ant", key(3)), None, false).unwrap(), (Added::Same, Role::Receiver));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What `farcast send` says at its end.
 
 use farcast_core::Time;
+use farcast_files::Compressed;
 use farcast_mftp::{Member, MemberState, Sender};
 use farcast_report::transfer::Receiver;
 use serde_json::{Value, json};
@@ -12,10 +13,24 @@ use crate::Exit;
 use crate::progress::{loss_percent, overhead, part_of, percent, rate, size, times_the_size};
 use crate::sealing;
 use crate::send::changed_fields;
+use crate::send::compress;
 use crate::table::{Align, Table};
 use crate::text::Text;
 
-pub(super) fn closing_table(report: &SendReport, size_bytes: u64, draft: bool) -> Text {
+/// What is said of a transfer beside its report.
+#[derive(Clone, Copy)]
+pub(super) struct Closing<'a> {
+    /// Octets of the product.
+    pub(super) size: u64,
+    /// Whether nobody registers, so that nobody is known.
+    pub(super) unlimited: bool,
+    /// What `--compress` has brought.
+    pub(super) compressed: Option<&'a Compressed>,
+}
+
+/// A line for each receiver that is known; none where nobody is.
+pub(super) fn closing_table(report: &SendReport, draft: bool) -> Option<Text> {
+    report.sender.members().next()?;
     let stats = report.sender.stats();
     let mut table = Table::new(&[
         ("receiver", Align::Left),
@@ -38,12 +53,21 @@ pub(super) fn closing_table(report: &SendReport, size_bytes: u64, draft: bool) -
     }
     let sent_any = stats.dtus_per_pass.iter().any(|&dtus| dtus > 0);
     let believed = (draft && sent_any).then_some("receivers were believed without proof, as --draft says");
-    let closing = Text::line(&closing_sentence(report, size_bytes)).then(Text::lines(believed));
-    table.render().paragraph(closing)
+    Some(table.render().paragraph(Text::lines(believed)).blank())
 }
 
-/// What it came to, in a sentence.
-pub(super) fn closing_sentence(report: &SendReport, size_bytes: u64) -> String {
+/// What it came to, in a sentence: the last line.
+pub(super) fn closing_sentence(report: &SendReport, closing: Closing<'_>) -> String {
+    let compressed = closing.compressed.map(|brought| format!("; {}", compress::sentence(brought)));
+    let unknown = if closing.unlimited {
+        "; who has it is not known, as nobody registers with --unlimited"
+    } else {
+        ""
+    };
+    format!("{}{}{unknown}", what_it_took(report, closing.size), compressed.unwrap_or_default())
+}
+
+fn what_it_took(report: &SendReport, size_bytes: u64) -> String {
     let wire = report.traffic.sent.octets;
     let whole = size(size_bytes);
     let Some(brought) = brought(&report.sender, size_bytes) else {

@@ -10,7 +10,7 @@ use farcast_mftp::{ClientId, GivenUp, Member, MemberState, Mftp, Sender, SenderE
 use serde_json::{Value, json};
 
 use super::advice::Advice;
-use super::closing::{closing_sentence, closing_table, receivers, stats_table, summary};
+use super::closing::{Closing, closing_sentence, closing_table, receivers, stats_table, summary};
 use super::settings::in_use;
 use super::{SendNotice, SendReport, outcome, turn};
 use crate::args::SendArgs;
@@ -171,24 +171,30 @@ impl<'a> View<'a> {
         let exit = exit_code(report, &incomplete);
         let mut fields = summary(report, &self.name, self.size, exit, self.args.group.draft);
         fields["compressed"] = json!(self.compressed.as_ref().map(compress::fields));
+        fields["receivers_known"] = json!(!self.args.group.unlimited);
         self.output.event("summary", fields.clone());
-        self.output.result(&closing_table(report, self.size, self.args.group.draft));
-        if let Some(compressed) = &self.compressed {
-            self.output.result(&Text::line(&compress::sentence(compressed)));
-        }
-        if let Some(advice) = Advice::of(&report.sender) {
-            let advice = Text::line(&advice.closing(report, self.args.group.draft));
-            self.output.result(&Text::default().blank().then(advice));
+        if let Some(table) = closing_table(report, self.args.group.draft) {
+            self.output.result(&table);
         }
         if self.args.stats {
-            self.output.result(&Text::default().blank().then(stats_table(report, self.size)));
+            self.output.result(&stats_table(report, self.size).blank());
         }
+        if let Some(advice) = Advice::of(&report.sender) {
+            self.output.result(&Text::line(&advice.closing(report, self.args.group.draft)).blank());
+        }
+        let closing = Closing {
+            size: self.size,
+            unlimited: self.args.group.unlimited,
+            compressed: self.compressed.as_ref(),
+        };
+        let closing = closing_sentence(report, closing);
+        self.output.result(&Text::line(&closing));
         let how = self.outcome(report, exit, &incomplete);
         if let Some(mut seen) = self.seen.take() {
             look(&mut seen, Time::ZERO + report.duration, &report.sender);
             let sent_per_round = seen.over(report);
             let end = End {
-                closing: Some(closing_sentence(report, self.size)),
+                closing: Some(closing),
                 effective: in_use(report.sender.config()),
                 receivers: receivers(&report.sender, self.args.group.draft),
                 summary: fields,
