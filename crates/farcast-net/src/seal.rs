@@ -360,7 +360,7 @@ impl ReceiveSeal {
     }
 
     /// Keys have begun `session`: it goes on unless others with this key have heard that it is over. A session that could be
-    /// played back does not begin before it is remembered.
+    /// played back does not begin where it cannot be remembered.
     fn begin(&mut self, session: SessionId) {
         let heard = match self.memory.recall() {
             Ok(heard) => heard,
@@ -374,10 +374,11 @@ impl ReceiveSeal {
         if !goes_on || !self.seal.is_alone(session) {
             return;
         }
-        if self.kept(self.number, DISK_PATIENCE) == Kept::Safe {
-            self.begun = Some(session);
-        } else {
+        // A disk that is only slow holds nothing up: what comes is complete once that is written.
+        if let Kept::Lost(_) = self.kept(self.number, DISK_PATIENCE) {
             self.seal.leave(session);
+        } else {
+            self.begun = Some(session);
         }
     }
 
