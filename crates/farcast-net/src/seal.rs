@@ -387,9 +387,10 @@ impl ReceiveSeal {
         self.seal.is_idle()
     }
 
-    /// Whether what `session` says could be played back to a receiver that has forgotten it.
+    /// Whether what `session` says could be played back to a receiver that has forgotten it; of one that is over, it is not
+    /// known any more, so it could.
     pub(crate) fn must_remember(&self, session: SessionId) -> bool {
-        self.seal.is_alone(session)
+        self.seal.is_alone(session) || self.seal.sender_of(session).is_none()
     }
 
     /// Says whether the history of this number is written, and notes why it is not.
