@@ -170,7 +170,7 @@ fn many_files_need_few_descriptors() {
         let receiver = place.receive("7", &["--protocol", protocol]);
         let args = [&RATE[..], &["--protocol", protocol, "--receivers", "7"]].concat();
         let send = place.send_command(&[&place.path("tree")], &args);
-        let ended = place.run("sender", few_descriptors(&place, 40, send));
+        let ended = place.run("sender", few_descriptors(&place, 40, &send));
         assert_eq!(ended.code, Some(0), "{protocol}: {}", ended.story());
         receiver.wait();
     }
@@ -391,14 +391,14 @@ fn many_small_files_are_received_with_few_descriptors() {
             fs::write(place.path("tree").join(format!("f{n}")), format!("file {n}\n")).unwrap();
         }
         let args = ["--protocol", protocol, "--once", "--json"];
-        let receive = few_descriptors(&place, 64, place.receive_command("7", &args));
+        let receive = few_descriptors(&place, 64, &place.receive_command("7", &args));
         let receiver = place.start("receiver", receive);
         receiver.until("listening");
         let mut args = [&RATE[..], &["--protocol", protocol]].concat();
         if protocol != "one-way" {
             args.extend(["--receivers", "7"]);
         }
-        place.run("sender", few_descriptors(&place, 64, place.send_command(&[&place.path("tree")], &args)));
+        place.run("sender", few_descriptors(&place, 64, &place.send_command(&[&place.path("tree")], &args)));
         receiver.succeed();
         let got = walk(&place.path("7"));
         assert_eq!(got, 800, "{protocol}");
@@ -406,7 +406,7 @@ fn many_small_files_are_received_with_few_descriptors() {
 }
 
 /// `command` with so many descriptors, of which it can have no more.
-fn few_descriptors(place: &Place, count: u32, command: std::process::Command) -> std::process::Command {
+fn few_descriptors(place: &Place, count: u32, command: &std::process::Command) -> std::process::Command {
     let mut few = std::process::Command::new("sh");
     let script = format!("ulimit -n {count}; exec \"$@\"");
     few.args(["-c", &script, "sh"]).arg(command.get_program()).args(command.get_args());
