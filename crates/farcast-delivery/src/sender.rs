@@ -177,6 +177,11 @@ pub trait SenderEngine: Engine {
     /// against its rate, if it keeps one. Octets of no datagram are headers of others, as fragments have.
     fn spend(&mut self, _datagrams: u64, _octets: u64) {}
 
+    /// The same of what left between two datagrams of content: what follows waits for it.
+    fn spend_at_once(&mut self, datagrams: u64, octets: u64) {
+        self.spend(datagrams, octets);
+    }
+
     /// Gives up, and tells receivers why.
     fn abort(&mut self, now: Time, cause: Cause, text: Option<String>);
 

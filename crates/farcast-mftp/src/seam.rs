@@ -152,6 +152,10 @@ impl SenderEngine for Sender {
         Self::spend(self, datagrams, octets);
     }
 
+    fn spend_at_once(&mut self, datagrams: u64, octets: u64) {
+        Self::spend_at_once(self, datagrams, octets);
+    }
+
     fn abort(&mut self, now: Time, cause: Cause, text: Option<String>) {
         let reason = match cause {
             Cause::Application => cancel::ABORT_APPLICATION,

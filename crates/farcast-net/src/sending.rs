@@ -332,7 +332,7 @@ impl<P: Protocol> Driver<'_, P> {
         self.tell_refusals(&outlet.endpoint)?;
         let beside = outlet.endpoint.beside();
         if beside.octets > 0 {
-            self.sender.spend(beside.datagrams as u64, beside.octets as u64);
+            self.sender.spend_at_once(beside.datagrams as u64, beside.octets as u64);
             self.batch.count_control(outlet.group, beside.octets, beside.datagrams);
         }
         Ok(())

@@ -151,7 +151,7 @@ fn it_says_to_people_what_it_saved_and_predicts_what_travels() {
     let ended = place.run("sender", place.send_command(&[&file], &args));
     assert_eq!(ended.code, Some(0), "{}", ended.story());
     receiver.succeed();
-    assert!(ended.stdout.contains("\ncompressed 4 MB to "), "{}", ended.story());
+    assert!(ended.stdout.contains("; compressed 4 MB to "), "{}", ended.story());
     assert!(ended.stderr.contains("(1 file, 4 MB, ") && ended.stderr.contains(" as they are sent)"));
     let predicted = |more: &[&str]| {
         let args = ["--rate", "1 Mbit/s", "--receivers", "ant", "--json", "--predict", "geo"];

@@ -9,6 +9,7 @@ mod common;
 
 use std::fs;
 use std::path::Path;
+use std::time::Instant;
 
 use common::{Ended, Hosts, Place, Running, assert_same, member, wait_for_journal, wait_until};
 use serde_json::Value;
@@ -115,7 +116,11 @@ fn a_receiver_killed_midway_goes_on() {
     wait_until("a second checkpoint", || changed() != first);
     killed.kill9();
     assert!(!place.path("ant").join("product.bin").exists(), "a file that is not complete has no name");
-    let got = receive(&place, "ant", &[]).succeed().summary();
+    let away = Instant::now();
+    let again = receive(&place, "ant", &[]);
+    // At 8 Mbit/s, in segments of 1440 octets.
+    let missed = (away.elapsed().as_secs_f64() * 8e6 / 8.0 / 1440.0) as u64;
+    let got = again.succeed().summary();
     other.succeed();
     let sent = sender.succeed().summary();
     place.assert_received(&file, &["ant", "bee"]);
@@ -125,7 +130,8 @@ fn a_receiver_killed_midway_goes_on() {
     // besides is what the other loses.
     let (asked, twice) = (got["naked_dtus"].as_u64().unwrap(), got["duplicates"].as_u64().unwrap());
     assert!(held + asked < 2_084 + 260, "{held} kept: {got}");
-    assert!(segments_sent(&sent) < 2_084 + asked + 260 && twice < 260, "{held} kept: {sent} {got}");
+    let most = 2_084 + asked.max(missed) + 260;
+    assert!(segments_sent(&sent) < most && twice < 260, "{held} kept, {missed} missed: {sent} {got}");
 }
 
 #[test]

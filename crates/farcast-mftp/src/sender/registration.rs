@@ -50,8 +50,16 @@ impl Sender {
         }
     }
 
-    /// So many datagrams of so many octets in all have left beside what it sends: they count against its rate.
+    /// So many datagrams of so many octets in all have left beside what it sends: they count against its rate from the
+    /// next block on.
     pub fn spend(&mut self, datagrams: u64, octets: u64) {
+        self.pacer.owe(self.pacer.span_beside(datagrams, octets));
+        self.stats.datagrams += datagrams;
+        self.stats.bytes += octets;
+    }
+
+    /// The same of what has left just now: what follows waits for it.
+    pub fn spend_at_once(&mut self, datagrams: u64, octets: u64) {
         self.pacer.charge(self.pacer.span_beside(datagrams, octets));
         self.stats.datagrams += datagrams;
         self.stats.bytes += octets;

@@ -7,7 +7,7 @@ use super::Scenario;
 use super::transfer::TransferSpec;
 
 /// What anything takes, in octets.
-const LEAST: u64 = 18 << 20;
+const LEAST: u64 = 22 << 20;
 /// A flow with its two ends.
 const FLOW: u64 = 64 << 10;
 
