@@ -75,7 +75,7 @@ pub enum Overwrite {
     Keep,
 }
 
-/// When what is complete gets its name.
+/// The moment at which a complete file gets its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Naming {
     /// As soon as its last octet is stored.
@@ -103,7 +103,7 @@ pub struct Options {
     /// Whether reception goes on however often something comes damaged: where it is proved who sends, damage is somebody
     /// else's doing, and to give up would do that one's will.
     pub enduring: bool,
-    /// When what is complete gets its name.
+    /// The moment at which a complete file gets its name.
     pub naming: Naming,
 }
 
@@ -181,7 +181,7 @@ pub struct Incoming {
     id: ProductId,
     geometry: Geometry,
     options: Options,
-    /// How many files may get their names although they are held back.
+    /// Number of files that may get their names although they are held back.
     released: usize,
     held: Bitmap,
     /// All bytes until the head is complete, then the head; there is none before something came.
@@ -284,7 +284,7 @@ impl Incoming {
         Ok(self.take_happenings())
     }
 
-    /// How many files have all their bytes and wait for [`release`](Self::release).
+    /// Number of files that have all their bytes and wait for [`release`](Self::release).
     pub fn waiting(&self) -> usize {
         let waiting = self.delivery.as_ref().map_or(0, |delivery| delivery.ready.len());
         if self.holds_back() { waiting } else { 0 }

@@ -326,7 +326,7 @@ fn open_source(path: &Path) -> SystemResult<OwnedFd> {
     fs::openat(CWD, path, flags, Mode::empty())
 }
 
-/// Whether it is of a regular file.
+/// Tells whether it is of a regular file.
 fn is_file(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
 }
@@ -353,7 +353,7 @@ impl Source {
         }
     }
 
-    /// What became of the file, which cannot be opened or read any more; an error where that is not its fault.
+    /// The change of the file, which cannot be opened or read any more; an error where that is not its fault.
     fn became(&self, errno: Errno, action: &'static str) -> Result<Change, SourceError> {
         if matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOMEM) {
             return Err(SourceError::io(&self.path, action, errno));

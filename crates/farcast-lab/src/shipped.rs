@@ -57,15 +57,15 @@ pub enum OpenError {
         names(links())
     )]
     Unknown {
-        /// What was asked for.
+        /// Name that was asked for.
         name: String,
-        /// What the system said of a file of this name.
+        /// The system's words on a file of this name.
         source: io::Error,
     },
     /// The same, where a link alone was asked for.
     #[error("{name}: {source}; it is no file, nor one of the shipped links ({})", names(links()))]
     UnknownLink {
-        /// What was asked for.
+        /// Name that was asked for.
         name: String,
         /// What the system said of a file of this name.
         source: io::Error,
@@ -73,7 +73,7 @@ pub enum OpenError {
     /// A scenario, where a link alone was asked for.
     #[error("{name} is a scenario, which says itself what is sent: name a link alone, as {}", names(links()))]
     NoLink {
-        /// What was asked for.
+        /// Name that was asked for.
         name: String,
     },
     /// The file cannot be read.

@@ -37,7 +37,7 @@ pub fn unused(document: &Document) -> Vec<String> {
     of_world.filter(|key| is_unused(key)).map(|key| key.path().to_owned()).collect()
 }
 
-/// Whether another value of a number would change what is simulated: what is given is then what holds without it.
+/// Tells whether another value of a number would change what is simulated. If so, the given value is the default.
 fn matters(document: &Document, key: &Given, world: &str) -> bool {
     let text = key.value().trim_matches('"');
     let end = text.find(|letter: char| !(letter.is_ascii_digit() || letter == '.')).unwrap_or(text.len());
@@ -50,7 +50,7 @@ fn matters(document: &Document, key: &Given, world: &str) -> bool {
     })
 }
 
-/// Whether a key has the value that holds where it is not given, or a word that says so.
+/// Tells whether a key has the value that holds where it is not given, or a word that says so.
 fn is_default(key: &Given, without: &Document) -> bool {
     let read: BTreeMap<_, _> =
         without.keys_read().into_iter().map(|(path, value, _)| (path, value)).collect();
@@ -64,7 +64,7 @@ fn is_default(key: &Given, without: &Document) -> bool {
     }
 }
 
-/// Whether two values as TOML are one.
+/// Tells whether two values are the same TOML.
 fn same(one: &str, other: &str) -> bool {
     fn equal<T: std::str::FromStr + PartialEq>(one: &str, other: &str) -> bool {
         one.parse::<T>().is_ok_and(|one| other.parse::<T>().is_ok_and(|other| one == other))

@@ -85,7 +85,7 @@ impl Links {
         document.root().holds("link") && !Self::says_what_is_sent(document)
     }
 
-    /// Whether a document says what is sent, and to whom: it is a scenario.
+    /// Tells whether a document says what is sent, and to whom: it is a scenario.
     pub fn says_what_is_sent(document: &Document) -> bool {
         let mut top = document.root();
         ["receivers", "groups", "protocol", "traffic", "programs", "node"].iter().any(|key| top.holds(key))

@@ -180,7 +180,7 @@ fn changed(args: &SendArgs, file: &ChangedFile, name: &str) -> (String, Value) {
     (line, json!({ "path": name, "change": change_word(file.change) }))
 }
 
-/// What became of a file, in a word for programs.
+/// Word for programs on the change of a file.
 fn change_word(change: Change) -> &'static str {
     match change {
         Change::Changed => "changed",

@@ -33,11 +33,11 @@ fn send(place: &Place, hosts: &Hosts, args: &[&str]) -> (Ended, f64) {
 
 /// By `protocol` to receiver 3 behind a router with a link that carries packets of `mtu` octets, over IPv4.
 fn routed(protocol: &str, mtu: &str, says: bool) {
-    routed_to("10.78.0.3", protocol, (mtu, says));
+    routed_to("10.78.0.3", protocol, mtu, says);
 }
 
 /// The same to one of its addresses.
-fn routed_to(address: &str, protocol: &str, (mtu, says): (&str, bool)) {
+fn routed_to(address: &str, protocol: &str, mtu: &str, says: bool) {
     let (place, hosts) = (Place::with_group(|port| format!("{address}:{port}")), Hosts::new(3));
     hosts.route(2, 3, mtu, says);
     let receiver = receive(&place, &hosts, 3, &["--protocol", protocol]);
@@ -68,9 +68,9 @@ fn a_router_that_carries_less_and_says_so() {
 #[test]
 fn a_router_over_ipv6_that_carries_less() {
     for protocol in PROTOCOLS {
-        routed_to("[fd78::3]", protocol, ("1400", true));
+        routed_to("[fd78::3]", protocol, "1400", true);
     }
-    routed_to("[fd78::3]", "norm", ("1400", false));
+    routed_to("[fd78::3]", "norm", "1400", false);
 }
 
 /// By `protocol` to receivers 2 and 3, of which to 2 nothing passes that is longer than `octets`; what the sender said.

@@ -92,7 +92,7 @@ impl Delivery {
         Ok(())
     }
 
-    /// What stands under the name of `file`, of which everything is there, if that may be replaced; a break if it may not,
+    /// The thing that stands under the name of `file`, of which everything is there, if that may be replaced; a break if it may not,
     /// and the file is withheld.
     pub(super) fn free_target(&mut self, file: usize) -> Result<ControlFlow<(), Option<Stat>>, StoreError> {
         let why = match self.root.regular(&self.entry(file).path) {

@@ -40,7 +40,7 @@ pub(super) fn is_impossible(errno: Errno) -> bool {
     matches!(errno, Errno::INVAL | Errno::NAMETOOLONG | Errno::ILSEQ)
 }
 
-/// Whether `errno`, met when `from` was renamed, says that the new name cannot be: some FAT says that it is not found.
+/// Tells whether `errno`, met when `from` was renamed, says that the new name cannot be: some FAT says that it is not found.
 pub(super) fn is_missing_name(root: &Root, from: &[u8], errno: Errno) -> bool {
     errno == Errno::NOENT && matches!(root.regular(from), Ok(Some(_)))
 }

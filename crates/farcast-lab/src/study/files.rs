@@ -78,7 +78,7 @@ pub(crate) fn staged(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>
     Ok(())
 }
 
-/// What the system said, without the name of a temporary file, which nobody gave.
+/// The system's words, without the name of a temporary file, which nobody gave.
 fn plain(error: io::Error) -> io::Error {
     let inner = error.get_ref().and_then(std::error::Error::source);
     let inner = inner.and_then(|inner| inner.downcast_ref::<io::Error>());

@@ -65,7 +65,7 @@ pub struct Receiver {
     session: Option<Session>,
     /// The last probe of a sender that has said nothing else yet.
     early: Option<(Key, Probed)>,
-    /// What was said of objects of which nothing had come.
+    /// Descriptions of objects of which nothing had come.
     infos: VecDeque<(Key, Info)>,
     /// What the next object is known by.
     next_id: ObjectId,
@@ -104,7 +104,7 @@ impl Receiver {
         })
     }
 
-    /// Whether any object is at hand, of a sender of which something has come.
+    /// Tells whether any object is at hand, of a sender of which something has come.
     pub fn is_busy(&self) -> bool {
         self.session.as_ref().is_some_and(|session| session.fed.is_some() && !session.objects.is_empty())
     }

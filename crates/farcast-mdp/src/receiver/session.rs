@@ -125,7 +125,7 @@ pub(super) struct Session {
     /// What lacks was not asked for, because the owner has not said what is kept.
     pub(super) put_off: bool,
     pub(super) last_heard: Time,
-    /// When content of it was stored last; `None` while nothing stands behind what it says.
+    /// Time at which content of it was stored last; `None` while nothing stands behind what it says.
     pub(super) fed: Option<Time>,
     /// Octets that may be said because of what it has said.
     pub(super) credit: u64,
@@ -138,7 +138,7 @@ const STALE: Span = Span::from_secs(1);
 const SPEAKS: Span = Span::from_millis(500);
 
 impl Session {
-    /// Whether its place goes to another sender that says `said`.
+    /// Tells whether its place goes to another sender that says `said`.
     ///
     /// A sender chooses its own timing, so its place does not depend on that. Who flushes has sent, perhaps while this one
     /// had the place: a short transfer is over by then.

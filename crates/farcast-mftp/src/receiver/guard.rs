@@ -162,12 +162,12 @@ impl Guard {
         }
     }
 
-    /// Whether its announcement came longer ago than `age`.
+    /// Tells whether its announcement came longer ago than `age`.
     pub(super) fn is_older_than(&self, now: Time, age: Span) -> bool {
         now.since(self.since) >= age
     }
 
-    /// Whether a sender that shows that it is there takes the place of this one at once: it has shown nothing itself, or
+    /// Tells whether a sender that shows that it is there takes the place of this one at once: it has shown nothing itself, or
     /// nothing has come of it for `patience`.
     pub(super) fn yields(&self, now: Time, silence: Span, patience: Span) -> bool {
         let flows = self.engaged && now.since(self.data_at) < patience;

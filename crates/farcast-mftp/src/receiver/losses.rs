@@ -7,7 +7,7 @@ use farcast_core::Run;
 use super::answers::Question;
 use crate::message::{Data, DataKind, Nak};
 
-/// What is known of a block.
+/// State of a block.
 #[derive(Clone, Copy, Debug, Default)]
 struct Block {
     /// The pass of the last NAK, 0 before the first, and what was counted as lost by it.
@@ -24,7 +24,7 @@ struct Symbols {
     /// The first that counts, and the end of those that came.
     first: u32,
     end: u32,
-    /// How many came, and how many of the others were counted as lost.
+    /// Number of those that came, and of those that were counted as lost.
     came: u32,
     lost: u32,
 }
@@ -39,7 +39,7 @@ impl Symbols {
         self.came = self.came.saturating_add(new);
     }
 
-    /// How many more were lost than at the last call.
+    /// Returns the number lost since the last call.
     fn settle(&mut self) -> u32 {
         let lost = (self.end - self.first).saturating_sub(self.came);
         let more = lost.saturating_sub(self.lost);
@@ -89,7 +89,7 @@ impl Losses {
         self.blocks.entry(block).or_default().symbols.note(run, new, first);
     }
 
-    /// How many more parity symbols of `block` were lost, now that no more of them are needed.
+    /// Returns the number of parity symbols of `block` lost since the last NAK, now that no more are needed.
     pub(super) fn settle(&mut self, block: u32) -> u32 {
         self.blocks.get_mut(&block).map_or(0, |block| block.symbols.settle())
     }

@@ -20,7 +20,7 @@ use crate::wire;
 const MOST: usize = 8;
 /// Octets of the longest announcement that is remembered.
 const LONGEST: usize = 1024;
-/// How long a sender has to show that it is there before others are asked to.
+/// Time that a sender has to show that it is there before others are asked to.
 const SHOWS: Span = Span::from_millis(500);
 /// The longest silence of a sender that is borne while another shows that it is there, however slow the sender says it is.
 const PATIENCE: Span = Span::from_secs(5);
@@ -56,7 +56,7 @@ impl Rivals {
 }
 
 impl Receiver {
-    /// Whether the transmission at hand gives way to one that shows that its sender is there.
+    /// Tells whether the transmission at hand gives way to one that shows that its sender is there.
     fn gives_way(&self, now: Time) -> bool {
         self.session.as_ref().is_some_and(|session| {
             let silence = now.since(session.control.last_heard);
@@ -84,12 +84,12 @@ impl Receiver {
         }
         if proves(&announce) {
             let guard = Guard::new(now, self.config.secret, &of, &announce);
-            self.ask_rival(now, &of, (m, guard));
+            self.ask_rival(now, &of, m, &guard);
         }
         self.rivals.note(Rival { from: *from, transmission, announce });
     }
 
-    fn ask_rival(&mut self, now: Time, of: &Terms, (m, guard): (&Announce, Guard)) {
+    fn ask_rival(&mut self, now: Time, of: &Terms, m: &Announce, guard: &Guard) {
         let body = Body::Registration(Registration {
             server: of.server,
             entries: alloc::vec![RegistrationEntry {
@@ -159,7 +159,7 @@ impl Receiver {
     }
 }
 
-/// Whether who announces `m` grants tokens to those that register.
+/// Tells whether the sender that announces `m` grants tokens to those that register.
 fn proves(m: &Announce) -> bool {
     m.commitment.is_some() && m.options.model != GroupModel::OpenUnlimited
 }

@@ -48,12 +48,12 @@ pub(super) struct Lack {
     pass: u16,
     lost: u32,
     unstored: u32,
-    /// What it had by that NAK, and by the last of a pass before.
+    /// State of the block by that NAK, and by the last NAK of an earlier pass.
     now: Account,
     before: Account,
 }
 
-/// What is known of the sending of a block by a NAK.
+/// State of a block at a NAK.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Account {
     /// The pass of the NAK.
@@ -75,7 +75,7 @@ impl Lack {
         u32::from(self.pass) == pass
     }
 
-    /// What it had before `pass`.
+    /// State before `pass`.
     fn before(&self, pass: u32) -> Account {
         if self.is_of(pass) { self.before } else { self.now }
     }
@@ -224,8 +224,8 @@ impl Member {
         is_first
     }
 
-    /// What it had of the block of `nak` by its last NAK of an earlier pass. What went by before it took part counts as
-    /// had, of `symbols` parity symbols that have been sent.
+    /// State of the block of `nak` at this receiver's last NAK of an earlier pass. DTUs, and of `symbols` parity symbols all,
+    /// that were sent before it took part count as received.
     pub(super) fn account(&self, nak: &Nak, symbols: u32) -> Account {
         let account = self.missing.get(&nak.block).map_or(Account::default(), |lack| lack.before(nak.pass));
         if account.pass == 0 && self.since_block > nak.block {
@@ -235,7 +235,7 @@ impl Member {
     }
 
     /// Counts that `lost` of what was sent of the block of `nak`, and of its `symbols` parity symbols, are missing there.
-    /// Who says so more than once is believed once. It follows [`note_missing`](Self::note_missing).
+    /// Repeated NAKs of a pass count once. It follows [`note_missing`](Self::note_missing).
     pub(super) fn note_lost(&mut self, nak: &Nak, lost: u32, symbols: u32) {
         let lack = self.missing.entry(nak.block).or_default();
         let (lost, unstored) = (lost.saturating_sub(nak.unstored), lost.min(nak.unstored));

@@ -103,7 +103,7 @@ impl Schedule {
         }
     }
 
-    /// How many of the DTUs `missing` of `block` were last sent after pass `since`, and up to `pass`.
+    /// Number of the DTUs `missing` of `block` that were last sent after pass `since`, and up to `pass`.
     pub(super) fn sent_of(&self, block: u32, since: u16, pass: u32, missing: &Bitmap) -> u32 {
         let sent = |last: u16| last > since && u32::from(last) <= pass;
         match self.last_pass.get(&block) {

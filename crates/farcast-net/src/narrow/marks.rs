@@ -62,7 +62,7 @@ impl Marks {
         self.counts[at].count(length, datagrams)
     }
 
-    /// Whether the last mark to `to` is to be a long one.
+    /// Tells whether the last mark to `to` is to be a long one.
     pub(crate) fn pads(&self, to: SocketAddr) -> bool {
         let marks = self.counts.iter().find(|count| count.to == to).map_or(0, |count| count.marks);
         PADDED.contains(&marks) || marks > EACH && marks.is_multiple_of(PADDED_LATER)

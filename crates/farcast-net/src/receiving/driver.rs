@@ -28,7 +28,7 @@ use crate::store::{Arena, Opening, Step, Store};
 
 /// How often the owner is told about progress.
 const TICK: Span = Span::from_millis(100);
-/// How often it is looked whether a disk has remembered what was heard.
+/// Interval at which it is checked that a history is written.
 const WRITING: Span = Span::from_millis(2);
 /// How long what has all of its content may take to become complete when it is to stop.
 const LONGEST_COMPLETING: Span = Span::from_secs(5);
@@ -69,7 +69,7 @@ pub(super) struct Driver<'a, P: Protocol> {
     pub(super) early: Early,
     /// What the store is told once it has been handed all that was received before.
     pub(super) due: Vec<Due>,
-    /// What has come and could be played back, until it is remembered.
+    /// Objects that could be played back, until their session is remembered.
     pub(super) unremembered: Vec<Unremembered>,
     /// Whether it was told that this host would not send an answer.
     blocked: bool,
@@ -91,10 +91,10 @@ pub(super) struct Counts {
     pub(super) sealed: bool,
 }
 
-/// What is complete once it is remembered that it was heard.
+/// An object that is complete once its session is remembered.
 pub(super) struct Unremembered {
     pub(super) object: ObjectId,
-    /// Which history has to be written.
+    /// Number of the history that has to be written.
     pub(super) number: u64,
     /// So many of its files that wait; all of it where that is `None`.
     pub(super) files: Option<usize>,

@@ -103,7 +103,7 @@ impl<E> ReceiveReport<E> {
     }
 }
 
-/// Whether the receiver has no room for what it is sent.
+/// Tells whether the receiver has no room for what it is sent.
 pub(super) fn lacks_room(error: &StoreError) -> bool {
     use StoreError as E;
     matches!(

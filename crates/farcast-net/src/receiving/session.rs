@@ -289,7 +289,7 @@ impl<P: Protocol> Driver<'_, P> {
         }
     }
 
-    /// Whether what comes of `object` could be played back to a receiver that has forgotten it.
+    /// Tells whether the content of `object` could be played back to a receiver that has forgotten it.
     pub(super) fn must_remember(&self, object: ObjectId) -> bool {
         let sealed_in = self.sessions.get(&object).and_then(|session| session.sealed_in);
         self.seal.as_ref().zip(sealed_in).is_some_and(|(seal, session)| seal.must_remember(session))

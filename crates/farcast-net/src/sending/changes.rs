@@ -18,12 +18,12 @@ impl<P: Protocol> Driver<'_, P> {
         self.changes = changes;
         for (object, source) in (0..).map(ObjectId::new).zip(sources) {
             for file in source.outgoing.changed() {
-                self.file_changed(now, (object, source), &file);
+                self.file_changed(now, object, source, &file);
             }
         }
     }
 
-    fn file_changed(&mut self, now: Time, (object, source): (ObjectId, &Source), file: &ChangedFile) {
+    fn file_changed(&mut self, now: Time, object: ObjectId, source: &Source, file: &ChangedFile) {
         let name = source.outgoing.name_of(file.file).unwrap_or_default();
         let why = format!("\"{name}\" {}", file.change.words_while_sent());
         match self.options.changing {

@@ -237,7 +237,7 @@ impl Endpoint {
                     }
                 }
                 Some(Small::Narrow { nonce, passes }) => {
-                    state.asked(from, (nonce, passes.into()), self.transport);
+                    state.asked(from, nonce, passes.into(), self.transport);
                 }
             }
         }
@@ -257,7 +257,7 @@ impl Endpoint {
 
 impl Narrowness {
     /// A receiver says that it gets none of what the marks with `nonce` are beside, and marks of `passes` octets at most.
-    fn asked(&mut self, receiver: SocketAddr, (nonce, passes): (u64, usize), transport: Transport) {
+    fn asked(&mut self, receiver: SocketAddr, nonce: u64, passes: usize, transport: Transport) {
         let Some(length) = self.marks.as_ref().and_then(|marks| marks.length_of(nonce)) else { return };
         let tried = tried_below(length, receiver.is_ipv4(), transport);
         // Where not even marks of that length arrive, another round trip would be in vain.

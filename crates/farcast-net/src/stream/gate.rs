@@ -15,7 +15,7 @@ use crate::receiving::Unlike;
 use crate::seal::{ReceiveSeal, is_sealed};
 use crate::socket::Endpoint;
 
-/// How long the end of a stream waits for a disk that is to remember it.
+/// Time that the end of a stream waits until its session is written.
 const DISK_PATIENCE: Span = Span::from_secs(2);
 
 /// What lets in of all that comes to a receiver what its sender has signed, or, without a seal, all of it.

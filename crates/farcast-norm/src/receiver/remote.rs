@@ -43,7 +43,7 @@ pub(super) struct Key {
 /// After so long without new content, the place of a sender goes to one that sends.
 const STALE: Span = Span::from_secs(1);
 
-/// Why the place of a sender may go to another.
+/// Reasons that the place of a sender may go to another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Yields {
     /// Nothing of what it speaks of has come.

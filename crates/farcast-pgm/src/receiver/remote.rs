@@ -100,7 +100,7 @@ pub(super) struct Met {
 /// After so long without new content, the place of a source goes to one that sends.
 const STALE: Span = Span::from_secs(1);
 
-/// Why the place of a source may go to another, the readiest first.
+/// Reasons that the place of a source may go to another, the readiest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Yields {
     /// Nothing of what it speaks of has come.

@@ -167,7 +167,7 @@ impl StreamReceiver {
         }
     }
 
-    /// Whether `message` is of a session that sends files, as the descriptor of one tells. Nothing of that is taken.
+    /// Tells whether `message` is of a session that sends files, which a descriptor shows. Nothing of that is taken.
     fn is_of_files(&mut self, message: &Message, source: SocketAddr) -> bool {
         if self.files.contains(&message.tsi) {
             return true;

@@ -426,7 +426,7 @@ impl<'a, F: Face> View<'a, F> {
         }
     }
 
-    /// Whether an object of `sender` is not complete.
+    /// Tells whether an object of `sender` is not complete.
     fn lacks(&self, sender: SocketAddr) -> bool {
         self.lacking.keys().any(|(of, _)| *of == sender)
     }

@@ -427,7 +427,7 @@ impl<F: Face> View<'_, F> {
         }
     }
 
-    /// What it came to, in a sentence: the last line.
+    /// Result of the transfer in a sentence: the last line.
     fn closing(&self, report: &Report<F::Protocol>) -> String {
         let rounds = u64::from(report.sender.progress().round);
         let delivered = self.face.receivers().iter().any(|one| one.complete.is_some());

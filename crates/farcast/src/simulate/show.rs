@@ -19,7 +19,7 @@ pub(super) fn summary(
 ) -> Result<Text, StatsError> {
     let title = if scenario.name().is_empty() { name } else { scenario.name() };
     let why = why(replications, scenario.remedies());
-    Ok(of(title, &who(scenario.receivers(), scenario.flows()), seed, (&Together::of(replications)?, &why)))
+    Ok(of(title, &who(scenario.receivers(), scenario.flows()), seed, &Together::of(replications)?, &why))
 }
 
 /// Why receivers and flows of `replications` were left incomplete, and what helps.
@@ -47,7 +47,7 @@ pub(super) fn why<R: AsRef<Replication>>(replications: &[R], help: Option<&Remed
 }
 
 /// The same of any world: its title, and who takes part.
-pub(super) fn of(title: &str, who: &str, seed: u64, (summary, why): (&Together, &[String])) -> Text {
+pub(super) fn of(title: &str, who: &str, seed: u64, summary: &Together, why: &[String]) -> Text {
     let heading = format!("{title}: {who}, {}, seed {seed}", counted(summary.replications, "replication"));
     let mut text = Text::line(&heading).paragraph(measures(summary));
     if !summary.flows.is_empty() {

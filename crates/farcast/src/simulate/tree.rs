@@ -60,7 +60,7 @@ pub(super) fn run(
         let who = show::who(scenario.receivers().into(), scenario.flow_count());
         let why = show::why(&replications, scenario.remedies());
         let own = [edges(&replications), nodes(&replications), elements(&replications)];
-        let text = std::iter::once(show::of(title, &who, args.seed, (&summary, &why)))
+        let text = std::iter::once(show::of(title, &who, args.seed, &summary, &why))
             .chain(own.into_iter().flatten());
         output.result(&Text::paragraphs(text));
     }

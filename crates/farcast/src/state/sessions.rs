@@ -35,7 +35,7 @@ pub(crate) fn session_ms() -> Result<u64, (u64, String)> {
     })
 }
 
-/// When the session began that this host sent last.
+/// Time at which the last session of this host began.
 fn last_session(path: &Path) -> Result<Option<u64>, (u64, String)> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
@@ -71,12 +71,12 @@ pub(crate) struct Sessions {
     written: Arc<Written>,
     /// Where it is kept.
     path: PathBuf,
-    /// What was handed over last, and its number.
+    /// History that was handed over last, and its number.
     last: History,
     number: u64,
 }
 
-/// What has become of the histories that were handed over.
+/// State of the histories that were handed over.
 #[derive(Debug, Default)]
 struct Written {
     state: Mutex<State>,
@@ -88,7 +88,7 @@ struct Written {
 struct State {
     tried: u64,
     safe: u64,
-    /// Why the last one that was tried could not be written.
+    /// Reason that the last one could not be written.
     why: Option<String>,
 }
 

@@ -17,14 +17,14 @@ use crate::send::compress;
 use crate::table::{Align, Table};
 use crate::text::Text;
 
-/// What is said of a transfer beside its report.
+/// Facts on a transfer that its report lacks.
 #[derive(Clone, Copy)]
 pub(super) struct Closing<'a> {
     /// Octets of the product.
     pub(super) size: u64,
     /// Whether nobody registers, so that nobody is known.
     pub(super) unlimited: bool,
-    /// What `--compress` has brought.
+    /// Savings of `--compress`.
     pub(super) compressed: Option<&'a Compressed>,
 }
 
@@ -56,7 +56,7 @@ pub(super) fn closing_table(report: &SendReport, draft: bool) -> Option<Text> {
     Some(table.render().paragraph(Text::lines(believed)).blank())
 }
 
-/// What it came to, in a sentence: the last line.
+/// Result of the transfer in a sentence: the last line.
 pub(super) fn closing_sentence(report: &SendReport, closing: Closing<'_>) -> String {
     let compressed = closing.compressed.map(|brought| format!("; {}", compress::sentence(brought)));
     let unknown = if closing.unlimited {

@@ -27,7 +27,7 @@ const MOST: u32 = 900;
 /// What a link may take besides the time of sending.
 const SLACK: Span = Span::from_secs(3600);
 
-/// Which options help where not all receivers would have everything.
+/// Options that help where not all receivers would have everything.
 const HELP: Remedies = {
     let more = "Raise --overhead or --repeat.";
     remedies(more, more)
