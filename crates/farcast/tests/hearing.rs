@@ -19,6 +19,7 @@ use farcast_mftp::message::{
     Announce, AnnounceOptions, Completion, Echo, End, GroupModel, StatusRequest, StatusType,
 };
 use farcast_mftp::{Body, Message, wire};
+use rustix::process::Signal;
 
 /// A file system of its own that can be frozen: whoever writes there then waits, and cannot be killed.
 struct Disk {
@@ -71,6 +72,26 @@ fn a_frozen_disk_does_not_make_a_receiver_deaf() {
     assert_eq!(member(&sent, "ant")["complete"], true, "{sent}");
     assert!(got["dtus_dropped_unstored"].as_u64().unwrap() > 0, "{got}");
     assert!(common::digest(&file) == common::digest(&disk.at.join("product.bin")));
+}
+
+/// A receiver that could not run reads the offer of a file and half a megabyte of it by its first system call.
+#[test]
+fn what_comes_together_with_its_offer_is_stored() {
+    for protocol in ["norm", "mdp", "pgm"] {
+        let place = Place::new();
+        let file = place.file("product.bin", 6_000_000);
+        let receiver = place.receive("ant", &["--protocol", protocol, "--simulate-loss", "2 %"]);
+        receiver.until("listening");
+        receiver.signal(Signal::STOP);
+        let args = ["--protocol", protocol, "--rate", "500 Mbit/s", "--receivers", "ant"];
+        let sender = place.send(&[&file], &args);
+        pause(Duration::from_millis(400));
+        receiver.signal(Signal::CONT);
+        let sent = sender.succeed().summary();
+        receiver.succeed();
+        place.assert_received(&file, &["ant"]);
+        assert!(sent["wire_bytes_over_size"].as_f64().unwrap() < 1.5, "{protocol}: {sent}");
+    }
 }
 
 #[test]

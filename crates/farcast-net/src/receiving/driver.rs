@@ -111,6 +111,31 @@ pub(super) enum Due {
     Discard(ObjectId),
 }
 
+impl Due {
+    /// The object that it concerns.
+    fn object(&self) -> ObjectId {
+        match self {
+            Self::Open(_, offer) | Self::Rename(offer) => offer.object,
+            Self::Compare(object)
+            | Self::Release(object, _)
+            | Self::Finish(object)
+            | Self::Close(object)
+            | Self::Discard(object) => *object,
+        }
+    }
+}
+
+/// Parts `due` into what is opened before the buffer is handed over, and the rest, each in order. An object whose number
+/// was that of one before it is opened when that one has ended.
+fn opened_first(due: Vec<Due>) -> (Vec<Due>, Vec<Due>) {
+    let (mut opened, mut rest) = (Vec::new(), Vec::<Due>::new());
+    for one in due {
+        let fresh = || rest.iter().all(|before| before.object() != one.object());
+        if matches!(one, Due::Open(..)) && fresh() { opened.push(one) } else { rest.push(one) }
+    }
+    (opened, rest)
+}
+
 impl<'a, P: Protocol> Driver<'a, P> {
     pub(super) fn new(
         clock: Clock,
@@ -219,20 +244,19 @@ impl<'a, P: Protocol> Driver<'a, P> {
         if let Some(seal) = &mut self.seal {
             seal.keep();
         }
-        self.hand_over();
         self.tell_store();
+        self.hand_over();
         self.store.end(patient)
     }
 
     /// Tells the store what became due while its buffer was being filled.
     pub(super) fn tell_store(&mut self) {
-        let mut due = std::mem::take(&mut self.due);
-        // What came of an object together with its offer lies in the buffer: it is opened before. Where something else
-        // is to be done first, the object's number may be that of one before it, which ends with that.
-        let opens = due.iter().take_while(|due| matches!(due, Due::Open(..))).count();
-        let rest = due.split_off(opens);
-        self.tell(due);
-        if opens > 0 || !rest.is_empty() {
+        // What came of an object together with its offer lies in the buffer: it is opened before.
+        let (opened, rest) = opened_first(std::mem::take(&mut self.due));
+        let full = self.filling.as_ref().is_some_and(Filling::is_due);
+        let hands_over = full || !opened.is_empty() || !rest.is_empty();
+        self.tell(opened);
+        if hands_over {
             self.hand_over();
         }
         self.tell(rest);

@@ -65,9 +65,9 @@ impl Filling {
         Self { arena, end: 0, since: Time::ZERO }
     }
 
-    /// Whether it is time for another one: what one system call can bring becomes less.
-    fn is_full(&self) -> bool {
-        self.end > ARENA_LEN / 2
+    /// Whether it is handed over at once: what one system call can bring becomes less, or a block can be rebuilt.
+    pub(super) fn is_due(&self) -> bool {
+        self.end > ARENA_LEN / 2 || matches!(self.arena.steps.last(), Some(Step::Decode { .. }))
     }
 }
 
@@ -92,7 +92,7 @@ impl<P: Protocol> Driver<'_, P> {
             let how = Hearing { ear, storing: true, from: filling.end };
             let heard = self.hear_into(&endpoint, how, &mut filling.arena);
             filling.end = heard.as_ref().map_or(filling.end, |heard| heard.end);
-            self.keep(filling);
+            self.filling = Some(filling);
             self.tell_store();
             return heard.map(|heard| heard.more);
         }
@@ -117,16 +117,6 @@ impl<P: Protocol> Driver<'_, P> {
                 filling
             }
         })
-    }
-
-    /// Keeps a buffer until handing it over is worth what it costs.
-    fn keep(&mut self, filling: Filling) {
-        let decodes = matches!(filling.arena.steps.last(), Some(Step::Decode { .. }));
-        let full = filling.is_full();
-        self.filling = Some(filling);
-        if full || decodes {
-            self.hand_over();
-        }
     }
 
     /// When the buffer that is being filled must be handed over, if anything is in it.
@@ -321,9 +311,7 @@ impl<P: Protocol> Driver<'_, P> {
             (meta.addr, meta.len, meta.stride) = (from.source, len, len);
             self.slot(now, &from, how, (start, &meta), &mut filling.arena);
         }
-        if let Some(filling) = filling {
-            self.keep(filling);
-        }
+        self.filling = filling;
         self.tell_store();
     }
 

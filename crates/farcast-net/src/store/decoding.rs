@@ -108,7 +108,7 @@ impl Worker {
     /// Has `block` of `object` rebuilt.
     pub(super) fn decode(&mut self, object: ObjectId, block: u32) -> Result<(), NetError> {
         let Some(product) = self.products.get_mut(&object) else { return Ok(()) };
-        let Product { incoming, parity: Some(parity), answer, .. } = product else { return Ok(()) };
+        let Product { incoming, parity: Some(parity), .. } = product else { return Ok(()) };
         // Of these there may be many at once, and what comes meanwhile is not asked for again.
         if parity.is_on_disk() && !self.decoding.has_place(parity.job_bytes(block)) {
             self.decoding.waiting.push_back((object, block));
@@ -117,10 +117,10 @@ impl Worker {
         let job = match parity.gather(incoming, block) {
             Ok(Some(job)) => job,
             gathered => {
-                answer.send(Reply::Decoded { block, rebuilt: false });
                 // What had to be read may have to be received again.
                 let happenings = incoming.take_happenings();
                 product.tell(happenings, &mut self.decoding);
+                product.tell_unbuilt(block);
                 return gathered.map(drop);
             }
         };
@@ -188,8 +188,12 @@ impl Worker {
         let (block, mut happenings) = (job.block(), Vec::<Happening>::new());
         let stored = parity.store(job, incoming, &mut happenings);
         happenings.extend(incoming.take_happenings());
-        // Before what may take back some of it.
-        answer.send(Reply::Decoded { block, rebuilt: matches!(stored, Ok(true)) });
+        if matches!(stored, Ok(true)) {
+            // Before what may take back some of it.
+            answer.send(Reply::Decoded { block, rebuilt: true });
+        } else {
+            product.tell_unbuilt(block);
+        }
         product.tell(happenings, &mut self.decoding);
         stored.map(drop)
     }

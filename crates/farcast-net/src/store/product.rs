@@ -103,6 +103,18 @@ impl Product {
         Ok(())
     }
 
+    /// Tells the engine that `block` could not be rebuilt, and which segments are not here: it may have taken it that
+    /// they are, and would ask for parity in vain for ever.
+    pub(super) fn tell_unbuilt(&self, block: u32) {
+        self.answer.send(Reply::Decoded { block, rebuilt: false });
+        let blocks = self.parity.as_ref().map(ParityDecoder::geometry);
+        let run = blocks.and_then(|geometry| geometry.block_run(block));
+        let missing: Vec<Run> = run.map_or_else(Vec::new, |run| self.incoming.held().gaps_in(run).collect());
+        if !missing.is_empty() {
+            self.answer.send(Reply::Lost(missing));
+        }
+    }
+
     /// Nothing is to be rebuilt from what is kept of `block`.
     pub(super) fn forget_parity(&mut self, block: u32) {
         if let Some(parity) = &mut self.parity {
