@@ -84,6 +84,7 @@ mod nicety;
 mod outgoing;
 pub mod partials;
 mod parts;
+mod process;
 mod quota;
 mod scratch;
 mod system;
@@ -100,8 +101,9 @@ pub use incoming::{
 };
 pub use manifest::{Compressed, Entry, EntryKind, Manifest, ManifestError};
 pub use name::{safe_name, shown_name};
-pub use nicety::{Nicety, Refusal};
+pub use nicety::{Nicety, Refusal, Refusals};
 pub use outgoing::{Change, ChangedFile, Outgoing, Progress, Scanning, SkipReason, Skipped};
 pub use parts::Grain;
+pub use process::{is_running, this_process};
 pub use quota::{Quota, Usage};
 pub use scratch::nameless;

@@ -20,7 +20,8 @@ pub enum Nicety {
     DurableContent,
     /// Syncing of a directory, so that its names survive a power loss.
     DurableNames,
-    /// Lock of a reception against another process; a file with the owner's process id takes its place.
+    /// Lock of a reception, or of a file of keys, against another process; a file with the owner's process id takes its
+    /// place.
     Lock,
     /// Removal of the state of a reception that is complete.
     Removal,
@@ -86,7 +87,7 @@ impl Display for Refusal {
             }
             Nicety::Lock => write!(
                 f,
-                "\"{path}\" could not be locked here, so a file with the process id keeps other receivers of this host away, and nothing those of other hosts"
+                "\"{path}\" could not be locked here, so a file with the process id keeps other processes of this host away, and nothing those of other hosts"
             )?,
             Nicety::Removal => {
                 write!(
@@ -101,7 +102,7 @@ impl Display for Refusal {
 
 /// Refusals that were met, the first of each kind.
 #[derive(Debug, Default)]
-pub(crate) struct Refusals {
+pub struct Refusals {
     /// Those that were not told yet.
     fresh: Vec<Refusal>,
     /// Those that were.
@@ -109,8 +110,16 @@ pub(crate) struct Refusals {
 }
 
 impl Refusals {
+    /// None so far.
+    pub const fn new() -> Self {
+        Self { fresh: Vec::new(), told: Vec::new() }
+    }
+
     /// Passes over the refusal of a nicety for `path`.
-    pub(crate) fn tolerate(&mut self, nicety: Nicety, path: PathBuf, result: Result<()>) -> Result<()> {
+    ///
+    /// # Errors
+    /// The error says more than that the nicety is not to be had there.
+    pub fn tolerate(&mut self, nicety: Nicety, path: PathBuf, result: Result<()>) -> Result<()> {
         let Err(errno) = result else { return Ok(()) };
         if !nicety.may_be_refused(errno) {
             return Err(errno);
@@ -122,8 +131,8 @@ impl Refusals {
         Ok(())
     }
 
-    /// The refusals that were not told yet.
-    pub(crate) fn take(&mut self) -> Vec<Refusal> {
+    /// Takes the refusals that were not told yet.
+    pub fn take(&mut self) -> Vec<Refusal> {
         self.told.extend(self.fresh.iter().map(|one| one.nicety));
         core::mem::take(&mut self.fresh)
     }

@@ -50,6 +50,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit, Failure> {
             &rate,
             "--start-after",
             "20 s",
+            "--unsealed",
             "--receivers",
         ])
         .arg(names.join(","))
@@ -98,7 +99,8 @@ impl Drop for Ours {
 
 fn receiver(place: &Path, name: &str, args: &DemoArgs) -> Result<Child, Failure> {
     let child = Command::new(std::env::current_exe()?)
-        .args(["receive", "--from", GROUP, "--interface", "127.0.0.1", "--once", "--quiet", "--name", name])
+        .args(["receive", "--from", GROUP, "--interface", "127.0.0.1", "--once", "--quiet", "--unsealed"])
+        .args(["--name", name])
         .arg("--into")
         .arg(place.join(name))
         .args(["--simulate-loss", &args.loss.get().to_string()])

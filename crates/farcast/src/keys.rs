@@ -5,6 +5,7 @@
 //! | `keys/own.rs` | our own key, from a file or the environment |
 //! | `keys/trust.rs` | the list of whom we trust; `read` and `change` |
 //! | `keys/file.rs` | where files are, who else may read them, how they are replaced |
+//! | `keys/lock.rs` | one process at a time that changes them |
 //! | `keys/lines.rs`, `keys/name.rs` | lines of words, and names |
 //! | `keys/args.rs`, `keys/command.rs`, `keys/list.rs` | the command |
 
@@ -14,13 +15,15 @@ mod command;
 mod file;
 mod lines;
 mod list;
+mod lock;
 mod name;
 mod own;
 mod trust;
 
 pub(crate) use args::KeyArgs;
 pub(crate) use command::run;
-pub(crate) use file::{Lock, replace};
+pub(crate) use file::replace;
+pub(crate) use lock::Lock;
 pub(crate) use own::{Own, own};
 pub(crate) use trust::{Stamp, Trust};
 

@@ -352,9 +352,25 @@ fn is_in(listed: &[Listed], name: &str) -> bool {
     listed.iter().any(|one| one.name == name)
 }
 
-/// The own key, where the transfer is to be sealed.
+/// Returns this host's key where the transfer is to be sealed, and `None` where it is to be in the open.
+///
+/// # Errors
+/// The key cannot be used, or there is none beside a list of whom to trust: somebody meant to seal.
 fn own(args: &SealArgs) -> Result<Option<Own>, Failure> {
-    if args.unsealed { Ok(None) } else { keys::own(args.key.as_deref()) }
+    if args.unsealed {
+        return Ok(None);
+    }
+    let own = keys::own(args.key.as_deref())?;
+    if own.is_none()
+        && let Some(list) = Trust::file()?
+    {
+        return Err(Failure::usage(format!(
+            "this host has a list of whom it trusts, {}, and no key: put the key back, make one with farcast key new, or go on \
+             in the open with --unsealed",
+            list.display()
+        )));
+    }
+    Ok(own)
 }
 
 const OPEN_LATER: &str = "who records this, and has a quantum computer one day, reads what is for the group";

@@ -557,3 +557,45 @@ fn a_key_or_list_that_is_there_and_useless_is_never_passed_over() {
         }
     }
 }
+
+#[test]
+fn a_list_whose_key_is_gone_is_never_passed_over() {
+    let place = Place::new();
+    let product = place.file("product.bin", 10);
+    let (head, ant) = (Host { place: &place, name: "head" }, Host { place: &place, name: "ant" });
+    let shown = head.new_key();
+    ant.new_key();
+    ant.done(&["trust", &shown, "--as", "both"]);
+    fs::remove_file(ant.file("key")).unwrap();
+    let refuses = |args: &[&str]| {
+        let mut all = vec![place.receive_command("into", &[&["--once"], args].concat())];
+        for protocol in ["mftp", "norm", "mdp", "pgm"] {
+            let args =
+                [&["--protocol", protocol, "--rate", "1 Mbit/s", "--receivers", "head"], args].concat();
+            all.push(place.send_command(&[&product], &args));
+        }
+        for kind in ["receive", "send"] {
+            let address = if kind == "send" { "--to" } else { "--from" };
+            let mut stream = place.farcast([kind, "--stream", "--protocol", "norm"]);
+            stream.args([address, &place.group, "--interface", "lo"]).args(args).stdin(Stdio::null());
+            all.push(stream);
+        }
+        all
+    };
+    let list = ant.file("trust");
+    for text in [fs::read_to_string(&list).unwrap(), String::new()] {
+        fs::write(&list, text).unwrap();
+        for mut command in refuses(&[]) {
+            command.env("XDG_CONFIG_HOME", place.path("ant"));
+            place.run("ant", command).assert_one_sentence(2, &["/trust, and no key", "--unsealed"]);
+        }
+    }
+    let mut command = place.receive_command("into", &["--once"]);
+    command.env("FARCAST_TRUST_FILE", &list).env("HOME", "/nonexistent");
+    place.run("ant", command).assert_one_sentence(2, &["and no key"]);
+    let mut open = place.receive_command("into", &["--json", "--unsealed"]);
+    open.env("XDG_CONFIG_HOME", place.path("ant"));
+    let running = place.start("ant", open);
+    running.until("listening");
+    running.kill9();
+}

@@ -15,6 +15,8 @@ mod insider;
 mod memory;
 #[path = "sealed/party.rs"]
 mod party;
+#[path = "sealed/refused.rs"]
+mod refused;
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -6,6 +6,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, Result as SystemResult};
 
 use crate::beneath::Root;
+use crate::process::{is_running, this_process};
 use crate::transfer::{read_at, write_at};
 
 const OWNER_ONLY: Mode = Mode::RUSR.union(Mode::WUSR);
@@ -25,7 +26,7 @@ impl Owner {
     /// Makes the file in the state directory `state`; `None` if another process of this host that runs has one there.
     pub(super) fn take(root: &Arc<Root>, state: &[u8]) -> SystemResult<Option<Self>> {
         let path = path_in(state);
-        let own = own_process();
+        let own = this_process();
         let fresh = [&path, format!(".{}", std::process::id()).as_bytes()].concat();
         for _ in 0..TRIES {
             root.remove_file(&fresh)?;
@@ -63,42 +64,17 @@ pub(crate) fn is_owned(root: &Root, state: &[u8]) -> SystemResult<bool> {
     };
     let mut bytes = [0; MOST];
     let read = read_at(&fd, &mut bytes, 0)?;
-    Ok(str::from_utf8(&bytes[..read]).is_ok_and(runs))
+    Ok(str::from_utf8(&bytes[..read]).is_ok_and(is_running))
 }
 
 fn path_in(state: &[u8]) -> Vec<u8> {
     [state, b"/owner"].concat()
 }
 
-/// This process as the file names it: the boot of the host, the process id, and when the process began.
-fn own_process() -> String {
-    let pid = std::process::id();
-    format!("{} {pid} {}", boot(), began(pid).unwrap_or_default())
-}
-
-/// Whether the process that a file names runs.
-fn runs(named: &str) -> bool {
-    let mut words = named.split(' ');
-    let (then, pid, start) = (words.next(), words.next().and_then(|pid| pid.parse().ok()), words.next());
-    let Some(pid) = pid.filter(|_| then == Some(boot().as_str())) else { return false };
-    began(pid).is_some_and(|began| Some(began.as_str()) == start)
-}
-
-fn boot() -> String {
-    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
-}
-
-/// When the process `pid` began, as the kernel counts; `None` if there is none.
-fn began(pid: u32) -> Option<String> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // Behind the name, which may hold anything, the 20th field.
-    let (_, fields) = stat.rsplit_once(')')?;
-    fields.split_whitespace().nth(19).map(str::to_owned)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process::boot;
 
     #[test]
     fn only_a_process_that_runs_owns_what_its_file_names() {

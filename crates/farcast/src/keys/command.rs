@@ -9,7 +9,8 @@ use farcast_seal::{Identity, Listed};
 use zeroize::Zeroizing;
 
 use super::args::{KeyArgs, NewArgs, RenewArgs, RevokeArgs, ShowArgs, TrustArgs, What};
-use super::file::{self, Lock};
+use super::file;
+use super::lock::Lock;
 use super::own::{KEY, Place};
 use super::trust::{Added, listed};
 use super::{Own, Trust, lines, list, name, nowhere};
@@ -76,7 +77,7 @@ fn new(args: &NewArgs) -> Result<(), Failure> {
 /// Puts `own` where another key may be; the other, if it could be read.
 fn replace(path: &Path, own: &Own) -> Result<Option<Own>, Failure> {
     let before = Place::Usual(path.to_owned()).own().ok().flatten();
-    file::replace(path, own.to_text().as_bytes(), 0o600)?;
+    file::replace(path, own.to_text().as_bytes(), Some(0o600))?;
     Ok(before)
 }
 
@@ -95,7 +96,7 @@ fn renew(args: &RenewArgs) -> Result<(), Failure> {
     let mut own = Place::Named(path.clone()).own()?.ok_or_else(no_key)?;
     let renew = if args.hybrid { Identity::renew_hybrid } else { Identity::renew };
     renew(&mut own.identity, *seed()?);
-    file::replace(&path, own.to_text().as_bytes(), 0o600)?;
+    file::replace(&path, own.to_text().as_bytes(), Some(0o600))?;
     let output = Output::for_people();
     output.result(&own.shown());
     output.line(

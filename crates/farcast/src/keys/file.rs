@@ -5,13 +5,15 @@ use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
+use farcast_files::{Nicety, Refusals};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::fs::{Mode, OFlags, fsync, open};
 use rustix::io::retry_on_intr;
 use zeroize::Zeroizing;
 
-use crate::{Exit, Failure, state};
+use crate::{Exit, Failure, state, stdio};
 
 /// How long a pipe may say nothing, seconds.
 const PIPE_PATIENCE_S: i64 = 10;
@@ -149,8 +151,9 @@ pub(super) fn make_directory(path: &Path) -> Result<(), Failure> {
     DirBuilder::new().recursive(true).mode(0o700).create(&own).map_err(|error| cannot_write(&own, &error))
 }
 
-/// Replaces a file, or makes it, at once and whole; a link there stays, and what it leads to is replaced.
-pub(crate) fn replace(path: &Path, octets: &[u8], mode: u32) -> Result<(), Failure> {
+/// Replaces a file, or makes it, at once and whole; a link there stays, and what it leads to is replaced. Without a `mode`
+/// the file has what its file system gives to one that nobody else should read.
+pub(crate) fn replace(path: &Path, octets: &[u8], mode: Option<u32>) -> Result<(), Failure> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let stage = || -> io::Result<()> {
         let (staged, directory) = staged(&path, octets, mode)?;
@@ -163,7 +166,7 @@ pub(crate) fn replace(path: &Path, octets: &[u8], mode: u32) -> Result<(), Failu
 /// Makes a file of mode 0600 where there is nothing; whether there was nothing.
 pub(super) fn make(path: &Path, octets: &[u8]) -> Result<bool, Failure> {
     let stage = || -> io::Result<()> {
-        let (staged, directory) = staged(path, octets, 0o600)?;
+        let (staged, directory) = staged(path, octets, Some(0o600))?;
         staged.persist_noclobber(path)?;
         keep_name(&directory)
     };
@@ -175,7 +178,7 @@ pub(super) fn make(path: &Path, octets: &[u8]) -> Result<bool, Failure> {
 }
 
 /// A file beside `path` with its content, safely on disk, and the directory of both.
-fn staged(path: &Path, octets: &[u8], mode: u32) -> io::Result<(tempfile::NamedTempFile, PathBuf)> {
+fn staged(path: &Path, octets: &[u8], mode: Option<u32>) -> io::Result<(tempfile::NamedTempFile, PathBuf)> {
     let Some(name) = path.file_name().filter(|_| !path.is_dir()) else {
         return Err(io::Error::new(ErrorKind::IsADirectory, "it is a directory"));
     };
@@ -186,14 +189,33 @@ fn staged(path: &Path, octets: &[u8], mode: u32) -> io::Result<(tempfile::NamedT
     let prefix = format!(".{}.", name.to_string_lossy());
     let mut staged = tempfile::Builder::new().prefix(&prefix).tempfile_in(&directory)?;
     staged.write_all(octets)?;
-    staged.as_file().set_permissions(Permissions::from_mode(mode))?;
-    staged.as_file().sync_all()?;
+    let file = staged.as_file();
+    // A file system without modes may refuse to set the one that a file has already.
+    if let Some(mode) = mode
+        && file.metadata()?.permissions().mode() & 0o777 != mode
+    {
+        file.set_permissions(Permissions::from_mode(mode))?;
+    }
+    tolerate(Nicety::DurableContent, path, fsync(file))?;
     Ok((staged, directory))
 }
 
 /// Makes sure that the name of a new file outlives a power loss.
 fn keep_name(directory: &Path) -> io::Result<()> {
-    OpenOptions::new().read(true).open(directory)?.sync_all()
+    let synced =
+        open(directory, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).and_then(fsync);
+    tolerate(Nicety::DurableNames, directory, synced)
+}
+
+/// Passes over the refusal of a nicety, and tells the first of each kind.
+pub(super) fn tolerate(nicety: Nicety, path: &Path, result: rustix::io::Result<()>) -> io::Result<()> {
+    static REFUSALS: Mutex<Refusals> = Mutex::new(Refusals::new());
+    let mut refusals = REFUSALS.lock().unwrap_or_else(PoisonError::into_inner);
+    refusals.tolerate(nicety, path.to_owned(), result)?;
+    for refusal in refusals.take() {
+        stdio::say(&format!("farcast: {refusal}"));
+    }
+    Ok(())
 }
 
 /// The mode of the file at `path`, or that of a new one.
@@ -201,28 +223,6 @@ pub(super) fn mode(path: &Path) -> u32 {
     fs::metadata(path).map_or(0o600, |there| there.permissions().mode() & 0o777)
 }
 
-/// Who changes a file holds its lock meanwhile, so that of two at once none undoes what the other did.
-#[derive(Debug)]
-pub(crate) struct Lock {
-    _held: File,
-}
-
-impl Lock {
-    /// Waits for the lock of the file at `path`. It lies beside it and stays there.
-    pub(crate) fn wait(path: &Path) -> Result<Self, Failure> {
-        let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let beside = path.with_file_name(format!(".{name}.lock"));
-        let lock = || -> io::Result<File> {
-            let file =
-                OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(&beside)?;
-            retry_on_intr(|| flock(&file, FlockOperation::LockExclusive))?;
-            Ok(file)
-        };
-        Ok(Self { _held: lock().map_err(|error| cannot_write(&beside, &error))? })
-    }
-}
-
-fn cannot_write(path: &Path, error: &io::Error) -> Failure {
+pub(super) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
     Failure { sentence: format!("cannot write {}: {error}", path.display()), exit: Exit::Failed }
 }

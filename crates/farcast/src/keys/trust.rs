@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::ValueEnum;
 use farcast_seal::{Fingerprint, Listed};
 
-use super::file::{self, Care, Lock};
+use super::file::{self, Care};
+use super::lock::Lock;
 use crate::Failure;
 
 mod change;
@@ -124,6 +125,17 @@ impl Trust {
         }
     }
 
+    /// Returns the path of the list; `None` where there is none.
+    ///
+    /// # Errors
+    /// As for [`Self::load`].
+    pub(crate) fn file() -> Result<Option<PathBuf>, Failure> {
+        let Some((path, named)) = place()? else { return Ok(None) };
+        let is_there = named || file::read(&path, Care::List)?.is_some();
+        Self::load_from(&path, named)?;
+        Ok(is_there.then_some(path))
+    }
+
     /// What shows that the file was changed; it costs less than to read it. None where there is no file.
     pub(crate) fn stamp() -> Option<Stamp> {
         let (path, _) = place().ok()??;
@@ -188,7 +200,7 @@ impl Trust {
         if trust != before {
             let heading = if before.lines.is_empty() { HEADING } else { "" };
             let text = format!("{heading}{}", trust.to_text());
-            file::replace(&path, text.as_bytes(), file::mode(&path))?;
+            file::replace(&path, text.as_bytes(), Some(file::mode(&path)))?;
         }
         Ok(told)
     }

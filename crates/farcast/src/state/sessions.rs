@@ -30,7 +30,7 @@ pub(crate) fn session_ms() -> Result<u64, (u64, String)> {
     };
     let began = last_session(&path).map(|last| last.map_or(0, |last| last.saturating_add(1)).max(wall_ms()));
     began.and_then(|began| {
-        let written = make_room(&path).and_then(|()| replace(&path, began.to_string().as_bytes(), 0o600));
+        let written = make_room(&path).and_then(|()| replace(&path, began.to_string().as_bytes(), None));
         written.map(|()| began).map_err(|failure| (began, failure.sentence))
     })
 }
@@ -192,5 +192,5 @@ fn write(path: &Path, history: &History) -> Result<(), Failure> {
     let _lock = Lock::wait(path)?;
     let mut all = read(path)?;
     all.merge(history);
-    replace(path, all.to_text().as_bytes(), 0o600)
+    replace(path, all.to_text().as_bytes(), None)
 }

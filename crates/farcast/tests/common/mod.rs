@@ -9,6 +9,7 @@
 )]
 
 pub(crate) mod forged;
+pub(crate) mod refused;
 pub(crate) mod stage;
 
 use std::ffi::OsStr;

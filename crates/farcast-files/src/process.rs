@@ -1,0 +1,28 @@
+//! Names of processes that outlive them: a process id alone is given again.
+
+/// Returns the name of this process: the boot of the host, the process id, and when the process began.
+pub fn this_process() -> String {
+    let pid = std::process::id();
+    format!("{} {pid} {}", boot(), began(pid).unwrap_or_default())
+}
+
+/// Whether a process of this name runs on this host.
+pub fn is_running(named: &str) -> bool {
+    let mut words = named.split(' ');
+    let (then, pid, start) = (words.next(), words.next().and_then(|pid| pid.parse().ok()), words.next());
+    let Some(pid) = pid.filter(|_| then == Some(boot().as_str())) else { return false };
+    began(pid).is_some_and(|began| Some(began.as_str()) == start)
+}
+
+/// Id of the host's boot.
+pub(crate) fn boot() -> String {
+    std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
+}
+
+/// Returns the time at which the process `pid` began, as the kernel counts; `None` if there is none.
+fn began(pid: u32) -> Option<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // Behind the name, which may hold anything, the 20th field.
+    let (_, fields) = stat.rsplit_once(')')?;
+    fields.split_whitespace().nth(19).map(str::to_owned)
+}
