@@ -99,6 +99,7 @@ impl Handler for Fake {
                 way: Some(Way::Return),
                 settings,
             }],
+            changes: vec![Change { delay: Some(Span::from_millis(80)), ..Change::default() }],
             hosts: vec![HostDescription { name: "hub".into(), address, terminal: None }],
         }
     }

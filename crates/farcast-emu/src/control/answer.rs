@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::request::Way;
+use super::request::{Change, Way};
 use super::snapshot::Snapshot;
 
 /// A line from the emulation.
@@ -63,7 +63,7 @@ impl Serialize for Answer {
 }
 
 /// What is emulated.
-#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Description {
     /// The version of farcast.
     pub version: String,
@@ -75,6 +75,10 @@ pub struct Description {
     pub seed: u64,
     /// The stages of the link, in the order in which the way forward passes them, then those of the way back alone.
     pub stages: Vec<StageDescription>,
+    /// The changes of settings since the start, of each way and stage together; of two that name the same setting the later
+    /// one holds. Outages pass, and are not among them.
+    #[serde(default)]
+    pub changes: Vec<Change>,
     /// The hosts, the hub first.
     pub hosts: Vec<HostDescription>,
 }
@@ -88,7 +92,7 @@ pub struct StageDescription {
     pub kind: String,
     /// The way that passes it; both without one.
     pub way: Option<Way>,
-    /// Its settings, as in a link's file.
+    /// Its settings at the start, as in a link's file.
     pub settings: BTreeMap<String, String>,
 }
 

@@ -47,6 +47,25 @@ pub struct Change {
     pub outage: Option<Span>,
 }
 
+impl Change {
+    /// Takes this later change into `changes`: with an earlier one of the same way and stage it becomes one.
+    pub fn join(self, changes: &mut Vec<Self>) {
+        let lasting = Self { outage: None, ..self };
+        if (lasting.rate, lasting.delay, lasting.queue, lasting.per) == (None, None, None, None) {
+            return;
+        }
+        let same = |before: &Self| (before.way, &before.stage) == (lasting.way, &lasting.stage);
+        let before = changes.iter().position(same).map(|at| changes.remove(at)).unwrap_or_default();
+        changes.push(Self {
+            rate: lasting.rate.or(before.rate),
+            delay: lasting.delay.or(before.delay),
+            queue: lasting.queue.or(before.queue),
+            per: lasting.per.or(before.per),
+            ..lasting
+        });
+    }
+}
+
 /// A request to a running emulation.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Request {

@@ -27,6 +27,7 @@ use crate::Failure;
 #[derive(Clone)]
 pub(crate) struct Live {
     description: Description,
+    changes: Arc<Mutex<Vec<Change>>>,
     latest: Span,
     relay: RelayHandle,
     programs: Arc<Mutex<Vec<ProgramState>>>,
@@ -45,6 +46,7 @@ impl Live {
         };
         Ok(Self {
             description: describe(wish, pid),
+            changes: Arc::default(),
             latest: wish.plan.latest(),
             events: Arc::new(Mutex::new(Events::of(&relay))),
             relay,
@@ -86,6 +88,10 @@ impl Live {
         self.events.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn lock_changes(&self) -> MutexGuard<'_, Vec<Change>> {
+        self.changes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Whether a client wants the end.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::SeqCst)
@@ -105,6 +111,7 @@ impl Handler for Live {
         if let Some(view) = self.relay.look() {
             self.lock_events().change(&change, &view);
         }
+        change.join(&mut self.lock_changes());
         Ok(())
     }
 
@@ -123,7 +130,7 @@ impl Handler for Live {
     }
 
     fn describe(&mut self) -> Description {
-        self.description.clone()
+        Description { changes: self.lock_changes().clone(), ..self.description.clone() }
     }
 
     fn stop(&mut self) {
@@ -189,6 +196,7 @@ fn describe(wish: &Wish, pid: u32) -> Description {
         link: wish.name.clone(),
         seed: wish.plan.link.seed,
         stages: stages(wish),
+        changes: Vec::new(),
         hosts: places(&wish.plan).map(host).collect(),
     }
 }

@@ -46,9 +46,16 @@ fn a_link_changes_while_ping_runs() {
 
     let set = |change: Value| ask(&place, pid, &json!({ "set": change }));
     assert_eq!(set(json!({"way": "forward", "delay": "80 ms", "per": 1})), (json!({"ok": {}}), Some(0)));
+    assert_eq!(
+        set(json!({"way": "forward", "delay": "90 ms", "outage": "0 s"})),
+        (json!({"ok": {}}), Some(0))
+    );
+    let (described, _) = ask(&place, pid, &json!({"describe": {}}));
+    let changes = json!([{"way": "forward", "delay": "90000000 ns", "per": "1"}]);
+    assert_eq!(described["ok"]["description"]["changes"], changes, "{described}");
     wait_until("packets are lost", || snapshot()["forward"]["lost"]["packets"].as_u64() > Some(2));
     let seen = snapshot();
-    assert_eq!((&seen["forward"]["delay_s"], &seen["forward"]["per"]), (&json!(0.08), &json!(1.0)));
+    assert_eq!((&seen["forward"]["delay_s"], &seen["forward"]["per"]), (&json!(0.09), &json!(1.0)));
     assert_eq!((&seen["return"]["delay_s"], &seen["return"]["lost"]["packets"]), (&json!(0.02), &json!(0)));
     assert_eq!(seen["programs"][0]["phase"], "running", "{seen}");
 
