@@ -1,4 +1,4 @@
-//! Whether several samples have one mean.
+//! One-way analysis of variance: a test of whether several samples have one mean.
 
 use crate::special::f_survival;
 use crate::{Accumulator, StatsError};
@@ -10,19 +10,19 @@ pub struct Anova {
     pub f: f64,
     /// The degrees of freedom between the samples: their number less one.
     pub freedom_between: u64,
-    /// Those within the samples: the number of values less that of samples.
+    /// The degrees of freedom within the samples: the number of values less the number of samples.
     pub freedom_within: u64,
-    /// How probable an `f` at least this great is if all means are equal.
+    /// The probability of an `f` at least this great if all means are equal.
     pub p: f64,
     /// The share of the whole sum of squares that lies between the samples, 0 to 1.
     pub eta_squared: f64,
 }
 
-/// The one-way analysis of variance of `samples`, which all have one variance by assumption.
+/// Returns the one-way analysis of variance of `samples`, which are assumed to have one variance.
 ///
-/// There are two samples at least, none of them empty, and more values than samples. Without any spread within the
-/// samples, `f` is infinite and p = 0 where the means differ; where they do not, `f` is 0, p = 1 and `eta_squared` 0.
-/// Refused are fewer samples or values, and values that [`Accumulator::push`] refuses.
+/// There must be at least two samples, none of them empty, and more values than samples. If the values within each
+/// sample are all equal, `f` is infinite and p = 0 where the means differ; where the means are equal, `f` is 0, p = 1
+/// and `eta_squared` 0. Refuses fewer samples or values, and values that [`Accumulator::push`] refuses.
 pub fn one_way_anova(samples: &[&[f64]]) -> Result<Anova, StatsError> {
     let samples = samples.iter().map(|sample| Accumulator::of(sample)).collect::<Result<Vec<_>, _>>()?;
     let groups = samples.len() as u64;

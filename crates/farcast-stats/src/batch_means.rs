@@ -1,29 +1,29 @@
-//! Means of series whose values depend on those before.
+//! Means of series whose values depend on earlier values.
 
 use crate::mser::means_of;
 use crate::summary::check_values;
 use crate::{MeanInterval, StatsError, t_interval};
 
-/// What the means of batches say of a series.
+/// Mean of a correlated series, from the means of its batches.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct BatchMeans {
     /// The mean of the series and its interval, by Student's t with as many degrees of freedom as batches less one.
     pub mean: MeanInterval,
-    /// How many values a batch has.
+    /// Number of values in a batch.
     pub size: u64,
-    /// The correlation of the mean of a batch with that of the next, -1 to 1; `None` where they do not vary.
+    /// Correlation of the mean of a batch with the mean of the next, -1 to 1; `None` if the means do not vary.
     ///
-    /// Of independent batches it lies within about 2 / sqrt(batches) of 0. Where it is greater the batches are too short
-    /// for the interval to hold at its level.
+    /// For independent batches it lies within about 2 / sqrt(batches) of 0. If it is greater, the batches are too
+    /// short for the interval to hold at its level.
     pub lag_one: Option<f64>,
 }
 
-/// The mean of a steady series of correlated `values` and its interval at `level`, 0.5 to 0.9999, from the means of so
-/// many `batches`, 2 or more, of one size (Law and Carson, Operations Research 27, 1979).
+/// Returns the mean of a steady series of correlated `values` and its interval at `level`, 0.5 to 0.9999.
 ///
-/// A batch is to be long against the time over which values are correlated; more than 30 batches gain little (Schmeiser,
-/// Operations Research 30, 1982). What does not fill the batches is left out at the beginning, where a series is least
-/// settled. Refused are fewer batches, fewer values than batches, values that
+/// The interval rests on the means of `batches` batches, 2 or more, of one size (Law and Carson, Operations Research
+/// 27, 1979). A batch should be long against the time over which values are correlated. More than 30 batches gain
+/// little (Schmeiser, Operations Research 30, 1982). Values that do not fill the batches are left out at the
+/// beginning, where a series is least settled. Refuses fewer batches, fewer values than batches, values that
 /// [`Accumulator::push`](crate::Accumulator::push) refuses, and other levels.
 pub fn batch_means(values: &[f64], batches: usize, level: f64) -> Result<BatchMeans, StatsError> {
     let n = values.len();

@@ -1,4 +1,4 @@
-//! Counts of successes: what they say about a probability, and what a probability says about them.
+//! Counts of successes: intervals of a probability from a count, and ranges of counts from a probability.
 
 use core::ops::RangeInclusive;
 
@@ -17,11 +17,12 @@ pub struct Interval {
     pub high: f64,
 }
 
-/// The confidence interval of a probability after `successes` in `n` trials (Clopper and Pearson, Biometrika 26, 1934).
+/// Returns the confidence interval of a probability after `successes` in `n` trials (Clopper and Pearson, Biometrika
+/// 26, 1934).
 ///
-/// It covers the true probability in at least the share `level` of all experiments, whatever that probability is.
-/// Without a trial it is 0 to 1. Refused are more successes than trials, `n` above [`COUNT_LIMIT`] and a `level`
-/// outside 0 to 1, exclusive. Relative error of each end below 1e-9.
+/// The interval covers the true probability in at least the share `level` of all experiments, whatever that
+/// probability is. Without a trial it is 0 to 1. The relative error of each end is below 1e-9. Refuses more successes
+/// than trials, `n` above [`COUNT_LIMIT`] and a `level` outside 0 to 1, exclusive.
 pub fn binomial_interval(successes: u64, n: u64, level: f64) -> Result<Interval, StatsError> {
     let mass = tail_mass(level)?;
     check_trials(n)?;
@@ -32,10 +33,10 @@ pub fn binomial_interval(successes: u64, n: u64, level: f64) -> Result<Interval,
     Ok(Interval { low, high })
 }
 
-/// The central range of counts in which the successes of `n` trials lie with probability at least `level`.
+/// Returns the central range of counts in which the successes of `n` trials lie with probability at least `level`.
 ///
-/// Equal tails: it begins at the least k with P(X <= k) > (1 - level) / 2 and ends at the greatest k with
-/// P(X >= k) > (1 - level) / 2, so either tail outside has at most (1 - level) / 2. Refused are `n` above
+/// The tails are equal: the range begins at the least k with P(X <= k) > (1 - level) / 2 and ends at the greatest k
+/// with P(X >= k) > (1 - level) / 2, so either tail outside has at most (1 - level) / 2. Refuses `n` above
 /// [`COUNT_LIMIT`], a `p` outside 0 to 1, and a `level` outside 0 to 1, exclusive.
 pub fn binomial_range(n: u64, p: f64, level: f64) -> Result<RangeInclusive<u64>, StatsError> {
     let mass = tail_mass(level)?;
@@ -51,14 +52,14 @@ pub fn binomial_range(n: u64, p: f64, level: f64) -> Result<RangeInclusive<u64>,
     Ok(central_range(n, mode, mass, |k| (n - k) as f64 / (k + 1) as f64 * odds))
 }
 
-/// The central range in which the successes of `n` future trials lie with probability at least `level`, after we saw
+/// Returns the central range in which the successes of `n` future trials lie with probability at least `level`, given
 /// `successes` in `trials` of our own.
 ///
-/// For comparing a published count with ours: a paper saw k of its `n` runs end in some way, we have `trials`
-/// replications of the same scenario, and k outside the range says that the two do not agree. The unknown probability
-/// has Jeffreys' prior, so after our trials it is Beta(successes + 1/2, trials - successes + 1/2) and the count is
-/// beta-binomial: this allows for the noise of both sides. Tails as in [`binomial_range`]. Refused are no trial, more
-/// successes than trials, `n` above [`COUNT_LIMIT`], and a `level` outside 0 to 1, exclusive.
+/// This compares a published count with ours: a paper saw k of its `n` runs end in some way, and we have `trials`
+/// replications of the same scenario. If k is outside the range, the two do not agree. The unknown probability has
+/// Jeffreys' prior, so after our trials it is Beta(successes + 1/2, trials - successes + 1/2) and the count is
+/// beta-binomial. The range therefore allows for the noise of both sides. The tails are those of [`binomial_range`].
+/// Refuses 0 trials, more successes than trials, `n` above [`COUNT_LIMIT`], and a `level` outside 0 to 1, exclusive.
 pub fn predictive_binomial_range(
     n: u64,
     successes: u64,
@@ -79,7 +80,7 @@ pub fn predictive_binomial_range(
     Ok(central_range(n, beta_binomial_mode(n, a, b), mass, ratio))
 }
 
-/// The most probable count: P(k + 1) >= P(k) holds up to where `k (a + b - 2) = n (a - 1) - b + 1`.
+/// Returns the most probable count: P(k + 1) >= P(k) holds up to `k (a + b - 2) = n (a - 1) - b + 1`.
 fn beta_binomial_mode(n: u64, a: f64, b: f64) -> u64 {
     let rise = n as f64 * (a - 1.0) - b + 1.0;
     if rise < 0.0 {
@@ -89,10 +90,11 @@ fn beta_binomial_mode(n: u64, a: f64, b: f64) -> u64 {
     ((rise / (a + b - 2.0)) as u64).saturating_add(1).min(n)
 }
 
-/// The range that leaves at most `mass` on either side, for a distribution over `0..=n` that falls away from `mode`.
+/// Returns the range that leaves at most `mass` on either side, for a distribution over `0..=n` that falls away from
+/// `mode`.
 ///
-/// `ratio(k)` is P(k + 1) / P(k). Weights are relative to that of the mode, so none overflows; what is 1e-40 of it or
-/// less is left out.
+/// `ratio(k)` is P(k + 1) / P(k). Weights are relative to the weight of the mode, so none overflows. Weights of 1e-40
+/// or less are left out.
 fn central_range(n: u64, mode: u64, mass: f64, ratio: impl Fn(u64) -> f64) -> RangeInclusive<u64> {
     const NEGLIGIBLE: f64 = 1e-40;
     let below = falling((0..mode).rev(), NEGLIGIBLE, |k| 1.0 / ratio(k));
@@ -107,7 +109,7 @@ fn central_range(n: u64, mode: u64, mass: f64, ratio: impl Fn(u64) -> f64) -> Ra
     low..=high
 }
 
-/// The weights along `counts`, each that of the one before times its `factor`, from 1.
+/// Returns the weights along `counts`: each is the one before, at first 1, times its `factor`. Stops at `least`.
 fn falling(counts: impl Iterator<Item = u64>, least: f64, factor: impl Fn(u64) -> f64) -> Vec<f64> {
     let weights = counts.scan(1.0, |weight, k| {
         *weight *= factor(k);
@@ -116,7 +118,7 @@ fn falling(counts: impl Iterator<Item = u64>, least: f64, factor: impl Fn(u64) -
     weights.take_while(|weight| *weight > least).collect()
 }
 
-/// How many weights come before the one at which their sum passes `mass`.
+/// Returns the number of weights before the one at which their sum passes `mass`.
 fn passing<'a>(weights: impl Iterator<Item = &'a f64>, mass: f64) -> u64 {
     let sums = weights.scan(0.0, |sum, weight| {
         *sum += weight;
@@ -125,7 +127,7 @@ fn passing<'a>(weights: impl Iterator<Item = &'a f64>, mass: f64) -> u64 {
     sums.take_while(|sum| *sum <= mass).count() as u64
 }
 
-/// What lies outside on either side.
+/// Returns the probability outside a central range at `level`, on either side.
 fn tail_mass(level: f64) -> Result<f64, StatsError> {
     if level > 0.0 && level < 1.0 { Ok((1.0 - level) / 2.0) } else { Err(StatsError::Level { value: level }) }
 }

@@ -1,4 +1,4 @@
-//! Whether values come from a distribution whose classes are known.
+//! Chi-square test of goodness of fit, for distributions whose classes are known.
 
 use statrs::distribution::{ChiSquared, ContinuousCDF as _};
 
@@ -9,16 +9,16 @@ use crate::StatsError;
 pub struct ChiSquareTest {
     /// The sum over the classes of (observed - expected)² / expected.
     pub statistic: f64,
-    /// Classes less one, less one for each parameter that was estimated.
+    /// Number of classes less 1, and less 1 for each estimated parameter.
     pub degrees_of_freedom: u64,
-    /// How probable a statistic at least this great is if the distribution is right.
+    /// The probability of a statistic at least this great if the distribution is right.
     pub p_value: f64,
 }
 
-/// Expected counts below this make the distribution of the statistic a poor one (Cochran 1954).
+/// Least expected count of a class; below this the statistic is far from its distribution (Cochran 1954).
 const LEAST_EXPECTED: u64 = 5;
 
-/// Whether `values`, none of them negative, are exponential with a mean that is estimated from them.
+/// Tests whether `values`, none of them negative, are exponential with a mean that is estimated from them.
 ///
 /// The values fall into `classes` classes that are equally probable under the fitted density `exp(-t / mean) / mean`.
 /// Because the mean is estimated from the values and not from the counts, the statistic is a little greater than
@@ -53,7 +53,7 @@ pub fn chi_square_exponential(values: &[f64], classes: u64) -> Result<ChiSquareT
     Ok(ChiSquareTest { statistic, degrees_of_freedom, p_value: survival(statistic, degrees_of_freedom) })
 }
 
-/// The probability that chi-square with so many degrees of freedom, at least 1, exceeds `x`.
+/// Returns the probability that chi-square with `degrees_of_freedom`, at least 1, exceeds `x`.
 fn survival(x: f64, degrees_of_freedom: u64) -> f64 {
     ChiSquared::new(degrees_of_freedom as f64).map_or(f64::NAN, |distribution| distribution.sf(x))
 }

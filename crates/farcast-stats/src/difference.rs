@@ -1,33 +1,33 @@
-//! Differences of two means.
+//! Differences of two means, with intervals and tests.
 
 use crate::special::{t_two_sided, t_two_sided_quantile};
 use crate::student::{at_least_two, check_confidence};
 use crate::summary::check_values;
 use crate::{Accumulator, StatsError};
 
-/// By how much two means differ, how well that is known, and whether it may be chance.
+/// Difference of two means, with its interval and its test.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct MeanDifference {
     /// The first mean less the second.
     pub difference: f64,
     /// Half the width of the confidence interval of the difference.
     pub half_width: f64,
-    /// The difference in units of its standard error; of samples without any spread 0 where the means are equal, and
-    /// infinite with the sign of the difference where they are not.
+    /// The difference in units of its standard error. For samples without any spread it is 0 if the means are equal,
+    /// and otherwise infinite with the sign of the difference.
     pub t: f64,
     /// The degrees of freedom of Student's t; not necessarily whole.
     pub freedom: f64,
-    /// How probable a `t` at least as far from 0 is if the means do not differ (two-sided).
+    /// The probability of a `t` at least as far from 0 if the means do not differ (two-sided).
     pub p: f64,
 }
 
-/// The difference of the means of two independent samples, at least two values each, whose variances may differ, with
-/// its interval at `level`, 0.5 to 0.9999 (Welch, Biometrika 34, 1947).
+/// Returns the difference of the means of two independent samples with its interval at `level`, 0.5 to 0.9999 (Welch,
+/// Biometrika 34, 1947). Each sample has at least two values; their variances may differ.
 ///
-/// The degrees of freedom are those of Welch and Satterthwaite; of two samples without any spread, for which they are not
-/// defined, n + m - 2. Such samples give a half width of 0, and p = 0 where their means differ at all: right for what is
-/// deterministic, and for nothing else. Refused are fewer than two values, values that [`Accumulator::push`] refuses, and
-/// other levels.
+/// The degrees of freedom are those of Welch and Satterthwaite. These are not defined for two samples without any
+/// spread, which get n + m - 2. Such samples give a half width of 0, and p = 0 if their means differ at all: right
+/// for deterministic results, and for nothing else. Refuses fewer than two values, values that [`Accumulator::push`]
+/// refuses, and other levels.
 pub fn welch(a: &[f64], b: &[f64], level: f64) -> Result<MeanDifference, StatsError> {
     check_confidence(level)?;
     let (a, b) = (at_least_two(a)?, at_least_two(b)?);
@@ -45,12 +45,12 @@ pub fn welch(a: &[f64], b: &[f64], level: f64) -> Result<MeanDifference, StatsEr
     Ok(compare(a.mean() - b.mean(), variance.sqrt(), freedom, level))
 }
 
-/// The mean difference of values in pairs, at least two, with its interval at `level`, 0.5 to 0.9999, by Student's t with
-/// n - 1 degrees of freedom.
+/// Returns the mean difference of values in pairs, at least two, with its interval at `level`, 0.5 to 0.9999, by
+/// Student's t with n - 1 degrees of freedom.
 ///
-/// Pairs are what was measured under the same conditions, as replications of two variants with common random numbers:
-/// what both have in common falls out. Differences that are all equal give a half width of 0, and p = 0 unless they
-/// are 0. Refused are samples of different sizes, fewer than two pairs, values or differences that
+/// The two values of a pair were measured under the same conditions, as replications of two variants with common
+/// random numbers are: whatever both have in common cancels. Differences that are all equal give a half width of 0,
+/// and p = 0 unless they are 0. Refuses samples of different sizes, fewer than two pairs, values or differences that
 /// [`Accumulator::push`] refuses, and other levels.
 pub fn paired(a: &[f64], b: &[f64], level: f64) -> Result<MeanDifference, StatsError> {
     check_confidence(level)?;
@@ -63,7 +63,7 @@ pub fn paired(a: &[f64], b: &[f64], level: f64) -> Result<MeanDifference, StatsE
     Ok(compare(all.mean(), standard_error, (all.n() - 1) as f64, level))
 }
 
-/// Refuses samples that do not stand in pairs.
+/// Refuses samples of different sizes.
 pub(crate) fn check_pairs(a: &[f64], b: &[f64]) -> Result<(), StatsError> {
     if a.len() == b.len() { Ok(()) } else { Err(StatsError::Pairs { first: a.len(), second: b.len() }) }
 }
@@ -79,7 +79,7 @@ fn compare(difference: f64, standard_error: f64, freedom: f64, level: f64) -> Me
     }
 }
 
-/// A difference in units of its standard error: none at all is 0 also where there is no error.
+/// Returns a difference in units of its standard error; a difference of 0 is 0 even if the error is 0.
 pub(crate) fn in_units_of(difference: f64, standard_error: f64) -> f64 {
     if difference.abs() > 0.0 { difference / standard_error } else { 0.0 }
 }

@@ -1,4 +1,4 @@
-//! Whether two samples come from one distribution.
+//! Kolmogorov-Smirnov test: whether two samples come from one distribution.
 
 use core::f64::consts::PI;
 
@@ -10,18 +10,22 @@ use crate::quantile::check_order;
 pub struct KsTest {
     /// The greatest distance between the two empirical distribution functions, from 0 to 1.
     pub statistic: f64,
-    /// How probable a distance at least this great is if both samples come from one continuous distribution.
+    /// The probability of a distance at least this great if both samples come from one continuous distribution.
     pub p_value: f64,
 }
 
-/// The two-sample, two-sided Kolmogorov-Smirnov test, in any order of the values.
+/// Returns the two-sample, two-sided Kolmogorov-Smirnov test; the values may come in any order.
 ///
 /// The distance is exact, also with ties: both functions step past all equal values before they are compared. The
 /// p-value is that of the Kolmogorov distribution at `sqrt(n m / (n + m))` times the distance, the limit for large
-/// samples (Smirnov 1939). It holds from about 40 values in each sample. Where it is below 0.1 it errs to the large
-/// side: down to 0.005 by up to 7 % of itself at 40 against 40 values, by up to 80 % where the sizes have no common
-/// divisor, and more with ties; farther out by more, at 1e-6 by a factor of two to three. So the test sees less than it could, but does not cry wolf. Refused are an empty sample, not-a-number
-/// and minus infinity; positive infinity may stand for what never finished.
+/// samples (Smirnov 1939). It holds from about 40 values in each sample.
+///
+/// A p-value below 0.1 errs to the large side. Down to 0.005 it is too large by up to 7 % of itself at 40 against 40
+/// values, by up to 80 % if the sizes have no common divisor, and by more with ties. Farther out it errs by more, at
+/// 1e-6 by a factor of two to three. The test therefore misses some differences but raises no false alarm.
+///
+/// Refuses an empty sample, not-a-number and minus infinity; positive infinity may stand for a run that never
+/// finished.
 pub fn ks_two_sample(a: &[f64], b: &[f64]) -> Result<KsTest, StatsError> {
     if a.is_empty() || b.is_empty() {
         return Err(StatsError::Empty);
@@ -40,12 +44,12 @@ fn ascending(values: &[f64]) -> Vec<f64> {
     sorted
 }
 
-/// The greatest distance times `n m`, which is an integer.
+/// Returns the greatest distance times `n m`, which is an integer.
 fn greatest_distance(a: &[f64], b: &[f64]) -> u128 {
     let (mut i, mut j) = (0, 0);
     let mut greatest = 0;
     while let (Some(&x), Some(&y)) = (a.get(i), b.get(j)) {
-        // Past all that equal the lesser head; a negative zero equals a positive one here.
+        // Steps past all values that equal the lesser head; a negative zero equals a positive one here.
         let head = x.min(y);
         i += a[i..].iter().take_while(|value| **value <= head).count();
         j += b[j..].iter().take_while(|value| **value <= head).count();
@@ -54,10 +58,10 @@ fn greatest_distance(a: &[f64], b: &[f64]) -> u128 {
     greatest
 }
 
-/// The probability that a variable of the Kolmogorov distribution exceeds `x`.
+/// Returns the probability that a variable of the Kolmogorov distribution exceeds `x`.
 ///
-/// Two series of the same function (Feller, Annals of Mathematical Statistics 19, 1948), each where it converges within
-/// a few terms.
+/// It uses two series of the same function (Feller, Annals of Mathematical Statistics 19, 1948), each where it
+/// converges within a few terms.
 fn kolmogorov_survival(x: f64) -> f64 {
     const TERMS: i32 = 6;
     if x <= 0.0 {

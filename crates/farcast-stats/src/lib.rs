@@ -1,19 +1,19 @@
 //! Statistics of replications and series: summaries with intervals, quantiles, tests, and when to stop.
 //!
-//! Everything here is a pure function of its arguments: no clock, no state beyond the accumulators that a caller feeds.
-//! Where something is drawn at random, as for [`bootstrap_interval`], every draw follows from the seed that the caller
-//! gives. Four questions are asked of results:
+//! Everything here is a pure function of its arguments: no clock, and no state beyond the accumulators that a caller
+//! feeds. Functions that draw at random, such as [`bootstrap_interval`], take a seed, and every draw follows from
+//! that seed. Results raise four questions:
 //!
 //! * *How well do we know our own number?* [`Summary`] with its confidence interval, [`t_interval`] at other levels,
-//!   [`bootstrap_interval`] of what is no mean, [`binomial_interval`], [`StoppingRule`].
+//!   [`bootstrap_interval`] for statistics other than the mean, [`binomial_interval`], [`StoppingRule`].
 //! * *Does a published number agree with ours?* [`prediction_half_width`] for a mean, [`binomial_range`] and
 //!   [`predictive_binomial_range`] for a count, [`multinomial_p_value`] for a table of counts, [`ks_two_sample`] for
 //!   two samples, [`chi_square_exponential`] for times between events of a Poisson process.
-//! * *Does what we vary make a difference?* [`paired`] and [`paired_bootstrap`] with common random numbers, [`welch`]
-//!   without; of several variants [`one_way_anova`], and [`tukey_pairs`] for which of them differ. [`holm`] and
-//!   [`benjamini_hochberg`] adjust for asking many such questions at once. [`tukey_hsd`] says by what means of samples of
-//!   one size have to differ.
-//! * *What does one long run say?* [`mser`] for where it settles, [`batch_means`] for its mean.
+//! * *Does a varied setting make a difference?* [`paired`] and [`paired_bootstrap`] with common random numbers,
+//!   [`welch`] without them. For several variants, [`one_way_anova`] tells whether any differ and [`tukey_pairs`]
+//!   which ones do. [`holm`] and [`benjamini_hochberg`] adjust p-values for many such questions at once.
+//!   [`tukey_hsd`] gives the least significant difference between means of samples of one size.
+//! * *What does one long run say?* [`mser`] finds the point at which it settles, [`batch_means`] its mean.
 #![forbid(unsafe_code)]
 
 mod anova;

@@ -1,23 +1,25 @@
-//! Where a series has settled.
+//! MSER: the point at which a series has settled.
 
 use crate::summary::check_values;
 use crate::{Accumulator, StatsError};
 
-/// With fewer batches left than this, means that happen to be near each other would look like the settled state (Hoad,
-/// Robinson and Davies, Journal of the Operational Research Society 61, 2010).
+/// Fewest batches to keep. With fewer left, means that happen to be near each other would look like the settled state
+/// (Hoad, Robinson and Davies, Journal of the Operational Research Society 61, 2010).
 const LEAST_LEFT: u64 = 5;
 const LEAST_BATCHES: u64 = 2 * LEAST_LEFT;
 
-/// How many of the first `values` of a series to leave out, because it begins elsewhere than where it settles: MSER
-/// (White, Simulation 69, 1997), with `batch` = 5 the MSER-5 of White, Cobb and Spratt (Winter Simulation Conference 2000).
+/// Returns the number of first `values` of a series to leave out, because the series begins away from its settled
+/// state.
 ///
-/// The series is cut into batches of `batch` values; what is left over at its end is ignored. Of the k means of batches the
-/// first d are left out where the sum of the squared deviations of the others from their mean, over `(k - d)^2`, is least,
-/// at the least such d; at least 5 are kept. The answer is `d batch`.
+/// The method is MSER (White, Simulation 69, 1997); with `batch` = 5 it is the MSER-5 of White, Cobb and Spratt
+/// (Winter Simulation Conference 2000). The series is cut into batches of `batch` values; the rest at its end is
+/// ignored. Of the k means of batches the first d are left out. The statistic of d is the sum of the squared
+/// deviations of the other means from their mean, over `(k - d)^2`; d is the least number at which this statistic is
+/// least. At least 5 batches are kept. The result is `d batch`.
 ///
 /// # Errors
-/// [`StatsError::Unsettled`] where more than half would be left out: the series is too short to tell.
-/// [`StatsError::TooFew`] for an empty batch and fewer than 10 batches; [`StatsError::Value`] for what
+/// [`StatsError::Unsettled`] if more than half would be left out: the series is too short to tell.
+/// [`StatsError::TooFew`] for an empty batch and fewer than 10 batches; [`StatsError::Value`] for values that
 /// [`Accumulator::push`] refuses.
 pub fn mser(values: &[f64], batch: usize) -> Result<usize, StatsError> {
     if batch == 0 {
@@ -45,7 +47,7 @@ pub fn mser(values: &[f64], batch: usize) -> Result<usize, StatsError> {
     Ok(truncation)
 }
 
-/// The mean of each batch; refuses what [`Accumulator::push`] refuses.
+/// Returns the mean of each batch; refuses values that [`Accumulator::push`] refuses.
 pub(crate) fn means_of<'a>(batches: impl Iterator<Item = &'a [f64]>) -> Result<Vec<f64>, StatsError> {
     batches.map(|batch| Accumulator::of(batch).map(|batch| batch.mean())).collect()
 }

@@ -1,4 +1,4 @@
-//! Tables of counts against probabilities.
+//! Multinomial likelihood and exact test: tables of counts against probabilities.
 
 use statrs::function::factorial::ln_factorial;
 
@@ -10,10 +10,10 @@ pub const CATEGORY_LIMIT: usize = 5;
 /// The most outcomes that the exact test enumerates.
 pub const OUTCOME_LIMIT: u64 = 10_000_000;
 
-/// The natural logarithm of the multinomial probability of `counts`, coefficient included.
+/// Returns the natural logarithm of the multinomial probability of `counts`, coefficient included.
 ///
-/// Minus infinity if a category of probability 0 was seen. Refused are slices of different lengths, empty ones,
-/// probabilities outside 0 to 1, and a sum of them farther than 1e-9 from 1.
+/// It is minus infinity if a category of probability 0 was seen. Refuses slices of different lengths, empty ones,
+/// probabilities outside 0 to 1, and a sum of probabilities farther than 1e-9 from 1.
 pub fn multinomial_log_likelihood(counts: &[u64], probabilities: &[f64]) -> Result<f64, StatsError> {
     check(counts, probabilities)?;
     let n = counts.iter().fold(0_u64, |sum, &count| sum.saturating_add(count));
@@ -21,11 +21,11 @@ pub fn multinomial_log_likelihood(counts: &[u64], probabilities: &[f64]) -> Resu
     Ok(ln_factorial(n) + terms.sum::<f64>())
 }
 
-/// How probable an outcome is that is no more probable than `counts`: the exact multinomial test.
+/// Returns the probability of an outcome that is no more probable than `counts`: the exact multinomial test.
 ///
-/// Every outcome of as many trials is enumerated and the probabilities of those that are no more probable than the
+/// Every outcome of as many trials is enumerated, and the probabilities of those that are no more probable than the
 /// observed one are added. Small values say that `probabilities` do not explain `counts`. Probabilities within 1e-7
-/// of each other, relatively, count as equal, so that rounding does not split ties. Refused are what
+/// of each other, relatively, count as equal, so that rounding does not split ties. Refuses everything that
 /// [`multinomial_log_likelihood`] refuses, more than [`CATEGORY_LIMIT`] categories, and more than [`OUTCOME_LIMIT`]
 /// outcomes.
 pub fn multinomial_p_value(counts: &[u64], probabilities: &[f64]) -> Result<f64, StatsError> {
@@ -45,7 +45,7 @@ pub fn multinomial_p_value(counts: &[u64], probabilities: &[f64]) -> Result<f64,
     Ok(outcomes.sum.min(1.0))
 }
 
-/// The trials, if their outcomes, C(trials + categories - 1, categories - 1), are not too many.
+/// Returns the number of trials, or `None` if their C(trials + categories - 1, categories - 1) outcomes are too many.
 fn trials_within_limit(counts: &[u64]) -> Option<u64> {
     let limit = u128::from(OUTCOME_LIMIT);
     let n: u128 = counts.iter().map(|&count| u128::from(count)).sum();
@@ -74,7 +74,7 @@ fn check(counts: &[u64], probabilities: &[f64]) -> Result<(), StatsError> {
     if (sum - 1.0).abs() > 1e-9 { Err(StatsError::ProbabilitySum { sum }) } else { Ok(()) }
 }
 
-/// What a category adds to the logarithm; nothing seen adds nothing, also where nothing can be seen.
+/// Returns the term that a category adds to the logarithm; a count of 0 adds 0, even at probability 0.
 fn term(count: u64, ln_probability: f64, ln_factorial: f64) -> f64 {
     if count == 0 { 0.0 } else { count as f64 * ln_probability - ln_factorial }
 }
@@ -83,13 +83,14 @@ fn term(count: u64, ln_probability: f64, ln_factorial: f64) -> f64 {
 struct Outcomes {
     ln_probabilities: Vec<f64>,
     ln_factorials: Vec<f64>,
-    /// Outcomes whose logarithm does not pass this are added.
+    /// Greatest logarithm of the probability of an outcome that is added to the sum.
     bound: f64,
     sum: f64,
 }
 
 impl Outcomes {
-    /// Shares `left` trials out over the categories from `category` on; `ln_likelihood` is that of the ones before.
+    /// Distributes `left` trials over the categories from `category` on; `ln_likelihood` belongs to the categories
+    /// before.
     fn add(&mut self, category: usize, left: u64, ln_likelihood: f64) {
         let ln_probability = self.ln_probabilities[category];
         let with = |count: u64, ln_factorial: f64| ln_likelihood + term(count, ln_probability, ln_factorial);

@@ -1,11 +1,12 @@
-//! p-values of several comparisons at once.
+//! Adjusted p-values of several comparisons at once.
 
 use crate::StatsError;
 
-/// `p_values` adjusted after Holm (Scandinavian Journal of Statistics 6, 1979), in their order.
+/// Returns `p_values` adjusted after Holm (Scandinavian Journal of Statistics 6, 1979), in their order.
 ///
-/// Whoever rejects what has an adjusted value of at most alpha rejects anything wrongly with a probability of at most
-/// alpha, however the comparisons depend on each other. None give none. Refused is what is no probability.
+/// Reject every comparison whose adjusted value is at most alpha. The probability of any wrong rejection is then at
+/// most alpha, however the comparisons depend on each other. An empty slice gives an empty list. Refuses values that
+/// are not probabilities.
 pub fn holm(p_values: &[f64]) -> Result<Vec<f64>, StatsError> {
     let order = ascending(p_values)?;
     let n = p_values.len();
@@ -18,11 +19,12 @@ pub fn holm(p_values: &[f64]) -> Result<Vec<f64>, StatsError> {
     Ok(adjusted)
 }
 
-/// `p_values` adjusted after Benjamini and Hochberg (Journal of the Royal Statistical Society B 57, 1995), in their order.
+/// Returns `p_values` adjusted after Benjamini and Hochberg (Journal of the Royal Statistical Society B 57, 1995), in
+/// their order.
 ///
-/// Of what has an adjusted value of at most alpha, a share of at most alpha is expected to be rejected wrongly, if the
-/// comparisons are independent or depend on each other positively. Each value is at most that of [`holm`]. None give none.
-/// Refused is what is no probability.
+/// Reject every comparison whose adjusted value is at most alpha. A share of at most alpha of these is then expected
+/// to be wrong, if the comparisons are independent or depend on each other positively. Each value is at most that of
+/// [`holm`]. An empty slice gives an empty list. Refuses values that are not probabilities.
 pub fn benjamini_hochberg(p_values: &[f64]) -> Result<Vec<f64>, StatsError> {
     let order = ascending(p_values)?;
     let n = p_values.len() as f64;
@@ -35,7 +37,7 @@ pub fn benjamini_hochberg(p_values: &[f64]) -> Result<Vec<f64>, StatsError> {
     Ok(adjusted)
 }
 
-/// Where the values stand, the least first.
+/// Returns the indices of the values, that of the least value first.
 fn ascending(p_values: &[f64]) -> Result<Vec<usize>, StatsError> {
     if let Some(&value) = p_values.iter().find(|p| !(0.0..=1.0).contains(*p)) {
         return Err(StatsError::Probability { value });

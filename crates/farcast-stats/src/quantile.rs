@@ -18,18 +18,18 @@ pub struct Quantiles {
 }
 
 impl Quantiles {
-    /// The quantiles of values that ascend; there must be at least one.
+    /// Returns the quantiles of ascending values; there must be at least one.
     pub(crate) fn of_sorted(sorted: &[f64]) -> Self {
         let at = |p| interpolate(sorted, p);
         Self { p05: at(0.05), p25: at(0.25), p50: at(0.5), p75: at(0.75), p95: at(0.95) }
     }
 }
 
-/// The quantile `p` of values that ascend, of type 7 of Hyndman and Fan (The American Statistician 50, 1996).
+/// Returns the quantile `p` of ascending values, of type 7 of Hyndman and Fan (The American Statistician 50, 1996).
 ///
-/// That is the linear interpolation at position `(n - 1) p`, which R and `NumPy` take by default. A replication that
-/// did not finish may stand as positive infinity: quantiles below it stay finite. Refused are an empty slice, a `p`
-/// outside 0 to 1, not-a-number, minus infinity, and values out of order.
+/// Type 7 is the linear interpolation at position `(n - 1) p`, the default of R and `NumPy`. Positive infinity may
+/// stand for a replication that did not finish: quantiles below it stay finite. Refuses an empty slice, a `p` outside
+/// 0 to 1, not-a-number, minus infinity, and values out of order.
 pub fn quantile(sorted: &[f64], p: f64) -> Result<f64, StatsError> {
     if !(0.0..=1.0).contains(&p) {
         return Err(StatsError::Probability { value: p });
@@ -44,7 +44,7 @@ pub fn quantile(sorted: &[f64], p: f64) -> Result<f64, StatsError> {
     Ok(interpolate(sorted, p))
 }
 
-/// Refuses what cannot be ranked.
+/// Refuses values that have no rank: not-a-number and minus infinity.
 pub(crate) fn check_order(values: &[f64]) -> Result<(), StatsError> {
     match values.iter().find(|value| value.is_nan() || **value == f64::NEG_INFINITY) {
         Some(&value) => Err(StatsError::Unordered { value }),
@@ -52,20 +52,21 @@ pub(crate) fn check_order(values: &[f64]) -> Result<(), StatsError> {
     }
 }
 
-/// The quantile `p` of values that ascend; there must be at least one.
+/// Returns the quantile `p` of ascending values; there must be at least one.
 pub(crate) fn interpolate(sorted: &[f64], p: f64) -> f64 {
     let (index, part) = position(sorted.len(), p);
     between(sorted[index], sorted[(index + 1).min(sorted.len() - 1)], part)
 }
 
-/// Behind which of `n` values in their order a quantile lies, from 0, and how far on the way to the next, 0 to 1.
+/// Returns the index, from 0, of the value below a quantile of `n` ascending values, and the part, 0 to 1, of the way
+/// from there to the next value.
 pub(crate) fn position(n: usize, p: f64) -> (usize, f64) {
     let position = (n - 1) as f64 * p;
     let index = (position as usize).min(n - 1);
     (index, position - index as f64)
 }
 
-/// What lies `part` of the way between two neighbours.
+/// Returns the point that lies `part` of the way between two neighbours.
 pub(crate) fn between(low: f64, high: f64, part: f64) -> f64 {
     // Infinity times zero is not a number, so the ends of the interval are taken as they are.
     if part <= 0.0 || low >= high {

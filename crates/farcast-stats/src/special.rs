@@ -1,4 +1,4 @@
-//! The special functions that the intervals and tests need.
+//! Special functions of the intervals and tests.
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 use statrs::function::gamma::ln_gamma;
@@ -6,10 +6,10 @@ use statrs::function::gamma::ln_gamma;
 /// Above this many degrees of freedom the expansion is as exact as a double, and the library's inverse no longer is.
 const EXPANSION_FROM: u64 = 1_000;
 
-/// The 97.5 % quantile of Student's t with `freedom` degrees of freedom; infinite for none.
+/// Returns the 97.5 % quantile of Student's t with `freedom` degrees of freedom; infinite for none.
 ///
-/// Above 1,000 degrees of freedom by the expansion about the normal quantile (Abramowitz and Stegun 26.7.5), whose
-/// first neglected term is below 1e-14 there.
+/// Above 1,000 degrees of freedom it uses the expansion about the normal quantile (Abramowitz and Stegun 26.7.5),
+/// whose first neglected term is below 1e-14 there.
 pub(crate) fn t_quantile(freedom: u64) -> f64 {
     const P: f64 = 0.975;
     if freedom > EXPANSION_FROM {
@@ -18,12 +18,12 @@ pub(crate) fn t_quantile(freedom: u64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom as f64).map_or(f64::INFINITY, |t| t.inverse_cdf(P))
 }
 
-/// The probability that a standard normal value exceeds `z`, to 15 digits also far out: statrs has eleven.
+/// Returns the probability that a standard normal value exceeds `z`, to 15 digits also far out; statrs has eleven.
 pub(crate) fn normal_above(z: f64) -> f64 {
     libm::erfc(z * core::f64::consts::FRAC_1_SQRT_2) / 2.0
 }
 
-/// Student's t quantile from the normal quantile `z` (Abramowitz and Stegun 26.7.5).
+/// Returns Student's t quantile from the normal quantile `z` (Abramowitz and Stegun 26.7.5).
 fn expand(z: f64, freedom: f64) -> f64 {
     let s = z * z;
     let terms = [
@@ -35,15 +35,17 @@ fn expand(z: f64, freedom: f64) -> f64 {
     z + terms.iter().rev().fold(0.0, |sum, term| (sum + term) / freedom)
 }
 
-/// How far from 0 Student's t with `freedom` degrees of freedom, 1 or more and not necessarily whole, stays with the
-/// probability `level`, 0.5 to 0.9999. Relative error below 1e-9.
+/// Returns the distance from 0 within which Student's t stays with the probability `level`, 0.5 to 0.9999.
+///
+/// `freedom` is the number of degrees of freedom, 1 or more and not necessarily whole. The relative error is below
+/// 1e-9.
 pub(crate) fn t_two_sided_quantile(level: f64, freedom: f64) -> f64 {
     let outside = 1.0 - level;
     if freedom > EXPANSION_FROM as f64 {
         return Normal::new(0.0, 1.0)
             .map_or(f64::INFINITY, |n| expand(-n.inverse_cdf(outside / 2.0), freedom));
     }
-    // t^2 / (freedom + t^2) is Beta(1/2, freedom / 2). Near 1 its distance to 1 is the quantile that keeps its digits.
+    // t^2 / (freedom + t^2) is Beta(1/2, freedom / 2). Near 1 the quantile of its distance to 1 keeps more digits.
     let share = beta_quantile(0.5, freedom / 2.0, outside, Tail::Upper);
     if share < 0.5 {
         return (freedom * share / (1.0 - share)).sqrt();
@@ -52,13 +54,13 @@ pub(crate) fn t_two_sided_quantile(level: f64, freedom: f64) -> f64 {
     (freedom * (1.0 - rest) / rest).sqrt()
 }
 
-/// The probability that Student's t with `freedom` degrees of freedom lies at least as far from 0 as `t`.
+/// Returns the probability that Student's t with `freedom` degrees of freedom lies at least as far from 0 as `t`.
 pub(crate) fn t_two_sided(t: f64, freedom: f64) -> f64 {
     f_survival(t * t, 1.0, freedom)
 }
 
-/// The probability that Fisher's F with so many degrees of freedom of its numerator and of its denominator, at least 1
-/// each, exceeds `ratio`, 0 or more, also infinity.
+/// Returns the probability that Fisher's F exceeds `ratio`, which is 0 or more and may be infinite. `numerator` and
+/// `denominator` are the degrees of freedom, at least 1 each.
 pub(crate) fn f_survival(ratio: f64, numerator: f64, denominator: f64) -> f64 {
     let odds = ratio * (numerator / denominator);
     if odds.is_infinite() {
@@ -67,19 +69,19 @@ pub(crate) fn f_survival(ratio: f64, numerator: f64, denominator: f64) -> f64 {
     beta_tails_at(denominator / 2.0, numerator / 2.0, Point::of_odds(odds)).0
 }
 
-/// Which tail of a beta distribution.
+/// Tail of a beta distribution.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Tail {
     /// Below the quantile.
     Lower,
-    /// Above it.
+    /// Above the quantile.
     Upper,
 }
 
-/// The point of the Beta(a, b) distribution that cuts off `mass` in `tail`; `a` and `b` are at least 1/2.
+/// Returns the point of the Beta(a, b) distribution that cuts off `mass` in `tail`; `a` and `b` are at least 1/2.
 ///
-/// The bracket is halved until its ends are neighbouring doubles: this cannot fail to end, which a Newton iteration
-/// can where the density underflows. Relative error below 1e-9 for `a + b` up to 1e7.
+/// The bracket is halved until its ends are neighbouring doubles. This always ends, unlike a Newton iteration where
+/// the density underflows. The relative error is below 1e-9 for `a + b` up to 1e7.
 pub(crate) fn beta_quantile(a: f64, b: f64, mass: f64, tail: Tail) -> f64 {
     let (mut low, mut high) = (0.0_f64, 1.0_f64);
     loop {
@@ -93,12 +95,12 @@ pub(crate) fn beta_quantile(a: f64, b: f64, mass: f64, tail: Tail) -> f64 {
     }
 }
 
-/// The regularised incomplete beta function `I_x(a, b)` and its complement, for `x` in (0, 1).
+/// Returns the regularised incomplete beta function `I_x(a, b)` and its complement, for `x` in (0, 1).
 fn beta_tails(a: f64, b: f64, x: f64) -> (f64, f64) {
     beta_tails_at(a, b, Point { x, rest: 1.0 - x, ln_x: x.ln(), ln_rest: (-x).ln_1p() })
 }
 
-/// A point of the unit interval and its distance to 1: of each as many digits as it has, however near the ends.
+/// A point of the unit interval and its distance to 1, each to full precision, however near the ends.
 #[derive(Clone, Copy)]
 struct Point {
     x: f64,
@@ -108,7 +110,7 @@ struct Point {
 }
 
 impl Point {
-    /// `1 / (1 + odds)`; the odds are finite and not negative.
+    /// Returns the point `1 / (1 + odds)`; the odds are finite and not negative.
     fn of_odds(odds: f64) -> Self {
         let against = 1.0 / odds;
         Self {
@@ -120,7 +122,7 @@ impl Point {
     }
 }
 
-/// The same where the point and its distance to 1 are known to the last digit.
+/// Returns the tails as [`beta_tails`] does, at a point whose distance to 1 is known to the last digit.
 fn beta_tails_at(a: f64, b: f64, point: Point) -> (f64, f64) {
     let Point { x, rest, ln_x, ln_rest } = point;
     let front = a * ln_x + b * ln_rest - ln_beta(a, b);
@@ -134,10 +136,10 @@ fn beta_tails_at(a: f64, b: f64, point: Point) -> (f64, f64) {
     }
 }
 
-/// The logarithm of the beta function.
+/// Returns the logarithm of the beta function.
 ///
-/// The gamma functions of large arguments are near each other and their difference would lose what counts, so it is
-/// taken in Stirling's series, where the large parts cancel on paper.
+/// The logarithms of gamma functions of large arguments nearly cancel, and their difference would lose its digits. It
+/// is therefore taken in Stirling's series, whose large parts cancel analytically.
 fn ln_beta(a: f64, b: f64) -> f64 {
     let (less, more) = (a.min(b), a.max(b));
     if more < STIRLING_FROM {
@@ -152,10 +154,10 @@ fn ln_beta(a: f64, b: f64) -> f64 {
     (less - 0.5) * (less / sum).ln() + scale + stirling_rest(less) + rest
 }
 
-/// From here on six terms of Stirling's series leave less than 1e-15.
+/// Least argument from which six terms of Stirling's series leave less than 1e-15.
 pub(crate) const STIRLING_FROM: f64 = 10.0;
 
-/// What Stirling's formula `(x - 1/2) ln x - x + ln(2 pi) / 2` lacks of `ln gamma(x)` (DLMF 5.11.1).
+/// Returns `ln gamma(x)` less Stirling's formula `(x - 1/2) ln x - x + ln(2 pi) / 2` (DLMF 5.11.1).
 pub(crate) fn stirling_rest(x: f64) -> f64 {
     const TERMS: [f64; 6] =
         [1.0 / 12.0, -1.0 / 360.0, 1.0 / 1260.0, -1.0 / 1680.0, 1.0 / 1188.0, -691.0 / 360_360.0];
@@ -163,9 +165,9 @@ pub(crate) fn stirling_rest(x: f64) -> f64 {
     TERMS.iter().rev().fold(0.0, |sum, term| sum * inverse_square + term) / x
 }
 
-/// The continued fraction of the incomplete beta function (DLMF 8.17.22), by Lentz's method.
+/// Returns the continued fraction of the incomplete beta function (DLMF 8.17.22), by Lentz's method.
 ///
-/// Needs of the order of `sqrt(max(a, b))` steps at its worst point.
+/// It takes about `sqrt(max(a, b))` steps at its worst point.
 fn beta_fraction(a: f64, b: f64, x: f64) -> f64 {
     const TINY: f64 = 1e-300;
     const STEPS: u32 = 100_000;

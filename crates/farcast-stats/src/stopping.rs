@@ -1,8 +1,8 @@
-//! When enough replications have been run.
+//! Stopping rule: the number of replications after which a mean is known well enough.
 
 use crate::{Accumulator, StatsError, Summary};
 
-/// How exactly a mean is to be known.
+/// Precision to which a mean is to be known.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Precision {
     /// The most that the half width of the 95 % confidence interval may be, as a share of the mean; above 0.
@@ -10,18 +10,19 @@ pub struct Precision {
 }
 
 impl Precision {
-    /// Whether the mean is known that exactly. Never with fewer than two values, nor for a mean of zero that varies.
+    /// Returns `true` if the mean is known to this precision. With fewer than two values it never is, nor is a mean
+    /// of zero that varies.
     pub fn reached(&self, summary: &Summary) -> bool {
         summary.ci95_half_width.is_some_and(|half_width| half_width <= self.relative * summary.mean.abs())
     }
 }
 
-/// Says after how many replications to stop: when the [`Precision`] is reached, or at a greatest number.
+/// Rule for the number of replications: stops when the [`Precision`] is reached, or at a greatest number.
 ///
 /// Results are fed in the order of their indices, whatever the order in which they were computed. The precision is
-/// looked at only after 10, 20 and 40 results and then after a quarter more each time (50, 63, 79, ...), so the number
-/// of replications depends on the results alone and not on how many threads ran ahead. Results past that number are
-/// to be thrown away.
+/// checked only after 10, 20 and 40 results and then after a quarter more each time (50, 63, 79, ...). The number of
+/// replications therefore depends on the results alone and not on how many threads ran ahead. The caller throws away
+/// results past that number.
 ///
 /// # What stopping does to the interval
 ///
@@ -36,16 +37,16 @@ pub struct StoppingRule {
     precision: Precision,
     most: u64,
     results: Accumulator,
-    /// How many results were fed, with those that have no value.
+    /// Number of results that were fed, including those without a value.
     fed: u64,
-    /// After how many results to look next.
+    /// Number of results after which the precision is checked next.
     look: u64,
     stopped: bool,
 }
 
 impl StoppingRule {
-    /// A rule that stops after `most` replications at the latest. Refused are a precision that is not finite and above
-    /// 0, and `most` below 1.
+    /// Creates a rule that stops after `most` replications at the latest. Refuses a precision that is not finite and
+    /// above 0, and `most` below 1.
     pub fn new(precision: Precision, most: u64) -> Result<Self, StatsError> {
         let value = precision.relative;
         if !(value.is_finite() && value > 0.0) {
@@ -58,11 +59,11 @@ impl StoppingRule {
         Ok(Self { precision, most, results: Accumulator::new(), fed: 0, look, stopped: false })
     }
 
-    /// Takes the result of replication `index`, counted from 0, and answers with [`stop`](Self::stop).
+    /// Takes the result of replication `index`, counted from 0, and returns [`stop`](Self::stop).
     ///
-    /// `None` is a replication without a value, because it did not finish: there is no mean any more, so the rule runs
-    /// to its greatest number. After the stop further results are ignored. Before it, a result out of order is
-    /// refused, and so is what [`Accumulator::push`] refuses; neither changes anything.
+    /// `None` is a replication without a value, because it did not finish. There is then no mean any more, so the
+    /// rule runs to its greatest number. After the stop, further results are ignored. Before the stop, a result out
+    /// of order is refused, and so is a value that [`Accumulator::push`] refuses; neither changes anything.
     pub fn push(&mut self, index: u64, result: Option<f64>) -> Result<Option<u64>, StatsError> {
         if self.stopped {
             return Ok(self.stop());
@@ -81,12 +82,12 @@ impl StoppingRule {
         Ok(self.stop())
     }
 
-    /// How many replications to keep, once that is known.
+    /// Returns the number of replications to keep, or `None` before the stop.
     pub fn stop(&self) -> Option<u64> {
         self.stopped.then_some(self.fed)
     }
 
-    /// The summary of the results fed so far, without those that have no value.
+    /// Returns the summary of the results fed so far, without those that have no value.
     pub fn summary(&self) -> Option<Summary> {
         self.results.summary()
     }
@@ -99,7 +100,7 @@ impl StoppingRule {
 
 const FIRST_LOOK: u64 = 10;
 
-/// Doubled up to 40, then a quarter more, rounded up.
+/// Returns the next number of results to check at: doubled up to 40, then a quarter more, rounded up.
 const fn next_look(look: u64) -> u64 {
     look.saturating_add(if look < 40 { look } else { look.div_ceil(4) })
 }

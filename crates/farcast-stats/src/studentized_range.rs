@@ -7,21 +7,23 @@ use statrs::function::gamma::ln_gamma;
 use crate::StatsError;
 use crate::special::{STIRLING_FROM, normal_above, stirling_rest};
 
-/// The probability that the studentised range of `groups` means, 2 or more, with `freedom` degrees of freedom, 2 or more,
-/// exceeds `q`, 0 or more. Relative error below 1e-9 up to 1e12 degrees of freedom, also far out in the tail.
+/// Returns the probability that the studentised range of `groups` means, 2 or more, with `freedom` degrees of
+/// freedom, 2 or more, exceeds `q`, 0 or more. The relative error is below 1e-9 up to 1e12 degrees of freedom, also
+/// far out in the tail.
 ///
 /// # Errors
-/// There are too few groups or degrees of freedom; a `q` that is negative or no number.
+/// Too few groups or degrees of freedom; a `q` that is negative or not a number.
 pub fn studentized_range_survival(q: f64, groups: u64, freedom: u64) -> Result<f64, StatsError> {
     let range = StudentizedRange::new(groups, freedom)?;
     if q >= 0.0 { Ok(range.survival(q)) } else { Err(StatsError::Range { value: q }) }
 }
 
-/// The quantile of the studentised range of `groups` means, 2 or more, with `freedom` degrees of freedom, 2 or more:
-/// below it the range lies with the probability `level`. Relative error below 1e-9 for levels up to 0.9999.
+/// Returns the quantile of the studentised range of `groups` means, 2 or more, with `freedom` degrees of freedom, 2
+/// or more: the range lies below the quantile with the probability `level`. The relative error is below 1e-9 for
+/// levels up to 0.9999.
 ///
 /// # Errors
-/// There are too few groups or degrees of freedom; a level that is none.
+/// Too few groups or degrees of freedom; a level outside 0 to 1, exclusive.
 pub fn studentized_range_quantile(level: f64, groups: u64, freedom: u64) -> Result<f64, StatsError> {
     if !(level > 0.0 && level < 1.0) {
         return Err(StatsError::Level { value: level });
@@ -29,31 +31,31 @@ pub fn studentized_range_quantile(level: f64, groups: u64, freedom: u64) -> Resu
     Ok(StudentizedRange::new(groups, freedom)?.quantile(level))
 }
 
-/// The distribution for one number of means and of degrees of freedom.
+/// Distribution of the studentised range for one number of means and of degrees of freedom.
 ///
-/// Both integrals are taken by the trapezoidal rule over the whole line, which for such smooth functions is as exact as
-/// a double with steps of a fraction of their width (Trefethen and Weideman, SIAM Review 56, 2014).
+/// Both integrals are taken by the trapezoidal rule over the whole line. For such smooth functions the rule is as
+/// exact as a double, with steps of a fraction of their width (Trefethen and Weideman, SIAM Review 56, 2014).
 pub(crate) struct StudentizedRange {
     groups: f64,
     freedom: f64,
-    /// Where the least of the means may lie, ascending.
+    /// Nodes of the integral over the least of the means, ascending.
     least: Vec<Node>,
 }
 
-/// A place for the least of normal values.
+/// Node of the integral over the least of several normal values.
 struct Node {
     z: f64,
-    /// The probability that a value lies above.
+    /// Probability that a value lies above `z`.
     above: f64,
-    /// The probability that the least value lies here.
+    /// Probability that the least value lies at this node.
     weight: f64,
 }
 
-/// Of normal values, ranges beyond this are as good as impossible: less than the least double.
+/// Greatest range of normal values that is considered; greater ones have a probability below the least double.
 const WIDEST: f64 = 55.0;
-/// What lies farther from the middle adds less than a double's last digit.
+/// Greatest distance from the middle that is summed; farther terms add less than a double's last digit.
 const FAR: f64 = 8.5;
-/// No quantile is looked for beyond this.
+/// Upper end of the search for a quantile.
 const MOST: f64 = 1e6;
 
 impl StudentizedRange {
@@ -78,8 +80,10 @@ impl StudentizedRange {
         Ok(Self { groups, freedom: freedom as f64, least })
     }
 
-    /// The probability that the range exceeds `q`, 0 or more: over the deviation `s = exp(u)` of a sample in units of the
-    /// true one, the probability that the range of normal values exceeds `q s`.
+    /// Returns the probability that the range exceeds `q`, 0 or more.
+    ///
+    /// It integrates over the deviation `s = exp(u)` of a sample in units of the true one: the probability that the
+    /// range of normal values exceeds `q s`.
     pub(crate) fn survival(&self, q: f64) -> f64 {
         if q.is_infinite() {
             return 0.0;
@@ -88,7 +92,7 @@ impl StudentizedRange {
         let step = f64::min(0.125, 0.6 / (2.0 * self.freedom).sqrt());
         let density = self.deviation();
         let at = |u: f64| step * density(u) * self.range_above(q * u.exp());
-        // Near the one maximum of the product, because the range exceeds w with about exp(-w^2 / 4).
+        // The sum starts near the one maximum of the product, because the range exceeds w with about exp(-w^2 / 4).
         let from = self.freedom.sqrt().ln() - self.freedom.sqrt().hypot(q * FRAC_1_SQRT_2).ln();
         let mut sum = at(from);
         for direction in [-step, step] {
@@ -103,7 +107,7 @@ impl StudentizedRange {
         sum.min(1.0)
     }
 
-    /// The point that is exceeded with the probability `1 - level`.
+    /// Returns the point that the range exceeds with the probability `1 - level`.
     pub(crate) fn quantile(&self, level: f64) -> f64 {
         let outside = 1.0 - level;
         let (mut low, mut high) = (0.0, 1.0);
@@ -117,11 +121,11 @@ impl StudentizedRange {
         f64::midpoint(low, high)
     }
 
-    /// The density of u, the logarithm of a sample's deviation in units of the true one: with half the degrees of freedom
-    /// a, `2 a^a / gamma(a) exp(a (2 u - exp(2 u)))`.
+    /// Returns the density of u, the logarithm of a sample's deviation in units of the true one. With a for half the
+    /// degrees of freedom it is `2 a^a / gamma(a) exp(a (2 u - exp(2 u)))`.
     fn deviation(&self) -> impl Fn(f64) -> f64 {
         let half = self.freedom / 2.0;
-        // ln(2 a^a exp(-a) / gamma(a)): of many degrees of freedom the large parts cancel on paper.
+        // ln(2 a^a exp(-a) / gamma(a)); for many degrees of freedom its large parts cancel analytically.
         let factor = if half < STIRLING_FROM {
             LN_2 + half * half.ln() - half - ln_gamma(half)
         } else {
@@ -130,8 +134,8 @@ impl StudentizedRange {
         move |u| (factor + half * (2.0 * u - (2.0 * u).exp_m1())).exp()
     }
 
-    /// The probability that the range of as many normal values exceeds `width`: the least of them is somewhere, and not
-    /// all others lie between it and `width` above it.
+    /// Returns the probability that the range of `groups` normal values exceeds `width`: the sum over the places of
+    /// the least value of the probability that not all others lie within `width` above it.
     fn range_above(&self, width: f64) -> f64 {
         if width > WIDEST {
             return 0.0;
@@ -146,7 +150,7 @@ impl StudentizedRange {
     }
 }
 
-/// The sums end long before this.
+/// Limit of the steps of a sum in either direction; the sums end long before.
 const MOST_STEPS: u32 = 1_000_000;
 
 #[cfg(test)]

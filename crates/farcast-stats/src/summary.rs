@@ -4,12 +4,12 @@ use crate::StatsError;
 use crate::quantile::Quantiles;
 use crate::special::t_quantile;
 
-/// The largest magnitude that a value may have: squares of such values, however many, do not overflow.
+/// Largest magnitude of a value: the sum of the squares of any number of such values does not overflow.
 pub const VALUE_LIMIT: f64 = 1e140;
 
-/// Mean, spread and extremes of values, one by one and without keeping them.
+/// Mean, spread and extremes of values that are fed one by one and not kept.
 ///
-/// Welford's recurrence (Technometrics 4, 1962), so values that share many leading digits lose none of the others.
+/// It uses Welford's recurrence (Technometrics 4, 1962), so values that share many leading digits keep the others.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Accumulator {
     n: u64,
@@ -21,12 +21,12 @@ pub struct Accumulator {
 }
 
 impl Accumulator {
-    /// Nothing yet.
+    /// Creates an accumulator without values.
     pub const fn new() -> Self {
         Self { n: 0, mean: 0.0, squares: 0.0, min: f64::INFINITY, max: f64::NEG_INFINITY }
     }
 
-    /// What there is of `values`, in any order; refuses what [`push`](Self::push) refuses.
+    /// Accumulates `values`, in any order; refuses values that [`push`](Self::push) refuses.
     pub(crate) fn of(values: &[f64]) -> Result<Self, StatsError> {
         let mut all = Self::new();
         for &value in values {
@@ -35,7 +35,7 @@ impl Accumulator {
         Ok(all)
     }
 
-    /// Takes one value; one that is not finite or passes [`VALUE_LIMIT`] is refused and changes nothing.
+    /// Takes one value; refuses a value that is not finite or beyond [`VALUE_LIMIT`], which then changes nothing.
     pub fn push(&mut self, value: f64) -> Result<(), StatsError> {
         check_values(&[value])?;
         self.n = self.n.saturating_add(1);
@@ -47,10 +47,10 @@ impl Accumulator {
         Ok(())
     }
 
-    /// Takes what `other` took, as if its values had come after these (Chan, Golub and `LeVeque`, 1979).
+    /// Takes the values that `other` took, as if they had come after these (Chan, Golub and `LeVeque`, 1979).
     ///
-    /// The same accumulators merged in the same order give the same bits; another order may differ in the last digits.
-    /// Whoever merges the work of several threads does so in the order of the replications.
+    /// The same accumulators merged in the same order give the same bits; another order may differ in the last
+    /// digits. A caller with several threads therefore merges their work in the order of the replications.
     pub fn merge(&mut self, other: &Self) {
         if self.n == 0 || other.n == 0 {
             if self.n == 0 {
@@ -68,27 +68,27 @@ impl Accumulator {
         self.max = self.max.max(other.max);
     }
 
-    /// How many values.
+    /// Returns the number of values.
     pub const fn n(&self) -> u64 {
         self.n
     }
 
-    /// The mean, 0 before the first value.
+    /// Returns the mean, 0 before the first value.
     pub(crate) const fn mean(&self) -> f64 {
         self.mean
     }
 
-    /// The sum of the squared deviations from the mean.
+    /// Returns the sum of the squared deviations from the mean.
     pub(crate) const fn squares(&self) -> f64 {
         self.squares
     }
 
-    /// The variance with divisor n - 1; there are two values at least.
+    /// Returns the variance with divisor n - 1; there must be two values at least.
     pub(crate) fn variance(&self) -> f64 {
         self.squares / (self.n - 1) as f64
     }
 
-    /// The summary so far, without quantiles; `None` before the first value.
+    /// Returns the summary so far, without quantiles; `None` before the first value.
     pub fn summary(&self) -> Option<Summary> {
         let sd = (self.n >= 2).then(|| self.variance().sqrt());
         (self.n > 0).then(|| Summary {
@@ -109,14 +109,14 @@ impl Default for Accumulator {
     }
 }
 
-/// What there is to say about a sample.
+/// Summary of a sample.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Summary {
-    /// How many values, at least one.
+    /// Number of values, at least one.
     pub n: u64,
-    /// Their mean.
+    /// Mean of the values.
     pub mean: f64,
-    /// Their standard deviation with divisor n - 1; `None` for one value.
+    /// Standard deviation of the values with divisor n - 1; `None` for one value.
     pub sd: Option<f64>,
     /// Half the width of the 95 % confidence interval of the mean, by Student's t with n - 1 degrees of freedom;
     /// `None` for one value.
@@ -125,12 +125,12 @@ pub struct Summary {
     pub min: f64,
     /// The greatest value.
     pub max: f64,
-    /// Quantiles, where the values were at hand: an [`Accumulator`] does not keep them.
+    /// Quantiles, if the values were at hand: an [`Accumulator`] does not keep them.
     pub quantiles: Option<Quantiles>,
 }
 
 impl Summary {
-    /// The summary of `values`, in any order. Refused are an empty slice and values that [`Accumulator::push`]
+    /// Returns the summary of `values`, in any order. Refuses an empty slice and values that [`Accumulator::push`]
     /// refuses.
     pub fn of(values: &[f64]) -> Result<Self, StatsError> {
         let all = Accumulator::of(values)?;
@@ -141,7 +141,7 @@ impl Summary {
     }
 }
 
-/// Refuses values that are not finite or pass [`VALUE_LIMIT`].
+/// Refuses values that are not finite or beyond [`VALUE_LIMIT`].
 pub(crate) fn check_values(values: &[f64]) -> Result<(), StatsError> {
     match values.iter().find(|value| value.is_nan() || value.abs() > VALUE_LIMIT) {
         Some(&value) => Err(StatsError::Value { value }),
@@ -149,13 +149,14 @@ pub(crate) fn check_values(values: &[f64]) -> Result<(), StatsError> {
     }
 }
 
-/// Half the width of the range in which a published mean should lie if its runs and ours are alike, with 95 %.
+/// Returns half the width of the range in which, with 95 %, a published mean should lie if its runs and ours are
+/// alike.
 ///
-/// `sd` is the standard deviation of our `n_ours` runs (at least 2), `n_theirs` is how many runs the published mean
-/// stands on (at least 1). The difference of the two means has the standard deviation
-/// `sd sqrt(1 / n_theirs + 1 / n_ours)` when both come from one normal distribution; its standard deviation is
-/// estimated from our runs alone, hence Student's t with `n_ours - 1` degrees of freedom. For `n_theirs` = 1 this is
-/// the usual prediction interval for one more run.
+/// `sd` is the standard deviation of our `n_ours` runs (at least 2). `n_theirs` is the number of runs behind the
+/// published mean (at least 1). The difference of the two means has the standard deviation `sd sqrt(1 / n_theirs + 1
+/// / n_ours)` when both come from one normal distribution. This standard deviation is estimated from our runs alone,
+/// hence Student's t with `n_ours - 1` degrees of freedom. For `n_theirs` = 1 this is the usual prediction interval
+/// for one more run.
 pub fn prediction_half_width(sd: f64, n_theirs: u64, n_ours: u64) -> Result<f64, StatsError> {
     if !(0.0..=VALUE_LIMIT).contains(&sd) {
         return Err(StatsError::Deviation { value: sd });

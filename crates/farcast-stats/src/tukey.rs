@@ -1,4 +1,4 @@
-//! Tukey's honestly significant difference, and all differences in pairs.
+//! Tukey's honestly significant difference, and pairwise differences of several means.
 
 use crate::difference::in_units_of;
 use crate::student::{at_least_two, check_confidence};
@@ -6,7 +6,7 @@ use crate::studentized_range::{StudentizedRange, studentized_range_quantile};
 use crate::summary::check_values;
 use crate::{Accumulator, StatsError};
 
-/// What means of samples must differ by.
+/// Least significant difference between means of samples of one size.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TukeyHsd {
     /// The mean square within the samples, which all have one variance by assumption.
@@ -17,11 +17,12 @@ pub struct TukeyHsd {
     pub difference: f64,
 }
 
-/// The honestly significant difference of `samples`, of which there are 2 or more of one size, 2 at least, at `level`,
-/// as 0.95: `q sqrt(MSe / n)`.
+/// Returns the honestly significant difference of `samples` at `level`, such as 0.95: `q sqrt(MSe / n)`.
+///
+/// There are 2 or more samples, all of one size, which is 2 or more.
 ///
 /// # Errors
-/// There are too few samples or values; samples of different sizes; a level that is none.
+/// Too few samples or values; samples of different sizes; a level outside 0 to 1, exclusive.
 pub fn tukey_hsd(samples: &[&[f64]], level: f64) -> Result<TukeyHsd, StatsError> {
     let n = samples.first().map_or(0, |sample| sample.len());
     for (given, needed) in [(samples.len(), 2), (n, 2)] {
@@ -45,12 +46,12 @@ pub fn tukey_hsd(samples: &[&[f64]], level: f64) -> Result<TukeyHsd, StatsError>
     Ok(TukeyHsd { mean_square, q, difference: q * (mean_square / n as f64).sqrt() })
 }
 
-/// How two of several samples differ in their means.
+/// Difference of the means of two of several samples.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TukeyPair {
-    /// Which sample, from 0.
+    /// Index of the first sample, from 0.
     pub first: usize,
-    /// The other, a later one.
+    /// Index of the second sample, greater than the first.
     pub second: usize,
     /// The first mean less the second.
     pub difference: f64,
@@ -58,20 +59,20 @@ pub struct TukeyPair {
     pub half_width: f64,
     /// The difference, without its sign, in units of the standard error of a mean.
     pub q: f64,
-    /// How probable a greatest `q` of all pairs at least this great is if all means are equal.
+    /// The probability that the greatest `q` of all pairs is at least this great if all means are equal.
     pub p: f64,
 }
 
-/// Every pair of `samples` compared, of which there are 2 or more of 2 values or more each, with intervals that hold
-/// together at `level`, 0.5 to 0.9999.
+/// Compares every pair of `samples`, with intervals that hold together at `level`, 0.5 to 0.9999.
 ///
-/// Tukey's studentised range with the standard error `sqrt(MSe / 2 (1 / n + 1 / m))` of Kramer (Biometrics 12, 1956), which
-/// is exact for equal sizes and errs to the side of caution for others (Hayter, Annals of Statistics 12, 1984). The
-/// pairs come in the order 0 and 1, 0 and 2, ..., 1 and 2, .... Without any spread within the samples the half widths are
-/// 0, and of means that differ `q` is infinite and p = 0.
+/// There are 2 or more samples of 2 values or more each. The comparison uses Tukey's studentised range with the
+/// standard error `sqrt(MSe / 2 (1 / n + 1 / m))` of Kramer (Biometrics 12, 1956), which is exact for equal sizes and
+/// conservative for others (Hayter, Annals of Statistics 12, 1984). The pairs come in the order 0 and 1, 0 and 2,
+/// ..., 1 and 2, .... If the values within each sample are all equal, the half widths are 0, and for means that
+/// differ `q` is infinite and p = 0.
 ///
 /// # Errors
-/// There are too few samples or values; values that [`Accumulator::push`] refuses; another level.
+/// Too few samples or values; values that [`Accumulator::push`] refuses; another level.
 pub fn tukey_pairs(samples: &[&[f64]], level: f64) -> Result<Vec<TukeyPair>, StatsError> {
     check_confidence(level)?;
     let samples = samples.iter().map(|sample| at_least_two(sample)).collect::<Result<Vec<_>, _>>()?;

@@ -1,4 +1,4 @@
-//! What is computed of resamples, from how often each value was drawn.
+//! Statistics of resamples, computed from the number of times that each value was drawn.
 
 use crate::quantile::{between, interpolate, position};
 use crate::{Accumulator, StatsError};
@@ -10,11 +10,11 @@ pub enum Statistic {
     Mean,
     /// The standard deviation with divisor n - 1.
     Deviation,
-    /// The quantile of this share, 0 to 1, of type 7 as [`quantile`](crate::quantile()); 0.5 is the median.
+    /// The quantile of this share, 0 to 1, of type 7 as in [`quantile`](crate::quantile()); 0.5 is the median.
     Quantile(f64),
 }
 
-/// Values made ready for one statistic of many resamples.
+/// Values prepared for one statistic of many resamples.
 pub(super) enum Sample {
     Mean(Centred),
     Deviation(Centred),
@@ -22,7 +22,7 @@ pub(super) enum Sample {
 }
 
 impl Sample {
-    /// Of two values or more, at most 2^32.
+    /// Prepares two values or more, at most 2^32.
     pub(super) fn new(values: &[f64], statistic: Statistic) -> Result<Self, StatsError> {
         let all = Accumulator::of(values)?;
         match statistic {
@@ -33,7 +33,7 @@ impl Sample {
         }
     }
 
-    /// Of the values themselves.
+    /// Returns the statistic of the values themselves.
     pub(super) fn estimate(&self) -> f64 {
         match self {
             Self::Mean(sample) => sample.all.mean(),
@@ -42,7 +42,7 @@ impl Sample {
         }
     }
 
-    /// Of a resample in which each value stands so many times, together as many as there are values.
+    /// Returns the statistic of a resample that has each value `counts` times, as many in all as there are values.
     pub(super) fn resampled(&self, counts: &[u32]) -> f64 {
         match self {
             Self::Mean(sample) => sample.mean(counts),
@@ -51,7 +51,7 @@ impl Sample {
         }
     }
 
-    /// Of all values but one.
+    /// Returns the statistic of all values but one.
     pub(super) fn without(&self, index: usize) -> f64 {
         match self {
             Self::Mean(sample) => sample.mean_without(index),
@@ -61,7 +61,7 @@ impl Sample {
     }
 }
 
-/// Values less their mean: sums of them keep the digits in which the values differ.
+/// Values less their mean: sums of these differences keep the digits in which the values differ.
 pub(super) struct Centred {
     all: Accumulator,
     deviations: Vec<f64>,
@@ -91,7 +91,7 @@ impl Centred {
         (squares.max(0.0) / (n - 1.0)).sqrt()
     }
 
-    /// Not a number where one value is left.
+    /// Returns the deviation of all values but one; not a number if only one is left.
     fn deviation_without(&self, index: usize) -> f64 {
         let n = self.all.n() as f64;
         let squares = self.all.squares() - self.deviations[index].powi(2) * n / (n - 1.0);
@@ -103,9 +103,9 @@ impl Centred {
 pub(super) struct Ranked {
     p: f64,
     sorted: Vec<f64>,
-    /// Which value comes when in the order.
+    /// Index of the value at each rank.
     order: Vec<u32>,
-    /// When a value comes.
+    /// Rank of the value at each index.
     ranks: Vec<u32>,
 }
 
