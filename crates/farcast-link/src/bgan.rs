@@ -8,7 +8,7 @@
 //!   receivers lose which of them.
 //! - [`Return`] carries packets to the hub: a terminal asks for slots by slotted ALOHA, is given them, and sends.
 //!
-//! What the study leaves open is a setting; the defaults are what explains its results best.
+//! Each point that the study leaves open is a setting; its default is the value that explains the study's results best.
 
 mod error;
 mod forward;
@@ -22,7 +22,7 @@ pub use error::BganError;
 pub use forward::{Forward, ForwardConfig, ForwardCounters, ForwardLosses, LossUnit, Packing};
 pub use return_link::{Access, RequestFor, Return, ReturnConfig, ReturnCounters};
 
-/// So many octets in each `frame`, rounded down; `None` below 1 bit/s.
+/// Returns the bit rate of `octets` in each `frame`, rounded down; `None` below 1 bit/s.
 fn rate_of(octets: u64, frame: Span) -> Option<BitRate> {
     let bits = u128::from(octets) * 8 * 1_000_000_000;
     let rate = bits.checked_div(frame.as_nanos().into())?;

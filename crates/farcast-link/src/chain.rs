@@ -1,4 +1,4 @@
-//! Stages in a row: which there are, and in which order each direction passes them.
+//! Stages in a row, and the order in which each direction passes them.
 //!
 //! A [`Driver`] lets frames pass them.
 
@@ -18,23 +18,23 @@ pub use driver::{Driver, Entry, Owner, follow};
 /// A stage of a chain.
 pub type BoxedStage<M> = Box<dyn Stage<M> + Send>;
 
-/// The stages between the hub and the terminals. What leaves the hub passes those of the forward chain, in order; what
-/// terminals send passes those of the way back. A stage that carries both ways is in both.
+/// The stages between the hub and the terminals. Frames from the hub pass the stages of the forward chain in order;
+/// frames from terminals pass the stages of the return chain. A stage that carries both ways is in both.
 pub struct Chains<M> {
     stages: Vec<Place<M>>,
     forward: Vec<u32>,
     back: Vec<u32>,
 }
 
-/// A stage, and where it stands.
+/// A stage and its place in the chains.
 struct Place<M> {
     name: String,
     stage: BoxedStage<M>,
-    /// When it wants to be woken.
+    /// Time at which the stage wants to be woken.
     wake: Time,
-    /// Whether it is in both chains.
+    /// `true` if the stage is in both chains.
     both: bool,
-    /// The stages behind it, to the terminals and to the hub.
+    /// The next stages, to the terminals and to the hub.
     next: [Option<u32>; 2],
 }
 
@@ -51,36 +51,36 @@ impl<M> Default for Chains<M> {
 }
 
 impl<M: Message> Chains<M> {
-    /// None: what enters leaves at once.
+    /// Creates chains without stages: a frame that enters leaves at once.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Puts a stage that carries to the terminals behind those that do. Reports call it `name`, here and below.
+    /// Appends a stage to the forward chain, which leads to the terminals. Reports call it `name`, here and below.
     pub fn push_forward(&mut self, name: &str, stage: BoxedStage<M>) {
         let number = self.add(name, stage, false);
         self.append(End::Terminal, number);
     }
 
-    /// Puts a stage that carries to the hub behind those that do.
+    /// Appends a stage to the return chain, which leads to the hub.
     pub fn push_return(&mut self, name: &str, stage: BoxedStage<M>) {
         let number = self.add(name, stage, false);
         self.append(End::Hub, number);
     }
 
-    /// Puts a stage that carries both ways behind the others of each.
+    /// Appends a stage that carries both ways to both chains.
     pub fn push_both(&mut self, name: &str, stage: BoxedStage<M>) {
         let number = self.add(name, stage, true);
         self.append(End::Terminal, number);
         self.append(End::Hub, number);
     }
 
-    /// How many stages lead back to the hub.
+    /// Returns the number of stages of the return chain, which leads to the hub.
     pub fn returning(&self) -> usize {
         self.back.len()
     }
 
-    /// Calls `each` for every frame that is inside a stage and may still leave, with the end to which it is on its way.
+    /// Calls `each` for every frame that is inside a stage and may still leave, with the end that the frame travels to.
     pub fn each_held(&self, mut each: impl FnMut(End, &M)) {
         for place in &self.stages {
             place.stage.each_held(&mut |port, frame| {
@@ -89,12 +89,12 @@ impl<M: Message> Chains<M> {
         }
     }
 
-    /// Whether a stage has timers that go on for ever.
+    /// Returns `true` if a stage has timers that run for ever.
     pub fn never_rest(&self) -> bool {
         self.stages.iter().any(|place| place.stage.never_rests())
     }
 
-    /// Every stage once, with its name.
+    /// Returns every stage once, with its name.
     pub fn all(&self) -> impl Iterator<Item = (&str, &BoxedStage<M>)> {
         self.stages.iter().map(|place| (&*place.name, &place.stage))
     }
@@ -112,28 +112,28 @@ impl<M: Message> Chains<M> {
         chain.push(number);
     }
 
-    /// The stage with this number, to look at.
+    /// Returns the stage with this number, to look at.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If there is no stage with this number.
     pub fn get(&self, number: u32) -> &BoxedStage<M> {
         &self.stages[number as usize].stage
     }
 
-    /// The numbers of the stages on the way to that end, in order.
+    /// Returns the numbers of the stages that lead to `to`, in order.
     pub fn numbers(&self, to: End) -> impl Iterator<Item = u32> + '_ {
         if to == End::Terminal { &self.forward } else { &self.back }.iter().copied()
     }
 
-    /// What the stage with this number is called.
+    /// Returns the name of the stage with this number.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If there is no stage with this number.
     pub fn name(&self, number: u32) -> &str {
         &self.stages[number as usize].name
     }
 
-    /// The stages on the way to that end, in order.
+    /// Returns the stages that lead to `to`, in order.
     pub fn on_the_way(&self, to: End) -> impl Iterator<Item = &BoxedStage<M>> {
         let chain = if to == End::Terminal { &self.forward } else { &self.back };
         chain.iter().map(|&number| &self.stages[number as usize].stage)

@@ -1,4 +1,4 @@
-//! What can be wrong with the settings of a loss process or a stage.
+//! Errors in the settings of a loss process or a stage.
 
 /// A setting that a loss process or a stage cannot work with.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -1,4 +1,4 @@
-//! What lies between a sender and its receivers, as state machines without I/O.
+//! The links between a sender and its receivers, as state machines without I/O.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Who loses what: loss processes over the receivers of one channel.
+//! Loss processes over the receivers of one channel.
 //!
 //! | process | a frame is lost |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! What can be wrong with a configuration.
+//! Errors in the configuration of the BGAN stages.
 
 use farcast_core::Span;
 

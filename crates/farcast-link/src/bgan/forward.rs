@@ -20,17 +20,17 @@ use packing::{Memo, Packer};
 /// The forward bearer. Packets that enter at the hub leave at [`Port::Terminals`], each at the end of its last FEC
 /// block plus the propagation, first come first served.
 ///
-/// When a packet leaves is known when it enters, so there are no timers. Segments of a run that leave evenly spaced
-/// leave as one run.
+/// The time at which a packet leaves is known when it enters, so there are no timers. Segments of a run that leave
+/// evenly spaced leave as one run.
 ///
 /// The propagation, and the limit of the queue if there is one, can be [set](Stage::set) while it runs; the rate is the
-/// bearer's. They hold for what enters from then on, as a [`Pipe`](crate::Pipe)'s. Where packets share blocks,
-/// [`ForwardLosses`] take packets that left on either side of a change for such as share a block, or not, by their
-/// arrivals.
+/// bearer's. A new setting holds for packets that enter from then on, as a [`Pipe`](crate::Pipe)'s does. Where packets
+/// share blocks, [`ForwardLosses`] compare arrivals to tell which do. They can be wrong about packets that left on
+/// either side of a change of the propagation.
 #[derive(Clone, Debug)]
 pub struct Forward<M> {
     config: ForwardConfig,
-    /// When the last packet leaves, which the next may not precede.
+    /// Time at which the last packet leaves; no later packet leaves before it.
     latest: Time,
     packer: Packer,
     length: Memo,
@@ -39,7 +39,7 @@ pub struct Forward<M> {
     counters: ForwardCounters,
 }
 
-/// What a [`Forward`] has done.
+/// Counters of a [`Forward`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ForwardCounters {
     /// Packets carried.
@@ -48,7 +48,7 @@ pub struct ForwardCounters {
     pub octets: u64,
     /// FEC blocks used, in part or in whole.
     pub fec_blocks: u64,
-    /// The time that these blocks took.
+    /// Time on the air of these blocks.
     pub airtime: Span,
     /// Packets that found no room in the queue.
     pub dropped: u64,
@@ -57,10 +57,10 @@ pub struct ForwardCounters {
 }
 
 impl<M: Message> Forward<M> {
-    /// An idle bearer.
+    /// Creates an idle bearer.
     ///
     /// # Errors
-    /// What [`ForwardConfig::check`] finds.
+    /// The first error that [`ForwardConfig::check`] finds.
     pub fn new(config: ForwardConfig) -> Result<Self, BganError> {
         config.check()?;
         Ok(Self {
@@ -74,12 +74,12 @@ impl<M: Message> Forward<M> {
         })
     }
 
-    /// What it has done.
+    /// Returns the counters.
     pub fn counters(&self) -> &ForwardCounters {
         &self.counters
     }
 
-    /// Takes one packet: when it leaves, or `None` if it is dropped.
+    /// Takes one packet. Returns the time at which it leaves, or `None` if it is dropped.
     fn admit(&mut self, entry: Time, octets: u64) -> Option<Time> {
         let octets = octets.min(config::LONGEST_PACKET);
         let length = self.length.get(octets, |octets| self.config.octets_on_air(octets));
@@ -100,7 +100,7 @@ impl<M: Message> Forward<M> {
         Some(self.latest)
     }
 
-    /// Sends `frame` off as its group tells.
+    /// Queues `frame` for output at the times of its group; drops it if the group is dropped.
     fn emit(&mut self, mut frame: Frame<M>, group: &Group) {
         if let Some(at) = group.first {
             frame.spacing = group.spacing;
@@ -108,7 +108,7 @@ impl<M: Message> Forward<M> {
         }
     }
 
-    /// Takes the segments one by one and cuts where they stop leaving evenly.
+    /// Takes the segments one by one and cuts the run where they stop leaving evenly spaced.
     fn carry(&mut self, now: Time, frame: Frame<M>) {
         let (segments, spacing) = (frame.segments(), frame.spacing);
         let mut rest = frame;
@@ -180,14 +180,14 @@ impl<M: Message> Stage<M> for Forward<M> {
 /// Consecutive segments that leave evenly spaced, or are all dropped.
 #[derive(Clone, Copy, Debug, Default)]
 struct Group {
-    /// When the first leaves; `None` if they are dropped.
+    /// Time at which the first leaves; `None` if they are dropped.
     first: Option<Time>,
     spacing: Span,
     count: u32,
 }
 
 impl Group {
-    /// Takes the next segment if it leaves in step.
+    /// Takes the next segment if it leaves in step. Returns `false` if it does not.
     fn take(&mut self, leaves: Option<Time>) -> bool {
         let in_step = match (self.count, self.first, leaves) {
             (0, ..) => {
@@ -207,12 +207,13 @@ impl Group {
     }
 }
 
-/// The packets that wait for their first block, at which they leave the queue; kept only where that has a limit.
+/// Packets that wait for the start of their first block, when they leave the queue. Kept only if the queue has a limit.
 #[derive(Clone, Debug, Default)]
 struct Queue(Waiting);
 
 impl Queue {
     /// Takes a packet that enters at `entry` and begins at `begin`, if it need not wait or `limit` has room for it.
+    /// Returns `false` if there is no room.
     fn admit(&mut self, entry: Time, begin: Time, octets: u64, limit: QueueLimit) -> bool {
         self.0.settle(entry);
         if begin <= entry {

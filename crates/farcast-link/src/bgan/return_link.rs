@@ -32,13 +32,13 @@ use waiting::{Packet, Queue, Store};
 ///    request's slot. Each packet takes whole slots, and arrives one propagation after its last.
 ///
 /// Random numbers are drawn from one stream in the order of frames, within a frame by terminal (slots), then by slot
-/// (back-offs): a stream for each terminal would cost more than the draws do for many. So a request more changes
-/// what others draw after it.
+/// (back-offs). A stream for each terminal would cost more than the draws do, where terminals are many. So one more
+/// request changes the later draws of all terminals.
 ///
-/// Runs are taken apart into packets. Nothing is done in frames without requests.
+/// Runs are taken apart into packets. Frames without requests cost no work.
 ///
 /// The propagation, and the limit of the queues if there is one, can be [set](Stage::set) while it runs; the rate is
-/// the schedule's. Packets that have been given slots arrive as they would have, and none arrives before them; a
+/// the schedule's. Packets that already have slots arrive as planned, and no later packet arrives before them. A
 /// request whose contention slots have not ended is answered after the new round trip.
 #[derive(Clone, Debug)]
 pub struct Return<M> {
@@ -51,21 +51,21 @@ pub struct Return<M> {
     store: Store<M>,
     contention: BinaryHeap<Reverse<Request>>,
     rides: BinaryHeap<Reverse<Ride>>,
-    /// The first reservation slot that is free from here on.
+    /// The first reservation slot that is still free; all later ones are free too.
     next_reserved: u64,
-    /// The requests of the frame at hand with their slots; kept for its memory.
+    /// The requests of the frame at hand with their slots; kept to reuse its memory.
     contenders: Vec<(u32, Request)>,
-    /// What each terminal holds; kept only where queues have a limit.
+    /// Packets that each terminal holds; kept only if queues have a limit.
     held: Vec<Held>,
-    /// When the last packet arrives, which the next may not precede.
+    /// Arrival of the last packet; no later packet arrives before it.
     latest: Time,
-    /// The driver's time, before which nothing leaves.
+    /// Time of the last call by the driver; nothing leaves before it.
     now: Time,
     outputs: VecDeque<Output<M>>,
     counters: ReturnCounters,
 }
 
-/// What a [`Return`] has done.
+/// Counters of a [`Return`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReturnCounters {
     /// Packets that entered and found room.
@@ -76,7 +76,7 @@ pub struct ReturnCounters {
     pub packets_out: u64,
     /// Requests sent in contention slots, each attempt counted.
     pub requests: u64,
-    /// Those of them that collided.
+    /// Requests that collided, each attempt counted.
     pub collided: u64,
     /// The most attempts of a request.
     pub most_attempts: u32,
@@ -88,31 +88,31 @@ pub struct ReturnCounters {
     pub given_up: u64,
     /// Packets that entered at the hub or at a terminal that does not exist; they go nowhere.
     pub misdirected: u64,
-    /// The time that packets waited in all, from entering to the start of their first reservation slot.
+    /// Sum of the waits of all packets, from entering to the start of their first reservation slot.
     pub waited: Span,
-    /// The longest time that one waited.
+    /// The longest wait of a packet.
     pub longest_wait: Span,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Terminal {
     queue: Queue,
-    /// Whether the queue's request is under way.
+    /// `true` while a request for the queue is under way.
     requesting: bool,
-    /// When it learned, or will learn, what became of its last request. A request for the queue is not sent before.
+    /// Time at which the terminal learns the result of its last request. It sends no request for the queue before.
     informed: Time,
-    /// The last reservation slot given to it.
+    /// The last reservation slot given to the terminal.
     last_reserved: Option<u64>,
 }
 
-/// A request to be sent in a contention slot. The order is that of the draws.
+/// A request to be sent in a contention slot. The order of requests is the order of their draws.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Request {
     frame: u64,
     terminal: u32,
-    /// The place in the store of the packet that it is for, or `None` for what is in the terminal's queue.
+    /// Place in the store of the packet that the request is for; `None` if it is for the terminal's queue.
     packet: Option<u32>,
-    /// Attempts before.
+    /// Earlier attempts, all of which collided.
     collisions: u32,
 }
 
@@ -124,11 +124,11 @@ struct Ride {
 }
 
 impl<M: Message> Return<M> {
-    /// An idle return link of terminals `0..terminals`, which draws from `stream`. Memory grows with the highest
-    /// terminal in use.
+    /// Creates an idle return link of terminals `0..terminals`, which draws from `stream`. Memory grows with the
+    /// highest terminal in use.
     ///
     /// # Errors
-    /// What [`ReturnConfig::check`] finds.
+    /// The first error that [`ReturnConfig::check`] finds.
     pub fn new(config: ReturnConfig, terminals: u32, stream: RandomStream) -> Result<Self, BganError> {
         config.check()?;
         Ok(Self {
@@ -151,12 +151,12 @@ impl<M: Message> Return<M> {
         })
     }
 
-    /// What it has done.
+    /// Returns the counters.
     pub fn counters(&self) -> &ReturnCounters {
         &self.counters
     }
 
-    /// Takes one packet.
+    /// Takes one packet, or drops it if the queue of its terminal is full.
     fn enter(&mut self, now: Time, terminal: u32, frame: Frame<M>) {
         let octets = frame.octets(0);
         if let Some(held) = self.held.get_mut(terminal as usize)
@@ -175,12 +175,12 @@ impl<M: Message> Return<M> {
         }
     }
 
-    /// Plans the request for what is in a terminal's queue; none is under way.
+    /// Plans the request for a terminal's queue, for which none is under way.
     fn arrange(&mut self, now: Time, terminal: u32) {
         let state = &mut self.terminals[terminal as usize];
         let waits = self.config.request == RequestFor::Queue;
-        // What asks for itself goes at once, unless its terminal knows of a burst; a queue waits until it is told
-        // anyway.
+        // A packet with a request of its own contends at once, unless its terminal already knows of a reserved burst.
+        // A queue's request waits anyway until the terminal knows the result of the last one.
         let rides = self.config.piggyback && (waits || state.informed <= now);
         let reserved = state.last_reserved.filter(|&slot| self.schedule.reserved_start(slot) >= now);
         if let Some(reserved) = reserved.filter(|_| rides) {
@@ -201,7 +201,7 @@ impl<M: Message> Return<M> {
         }
     }
 
-    /// Ends the request of a terminal's queue; plans the next if more waits.
+    /// Ends the request of a terminal's queue and plans the next if more packets wait.
     fn conclude(&mut self, now: Time, terminal: u32, informed: Time) {
         let state = &mut self.terminals[terminal as usize];
         state.requesting = false;
@@ -250,7 +250,7 @@ impl<M: Message> Return<M> {
         self.grant_queue(now, request.terminal, sent, granted);
     }
 
-    /// Gives slots from `granted` on to all that waits at a terminal and entered by `sent`.
+    /// Gives slots from `granted` on to every packet that waits at the terminal and entered by `sent`.
     fn grant_queue(&mut self, now: Time, terminal: u32, sent: Time, granted: Time) {
         while let Some(packet) = self.pop_entered(terminal, sent) {
             self.grant(terminal, granted, packet);
@@ -274,12 +274,12 @@ impl<M: Message> Return<M> {
         self.counters.r_slots = self.counters.r_slots.saturating_add(packet.r_slots);
         self.counters.waited = self.counters.waited + wait;
         self.counters.longest_wait = self.counters.longest_wait.max(wait);
-        // A driver that wakes this stage up late may be past it.
+        // A driver that wakes this stage up late may already be later than that.
         let at = self.latest.max(self.now);
         self.outputs.push_back(Output { at, port: Port::Hub, frame: packet.frame });
     }
 
-    /// Plans the next attempt of a request that met others in contention slot `slot`, or gives it up.
+    /// Plans the next attempt of a request that collided in contention slot `slot`, or gives it up.
     fn collide(&mut self, now: Time, slot: u32, request: Request) {
         self.counters.collided += 1;
         let informed = self.schedule.contention_end(request.frame, slot) + self.round_trip;
@@ -294,7 +294,7 @@ impl<M: Message> Return<M> {
         self.contention.push(Reverse(Request { frame, collisions, ..request }));
     }
 
-    /// Drops what a request was for.
+    /// Drops the packets that a request was for.
     fn give_up(&mut self, now: Time, slot: u32, request: Request, informed: Time) {
         if let Some(place) = request.packet {
             if let Some(packet) = self.store.take(place) {
@@ -322,7 +322,7 @@ impl<M: Message> Return<M> {
         self.store.pop_entered(&mut self.terminals[terminal as usize].queue, by)
     }
 
-    /// Hears the request that rode in a reserved burst, which is over.
+    /// Hears the request that rode in a reserved burst, which has ended.
     fn hear_ride(&mut self, now: Time, ride: Ride) {
         self.counters.piggybacked += 1;
         let sent = self.schedule.reserved_start(ride.reserved);
@@ -330,7 +330,7 @@ impl<M: Message> Return<M> {
         self.grant_queue(now, ride.terminal, sent, granted);
     }
 
-    /// What comes next, and when all of it is known.
+    /// Returns the next event and the time at which the slots that it concerns have ended.
     fn next(&self) -> Option<(Time, Next)> {
         let last_slot = self.schedule.contention_slots() - 1;
         let contention = self.contention.peek().map(|Reverse(request)| {
@@ -341,12 +341,12 @@ impl<M: Message> Return<M> {
             let over = self.schedule.reserved_end(ride.reserved);
             (over, Next::Ride(ride))
         });
-        // What would come at the end of time never comes.
+        // An event at the end of time never comes.
         [contention, ride].into_iter().flatten().filter(|&(at, _)| at < Time::NEVER).min_by_key(|&(at, _)| at)
     }
 
-    /// Does all that is due at `until`. What enters when slots end is too late for the requests in them, so they come
-    /// first.
+    /// Handles every event due by `until`. A packet that enters at the instant when slots end is too late for the
+    /// requests in them, so these requests come first.
     fn advance(&mut self, until: Time) {
         while let Some((at, next)) = self.next().filter(|&(at, _)| at <= until) {
             match next {
@@ -360,7 +360,7 @@ impl<M: Message> Return<M> {
     }
 }
 
-/// What a stage waits for.
+/// Events that a return link waits for.
 #[derive(Clone, Copy, Debug)]
 enum Next {
     /// The end of the contention slots of this frame.

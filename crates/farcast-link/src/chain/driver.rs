@@ -1,8 +1,8 @@
-//! Driving chains: what enters a stage, where what leaves it goes, and when stages are woken.
+//! Driver of chains: moves frames from stage to stage and wakes stages.
 //!
-//! A [`Driver`] owns the stages and no queue: after each call its [`Owner`] [follows](follow) it, keeps what is to
-//! happen later among its other events, and hands it back at that time. So simulated and emulated packets pass the same
-//! stages by the same rules, whatever else happens between them.
+//! A [`Driver`] owns the stages and no queue. After each call its [`Owner`] [follows](follow) it, keeps later events
+//! among its own, and hands each back at its time. So simulated and emulated packets pass the same stages by the same
+//! rules, whatever else happens between them.
 
 use core::num::NonZeroU32;
 
@@ -12,7 +12,7 @@ use farcast_core::{Span, Time};
 
 use super::Chains;
 
-/// A frame that is about to enter a chain, or a stage behind the first. Its owner keeps it until then.
+/// A frame that is about to enter a chain, or a later stage of one. Its owner keeps it until then.
 #[derive(Clone, Debug)]
 pub struct Entry<M> {
     to: End,
@@ -20,61 +20,63 @@ pub struct Entry<M> {
     frame: Frame<M>,
 }
 
-/// The number of a stage, or of none in the same four octets: queues hold many entries.
+/// The number of a stage, or no number, in four octets: queues hold many entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Spot(u32);
 
 impl Spot {
-    /// The first stage of the chain, if there is one; nobody knows ahead what else enters there.
+    /// The first stage of the chain, if there is one. Other frames may enter there that nobody knows ahead.
     const CHAIN: Self = Self(u32::MAX);
 }
 
 impl<M> Entry<M> {
-    /// What leaves the other end and enters the chain that leads to this one.
+    /// Creates the entry of a frame from the other end into the chain that leads to `to`.
     pub const fn new(to: End, frame: Frame<M>) -> Self {
         Self { to, spot: Spot::CHAIN, frame }
     }
 
-    /// The end that it is on its way to.
+    /// Returns the end that the frame travels to.
     pub const fn to(&self) -> End {
         self.to
     }
 
-    /// What enters.
+    /// Returns the message of the frame.
     pub const fn message(&self) -> &M {
         &self.frame.message
     }
 
-    /// What was to enter.
+    /// Returns the message of a frame that is not to enter any more.
     pub fn into_message(self) -> M {
         self.frame.message
     }
 }
 
-/// Who keeps what is to happen in chains.
+/// Owner of driven chains, which keeps their future events.
 pub trait Owner<M: Message> {
-    /// The chains.
+    /// Returns the driver of the chains.
     fn driver(&mut self) -> &mut Driver<M>;
 
-    /// This [enters](Driver::enter) at `at`: what has left a stage the next one, or the rest of a run where its head
-    /// has.
+    /// Keeps `entry`, which [enters](Driver::enter) at `at`: a frame that left a stage for the next, or the rest of a
+    /// run
+    /// whose head has entered.
     fn keep(&mut self, at: Time, entry: Entry<M>);
 
-    /// A frame leaves the last stage of the chain that leads to `to`, its first datagram at `at`.
+    /// Takes a frame that leaves the last stage of the chain that leads to `to`, its first datagram at `at`.
     fn left(&mut self, at: Time, to: End, frame: Frame<M>);
 
-    /// Everything that `stage` has let out so far has been told; it is to be [woken](Driver::wake) at `wake`, if that
-    /// has changed.
+    /// Notes that all outputs of `stage` so far have been reported. `wake` is the time at which the stage is to be
+    /// [woken](Driver::wake); `None` if that has not changed or there is none.
     fn drained(&mut self, stage: u32, wake: Option<Time>);
 }
 
-/// Tells the owner of chains what follows from the last call of their [`Driver`], in the order in which it is to be
-/// kept. Comes before the next call.
+/// Reports the results of the last call of a [`Driver`] to the owner of its chains, in the order in which the owner is
+/// to
+/// keep them. The owner calls this before its next call of the driver.
 #[inline]
 pub fn follow<M: Message>(owner: &mut impl Owner<M>) {
     let driver = owner.driver();
     let stage = driver.driven.take();
-    // Looked at before it is taken: there is seldom any, and a frame is much to move.
+    // A look comes before the take: there is seldom a rest, and moving a frame is costly.
     if driver.rest.is_some()
         && let Some((at, entry)) = driver.rest.take()
     {
@@ -101,36 +103,39 @@ pub fn follow<M: Message>(owner: &mut impl Owner<M>) {
 #[derive(Debug)]
 pub struct Driver<M> {
     chains: Chains<M>,
-    /// The rest of the run whose head was handed over last, and when it follows.
+    /// The rest of the run whose head was handed over last, and the time at which it follows.
     rest: Option<(Time, Entry<M>)>,
-    /// The stage that may have something to let out.
+    /// The stage that may have outputs.
     driven: Option<u32>,
-    /// What passes a chain without stages.
+    /// The frame that passes a chain without stages.
     through: Option<(Time, End, Frame<M>)>,
 }
 
 impl<M: Message> Driver<M> {
-    /// Drives `chains`, in which nothing is yet.
+    /// Creates a driver of `chains`, which hold no frames yet.
     pub const fn new(chains: Chains<M>) -> Self {
         Self { chains, rest: None, driven: None, through: None }
     }
 
-    /// The stages, to look at.
+    /// Returns the stages, to look at.
     pub const fn chains(&self) -> &Chains<M> {
         &self.chains
     }
 
-    /// Whether the first stage on the way to `to` would take a packet of so many octets at `now`; where there is none,
-    /// it passes.
+    /// Returns `true` if the first stage of the chain to `to` would take a packet of `octets` octets at `now`. A chain
+    /// without stages takes every packet.
     pub fn has_room(&mut self, now: Time, port: Port, to: End, octets: u64) -> bool {
         self.chains.first(to).is_none_or(|stage| self.chains.stage(stage).has_room(now, port, octets))
     }
 
-    /// A frame enters at `now` through `port`: the hub's on the way to terminals, that of the terminal which it comes
-    /// from on the way to the hub.
+    /// Takes a frame that enters at `now` through `port`: the hub's port on the way to terminals, the port of the
+    /// sending
+    /// terminal on the way to the hub.
     ///
-    /// Of a run as much is handed over as `cut` chooses, of at most so many datagrams as come before anything else can
-    /// enter; the rest follows. What else enters from outside the owner alone knows: nothing does before `known`.
+    /// The stage gets the head of a run, as long as `cut` chooses; the owner keeps the rest. `cut` is given the number
+    /// of
+    /// datagrams that come before anything else can enter. Only the owner knows what else enters from outside: nothing
+    /// does before `known`.
     #[inline]
     pub fn enter(
         &mut self,
@@ -142,7 +147,7 @@ impl<M: Message> Driver<M> {
     ) {
         debug_assert!(self.rest.is_none() && self.driven.is_none(), "followed");
         let Entry { to, spot, frame } = entry;
-        // A stage behind the first that carries one way hears only the one before it, in order: nothing comes between
+        // A later stage that carries one way gets frames only from the stage before it, in order. Nothing comes between
         // the pieces of a run.
         let (stage, known) = match spot {
             Spot::CHAIN => (self.chains.first(to), known),
@@ -159,9 +164,12 @@ impl<M: Message> Driver<M> {
         self.hand(now, port, to, stage, head);
     }
 
-    /// A single datagram of so many octets enters at `now` through `port`, whose contents its owner keeps: what becomes
-    /// of it, where the chain has no more than one stage and that stage [knows](farcast_core::Stage::pass). There is
-    /// nothing to follow then. Otherwise nothing has happened, and it [enters](Self::enter) as all else does.
+    /// Passes a single datagram of `octets` octets that enters at `now` through `port`. Its owner keeps the contents.
+    ///
+    /// Returns the datagram's fate if the chain has at most one stage and that stage
+    /// [knows](farcast_core::Stage::pass) the fate; there is nothing to follow then. Returns `None` otherwise: nothing
+    /// has
+    /// happened, and the datagram must [enter](Self::enter) as others do.
     #[inline]
     pub fn pass(&mut self, now: Time, port: Port, to: End, octets: u64) -> Option<Fate> {
         let Some(stage) = self.chains.first(to) else { return Some(Fate::Leaves(now)) };
@@ -171,7 +179,7 @@ impl<M: Message> Driver<M> {
         self.chains.stage(stage).pass(now, port, octets)
     }
 
-    /// Hands a frame to a stage, or past all where there is none.
+    /// Hands a frame to a stage, or straight through a chain that has none.
     #[inline]
     fn hand(&mut self, now: Time, port: Port, to: End, stage: Option<u32>, frame: Frame<M>) {
         match stage {
@@ -183,7 +191,7 @@ impl<M: Message> Driver<M> {
         }
     }
 
-    /// A stage was to be woken at `now`; nothing happens if that has changed since.
+    /// Wakes a stage that was to be woken at `now`; does nothing if its time has changed since.
     pub fn wake(&mut self, now: Time, stage: u32) {
         if self.chains.take_wake(stage, now) {
             self.chains.stage(stage).handle_timeout(now);
@@ -191,7 +199,7 @@ impl<M: Message> Driver<M> {
         }
     }
 
-    /// Changes a setting of a stage at `now`, for what enters it at `port`.
+    /// Changes a setting of a stage at `now`, for frames that enter the stage at `port`.
     ///
     /// # Errors
     /// [`NotSettable`], and then nothing changes.
@@ -202,9 +210,9 @@ impl<M: Message> Driver<M> {
 }
 
 impl<M: Message> Chains<M> {
-    /// Before when nothing else that enters a stage may change what becomes of what enters it at `now`, if the stage
-    /// before it says nothing until `known`. What the other direction brings to one that carries both ways nobody knows
-    /// ahead.
+    /// Returns the time until which no other frame can change the fate of a frame that enters the stage at `now`. The
+    /// stage before it lets nothing out until `known`. A stage that carries both ways also takes frames of the other
+    /// direction, which nobody knows ahead.
     fn alone_until(&self, number: u32, now: Time, known: Time) -> Time {
         if self.stages[number as usize].both { now + Span::from_nanos(1) } else { known }
     }
@@ -213,17 +221,17 @@ impl<M: Message> Chains<M> {
         &mut self.stages[number as usize].stage
     }
 
-    /// The first stage on the way to that end.
+    /// Returns the first stage of the chain to `to`.
     fn first(&self, to: End) -> Option<u32> {
         if to == End::Terminal { self.forward.first() } else { self.back.first() }.copied()
     }
 
-    /// The stage behind `number` on the way to that end.
+    /// Returns the stage behind `number` in the chain to `to`.
     fn next(&self, number: u32, to: End) -> Option<u32> {
         self.stages[number as usize].next[to.way()]
     }
 
-    /// Whether the stage is due; then it is not any more.
+    /// Returns `true` if the stage is due at `now`, and clears its wake-up time then.
     fn take_wake(&mut self, number: u32, now: Time) -> bool {
         let wake = &mut self.stages[number as usize].wake;
         let due = *wake == now;
@@ -233,7 +241,7 @@ impl<M: Message> Chains<M> {
         due
     }
 
-    /// When the stage is to be woken, if that has changed and is ever.
+    /// Returns the time at which the stage is to be woken; `None` if that has not changed or there is none.
     fn new_wake(&mut self, number: u32) -> Option<Time> {
         let place = &mut self.stages[number as usize];
         let due = place.stage.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at);

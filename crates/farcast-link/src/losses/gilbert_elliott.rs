@@ -9,22 +9,23 @@ use super::hazard::Hazard;
 use super::{Among, Losses, sorted};
 use crate::LinkError;
 
-/// How a receiver moves between the good and the bad state.
+/// Moves of a receiver between the good and the bad state.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Transitions {
-    /// Once a frame, after it: netem's `gemodel`. Time does not matter. Not both may be 0.
+    /// One move a frame, after it: netem's `gemodel`. Time does not matter. `p` and `r` may not both be 0.
     PerFrame {
-        /// From good to bad; netem's p.
+        /// Probability of a move from good to bad; netem's p.
         p: Probability,
-        /// From bad to good; netem's r. Without losses in the good state and only losses in the bad one, a burst has a
-        /// mean length of 1 / r frames.
+        /// Probability of a move from bad to good; netem's r. Without losses in the good state and with only losses in
+        /// the
+        /// bad one, a burst has a mean length of 1 / r frames.
         r: Probability,
     },
-    /// In continuous time, with exponential sojourns of these means, both above zero.
+    /// Moves in continuous time, with exponential sojourns of these means, both above zero.
     Timed {
-        /// In the good state.
+        /// Mean sojourn in the good state.
         good: Span,
-        /// In the bad state.
+        /// Mean sojourn in the bad state.
         bad: Span,
     },
 }
@@ -35,7 +36,7 @@ pub enum Transitions {
 /// state; Elliott (*Estimates of error rates for codes on burst-noise channels*, BSTJ 42, 1963) adds losses there.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct GilbertElliottConfig {
-    /// How the states change.
+    /// Moves between the states.
     pub transitions: Transitions,
     /// The probability that a frame is lost in the good state; netem's 1-k.
     pub loss_good: Probability,
@@ -44,7 +45,7 @@ pub struct GilbertElliottConfig {
 }
 
 impl GilbertElliottConfig {
-    /// Checks what the types do not.
+    /// Checks the conditions that the types do not express.
     ///
     /// # Errors
     /// [`LinkError::NoTransitions`] if p and r are both 0, [`LinkError::ZeroMean`] if a mean sojourn is.
@@ -61,13 +62,13 @@ impl GilbertElliottConfig {
         }
     }
 
-    /// The share of frames that a receiver loses in the long run.
+    /// Returns the share of frames that a receiver loses in the long run.
     pub fn loss(&self) -> f64 {
         let bad = self.bad_share();
         bad * self.loss_bad.get() + (1.0 - bad) * self.loss_good.get()
     }
 
-    /// The share of receivers that are bad in the stationary state.
+    /// Returns the share of receivers that are in the bad state in the stationary distribution.
     fn bad_share(&self) -> f64 {
         let (to_bad, to_good) = match self.transitions {
             Transitions::PerFrame { p, r } => (p.get(), r.get()),
@@ -79,19 +80,19 @@ impl GilbertElliottConfig {
 
 /// Burst losses: each receiver is in a good or a bad state and loses frames with that state's probability.
 ///
-/// Receivers are independent, start in the stationary distribution, and move on with every frame, whoever is asked
-/// about. Only those in the bad state are kept, as a list, and both transitions are drawn by jumps: a frame costs the
-/// bad receivers and the transitions.
+/// Receivers are independent, start in the stationary distribution, and move on with every frame, whichever receivers
+/// are drawn. Only receivers in the bad state are kept, as a list, and both transitions are drawn by jumps: the cost of
+/// a frame grows with the number of bad receivers and of transitions.
 #[derive(Clone, Debug)]
 pub struct GilbertElliott {
     config: GilbertElliottConfig,
     receivers: u32,
-    /// Who is in the bad state, ascending.
+    /// Receivers in the bad state, ascending.
     bad: Vec<u32>,
     moves: Moves,
     loss_good: (f64, Hazard),
     loss_bad: (f64, Hazard),
-    /// When the last frame was on the channel.
+    /// Time of the last frame on the channel.
     last: Option<Time>,
     drawn: Vec<u32>,
     victims: Vec<u32>,
@@ -103,18 +104,18 @@ pub struct GilbertElliott {
 struct Moves {
     to_bad: Hazard,
     to_good: Hazard,
-    /// Hazards of a transition to bad and to good over one step, and the time that the step takes; a step of a
-    /// chain that moves with the frames has none.
+    /// Length of one step, and the hazards of a transition to bad and to good over it. The length is zero for a chain
+    /// that moves with the frames.
     step: (Span, f64, f64),
     falling: Vec<u32>,
     rising: Vec<u32>,
 }
 
 impl GilbertElliott {
-    /// `receivers` chains that move as `config` says.
+    /// Creates `receivers` chains with the transitions of `config`.
     ///
     /// # Errors
-    /// What [`GilbertElliottConfig::check`] refuses.
+    /// The error of [`GilbertElliottConfig::check`].
     pub fn new(
         config: GilbertElliottConfig,
         receivers: u32,
@@ -144,7 +145,7 @@ impl GilbertElliott {
         })
     }
 
-    /// Moves chains in continuous time on to `now`.
+    /// Advances chains in continuous time to `now`.
     fn catch_up(&mut self, now: Time, good: Span, bad: Span) {
         let elapsed = now.since(self.last.unwrap_or(now));
         self.last = Some(now);
@@ -163,7 +164,9 @@ impl GilbertElliott {
         let Moves { to_bad, to_good, step, falling, rising } = &mut self.moves;
         rising.clear();
         to_good.each(step.2, self.bad.len(), |position, _| rising.push(self.bad[position]));
-        // Everyone is a candidate to fall, which needs no search for the good ones; who is bad already stays as drawn.
+        // All receivers are candidates to fall, so the good ones need no search. A receiver that is bad already stays
+        // as
+        // drawn.
         falling.clear();
         to_bad.lost(step.1, self.receivers, Among::All, falling);
         sorted::subtract(falling, &self.bad);
@@ -171,7 +174,7 @@ impl GilbertElliott {
         sorted::add(&mut self.bad, falling, &mut self.scratch);
     }
 
-    /// Draws who loses a frame, in the present states, into `drawn`.
+    /// Draws the receivers that lose a frame, in the present states, into `drawn`.
     fn lose(&mut self) {
         self.drawn.clear();
         let (lambda, hazard) = &mut self.loss_good;
@@ -203,13 +206,13 @@ impl Losses for GilbertElliott {
 
 /// The hazards of being found in the other state after some time.
 struct Hazards {
-    /// Of being found bad, by who was good.
+    /// Hazard that a good receiver is found bad.
     to_bad: f64,
-    /// Of being found good, by who was bad.
+    /// Hazard that a bad receiver is found good.
     to_good: f64,
 }
 
-/// The hazards after `elapsed`.
+/// Returns the hazards after `elapsed`.
 ///
 /// With sojourns of mean g and b a chain forgets its state at the rate 1/g + 1/b: after t it has moved with
 /// probability (share of the other state) × (1 - exp(-t (1/g + 1/b))).

@@ -29,15 +29,16 @@ impl Hazard {
         Self { stream, residual }
     }
 
-    /// The hazard of an event of probability `p`: -ln(1 - p), from 0 to infinity.
+    /// Returns the hazard of an event of probability `p`: -ln(1 - p), from 0 to infinity.
     pub fn of(p: Probability) -> f64 {
         -libm::log1p(-p.get())
     }
 
-    /// Decides one frame: each of `among` out of `0..receivers` loses it with hazard `lambda`; who does is appended to
-    /// `lost`, ascending.
+    /// Decides one frame: each of `among` out of `0..receivers` loses it with hazard `lambda`. The receivers that lose
+    /// it
+    /// are appended to `lost`, ascending.
     ///
-    /// At infinity everyone loses it; at zero nobody does, nor at what is no hazard (negative, not a number).
+    /// All lose it at infinity. None loses it at zero, nor at a `lambda` that is no hazard (negative, not a number).
     pub fn lost(&mut self, lambda: f64, receivers: u32, among: Among<'_>, lost: &mut Vec<u32>) {
         match among {
             Among::All => self.each(lambda, receivers as usize, |position, _| lost.push(position as u32)),
@@ -47,8 +48,8 @@ impl Hazard {
         }
     }
 
-    /// Passes over frames, at most `frames`, that none of `receivers` loses; how many. The residual is as after
-    /// [`lost`](Self::lost) for each of them, to the last digit.
+    /// Passes over frames, at most `frames`, that none of `receivers` loses, and returns their number. The residual is
+    /// the same, to the last digit, as after [`lost`](Self::lost) for each of them.
     pub fn spared(&mut self, lambda: f64, receivers: u32, frames: u32) -> u32 {
         if lambda.is_nan() || lambda <= 0.0 {
             return frames;
@@ -63,13 +64,14 @@ impl Hazard {
     }
 
     /// Reports the events among `count` candidates of hazard `lambda` each, ascending: the candidate's position, and
-    /// how much of its hazard had passed when the event came.
+    /// the
+    /// part of its hazard that had passed when the event came.
     pub(super) fn each(&mut self, lambda: f64, count: usize, mut event: impl FnMut(usize, f64)) {
         if lambda.is_nan() || lambda <= 0.0 {
             return;
         }
         if lambda.is_infinite() {
-            // What is certain tells nothing about the residual, which is kept.
+            // A certain event tells nothing about the residual, which is kept.
             (0..count).for_each(|position| event(position, 0.0));
             return;
         }

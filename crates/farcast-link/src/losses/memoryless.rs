@@ -9,7 +9,7 @@ use farcast_core::{Probability, Time};
 
 use super::{Among, Hazard, Losses};
 
-/// Every receiver loses every frame with one probability, independently of all else.
+/// Loss of every frame at every receiver with one probability, independently of all else.
 #[derive(Clone, Debug)]
 pub struct Bernoulli {
     hazard: Hazard,
@@ -18,7 +18,7 @@ pub struct Bernoulli {
 }
 
 impl Bernoulli {
-    /// Each of `receivers` loses a frame with probability `p`.
+    /// Creates a process in which each of `receivers` loses a frame with probability `p`.
     pub fn new(p: Probability, receivers: u32, stream: RandomStream) -> Self {
         Self { hazard: Hazard::new(stream), lambda: Hazard::of(p), receivers }
     }
@@ -50,7 +50,7 @@ pub struct BitErrors {
 }
 
 impl BitErrors {
-    /// Each of `receivers` sees bit errors at the ratio `ber`, independently.
+    /// Creates a process in which each of `receivers` sees bit errors at the ratio `ber`, independently.
     ///
     /// With `frame_octets` the link carries a datagram of n octets in ⌈n / `frame_octets`⌉ frames of that size, the
     /// last of them filled up, and a datagram is lost if one of its frames is.
@@ -63,7 +63,7 @@ impl BitErrors {
         Self { hazard: Hazard::new(stream), octet: 8.0 * Hazard::of(ber), frame_octets, receivers }
     }
 
-    /// The octets that errors can hit when a datagram of `octets` passes.
+    /// Returns the octets that errors can hit when a datagram of `octets` passes.
     fn exposed(&self, octets: u64) -> u64 {
         self.frame_octets.map_or(octets, |frame| {
             let frame = u64::from(frame.get());
@@ -88,7 +88,7 @@ impl Losses for BitErrors {
     }
 }
 
-/// Every receiver loses a frame with a probability that depends on its length, independently of all else.
+/// Loss of a frame with a probability that depends on its length, independently of all else.
 #[derive(Clone)]
 pub struct PerFrame<F> {
     hazard: Hazard,
@@ -99,7 +99,9 @@ pub struct PerFrame<F> {
 }
 
 impl<F: Fn(u64) -> Probability> PerFrame<F> {
-    /// Each of `receivers` loses a frame of n octets with `probability(n)`, which must depend on n alone.
+    /// Creates a process in which each of `receivers` loses a frame of n octets with `probability(n)`, which must
+    /// depend
+    /// on n alone.
     pub fn new(probability: F, receivers: u32, stream: RandomStream) -> Self {
         Self { hazard: Hazard::new(stream), probability, receivers, last: None }
     }

@@ -11,7 +11,7 @@ use crate::pipe::QueueLimit;
 /// The longest packet in octets: IP's longest. A longer one counts as this long.
 pub(super) const LONGEST_PACKET: u64 = 65_535;
 
-/// How packets share FEC blocks.
+/// Ways for packets to share FEC blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Packing {
     /// Each packet starts an FEC block and takes whole ones. A PDU never spans two: if it does not fit in what is left
@@ -23,12 +23,12 @@ pub enum Packing {
     Shared,
 }
 
-/// What is lost as a whole, independently of every other.
+/// Unit of loss: lost as a whole, independently of every other unit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LossUnit {
     /// A PDU: each has its own checksum (TT-100-MSO-030207). A packet lives if all its PDUs do.
     Pdu,
-    /// A packet, however long.
+    /// A packet, whatever its length.
     Packet,
     /// An FEC block: every packet with a part in it is lost.
     FecBlock,
@@ -49,22 +49,22 @@ pub struct ForwardConfig {
     pub pdu_payloads: Vec<u32>,
     /// Overheads of these PDUs in octets. Default 9, 7, 7.
     pub pdu_overheads: Vec<u32>,
-    /// How packets share FEC blocks. Default packet-aligned, as the study's delays demand.
+    /// Sharing of FEC blocks. Default packet-aligned, as the study's delays demand.
     pub packing: Packing,
-    /// Whether a packet that finds the bearer idle waits for the next multiple of a block's time. Default no: the block
-    /// starts when the packet enters, so that a sender paced at the bearer's rate is not slowed by its phase.
+    /// Alignment: a packet that finds the bearer idle waits for the next multiple of a block's time. Default no: the
+    /// block starts when the packet enters, so that a sender paced at the bearer's rate is not slowed by its phase.
     pub align_to_blocks: bool,
-    /// How much may wait for its first block, in packets or octets of them; what would pass it is dropped. Default no
-    /// limit. A packet that finds the bearer idle is never dropped.
+    /// Limit of the packets that wait for their first block, as a number of packets or of their octets. A packet that
+    /// would exceed it is dropped. Default no limit. A packet that finds the bearer idle is never dropped.
     pub queue: QueueLimit,
-    /// From the end of a packet's last FEC block to its arrival: flight, coding and decoding. Default 450 ms.
+    /// Time from the end of a packet's last FEC block to its arrival: flight, coding and decoding. Default 450 ms.
     pub propagation: Span,
-    /// What is lost as a whole. Default a PDU.
+    /// Unit that is lost as a whole. Default a PDU.
     pub loss_unit: LossUnit,
     /// The probability that a receiver loses such a unit. Default 0.
     pub loss: Probability,
-    /// Whether a lost PDU takes those behind it in its FEC block with it (TT-100-MSO-030207). It shows only where
-    /// packets share blocks: a packet is lost with its first lost PDU. Default no.
+    /// Loss of the PDUs behind a lost one in its FEC block (TT-100-MSO-030207). It matters only where packets share
+    /// blocks, since a packet is lost with its first lost PDU anyway. Default no.
     pub drop_rest_of_block: bool,
 }
 
@@ -88,10 +88,10 @@ impl Default for ForwardConfig {
 }
 
 impl ForwardConfig {
-    /// Whether the settings make sense.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// The first setting that does not.
+    /// The first setting that is invalid.
     pub fn check(&self) -> Result<(), BganError> {
         let (frame, fec_blocks) = (self.frame, self.fec_blocks);
         if frame.is_zero() {
@@ -126,13 +126,13 @@ impl ForwardConfig {
         Ok(())
     }
 
-    /// The bit rate of its blocks, PDU overheads included, rounded down; `None` below 1 bit/s.
+    /// Returns the bit rate of all blocks, PDU overheads included, rounded down; `None` below 1 bit/s.
     pub fn capacity(&self) -> Option<BitRate> {
         let octets = u64::from(self.fec_blocks).saturating_mul(u64::from(self.fec_block_octets));
         rate_of(octets, self.frame)
     }
 
-    /// How long an FEC block is on the air; zero if a frame has none.
+    /// Returns the time that an FEC block is on the air; zero if a frame has no blocks.
     pub fn block_time(&self) -> Span {
         if self.fec_blocks == 0 { Span::ZERO } else { self.frame / u64::from(self.fec_blocks) }
     }
@@ -148,17 +148,18 @@ impl ForwardConfig {
         })
     }
 
-    /// How many PDUs a packet of `octets` takes.
+    /// Returns the number of PDUs of a packet of `octets`.
     pub fn pdus(&self, octets: u64) -> u64 {
         self.pdu_lengths(octets).count() as u64
     }
 
-    /// How many FEC blocks a packet of `octets` takes if it starts one.
+    /// Returns the number of FEC blocks of a packet of `octets` that starts a block.
     pub fn fec_blocks(&self, octets: u64) -> u64 {
         self.octets_on_air(octets).div_ceil(self.block_octets())
     }
 
-    /// The octets of the bearer that a packet of `octets` uses up: whole blocks if it starts one, else its PDUs.
+    /// Returns the octets of the bearer that a packet of `octets` uses up: whole blocks if it starts one, else its
+    /// PDUs.
     pub fn octets_on_air(&self, octets: u64) -> u64 {
         match self.packing {
             Packing::PacketAligned => self.aligned_blocks(octets) * self.block_octets(),
@@ -166,7 +167,7 @@ impl ForwardConfig {
         }
     }
 
-    /// Octets of an FEC block, at least 1, so that lengths of an unchecked configuration divide by it.
+    /// Returns the octets of an FEC block, at least 1, so that lengths of an unchecked configuration divide by it.
     pub(super) fn block_octets(&self) -> u64 {
         u64::from(self.fec_block_octets.max(1))
     }

@@ -1,4 +1,4 @@
-//! Who loses what on the forward bearer.
+//! Losses of the forward bearer at each of its receivers.
 
 use alloc::vec::Vec;
 
@@ -13,29 +13,30 @@ use crate::losses::{Among, Hazard, Losses};
 /// The losses of a forward bearer at each of its receivers.
 ///
 /// Receivers lose independently. A packet that has FEC blocks for itself is lost with probability 1 - (1 - p)^k, where
-/// k are its PDUs, its blocks, or 1, and says nothing about the next. Where packets share blocks and a block is the
-/// unit of loss, or a lost PDU takes the rest of its block, neighbours are lost together: then every packet that leaves
-/// the [`Forward`](super::Forward) must be drawn, once and in order, at the time that it leaves or a fixed time later.
-/// That tells which packets share a block.
+/// k is the number of its PDUs, of its blocks, or 1. Its loss says nothing about the next packet.
+///
+/// Neighbours are lost together where packets share blocks and either a block is the unit of loss or a lost PDU takes
+/// the rest of its block. Then every packet that leaves the [`Forward`](super::Forward) must be drawn, once and in
+/// order, at the time that it leaves or a fixed time later. These times tell which packets share a block.
 #[derive(Clone, Debug)]
 pub struct ForwardLosses {
     config: ForwardConfig,
     trials: Trials,
     kind: Kind,
-    /// Units of a memoryless packet, or its octets on the air.
+    /// Units of a memoryless packet, or octets on the air of a packet that shares blocks.
     size: Memo,
     open: OpenBlock,
     failed: Failed,
 }
 
-/// How far a loss reaches.
+/// Extent of a loss.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
-    /// Not beyond its packet.
+    /// The packet of the lost unit alone.
     Packet,
-    /// Over all of its FEC block.
+    /// All of its FEC block.
     Block,
-    /// From its PDU to the end of its FEC block.
+    /// The part of its FEC block from the lost PDU to the end.
     RestOfBlock,
 }
 
@@ -48,22 +49,22 @@ struct Trials {
     receivers: u32,
 }
 
-/// Sets of receivers.
+/// Sets of receivers that lose something.
 #[derive(Clone, Debug, Default)]
 struct Failed {
-    /// Those that lose what is still to come in the last block.
+    /// Receivers that lose the rest of the last block.
     block: Vec<u32>,
-    /// Those that lose the packet at hand.
+    /// Receivers that lose the packet at hand.
     packet: Vec<u32>,
-    /// Those that lose the PDU at hand.
+    /// Receivers that lose the PDU at hand.
     pdu: Vec<u32>,
 }
 
 impl ForwardLosses {
-    /// The losses at `receivers` receivers, drawn from `stream`.
+    /// Creates the losses at `receivers` receivers, drawn from `stream`.
     ///
     /// # Errors
-    /// What [`ForwardConfig::check`] finds.
+    /// The first error that [`ForwardConfig::check`] finds.
     pub fn new(config: ForwardConfig, receivers: u32, stream: RandomStream) -> Result<Self, BganError> {
         config.check()?;
         let kind = match (config.packing, config.loss_unit) {
@@ -122,8 +123,8 @@ impl ForwardLosses {
             failed.packet.extend_from_slice(&failed.block);
             failed.packet.extend_from_slice(&failed.pdu);
             if pdu > room {
-                // Its checksum is found wrong where it ends. One that was dropped with the block before is only skipped
-                // there, or a single loss would run on from block to block.
+                // The receiver finds the checksum of this PDU wrong where the PDU ends. A PDU that was dropped with the
+                // block before does not count there: otherwise one loss would run on from block to block.
                 failed.block.clear();
                 room += config.block_octets();
             }
@@ -167,7 +168,7 @@ impl Losses for ForwardLosses {
 }
 
 impl Trials {
-    /// Draws one unit for every receiver: those that lose it, ascending.
+    /// Draws one unit for every receiver and fills `lost` with the receivers that lose it, ascending.
     fn draw(&mut self, lost: &mut Vec<u32>) {
         lost.clear();
         self.hazard.lost(self.unit, self.receivers, Among::All, lost);

@@ -1,4 +1,4 @@
-//! Where packets lie in the stream of FEC blocks.
+//! Positions of packets in the stream of FEC blocks.
 
 use farcast_core::{Span, Time};
 
@@ -6,9 +6,9 @@ use super::ForwardConfig;
 
 /// Lays packets into FEC blocks, first come first served.
 ///
-/// The last block stays open while its time lasts; its room goes to what enters before it is over. Coding and flight
-/// begin at a block's end, and are part of the propagation. What comes later starts a block of its own. So the ends
-/// of two packets tell whether they share a block, which is all that [`OpenBlock`] sees.
+/// The last block stays open while its time lasts; packets that enter before its end share its room. Coding and flight
+/// begin at a block's end, and are part of the propagation. A packet that enters later starts a block of its own. So
+/// the ends of two packets tell whether they share a block; [`OpenBlock`] sees nothing else.
 #[derive(Clone, Debug)]
 pub(super) struct Packer {
     block_octets: u64,
@@ -20,16 +20,16 @@ pub(super) struct Packer {
     room: u64,
 }
 
-/// Where a packet lies.
+/// Position of a packet in the stream of FEC blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Placement {
     /// The start of its first block.
     pub(super) begin: Time,
-    /// The end of its last.
+    /// The end of its last block.
     pub(super) end: Time,
     /// Blocks that it starts.
     pub(super) blocks: u64,
-    /// Octets that it leaves in the last.
+    /// Octets that it leaves free in its last block.
     room: u64,
 }
 
@@ -44,12 +44,12 @@ impl Packer {
         }
     }
 
-    /// The end of the last block.
+    /// Returns the end of the last block.
     pub(super) fn free_at(&self) -> Time {
         self.free_at
     }
 
-    /// Where a packet of `length` octets on the air lies if it enters at `entry`.
+    /// Returns the position of a packet of `length` octets on the air that enters at `entry`.
     pub(super) fn place(&self, entry: Time, length: u64) -> Placement {
         let room = if entry <= self.free_at { self.room } else { 0 };
         let blocks = length.saturating_sub(room).div_ceil(self.block_octets);
@@ -62,7 +62,7 @@ impl Packer {
         }
     }
 
-    /// Puts it there.
+    /// Puts a packet at `placement`.
     pub(super) fn take(&mut self, placement: &Placement) {
         self.free_at = placement.end;
         self.room = placement.room;
@@ -77,21 +77,21 @@ impl Packer {
     }
 }
 
-/// Which blocks a packet lies in, seen from the far end.
+/// Blocks that a packet lies in, as the far end knows them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Share {
-    /// How many octets of it lie in the last block of the packet before it, at most.
+    /// Octets of the packet, at most, that lie in the last block of the packet before.
     pub(super) before: u64,
-    /// How many blocks it starts.
+    /// Blocks that the packet starts.
     pub(super) blocks: u64,
 }
 
-/// What is known of the last FEC block at the far end, from the ends of packets only.
+/// State of the last FEC block at the far end, which knows only the ends of packets.
 #[derive(Clone, Debug)]
 pub(super) struct OpenBlock {
     block_octets: u64,
     block_time: Span,
-    /// When the last packet arrived: a fixed time after the end of its last block.
+    /// Arrival of the last packet: a fixed time after the end of its last block.
     arrived: Time,
     /// Octets left in that block.
     room: u64,
@@ -103,10 +103,10 @@ impl OpenBlock {
         Self { block_octets, block_time, arrived: Time::ZERO, room: 0 }
     }
 
-    /// Takes the packet of `length` octets on the air that arrives at `now`: where it lies.
+    /// Takes the packet of `length` octets on the air that arrives at `now`. Returns the blocks that it lies in.
     pub(super) fn take(&mut self, now: Time, length: u64) -> Share {
         let more = length.saturating_sub(self.room).div_ceil(self.block_octets);
-        // A packet that came too late to join ends later than this, since it needs as many blocks or more.
+        // A packet that entered too late to join ends later than this, since it needs as many blocks or more.
         let joins = now <= self.arrived + self.block_time * more;
         let room = if joins { self.room } else { 0 };
         let blocks = length.saturating_sub(room).div_ceil(self.block_octets);

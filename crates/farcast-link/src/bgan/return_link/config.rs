@@ -5,19 +5,19 @@ use farcast_core::{BitRate, Span};
 use crate::bgan::{BganError, rate_of};
 use crate::pipe::QueueLimit;
 
-/// What a request for slots asks for.
+/// Packets that a request for slots covers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RequestFor {
     /// Everything that waits at the terminal when the request is sent. A terminal has one request under way.
     Queue,
-    /// One packet. Each packet has a request of its own, on its own way; two of a terminal may meet in a slot.
+    /// One packet. Each packet has a request of its own; two requests of a terminal may collide in a slot.
     Packet,
 }
 
-/// How a request reaches the hub.
+/// Access of requests to the hub.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
-    /// By slotted ALOHA: a request that is alone in its slot is heard; all that meet in one are not.
+    /// Slotted ALOHA: a request that is alone in its slot is heard; requests that share a slot are not.
     Contention,
     /// Every request is heard, as if all terminals had contention slots of their own. Without contention slots a
     /// request takes the time of one at the start of a frame.
@@ -29,11 +29,11 @@ pub enum Access {
 pub struct ReturnConfig {
     /// The length of a frame; frame 0 begins at time 0. Default 80 ms.
     pub frame: Span,
-    /// Contention slots, which begin the frame. At least 1, but for ideal access. Default 4.
+    /// Contention slots at the start of each frame. At least 1, except for ideal access. Default 4.
     pub contention_slots: u32,
     /// The length of a contention slot. Default 5 ms.
     pub contention_slot: Span,
-    /// Reservation slots, which follow at once; at least 1. Default 3.
+    /// Reservation slots right behind the contention slots; at least 1. Default 3.
     pub reservation_slots: u32,
     /// The length of a reservation slot. Default 20 ms.
     pub reservation_slot: Span,
@@ -42,25 +42,25 @@ pub struct ReturnConfig {
     pub r_slot_octets: u32,
     /// The one-way delay between a terminal and the hub: flight, coding and decoding. Default 450 ms.
     pub propagation: Span,
-    /// The time from the arrival of a request at the RNC until the schedule that answers it leaves. Data is not held up
-    /// by it: the study's round trip of 1 s counts it once. Default 100 ms.
+    /// Time from the arrival of a request at the RNC until the schedule that answers it leaves. It does not delay data:
+    /// the study's round trip of 1 s counts it once. Default 100 ms.
     pub processing: Span,
     /// W0: after a collision a terminal lets 0 to W0 - 1 frames go by, uniformly; at least 1. Default 12.
     pub backoff_frames: u32,
-    /// If given, the window doubles with each collision after a request's first, up to W0 times 2 to this power, at
-    /// most 31. Default none.
+    /// Doublings of the window: it doubles with each collision after a request's first, up to W0 times 2 to this power,
+    /// at most 31. Default none.
     pub backoff_doubling: Option<u32>,
-    /// What a request asks for. Default the queue.
+    /// Packets that a request covers. Default the queue.
     pub request: RequestFor,
-    /// Whether packets that enter before the last burst that is reserved for their terminal wait for it, and are
-    /// asked for in it, without contention. Default no.
+    /// Requests without contention: packets that enter before the last burst reserved for their terminal wait for that
+    /// burst and are requested in it. Default no.
     pub piggyback: bool,
-    /// How a request reaches the hub. Default by contention.
+    /// Access of requests to the hub. Default by contention.
     pub access: Access,
-    /// How much a terminal may hold, in packets or octets of them, until the last of their slots has ended; what would
-    /// pass it is dropped. Each terminal has a queue of its own. Default no limit.
+    /// Limit of the packets that a terminal holds until the last of their slots has ended, as a number of packets or of
+    /// their octets. A packet that would exceed it is dropped. Each terminal has a queue of its own. Default no limit.
     pub queue: QueueLimit,
-    /// After how many collisions a terminal drops what a request was for; at least 1. Default never.
+    /// Collisions after which a terminal drops the packets of a request; at least 1. Default never.
     pub give_up_after: Option<u32>,
 }
 
@@ -87,10 +87,10 @@ impl Default for ReturnConfig {
 }
 
 impl ReturnConfig {
-    /// Whether the settings make sense.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// The first setting that does not.
+    /// The first setting that is invalid.
     pub fn check(&self) -> Result<(), BganError> {
         let contends = self.access == Access::Contention;
         for (zero, what) in [
@@ -118,26 +118,26 @@ impl ReturnConfig {
         Ok(())
     }
 
-    /// The time that an access takes: a request up, its processing, a schedule down. A terminal's first reservation
-    /// slot begins no earlier than this after the end of the request's slot; and so long after it a terminal
-    /// knows of a collision.
+    /// Returns the time that an access takes: a request up, its processing, a schedule down. A terminal's first
+    /// reservation slot begins no earlier than this after the end of the request's slot. A terminal knows of a
+    /// collision this long after it.
     pub fn round_trip(&self) -> Span {
         self.propagation * 2 + self.processing
     }
 
-    /// The bit rate of what its reservation slots carry of packets, rounded down: what a terminal is given while no
-    /// other asks. `None` below 1 bit/s.
+    /// Returns the bit rate of packets in all reservation slots, rounded down. A terminal gets this rate while no other
+    /// terminal asks for slots. `None` below 1 bit/s.
     pub fn capacity(&self) -> Option<BitRate> {
         let octets = u64::from(self.reservation_slots).saturating_mul(u64::from(self.r_slot_octets));
         rate_of(octets, self.frame)
     }
 
-    /// The reservation slots that a packet of `octets` takes: whole ones, at least 1.
+    /// Returns the number of reservation slots that a packet of `octets` takes: whole ones, at least 1.
     pub fn r_slots(&self, octets: u64) -> u64 {
         octets.div_ceil(u64::from(self.r_slot_octets.max(1))).max(1)
     }
 
-    /// All contention slots of a frame together.
+    /// Returns the length of all contention slots of a frame together.
     pub(super) fn contention_time(&self) -> Span {
         self.contention_slot * u64::from(self.contention_slots)
     }

@@ -1,4 +1,4 @@
-//! What one terminal holds, where its queue has a limit.
+//! Packets that one terminal holds, kept only if its queue has a limit.
 
 use farcast_core::Time;
 use farcast_core::stage::Backlog;
@@ -9,14 +9,14 @@ use crate::pipe::{QueueLimit, Waiting};
 /// wait for them, so it counts until the last of them has ended.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Held {
-    /// Those that have not been given slots.
+    /// Packets that have not been given slots.
     asking: Backlog,
-    /// Those that were, which leave when the last slot ends.
+    /// Packets that have been given slots; each leaves when its last slot ends.
     granted: Waiting,
 }
 
 impl Held {
-    /// Takes a packet that enters at `now`, if `limit` has room for it.
+    /// Takes a packet that enters at `now`, if `limit` has room for it. Returns `false` if there is no room.
     pub(super) fn admit(&mut self, now: Time, octets: u64, limit: QueueLimit) -> bool {
         self.granted.settle(now);
         let Backlog { frames, octets: granted } = self.granted.total();
@@ -32,13 +32,14 @@ impl Held {
         fits
     }
 
-    /// A packet was given slots, the last of which ends at `ends`: no earlier than those of the packets before it.
+    /// Records that a packet was given slots, the last of which ends at `ends`: no earlier than those of earlier
+    /// packets.
     pub(super) fn grant(&mut self, ends: Time, octets: u64) {
         self.give_up(octets);
         self.granted.push_one(ends, octets);
     }
 
-    /// A packet was given up, or asks no more.
+    /// Records that a packet was given up, or no longer asks for slots.
     pub(super) fn give_up(&mut self, octets: u64) {
         self.asking.frames -= 1;
         self.asking.octets = self.asking.octets.saturating_sub(octets);

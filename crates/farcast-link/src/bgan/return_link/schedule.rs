@@ -1,4 +1,4 @@
-//! When slots begin and end.
+//! Start and end times of slots.
 
 use farcast_core::{Span, Time};
 
@@ -9,16 +9,16 @@ use super::ReturnConfig;
 pub(super) struct Schedule {
     frame: Span,
     contention_slot: Span,
-    /// At least 1: without contention slots a request that needs none takes the time of one.
+    /// At least 1: with no contention slots, ideal access gives a request the time of one.
     contention_slots: u32,
-    /// From the start of a frame to its first reservation slot.
+    /// Time from the start of a frame to its first reservation slot.
     reserved_from: Span,
     reservation_slot: Span,
     reservation_slots: u64,
 }
 
 impl Schedule {
-    /// The schedule of a checked configuration.
+    /// Creates the schedule of a checked configuration.
     pub(super) fn new(config: &ReturnConfig) -> Self {
         Self {
             frame: config.frame,
@@ -30,42 +30,42 @@ impl Schedule {
         }
     }
 
-    /// The contention slots of a frame.
+    /// Returns the number of contention slots of a frame.
     pub(super) fn contention_slots(&self) -> u32 {
         self.contention_slots
     }
 
-    /// The first frame that begins at or after `at`.
+    /// Returns the first frame that begins at or after `at`.
     pub(super) fn frame_from(&self, at: Time) -> u64 {
         at.as_nanos().div_ceil(self.frame.as_nanos())
     }
 
-    /// When contention slot `slot` of `frame` begins.
+    /// Returns the start of contention slot `slot` of `frame`.
     pub(super) fn contention_start(&self, frame: u64, slot: u32) -> Time {
         Time::ZERO + self.frame * frame + self.contention_slot * u64::from(slot)
     }
 
-    /// When contention slot `slot` of `frame` ends.
+    /// Returns the end of contention slot `slot` of `frame`.
     pub(super) fn contention_end(&self, frame: u64, slot: u32) -> Time {
         self.contention_start(frame, slot) + self.contention_slot
     }
 
-    /// The first reservation slot that begins at or after `at`.
+    /// Returns the first reservation slot that begins at or after `at`.
     pub(super) fn reserved_from(&self, at: Time) -> u64 {
         let (frame, into) = (at.as_nanos() / self.frame.as_nanos(), at.as_nanos() % self.frame.as_nanos());
         let into = Span::from_nanos(into).saturating_sub(self.reserved_from);
         let slot = into.as_nanos().div_ceil(self.reservation_slot.as_nanos());
-        // Schedule are within their frame and not shorter than a nanosecond, so there are fewer than nanoseconds.
+        // Slots lie within their frame and last at least 1 ns, so a frame has no more slots than nanoseconds.
         frame * self.reservation_slots + slot.min(self.reservation_slots)
     }
 
-    /// When reservation slot `slot` begins.
+    /// Returns the start of reservation slot `slot`.
     pub(super) fn reserved_start(&self, slot: u64) -> Time {
         let (frame, slot) = (slot / self.reservation_slots, slot % self.reservation_slots);
         Time::ZERO + self.frame * frame + self.reserved_from + self.reservation_slot * slot
     }
 
-    /// When reservation slot `slot` ends.
+    /// Returns the end of reservation slot `slot`.
     pub(super) fn reserved_end(&self, slot: u64) -> Time {
         self.reserved_start(slot) + self.reservation_slot
     }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use farcast_core::Time;
 use farcast_core::stage::Frame;
 
-/// No packet.
+/// Mark of an absent packet or place.
 const NONE: u32 = u32::MAX;
 
 /// A packet that waits for its slots.
@@ -17,8 +17,8 @@ pub(super) struct Packet<M> {
     pub(super) frame: Frame<M>,
 }
 
-/// Packets in numbered places, chained to queues. A place that falls free is used again, so that a terminal costs two
-/// numbers, and a packet no allocation once the store has grown.
+/// Packets in numbered places, chained to queues. A free place is used again: a terminal costs two numbers, and a
+/// packet costs no allocation once the store has grown.
 #[derive(Clone, Debug)]
 pub(super) struct Store<M> {
     places: Vec<Place<M>>,
@@ -46,7 +46,7 @@ impl Default for Queue {
 }
 
 impl Queue {
-    /// Whether nothing waits in it.
+    /// Returns `true` if the queue is empty.
     pub(super) fn is_empty(self) -> bool {
         self.head == NONE
     }
@@ -70,7 +70,7 @@ impl<M> Store<M> {
         queue.tail = place;
     }
 
-    /// Unchains the first place of `queue`, whose packet stays in it.
+    /// Unchains the first place of `queue`; the packet stays in its place.
     pub(super) fn unchain(&mut self, queue: &mut Queue) -> Option<u32> {
         let place = (!queue.is_empty()).then_some(queue.head)?;
         queue.head = self.places[place as usize].next;
