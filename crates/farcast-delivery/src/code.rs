@@ -1,7 +1,7 @@
-//! By which erasure code an object is repaired.
+//! Erasure codes that repair an object.
 
-/// The code that parity symbols are of. Codes with other points or fields have other parity: who rebuilds by the wrong
-/// one gets other bytes, and nothing says so but a digest.
+/// Erasure code of the parity symbols. Codes with other points or fields have other parity. A receiver that rebuilds
+/// with the wrong code gets wrong bytes, and only a digest reveals the error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ErasureCode {
     /// Farcast's own choice by the numbers of source and parity symbols (`farcast_fec::BlockCode::new`).
@@ -11,6 +11,6 @@ pub enum ErasureCode {
     ReedSolomon8,
     /// The same over GF(2^16), words with their low octet first (FEC Encoding ID 2 with `m` = 16).
     ReedSolomon16,
-    /// None that is known: nothing can be rebuilt.
+    /// Unknown code: nothing can be rebuilt.
     Unknown,
 }

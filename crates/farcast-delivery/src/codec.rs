@@ -1,57 +1,58 @@
-//! Messages as bytes.
+//! Encoding of messages as bytes.
 
 use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
 
-/// A datagram that was read.
+/// Decoded datagram.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Packet<M> {
-    /// What it says; of one with content, a run of one.
+    /// Message of the datagram; one with content is a run of one segment.
     pub message: M,
-    /// Where in the datagram its content lies; empty without content.
+    /// Byte range of the content in the datagram; empty without content.
     pub payload: Range<usize>,
 }
 
-/// What carries a protocol's datagrams.
+/// Layer that carries a protocol's datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Transport {
     /// UDP.
     #[default]
     Udp,
-    /// IP itself, under this protocol number. There are no ports: in addresses they are 0, and who shares a host tells
-    /// apart what is whose by what messages say.
+    /// IP itself, with this protocol number. There are no ports: addresses have port 0, and programs on one host tell
+    /// their datagrams apart by the content of the messages.
     Ip(u8),
 }
 
-/// How a protocol's messages look on the wire.
+/// Wire format of a protocol's messages.
 pub trait Codec {
-    /// What it writes and reads.
+    /// Message type.
     type Message;
-    /// What can be wrong with a datagram.
+    /// Reason for which a datagram cannot be decoded.
     type Error: fmt::Display;
 
-    /// What carries its datagrams; UDP unless it says otherwise.
+    /// Returns the layer that carries the datagrams; UDP by default.
     fn transport(&self) -> Transport {
         Transport::Udp
     }
 
-    /// Octets of the header of most datagrams with content.
+    /// Returns the header length, in octets, of most datagrams with content.
     fn header_len(&self) -> usize;
 
-    /// Octets of a datagram with `payload` octets of content, padding included.
+    /// Returns the length, in octets, of a datagram with `payload` octets of content, padding included.
     fn datagram_len(&self, payload: usize) -> usize;
 
-    /// Appends datagram `segment` (from 0) of `message` to `out`: of one with content its header.
+    /// Appends datagram `segment` (from 0) of `message` to `out`. Of a datagram with content, only the header is
+    /// appended.
     fn encode(&self, message: &Self::Message, segment: u32, out: &mut Vec<u8>);
 
-    /// The last step over a whole datagram, its content and padding in place: what depends on all of it, such as a
-    /// checksum. By default nothing does.
+    /// Completes a whole datagram, content and padding in place, with fields that depend on all of its octets, such as
+    /// a checksum. Does nothing by default.
     fn finish(&self, _datagram: &mut [u8]) {}
 
-    /// Reads one datagram, which anybody may have sent. Nothing is allocated beyond what the datagram itself holds.
+    /// Decodes one datagram, which may come from anybody. Nothing is allocated beyond the size of the datagram.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// Returns the reason if the datagram is malformed.
     fn decode(&self, datagram: &[u8]) -> Result<Packet<Self::Message>, Self::Error>;
 }

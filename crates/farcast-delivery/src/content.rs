@@ -1,116 +1,117 @@
-//! What of an object a message carries.
+//! Content that a message carries.
 
 use farcast_core::{Message, Run};
 
 use crate::object::ObjectId;
 use crate::proved::Proved;
 
-/// What follows behind a message's header in its datagrams.
+/// Content behind a message's header in its datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Content {
-    /// Nothing: the message is all header.
+    /// No content: the message is all header.
     None,
     /// Segments of an object, counted in their block.
     Source {
-        /// The object.
+        /// Object that the segments belong to.
         object: ObjectId,
-        /// The block.
+        /// Block that the segments belong to.
         block: u32,
-        /// Which of its segments: one in each datagram.
+        /// Segments, one in each datagram, counted from the start of the block.
         segments: Run,
     },
     /// Parity symbols of a block.
     Parity {
-        /// The object.
+        /// Object that the symbols belong to.
         object: ObjectId,
-        /// The block.
+        /// Block that the symbols belong to.
         block: u32,
-        /// Which symbols: one in each datagram.
+        /// Parity symbols, one in each datagram.
         symbols: Run,
     },
-    /// Of what stands on the way: what came in the message that it was given last. It leaves before anything else is
-    /// handled, so nobody keeps it.
+    /// Content of the message that a network element handled last. The element sends it before it handles anything
+    /// else, so nobody stores it.
     Passing {
-        /// In which datagram of that message, from 0.
+        /// Number of the datagram within that message, from 0.
         datagram: u32,
     },
-    /// Of what stands on the way: what its owner [keeps](crate::ElementRequest::Keep).
+    /// Content that the owner of a network element [keeps](crate::ElementRequest::Keep).
     Kept {
-        /// Under this key.
+        /// Key under which it is kept.
         key: u64,
     },
 }
 
 impl Content {
-    /// Whether anything follows the header.
+    /// Returns `true` if content follows the header.
     pub const fn is_some(self) -> bool {
         !matches!(self, Self::None)
     }
 }
 
-/// What a message is for, for those who report what passes.
+/// Purpose of a message, for reports of traffic.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Purpose {
-    /// It makes a delivery known.
+    /// Announcement of a delivery.
     Announcement,
-    /// It carries content, in this round.
+    /// Content of a round of sending.
     Content {
-        /// Of sending, from 1.
+        /// Number of the round, from 1.
         round: u32,
     },
-    /// It asks receivers what they lack.
+    /// Query that asks receivers which segments they lack.
     Query,
-    /// It asks for repair.
+    /// Request for repair (NAK).
     Nak {
-        /// The round that it answers.
+        /// Round that the request answers.
         round: u32,
-        /// The block.
+        /// Block that the request is for.
         block: u32,
-        /// How many segments of it.
+        /// Number of segments that the request asks for.
         segments: u32,
     },
-    /// It confirms what receivers have said, or says that it is over.
+    /// Confirmation of what receivers have said, or of the end of the delivery.
     Confirmation,
-    /// All else.
+    /// Any other purpose.
     Other,
 }
 
 /// A message of a protocol that delivers objects.
 pub trait Delivery: Message {
-    /// What it carries.
+    /// Returns the content that the message carries.
     fn content(&self) -> Content;
 
-    /// What it is for.
+    /// Returns the purpose of the message.
     fn purpose(&self) -> Purpose;
 
-    /// Octets of content in datagram `segment`, without padding; 0 where it carries none.
+    /// Returns the octets of content in datagram `segment`, without padding; 0 for a message without content.
     fn payload_len(&self, segment: u32) -> usize;
 
-    /// Makes `next`, which came directly behind it, part of this run, if it is its next datagram; whether it is.
+    /// Appends `next`, which arrived directly after this run, if it is the run's next datagram. Returns `true` if it
+    /// was appended.
     fn join(&mut self, next: &Self) -> bool;
 
-    /// Whether it may come to a receiver's own address: what a sender says to one receiver. All else comes to the
-    /// group, where everybody hears it, or not at all.
+    /// Returns `true` if the message may come to a receiver's own address, as a message of the sender to one receiver
+    /// does. Any other message comes to the group, where everybody hears it, or not at all.
     fn is_for_one(&self) -> bool;
 
-    /// Whether the receiver `who` may say it to the sender: where it tells for whom it speaks, whether that is this one. Of
-    /// what is sealed it is known who says it, and nobody speaks for another. By default nobody may say anything: a
-    /// protocol that can be sealed knows its receivers by name or by number.
+    /// Returns `true` if the receiver `who` may send this message to the sender. A message that names a receiver must
+    /// name `who`: the seal proves the origin of a message, and no receiver may speak for another. By default no
+    /// receiver may send anything: a protocol that can be sealed knows its receivers by name or by number.
     fn may_be_said_by(&self, _who: &Proved<'_>) -> bool {
         false
     }
 
-    /// The same of a sender: whether `who` may say it to receivers. By default each may, in its own sessions: what comes
-    /// from an address is of who offered something there. A protocol whose messages name their sender looks whether it is
-    /// this one.
+    /// Returns `true` if the sender `who` may send this message to receivers. By default every sender may, in its own
+    /// sessions: a message belongs to the sender that made an offer from the same address. A protocol whose messages
+    /// name their sender checks the name.
     fn may_be_sent_by(&self, _who: &Proved<'_>) -> bool {
         true
     }
 
-    /// Whether its sender waits for the answer with something else to send.
+    /// Returns `true` if the sender waits for the answer while it has more to send.
     fn is_urgent(&self) -> bool;
 
-    /// Whether it only makes receivers known: an announcement, or a registration. Where the set-up is given, these pass
-    /// no link.
+    /// Returns `true` if the message only makes receivers known: an announcement, or a registration. Where the set-up
+    /// is given, these messages pass no link.
     fn is_set_up(&self) -> bool;
 }

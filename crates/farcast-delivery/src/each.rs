@@ -15,25 +15,25 @@ use crate::object::ObjectId;
 use crate::population::{Channel, Feedback, FeedbackCounts, Population, TimedFeedback};
 use crate::receiver::{Answer, ReceiverEngine, Request};
 
-/// Like receivers, whose owners take everything, rebuild what can be rebuilt, and verify it at once: for protocols whose
-/// receivers are few enough for an engine each, and do not hear each other.
+/// Population of like receivers with one engine each. Their owners accept everything, rebuild every block that they
+/// can, and verify it at once. For protocols whose receivers are few and do not hear each other.
 #[derive(Debug)]
 pub struct Each<R: ReceiverEngine> {
     receivers: Vec<R>,
-    /// When each is to be looked at for what is due, at the latest, and who is next: a timer that moves back is found
-    /// then.
+    /// Latest time at which each receiver's timers must be checked. A timer that moved to a later time is found at that
+    /// check.
     wake: Vec<Time>,
     queue: BinaryHeap<Reverse<(Time, u32)>>,
-    /// Objects that each has taken up and not completed.
+    /// Objects that each receiver has opened and not completed.
     open: Vec<Vec<ObjectId>>,
     completed: Vec<Time>,
     counts: FeedbackCounts,
     said: VecDeque<TimedFeedback<R::Message, Infallible>>,
-    /// Who loses the datagram at hand.
+    /// Receivers that lose the current datagram.
     lost: Vec<u32>,
 }
 
-/// What an event has its owner do.
+/// Action that an event asks of its owner.
 enum Wanted {
     Open(ObjectId, u32),
     Decode(ObjectId, u32),
@@ -44,7 +44,7 @@ impl<R: ReceiverEngine> Each<R>
 where
     R::Message: Delivery,
 {
-    /// A population of these.
+    /// Creates a population of these receivers.
     pub fn new(receivers: Vec<R>) -> Self {
         let count = receivers.len();
         Self {
@@ -59,7 +59,7 @@ where
         }
     }
 
-    /// Answers what receiver `n` tells, and takes what it says.
+    /// Answers the requests of receiver `n`, and collects its messages.
     fn settle(&mut self, now: Time, n: u32) {
         let Some(receiver) = self.receivers.get_mut(n as usize) else { return };
         while let Some(event) = receiver.poll_event() {
@@ -164,7 +164,7 @@ where
     }
 }
 
-/// Number of segments that a receiver lacks of the objects that it has taken up and not completed; `None` if there is none.
+/// Returns the number of segments that a receiver lacks of its open objects; `None` if it has no object open.
 pub fn lacks<R: ReceiverEngine>(receiver: &R, open: &[ObjectId]) -> Option<u32> {
     let of = |have: &Bitmap| have.len() - have.count();
     open.iter().filter_map(|&object| receiver.have(object).map(of)).reduce(u32::saturating_add)

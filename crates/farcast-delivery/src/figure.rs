@@ -1,68 +1,69 @@
-//! What a transfer came to, in numbers that only its protocol can name.
+//! Figures of a transfer that only its protocol can name.
 
 use alloc::vec::Vec;
 
-/// Requests for repair, as whoever drives a whole transfer counts them: neither end sees all of this.
+/// Counts of requests for repair. The driver of a whole transfer counts them, because neither end sees all of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RequestCounts {
-    /// Sent by receivers.
+    /// Requests that receivers sent.
     pub sent: u64,
     /// Requests for return capacity that collided; on a way back without contention always 0.
     pub collided: u64,
-    /// That reached the sender once a later round than the one that follows theirs had begun.
+    /// Requests that reached the sender after a round later than the next one had begun.
     pub late: u64,
-    /// That the sender took in time for the round that follows theirs.
+    /// Requests that the sender took in time for the round that follows theirs.
     pub used: u64,
 }
 
-/// What a figure says.
+/// Value of a figure.
 #[derive(Clone, PartialEq, Debug)]
 pub enum FigureValue {
     /// A count.
     Count(u64),
-    /// A number; absent if nothing happened of which it could tell, as a mean of nothing.
+    /// A number; absent if nothing happened to compute it from, as with the mean of nothing.
     Number(Option<f64>),
-    /// A count for each of something, such as for each round.
+    /// A count for each item of a list, such as for each round.
     Counts(Vec<u64>),
 }
 
-/// A number, or a list of counts, that a protocol reports of a transfer in the end.
+/// Number, or list of counts, that a protocol reports at the end of a transfer.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Figure {
-    /// What it is, with the unit: `passes`, `grtt_s`. What share the word before a dot stand together under that word:
-    /// `naks.sent`, `naks.late`. It is no name that the report of a transfer has itself: what all protocols have.
+    /// Name with the unit: `passes`, `grtt_s`. Figures with the same word before a dot are shown together under that
+    /// word: `naks.sent`, `naks.late`. The name must differ from those that the transfer report itself uses for all
+    /// protocols.
     pub name: &'static str,
-    /// What tables call it, and of a list the sum of it. Without a label a figure is told of each transfer only: it is
-    /// not summed up over many.
+    /// Label in tables; for a list, the label of its sum. A figure without a label is reported for single transfers
+    /// only, and is not aggregated over several.
     pub label: Option<&'static str>,
-    /// The number, or numbers.
+    /// The number or numbers.
     pub value: FigureValue,
 }
 
 impl Figure {
-    /// A count.
+    /// Creates a figure with a count.
     pub const fn count(name: &'static str, count: u64) -> Self {
         Self { name, label: None, value: FigureValue::Count(count) }
     }
 
-    /// A number, if there is one.
+    /// Creates a figure with an optional number.
     pub const fn number(name: &'static str, number: Option<f64>) -> Self {
         Self { name, label: None, value: FigureValue::Number(number) }
     }
 
-    /// A count for each of something.
+    /// Creates a figure with a list of counts.
     pub const fn counts(name: &'static str, counts: Vec<u64>) -> Self {
         Self { name, label: None, value: FigureValue::Counts(counts) }
     }
 
-    /// The same with what tables call it.
+    /// Adds the label for tables.
     #[must_use]
     pub const fn labelled(mut self, label: &'static str) -> Self {
         self.label = Some(label);
         self
     }
 
-    /// The one number that it is, if it is one and could be told.
+    /// Returns the figure as one number; `None` for a list, or for a number that is absent.
     pub fn scalar(&self) -> Option<f64> {
         match self.value {
             FigureValue::Count(count) => Some(count as f64),

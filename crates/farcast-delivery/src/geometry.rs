@@ -1,13 +1,13 @@
-//! How an object is cut into blocks of segments.
+//! Division of an object into blocks of segments.
 
 use farcast_core::Run;
 
 use crate::partition::Partition;
 
-/// The most segments that an object may have: a bitmap of them takes 128 MiB.
+/// Maximum number of segments of an object; a bitmap of that many takes 128 MiB.
 pub const MAX_SEGMENTS: u32 = 1 << 30;
 
-/// Numbers by which an object cannot be cut.
+/// Reason for which an object cannot be divided.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum GeometryError {
@@ -37,7 +37,7 @@ pub struct Geometry {
     segment_size: u16,
     block_size: u32,
     segments: u32,
-    /// Where blocks are as equal as can be.
+    /// Partition into blocks of nearly equal size, if the object has one.
     partition: Option<Partition>,
     /// The code is that of a full block, even if there is none.
     is_grouped: bool,
@@ -68,7 +68,7 @@ impl Geometry {
         })
     }
 
-    /// The same with blocks of at most `block_size` segments that differ by one at most (RFC 5052 §9.1).
+    /// Creates a geometry whose blocks have at most `block_size` segments and differ by at most one (RFC 5052 §9.1).
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -77,8 +77,8 @@ impl Geometry {
         Ok(Self { partition: Some(Partition::new(uniform.segments, block_size)), ..uniform })
     }
 
-    /// As [`new`](Self::new), where the code is that of a full block however few segments there are, as a protocol
-    /// announces it (RFC 3208 §11: `TGSIZE`).
+    /// Like [`new`](Self::new), but the code is that of a full block even if the object has fewer segments, as a
+    /// protocol announces it (RFC 3208 §11: `TGSIZE`).
     ///
     /// # Errors
     /// As [`new`](Self::new).
@@ -86,33 +86,33 @@ impl Geometry {
         Ok(Self { is_grouped: true, ..Self::new(size, segment_size, block_size)? })
     }
 
-    /// An object of no bytes, which has neither segments nor blocks, where a protocol knows such: what its segments and
-    /// blocks would be.
+    /// Creates the geometry of an object of 0 bytes, for protocols that have such objects. The object has neither
+    /// segments nor blocks; the arguments are the sizes that they would have.
     ///
     /// # Errors
-    /// As [`new`](Self::new) for these two.
+    /// As [`new`](Self::new) for these two arguments.
     pub fn empty(segment_size: u32, block_size: u32) -> Result<Self, GeometryError> {
         let one = Self::new(1, segment_size, block_size)?;
         Ok(Self { size: 0, segments: 0, partition: Some(Partition::NONE), ..one })
     }
 
-    /// The object's size in bytes.
+    /// Returns the object's size in bytes.
     pub const fn size(&self) -> u64 {
         self.size
     }
 
-    /// Bytes of a full segment.
+    /// Returns the bytes of a full segment.
     pub const fn segment_size(&self) -> u16 {
         self.segment_size
     }
 
-    /// Segments of a full block: the most that a block has.
+    /// Returns the number of segments of a full block, the maximum of a block.
     pub const fn block_size(&self) -> u32 {
         self.block_size
     }
 
-    /// For how many source symbols the code of its blocks is made: those of the largest block, or where blocks are
-    /// partitioned, as many as they may have (RFC 5052's `B`), which the protocol announces.
+    /// Returns the number of source symbols of the blocks' erasure code. This is the length of the largest block. For a
+    /// partitioned object it is the maximum block length (`B` in RFC 5052), which the protocol announces.
     pub const fn code_size(&self) -> u32 {
         if self.partition.is_some() || self.is_grouped || self.block_size < self.segments {
             self.block_size
@@ -121,12 +121,12 @@ impl Geometry {
         }
     }
 
-    /// Segments of the object, at least 1 but of an [`empty`](Self::empty) one.
+    /// Returns the number of segments, at least 1 except for an [`empty`](Self::empty) object.
     pub const fn segments(&self) -> u32 {
         self.segments
     }
 
-    /// Blocks of the object, at least 1 but of an [`empty`](Self::empty) one.
+    /// Returns the number of blocks, at least 1 except for an [`empty`](Self::empty) object.
     pub const fn blocks(&self) -> u32 {
         match &self.partition {
             Some(partition) => partition.blocks(),
@@ -134,7 +134,7 @@ impl Geometry {
         }
     }
 
-    /// Segments of `block`; 0 past the last.
+    /// Returns the number of segments of `block`; 0 past the last.
     pub const fn block_len(&self, block: u32) -> u32 {
         if let Some(partition) = &self.partition {
             return partition.block_len(block);
@@ -144,7 +144,7 @@ impl Geometry {
         if left < self.block_size { left } else { self.block_size }
     }
 
-    /// The first segment of `block`; past the last block, no segment of the object.
+    /// Returns the first segment of `block`; past the last block, a number beyond the object's segments.
     pub const fn first_of(&self, block: u32) -> u32 {
         match &self.partition {
             Some(partition) => partition.first_of(block),
@@ -152,7 +152,7 @@ impl Geometry {
         }
     }
 
-    /// The block that holds `segment`.
+    /// Returns the block that contains `segment`.
     pub const fn block_of(&self, segment: u32) -> u32 {
         match &self.partition {
             Some(partition) => partition.block_of(segment),
@@ -160,18 +160,18 @@ impl Geometry {
         }
     }
 
-    /// The segments of `block`; `None` past the last.
+    /// Returns the segments of `block`; `None` past the last.
     pub fn block_run(&self, block: u32) -> Option<Run> {
         Run::new(self.first_of(block), self.block_len(block))
     }
 
-    /// Segments `within` of `block`, counted through the object; `None` if the block does not have them.
+    /// Converts segments `within` of `block` to numbers within the object; `None` if the block does not have them.
     pub fn segments_of(&self, block: u32, within: Run) -> Option<Run> {
         (within.end() <= self.block_len(block))
             .then(|| Run::new(self.first_of(block) + within.first(), within.count()))?
     }
 
-    /// Payload bytes of `segment`, which must be below [`segments`](Self::segments).
+    /// Returns the payload bytes of `segment`, which must be below [`segments`](Self::segments).
     pub const fn payload_len(&self, segment: u32) -> u16 {
         if segment + 1 == self.segments {
             // 1 to segment_size bytes, so the cast keeps it.

@@ -1,32 +1,35 @@
-//! The seam: what a protocol that delivers objects to many receivers is to those who drive it.
+//! The seam: traits between a protocol that delivers objects to many receivers and the programs that drive it.
 //!
-//! A protocol is one crate of [engines](farcast_core::Engine) that implements the traits here; the network driver, the
-//! simulator and the files know these traits and no protocol. Who drives it is monomorphic over [`Protocol`], so the
-//! seam costs nothing at run time. A protocol keeps events of its own, as rich as it likes; the seam asks what they
-//! mean ([`SenderEngine::milestone`], [`ReceiverEngine::request`]).
+//! A protocol is one crate of [engines](farcast_core::Engine) that implements the traits here. The network driver, the
+//! simulator and the file layer know these traits and no protocol. Drivers are monomorphic over [`Protocol`], so the
+//! seam costs nothing at run time. A protocol has event types of its own; the traits translate them
+//! ([`SenderEngine::milestone`], [`ReceiverEngine::request`]).
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `protocol.rs` | [`Protocol`]: what belongs together |
-//! | `object.rs` | which object |
-//! | `content.rs` | what of an object a message carries |
-//! | `code.rs` | by which erasure code an object is repaired |
-//! | `codec.rs` | messages as bytes |
-//! | `element.rs` | what stands on the way: network elements and repairers |
-//! | `sender.rs` | what is asked of a sender's engine |
-//! | `receiver.rs` | what a receiver's engine asks of its owner, and what that answers |
+//! | `protocol.rs` | [`Protocol`]: the types that make up a protocol |
+//! | `object.rs` | identifiers of objects |
+//! | `content.rs` | content that a message carries |
+//! | `code.rs` | erasure codes that repair an object |
+//! | `codec.rs` | encoding of messages as bytes |
+//! | `element.rs` | network elements and repairers |
+//! | `sender.rs` | interface of a sender's engine |
+//! | `receiver.rs` | requests of a receiver's engine to its owner, and the answers |
 //! | `population.rs` | many like receivers as one |
-//! | `each.rs` | many like receivers, an engine each |
-//! | `figure.rs` | what a protocol reports of a transfer |
-//! | `words.rs` | what a protocol calls what every one has |
-//! | `occupancy.rs` | whether a group is another's |
-//! | `geometry.rs` | how an object is cut |
-//! | `pacer.rs` | when the next datagram may leave |
-//! | `rate.rs` | how fast, as something beside the pacer decides |
-//! | `stream.rs` | octets without a known end |
-//! | `partition.rs` | blocks that are as equal as can be |
+//! | `each.rs` | many like receivers with one engine each |
+//! | `figure.rs` | figures that a protocol reports of a transfer |
+//! | `words.rs` | terms of a protocol for common things |
+//! | `occupancy.rs` | detection of other deliveries on a group |
+//! | `passage.rs` | losses, from the numbers of datagrams |
+//! | `proved.rs` | proven origin of a sealed message |
+//! | `vouched.rs` | metadata of a file without a manifest |
+//! | `geometry.rs` | division of an object into blocks and segments |
+//! | `pacer.rs` | departure times of datagrams |
+//! | `rate.rs` | rate control beside the pacer |
+//! | `stream.rs` | streams without a known end |
+//! | `partition.rs` | blocks of nearly equal size |
 //!
-//! # Who asks whom
+//! # Who calls whom
 //!
 //! ```text
 //! sender's owner:    open, start, abort, moved -> SenderEngine -> Milestone
@@ -36,7 +39,7 @@
 //! element's owner:   routes what Transmit says; ElementEngine -> ElementRequest (keep, forget)
 //! ```
 //!
-//! Several objects may be under way at once: whatever is asked, answered or carried names its [`ObjectId`].
+//! Several objects may be under way at once: every request, answer and content names its [`ObjectId`].
 //!
 //! A receiver reports that it has everything only after its owner has answered [`Answer::Verified`].
 #![no_std]

@@ -1,24 +1,24 @@
-//! Which object.
+//! Identifiers of objects.
 
 use core::fmt;
 
-/// One of the objects of a delivery that are under way at the same time.
+/// Identifier of an object that is under way.
 ///
-/// At a sender it counts the objects that its owner was given, from 0. At a receiver the engine chooses it: no two
-/// objects that it has offered and that have not ended share one, whoever sends them. It is not on the wire.
+/// A sender counts the objects that its owner gave it, from 0. At a receiver the engine chooses the number: no two
+/// objects that were offered and have not ended share one, even from different senders. The number is not on the wire.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ObjectId(u32);
 
 impl ObjectId {
-    /// The first, and the only one of a protocol that delivers one object at a time.
+    /// The first object, and the only one of a protocol that delivers one object at a time.
     pub const FIRST: Self = Self(0);
 
-    /// The object of this number.
+    /// Creates the identifier with this number.
     pub const fn new(number: u32) -> Self {
         Self(number)
     }
 
-    /// Its number.
+    /// Returns the number.
     pub const fn get(self) -> u32 {
         self.0
     }

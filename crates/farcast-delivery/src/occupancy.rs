@@ -1,17 +1,17 @@
-//! Whether a group is another's.
+//! Detection of other deliveries on a multicast group.
 
 use core::net::SocketAddr;
 
 use farcast_core::Time;
 
-/// What is heard of other deliveries on a group, and when it is theirs: what waits for a group asks.
+/// Tracker of other deliveries' messages on a group. A program that waits for a free group asks it.
 pub trait Occupancy {
-    /// What is heard.
+    /// Message type.
     type Message;
 
-    /// Notes a message that came to the group from `source`.
+    /// Records a message that came to the group from `source`.
     fn hear(&mut self, now: Time, source: SocketAddr, message: &Self::Message);
 
-    /// Whether the group is nobody's at `now`.
+    /// Returns `true` if no other delivery uses the group at `now`.
     fn is_free(&self, now: Time) -> bool;
 }

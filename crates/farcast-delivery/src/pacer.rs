@@ -1,47 +1,51 @@
-//! When the next datagram may leave.
+//! Departure times of datagrams.
 
 use farcast_core::{BitRate, Span, Time};
 
-/// A rate that counts every bit of a datagram with its headers.
+/// Rate limit that counts every bit of a datagram with its headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RatePace {
-    /// The rate.
+    /// Rate limit.
     pub rate: BitRate,
-    /// Bytes of UDP and IP headers counted with each datagram.
+    /// Bytes of UDP and IP headers, added to each datagram.
     pub overhead: u16,
-    /// How much sending time a late driver may make up for at once.
+    /// Sending time that a late driver may make up for at once.
     pub credit: Span,
-    /// Bytes that the link sends as one: each datagram is counted in whole ones. 1 for a link without them.
+    /// Size in bytes of the link's transmission unit. Each datagram is rounded up to whole units; 1 for a link without
+    /// them.
     pub granule: u16,
 }
 
-/// Keeps the rate: each datagram moves the next departure by the time that its bits take.
+/// Schedule of departures: each datagram moves the next departure by the time that its bits take.
 #[derive(Clone, Debug)]
 pub struct Pacer {
-    /// None where something else than a rate limits what leaves.
+    /// Rate limit; `None` where something other than a rate limits what leaves.
     pace: Option<RatePace>,
     next: Time,
     /// Sending time of control messages that left out of turn.
     debt: Span,
-    /// What a segment takes where there is no rate, and its UDP payload: control messages are not counted there.
+    /// Time for one segment where there is no rate, and its UDP payload; shorter datagrams are control messages and
+    /// take no time.
     segment: (Span, usize),
 }
 
-/// How much sending time a late driver may make up for at once where there is no rate.
+/// Sending time that a late driver may make up for at once where there is no rate.
 const CREDIT: Span = Span::from_millis(2);
 
 impl Pacer {
-    /// Keeps `pace`; without one, segments take what [`pace_segments`](Self::pace_segments) says, and at first no time.
+    /// Creates a pacer with the rate limit `pace`. Without one, datagrams take the time set by
+    /// [`pace_segments`](Self::pace_segments), initially zero.
     pub fn new(pace: Option<RatePace>) -> Self {
         Self { pace, next: Time::ZERO, debt: Span::ZERO, segment: (Span::ZERO, 0) }
     }
 
-    /// The first time that something may leave.
+    /// Returns the earliest time at which something may leave.
     pub fn next(&self) -> Time {
         self.next
     }
 
-    /// The time that a datagram with `len` bytes of UDP payload takes; zero without a rate.
+    /// Returns the time that a datagram with `len` bytes of UDP payload takes. Without a rate that is the time set by
+    /// [`pace_segments`](Self::pace_segments), or zero.
     pub fn span(&self, len: usize) -> Span {
         match self.pace {
             Some(RatePace { rate, overhead, granule, .. }) => {
@@ -52,40 +56,40 @@ impl Pacer {
         }
     }
 
-    /// Lets datagrams of `len` bytes or more of UDP payload take `span`, where there is no rate.
+    /// Sets the time `span` for datagrams with `len` bytes or more of UDP payload. It applies where there is no rate.
     pub fn pace_segments(&mut self, span: Span, len: usize) {
         self.segment = (span, len);
     }
 
-    /// Forgets sending time that passed unused, but for the credit: it is not made up for in one burst.
+    /// Discards unused sending time, except for the credit, so that it is not made up for in one burst.
     pub fn settle(&mut self, now: Time) {
         let credit = self.pace.map_or(CREDIT, |pace| pace.credit);
         self.next = self.next.max(now - credit);
     }
 
-    /// Begins to send: nothing is owed for the time before `now`.
+    /// Starts the schedule at `now` or at the planned departure, whichever is later.
     pub fn begin(&mut self, now: Time) {
         self.next = self.next.max(now);
     }
 
-    /// Begins to send at `now`, whatever was planned.
+    /// Starts the schedule at `now`, whatever was planned.
     pub fn restart(&mut self, now: Time) {
         self.next = now;
     }
 
-    /// Notes that something that takes `span` left out of turn; it counts at the next block, so that what arrives
-    /// while a run is in flight does not move the rest of the run.
+    /// Records a message that takes `span` and left out of turn. Its time is charged at the next block, so that a
+    /// message that arrives while a run is in flight does not move the rest of the run.
     pub fn owe(&mut self, span: Span) {
         self.debt = self.debt + span;
     }
 
-    /// Makes the next departure wait for what left out of turn.
+    /// Delays the next departure by the time of the messages that left out of turn.
     pub fn pay_debt(&mut self) {
         self.next += core::mem::take(&mut self.debt);
     }
 
-    /// Keeps `rate` from `now` on; what has left already and is not paid for yet is paid for at it. Where there is no
-    /// rate there is none afterwards either.
+    /// Changes the rate to `rate` at `now`. Octets that have left and are not yet paid for are charged at the new rate.
+    /// A pacer without a rate stays without one.
     pub fn set_rate(&mut self, now: Time, rate: BitRate) {
         let Some(pace) = &mut self.pace else { return };
         let before = core::mem::replace(&mut pace.rate, rate);
@@ -97,8 +101,9 @@ impl Pacer {
         }
     }
 
-    /// The time that so many datagrams of so many octets of UDP payload in all take that somebody else sends under the
-    /// same rate; none without one. Octets of no datagram are headers of others.
+    /// Returns the time that `datagrams` with `octets` of UDP payload in all take if another sender sends them under
+    /// the same rate. Without a rate the time is zero. If `datagrams` is 0, the octets are additional headers of other
+    /// datagrams.
     pub fn span_beside(&self, datagrams: u64, octets: u64) -> Span {
         let Some(pace) = self.pace else { return Span::ZERO };
         match octets.checked_div(datagrams) {
@@ -107,12 +112,13 @@ impl Pacer {
         }
     }
 
-    /// Accounts for something that takes `span` to send.
+    /// Charges `span` of sending time.
     pub fn charge(&mut self, span: Span) {
         self.next += span;
     }
 
-    /// How many datagrams that take `span` each depart before `until`; at least 1, the one that is due.
+    /// Returns the number of datagrams of `span` each that depart before `until`; at least 1, for the datagram that is
+    /// due.
     pub fn departures_before(&self, until: Time, span: Span) -> u32 {
         if span.is_zero() {
             return u32::MAX;

@@ -8,17 +8,17 @@
 pub(crate) struct Partition {
     /// Segments of the later blocks (`A_small`), at least 1. The first ones have one more where they are larger.
     small: u32,
-    /// How many blocks are larger (`I`).
+    /// Number of blocks with one more segment (`I`).
     larger: u32,
-    /// Blocks (`N`).
+    /// Number of blocks (`N`).
     blocks: u32,
 }
 
 impl Partition {
-    /// Of nothing.
+    /// Partition of an empty object.
     pub(crate) const NONE: Self = Self { small: 1, larger: 0, blocks: 0 };
 
-    /// Of `segments` in blocks of at most `most`, both at least 1.
+    /// Divides `segments` into blocks of at most `most`, both at least 1.
     pub(crate) const fn new(segments: u32, most: u32) -> Self {
         let blocks = segments.div_ceil(most);
         Self { small: segments / blocks, larger: segments % blocks, blocks }
@@ -28,18 +28,18 @@ impl Partition {
         self.blocks
     }
 
-    /// The first segment of `block`, or one past the last of the object.
+    /// Returns the first segment of `block`, or the number of segments past the last block.
     pub(crate) const fn first_of(&self, block: u32) -> u32 {
         let block = if block < self.blocks { block } else { self.blocks };
         block * self.small + if block < self.larger { block } else { self.larger }
     }
 
-    /// Segments of `block`; 0 past the last.
+    /// Returns the number of segments of `block`; 0 past the last.
     pub(crate) const fn block_len(&self, block: u32) -> u32 {
         if block >= self.blocks { 0 } else { self.small + (block < self.larger) as u32 }
     }
 
-    /// The block that holds `segment`.
+    /// Returns the block that contains `segment`.
     pub(crate) const fn block_of(&self, segment: u32) -> u32 {
         // Below 2^30 + 2^30: there are no more segments.
         let in_larger = self.larger * (self.small + 1);

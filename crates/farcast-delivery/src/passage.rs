@@ -1,8 +1,8 @@
-//! Losses between a sender and a receiver, from the numbers of its datagrams.
+//! Losses between a sender and a receiver, computed from the numbers of its datagrams.
 
-/// Counts the numbered datagrams of one sender: those that came, and those that are missing between them.
+/// Counters of one sender's numbered datagrams: those that came, and those that are missing between them.
 ///
-/// What went by before the first that came is no loss, and neither is what comes late.
+/// Datagrams before the first one that came are no losses. A late datagram is no loss either.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Passage {
     next: Option<u64>,
@@ -11,7 +11,7 @@ pub struct Passage {
 }
 
 impl Passage {
-    /// Notes that `count` datagrams came, of which the first has `number`.
+    /// Records the arrival of `count` datagrams, the first of which has `number`.
     pub fn came(&mut self, number: u64, count: u32) {
         let next = self.next.unwrap_or(number);
         let end = number.saturating_add(count.into());
@@ -24,7 +24,7 @@ impl Passage {
         self.next = Some(next.max(end));
     }
 
-    /// Notes the same of datagrams that are numbered by 16 bits.
+    /// Like [`came`](Self::came), for datagrams with 16-bit numbers.
     pub fn came_numbered_by_16_bits(&mut self, number: u16, count: u32) {
         let Some(next) = self.next else { return self.came(number.into(), count) };
         let ahead = number.wrapping_sub(next as u16);
@@ -36,22 +36,22 @@ impl Passage {
         self.came(number, count);
     }
 
-    /// Notes that the next `count` numbers are nobody's.
+    /// Skips the next `count` numbers, which no datagram has.
     pub fn pass_over(&mut self, count: u64) {
         self.next = self.next.map(|next| next.saturating_add(count));
     }
 
-    /// The number that comes next, once any has come.
+    /// Returns the next expected number, once any datagram has come.
     pub fn next(&self) -> Option<u64> {
         self.next
     }
 
-    /// Datagrams that did not come.
+    /// Returns the number of datagrams that did not come.
     pub fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Datagrams that were sent since the first that came.
+    /// Returns the number of datagrams that were sent since the first that came.
     pub fn sent(&self) -> u64 {
         self.came.saturating_add(self.lost)
     }

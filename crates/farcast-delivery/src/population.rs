@@ -1,64 +1,65 @@
-//! Many like receivers behind one fan-out as one entity.
+//! Populations: many like receivers, behind one fan-out, as one entity.
 
 use farcast_core::engine::{Arrival, Transmit};
 use farcast_core::{Losses, Time};
 
-/// What lies between a population and its sender, as far as it decides what the population hears and says.
+/// Channel between a population and its sender, as far as it affects the population's messages.
 #[derive(Debug)]
 pub struct Channel<'a> {
-    /// Who loses what of the channel that all share.
+    /// Loss process of the channel that all receivers share.
     pub losses: &'a mut (dyn Losses + 'static),
-    /// Octets that each datagram has besides its `wire_len`, as the losses count them.
+    /// Octets of each datagram beyond its `wire_len`, as the losses count them.
     pub overhead: u16,
-    /// Whether only content is lost.
+    /// `true` if only messages with content are lost.
     pub data_only: bool,
-    /// Where every answer takes equally long and the sender may [merge](crate::SenderEngine::may_merge) them: which
-    /// answers are lost. The population then says its answers merged; otherwise one by one.
+    /// Loss process of answers. Present if all answers take equally long and the sender may
+    /// [merge](crate::SenderEngine::may_merge) them; the population then merges its answers. Otherwise it sends each
+    /// alone.
     pub merged: Option<&'a mut (dyn Losses + 'static)>,
 }
 
-/// What receivers say.
+/// Messages of receivers.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Feedback<M, Merged> {
     /// One receiver's message.
     Each {
-        /// Which receiver.
+        /// Receiver that sends the message.
         receiver: u32,
-        /// What, and where to.
+        /// The message and its destination.
         transmit: Transmit<M>,
     },
-    /// What many say at one instant, those that were lost on their way left out.
+    /// Messages of many receivers at one instant, without those that were lost on the way.
     Merged(Merged),
 }
 
-/// What receivers say, and when.
+/// Time and content of a receiver's message.
 pub type TimedFeedback<M, Merged> = (Time, Feedback<M, Merged>);
 
-/// What a population has said, for reports.
+/// Counts of a population's messages, for reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct FeedbackCounts {
     /// Requests for repair sent.
     pub naks: u64,
-    /// Of these, how many were merged and lost on their way.
+    /// Requests for repair that were merged and lost on the way; included in `naks`.
     pub naks_lost: u64,
-    /// Segments that they asked for.
+    /// Segments that the requests asked for.
     pub naked_dtus: u64,
-    /// Requests that were said merged.
+    /// Requests that were sent merged.
     pub merged: u64,
-    /// Their octets with the channel's overhead.
+    /// Octets of the merged requests, with the channel's overhead.
     pub merged_octets: u64,
 }
 
-/// Many like receivers that decide as single engines would: given the same losses they say the same things at the same
-/// nanoseconds (law 11).
+/// Many like receivers that decide exactly as single engines would. With the same losses they send the same messages at
+/// the same nanoseconds (law 11).
 pub trait Population {
-    /// What it hears and says.
+    /// Message type that the population receives and sends.
     type Message;
-    /// What many say as one.
+    /// Type of the merged messages of many receivers.
     type Merged;
 
-    /// Takes a message whose first datagram reaches the fan-out at `now`, as much of its run as does so before the
-    /// population's own next timer, but at least one datagram; how many those were.
+    /// Handles a message whose first datagram reaches the fan-out at `now`. It takes the datagrams of the run that
+    /// arrive before the population's own next timer, but at least one. Returns the number of datagrams taken.
     fn handle(
         &mut self,
         now: Time,
@@ -70,26 +71,28 @@ pub trait Population {
     /// Acts on every timer that is due at `now`.
     fn handle_timeout(&mut self, now: Time);
 
-    /// When it wants to be woken; [`Time::NEVER`] if nothing is to be waited for.
+    /// Returns the time of the next timer; [`Time::NEVER`] if none runs.
     fn poll_timeout(&self) -> Time;
 
-    /// The next thing that it says, and when: in a run, that may be later than the first datagram's time.
+    /// Returns the next message and the time at which it leaves. Within a run, that time may be later than the time of
+    /// the first datagram.
     fn poll_feedback(&mut self) -> Option<TimedFeedback<Self::Message, Self::Merged>>;
 
-    /// When each receiver had everything; [`Time::NEVER`] for one that has not.
+    /// Returns the time at which each receiver was complete; [`Time::NEVER`] for one that is not.
     fn completed(&self) -> &[Time];
 
-    /// Number of segments that `receiver` lacks; `None` if it has not heard how many there are, or where nobody counts them.
+    /// Returns the number of segments that `receiver` lacks. `None` if it does not know the total, or the protocol does
+    /// not count them.
     fn lacks(&self, _receiver: u32) -> Option<u32> {
         None
     }
 
-    /// How many symbols of each block had been sent when each receiver had everything; 0 for one that has not. Empty where
-    /// that is no measure, because receivers ask for what they lack.
+    /// Returns, for each receiver, the number of symbols of each block sent by the time it was complete; 0 for an
+    /// incomplete one. Empty if receivers request what they lack, because the number then measures nothing.
     fn symbols_needed(&self) -> &[u32] {
         &[]
     }
 
-    /// What has been said so far.
+    /// Returns the counts of messages sent so far.
     fn counts(&self) -> &FeedbackCounts;
 }

@@ -1,4 +1,4 @@
-//! What makes a protocol.
+//! Set of types that make up a protocol.
 
 use crate::codec::Codec;
 use crate::content::Delivery;
@@ -7,22 +7,22 @@ use crate::receiver::ReceiverEngine;
 use crate::sender::SenderEngine;
 use crate::words::Words;
 
-/// What many receivers of `P` say as one.
+/// Merged messages of many receivers of `P`.
 pub type Merged<P> = <<P as Protocol>::Sender as SenderEngine>::Merged;
 
-/// A protocol: a name for the types that belong together. It is never made.
+/// Protocol: a name for the types that belong together. No value of it exists.
 pub trait Protocol: Sized + 'static {
-    /// What it calls what every protocol has.
+    /// Terms of the protocol for common things.
     const WORDS: Words = Words::COMMON;
 
-    /// What its engines speak.
+    /// Message type of its engines.
     type Message: Delivery;
-    /// The engine that sends.
+    /// Sender engine.
     type Sender: SenderEngine<Message = Self::Message>;
-    /// The engine that receives.
+    /// Receiver engine.
     type Receiver: ReceiverEngine<Message = Self::Message>;
-    /// Many receivers as one.
+    /// Population: many receivers as one.
     type Population: Population<Message = Self::Message, Merged = Merged<Self>>;
-    /// Its messages as bytes.
+    /// Encoding of its messages as bytes.
     type Codec: Codec<Message = Self::Message>;
 }

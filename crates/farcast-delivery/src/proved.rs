@@ -1,30 +1,30 @@
-//! Who has sealed a message, where messages are sealed.
+//! Proven origin of a sealed message.
 
-/// Who has sealed a message, as lists of keys know it.
+/// Host that sealed a message, as the list of trusted keys describes it.
 #[derive(Clone, Copy, Debug)]
 pub struct Proved<'a> {
-    /// What the list calls it.
+    /// Name in the list.
     pub name: &'a str,
-    /// What follows from its key.
+    /// Number derived from its key.
     pub number: KeyNumber,
 }
 
-/// 64 bits of a key's digest, from which follow the numbers by which protocols know who has the key.
+/// First 64 bits of a key's digest. The identifiers that protocols use for the key's owner are derived from them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct KeyNumber(pub u64);
 
 impl KeyNumber {
-    /// As a receiver: 1 to 2^32 - 2, of which others mean nobody.
+    /// Returns the receiver identifier: 1 to 2^32 - 2. The other values mean nobody.
     pub const fn receiver(self) -> u32 {
         somebody(self.0 >> 32)
     }
 
-    /// As a sender, which is somebody else than the receiver that has the same key: 1 to 2^32 - 2.
+    /// Returns the sender identifier: 1 to 2^32 - 2. It differs from the same key's receiver identifier.
     pub const fn sender(self) -> u32 {
         somebody(self.0 & 0xFFFF_FFFF)
     }
 
-    /// As a sender, in 48 bits.
+    /// Returns the sender identifier of 48 bits.
     pub const fn source(self) -> [u8; 6] {
         let [_, _, octets @ ..] = self.0.to_be_bytes();
         octets

@@ -1,37 +1,37 @@
-//! How fast a sender sends, as something beside its pacer decides.
+//! Rate control: rates that something beside the pacer decides.
 
 use core::convert::Infallible;
 
 use farcast_core::engine::Reject;
 use farcast_core::{BitRate, Time};
 
-/// Decides how fast a sender sends: a fixed rate, or congestion control by what receivers report.
+/// Rate control of a sender: a fixed rate, or congestion control from receivers' reports.
 ///
-/// The rate changes by a report, or at the instant that [`until`](Self::until) names, and at no other time. So before
-/// that instant a sender hands out nothing that leaves after it, and its
-/// [`settled_until`](farcast_core::Engine::settled_until) never passes a change of rate (law 12): neither that instant,
-/// nor the present where a report may come at any time.
+/// The rate changes with a report, or at the instant [`until`](Self::until), and at no other time. Before that instant
+/// a sender hands out nothing that leaves after it. Its [`settled_until`](farcast_core::Engine::settled_until) never
+/// passes a change of rate (law 12): neither that instant, nor the present if a report may come at any time.
 pub trait RateControl {
-    /// What a receiver says of how the way carries what is sent.
+    /// Receiver's report about the path.
     type Report;
 
-    /// Takes a report that has come at `now`.
+    /// Handles a report that came at `now`.
     ///
     /// # Errors
-    /// A report that makes no sense changes nothing.
+    /// Returns an error for an implausible report, which changes nothing.
     fn report(&mut self, now: Time, report: &Self::Report) -> Result<(), Reject>;
 
-    /// Changes what is due at `now`; called early, it does nothing.
+    /// Makes the changes that are due at `now`; an early call does nothing.
     fn advance(&mut self, now: Time);
 
-    /// The rate, until a report comes or [`until`](Self::until): of datagrams with all their headers.
+    /// Returns the rate, which counts datagrams with all their headers. It holds until a report or
+    /// [`until`](Self::until).
     fn rate(&self) -> BitRate;
 
-    /// When the rate may change next without a report.
+    /// Returns the next time at which the rate may change without a report.
     fn until(&self) -> Time;
 }
 
-/// A rate that nothing changes.
+/// Rate that never changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FixedRate(pub BitRate);
 

@@ -1,4 +1,4 @@
-//! What a receiver's engine asks of its owner, and what that answers.
+//! Requests of a receiver's engine to its owner, and the owner's answers.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -15,165 +15,169 @@ use crate::passage::Passage;
 use crate::proved::Proved;
 use crate::vouched::Vouched;
 
-/// What a sender offers.
+/// Offer of an object by a sender.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Offer {
-    /// Which of the objects that are under way it becomes.
+    /// Identifier that the object gets while it is under way.
     pub object: ObjectId,
-    /// Where it sends from.
+    /// Address that the sender sends from.
     pub sender: SocketAddr,
-    /// By what it tells this delivery from its others.
+    /// Number that distinguishes this delivery from the sender's other ones.
     pub session: u32,
-    /// The group that carries content.
+    /// Multicast group that carries content.
     pub group: IpAddr,
-    /// What the object is called: any octets that the sender says, and none where it says nothing.
+    /// Name of the object: any octets that the sender chooses, or empty if it gives none.
     pub name: Vec<u8>,
-    /// Whether it is called so only until more is known: it gets no final name before that, or before it is verified.
+    /// `true` if the name is provisional. The object gets no final name before the real one is known, or before the
+    /// object is verified.
     pub provisional: bool,
-    /// The digest that commits to it; absent from a sender that is not farcast.
+    /// Digest that commits to the object; absent from a sender that is not farcast.
     pub id: Option<[u8; 32]>,
-    /// Where there is no digest: what the sender tells it by from all others of this session. With the session, the
-    /// name and the size it says that an object is the one of which an earlier run has left something; absent where
-    /// nothing does.
+    /// Number that distinguishes the object from all others of this session, for objects without a digest. Together
+    /// with session, name and size it identifies the object of an earlier, unfinished run. Absent if nothing identifies
+    /// the object.
     pub serial: Option<u64>,
-    /// What its sender vouches for, where there is no manifest; it may become known with the name only.
+    /// Metadata that the sender vouches for, for objects without a manifest. It may become known only together with the
+    /// name.
     pub vouched: Option<Box<Vouched>>,
-    /// How it is cut.
+    /// Division of the object into blocks and segments.
     pub geometry: Geometry,
-    /// Parity symbols that a block may have.
+    /// Maximum number of parity symbols of a block.
     pub parity_symbols: u32,
-    /// Whether an object that is there already is replaced.
+    /// `true` if the object replaces one that exists already.
     pub overwrite: bool,
-    /// The sender's rate in bit/s; `u32::MAX` where it is not limited.
+    /// Sender's rate in bit/s; `u32::MAX` if it is not limited.
     pub rate_bps: u32,
 }
 
-/// Why an owner turns down what is offered.
+/// Reason for which an owner declines an offer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Decline {
-    /// There is no room for it.
+    /// There is not enough room on the disk.
     Disk,
-    /// As many objects are under way as may be.
+    /// The maximum number of objects is under way.
     Busy,
-    /// Something in the system.
+    /// The system failed.
     System,
-    /// It is there, and must not be overwritten.
+    /// The object exists already and must not be overwritten.
     AlreadyHave,
-    /// It does not say what it is.
+    /// The offer does not identify the object.
     Unwanted,
 }
 
-/// Why an owner ends a delivery.
+/// Reason for which an owner ends a delivery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cause {
-    /// Who uses it wishes so.
+    /// The user wishes it.
     Application,
-    /// Something in the system.
+    /// The system failed.
     System,
-    /// What is sent has changed at its source.
+    /// The object has changed at its source.
     SourceChanged,
-    /// It has, and what it is now is sent next.
+    /// The object has changed at its source, and the new version is sent next.
     SourceRenewed,
 }
 
-/// What an event of a receiver asks of its owner. `offset` counts from the first datagram of the message just handled.
+/// Request of a receiver's event to its owner. `offset` counts from the first datagram of the message just handled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Request<'a> {
-    /// Look what is there of it, and answer with [`Answer::Open`], [`Answer::OpenEarlier`] or [`Answer::Declined`].
+    /// Look for stored parts of the object, and answer with [`Answer::Open`], [`Answer::OpenEarlier`] or
+    /// [`Answer::Declined`].
     ///
-    /// Content may be there to be stored before the answer: it is stored behind what opening does, and what is lost by
-    /// a refusal was not wanted.
+    /// Content may arrive to be stored before the answer. The owner stores it after it has opened the object. If it
+    /// declines, that content is lost, and nobody wants it.
     Open(&'a Offer),
-    /// What is said of an object came behind its content: this offer takes the place of the one that was opened, from
-    /// which it differs in its name alone.
+    /// Replace the opened offer by this one, which differs in its name alone. The name came after the object's content.
     Rename(&'a Offer),
-    /// Store these segments, which are counted through the object.
+    /// Store these segments, which are counted through the whole object.
     Store {
-        /// The object.
+        /// Object that the segments belong to.
         object: ObjectId,
-        /// Its segments.
+        /// Segments to be stored.
         segments: Run,
-        /// Where in the message they begin.
+        /// Number of the message's datagram that carries the first segment.
         offset: u32,
     },
     /// Keep these parity symbols.
     Parity {
-        /// The object.
+        /// Object that the symbols belong to.
         object: ObjectId,
-        /// The block.
+        /// Block that the symbols belong to.
         block: u32,
-        /// Its symbols.
+        /// Symbols to be kept.
         symbols: Run,
-        /// Where in the message they begin.
+        /// Number of the message's datagram that carries the first symbol.
         offset: u32,
     },
-    /// Rebuild what is missing of a block from its parity, store it, and answer with [`Answer::Decoded`].
+    /// Rebuild the missing segments of a block from its parity, store them, and answer with [`Answer::Decoded`].
     Decode {
-        /// The object.
+        /// Object that the block belongs to.
         object: ObjectId,
-        /// The block.
+        /// Block to be rebuilt.
         block: u32,
     },
-    /// Compare what is there of older versions of this object, and answer with [`Answer::Compared`].
+    /// Compare this object with stored older versions, and answer with [`Answer::Compared`].
     Compare(ObjectId),
-    /// Every segment of this object is stored: verify, give the files their names, and answer with [`Answer::Verified`]
-    /// or [`Answer::Failed`]. Where [`Answer::Lost`] comes instead, the engine asks again when it has those segments.
+    /// Verify the object, every segment of which is stored, give the files their names, and answer with
+    /// [`Answer::Verified`] or [`Answer::Failed`]. After [`Answer::Lost`] instead, the engine repeats the request when
+    /// it has those segments.
     Verify(ObjectId),
-    /// It is over with this object; its id may be given to another.
+    /// The engine has finished with this object; the identifier may be given to another.
     Ended(ObjectId, Outcome),
 }
 
-/// How a delivery ended for a receiver.
+/// Outcome of a delivery for a receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
     /// The object is complete and verified since this instant.
     Complete(Time),
-    /// The sender gave up because the object has changed at its source: what there is of it can never be completed.
+    /// The sender gave up because the object has changed at its source. The stored part can never be completed.
     SourceChanged,
-    /// The sender refused this receiver, because another has its identity.
+    /// The sender refused this receiver because another one has the same identity.
     Collision,
-    /// Nothing was agreed, or the sender fell silent: it may go on another time.
+    /// No session was agreed, or the sender fell silent; the delivery may continue another time.
     Lost,
-    /// The sender has ended, or can repair what lacks no more: nothing of it comes until it is sent anew.
+    /// The sender has ended, or can no longer repair the missing part. Nothing of the object comes until it is sent
+    /// anew.
     Missed,
-    /// All else.
+    /// Any other failure.
     Failed,
 }
 
-/// What an owner answers about an object, or tells unasked.
+/// Answer of an owner about an object, or an unsolicited report.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// It takes part, with these segments; a bitmap of another length counts as empty.
+    /// The owner takes part and has these segments. A bitmap of another length counts as empty.
     Open(Bitmap),
-    /// The same, with something that may be an older version of the object: it is compared. Whether the list of what
-    /// the object consists of is known already.
+    /// The owner takes part, has these segments, and may have an older version of the object to compare. The second
+    /// value is `true` if the list of the object's contents is already known.
     OpenEarlier(Bitmap, bool),
-    /// It stays out.
+    /// The owner declines the object.
     Declined(Decline),
-    /// The list of what the object consists of takes so many segments.
+    /// The list of the object's contents takes this many segments.
     ListIs(u32),
-    /// The list is known.
+    /// The list of the object's contents is known.
     Listed,
-    /// These segments are there besides.
+    /// The owner has these segments in addition.
     Held(Bitmap),
-    /// What is there was compared: these segments are there now.
+    /// The comparison is finished, and the owner has these segments now.
     Compared(Bitmap),
-    /// These segments have to come again.
+    /// The owner lost these segments, and they must come again.
     Lost(Run),
     /// A block was rebuilt, or could not be.
     Decoded {
-        /// The block.
+        /// Number of the block.
         block: u32,
-        /// Whether all of it is there.
+        /// `true` if the whole block is available.
         rebuilt: bool,
     },
     /// Everything is verified and has its final name.
     Verified,
-    /// It cannot be received: why, and in words for the sender.
+    /// The object cannot be received: the reason, and a text for the sender.
     Failed(Cause, Option<String>),
 }
 
-/// What has come, for reports.
+/// Counts of received content, for reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Received {
     /// Segments that were new.
@@ -182,19 +186,19 @@ pub struct Received {
     pub parity: u64,
     /// Segments and symbols that brought nothing new.
     pub duplicates: u64,
-    /// Requests for repair that were sent, as far as they are for this object.
+    /// Requests for repair that were sent for this object.
     pub naks: u64,
-    /// Datagrams of content, or of a protocol that numbers them all, datagrams, that are known to have been sent to this
-    /// receiver and did not reach it. What was left out, what went by before it joined, and what came and was not
-    /// stored are not among them.
+    /// Datagrams of content that were sent to this receiver and did not reach it. For a protocol that numbers all
+    /// datagrams, all datagrams count. Datagrams that were left out, that passed before the receiver joined, or that
+    /// came and were not stored are not lost.
     pub lost: u64,
-    /// Those that are known to have been sent, lost or not: of these, [`lost`](Self::lost) are the share that is called
-    /// loss.
+    /// Datagrams that are known to have been sent, lost or not. The loss rate is [`lost`](Self::lost) divided by this
+    /// number.
     pub sent: u64,
 }
 
 impl Received {
-    /// The same with what came and went between `before` and `now` on the way from the sender.
+    /// Sets the losses to those on the path from the sender between `before` and `now`.
     #[must_use]
     pub fn passed(self, before: Passage, now: Passage) -> Self {
         let lost = now.lost().saturating_sub(before.lost());
@@ -202,67 +206,68 @@ impl Received {
     }
 }
 
-/// An engine that receives objects, one after the other or several at once. The event that ends one is kept for its
+/// Engine that receives objects, one after the other or several at once. The event that ends an object is kept for its
 /// report.
 pub trait ReceiverEngine: Engine<Event: Clone> {
-    /// Whether parity is kept on disk until its block is rebuilt, over a restart too, and not in memory: where what is
-    /// wanting comes in its own time, or in another session. The owner then tells what it has [kept](Self::kept).
+    /// `true` if parity is kept on disk until its block is rebuilt, even over a restart, rather than in memory. This
+    /// suits protocols in which missing content comes in its own time, or in another session. The owner then reports
+    /// the [kept](Self::kept) symbols.
     const KEEPS_PARITY: bool = false;
 
-    /// Whether anything that a receiver says may reach a sender.
+    /// `true` if messages of receivers may reach a sender.
     const ANSWERS: bool = true;
 
-    /// What `event` asks for, if it asks for anything.
+    /// Returns the request that `event` makes, if any.
     fn request(event: &Self::Event) -> Option<Request<'_>>;
 
-    /// Whether with `event`, which ends an object, its sender knows as well that it is over, so that neither has more to
-    /// say. By default nobody knows.
+    /// Returns `true` if the sender knows as well that the object that `event` ends is over, so that neither side has
+    /// more to send. By default the sender does not know.
     fn is_settled(_event: &Self::Event) -> bool {
         false
     }
 
-    /// Takes what its owner answers about `object`; of one that has ended meanwhile, it is passed over.
+    /// Handles the owner's answer about `object`. An answer about an object that has ended meanwhile is ignored.
     fn answer(&mut self, now: Time, object: ObjectId, answer: Answer);
 
-    /// Where [parity is kept](Self::KEEPS_PARITY): these symbols of `block` are there from before. Told behind
+    /// Tells that these symbols of `block` are kept from before, if [parity is kept](Self::KEEPS_PARITY). Called after
     /// [`Answer::Open`].
     fn kept(&mut self, _now: Time, _object: ObjectId, _block: u32, _symbols: &Bitmap) {}
 
-    /// `message` came and its content could not be stored: what it carries is missing and was not lost on the way.
+    /// Records that the content of `message` could not be stored. It is missing, but was not lost on the way.
     fn unstored(&mut self, _from: &Arrival, _message: &Self::Message) {}
 
-    /// Leaves everything at hand, on the owner's demand.
+    /// Leaves every current object, on the owner's demand.
     fn stop(&mut self, now: Time);
 
-    /// Its address is another one now.
+    /// Handles a change of the receiver's own address.
     fn moved(&mut self, now: Time);
 
-    /// `who` has begun another session of sending, as is proved: nothing that it says from now on goes on with what it has
-    /// said before. Where messages name their transmission, that need not be told.
+    /// Handles the proven start of another session by the sender `who`. Its messages from now on do not continue those
+    /// of before. Does nothing where messages name their transmission.
     fn begins_anew(&mut self, _now: Time, _who: &Proved<'_>) {}
 
-    /// Whether any object is at hand, or a sender that was left has yet to be told so.
+    /// Returns `true` if an object is current, or if a sender that the receiver left has yet to be told.
     fn is_busy(&self) -> bool;
 
-    /// Returns true while an object of the sender at `source` is at hand, or that sender has yet to be answered.
+    /// Returns `true` while an object of the sender at `source` is current, or that sender has yet to be answered.
     fn is_busy_with(&self, _source: SocketAddr) -> bool {
         self.is_busy()
     }
 
-    /// The code that the parity of `object` is of, which is offered or at hand.
+    /// Returns the erasure code of the parity of `object`, which is offered or current.
     fn erasure_code(&self, _object: ObjectId) -> ErasureCode {
         ErasureCode::BySize
     }
 
-    /// The segments of `object` that have come, while it is at hand.
+    /// Returns the segments of `object` that have come, while it is current.
     fn have(&self, object: ObjectId) -> Option<&Bitmap>;
 
-    /// What has come of `object`, which is at hand, or was until its end was told.
+    /// Returns the counts of `object`, which is current, or was until its end was reported.
     fn received(&self, object: ObjectId) -> Received;
 
-    /// Requests for repair that were sent, for whatever object.
+    /// Returns the number of requests for repair sent, for all objects.
     fn naks(&self) -> u64;
 
-    /// Messages turned down, by reason.
+    /// Returns the number of rejected messages, by reason.
     fn rejects(&self) -> &RejectCounts;
 }

@@ -1,4 +1,4 @@
-//! What is asked of a sender's engine.
+//! Interface of a sender's engine.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -15,10 +15,10 @@ use crate::object::ObjectId;
 use crate::proved::Proved;
 use crate::receiver::Cause;
 
-/// Where a delivery stands.
+/// Phase of a delivery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
-    /// Made, not yet started.
+    /// Created, not yet started.
     Idle,
     /// Announcing, until enough receivers are known.
     Announcing,
@@ -28,16 +28,16 @@ pub enum Phase {
     Sending,
     /// Everything scheduled has been sent; answers are awaited.
     Waiting,
-    /// Confirming.
+    /// Confirming completion.
     Completing,
-    /// Telling everyone that it is off.
+    /// Telling all receivers that the delivery is aborted.
     Aborting,
-    /// Over.
+    /// Ended.
     Ended,
 }
 
 impl Phase {
-    /// What it is called in reports.
+    /// Returns the phase's name in reports.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Idle => "idle",
@@ -52,183 +52,185 @@ impl Phase {
     }
 }
 
-/// Between which addresses a delivery goes.
+/// Addresses of a delivery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Routes {
-    /// Where what the sender says comes from.
+    /// Source address of the sender's messages.
     pub source: SocketAddr,
-    /// Where announcements go.
+    /// Destination of announcements.
     pub announcements: SocketAddr,
-    /// Where content goes.
+    /// Destination of content.
     pub content: SocketAddr,
-    /// Where answers go.
+    /// Destination of answers.
     pub answers: SocketAddr,
 }
 
-/// How far a round of sending has come: a pass, a carousel's turn.
+/// Progress of a round of sending: a pass, or a carousel's turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RoundProgress {
-    /// Which one, from 1; 0 before content.
+    /// Number of the round, from 1; 0 before content.
     pub round: u32,
-    /// Segments that have left in it.
+    /// Segments sent in the round.
     pub sent: u32,
-    /// Segments that it sends in all, as far as is known.
+    /// Segments that the round sends in all, as far as is known.
     pub segments: u32,
 }
 
-/// What became of a request for repair at the sender.
+/// Effect of a request for repair at the sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NakFate {
-    /// It made the sender schedule something.
+    /// The request made the sender schedule something.
     Used,
-    /// It asked for nothing that was not scheduled or sent already.
+    /// The request asked only for segments that were scheduled or sent already.
     Known,
-    /// It answers an earlier round than the last.
+    /// The request answers an earlier round than the last.
     Late,
 }
 
-/// A request for repair, or several merged, that the sender has heard.
+/// Request for repair, or several merged ones, that the sender received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Asked {
-    /// The round that it answers.
+    /// Round that the requests answer.
     pub round: u32,
-    /// How many requests they are.
+    /// Number of requests.
     pub count: u64,
-    /// What became of them.
+    /// Effect of the requests.
     pub fate: NakFate,
 }
 
 /// Parity symbols that are probably sent soon.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ahead {
-    /// Of which object.
+    /// Object that the symbols belong to.
     pub object: ObjectId,
-    /// Of which block.
+    /// Block that the symbols belong to.
     pub block: u32,
-    /// Which of its symbols.
+    /// Symbols of the block.
     pub symbols: Run,
 }
 
-/// What an event of a sender means to who drives it.
+/// Meaning of a sender's event to its driver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Milestone {
-    /// A receiver has come to take part.
+    /// A receiver joins the delivery.
     Joined,
-    /// Content begins to leave as it was planned.
+    /// Content begins to leave as planned.
     Began {
-        /// How many receivers take part, as far as is known.
+        /// Number of receivers that take part, as far as is known.
         receivers: u32,
     },
     /// A round of sending begins.
     Round {
-        /// Its number, from 1.
+        /// Number of the round, from 1.
         round: u32,
         /// Segments scheduled for it so far.
         segments: u32,
     },
-    /// A receiver is known to have everything.
+    /// A receiver is known to be complete.
     Done,
     /// A receiver stays out, has left, or was given up.
     Left,
-    /// Everyone has everything, has left or was given up; what follows only confirms.
+    /// Every receiver is complete, has left, or was given up. The messages that follow only confirm.
     Delivered,
-    /// It is over. Whether nobody was there to receive it.
+    /// The delivery has ended.
     Ended {
-        /// Nobody was there.
+        /// `true` if there was no receiver.
         alone: bool,
     },
 }
 
-/// Why a sender has ended.
+/// Reason for which a sender has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ending {
-    /// As far as it knows there is nothing left to do.
+    /// Nothing is left to do, as far as the sender knows.
     Finished,
-    /// It has taken longer than it may.
+    /// The delivery exceeded its time limit.
     TimeLimit,
-    /// Those who should answer do so no more.
+    /// The receivers that should answer no longer do.
     Silence,
-    /// Nobody was there.
+    /// There was no receiver.
     Nobody,
 }
 
 /// Segments whose source is gone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gone {
-    /// Those that are gone as a whole, if there are any.
+    /// Segments that are gone completely, if any.
     pub whole: Option<Run>,
-    /// Those of which at least a part is gone.
+    /// Segments that are gone at least in part.
     pub touched: Run,
 }
 
-/// An engine that sends one delivery, of one object or several.
+/// Engine that sends one delivery, of one object or several.
 pub trait SenderEngine: Engine {
-    /// The answers of many receivers at one instant as one; `core::convert::Infallible` where there is no such thing.
+    /// Merged answers of many receivers at one instant; `core::convert::Infallible` for a protocol without them.
     type Merged: Clone + fmt::Debug + 'static;
 
-    /// Begins, at `now`.
+    /// Begins the delivery at `now`.
     fn open(&mut self, now: Time);
 
-    /// Begins to send content with whoever is known, on the owner's demand; where nobody is waited for, that is no
-    /// news.
+    /// Begins to send content to the receivers known so far, on the owner's demand. Does nothing in a protocol that
+    /// waits for no receiver.
     fn start(&mut self, _now: Time) {}
 
-    /// So many datagrams of so many octets of UDP payload in all have left beside what it sends, as keys do: they count
-    /// against its rate, if it keeps one. Octets of no datagram are headers of others, as fragments have.
+    /// Records `datagrams` with `octets` of UDP payload in all that left beside the engine's own, such as key grants.
+    /// They count against the engine's rate, if it has one. If `datagrams` is 0, the octets are additional headers of
+    /// other datagrams, as fragments have.
     fn spend(&mut self, _datagrams: u64, _octets: u64) {}
 
-    /// The same of what left between two datagrams of content: what follows waits for it.
+    /// Like [`spend`](Self::spend), for datagrams that left between two datagrams of content: the following content
+    /// waits for them.
     fn spend_at_once(&mut self, datagrams: u64, octets: u64) {
         self.spend(datagrams, octets);
     }
 
-    /// Gives up, and tells receivers why.
+    /// Aborts the delivery, and tells receivers the reason.
     fn abort(&mut self, now: Time, cause: Cause, text: Option<String>);
 
-    /// The source of `gone` segments of `object` is gone, so that they cannot be sent any more. Where receivers can be told
-    /// so, nobody is waited for who lacks nothing else; elsewhere what is sent in their place is not what was announced,
-    /// as receivers find out.
+    /// Handles the loss of the source of `gone` segments of `object`, which can no longer be sent. Where receivers can
+    /// be told, the sender does not wait for a receiver that lacks nothing else. Elsewhere the content sent in their
+    /// place differs from the announced content, as receivers find out.
     fn withdraw(&mut self, _now: Time, _object: ObjectId, _gone: &Gone, _why: &str) {}
 
-    /// A receiver takes part no more, by its owner's will, and what is sent means nothing to it. It is waited for no longer;
-    /// where that follows from its silence soon enough, that is no news.
+    /// Handles a receiver that stopped taking part by its owner's will, and to which further content means nothing. The
+    /// sender no longer waits for it. Does nothing where the receiver's silence has the same effect soon enough.
     fn dismiss(&mut self, _now: Time, _who: &Proved<'_>) {}
 
-    /// Sends from `source` from now on: its address before is gone.
+    /// Sends from `source` from now on, because the previous address is gone.
     fn moved(&mut self, now: Time, source: SocketAddr);
 
-    /// Between whom it goes.
+    /// Returns the addresses of the delivery.
     fn routes(&self) -> Routes;
 
-    /// How `object` is cut; `None` of one that it does not send.
+    /// Returns the geometry of `object`; `None` if the sender does not send it.
     fn geometry(&self, object: ObjectId) -> Option<&Geometry>;
 
-    /// Parity symbols that a block of `object` may have; 0 where there is no parity.
+    /// Returns the maximum number of parity symbols of a block of `object`; 0 without parity.
     fn parity_symbols(&self, _object: ObjectId) -> u32 {
         0
     }
 
-    /// The code that those are of.
+    /// Returns the erasure code of the parity of an object.
     fn erasure_code(&self, _object: ObjectId) -> ErasureCode {
         ErasureCode::BySize
     }
 
-    /// Where it stands.
+    /// Returns the phase of the delivery.
     fn phase(&self) -> Phase;
 
-    /// How far the round at hand has come.
+    /// Returns the progress of the current round.
     fn progress(&self) -> RoundProgress;
 
-    /// What its transfer came to, always the same figures in the same order. Whoever drives it counts `requests`; the
-    /// protocol gives those of them that it shows their names.
+    /// Returns the figures of the transfer, always the same ones in the same order. The driver counts `requests`; the
+    /// protocol chooses those that it reports, and names them.
     fn figures(&self, _requests: &RequestCounts) -> Vec<Figure> {
         Vec::new()
     }
 
-    /// What `event` means.
+    /// Returns the milestone that `event` stands for, if any.
     fn milestone(event: &Self::Event) -> Option<Milestone>;
 
-    /// Why it has ended, if that is what `event` says.
+    /// Returns the reason for the end, if `event` reports the end.
     fn ending(event: &Self::Event) -> Option<Ending> {
         match Self::milestone(event)? {
             Milestone::Ended { alone } => Some(if alone { Ending::Nobody } else { Ending::Finished }),
@@ -236,37 +238,38 @@ pub trait SenderEngine: Engine {
         }
     }
 
-    /// What the message handled last asked for, if it was a request for repair.
+    /// Returns the request for repair in the message handled last, if it was one.
     fn asked(&self) -> Option<Asked> {
         None
     }
 
-    /// The time before which it sends nothing but what is settled, whatever a receiver may answer.
+    /// Returns the time before which the sender sends only settled messages, whatever a receiver may answer.
     fn quiet_until(&self) -> Time {
         Time::ZERO
     }
 
-    /// Parity symbols that are probably sent soon, the first of them first.
+    /// Returns the parity symbols that are probably sent soon, the earliest first.
     fn parity_ahead(&self) -> [Option<Ahead>; 2] {
         [None; 2]
     }
 
-    /// Where it sends parity of all blocks of `object` in turns, some symbols of each: how many of each, from the first
-    /// on, it may send in all. The owner then computes every block's once, in their order, and keeps them; nothing is
-    /// asked for [ahead](Self::parity_ahead). 0 where each block's parity is sent for itself.
+    /// Returns the number of parity symbols of each block that the sender may send in all, from the first on. It
+    /// applies to a sender that sends parity of all blocks of `object` in turns, some symbols of each block at a time.
+    /// The owner then computes the parity of every block once, in order, and keeps it; nothing is announced
+    /// [ahead](Self::parity_ahead). 0 if each block's parity is sent separately.
     fn parity_of_all(&self, _object: ObjectId) -> u32 {
         0
     }
 
-    /// Whether answers that arrive at one instant may be merged without changing anything.
+    /// Returns `true` if answers that arrive at one instant may be merged without any effect on the outcome.
     fn may_merge(&self) -> bool {
         false
     }
 
-    /// Takes merged answers, of which the last arrives at `now`.
+    /// Handles merged answers, the last of which arrives at `now`.
     ///
     /// # Errors
-    /// As of one of them; [`Reject::Unexpected`] where they may not be merged.
+    /// Returns the error of one of the answers, or [`Reject::Unexpected`] if answers may not be merged.
     fn handle_merged(&mut self, _now: Time, _merged: &Self::Merged) -> Result<(), Reject> {
         Err(Reject::Unexpected)
     }

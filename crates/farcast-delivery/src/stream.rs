@@ -1,5 +1,5 @@
 //! Streams: octets without an end that is known at the beginning. Their engines keep the octets that can still be
-//! repaired, so they take and give datagrams, and own no more than their window.
+//! repaired. So they take and return whole datagrams, and store no more than their window.
 
 use alloc::vec::Vec;
 
@@ -8,88 +8,90 @@ use farcast_core::engine::{Arrival, RejectCounts, Transmit};
 
 use crate::proved::Proved;
 
-/// What both ends of a stream are to whoever drives them.
+/// Engine at either end of a stream.
 pub trait StreamEngine {
-    /// What it tells.
+    /// Event type.
     type Event;
 
-    /// A datagram has come. What is turned down is counted, by reason.
+    /// Handles a datagram. Rejected datagrams are counted, by reason.
     fn handle(&mut self, now: Time, from: &Arrival, datagram: &[u8]);
 
-    /// Whether `who` may say `datagram` to this end: as [`Delivery::may_be_said_by`](crate::Delivery::may_be_said_by) at
-    /// the end that sends, and as [`Delivery::may_be_sent_by`](crate::Delivery::may_be_sent_by) at the other.
+    /// Returns `true` if `who` may send `datagram` to this end. The rule is
+    /// [`Delivery::may_be_said_by`](crate::Delivery::may_be_said_by) at the sending end, and
+    /// [`Delivery::may_be_sent_by`](crate::Delivery::may_be_sent_by) at the receiving end.
     fn may_say(&self, datagram: &[u8], who: &Proved<'_>) -> bool;
 
-    /// Time has passed.
+    /// Acts on timers that are due at `now`.
     fn handle_timeout(&mut self, now: Time);
 
-    /// Appends the next datagram that leaves to `out`: where it goes, and how.
+    /// Appends the next outgoing datagram to `out`, and returns its destination and how it leaves.
     fn poll_transmit(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit<()>>;
 
-    /// When it wants to be asked again; [`Time::NEVER`] if not before something happens.
+    /// Returns the time of the next timer; [`Time::NEVER`] if none runs.
     fn poll_timeout(&self) -> Time;
 
-    /// What there is to tell.
+    /// Returns the next event, if any.
     fn poll_event(&mut self) -> Option<Self::Event>;
 
-    /// Messages turned down, by reason.
+    /// Returns the number of rejected messages, by reason.
     fn rejects(&self) -> &RejectCounts;
 
-    /// Datagrams that were no message of the protocol.
+    /// Returns the number of datagrams that were no message of the protocol.
     fn malformed(&self) -> u64;
 }
 
-/// The end that sends.
+/// Engine at the sending end of a stream.
 pub trait StreamSenderEngine: StreamEngine {
-    /// Begins.
+    /// Begins the stream.
     fn open(&mut self, now: Time);
 
-    /// So many datagrams of so many octets of UDP payload in all have left beside what it sends: as
-    /// [`SenderEngine::spend`](crate::SenderEngine::spend).
+    /// Records `datagrams` with `octets` of UDP payload in all that left beside the engine's own, as
+    /// [`SenderEngine::spend`](crate::SenderEngine::spend) does.
     fn spend(&mut self, datagrams: u64, octets: u64);
 
-    /// Takes octets of the stream, as many as there is room for: how many.
+    /// Takes as many octets of the stream as there is room for, and returns their number.
     fn write(&mut self, now: Time, octets: &[u8]) -> usize;
 
-    /// What has been taken so far ends a message: what is taken next begins another.
+    /// Ends a message after the octets taken so far. The octets taken next begin another.
     fn end_message(&mut self);
 
-    /// What has been taken leaves, even where it fills no segment.
+    /// Sends the octets taken so far, even if they do not fill a segment.
     fn flush(&mut self, now: Time);
 
-    /// Nothing more comes.
+    /// Ends the stream: nothing more is written.
     fn finish(&mut self, now: Time);
 
-    /// Whether it is over.
+    /// Returns `true` if the stream is over.
     fn has_ended(&self) -> bool;
 
-    /// Whether receivers answer the group, which is then to be listened to.
+    /// Returns `true` if receivers answer to the group, so that the sender must listen to it.
     fn hears_group(&self) -> bool;
 }
 
-/// What a receiver has of a stream. Places are octets from its beginning; or packets by their numbers, where a protocol
-/// does not tell how many octets were lost.
+/// Part of a stream that a receiver obtained. Places are octets from the beginning of the stream. In a protocol that
+/// does not tell how many octets were lost, they are packet numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Taken {
     /// Octets, the first of which has this place in the stream.
     Octets(u64),
-    /// Octets that cannot be had: from where, and, if it is known, where the stream goes on.
+    /// Gap of octets that cannot be obtained: its place, and the place where the stream continues, if known.
     Gap(u64, Option<u64>),
-    /// The stream has ended, so many octets from its beginning, or from where it was begun with.
+    /// End of the stream: the place from the beginning of the stream, or from where reception began.
     End(u64),
 }
 
-/// The end that receives.
+/// Engine at the receiving end of a stream.
 pub trait StreamReceiverEngine: StreamEngine {
-    /// Appends what is next of the stream to `out`, if it is there.
+    /// Appends the next part of the stream to `out`, if it is available.
     fn read(&mut self, out: &mut Vec<u8>) -> Option<Taken>;
 
-    /// Whether its sender has left, or waits for nothing that is said here.
+    /// Returns `true` if the sender has left, or no longer waits for anything that this end sends.
     fn has_left(&self) -> bool;
 
-    /// Everything that was read is in its place: it may be acknowledged.
+    /// Confirms that all octets read so far are stored, so that the engine may acknowledge them.
     fn settle(&mut self, now: Time);
 
-    /// `who` has begun another session: as [`ReceiverEngine::begins_anew`](crate::ReceiverEngine::begins_anew).
+    /// Handles the start of another session by `who`, as
+    /// [`ReceiverEngine::begins_anew`](crate::ReceiverEngine::begins_anew) does.
     fn begins_anew(&mut self, now: Time, who: &Proved<'_>);
 }

@@ -1,6 +1,6 @@
-//! What a sender vouches for.
+//! Metadata that a sender vouches for.
 
-/// What a sender of farcast says of a file that it sends without a manifest, where its protocol has a place for that.
+/// Metadata that a farcast sender gives for a file sent without a manifest, in protocols that have a place for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Vouched {
     /// BLAKE3 of the content.

@@ -1,38 +1,38 @@
-//! What a protocol calls what every protocol has.
+//! Terms of a protocol for things that every protocol has.
 
-/// A word for something that is counted.
+/// Noun for something that is counted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Noun {
-    /// Of one: `pass`.
+    /// Singular: `pass`.
     pub one: &'static str,
-    /// Of none and of many: `passes`.
+    /// Plural, also for none: `passes`.
     pub many: &'static str,
 }
 
 impl Noun {
-    /// As it follows this number.
+    /// Returns the form that follows this number.
     pub const fn after(self, count: u64) -> &'static str {
         if count == 1 { self.one } else { self.many }
     }
 }
 
-/// The field's words of a protocol, for what is told of it: pages, tables, comments in traces.
+/// Terms that the specification of a protocol uses, for pages, tables and comments in traces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Words {
-    /// A round of sending.
+    /// Round of sending.
     pub round: Noun,
-    /// The smallest numbered piece of an object.
+    /// Smallest numbered piece of an object.
     pub segment: Noun,
-    /// A receiver's request for repair.
+    /// Receiver's request for repair.
     pub nak: Noun,
-    /// By which the sender asks receivers what they miss.
+    /// Query by which the sender asks receivers which segments they miss.
     pub query: Noun,
-    /// What the sender waits for behind a round, as in "the sender waits for the Status Retry Timer".
+    /// Name of the event that the sender awaits after a round, as in "the sender waits for the Status Retry Timer".
     pub answers: &'static str,
 }
 
 impl Words {
-    /// The words of a protocol that has none of its own.
+    /// Terms of a protocol that has none of its own.
     pub const COMMON: Self = Self {
         round: Noun { one: "round", many: "rounds" },
         segment: Noun { one: "segment", many: "segments" },
