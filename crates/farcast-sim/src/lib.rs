@@ -1,4 +1,5 @@
-//! The second face of farcast: the engines in virtual time over simulated links.
+//! Simulator: the protocol engines in virtual time over simulated links. It predicts transfers that `farcast send`
+//! makes.
 #![forbid(unsafe_code)]
 
 pub mod history;

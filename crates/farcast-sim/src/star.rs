@@ -1,25 +1,25 @@
-//! A hub and its terminals: a multicast sender, a channel to groups of receivers and their way back, and beside them
-//! flows of other protocols, each to a terminal of its own.
+//! Star: one hub and its terminals. A multicast sender at the hub serves groups of receivers, beside flows of other
+//! protocols.
 //!
-//! The sender and every single receiver are the engines that `farcast send` and `farcast receive` run; a group may be
-//! a [`Population`](farcast_delivery::Population), which decides by the same rules. What lies between is a chain of
-//! [stages](farcast_core::stage) that all share, a fan-out at which each receiver loses frames of its own, and a way
-//! back: either the same for all, or a chain of stages, some of which may be in both chains. [Flows](crate::traffic)
-//! share both chains; each loses packets of its own behind them. There may be no sender, or no flows. The protocol of
-//! the transfer is whatever stands behind [`Protocol`], and the world is made for one protocol at a time, so that
-//! nothing is dispatched while it runs.
+//! The sender and every single receiver are the engines that `farcast send` and `farcast receive` run; a group may be a
+//! [`Population`](farcast_delivery::Population), which decides by the same rules. Between them lie a chain of
+//! [stages](farcast_core::stage) that all packets share, a fan-out at which each receiver loses frames of its own, and
+//! a return path. The return path is either one delay for all receivers, or a chain of stages, some of which may be in
+//! both chains. [Flows](crate::traffic) share both chains; each flow has a terminal of its own and loses packets of its
+//! own behind the chains. A star may have no sender, or no flows. The transfer's protocol implements [`Protocol`]. A
+//! star is generic over that one protocol, so nothing is dispatched dynamically while it runs.
 //!
-//! # Who hears what
+//! # Delivery of messages
 //!
-//! What the sender says to a group reaches everyone who does not lose it; what it says to one receiver passes the same
-//! stages and reaches, and can be lost by, that one alone. What a receiver says reaches the sender; what it says to the
-//! group that answers go to goes from the hub on to the other receivers as well, as far as it has reached the hub. On
-//! other groups no receiver listens for another.
+//! A message from the sender to a group reaches every receiver that does not lose it. A message from the sender to one
+//! receiver passes the same stages; only that receiver gets it or loses it. A receiver's message reaches the sender. If
+//! it is addressed to the group that answers go to, the hub forwards it to the other receivers as well, provided that
+//! it has reached the hub. Receivers do not listen for each other on other groups.
 //!
-//! # What happens at one instant
+//! # Order within one instant
 //!
-//! What the transfer does and what stages do goes before what flows do. So it makes no difference in how many pieces a
-//! run of the transfer enters a stage that it shares with a flow.
+//! Events of the transfer and of stages come before events of flows. Therefore the pieces in which a run of the
+//! transfer enters a stage that it shares with a flow make no difference.
 
 mod back;
 pub(crate) mod config;
@@ -57,64 +57,64 @@ pub use packet::{Addressed, Packet, Party};
 pub use pulse::Pulse;
 pub use seal::{SealConfig, SealCounts, SealMessage};
 
-/// What may happen. `M` is what the transfer's engines speak, `G` what many receivers say as one.
+/// Event of a star. `M` is the message type of the transfer's engines, `G` the merged feedback of many receivers.
 enum Event<M, G> {
-    /// The sender wants to be woken.
+    /// Timer of the sender.
     Wake,
-    /// A receiver's message has passed the stages of the way back; it may be lost yet.
+    /// A receiver's message has passed the stages of the return path; it can still be lost.
     Reach(Frame<Addressed<M>>),
     /// A receiver's message arrives at the sender.
     Arrive(Frame<Addressed<M>>),
     /// The NAKs of a population reach the sender.
     Merged(G),
-    /// A stage wants to be woken.
+    /// Timer of a stage.
     StageWake(u32),
-    /// A frame's first datagram reaches the receivers of a group.
+    /// The first datagram of a frame reaches the receivers of a group.
     FanOut { group: u32, frame: Frame<Addressed<M>> },
-    /// A receiver of a group wants to be woken; of a population, the only one.
+    /// Timer of a receiver of a group. A population has one timer, with station 0.
     GroupWake { group: u32, station: u32 },
-    /// A receiver says something.
+    /// A receiver sends a message.
     Answer(Addressed<M>),
     /// KEYS may be due.
     Keys,
-    /// The turn of somebody may have come who is owed the key of content.
+    /// The turn of a receiver that is owed the content key may have come.
     Owed,
-    /// What only the seal sends reaches the receivers of a group.
+    /// A datagram that only the seal sends reaches the receivers of a group.
     Unseal { group: u32, message: SealMessage },
-    /// A receiver asks for the key of content.
+    /// A receiver asks for the content key.
     Ask(u32),
-    /// That has passed the stages of the way back; it may be lost yet.
+    /// A receiver's request for the content key has passed the stages of the return path; it can still be lost.
     ReachAsk(u32),
-    /// It arrives at the sender.
+    /// A receiver's request for the content key arrives at the sender.
     ArriveAsk(u32),
-    /// A frame enters a stage, or the rest of a run the chain. The only variant of this size: so the tag of an event
-    /// has room in it, and events move by aligned words.
+    /// A frame enters a stage, or the rest of a run enters the chain. No other variant is as large, so the tag of an
+    /// event has room in this one, and events move by aligned words.
     Enter(Entry<Packet<M>>),
 }
 
-/// What may happen to flows. It comes behind all else of its instant, so it has a queue of its own, of small events.
+/// Event of a flow. Flow events come last in their instant, so they have a queue of their own, of small events.
 #[derive(Clone, Copy)]
 enum FlowEvent {
-    /// A flow begins.
+    /// Start of a flow.
     Start(u32),
-    /// A flow's time is over.
+    /// Stop of a flow.
     Stop(u32),
-    /// A flow may want to be woken.
+    /// Timer of a flow, which may have moved since.
     Wake(u32),
-    /// A flow's packet has passed the links; it may be lost yet.
+    /// A packet of a flow has passed the links; it can still be lost.
     Reach { flow: u32, end: End, packet: Flying },
 }
 
-/// What has passed and what became of it, in one replication.
+/// Counters of packets and their fates in one replication.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
     /// Octets that entered the forward chain, with the overhead of a datagram.
     pub forward_octets: u64,
-    /// Datagrams that entered it.
+    /// Datagrams that entered the forward chain.
     pub forward_datagrams: u64,
-    /// Octets that receivers and the terminals of flows sent, with overhead.
+    /// Octets that receivers and the terminals of flows sent, with the overhead of a datagram.
     pub return_octets: u64,
-    /// Datagrams that they sent.
+    /// Datagrams that receivers and the terminals of flows sent.
     pub return_datagrams: u64,
     /// NAKs that receivers sent.
     pub naks_sent: u64,
@@ -126,7 +126,7 @@ pub struct Tally {
     pub events: u64,
 }
 
-/// A simulated world. Make it from a [`StarConfig`], and [`run`](Self::run) it.
+/// Simulated world with one hub. Make it from a [`StarConfig`], and [`run`](Self::run) it.
 pub struct Star<'o, P: Protocol> {
     now: Time,
     queue: EventQueue<Event<P::Message, Merged<P>>>,
@@ -134,42 +134,43 @@ pub struct Star<'o, P: Protocol> {
     /// Packets of flows that have passed the links and wait for their time.
     flights: Flights,
     sender: Option<P::Sender>,
-    /// Between whom the transfer goes.
+    /// Addresses of the transfer.
     routes: Routes,
-    /// Whether receivers answer to a group, so that they hear each other.
+    /// `true` if receivers answer to a group, so that they hear each other.
     relays: bool,
     wake: Time,
     overhead: u16,
-    /// The sender's side of the seal, if there is one.
+    /// Sender's side of the seal, if the transfer is sealed.
     seal: Option<Box<Seal>>,
-    /// When the sender opens, receivers are told of it at once and without loss; it is not simulated.
+    /// `true` if receivers learn of the transmission at once and without loss when the sender opens; no link carries
+    /// this.
     given: bool,
     links: Driver<Packet<P::Message>>,
     groups: Vec<Group<P>>,
-    /// Receivers in all: the first flow's terminal has this number.
+    /// Number of receivers in all groups, which is also the number of the first flow's terminal.
     receivers: u32,
     back: Back,
     flows: Vec<FlowState>,
     /// Flows with an end that have not reached it.
     unended: u32,
-    /// Whether something goes on for ever, a flow or a stage's timers, and something else has an end.
+    /// `true` if something never ends, a flow or a stage's timers, while something else has an end.
     stops_early: bool,
-    /// What the hub has sent of the transfer that has not reached the receivers: frames that wait for their event.
+    /// Frames of the transfer that the hub has sent and that wait for an event before they reach receivers.
     under_way: u32,
-    /// No message that has not left the hub yet can be an answer to what leaves it now before this has passed.
+    /// Span within which no answer to a message that leaves the hub now can reach the hub.
     lookahead: Span,
     limit: Time,
-    /// When the replication was over.
+    /// End of the replication.
     end: Time,
     cut: Cut,
     cuts: RandomStream,
     began: Option<Time>,
-    /// Why and when the sender ended, if it has.
+    /// Time and kind of the sender's end, if it has ended.
     ending: Option<(Time, Ending)>,
-    /// Receivers that it gave up.
+    /// Receivers that the sender gave up.
     left: u64,
     tally: Tally,
-    /// Reused.
+    /// Receivers that lose a frame (a buffer that is reused).
     lost: Vec<u32>,
     observer: Option<&'o mut dyn Observer<P>>,
 }

@@ -1,4 +1,4 @@
-//! What a world is made of.
+//! Configuration of a star.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::num::NonZeroU32;
@@ -13,25 +13,26 @@ use super::group::{Group, Kind, Station};
 use super::seal::Seal;
 use super::{Back, Chains, Flights, FlowConfig, FlowState, Observer, Packet, Party, SealConfig, Star, Tally};
 
-/// The address of receiver 0; receiver n has the one n behind it.
+/// Address of receiver 0; receiver n has the address that is higher by n.
 pub(crate) const FIRST_RECEIVER: u32 = 0x0A40_0000;
 
-/// The address of the hub, from which flows send.
+/// Returns the hub's address, from which flows send.
 pub const fn hub_address() -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(10, 0, 0, 1))
 }
 
-/// Where the addresses of terminals end: those of groups begin there.
+/// First address behind those of terminals, where the multicast addresses begin.
 const BEHIND_TERMINALS: u32 = 0xE000_0000;
 
-/// The address that receiver `n` answers from; the terminal of flow `n` has the one that lies `n` behind those of all
-/// receivers. The first four million lie in 10.64.0.0/10. A world with more goes on behind it: nobody else has
-/// addresses there.
+/// Returns the address that receiver `n` answers from. The terminal of flow `n` has the address that lies `n` behind
+/// those of all receivers. The first four million addresses lie in 10.64.0.0/10. A star with more terminals uses the
+/// addresses behind it; nothing else in the star has addresses there.
 pub fn receiver_address(n: u32) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(Ipv4Addr::from_bits(FIRST_RECEIVER.wrapping_add(n))), 5402)
 }
 
-/// The receiver of so many, or all of them, at `address`; `None` where nobody is.
+/// Returns the receiver at `address`, or all receivers for a multicast address; `None` where no receiver (of
+/// `receivers`) is.
 pub(super) fn party_at(address: IpAddr, receivers: u32) -> Option<Party> {
     if address.is_multicast() {
         return Some(Party::GROUP);
@@ -41,27 +42,27 @@ pub(super) fn party_at(address: IpAddr, receivers: u32) -> Option<Party> {
     number.map(Party::receiver)
 }
 
-/// Whom a receiver speaks to who says something to `destination`: the other receivers too if that is the group that
-/// answers go to, which is the one that they listen on for each other; else what it says goes no further than the hub.
+/// Returns the party that hears a receiver's message to `destination`. The other receivers hear a message to the group
+/// that answers go to, on which receivers listen for each other. Any other message goes no further than the hub.
 pub(super) fn audience(destination: IpAddr, routes: &Routes) -> Party {
     let answers = routes.answers.ip();
     if answers.is_multicast() && destination == answers { Party::GROUP } else { Party::HUB }
 }
 
-/// How the simulation cuts runs. The outcome does not depend on it (law 9); tests check that.
+/// Rule by which the simulation cuts runs. The outcome does not depend on it (law 9); tests check that.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Cut {
-    /// As long as they may be.
+    /// Runs as long as possible.
     #[default]
     Whole,
-    /// Packet by packet.
+    /// Runs of one packet.
     One,
-    /// At random places, by this seed.
+    /// Runs cut at random places, by this seed.
     Random(u64),
 }
 
 impl Cut {
-    /// How many datagrams of a frame to hand over at once, of at most so many.
+    /// Returns the number of datagrams of a frame to hand over at once, from 1 to `most`.
     pub(crate) fn choose(self, most: NonZeroU32, cuts: &mut RandomStream) -> NonZeroU32 {
         match self {
             Self::Whole => most,
@@ -71,79 +72,80 @@ impl Cut {
     }
 }
 
-/// Makes `T`, which is a receiver or several, by the number of the first.
+/// Function that makes a `T`, which is one receiver or several, from the number of its first receiver.
 pub type Maker<T> = Box<dyn Fn(u32) -> Result<T, StarError>>;
 
-/// How receivers that are alike are simulated, and by what they are made.
+/// Simulation of a group of like receivers: as one population or as single engines, with the function that makes them.
 pub enum Receivers<P: Protocol> {
-    /// All together, as one [`Population`](farcast_delivery::Population).
+    /// One [`Population`](farcast_delivery::Population) for all receivers.
     Population(Maker<P::Population>),
-    /// An engine each.
+    /// One engine for each receiver.
     Engines(Maker<P::Receiver>),
 }
 
-/// Receivers that are alike.
+/// Configuration of a group of like receivers.
 pub struct GroupConfig<P: Protocol> {
-    /// How many.
+    /// Number of receivers.
     pub receivers: u32,
-    /// Who they are.
+    /// Population or single engines.
     pub kind: Receivers<P>,
-    /// Who of them loses which frames of the channel.
+    /// Loss process, which draws the receivers that lose each frame of the channel.
     pub losses: Box<dyn Losses>,
-    /// What their way from the channel takes longer than nothing.
+    /// Delay between the channel and the group's receivers.
     pub delay: Span,
-    /// Whether only data is lost.
+    /// `true` if only data is lost.
     pub data_only: bool,
 }
 
-/// Everything that a [`Star`] is made of.
+/// Configuration of a [`Star`].
 pub struct StarConfig<P: Protocol> {
     /// The sender of the multicast transfer, if there is one. It sends from the [hub](hub_address) and knows receivers
     /// by their [addresses](receiver_address).
     pub sender: Option<P::Sender>,
-    /// The receivers; those of the first group are numbered from 0, and so on.
+    /// Groups of receivers. Receivers are numbered from 0 in the order of the groups.
     pub groups: Vec<GroupConfig<P>>,
-    /// Traffic beside the transfer, or alone.
+    /// Flows beside the transfer, or alone.
     pub flows: Vec<FlowConfig>,
-    /// The stages that packets pass.
+    /// Stages that packets pass.
     pub chains: Chains<Packet<P::Message>>,
-    /// The way back; through stages where the chains have some that lead to the hub.
+    /// Return path. It passes stages exactly where the chains have some that lead to the hub.
     pub back: Back,
-    /// Octets of a datagram of the transfer on the links besides its `wire_len`.
+    /// Octets that the links add to the `wire_len` of each datagram of the transfer.
     pub overhead: u16,
-    /// How the transfer is sealed, if it is. Who answers, answers the sender then.
+    /// Seal of the transfer, if it is sealed. Receivers of a sealed transfer answer the sender, not the group.
     pub seal: Option<SealConfig>,
-    /// Whether receivers know of the transmission when it opens, instead of hearing announcements and registering over
-    /// the links; where it is sealed, everyone has all keys.
+    /// `true` if receivers know of the transmission when it opens, instead of hearing announcements and registering
+    /// over the links. Receivers of a sealed transfer then have all keys.
     pub given: bool,
-    /// No answer to what leaves the hub now can reach it before this has passed. Too short only costs time.
+    /// Span within which no answer to a message that leaves the hub now can reach the hub. A span that is too short
+    /// only costs time.
     pub lookahead: Span,
-    /// Where the replication stops.
+    /// Time at which the replication stops.
     pub limit: Time,
-    /// How runs are cut.
+    /// Rule by which runs are cut.
     pub cut: Cut,
 }
 
-/// Why a world cannot be made.
+/// Reason for which a star or a tree cannot be made.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StarError {
-    /// An engine's setting: what its protocol says of it.
+    /// An engine refuses a setting; the text is the protocol's.
     #[error("{0}")]
     Engine(String),
     /// There is nobody to receive.
     #[error("there are no receivers")]
     NoReceivers,
-    /// There are receivers, and nobody sends to them.
+    /// There are receivers but no sender.
     #[error("there are receivers but no sender")]
     NoSender,
     /// There is neither a transfer nor a flow.
     #[error("there is nothing to simulate: a transfer or a flow is needed")]
     Nothing,
-    /// Stages lead to the hub and are not passed, or none do and they are to be.
+    /// The chains have stages that lead to the hub although the return path has none, or the other way round.
     #[error("the way back has stages exactly if the chains have some that lead to the hub")]
     WayBack,
-    /// The addresses of terminals end.
+    /// There are not enough addresses for the terminals.
     #[error("at most 3,586,129,920 receivers and flows can be simulated")]
     TooMany,
     /// A sealed transfer whose receivers answer the group.
@@ -157,7 +159,7 @@ pub enum StarError {
 }
 
 impl<'o, P: Protocol> Star<'o, P> {
-    /// A world at time zero, in which the sender is about to open and the first flows to start.
+    /// Makes a star at time zero, in which the sender is about to open and the first flows are about to start.
     ///
     /// # Errors
     /// A setting that cannot work.
@@ -214,13 +216,14 @@ impl<'o, P: Protocol> Star<'o, P> {
     }
 }
 
-/// The routes where there is no transfer: nothing goes there.
+/// Routes of a star without a transfer; nothing is sent there.
 pub(crate) const NOWHERE: Routes = {
     let nowhere = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
     Routes { source: nowhere, announcements: nowhere, content: nowhere, answers: nowhere }
 };
 
-/// How many receivers there are, if everyone has whom they need.
+/// Returns the number of receivers, after it has checked the configuration for missing senders, receivers, flows and
+/// stages.
 fn check<P: Protocol>(config: &StarConfig<P>) -> Result<u32, StarError> {
     let receivers: u64 = config.groups.iter().map(|group| u64::from(group.receivers)).sum();
     match (&config.sender, receivers) {

@@ -1,4 +1,5 @@
-//! Who of a group can open what: of what it has no key for, a receiver hears as much as if the channel had lost it.
+//! Keys that each receiver of a group has. A receiver loses a datagram that it has no key for as if the channel had
+//! lost it.
 
 use std::collections::BTreeMap;
 use std::iter::Peekable;
@@ -7,25 +8,25 @@ use farcast_core::{Among, Bitmap, Losses, Span, Time};
 use farcast_link::losses::NoLoss;
 use farcast_seal::{ASK_AGAIN, ASK_LATEST};
 
-/// What lies between a group and the channel.
+/// Loss process between the channel and a group, with or without a seal.
 pub(crate) enum Air {
-    /// Nothing: who does not lose something hears it.
+    /// No seal: a receiver hears everything that it does not lose.
     Open(Box<dyn Losses>),
-    /// A seal.
+    /// Seal: a receiver also needs the key.
     Sealed(Box<Ears>),
 }
 
-/// Which key opens something.
+/// Key that opens a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Needs {
-    /// What KEYS tell.
+    /// Keys that KEYS datagrams carry.
     Keys,
-    /// That of content apart.
+    /// Content key, where content has a key of its own.
     ContentKey,
 }
 
 impl Air {
-    /// A seal lies there from now on. Of whoever is `given` the keys has them.
+    /// Adds a seal. All `receivers` have the keys if they are `given`, else none has them.
     pub(crate) fn seal(self, receivers: u32, apart: bool, given: bool) -> Self {
         let Self::Open(channel) = self else { return self };
         let all = || if given { Bitmap::new(receivers) } else { Bitmap::full(receivers) };
@@ -43,7 +44,7 @@ impl Air {
         }))
     }
 
-    /// Who loses what of the channel.
+    /// Returns the loss process of the channel.
     pub(crate) fn channel(&mut self) -> &mut Box<dyn Losses> {
         match self {
             Self::Open(channel) => channel,
@@ -51,17 +52,17 @@ impl Air {
         }
     }
 
-    /// Puts another channel in the place of the one there is, which is returned.
+    /// Replaces the loss process of the channel, and returns the old one.
     pub(crate) fn replace(&mut self, channel: Box<dyn Losses>) -> Box<dyn Losses> {
         std::mem::replace(self.channel(), channel)
     }
 
-    /// One without losses.
+    /// Returns a loss process without losses.
     pub(crate) fn lossless() -> Box<dyn Losses> {
         Box::new(NoLoss)
     }
 
-    /// The receivers' side of the seal, if there is one.
+    /// Returns the receivers' side of the seal, if there is one.
     pub(crate) fn ears(&mut self) -> Option<&mut Ears> {
         match self {
             Self::Open(_) => None,
@@ -69,7 +70,7 @@ impl Air {
         }
     }
 
-    /// Whether somebody may lack the key of something that is heard.
+    /// Returns `true` if a receiver may lack the key of something that it hears.
     pub(crate) fn lacks(&self) -> bool {
         match self {
             Self::Open(_) => false,
@@ -78,8 +79,8 @@ impl Air {
         }
     }
 
-    /// Who does not hear something that `needs` a key; the channel loses nothing of it if it is `spared`. Whether whoever
-    /// draws has to see to that.
+    /// Returns the loss process for a datagram that `needs` a key. The channel loses nothing of a datagram that is
+    /// `spared`. The caller has to see to that if the returned flag is `true`; else the process does.
     pub(crate) fn losses(&mut self, needs: Needs, spared: bool) -> (&mut (dyn Losses + 'static), bool) {
         match self {
             Self::Open(channel) => (channel.as_mut(), spared),
@@ -91,25 +92,25 @@ impl Air {
     }
 }
 
-/// The receivers' side of a seal.
+/// Receivers' side of a seal.
 #[derive(Debug)]
 pub(crate) struct Ears {
     channel: Box<dyn Losses>,
-    /// Whether content has a key of its own.
+    /// `true` if content has a key of its own.
     apart: bool,
-    /// Those whom no KEYS have told anything.
+    /// Receivers that no KEYS datagram has reached.
     keyless: Bitmap,
-    /// Those to whom nothing has come that was for them alone: they lack the key of content, and begin each answer with
-    /// what its reader needs.
+    /// Receivers that no datagram for them alone has reached. They lack the content key, and begin each answer with the
+    /// key material that its reader needs.
     strangers: Bitmap,
-    /// What is heard now: which key it needs, and whether the channel loses nothing of it.
+    /// Key that the datagram at hand needs.
     needs: Needs,
     spared: bool,
-    /// Those who have heard content without its key: when they may ask for that again.
+    /// Earliest time of the next request, for each receiver that has heard content without its key.
     asks: BTreeMap<u32, Ask>,
-    /// Who asks, and when.
+    /// Requests for the content key to send: time and receiver.
     pub(crate) asking: Vec<(Time, u32)>,
-    /// Reused.
+    /// Buffers that are reused.
     who: Vec<u32>,
     missed: Vec<u32>,
 }
@@ -121,23 +122,25 @@ struct Ask {
 }
 
 impl Ears {
-    /// KEYS have reached `receiver`.
+    /// Notes that KEYS have reached `receiver`.
     pub(crate) fn told(&mut self, receiver: u32) {
         self.keyless.remove(receiver);
     }
 
-    /// Something for `receiver` alone has reached it, with the key of content if it lacked that.
+    /// Notes that a datagram for `receiver` alone has reached it. The datagram carries the content key if the receiver
+    /// lacked it.
     pub(crate) fn told_alone(&mut self, receiver: u32) {
         self.strangers.remove(receiver);
         self.asks.remove(&receiver);
     }
 
-    /// Whether nothing for `receiver` alone has come to it.
+    /// Returns `true` if no datagram for `receiver` alone has reached it.
     pub(crate) fn is_stranger(&self, receiver: u32) -> bool {
         self.strangers.contains(receiver)
     }
 
-    /// Those have heard content who lack its key, have those of KEYS and did not miss it: who may ask for it does.
+    /// Queues requests for the content key. Receivers ask that heard content, lack its key, have the keys of KEYS, and
+    /// may ask again by now.
     fn ask(&mut self, now: Time) {
         let Self { keyless, strangers, asks, asking, missed, .. } = self;
         let mut missed = missed.iter().copied().peekable();
@@ -195,7 +198,7 @@ impl Losses for Ears {
     }
 }
 
-/// Appends what is in `ours` or in `theirs`, both of which ascend.
+/// Appends the union of `ours` and `theirs`, both of which ascend.
 fn unite(ours: &[u32], theirs: impl Iterator<Item = u32>, out: &mut Vec<u32>) {
     let mut ours = ours.iter().copied().peekable();
     for n in theirs {
@@ -208,7 +211,7 @@ fn unite(ours: &[u32], theirs: impl Iterator<Item = u32>, out: &mut Vec<u32>) {
     out.extend(ours);
 }
 
-/// Whether `n` is among `ascending`, of which all before it are passed over.
+/// Returns `true` if `n` is among `ascending`. All smaller numbers are consumed.
 fn is_next(ascending: &mut Peekable<impl Iterator<Item = u32>>, n: u32) -> bool {
     while ascending.next_if(|&before| before < n).is_some() {}
     ascending.peek() == Some(&n)
@@ -218,7 +221,7 @@ fn is_next(ascending: &mut Peekable<impl Iterator<Item = u32>>, n: u32) -> bool 
 mod tests {
     use super::*;
 
-    /// Loses every frame for these.
+    /// Loss process that loses every frame for these receivers.
     #[derive(Debug)]
     struct Always(Vec<u32>);
 
@@ -279,7 +282,7 @@ mod tests {
             }
         }
         let at = |ms| Time::ZERO + Span::from_millis(ms);
-        // 1 does not hear it, and 5 knows of nothing.
+        // Receiver 1 does not hear the content, and receiver 5 has no keys at all.
         let asked = [(0, 2), (0, 3), (1000, 2), (1000, 3), (3000, 3), (7000, 3)];
         assert_eq!(ears.asking, asked.map(|(ms, n)| (at(ms), n)));
     }

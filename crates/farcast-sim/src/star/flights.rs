@@ -1,4 +1,4 @@
-//! Packets of flows that wait for their time: each lies still, and its event says where.
+//! Store for packets of flows that wait for their arrival. A packet is not moved; its event holds its place.
 
 use crate::traffic::FlowMessage;
 
@@ -9,7 +9,7 @@ pub(super) struct Flights {
     free: Vec<u32>,
 }
 
-/// Where a packet lies.
+/// Place of a packet in [`Flights`].
 #[derive(Clone, Copy)]
 pub(super) struct Flying(u32);
 
@@ -27,7 +27,7 @@ impl Flights {
         &self.packets[packet.0 as usize]
     }
 
-    /// It has arrived, or is lost.
+    /// Frees the place of a packet that has arrived or is lost.
     pub(super) fn end(&mut self, packet: Flying) {
         self.free.push(packet.0);
     }

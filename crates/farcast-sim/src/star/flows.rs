@@ -1,4 +1,4 @@
-//! Flows in a world: what they send, what reaches them, and when they are woken.
+//! Flows in a star: their packets and timers.
 
 use farcast_core::engine::Message;
 use farcast_core::stage::{Fate, Frame, Port};
@@ -9,54 +9,54 @@ use farcast_link::chain::Entry;
 use super::{Event, FlowEvent, FlowPacket, Flying, Packet, Star, hub_address, receiver_address};
 use crate::traffic::{End, Flow, FlowMessage};
 
-/// A flow between the hub and a terminal of its own.
+/// Configuration of a flow between the hub and a terminal of its own.
 pub struct FlowConfig {
-    /// What it is called.
+    /// Name of the flow.
     pub name: String,
-    /// The end that its data comes from.
+    /// End that the flow's data comes from.
     pub source: End,
-    /// Both ends.
+    /// Protocol at both ends.
     pub flow: Box<dyn Flow>,
-    /// When it starts.
+    /// Time at which the flow starts.
     pub start: Time,
-    /// When it stops, if it does not go on.
+    /// Time at which the flow stops, if it does.
     pub stop: Option<Time>,
-    /// Octets of a packet on the links besides its `wire_len`.
+    /// Octets that the links add to the `wire_len` of each packet.
     pub overhead: u16,
-    /// Whether each of its hosts is told what its own queue, the first stage's, has no room for.
+    /// `true` if each host learns of packets that its own queue, the first stage's, has no room for.
     pub local_congestion: bool,
-    /// Which packets to its terminal are lost behind the forward chain: a process for one receiver.
+    /// Loss process, for one receiver, of packets to the terminal behind the forward chain.
     pub forward_losses: Box<dyn Losses>,
-    /// Which packets to the hub are lost behind the way back: a process for one receiver.
+    /// Loss process, for one receiver, of packets to the hub behind the return path.
     pub return_losses: Box<dyn Losses>,
 }
 
-/// What became of a flow's packets in one direction.
+/// Counters of a flow's packets in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Passage {
     /// Packets that entered the links.
     pub entered: u64,
-    /// Packets that the loss process took behind them.
+    /// Packets that the loss process took behind the links.
     pub lost: u64,
-    /// Packets that have left the last stage, or are between two.
+    /// Packets that have left the last stage, or are between two stages.
     pub(crate) left: u64,
 }
 
 impl Passage {
-    /// Packets that stages dropped. What a BGAN return link, whose terminals ask for capacity, still holds when the
-    /// replication is over counts as well.
+    /// Returns the number of packets that stages dropped. Packets that a BGAN return link, whose terminals ask for
+    /// capacity, still holds at the end of the replication count as dropped.
     pub const fn dropped(&self) -> u64 {
         self.entered.saturating_sub(self.left)
     }
 }
 
-/// A direction of a flow.
+/// Counters and loss process of one direction of a flow.
 pub(crate) struct Way {
     pub(crate) passage: Passage,
     losses: Box<dyn Losses>,
 }
 
-/// A flow as it stands.
+/// State of a flow.
 pub struct FlowState {
     name: String,
     source: End,
@@ -65,13 +65,13 @@ pub struct FlowState {
     stop: Option<Time>,
     pub(crate) overhead: u16,
     pub(crate) local_congestion: bool,
-    /// To the terminal, and to the hub.
+    /// Directions: to the terminal, and to the hub.
     pub(crate) ways: [Way; 2],
-    /// When it next wants to be woken.
+    /// Time at which the flow next wants to be woken.
     pub(crate) due: Time,
-    /// When it will be: at `due` or before.
+    /// Time of the event that wakes the flow: at `due` or before.
     pub(crate) wake: Time,
-    /// Whether it has an end that it has not reached.
+    /// `true` if the flow has an end that it has not reached.
     pub(crate) unended: bool,
 }
 
@@ -93,49 +93,49 @@ impl FlowState {
         }
     }
 
-    /// What it is called.
+    /// Returns the flow's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The end that its data comes from.
+    /// Returns the end that the flow's data comes from.
     pub fn source(&self) -> End {
         self.source
     }
 
-    /// Both ends.
+    /// Returns the protocol at both ends.
     pub fn flow(&self) -> &dyn Flow {
         self.flow.as_ref()
     }
 
-    /// When it starts.
+    /// Returns the time at which the flow starts.
     pub fn start(&self) -> Time {
         self.start
     }
 
-    /// When it stops, if it does.
+    /// Returns the time at which the flow stops, if it does.
     pub fn stop(&self) -> Option<Time> {
         self.stop
     }
 
-    /// What became of the packets that went to `end`.
+    /// Returns the counters of the packets that went to `end`.
     pub fn passage(&self, end: End) -> &Passage {
         &self.ways[to(end)].passage
     }
 
-    /// A packet of it, just counted on its way to `end`, as it is on the links.
+    /// Returns the frame of a packet to `end` that has just been counted.
     fn frame<M: Message>(&self, number: u32, end: End, message: FlowMessage) -> Frame<Packet<M>> {
         let identification = self.ways[to(end)].passage.entered as u16;
         Frame::new(Packet::Flow { flow: number, identification, message }, self.overhead)
     }
 
-    /// Whether it neither has an end nor is stopped.
+    /// Returns `true` if the flow neither has an end nor is stopped.
     pub(crate) fn is_endless(&self) -> bool {
         self.stop.is_none() && !self.flow.has_end()
     }
 }
 
-/// The place of the direction that leads to `end`.
+/// Returns the index of the direction that leads to `end`.
 pub(crate) const fn to(end: End) -> usize {
     match end {
         End::Terminal => 0,
@@ -144,12 +144,12 @@ pub(crate) const fn to(end: End) -> usize {
 }
 
 impl<P: Protocol> Star<'_, P> {
-    /// The flows, in the order in which they were given.
+    /// Returns the flows, in the order in which they were given.
     pub fn flows(&self) -> &[FlowState] {
         &self.flows
     }
 
-    /// Plans the beginnings and ends of flows.
+    /// Schedules the starts and stops of flows.
     pub(super) fn schedule_flows(&mut self) {
         for (number, flow) in (0..).zip(&self.flows) {
             self.flow_queue.push(flow.start, FlowEvent::Start(number));
@@ -169,7 +169,7 @@ impl<P: Protocol> Star<'_, P> {
         self.drain_flow(number);
     }
 
-    /// The flow was to be woken now; its timer may have moved since.
+    /// Wakes the flow if its timer is due; the timer may have moved since the event was scheduled.
     pub(super) fn wake_flow(&mut self, number: u32) {
         let state = &mut self.flows[number as usize];
         if state.wake != self.now {
@@ -182,7 +182,7 @@ impl<P: Protocol> Star<'_, P> {
         self.drain_flow(number);
     }
 
-    /// A packet has passed the links to `end`.
+    /// Delivers a packet that has passed the links to `end`.
     pub(super) fn reach_flow(&mut self, number: u32, end: End, packet: Flying) {
         let taken = self.reach_end(number, end, packet);
         self.flights.end(packet);
@@ -191,7 +191,7 @@ impl<P: Protocol> Star<'_, P> {
         }
     }
 
-    /// A packet is taken where it was to go, unless it is lost there; whether it was.
+    /// Delivers a packet to `end`, unless it is lost there. Returns `true` if it was delivered.
     fn reach_end(&mut self, number: u32, end: End, packet: Flying) -> bool {
         let state = &mut self.flows[number as usize];
         let message = self.flights.of(packet);
@@ -216,7 +216,7 @@ impl<P: Protocol> Star<'_, P> {
         true
     }
 
-    /// Sends what leaves, and notes when the flow wants to be woken.
+    /// Sends the packets that leave now, and schedules the flow's next timer.
     fn drain_flow(&mut self, number: u32) {
         while let Some((from, message)) = self.flows[number as usize].flow.poll_transmit(self.now) {
             self.depart(number, from, &message);
@@ -234,7 +234,7 @@ impl<P: Protocol> Star<'_, P> {
         }
     }
 
-    /// A packet enters the links at `from`.
+    /// Sends a packet into the links at `from`.
     fn depart(&mut self, number: u32, from: End, message: &FlowMessage) {
         if self.observer.is_some() {
             self.watch(number, from, message, false);
@@ -259,7 +259,7 @@ impl<P: Protocol> Star<'_, P> {
         }
     }
 
-    /// Where the links begin for what leaves `from`.
+    /// Returns the port at which packets from `from` enter the links.
     fn port_at(&self, number: u32, from: End) -> Port {
         match from {
             End::Hub => Port::Hub,
@@ -267,7 +267,8 @@ impl<P: Protocol> Star<'_, P> {
         }
     }
 
-    /// A packet of so many octets passes the links in one go where that is known at once, and as a frame otherwise.
+    /// Sends a packet of `octets` into the links. The packet passes in one go where its fate is known at once, and as a
+    /// frame otherwise.
     fn enter_links(&mut self, number: u32, from: End, message: &FlowMessage, octets: u64) {
         let (port, end) = (self.port_at(number, from), from.other());
         match self.links.pass(self.now, port, end, octets) {
@@ -280,20 +281,20 @@ impl<P: Protocol> Star<'_, P> {
         }
     }
 
-    /// Whether the first stage would take a packet from `from`.
+    /// Returns `true` if the first stage would take a packet from `from`.
     fn has_room(&mut self, number: u32, from: End, octets: u64) -> bool {
         let port = self.port_at(number, from);
         self.links.has_room(self.now, port, from.other(), octets)
     }
 
-    /// A packet leaves the last stage at `at`.
+    /// Schedules the arrival of a packet that leaves the last stage at `at`.
     pub(super) fn leave_links(&mut self, at: Time, flow: u32, end: End, message: &FlowMessage) {
         self.flows[flow as usize].ways[to(end)].passage.left += 1;
         let at = if end == End::Hub { at + self.back.delay.unwrap_or_default() } else { at };
         self.flow_queue.push(at, FlowEvent::Reach { flow, end, packet: self.flights.begin(*message) });
     }
 
-    /// Counts what is in a stage, or between two, when the replication is over: it was not dropped.
+    /// Counts packets that are in a stage or between two at the end of the replication: they were not dropped.
     pub(super) fn count_under_way(&mut self) {
         for event in self.queue.iter() {
             let Event::Enter(entry) = event else { continue };
@@ -309,7 +310,7 @@ impl<P: Protocol> Star<'_, P> {
         });
     }
 
-    /// Tells the observer of a packet at `end`.
+    /// Reports a packet at `end` to the observer.
     fn watch(&mut self, number: u32, end: End, message: &FlowMessage, arrives: bool) {
         let Some(observer) = &mut self.observer else { return };
         let (hub, terminal) = (hub_address(), receiver_address(self.receivers + number).ip());

@@ -15,41 +15,41 @@ use super::ears::{Air, Needs};
 use super::{Addressed, Party};
 use crate::tree::Heard;
 
-/// A receiver with an engine of its own.
+/// Receiver with an engine of its own.
 pub struct Station<P: Protocol> {
-    /// The engine.
+    /// Engine.
     pub engine: P::Receiver,
-    /// When the event that wakes it happens: at `due_at` or before.
+    /// Time of the event that wakes the engine: at `due_at` or before.
     pub(crate) wake: Time,
-    /// When its engine wants to be woken, and the place that this has among the events of that instant.
+    /// Time at which the engine wants to be woken, and the place of that timer among the events of the instant.
     pub(crate) due_at: Time,
     pub(crate) place: u64,
-    /// Objects that it has taken up and not verified.
+    /// Objects that the receiver has accepted and not yet verified.
     open: Vec<ObjectId>,
-    /// When it had everything that it has taken up.
+    /// Time at which the receiver had all objects that it has accepted.
     pub completed: Time,
-    /// What it has heard of content, where that is counted.
+    /// Content that the receiver has heard, where that is counted.
     pub heard: Option<Box<Heard>>,
 }
 
-/// How a group is simulated.
+/// Simulation of a group: as one population or as single engines.
 pub enum Kind<P: Protocol> {
-    /// All together.
+    /// One population for all receivers.
     Population {
-        /// The population.
+        /// Population.
         population: Box<P::Population>,
-        /// When it wants to be woken.
+        /// Time at which the population wants to be woken.
         wake: Time,
     },
-    /// Each alone, packet by packet.
+    /// One engine for each receiver; messages are handled packet by packet.
     Engines(Vec<Station<P>>),
 }
 
-/// Receivers that are alike.
+/// Group of like receivers.
 pub struct Group<P: Protocol> {
     pub(crate) first: u32,
     pub(crate) receivers: u32,
-    /// How they are simulated.
+    /// Population or single engines.
     pub kind: Kind<P>,
     pub(crate) air: Air,
     pub(crate) delay: Span,
@@ -59,20 +59,20 @@ pub struct Group<P: Protocol> {
     pub(crate) touched: Vec<u32>,
 }
 
-/// What a receiver of a group says, or several merged, and when.
+/// Message of one receiver, or merged messages of several, with its time.
 pub(crate) type TimedFeedback<P> = farcast_delivery::TimedFeedback<<P as Protocol>::Message, Merged<P>>;
 
-/// A message that reaches a group, or a run of them.
+/// Message, or a run of messages, that reaches a group.
 pub(crate) struct Hearing<'a, M> {
-    /// Who says it.
+    /// Party that sent the message.
     pub(crate) from: Party,
-    /// Whom it is for.
+    /// Party that the message is for.
     pub(crate) to: Party,
-    /// What is said.
+    /// Message.
     pub(crate) message: &'a M,
-    /// Octets of its first datagram as the link sees it.
+    /// Octets of the first datagram on the link.
     pub(crate) octets: u64,
-    /// Of these, octets of UDP and IP.
+    /// Octets of UDP and IP, which `octets` includes.
     pub(crate) overhead: u16,
 }
 
@@ -84,7 +84,7 @@ impl<'a, M: Message> From<&'a Frame<Addressed<M>>> for Hearing<'a, M> {
 }
 
 impl<M: Message> Hearing<'_, M> {
-    /// Its first datagram.
+    /// Returns the first datagram.
     fn head(&self) -> Cow<'_, M> {
         if self.message.segments() == NonZeroU32::MIN {
             return Cow::Borrowed(self.message);
@@ -94,17 +94,17 @@ impl<M: Message> Hearing<'_, M> {
 }
 
 impl<P: Protocol> Group<P> {
-    /// The number of the group's first receiver.
+    /// Returns the number of the group's first receiver.
     pub fn first(&self) -> u32 {
         self.first
     }
 
-    /// How many receivers.
+    /// Returns the number of receivers.
     pub fn receivers(&self) -> u32 {
         self.receivers
     }
 
-    /// When receiver `n` of the group had everything; [`Time::NEVER`] if it never had.
+    /// Returns the time at which receiver `n` of the group had everything; [`Time::NEVER`] if it never had.
     pub fn completed(&self, n: u32) -> Time {
         match &self.kind {
             Kind::Population { population, .. } => population.completed()[n as usize],
@@ -112,7 +112,8 @@ impl<P: Protocol> Group<P> {
         }
     }
 
-    /// How many segments receiver `n` of the group lacks; `None` if it has not heard how many there are.
+    /// Returns the number of segments that receiver `n` of the group lacks; `None` if it has not heard how many there
+    /// are.
     pub fn lacks(&self, n: u32) -> Option<u32> {
         match &self.kind {
             Kind::Population { population, .. } => population.lacks(n),
@@ -123,19 +124,19 @@ impl<P: Protocol> Group<P> {
         }
     }
 
-    /// How many symbols of each block had been sent when receiver `n` of the group had everything, where a population
-    /// says so and it has.
+    /// Returns the number of symbols of each block that had been sent when receiver `n` of the group had everything.
+    /// `None` if it never had, or if the group is not a population that counts this.
     pub fn symbols_needed(&self, n: u32) -> Option<u32> {
         let Kind::Population { population, .. } = &self.kind else { return None };
         population.symbols_needed().get(n as usize).copied().filter(|&symbols| symbols > 0)
     }
 
-    /// How many of its members lack something.
+    /// Returns the number of receivers that lack something.
     pub fn incomplete(&self) -> u32 {
         (0..self.receivers).filter(|&n| self.completed(n) == Time::NEVER).count() as u32
     }
 
-    /// NAKs that its receivers have sent.
+    /// Returns the number of NAKs that the receivers have sent.
     pub fn naks(&self) -> u64 {
         match &self.kind {
             Kind::Population { population, .. } => population.counts().naks,
@@ -143,7 +144,7 @@ impl<P: Protocol> Group<P> {
         }
     }
 
-    /// What a population has said; nothing where each receiver has an engine of its own, whose messages are seen one by
+    /// Returns the message counts of a population. They are zero for single engines, whose messages are seen one by
     /// one.
     pub fn counts(&self) -> FeedbackCounts {
         match &self.kind {
@@ -152,20 +153,20 @@ impl<P: Protocol> Group<P> {
         }
     }
 
-    /// The timer of every engine is to be looked at.
+    /// Marks the timer of every engine as possibly moved.
     pub(crate) fn touch_all(&mut self) {
         if let Kind::Engines(stations) = &self.kind {
             self.touched.extend(0..stations.len() as u32);
         }
     }
 
-    /// The place in this group of the receiver that `party` is, if it is one of its own.
+    /// Returns the index in this group of the receiver `party`, if it belongs to the group.
     pub(crate) fn member(&self, party: Party) -> Option<u32> {
         party.as_receiver()?.checked_sub(self.first).filter(|&n| n < self.receivers)
     }
 
-    /// What is heard reaches the group at `now`, its first datagram at least; how many of its datagrams were taken. Who says it does not
-    /// hear it.
+    /// Delivers at least the first datagram of a message to the group at `now`. The receiver that sent the message does
+    /// not hear it. Returns the number of datagrams that were taken.
     pub(crate) fn take(
         &mut self,
         now: Time,
@@ -214,7 +215,7 @@ impl<P: Protocol> Group<P> {
         }
     }
 
-    /// The first datagram of what is for `member` alone reaches it, unless it is lost there.
+    /// Delivers the first datagram of a message for `member` alone, unless the channel loses it.
     fn take_alone(
         &mut self,
         now: Time,
@@ -258,7 +259,7 @@ impl<P: Protocol> Group<P> {
         }
     }
 
-    /// The first datagram reaches everyone that it is for without loss.
+    /// Delivers the first datagram of a message without loss to all receivers that it is for.
     pub(crate) fn tell(
         &mut self,
         now: Time,
@@ -271,15 +272,15 @@ impl<P: Protocol> Group<P> {
         self.air.replace(channel);
     }
 
-    /// A seal lies around what is said from now on, of which content has a key `apart` or not; whether everyone is
-    /// `given` the keys.
+    /// Adds a seal to the group's channel. Content has a key of its own if `apart`; every receiver has the keys if
+    /// `given`.
     pub(crate) fn seal(&mut self, apart: bool, given: bool) {
         let air = std::mem::replace(&mut self.air, Air::Open(Air::lossless()));
         self.air = air.seal(self.receivers, apart, given);
     }
 
-    /// A datagram of the seal's own of so many octets reaches the group: who of `readers` does not lose it has keys from
-    /// then on, or if it is for one `alone` that of content.
+    /// Delivers a datagram of the seal of `octets`. The `readers` that do not lose it have the KEYS keys from then on,
+    /// or the content key if the datagram is for one receiver `alone`.
     pub(crate) fn unseal(&mut self, now: Time, octets: u64, readers: &[u32], alone: bool) {
         let Self { air, lost, data_only, .. } = self;
         lost.clear();
@@ -296,7 +297,7 @@ impl<P: Protocol> Group<P> {
         }
     }
 
-    /// A timer of `station` is due, or of the population.
+    /// Handles a timer of `station`, or of the population.
     pub(crate) fn wake(&mut self, now: Time, station: u32, feedback: &mut Vec<TimedFeedback<P>>) {
         match &mut self.kind {
             Kind::Population { population, .. } => {
@@ -311,7 +312,7 @@ impl<P: Protocol> Group<P> {
     }
 }
 
-/// All receivers of a population but one lose what is for that one.
+/// Loss process in which all receivers of a population but one lose a datagram.
 #[derive(Debug)]
 struct Others {
     member: u32,
@@ -345,12 +346,12 @@ impl<P: Protocol> Station<P> {
         }
     }
 
-    /// When its engine wants to be woken.
+    /// Returns the time at which the engine wants to be woken.
     pub(crate) fn due(&self) -> Time {
         self.engine.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at)
     }
 
-    /// A message reaches it.
+    /// Delivers a message to the engine.
     fn hear(
         &mut self,
         now: Time,
@@ -366,7 +367,7 @@ impl<P: Protocol> Station<P> {
         if let Some(heard) = &mut self.heard {
             heard.arrives(message.payload_len(0) as u64);
         }
-        // What an engine turns down is counted there.
+        // The engine counts what it refuses.
         let _ = self.engine.handle(now, from, message);
         self.drain(now, n, feedback);
         if let Some(heard) = &mut self.heard {
@@ -379,7 +380,8 @@ impl<P: Protocol> Station<P> {
         self.drain(now, n, feedback);
     }
 
-    /// The owner of a simulated receiver takes part in everything, holds nothing beforehand, and verifies at once.
+    /// Answers the engine's requests and collects its messages. The simulated owner accepts every object, holds nothing
+    /// beforehand, and verifies at once.
     fn drain(&mut self, now: Time, n: u32, feedback: &mut Vec<TimedFeedback<P>>) {
         loop {
             if let Some(event) = self.engine.poll_event() {

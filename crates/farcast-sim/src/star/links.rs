@@ -1,4 +1,4 @@
-//! The chains of stages: what enters them and what leaves them.
+//! Entry of frames into the chains of stages, and their exit.
 
 use std::num::NonZeroU32;
 
@@ -12,43 +12,43 @@ use super::{Addressed, Event, Packet, Party, SealMessage, Star};
 use crate::traffic::End;
 
 impl<P: Protocol> Star<'_, P> {
-    /// What the stages of the forward chain have done, in order.
+    /// Returns the counters of the stages of the forward chain, in order.
     pub fn forward_totals(&self) -> impl Iterator<Item = Totals> + '_ {
         self.links.chains().on_the_way(End::Terminal).map(|stage| stage.totals())
     }
 
-    /// What the stages of the way back have done, in order.
+    /// Returns the counters of the stages of the return path, in order.
     pub fn return_totals(&self) -> impl Iterator<Item = Totals> + '_ {
         self.links.chains().on_the_way(End::Hub).map(|stage| stage.return_totals())
     }
 
-    /// What stages have to report, with their names; of those that have something.
+    /// Returns the names and figures of stages that have figures to report.
     pub fn figures(&self) -> impl Iterator<Item = (&str, Vec<Figure>)> {
         let all = self.links.chains().all().map(|(name, stage)| (name, stage.figures()));
         all.filter(|(_, figures)| !figures.is_empty())
     }
 
-    /// Before when nothing but the frame at hand enters the forward chain.
+    /// Returns the time before which only the frame at hand enters the forward chain.
     fn alone_until(&self) -> Time {
         if self.seal.as_ref().is_some_and(|seal| seal.owed_at() <= self.now) {
             // A key leaves behind the first datagram.
             return self.now;
         }
-        // What has not been handed over may be an answer to what is, but then it has come back meanwhile.
+        // Datagrams that are not handed over yet may answer those that are, but then an answer has come back meanwhile.
         let known = self.next_at().min(self.now + self.lookahead);
-        // No answer moves what the sender sends while it is quiet; of what flows send, and of answers that go on to
-        // others, only the queue knows.
+        // While the sender is quiet, no answer changes its transmissions. Only the queue knows of packets of flows and
+        // of answers that the hub forwards to other receivers.
         let quiet =
             self.sender.as_ref().filter(|_| self.flows.is_empty() && !self.relays && self.seal.is_none());
         quiet.map_or(known, |sender| sender.quiet_until().max(known))
     }
 
-    /// What the hub sends of the transfer enters the forward chain, as far as nothing else does meanwhile.
+    /// Enters a frame of the transfer from the hub into the forward chain, as far as nothing else enters meanwhile.
     pub(super) fn enter_forward(&mut self, frame: Frame<Addressed<P::Message>>) {
         self.enter(Entry::new(End::Terminal, on_links(frame)));
     }
 
-    /// A frame enters a chain, or a stage behind the first.
+    /// Enters a frame into a chain, or into a stage behind the first.
     #[inline]
     pub(super) fn enter(&mut self, entry: Entry<Packet<P::Message>>) {
         let Some(port) = self.port(&entry) else { return };
@@ -60,7 +60,7 @@ impl<P: Protocol> Star<'_, P> {
         follow(self);
     }
 
-    /// Where a frame enters: of what is on its way to the hub, at the terminal that it comes from.
+    /// Returns the port at which a frame enters. A frame to the hub enters at the terminal that sent it.
     fn port(&self, entry: &Entry<Packet<P::Message>>) -> Option<Port> {
         match (entry.to(), entry.message()) {
             (End::Terminal, _) => Some(Port::Hub),
@@ -76,7 +76,7 @@ impl<P: Protocol> Star<'_, P> {
         follow(self);
     }
 
-    /// A frame leaves the last stage: everyone hears what is for the group, and who is alone what is for it.
+    /// Passes on a frame that leaves the last stage of the forward chain, by its kind.
     fn leave_forward(&mut self, at: Time, frame: Frame<Packet<P::Message>>) {
         let Frame { message, overhead, spacing } = frame;
         match message {
@@ -86,7 +86,7 @@ impl<P: Protocol> Star<'_, P> {
         }
     }
 
-    /// A frame of the transfer reaches the groups of those that it is for.
+    /// Passes a frame of the transfer to the groups that it is for.
     fn reach_groups(&mut self, at: Time, frame: Frame<Addressed<P::Message>>) {
         let to = frame.message.to;
         let mut last = self.groups.len() - 1;
@@ -109,7 +109,7 @@ impl<P: Protocol> Star<'_, P> {
         self.queue.push(at, Event::FanOut { group: number as u32, frame });
     }
 
-    /// What a receiver says enters the way back.
+    /// Enters a receiver's message into the return path.
     pub(super) fn enter_return(&mut self, message: Addressed<P::Message>) {
         if self.given && message.message.is_set_up() {
             let message = Addressed { to: Party::HUB, ..message };
@@ -130,7 +130,7 @@ impl<P: Protocol> Star<'_, P> {
         }
     }
 
-    /// Tells the observer of what a receiver says.
+    /// Reports a receiver's message to the observer, and returns it.
     fn watch_answer(
         &mut self,
         receiver: u32,
@@ -143,7 +143,7 @@ impl<P: Protocol> Star<'_, P> {
         Frame { message: Addressed { from, to, message: frame.message }, overhead, spacing }
     }
 
-    /// A frame leaves the last stage of the way back, or has entered it where there is no stage.
+    /// Schedules the arrival of a frame that leaves the last stage of the return path.
     fn leave_return(&mut self, at: Time, frame: Frame<Packet<P::Message>>) {
         let Frame { message, overhead, spacing } = frame;
         match message {
@@ -158,7 +158,7 @@ impl<P: Protocol> Star<'_, P> {
         }
     }
 
-    /// The first instant that is no longer simulated.
+    /// Returns the first instant that is no longer simulated.
     pub(super) fn beyond(&self) -> Time {
         self.limit + Span::from_nanos(1)
     }
@@ -188,13 +188,13 @@ impl<P: Protocol> Owner<Packet<P::Message>> for Star<'_, P> {
     }
 }
 
-/// What the transfer says, as it is on the links.
+/// Wraps a frame of the transfer as a packet on the links.
 fn on_links<M>(frame: Frame<Addressed<M>>) -> Frame<Packet<M>> {
     let Frame { message, overhead, spacing } = frame;
     Frame { message: Packet::Transfer(message), overhead, spacing }
 }
 
-/// Whether a frame is of what the hub sends of the transfer.
+/// Returns `true` if an entry is a frame of the transfer that the hub has sent.
 pub(super) fn is_sent<M: Message>(entry: &Entry<Packet<M>>) -> bool {
     entry.to() == End::Terminal && matches!(entry.message(), Packet::Transfer(_))
 }

@@ -1,4 +1,4 @@
-//! What travels over the links of a world.
+//! Packets on the links of a star.
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -9,44 +9,44 @@ use farcast_tcp::{Segment, wire};
 use super::{SealMessage, hub_address, receiver_address};
 use crate::traffic::FlowMessage;
 
-/// Who says a message of the transfer, or whom it is for. One number, so that packets stay small: receivers are fewer
-/// than the numbers that stand for others.
+/// Sender or addressee of a message of the transfer. It is one number, so that packets stay small; receivers are fewer
+/// than the numbers that stand for other parties.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Party(u32);
 
 impl Party {
     /// The sender, at the hub.
     pub const HUB: Self = Self(u32::MAX);
-    /// Everyone: the receivers, and what a receiver says to them the sender as well.
+    /// All receivers. A receiver's message to this party reaches the sender as well.
     pub const GROUP: Self = Self(u32::MAX - 1);
 
-    /// Everyone who has the key of content, where that has one of its own.
+    /// All receivers that have the content key, where content has a key of its own.
     pub const APART: Self = Self(u32::MAX - 2);
 
-    /// Receiver `n`.
+    /// Returns the party of receiver `n`.
     pub const fn receiver(n: u32) -> Self {
         Self(n)
     }
 
-    /// The number of the receiver that it is, if it is one.
+    /// Returns the number of the receiver, if the party is one.
     pub fn as_receiver(self) -> Option<u32> {
         (self.0 < Self::APART.0).then_some(self.0)
     }
 
-    /// Whether it is the receivers together.
+    /// Returns `true` if the party is all receivers together.
     pub(crate) fn is_group(self) -> bool {
         self == Self::GROUP || self == Self::APART
     }
 }
 
-/// A message of the transfer, or a run of them, and between whom it goes.
+/// Message of the transfer, or a run of messages, with its sender and addressee.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Addressed<M> {
-    /// Who says it.
+    /// Party that sends the message.
     pub from: Party,
-    /// Whom it is for.
+    /// Party that the message is for.
     pub to: Party,
-    /// What is said.
+    /// Message.
     pub message: M,
 }
 
@@ -66,20 +66,20 @@ impl<M: Message> Message for Addressed<M> {
     }
 }
 
-/// A packet, or a run of them.
+/// Packet, or a run of packets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Packet<M> {
-    /// What the sender of the multicast transfer and its receivers say.
+    /// Message of the multicast transfer, from the sender or a receiver.
     Transfer(Addressed<M>),
-    /// What only the seal of the transfer sends.
+    /// Datagram that only the seal of the transfer sends.
     Seal(SealMessage),
-    /// What an end of a flow says to the other.
+    /// Packet from one end of a flow to the other.
     Flow {
-        /// The flow's number.
+        /// Number of the flow.
         flow: u32,
-        /// What its IP header is told apart by: flows count the packets of each direction.
+        /// Identification in the IP header. Each flow counts the packets of each direction.
         identification: u16,
-        /// What it says.
+        /// Content of the packet.
         message: FlowMessage,
     },
 }
@@ -111,7 +111,7 @@ impl<M: Message> Message for Packet<M> {
         }
     }
 
-    /// Of a flow's segment.
+    /// Appends the IP and TCP headers of a flow's TCP segment; other packets append nothing.
     fn headers(&self, _segment: u32, out: &mut Vec<u8>) {
         if let Self::Flow { flow, identification, message: FlowMessage::Tcp(segment) } = self {
             append_ip_header(*flow, *identification, segment, out);
@@ -123,8 +123,9 @@ impl<M: Message> Message for Packet<M> {
 /// Octets of an IPv4 header without options.
 const IP_HEADER: u16 = 20;
 
-/// Appends the IPv4 header that Linux would give a segment: not to be fragmented, but numbered all the same. Both
-/// directions of flow `flow` have the same addresses here: nothing on a link compares one with the other.
+/// Appends the IPv4 header that Linux would give a segment: not to be fragmented, but with an identification all the
+/// same. Both directions of flow `flow` have the same addresses here, because nothing on a link compares the addresses
+/// of the two.
 fn append_ip_header(flow: u32, identification: u16, segment: &Segment, out: &mut Vec<u8>) {
     let Ok(len) = u16::try_from(segment.wire_len(0) + usize::from(IP_HEADER)) else { return };
     let (IpAddr::V4(hub), IpAddr::V4(terminal)) = (hub_address(), receiver_address(flow).ip()) else {

@@ -1,4 +1,4 @@
-//! Virtual time: what happens next, and to whom.
+//! Event loop in virtual time.
 
 use farcast_core::Time;
 use farcast_delivery::{Merged, Phase, Protocol, SenderEngine as _};
@@ -9,14 +9,14 @@ use super::{Event, FlowEvent, Group, Packet, Star, Tally};
 use crate::traffic::End;
 
 impl<P: Protocol> Star<'_, P> {
-    /// Runs until nothing is under way, or the limit. Where a flow has no end but the transfer or another flow has one,
-    /// it is over when everything that has an end has reached it.
+    /// Runs until no event is left, or until the limit. Where a flow has no end but the transfer or another flow has
+    /// one, the replication is over when everything that has an end has reached it.
     pub fn run(&mut self) {
         self.run_while(&Pulse::default());
     }
 
-    /// The same, unless `pulse` is stopped meanwhile; whether it was over. If not, what has happened so far is no
-    /// replication.
+    /// Runs like [`run`](Self::run), unless `pulse` is stopped meanwhile. Returns `true` if the replication was
+    /// completed; else the events until then are not a replication.
     pub fn run_while(&mut self, pulse: &Pulse) -> bool {
         self.open_transfer();
         self.schedule_flows();
@@ -39,25 +39,26 @@ impl<P: Protocol> Star<'_, P> {
         true
     }
 
-    /// When it was over: at the limit, unless it is over earlier because everything that has an end has reached it.
+    /// Returns the end of the replication: the limit, or the earlier time at which everything that has an end had
+    /// reached it.
     pub fn end(&self) -> Time {
         self.end
     }
 
-    /// What has passed.
+    /// Returns the counters of packets.
     pub fn tally(&self) -> &Tally {
         &self.tally
     }
 
-    /// Whether everything that has an end has reached it; the transfer, when its sender has and nothing that it sent is
-    /// under way.
+    /// Returns `true` if everything that has an end has reached it. The transfer has when its sender has ended and no
+    /// frame of it is under way.
     fn is_over(&self) -> bool {
         let ended = |sender: &P::Sender| sender.phase() == Phase::Ended;
         let over = self.unended == 0 && self.sender.as_ref().is_none_or(ended) && self.under_way == 0;
         over && !self.is_held()
     }
 
-    /// Whether a stage holds something that the sender has sent.
+    /// Returns `true` if a stage holds a frame that the sender has sent.
     fn is_held(&self) -> bool {
         let mut held = false;
         self.links
@@ -66,7 +67,7 @@ impl<P: Protocol> Star<'_, P> {
         held
     }
 
-    /// Tells the observer who completed when, receivers of one instant in their order.
+    /// Reports the completion times of receivers to the observer, those of one instant in the order of the receivers.
     fn tell_completed(&mut self) {
         let Some(observer) = &mut self.observer else { return };
         let each = |group: &Group<P>| {
@@ -80,12 +81,12 @@ impl<P: Protocol> Star<'_, P> {
         }
     }
 
-    /// When the next event happens.
+    /// Returns the time of the next event.
     pub(super) fn next_at(&self) -> Time {
         self.queue.next_at().min(self.flow_queue.next_at())
     }
 
-    /// Lets the next event happen, those of flows last in their instant; when that was.
+    /// Handles the next event and returns its time. Flow events come last in their instant.
     fn happen_next(&mut self) -> Option<Time> {
         if self.flow_queue.next_at() < self.queue.next_at() {
             let (at, event) = self.flow_queue.pop()?;

@@ -1,5 +1,5 @@
-//! The seal around a transfer: what it adds to each datagram, and what of its own passes the links. Nothing is
-//! encrypted here; who would have which key is kept account of.
+//! Seal around a transfer: octets that it adds to each datagram, and datagrams of its own on the links. Nothing is
+//! encrypted here; the simulation only keeps account of the keys that each receiver has.
 
 use std::num::NonZeroU32;
 
@@ -14,57 +14,57 @@ use serde::Serialize;
 
 use super::Party;
 
-/// How a transfer is sealed.
+/// Configuration of a seal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SealConfig {
-    /// Receivers on the sender's list. Those that are simulated are its first; the others are not there.
+    /// Receivers on the sender's list. The simulated receivers are the first of them; the others never answer.
     pub listed: u32,
-    /// Receivers that one KEYS datagram is for, at most.
+    /// Maximum number of receivers that one KEYS datagram is for.
     pub together: u32,
-    /// The rate at which keys leave; without one receivers set the sender's.
+    /// Rate at which keys leave; without one, receivers set the sender's rate.
     pub rate: Option<BitRate>,
-    /// Octets that a datagram with content grows by.
+    /// Octets that the seal adds to a datagram with content.
     pub content: u16,
-    /// Whether content has a key of its own, which receivers get in answer to their answers.
+    /// `true` if content has a key of its own, which receivers get in reply to their answers.
     pub apart: bool,
 }
 
-/// What a seal came to.
+/// Counters of a seal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct SealCounts {
     /// KEYS datagrams.
     pub keys_datagrams: u64,
-    /// Their octets, without headers of UDP and IP.
+    /// Octets of KEYS datagrams, without headers of UDP and IP.
     pub keys_octets: u64,
-    /// Answers that begin with what their reader needs.
+    /// Answers that begin with the key material that the sender needs.
     pub first_answers: u64,
-    /// Of these, empty ones that ask for the key of content.
+    /// Empty answers, among the first answers, that ask for the content key.
     pub asks: u64,
-    /// Datagrams for one receiver with the key of content.
+    /// Datagrams for one receiver with the content key.
     pub keys_for_one: u64,
-    /// What could not leave, because whom it is for has not been heard.
+    /// Datagrams that could not leave because their receiver has not been heard.
     pub unsealable: u64,
-    /// Octets that it added from the hub in all, headers of datagrams that it alone sends among them.
+    /// Octets from the hub that the seal added in all, including headers of datagrams that only the seal sends.
     pub forward_octets: u64,
-    /// Likewise from receivers.
+    /// Octets from receivers that the seal added in all, including headers of datagrams that only the seal sends.
     pub return_octets: u64,
 }
 
 /// A datagram that only the seal sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SealMessage {
-    /// KEYS for so many receivers.
+    /// KEYS for several receivers.
     Keys {
-        /// The round, and where in its list the first stands.
+        /// Round that the datagram belongs to.
         round: u32,
-        /// Where in the list of that round they begin.
+        /// Index of the first receiver in the list of that round.
         first: u32,
-        /// How many.
+        /// Number of receivers.
         count: u32,
     },
-    /// The key of content alone, for this receiver.
+    /// Content key alone, for this receiver.
     Key(u32),
-    /// This receiver asks for the key of content.
+    /// Request of this receiver for the content key.
     Ask(u32),
 }
 
@@ -81,41 +81,41 @@ impl Message for SealMessage {
         match self {
             Self::Keys { count, .. } => keys_len(Suite::X25519, *count as usize),
             Self::Key(_) => TO_ONE_KEY_OVERHEAD,
-            // Who lacks the key of content has not been answered.
+            // A receiver that lacks the content key has not been answered yet.
             Self::Ask(_) => FIRST_ANSWER_OVERHEAD,
         }
     }
 }
 
-/// Whom a round of KEYS is for.
+/// Receivers that a round of KEYS is for.
 enum Audience {
     All,
     These(Box<[u32]>),
 }
 
-/// The sender's side of a seal.
+/// Sender's side of a seal.
 pub(super) struct Seal {
     config: SealConfig,
     rounds: Rounds,
-    /// Whom each round until now was for.
+    /// Audience of each round until now.
     audiences: Vec<Audience>,
-    /// How many the last one was for, and for how many of them KEYS have left.
+    /// Number of receivers of the last round, and the number of those for which KEYS have left.
     of_round: u32,
     left: u32,
-    /// Those who have been heard, and of these those who have said that they have the key of content.
+    /// Receivers that have been heard, and those among them that have shown that they have the content key.
     heard: Bitmap,
     equipped: Bitmap,
-    /// Who has been heard to lack the key of content, until something leaves for it.
+    /// Receivers known to lack the content key, until something leaves for each.
     owed: Owed,
-    /// How many have come to be owed that since the sender was told.
+    /// Number of receivers that have come to lack the content key since the last [`newly_owed`](Self::newly_owed).
     news: u64,
-    /// Whether the world will look when the next of them gets it.
+    /// `true` if an event is scheduled for the next of these receivers.
     pub(super) awaited: bool,
     pub(super) counts: SealCounts,
 }
 
 impl Seal {
-    /// Of whoever is `given` the keys has said that it has them.
+    /// Makes the sender's side. All listed receivers count as equipped with the keys if they are `given`.
     pub(super) fn new(config: SealConfig, given: bool) -> Self {
         let none = || if given { Bitmap::full(config.listed) } else { Bitmap::new(config.listed) };
         Self {
@@ -133,17 +133,17 @@ impl Seal {
         }
     }
 
-    /// When KEYS leave the next time.
+    /// Returns the time at which KEYS next leave.
     pub(super) fn due(&self) -> Time {
         self.rounds.due()
     }
 
-    /// Whether somebody has not been sent any keys yet.
+    /// Returns `true` if the first round of KEYS is not over, so that a receiver may not have been sent any keys yet.
     pub(super) fn begins(&self) -> bool {
         self.rounds.is_first()
     }
 
-    /// The KEYS datagram that leaves now, and how often; none if none is due.
+    /// Returns the KEYS datagram that leaves now and the number of its copies; `None` if none is due.
     pub(super) fn next_keys(&mut self, now: Time) -> Option<(SealMessage, usize)> {
         while now >= self.rounds.due() {
             if self.left == self.of_round {
@@ -183,8 +183,8 @@ impl Seal {
         );
     }
 
-    /// Appends whom a KEYS datagram is for, of those from `first` on: their places behind that, which are fewer than
-    /// `receivers`.
+    /// Appends the receivers of a group that a datagram of the seal is for. `group` is the number of its first receiver
+    /// and the number of its receivers; the appended numbers count from that first receiver.
     pub(super) fn readers(&self, message: SealMessage, group: (u32, u32), out: &mut Vec<u32>) {
         let (begin, receivers) = group;
         let mut add = |n: u32| out.extend(n.checked_sub(begin).filter(|&n| n < receivers));
@@ -200,8 +200,9 @@ impl Seal {
         }
     }
 
-    /// What a datagram of the sender's grows by, and whom that is for who can open it: one with `content`, which leaves
-    /// before anybody can have answered or not, or one without, for all or for one `alone`. None if it cannot leave.
+    /// Returns the octets that the seal adds to a datagram of the sender, and the party that can open it. `content` is
+    /// `Some` for a datagram with content; the flag is `true` before any receiver can have answered. `alone` is the one
+    /// receiver that a datagram without content is for. Returns `None` if the datagram cannot leave.
     pub(super) fn seals(&mut self, content: Option<bool>, alone: Option<u32>) -> Option<(u16, Party)> {
         match (content, alone) {
             (Some(early), _) => {
@@ -223,18 +224,19 @@ impl Seal {
         }
     }
 
-    /// What an answer grows by of a receiver to which something for it alone has come, or nothing has yet.
+    /// Returns the octets that the seal adds to an answer. `stranger` is `true` if no datagram for its receiver alone
+    /// has reached that receiver.
     pub(super) fn answer(&mut self, stranger: bool) -> u16 {
         self.counts.first_answers += u64::from(stranger);
         (if stranger { FIRST_ANSWER_OVERHEAD } else { ANSWER_OVERHEAD }) as u16
     }
 
-    /// Whether an answer that has grown by so many octets is from one that nothing for it alone had come to.
+    /// Returns `true` if the octets that the seal added show that no datagram for the receiver alone had reached it.
     pub(super) fn is_first(grown: u16) -> bool {
         usize::from(grown) == FIRST_ANSWER_OVERHEAD
     }
 
-    /// An answer of `receiver` has come.
+    /// Notes that an answer of `receiver` has arrived.
     pub(super) fn hears(&mut self, now: Time, receiver: u32, first: bool) {
         self.heard.insert(receiver);
         if !first {
@@ -247,19 +249,19 @@ impl Seal {
         }
     }
 
-    /// When somebody who lacks the key of content gets it alone, if nothing leaves for it before.
+    /// Returns the time at which a receiver that lacks the content key gets it alone, if nothing leaves for it before.
     pub(super) fn owed_at(&self) -> Time {
         self.owed.due()
     }
 
-    /// Whose turn it is to get it.
+    /// Returns the receiver whose turn it is to get the content key alone.
     pub(super) fn next_owed(&mut self, now: Time) -> Option<u32> {
         let owed = self.owed.next(now);
         self.counts.keys_for_one += u64::from(owed.is_some());
         owed
     }
 
-    /// How many have come to lack it since this was asked.
+    /// Returns the number of receivers that have come to lack the content key since the last call.
     pub(super) fn newly_owed(&mut self) -> u64 {
         std::mem::take(&mut self.news)
     }
@@ -280,7 +282,7 @@ mod tests {
         Seal::new(SealConfig { listed, together: 15, rate, content: 28, apart: true }, false)
     }
 
-    /// The receivers of each datagram of the next round.
+    /// Returns the receivers of each datagram of the next round.
     fn round(seal: &mut Seal) -> Vec<Vec<u32>> {
         let mut round = Vec::new();
         loop {
@@ -323,7 +325,7 @@ mod tests {
             (seal.next_owed(seal.owed_at()), seal.seals(None, Some(1))),
             (None, Some((28, Party::receiver(1))))
         );
-        // What had left before it had the key says nothing new.
+        // An answer that left before the receiver had the key says nothing new.
         seal.hears(Time::ZERO, 1, true);
         assert_eq!(seal.next_owed(seal.owed_at()), None);
         assert_eq!(seal.seals(Some(true), None), Some((28, Party::GROUP)));

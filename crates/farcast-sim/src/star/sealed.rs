@@ -1,4 +1,4 @@
-//! The seal in a world: what of its own passes the links, and when.
+//! Seal in a star: its own datagrams on the links, and their times.
 
 use std::net::SocketAddr;
 
@@ -14,15 +14,15 @@ use super::{Event, Group, Packet, Party, SealCounts, SealMessage, Star};
 use crate::traffic::End;
 
 impl<P: Protocol> Star<'_, P> {
-    /// What the seal came to, if there is one.
+    /// Returns the counters of the seal, if there is one.
     pub fn seal_counts(&self) -> Option<&SealCounts> {
         self.seal.as_ref().map(|seal| &seal.counts)
     }
 
-    /// KEYS leave that are due, until the transfer is over.
+    /// Sends the KEYS that are due, until the transfer is over.
     pub(super) fn send_keys(&mut self) {
         let over = self.sender.as_ref().is_none_or(|sender| sender.phase() == Phase::Ended);
-        // Whom the set-up is given, the keys are.
+        // Receivers that are given the set-up are given the keys.
         if self.seal.is_none() || self.given || over {
             return;
         }
@@ -39,17 +39,17 @@ impl<P: Protocol> Star<'_, P> {
         }
     }
 
-    /// Whether somebody has not been sent any keys yet.
+    /// Returns `true` if the first round of KEYS is not over, so that a receiver may not have been sent any keys yet.
     pub(super) fn lacks_keys(&self) -> bool {
         !self.given && self.seal.as_ref().is_some_and(|seal| seal.begins())
     }
 
-    /// Sends the key of content alone to those whose turn it is, of those who lack it and for whom nothing else has left.
+    /// Sends the content key alone to receivers that lack it, whose turn it is, and for which nothing else has left.
     pub(super) fn send_owed(&mut self) {
         let Some(seal) = &mut self.seal else { return };
         let owed = seal.newly_owed();
         if let Some(sender) = &mut self.sender {
-            // Content waits for those, too, that have yet to leave.
+            // Content also waits for the keys that have yet to leave.
             sender.spend(owed, owed * TO_ONE_KEY_OVERHEAD as u64);
         }
         while let Some(receiver) = self.seal.as_mut().and_then(|seal| seal.next_owed(self.now)) {
@@ -63,7 +63,7 @@ impl<P: Protocol> Star<'_, P> {
         }
     }
 
-    /// The turn of somebody has come who lacks the key of content.
+    /// Handles the turn of a receiver that lacks the content key.
     pub(super) fn wake_owed(&mut self) {
         if let Some(seal) = &mut self.seal {
             seal.awaited = false;
@@ -82,14 +82,14 @@ impl<P: Protocol> Star<'_, P> {
         self.enter(Entry::new(End::Terminal, frame));
     }
 
-    /// Tells the observer of a datagram of the seal's own.
+    /// Reports a datagram of the seal to the observer.
     fn watch_sealed(&mut self, message: SealMessage) {
         if let Some(observer) = &mut self.observer {
             observer.sealed(self.now, message);
         }
     }
 
-    /// A datagram of the seal's own leaves the last stage at `at`.
+    /// Schedules the arrival at groups of a datagram of the seal that leaves the last stage at `at`.
     pub(super) fn unseal_later(&mut self, at: Time, message: SealMessage) {
         for (number, group) in (0..).zip(&self.groups) {
             let alone = if let SealMessage::Key(receiver) = message { Some(receiver) } else { None };
@@ -99,7 +99,7 @@ impl<P: Protocol> Star<'_, P> {
         }
     }
 
-    /// It reaches a group.
+    /// Delivers a datagram of the seal to a group.
     pub(super) fn unseal(&mut self, group: usize, message: SealMessage) {
         let Some(seal) = &self.seal else { return };
         let mut readers = std::mem::take(&mut self.lost);
@@ -111,7 +111,8 @@ impl<P: Protocol> Star<'_, P> {
         self.lost = readers;
     }
 
-    /// What a message of the sender's grows by, and whom it is for who can open it; none if it cannot leave.
+    /// Returns the octets that the seal adds to a message of the sender, and the party that can open it; `None` if it
+    /// cannot leave.
     pub(super) fn seal_for(
         &mut self,
         message: &P::Message,
@@ -130,7 +131,7 @@ impl<P: Protocol> Star<'_, P> {
         sealed
     }
 
-    /// What an answer of `receiver` that leaves now grows by.
+    /// Returns the octets that the seal adds to an answer of `receiver` that leaves now.
     pub(super) fn seal_answer(&mut self, receiver: u32) -> u16 {
         let Some(seal) = &mut self.seal else { return 0 };
         let of_group = |group: &mut Group<P>| {
@@ -142,7 +143,7 @@ impl<P: Protocol> Star<'_, P> {
         grows
     }
 
-    /// An answer of `receiver` has come, with so many octets besides what it says.
+    /// Notes that an answer of `receiver` has arrived, with `overhead` octets besides the message.
     pub(super) fn open_answer(&mut self, receiver: u32, overhead: u16) {
         let first = Seal::is_first(overhead.saturating_sub(self.overhead));
         if let Some(seal) = &mut self.seal {
@@ -150,7 +151,7 @@ impl<P: Protocol> Star<'_, P> {
         }
     }
 
-    /// Those of a group who have heard content without its key ask for that.
+    /// Schedules the requests of a group's receivers that have heard content without its key.
     pub(super) fn say_asks(&mut self, group: usize) {
         let Group { air, first, .. } = &mut self.groups[group];
         let Some(ears) = air.ears() else { return };
@@ -159,7 +160,7 @@ impl<P: Protocol> Star<'_, P> {
         }
     }
 
-    /// A receiver asks for the key of content.
+    /// Sends a receiver's request for the content key.
     pub(super) fn ask(&mut self, receiver: u32) {
         self.watch_sealed(SealMessage::Ask(receiver));
         let frame = Frame::new(Packet::Seal(SealMessage::Ask(receiver)), self.overhead);
@@ -178,13 +179,13 @@ impl<P: Protocol> Star<'_, P> {
         }
     }
 
-    /// Whether what a receiver asks is lost that leaves the way back at `at`.
+    /// Returns `true` if a receiver's request for the content key that leaves the return path at `at` is lost.
     pub(super) fn loses_ask(&mut self, at: Time, receiver: u32) -> bool {
         let octets = SealMessage::Ask(receiver).wire_len(0) as u64 + u64::from(self.overhead);
         self.back.loses(at, octets, receiver)
     }
 
-    /// What a receiver asks reaches the sender.
+    /// Delivers a receiver's request for the content key to the sender.
     pub(super) fn reach_ask(&mut self, receiver: u32) {
         if let Some(seal) = &mut self.seal {
             seal.hears(self.now, receiver, true);

@@ -1,4 +1,4 @@
-//! The multicast transfer: its sender, and its groups of receivers.
+//! Multicast transfer: its sender and its groups of receivers.
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -16,22 +16,22 @@ use super::{Addressed, Cut, Event, Group, Party, Star, receiver_address};
 use crate::outcome::Stop;
 
 impl<P: Protocol> Star<'_, P> {
-    /// The sender, if there is a transfer.
+    /// Returns the sender, if there is a transfer.
     pub fn sender(&self) -> Option<&P::Sender> {
         self.sender.as_ref()
     }
 
-    /// The groups.
+    /// Returns the groups.
     pub fn groups(&self) -> &[Group<P>] {
         &self.groups
     }
 
-    /// How the sender stands, where the world has counted these requests.
+    /// Returns the state of the sender at the end, with `requests`, which the caller has counted.
     pub(crate) fn stop(&self, requests: farcast_delivery::RequestCounts) -> Stop {
         Stop { ending: self.ending, left: self.left, end: self.end(), requests }
     }
 
-    /// When the sender began to send data, if it has.
+    /// Returns the time at which the sender began to send data, if it has.
     pub fn began(&self) -> Option<Time> {
         self.began
     }
@@ -45,7 +45,8 @@ impl<P: Protocol> Star<'_, P> {
         self.open_sender();
     }
 
-    /// The sender begins, if all have been sent their keys: without these nobody can do anything with what it says.
+    /// Opens the sender, if all receivers have been sent their keys; a receiver without keys can do nothing with its
+    /// messages.
     pub(super) fn open_sender(&mut self) {
         if self.lacks_keys() {
             return;
@@ -64,7 +65,7 @@ impl<P: Protocol> Star<'_, P> {
         self.drain_sender();
     }
 
-    /// What the sender itself does at an instant goes before what arrives then.
+    /// Wakes the sender if its timer is due: the sender's own events come before arrivals of the same instant.
     fn wake_sender_if_due(&mut self) {
         if self.wake <= self.now {
             self.wake_sender();
@@ -109,7 +110,7 @@ impl<P: Protocol> Star<'_, P> {
         let until = match self.cut {
             Cut::One => self.now,
             Cut::Whole | Cut::Random(_) => {
-                // An answer to what leaves now may alter what leaves behind it.
+                // An answer to a message that leaves now may alter later messages.
                 let answered = next.min(self.now + self.lookahead);
                 sender.settled_until().max(answered).min(beyond)
             }
@@ -119,7 +120,7 @@ impl<P: Protocol> Star<'_, P> {
 
     fn send(&mut self, transmit: Transmit<P::Message>) {
         let Transmit { message, destination, spacing, .. } = transmit;
-        // At an address of nobody here it is lost on links that are not simulated.
+        // A message to an address outside the star is lost on links that are not simulated.
         let Some(to) = party_at(destination.ip(), self.receivers) else { return };
         let Some((grows, to)) = self.seal_for(&message, destination, to) else { return };
         let overhead = self.overhead.saturating_add(grows);
@@ -137,7 +138,7 @@ impl<P: Protocol> Star<'_, P> {
         }
     }
 
-    /// A frame of the transfer leaves the hub.
+    /// Counts a frame of the transfer that leaves the hub, and enters it into the forward chain.
     fn leave_hub(&mut self, frame: Frame<Addressed<P::Message>>) {
         self.tally.forward_datagrams += u64::from(frame.segments());
         let (full, last) = (frame.octets(0), frame.octets(frame.segments() - 1));
@@ -145,7 +146,8 @@ impl<P: Protocol> Star<'_, P> {
         self.enter_forward(frame);
     }
 
-    /// Those whom an announcement is for hear it at once, and what they say to it is heard at once.
+    /// Delivers a set-up message at once to the receivers that it is for, and schedules their answers for the same
+    /// instant.
     fn tell(&mut self, frame: &Frame<Addressed<P::Message>>) {
         let from = self.arrival(frame);
         let mut feedback = Vec::new();
@@ -158,7 +160,7 @@ impl<P: Protocol> Star<'_, P> {
         }
     }
 
-    /// How a frame arrives at those that it is for.
+    /// Returns the addresses and spacing with which a frame arrives.
     fn arrival(&self, frame: &Frame<Addressed<P::Message>>) -> Arrival {
         let Addressed { from, to, .. } = frame.message;
         let (source, group) = match from.as_receiver() {
@@ -173,7 +175,7 @@ impl<P: Protocol> Star<'_, P> {
         let most = frame.due_before(self.now, self.beyond());
         let mut count = self.cut.choose(most, &mut self.cuts);
         if self.groups[group].air.lacks() {
-            // Between two datagrams somebody may come to have the key.
+            // A receiver may get the key between two datagrams.
             count = NonZeroU32::MIN;
         }
         let later = self.now + frame.spacing * u64::from(count.get());
@@ -183,7 +185,7 @@ impl<P: Protocol> Star<'_, P> {
         }
         let from = self.arrival(&head);
         let each = self.observer.as_ref().is_some_and(|observer| observer.wants_each());
-        // What others overhear is said one by one.
+        // Answers that other receivers overhear are sent one by one.
         let may_merge = !each
             && !self.relays
             && self.seal.is_none()
@@ -202,13 +204,13 @@ impl<P: Protocol> Star<'_, P> {
         }
     }
 
-    /// The rest of a run reaches a group.
+    /// Schedules the arrival of the rest of a run at a group.
     fn reach_later(&mut self, at: Time, group: usize, frame: Frame<Addressed<P::Message>>) {
         self.under_way += 1;
         self.queue.push(at, Event::FanOut { group: group as u32, frame });
     }
 
-    /// Sends what a group says on its way back, and notes when those who may have changed want to be woken.
+    /// Schedules the messages of a group on the return path, and the timers that may have moved.
     fn say(&mut self, group: usize, feedback: &mut Vec<TimedFeedback<P>>) {
         for (at, one) in feedback.drain(..) {
             match one {
@@ -229,7 +231,7 @@ impl<P: Protocol> Star<'_, P> {
         self.note_wakes(group);
     }
 
-    /// Notes when the stations of a group that were touched want to be woken.
+    /// Schedules the timers of a group's touched stations.
     fn note_wakes(&mut self, group: usize) {
         let number = group as u32;
         let Group { kind, touched, .. } = &mut self.groups[group];
@@ -245,8 +247,9 @@ impl<P: Protocol> Star<'_, P> {
                 for station in touched.drain(..) {
                     let one = &mut stations[station as usize];
                     let due = one.due();
-                    // What moves later with each message, as patience does, is looked at again when it is woken: one
-                    // event waits for a station, not one for each message. Its place is that of the last move.
+                    // A timer that moves later with each message, as patience does, is checked again when its event
+                    // happens. Each station then has one event, not one for each message. The event's place is that of
+                    // the last move.
                     if due != one.due_at {
                         (one.due_at, one.place) = (due, self.queue.take_place());
                         if due < one.wake {
@@ -288,7 +291,7 @@ impl<P: Protocol> Star<'_, P> {
         self.say(group, &mut feedback);
     }
 
-    /// A receiver's message reaches the hub: the sender, and from here the others if it is for the group.
+    /// Delivers a receiver's message to the sender, and forwards it to the other receivers if it is for the group.
     pub(super) fn reach(&mut self, frame: &Frame<Addressed<P::Message>>) {
         let message = &frame.message;
         let Some(receiver) = message.from.as_receiver() else { return };
@@ -308,7 +311,7 @@ impl<P: Protocol> Star<'_, P> {
         self.send_owed();
     }
 
-    /// The merged NAKs of a population reach the sender.
+    /// Delivers the merged NAKs of a population to the sender.
     pub(super) fn reach_merged(&mut self, naks: &Merged<P>) {
         self.wake_sender_if_due();
         let Some(sender) = &mut self.sender else { return };
@@ -317,7 +320,7 @@ impl<P: Protocol> Star<'_, P> {
         self.drain_sender();
     }
 
-    /// Notes what became of NAKs that the sender has just taken or turned down, if it heard any.
+    /// Counts NAKs by their fate, if the sender has just taken or refused any.
     fn note_asked(&mut self, taken: bool) {
         let Some(asked) = self.sender.as_ref().and_then(P::Sender::asked) else { return };
         match asked.fate {
