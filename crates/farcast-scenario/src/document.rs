@@ -1,10 +1,10 @@
-//! Scenario documents: TOML read with errors that say where they are.
+//! Scenario documents: TOML whose errors name the line and the key.
 //!
-//! This module knows no schema. Whoever does reads a document through [`Reader`]s, one for each table, asks each for
-//! the keys that the schema has, and ends with [`Reader::finish`], which refuses every key that nobody asked for. The
-//! first error ends the reading; it is one sentence of the form
-//! `scenarios/x.toml:12: link.forward.per: <what is wrong>; <what is allowed>`, with `--set KEY=VALUE` in place of
-//! file and line where that is what brought it.
+//! This module knows no schema. Code with a schema reads a document through [`Reader`]s, one for each table. It asks
+//! each reader for the keys of the schema and ends with [`Reader::finish`], which refuses every key that was not
+//! asked for. The first error ends the reading. It is one sentence of the form `scenarios/x.toml:12:
+//! link.forward.per: <what is wrong>; <what is allowed>`. If an assignment brought the value, `--set KEY=VALUE`
+//! stands in place of file and line.
 //!
 //! ```
 //! use farcast_scenario::document::Document;
@@ -22,8 +22,8 @@
 //! # }
 //! ```
 //!
-//! Quantities are text with a unit (see [`farcast_core::units`]). The members of a list of tables are reached by their
-//! key `name`, in errors, in [`Document::set`] and in [`Document::keys_read`] alike: `link.stages.uplink.rate`.
+//! Quantities are text with a unit (see [`farcast_core::units`]). A path reaches the members of a list of tables by
+//! their key `name`: in errors, in [`Document::set`] and in [`Document::keys_read`], as in `link.stages.uplink.rate`.
 
 mod assignment;
 mod build;
@@ -47,10 +47,10 @@ pub use reader::Reader;
 use error::Fault;
 use tree::{Entry, Source, Table};
 
-/// How many tables and lists may lie within each other.
+/// Limit on the depth of tables and lists within each other.
 pub const NESTING_LIMIT: usize = 16;
 
-/// Where the value of a key came from.
+/// Origin of the value of a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
     /// The document's text.
@@ -61,27 +61,27 @@ pub enum Origin {
     Default,
 }
 
-/// A document, with what was laid over it.
+/// A document with the assignments laid over it.
 #[derive(Clone, Debug)]
 pub struct Document {
     name: String,
     top: Table,
-    /// The assignments that were laid over it, for error messages.
+    /// Assignments laid over the document, for error messages.
     assignments: Vec<String>,
-    /// Files that it may name, by that name.
+    /// Contents of files that the document may name, by their path in the document.
     attached: BTreeMap<String, String>,
     reads: RefCell<Vec<(String, String, Origin)>>,
-    /// The files that readers opened: path and text.
+    /// Text of the files that readers opened, by their path in the document.
     files: RefCell<BTreeMap<String, String>>,
-    /// What readers asked for, where somebody wants to know.
+    /// Keys that readers asked for; `None` unless [`Document::keep_questions`] was called.
     questions: Option<RefCell<Vec<Question>>>,
 }
 
 impl Document {
     /// Reads the TOML document `text`; errors call it `name`, which is usually its path.
     ///
-    /// Refused is what is not TOML 1.0, tables and lists more than [`NESTING_LIMIT`] deep, and numbers that fit neither
-    /// 64-bit integers nor doubles.
+    /// Refuses text that is not TOML 1.0, tables and lists more than [`NESTING_LIMIT`] deep, and numbers that fit
+    /// neither 64-bit integers nor doubles.
     pub fn parse(name: &str, text: &str) -> Result<Self, DocumentError> {
         let mut document = Self {
             name: name.to_owned(),
@@ -101,10 +101,10 @@ impl Document {
 
     /// Lays `KEY=VALUE` over the document, as in `link.forward.per=0.005`.
     ///
-    /// The key is a path of keys with dots between them; a part with a dot or an equals sign in it is quoted as in
-    /// TOML. Where the path meets a list of tables, the next part is the `name` of one. Tables and keys that are absent
-    /// are created, members of lists are not. The value is read as TOML if it is, else it is text: `20 Mbit/s` needs no
-    /// quotes. Whether the schema has the key shows when the document is read.
+    /// The key is a path of keys with dots between them. A part with a dot or an equals sign in it is quoted as in
+    /// TOML. If the path meets a list of tables, the next part is the `name` of a member. Absent tables and keys are
+    /// created; absent members of lists are an error. The value is read as TOML if it is TOML, and otherwise as text:
+    /// `20 Mbit/s` needs no quotes. A key that the schema does not have is found when the document is read.
     pub fn set(&mut self, assignment: &str) -> Result<(), DocumentError> {
         let index = self.assignments.len();
         self.assignments.push(assignment.to_owned());
@@ -115,35 +115,37 @@ impl Document {
         })
     }
 
-    /// The last of what was laid over the document that sets `key`, a table around it, or something in it.
+    /// Returns the last assignment that sets `key`, a table around it, or something in it.
     pub fn setting_of(&self, key: &str) -> Option<&str> {
         let assignments = self.assignments.iter().rev();
         assignments.map(String::as_str).find(|assignment| assignment::touches(assignment, key))
     }
 
-    /// Gives the document a file: where it names `path`, the text is this one's, whatever there is on the disk.
+    /// Attaches a file: if the document names `path`, it gets `text`, whatever is on the disk.
     pub fn attach(&mut self, path: &str, text: &str) {
         self.attached.insert(path.to_owned(), text.to_owned());
     }
 
-    /// Keeps from now on what readers ask for, for [`questions`](Self::questions).
+    /// Records from now on the keys that readers ask for, for [`questions`](Self::questions).
     pub fn keep_questions(&mut self) {
         self.questions = Some(RefCell::default());
     }
 
-    /// What readers asked for since [`keep_questions`](Self::keep_questions), in order, whether it was there or not, and
-    /// whether the reading came to its end or not: the schema as far as this document leads into it.
+    /// Returns the keys that readers asked for since [`keep_questions`](Self::keep_questions), in order: the schema
+    /// as far as this document leads into it. Keys are listed whether given or absent, and even if an error ended the
+    /// reading.
     pub fn questions(&self) -> Vec<Question> {
         self.questions.as_ref().map(|questions| questions.borrow().clone()).unwrap_or_default()
     }
 
-    /// A reader of the topmost table.
+    /// Returns a reader of the topmost table.
     pub fn root(&self) -> Reader<'_> {
         Reader::top(self)
     }
 
-    /// Every key that readers asked for and that has a value: its path, the value in effect as TOML, and where that
-    /// came from. In the order of reading; a key that was read again stands where it was read last.
+    /// Returns every key that readers asked for and that has a value: its path, the value in effect as TOML, and the
+    /// origin of the value. They come in the order of reading; a key that was read again stands where it was read
+    /// last.
     pub fn keys_read(&self) -> Vec<(String, String, Origin)> {
         let reads = self.reads.borrow();
         let last: BTreeMap<&str, usize> =
@@ -152,14 +154,14 @@ impl Document {
         reads.iter().enumerate().filter(is_last).map(|(_, read)| read.clone()).collect()
     }
 
-    /// The document with what was laid over it as TOML, a line for each key of the topmost table, without comments.
-    /// Documents that say the same in the same order have the same text.
+    /// Returns the document with its assignments as TOML, a line for each key of the topmost table, without comments.
+    /// Documents with equal content in equal order have the same text.
     pub fn in_effect(&self) -> String {
         let line = |entry: &Entry| format!("{} = {}\n", tree::key(&entry.key), entry.node.value.literal());
         self.top.entries.iter().map(line).collect()
     }
 
-    /// The files whose text readers asked for, by the path that the document names, and their text.
+    /// Returns the text of the files that readers opened, by their path in the document.
     pub fn files_read(&self) -> BTreeMap<String, String> {
         self.files.borrow().clone()
     }

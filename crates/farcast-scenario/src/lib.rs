@@ -1,9 +1,10 @@
-//! What is simulated or emulated, as TOML says it: documents, and the parts that both faces read.
+//! Descriptions in TOML of what is simulated or emulated: documents, and the tables that simulator and emulator
+//! share.
 //!
 //! | module | what it reads |
 //! |---|---|
 //! | [`document`] | any document, with errors that say where they are; it knows no schema |
-//! | [`links`] | `[link]`: the links' stages, and who loses what on them |
+//! | [`links`] | `[link]`: the stages of the links, and the losses on them |
 //! | [`programs`] | `[[programs]]`: what the hosts of an emulation run |
 //! | [`receivers`] | `receivers` or `[[groups]]` |
 //!

@@ -1,4 +1,4 @@
-//! `[link]`: the stages that packets pass, and who loses what.
+//! `[link]`: the stages that packets pass, and the losses on them.
 //!
 //! | table | what |
 //! |---|---|
@@ -32,7 +32,7 @@ use queues::Queue;
 pub use queues::{DefaultQueue, LEAST_QUEUE};
 pub use recorded::{TimelineSpec, TraceSpec};
 
-/// The links, and who loses what on them.
+/// The links and the losses on them.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Links {
     /// The longest packet that hosts send, in octets.
@@ -41,13 +41,13 @@ pub struct Links {
     pub stages: Vec<(String, StageSpec)>,
     /// `link.forward`.
     pub forward: LinkSpec,
-    /// What is lost behind it.
+    /// Losses behind `forward`.
     pub losses: LossSpec,
-    /// Only data of the transfer is lost on the way forward.
+    /// True if only data of the transfer is lost on the forward path.
     pub data_only: bool,
     /// `link.return`.
     pub back: LinkSpec,
-    /// What is lost behind it.
+    /// Losses behind `back`.
     pub back_losses: LossSpec,
 }
 
@@ -80,18 +80,18 @@ impl Links {
         Ok(Self { mtu, stages, forward, losses, data_only, back, back_losses })
     }
 
-    /// Whether a document is a link alone: it has `[link]` and says nothing of what is sent over it.
+    /// Returns `true` if a document is a link alone: it has `[link]` and does not say what is sent over it.
     pub fn are_all_of(document: &Document) -> bool {
         document.root().holds("link") && !Self::says_what_is_sent(document)
     }
 
-    /// Tells whether a document says what is sent, and to whom: it is a scenario.
+    /// Returns `true` if a document says what is sent, and to which receivers: it is a scenario.
     pub fn says_what_is_sent(document: &Document) -> bool {
         let mut top = document.root();
         ["receivers", "groups", "protocol", "traffic", "programs", "node"].iter().any(|key| top.holds(key))
     }
 
-    /// Reads a document that is a link alone, which may have a `name`; queues of which nothing is said get a limit by
+    /// Reads a document that is a link alone, which may have a `name`. Queues without a given limit get one by
     /// [`default_queues`](Self::default_queues).
     ///
     /// # Errors
@@ -105,21 +105,23 @@ impl Links {
         Ok((links, given))
     }
 
-    /// Whether a packet takes time there and back, at least on one link.
+    /// Returns `true` if a packet takes time there and back, on at least one link.
     pub fn take_time(&self) -> bool {
         let ends = [&self.forward, &self.back].into_iter().any(LinkSpec::takes_time);
         ends || self.stages.iter().any(|(_, stage)| stage.takes_time())
     }
 
-    /// The time that a packet of no length takes there and back without load and jitter, as far as it is the links'.
+    /// Returns the time that a packet of no length takes on the links there and back, without load and jitter.
     pub fn round_trip(&self) -> Span {
         let ends = self.forward.nominal_delay() + self.back.nominal_delay();
         self.stages.iter().fold(ends, |sum, (_, stage)| sum + stage.round_trip())
     }
 
-    /// Gives every queue with a rate of which nothing is said one bandwidth-delay product (the rate of what it carries
-    /// of packets times [`round_trip`](Self::round_trip) and what lies behind, `more`), at least [`LEAST_QUEUE`]; which
-    /// ones.
+    /// Limits every queue that has a rate and no given limit to one bandwidth-delay product, and returns these
+    /// queues.
+    ///
+    /// The product is the rate at which the stage carries packets, times [`round_trip`](Self::round_trip) plus
+    /// `more`, the round-trip time behind the links. The limit is at least [`LEAST_QUEUE`].
     pub fn default_queues(&mut self, more: Span) -> Vec<DefaultQueue> {
         let round_trip = self.round_trip() + more;
         let mut given = Vec::new();
@@ -146,9 +148,12 @@ impl Links {
         given
     }
 
-    /// The stages of both directions, for so many terminals. Stage `link.forward` has number 0 in the names of streams,
-    /// `link.return` number 1, and those of `link.stages` follow. What passes everything at once and a way back on
-    /// which nobody meets anybody are left out, but for a `whole` link, whose settings may change.
+    /// Builds the stages of both directions for `terminals` terminals.
+    ///
+    /// In the names of streams, stage `link.forward` has number 0 and `link.return` number 1; those of `link.stages`
+    /// follow. Stages that pass everything at once are left out. So is a return stage of constant delay if there is
+    /// no other return stage: no packet waits for another there. A `whole` link keeps them, because its settings may
+    /// change.
     pub fn chains<M: Message + Send + 'static>(
         &self,
         terminals: u32,
@@ -171,5 +176,5 @@ impl Links {
     }
 }
 
-/// The smallest MTU that IPv4 works with (RFC 791 section 3.2).
+/// Smallest MTU, in octets, that IPv4 works with (RFC 791 section 3.2).
 const LEAST_MTU: u16 = 68;

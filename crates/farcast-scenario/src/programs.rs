@@ -1,47 +1,47 @@
-//! `[[programs]]`: what the hosts of an emulated scenario run.
+//! `[[programs]]`: programs that run on the hosts of an emulated scenario.
 //!
 //! | key | what |
 //! |---|---|
-//! | `name` | what messages call it |
+//! | `name` | name in messages |
 //! | `on` | `"hub"`, `"terminals"` (each of them), or the number of one terminal, from 0, as text |
 //! | `command` | a command line, run by `sh -c` |
-//! | `start` | when it starts; at once without it |
-//! | `background` | whether the emulation does not wait for its end |
+//! | `start` | time of its start; 0 s if absent |
+//! | `background` | `true` if the emulation does not wait for its end |
 
 use farcast_core::Span;
 
 use crate::document::{DocumentError, Reader};
 
-/// Where a program runs.
+/// Hosts on which a program runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum On {
     /// At the hub.
     Hub,
     /// At each terminal.
     Terminals,
-    /// At this terminal.
+    /// At the terminal of this number, from 0.
     Terminal(u32),
 }
 
-/// A program.
+/// A program to run during an emulation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Program {
-    /// What messages call it.
+    /// Name in messages.
     pub name: String,
-    /// Where it runs.
+    /// Hosts on which it runs.
     pub on: On,
     /// A command line for `sh -c`.
     pub command: String,
-    /// When it starts.
+    /// Time of its start.
     pub start: Span,
-    /// Whether nobody waits for its end.
+    /// True if the emulation does not wait for its end.
     pub background: bool,
 }
 
-/// Reads `[[programs]]`; none, if there are none.
+/// Reads `[[programs]]`; an absent list is empty.
 ///
 /// # Errors
-/// What is wrong with the first that is.
+/// The first program that is wrong.
 pub fn read(top: &mut Reader<'_>) -> Result<Vec<Program>, DocumentError> {
     top.optional_tables("programs")?.unwrap_or_default().into_iter().map(one).collect()
 }

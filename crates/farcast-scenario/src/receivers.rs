@@ -5,24 +5,24 @@ use farcast_core::Span;
 use crate::document::{DocumentError, Reader};
 use crate::links::LossSpec;
 
-/// Receivers that a document may have in all; memory ends long before.
+/// Most receivers of a document in all; memory runs out long before.
 pub const MOST: u32 = 1 << 30;
 
 /// Receivers that are alike.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Group {
-    /// How many.
+    /// Number of receivers.
     pub receivers: u32,
-    /// What their way from the channel takes longer than nothing.
+    /// Additional delay from the channel to the receivers.
     pub delay: Span,
-    /// What they lose, where it differs from what `link.forward` says.
+    /// Losses of the receivers, if they differ from those of `link.forward`.
     pub losses: Option<LossSpec>,
 }
 
 /// Reads `receivers`, or `[[groups]]`.
 ///
 /// # Errors
-/// None of them, both, or more than [`MOST`] in all.
+/// Neither of them, both, or more than [`MOST`] receivers in all.
 pub fn read(top: &mut Reader<'_>) -> Result<Vec<Group>, DocumentError> {
     let Some(tables) = top.optional_tables("groups")? else {
         let receivers = top.integer("receivers", 1..=MOST)?;

@@ -1,10 +1,10 @@
-//! What is laid over a document: `KEY=VALUE`.
+//! Assignments laid over a document: `KEY=VALUE`.
 
 use super::error::{Fault, Problem};
 use super::tree::{self, Node, Source, Table, Value};
 use super::{NESTING_LIMIT, build, nesting};
 
-/// Lays assignment `index` over `top`; on an error nothing has changed.
+/// Lays assignment `index` over `top`; an error changes nothing.
 pub(super) fn apply(top: &mut Table, assignment: &str, index: usize) -> Result<(), Fault> {
     let source = Source::Assignment(index);
     let fault = |key: &str, problem| Fault { source, key: key.to_owned(), problem };
@@ -40,14 +40,14 @@ pub(super) fn apply(top: &mut Table, assignment: &str, index: usize) -> Result<(
     Ok(())
 }
 
-/// Whether `assignment` sets `key`, a table around it, or something in it.
+/// Returns `true` if `assignment` sets `key`, a table around it, or something in it.
 pub(super) fn touches(assignment: &str, key: &str) -> bool {
     let named = format!("{key}=");
     let Some(((set, _), (asked, _))) = split(assignment).zip(split(&named)) else { return false };
     set.iter().zip(&asked).all(|(a, b)| a == b)
 }
 
-/// The member of a list that has this name.
+/// Finds the member of a list by its name.
 fn find<'a>(members: &'a mut [Node], name: &str) -> Result<&'a mut Table, Problem> {
     let names = |node: &Node| match &node.value {
         Value::Table(table) => table.name().map(tree::quoted_brief),
@@ -61,10 +61,10 @@ fn find<'a>(members: &'a mut [Node], name: &str) -> Result<&'a mut Table, Proble
     members.iter_mut().find_map(table).ok_or(Problem::NoMember { known })
 }
 
-/// How many names of members an error lists.
+/// Number of names of members that an error lists at most.
 const SHOWN: usize = 20;
 
-/// The keys before the equals sign, and what is behind it.
+/// Splits an assignment into the keys before the equals sign and the text behind it.
 fn split(assignment: &str) -> Option<(Vec<String>, &str)> {
     let mut keys = Vec::new();
     let mut rest = assignment;
@@ -79,7 +79,7 @@ fn split(assignment: &str) -> Option<(Vec<String>, &str)> {
     }
 }
 
-/// The key at the front, in quotes or bare, and what follows it.
+/// Splits off the key at the front, in quotes or bare, from the text that follows it.
 fn next_key(text: &str) -> Option<(String, &str)> {
     if text.starts_with(['"', '\'']) {
         let (key, rest) = text.split_at(nesting::string_end(text.as_bytes(), 0));

@@ -1,4 +1,4 @@
-//! From text to tree.
+//! Conversion of TOML text into a tree.
 
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
@@ -7,7 +7,7 @@ use super::error::{Fault, Problem};
 use super::tree::{self, Entry, Node, Source, Table, Value};
 use super::{NESTING_LIMIT, nesting};
 
-/// The tree of a whole document.
+/// Builds the tree of a whole document.
 pub(super) fn document(text: &str) -> Result<Table, Fault> {
     let origins = Origins::lines(text);
     check_nesting(text, &origins)?;
@@ -15,7 +15,8 @@ pub(super) fn document(text: &str) -> Result<Table, Fault> {
     build_table(table.into_inner(), "", 1, &origins)
 }
 
-/// The value of assignment `index`, which goes `depth` deep into the tree at `path`: TOML if it is, else text.
+/// Builds the value of assignment `index`, at depth `depth` of the tree and at `path`. Text that is not TOML is taken
+/// as a text value.
 pub(super) fn assigned(text: &str, path: &str, depth: usize, index: usize) -> Result<Node, Fault> {
     let origins = Origins::Assignment(index);
     check_nesting(text, &origins)?;
@@ -25,16 +26,16 @@ pub(super) fn assigned(text: &str, path: &str, depth: usize, index: usize) -> Re
     }
 }
 
-/// The text that a string of TOML stands for.
+/// Returns the text of a TOML string literal.
 pub(super) fn string(literal: &str) -> Option<String> {
     DeValue::parse(literal).ok()?.get_ref().as_str().map(str::to_owned)
 }
 
-/// Where the offsets of a text lie.
+/// Mapping from offsets in a text to the source that errors name.
 enum Origins {
-    /// A document: the offsets at which its lines begin.
+    /// A document, with the offsets at which its lines begin.
     Lines(Vec<usize>),
-    /// All of it is one assignment.
+    /// An assignment, with its index; every offset lies in it.
     Assignment(usize),
 }
 
@@ -77,7 +78,7 @@ fn syntax(text: &str, error: &toml::de::Error, origins: &Origins) -> Fault {
 
 fn build_table(table: DeTable<'_>, path: &str, depth: usize, origins: &Origins) -> Result<Table, Fault> {
     let mut entries: Vec<_> = table.into_iter().collect();
-    // The parser orders keys by the alphabet.
+    // The parser orders keys alphabetically; this restores their order in the text.
     entries.sort_by_key(|(key, _)| key.span().start);
     let entry = |(key, value): (Spanned<DeString<'_>>, _)| {
         let source = origins.of(key.span().start);
@@ -88,7 +89,7 @@ fn build_table(table: DeTable<'_>, path: &str, depth: usize, origins: &Origins) 
     Ok(Table { entries: entries.into_iter().map(entry).collect::<Result<_, _>>()? })
 }
 
-/// The node of `value`, which lies in the `depth`th table or list.
+/// Builds the node of `value`, which lies in the `depth`th table or list.
 fn build(value: Spanned<DeValue<'_>>, path: &str, depth: usize, origins: &Origins) -> Result<Node, Fault> {
     let source = origins.of(value.span().start);
     let too_large = |value: String, allowed| {
@@ -117,7 +118,7 @@ fn build(value: Spanned<DeValue<'_>>, path: &str, depth: usize, origins: &Origin
     Ok(Node { source, value })
 }
 
-/// The number that `text` is, unless it is too large for a double; infinity in so many letters is one.
+/// Parses a number; `None` if it is too large for a double. Infinity is a number only if written as `inf`.
 fn finite(text: &str) -> Option<f64> {
     text.parse().ok().filter(|float: &f64| !float.is_infinite() || text.ends_with("inf"))
 }

@@ -1,4 +1,4 @@
-//! What can be wrong with a document.
+//! Errors of documents.
 
 use core::fmt;
 
@@ -7,54 +7,54 @@ use thiserror::Error;
 
 use super::tree::Source;
 
-/// Why a document is refused: one sentence that says where, which key, what is wrong and what is allowed.
+/// Error of a document: one sentence with the place, the key, what is wrong and what is allowed.
 #[derive(Clone, PartialEq, Debug, Error)]
 #[error("{place}: {}{problem}", Prefix(.key))]
 pub struct DocumentError {
-    /// Where.
+    /// Place of the error.
     pub place: Place,
-    /// The path of the key; empty where the error has none.
+    /// Path of the key; empty if the error concerns no key.
     pub key: String,
-    /// What is wrong.
+    /// Description of what is wrong.
     pub problem: Box<Problem>,
 }
 
-/// Where an error is.
+/// Place of an error.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Place {
     /// The document itself.
     File {
         /// The name that the document was given.
         name: String,
-        /// The line, from 1; `None` where something is missing at the top.
+        /// The line, from 1; `None` if something is missing at the top.
         line: Option<usize>,
     },
-    /// What was laid over it: the assignment.
+    /// The text of an assignment that was laid over the document.
     Setting(String),
 }
 
-/// What is wrong with a document.
+/// Kind of error, with the details for its message.
 #[derive(Clone, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum Problem {
     /// The text is not TOML.
     #[error("this is not TOML: {0}")]
     Syntax(String),
-    /// TOML allows a key once.
+    /// A key is given twice; TOML allows it once.
     #[error("this key is given twice; give it once")]
     DuplicateKey,
     /// Tables or lists lie too deep within each other.
     #[error("this lies too deep; at most {limit} tables and lists may lie within each other")]
     TooDeep {
-        /// How many are allowed.
+        /// Number of levels that are allowed.
         limit: usize,
     },
-    /// A number of TOML that fits no number here.
+    /// A TOML number that fits neither a 64-bit integer nor a double.
     #[error("{value} is too large; {allowed}")]
     TooLarge {
         /// The number.
         value: String,
-        /// Which would fit.
+        /// Range of numbers that fit.
         allowed: &'static str,
     },
     /// A key that the schema does not have.
@@ -70,7 +70,7 @@ pub enum Problem {
     MissingKey {
         /// The table that lacks it; empty for the top.
         table: String,
-        /// What to write there.
+        /// Line to add, as an example.
         example: String,
     },
     /// A value of the wrong kind.
@@ -78,9 +78,9 @@ pub enum Problem {
     Kind {
         /// The value.
         value: String,
-        /// What it should be.
+        /// Name of the kind that is needed, with its article.
         noun: &'static str,
-        /// How that is written.
+        /// Form in which such a value is written.
         allowed: String,
     },
     /// A number outside its range.
@@ -96,20 +96,20 @@ pub enum Problem {
     NoUnit {
         /// The number.
         value: String,
-        /// Which units there are.
+        /// Error that lists the units.
         error: UnitError,
     },
-    /// Text that is no quantity of its kind.
+    /// Text that is not a quantity of the kind that is needed.
     #[error("{value} is {}; {error}", NoQuantity(.noun, .error))]
     Quantity {
         /// The text.
         value: String,
         /// The kind of quantity.
         noun: &'static str,
-        /// What it should be.
+        /// Error that says what such a quantity looks like.
         error: UnitError,
     },
-    /// Text that is none of those allowed.
+    /// Text that is not one of the choices.
     #[error("{value} is not known{}; it must be one of {}", Suggestion(.suggestion), Listed(.known))]
     Choice {
         /// The text.
@@ -131,18 +131,18 @@ pub enum Problem {
         /// The names of its members.
         known: Vec<String>,
     },
-    /// An assignment to a member of a list as a whole.
+    /// An assignment that would replace a whole member of a list.
     #[error("a member of a list cannot be replaced; set one of its keys")]
     WholeMember,
-    /// An assignment that is none.
+    /// Text that is not an assignment.
     #[error("this is no assignment; write KEY=VALUE, as in link.forward.per=0.005")]
     Assignment,
-    /// What the schema refuses for its own reasons.
+    /// A value that the schema refuses for a reason of its own.
     #[error("{wrong}; {allowed}")]
     Refused {
-        /// What is wrong.
+        /// Description of what is wrong.
         wrong: String,
-        /// What is allowed.
+        /// Description of what is allowed.
         allowed: String,
     },
 }
@@ -165,7 +165,7 @@ impl fmt::Display for Place {
     }
 }
 
-/// The key and what parts it from the problem.
+/// Display of the key and the colon behind it.
 struct Prefix<'a>(&'a str);
 
 impl fmt::Display for Prefix<'_> {
@@ -182,7 +182,7 @@ impl fmt::Display for Suggestion<'_> {
     }
 }
 
-/// Words with commas between them.
+/// Display of words with commas between them.
 struct Listed<'a>(&'a [String]);
 
 impl fmt::Display for Listed<'_> {
@@ -213,7 +213,7 @@ impl fmt::Display for Members<'_> {
     }
 }
 
-/// The table that lacks a key.
+/// Display of the table that lacks a key.
 struct Where<'a>(&'a str);
 
 impl fmt::Display for Where<'_> {
@@ -222,7 +222,7 @@ impl fmt::Display for Where<'_> {
     }
 }
 
-/// In which way a text is no quantity.
+/// Display of the way in which a text is not a quantity: out of range, or not of the kind.
 struct NoQuantity<'a>(&'a str, &'a UnitError);
 
 impl fmt::Display for NoQuantity<'_> {

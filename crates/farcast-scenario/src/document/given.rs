@@ -1,14 +1,14 @@
-//! Keys that were given, and a document without one of them.
+//! Keys given by a document, and a copy of the document without one of them.
 
 use super::Document;
 use super::tree::{Entry, Table, Value, join};
 
-/// A key that a document gives a value that is no table.
+/// A key to which a document gives a value other than a table.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Given {
     path: String,
     value: String,
-    /// Places of the entries on the way to it, and in lists of tables of their members.
+    /// Index of each entry on the path to the key; in a list of tables, the index of the member as well.
     places: Vec<usize>,
 }
 
@@ -25,18 +25,18 @@ impl Given {
 }
 
 impl Document {
-    /// Every key with a value that is no table, in the order of the document.
+    /// Returns every key with a value other than a table, in the order of the document.
     pub fn given(&self) -> Vec<Given> {
         let mut all = Vec::new();
         collect(&self.top, "", &[], &mut all);
         all
     }
 
-    /// The document without one of its keys, unread.
+    /// Returns a copy of the document without one of its keys, and as if it had not been read yet.
     #[must_use]
     pub fn without(&self, key: &Given) -> Self {
         let mut document = self.clone();
-        // Nothing of it has been read.
+        // No reader has read the copy.
         (document.reads, document.files) = Default::default();
         remove(&mut document.top, &key.places);
         document

@@ -1,4 +1,4 @@
-//! What a schema may ask for: how each kind of value is read, and how it is written.
+//! Kinds of values that a schema may ask for, with the way each is read and written.
 
 use core::fmt::Display;
 use core::marker::PhantomData;
@@ -14,22 +14,22 @@ use super::tree::{Node, Source, Value, quoted, quoted_brief};
 
 /// A kind of value.
 pub(super) trait Kind {
-    /// What is read.
+    /// Rust type of the values.
     type Value;
 
-    /// Reads a node; an error says at which source, for a list may span lines.
+    /// Reads a node; an error comes with its source, since a list may span lines.
     fn read(&self, node: &Node) -> Result<Self::Value, (Source, Problem)>;
 
-    /// How TOML writes `value`.
+    /// Returns `value` as TOML.
     fn literal(&self, value: &Self::Value) -> String;
 
-    /// A value of this kind as TOML, for the message about a missing key.
+    /// Returns a value of this kind as TOML, for the message about a missing key.
     fn example(&self) -> String;
 
-    /// What it is, with its article.
+    /// Returns the name of this kind, with its article.
     fn noun(&self) -> String;
 
-    /// All values of this kind as TOML, where they can be listed.
+    /// Returns all values of this kind as TOML; empty if they cannot be listed.
     fn words(&self) -> Vec<String> {
         Vec::new()
     }
@@ -37,12 +37,12 @@ pub(super) trait Kind {
 
 /// A quantity with a unit.
 pub(super) trait Quantity: FromStr<Err = UnitError> {
-    /// What it is, with its article.
+    /// Name of the kind, with its article.
     const NOUN: &'static str;
-    /// One, as TOML.
+    /// Example value, as TOML.
     const EXAMPLE: &'static str;
 
-    /// How TOML writes it, without loss.
+    /// Returns the quantity as TOML, without loss.
     fn literal(&self) -> String;
 }
 
@@ -96,14 +96,14 @@ impl Quantity for Probability {
     }
 }
 
-/// `value` in the largest unit of which it is a multiple, else in `smallest`.
+/// Returns `value` in the largest unit of which it is a multiple, else in `smallest`.
 fn in_largest_unit(value: u64, units: &[(u64, &str)], smallest: &str) -> String {
     let fits = |(scale, _): &&(u64, &str)| value != 0 && value.is_multiple_of(*scale);
     let &(scale, unit) = units.iter().find(fits).unwrap_or(&(1, smallest));
     format!("\"{} {unit}\"", value / scale)
 }
 
-/// Text that is a quantity.
+/// Kind of text that holds a quantity.
 pub(super) struct WithUnit<Q>(PhantomData<Q>);
 
 impl<Q> WithUnit<Q> {
@@ -118,7 +118,7 @@ impl<Q: Quantity> Kind for WithUnit<Q> {
         let noun = Q::NOUN;
         let parsed = match &node.value {
             Value::Text(text) => text.parse(),
-            // A number parses where this quantity has no unit; else the error lists the units.
+            // A quantity without units accepts a number; for others the error lists the units.
             Value::Integer(_) | Value::Float(_) => {
                 if let Err(error @ UnitError::Unit { .. }) = "1".parse::<Q>() {
                     return Err((node.source, Problem::NoUnit { value, error }));
@@ -143,7 +143,7 @@ impl<Q: Quantity> Kind for WithUnit<Q> {
     }
 }
 
-/// A quantity, or a word that stands for one.
+/// Kind of a quantity, or of a word that stands for one.
 pub(super) struct OrWord<'a, Q>(pub(super) (&'a str, Q));
 
 impl<Q: Quantity + Clone + PartialEq> Kind for OrWord<'_, Q> {
@@ -176,14 +176,14 @@ impl<Q: Quantity + Clone + PartialEq> Kind for OrWord<'_, Q> {
     }
 }
 
-/// A value, or a word in its place.
+/// Kind of another kind's value, or of a word in its place.
 pub(super) struct WordFor<'a, K> {
     pub(super) word: &'a str,
     pub(super) kind: K,
 }
 
 impl<K: Kind> Kind for WordFor<'_, K> {
-    /// `None` for the word.
+    /// `None` if the word is given.
     type Value = Option<K::Value>;
 
     fn read(&self, node: &Node) -> Result<Self::Value, (Source, Problem)> {
@@ -273,7 +273,7 @@ impl Kind for Number {
     }
 }
 
-/// Any text.
+/// Kind of any text.
 pub(super) struct Text;
 
 impl Kind for Text {
@@ -299,7 +299,7 @@ impl Kind for Text {
     }
 }
 
-/// Yes or no.
+/// Kind of `true` and `false`.
 pub(super) struct Flag;
 
 impl Kind for Flag {
@@ -329,7 +329,7 @@ impl Kind for Flag {
     }
 }
 
-/// One of some words, each of which stands for a value.
+/// Kind of a few words, each of which stands for a value.
 pub(super) struct Choice<'a, T>(pub(super) &'a [(&'a str, T)]);
 
 impl<T: Clone + PartialEq> Kind for Choice<'_, T> {
@@ -370,7 +370,7 @@ impl<T: Clone + PartialEq> Kind for Choice<'_, T> {
     }
 }
 
-/// A list of values of one kind.
+/// Kind of a list of values of one kind.
 pub(super) struct List<K>(pub(super) K);
 
 impl<K: Kind> Kind for List<K> {
@@ -396,7 +396,7 @@ impl<K: Kind> Kind for List<K> {
     }
 }
 
-/// The problem of a value that is of another kind.
+/// Returns the problem of a value that is of another kind.
 pub(super) fn kind(value: &Value, noun: &'static str, allowed: String) -> Problem {
     Problem::Kind { value: value.brief(), noun, allowed }
 }

@@ -1,16 +1,16 @@
-//! How deep brackets lie within each other, found before anything is built.
+//! Depth of nested brackets, checked before anything is built.
 //!
-//! A parser that recurses, and a tree that is dropped by recursion, need stack for every level. The bound has to hold
-//! for any text, also for one that is not TOML, so this looks at brackets alone, and at what hides them: strings and
-//! comments.
+//! A recursive parser, and a tree that is dropped recursively, need stack for every level. The limit has to hold for
+//! any text, also for text that is not TOML. This check therefore looks only at brackets, and at the strings and
+//! comments that hide brackets.
 
-/// The offset of the first bracket that lies more than `limit` deep.
+/// Returns the offset of the first bracket that lies more than `limit` deep.
 ///
-/// Brackets that do not match stay open, so for a text that is not TOML the answer may come early, never late.
+/// Brackets that do not match stay open, so in a text that is not TOML the offset may be too early, never too late.
 pub(super) fn first_beyond(text: &str, limit: usize) -> Option<usize> {
     let bytes = text.as_bytes();
     let mut open = Vec::new();
-    // Whether the outermost open bracket is that of a table's header, which ends with its line.
+    // True if the outermost open bracket is that of a table's header, which ends with its line.
     let mut header = false;
     let mut line_begins = true;
     let mut at = 0;
@@ -44,12 +44,12 @@ pub(super) fn first_beyond(text: &str, limit: usize) -> Option<usize> {
     None
 }
 
-/// The offset of the first of `any` at or after `from`, or the end.
+/// Returns the offset of the first of `any` at or after `from`, or the end.
 fn find(bytes: &[u8], from: usize, any: &[u8]) -> usize {
     bytes[from..].iter().position(|byte| any.contains(byte)).map_or(bytes.len(), |distance| from + distance)
 }
 
-/// The offset behind the string that begins at `from` with its quote.
+/// Returns the offset behind the string that begins at `from` with its quote.
 pub(super) fn string_end(bytes: &[u8], from: usize) -> usize {
     let quote = bytes[from];
     let long = bytes[from..].starts_with(&[quote; 3]);

@@ -1,34 +1,34 @@
-//! What readers ask for, kept for whoever describes a schema.
+//! Keys that readers ask for, recorded to describe a schema.
 
 use super::kinds::Kind;
 
 /// A key that a reader asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Question {
-    /// Where it would be, as errors and assignments write it: `link.stages.uplink.rate`.
+    /// Path of the key, as errors and assignments write it: `link.stages.uplink.rate`.
     pub path: String,
-    /// Its table as a header in the file has it, without names of members: `link.stages`; empty for the top.
+    /// Table of the key as its header in the file, without names of members: `link.stages`; empty for the top.
     pub table: String,
-    /// Its name.
+    /// Name of the key.
     pub key: &'static str,
-    /// What it may be.
+    /// Kind of value that is asked for.
     pub asked: Asked,
-    /// What holds where it is absent.
+    /// Behaviour if the key is absent.
     pub presence: Presence,
-    /// Whether it was there.
+    /// True if the document has the key.
     pub given: bool,
 }
 
-/// What a value may be.
+/// Kind of value that is asked for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Asked {
     /// A value.
     Value {
-        /// In words: "a bit rate", "an integer from 1 to 5".
+        /// Description: "a bit rate", "an integer from 1 to 5".
         noun: String,
-        /// All that it may be, as TOML, where that can be listed.
+        /// All possible values, as TOML; empty if they cannot be listed.
         words: Vec<String>,
-        /// One, as TOML.
+        /// Example value, as TOML.
         example: String,
     },
     /// A table.
@@ -37,19 +37,19 @@ pub enum Asked {
     Tables,
 }
 
-/// What holds where a key is absent.
+/// Behaviour if a key is absent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Presence {
-    /// It must be there.
+    /// The key must be present.
     Required,
-    /// This value, as TOML.
+    /// The key has this value, as TOML.
     Default(String),
-    /// Nothing.
+    /// The key has no value.
     Optional,
 }
 
 impl Asked {
-    /// A value of this kind.
+    /// Describes a value of `kind`.
     pub(super) fn value<K: Kind>(kind: &K) -> Self {
         Self::Value { noun: kind.noun(), words: kind.words(), example: kind.example() }
     }

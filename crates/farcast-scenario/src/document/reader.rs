@@ -1,4 +1,4 @@
-//! Reading a table key by key.
+//! Reader of a table, key by key.
 
 use core::fmt::Display;
 use core::ops::RangeInclusive;
@@ -15,22 +15,22 @@ use super::suggestion::nearest;
 use super::tree::{self, Node, Source, Table, Value};
 use super::{Document, DocumentError, Origin};
 
-/// Words for a key without a default that is not given, where they are no value of it.
+/// Words that count as absence at an optional key, unless the key has such a value.
 const NOTHING: [&str; 2] = ["none", "never"];
 
 /// A table of a [`Document`] that is being read.
 ///
-/// Each kind of value has three methods: `rate(key)` for a key that must be there, `rate_or(key, default)` for one
-/// that need not, and `optional_rate(key)` for one without a default. All refuse a value of another kind. When every
-/// key of the schema has been asked for, [`finish`](Self::finish) refuses the others.
+/// Each kind of value has three methods: `rate(key)` for a required key, `rate_or(key, default)` for one with a
+/// default, and `optional_rate(key)` for one without a default. All refuse a value of another kind. After all keys of
+/// the schema have been asked for, [`finish`](Self::finish) refuses any other key.
 ///
-/// A table inside is a reader of its own, to be read and finished like this one, before or after.
+/// An inner table has a reader of its own, which is read and finished like this one, before or after it.
 #[derive(Debug)]
 #[must_use = "unknown keys show only at finish()"]
 pub struct Reader<'d> {
     document: &'d Document,
     table: &'d Table,
-    /// Where the table begins.
+    /// Source at which the table begins.
     source: Source,
     /// The path of the table as errors and assignments write it.
     path: String,
@@ -39,7 +39,7 @@ pub struct Reader<'d> {
     asked: Vec<&'static str>,
 }
 
-/// The three methods of a kind of value that takes nothing but its key.
+/// Defines the three methods of a kind of value that needs nothing but its key.
 macro_rules! methods {
     ($($kind:expr => $value:ty, $required:ident, $or:ident, $optional:ident, $what:literal;)*) => { $(
         #[doc = concat!("The value of `key`, ", $what, "; an error if it is absent.")]
@@ -77,7 +77,7 @@ impl<'d> Reader<'d> {
         Flag => bool, flag, flag_or, optional_flag, "true or false";
     }
 
-    /// The value of `key`, a size with its unit or the word that stands for one; `None` if it is absent.
+    /// Returns the value of `key`, a size with its unit or the word that stands for one; `None` if it is absent.
     pub fn optional_bytes_or(
         &mut self,
         key: &'static str,
@@ -86,12 +86,12 @@ impl<'d> Reader<'d> {
         self.optional(key, &OrWord(word))
     }
 
-    /// The value of `key`, a bit rate with its unit, or `None` for `word`; an error if it is absent.
+    /// Returns the value of `key`, a bit rate with its unit, or `None` for `word`; an error if it is absent.
     pub fn rate_or_word(&mut self, key: &'static str, word: &str) -> Result<Option<BitRate>, DocumentError> {
         self.required(key, &WordFor { word, kind: WithUnit::<BitRate>::NEW })
     }
 
-    /// The value of `key`, an integer within `range`, or `None` for `word`; `default` if it is absent.
+    /// Returns the value of `key`, an integer within `range`, or `None` for `word`; `default` if it is absent.
     pub fn integer_or_word<T>(
         &mut self,
         key: &'static str,
@@ -105,7 +105,7 @@ impl<'d> Reader<'d> {
         self.or(key, &WordFor { word, kind: Integer(range) }, default)
     }
 
-    /// The value of `key`, an integer within `range`; an error if it is absent.
+    /// Returns the value of `key`, an integer within `range`; an error if it is absent.
     pub fn integer<T>(&mut self, key: &'static str, range: RangeInclusive<T>) -> Result<T, DocumentError>
     where
         T: Copy + Display + PartialOrd + TryFrom<i64>,
@@ -113,7 +113,7 @@ impl<'d> Reader<'d> {
         self.required(key, &Integer(range))
     }
 
-    /// The value of `key`, an integer within `range`; `default` if it is absent.
+    /// Returns the value of `key`, an integer within `range`; `default` if it is absent.
     pub fn integer_or<T>(
         &mut self,
         key: &'static str,
@@ -126,7 +126,7 @@ impl<'d> Reader<'d> {
         self.or(key, &Integer(range), default)
     }
 
-    /// The value of `key`, an integer within `range`; `None` if it is absent.
+    /// Returns the value of `key`, an integer within `range`; `None` if it is absent.
     pub fn optional_integer<T>(
         &mut self,
         key: &'static str,
@@ -138,12 +138,12 @@ impl<'d> Reader<'d> {
         self.optional(key, &Integer(range))
     }
 
-    /// The value of `key`, a number within `range`, with or without a fraction; an error if it is absent.
+    /// Returns the value of `key`, a number within `range`, with or without a fraction; an error if it is absent.
     pub fn number(&mut self, key: &'static str, range: RangeInclusive<f64>) -> Result<f64, DocumentError> {
         self.required(key, &Number(range))
     }
 
-    /// The value of `key`, a number within `range`, with or without a fraction; `default` if it is absent.
+    /// Returns the value of `key`, a number within `range`, with or without a fraction; `default` if it is absent.
     pub fn number_or(
         &mut self,
         key: &'static str,
@@ -153,7 +153,7 @@ impl<'d> Reader<'d> {
         self.or(key, &Number(range), default)
     }
 
-    /// The value of `key`, a number within `range`, with or without a fraction; `None` if it is absent.
+    /// Returns the value of `key`, a number within `range`, with or without a fraction; `None` if it is absent.
     pub fn optional_number(
         &mut self,
         key: &'static str,
@@ -162,9 +162,9 @@ impl<'d> Reader<'d> {
         self.optional(key, &Number(range))
     }
 
-    /// What the word at `key` stands for among `choices`; an error if it is absent.
+    /// Returns the value among `choices` for which the word at `key` stands; an error if it is absent.
     ///
-    /// This is also how a table chooses between alternatives: the value may say which keys to ask for next.
+    /// A table can so choose between alternatives: the value may decide which keys to ask for next.
     pub fn choice<T: Clone + PartialEq>(
         &mut self,
         key: &'static str,
@@ -173,7 +173,8 @@ impl<'d> Reader<'d> {
         self.required(key, &Choice(choices))
     }
 
-    /// What the word at `key` stands for among `choices`; `default`, which should be one of them, if it is absent.
+    /// Returns the value among `choices` for which the word at `key` stands; `default`, which should be one of them,
+    /// if it is absent.
     pub fn choice_or<T: Clone + PartialEq>(
         &mut self,
         key: &'static str,
@@ -183,7 +184,7 @@ impl<'d> Reader<'d> {
         self.or(key, &Choice(choices), default)
     }
 
-    /// What the word at `key` stands for among `choices`; `None` if it is absent.
+    /// Returns the value among `choices` for which the word at `key` stands; `None` if it is absent.
     pub fn optional_choice<T: Clone + PartialEq>(
         &mut self,
         key: &'static str,
@@ -192,7 +193,7 @@ impl<'d> Reader<'d> {
         self.optional(key, &Choice(choices))
     }
 
-    /// The list at `key`, integers within `range`; an error if it is absent.
+    /// Returns the list at `key`, integers within `range`; an error if it is absent.
     pub fn list_of_integers<T>(
         &mut self,
         key: &'static str,
@@ -204,7 +205,7 @@ impl<'d> Reader<'d> {
         self.required(key, &List(Integer(range)))
     }
 
-    /// The list at `key`, integers within `range`; `default` if it is absent.
+    /// Returns the list at `key`, integers within `range`; `default` if it is absent.
     pub fn list_of_integers_or<T>(
         &mut self,
         key: &'static str,
@@ -217,7 +218,7 @@ impl<'d> Reader<'d> {
         self.or(key, &List(Integer(range)), default)
     }
 
-    /// The list at `key`, integers within `range`; `None` if it is absent.
+    /// Returns the list at `key`, integers within `range`; `None` if it is absent.
     pub fn optional_list_of_integers<T>(
         &mut self,
         key: &'static str,
@@ -229,21 +230,22 @@ impl<'d> Reader<'d> {
         self.optional(key, &List(Integer(range)))
     }
 
-    /// A reader of the table at `key`; an error if it is absent.
+    /// Returns a reader of the table at `key`; an error if it is absent.
     pub fn table(&mut self, key: &'static str) -> Result<Reader<'d>, DocumentError> {
         self.note(key, || (Asked::Table, Presence::Required));
         let example = format!("[{}]", tree::join(&self.header, key));
         self.table_if_any(key)?.ok_or_else(|| self.missing(key, example))
     }
 
-    /// A reader of the table at `key`, of one without keys if it is absent: for tables all of whose keys have defaults.
+    /// Returns a reader of the table at `key`, or of a table without keys if it is absent. This suits tables all of
+    /// whose keys have defaults.
     pub fn table_or_empty(&mut self, key: &'static str) -> Result<Reader<'d>, DocumentError> {
         self.note(key, || (Asked::Table, Presence::Optional));
         let found = self.table_if_any(key)?;
         Ok(found.unwrap_or_else(|| self.inner(Table::EMPTY, self.source, tree::join(&self.path, key), key)))
     }
 
-    /// A reader of the table at `key`; `None` if it is absent.
+    /// Returns a reader of the table at `key`; `None` if it is absent.
     pub fn optional_table(&mut self, key: &'static str) -> Result<Option<Reader<'d>>, DocumentError> {
         self.note(key, || (Asked::Table, Presence::Optional));
         self.table_if_any(key)
@@ -261,16 +263,16 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// Readers of the tables in the list at `key`; an error if it is absent.
+    /// Returns readers of the tables in the list at `key`; an error if it is absent.
     ///
-    /// Two members with the same `name` are refused.
+    /// Refuses two members with the same `name`.
     pub fn tables(&mut self, key: &'static str) -> Result<Vec<Reader<'d>>, DocumentError> {
         self.note(key, || (Asked::Tables, Presence::Required));
         let example = format!("[[{}]]", tree::join(&self.header, key));
         self.tables_if_any(key)?.ok_or_else(|| self.missing(key, example))
     }
 
-    /// Readers of the tables in the list at `key`, as [`tables`](Self::tables); `None` if it is absent.
+    /// Returns readers of the tables in the list at `key`, as [`tables`](Self::tables); `None` if it is absent.
     pub fn optional_tables(&mut self, key: &'static str) -> Result<Option<Vec<Reader<'d>>>, DocumentError> {
         self.note(key, || (Asked::Tables, Presence::Optional));
         self.tables_if_any(key)
@@ -305,17 +307,19 @@ impl<'d> Reader<'d> {
         nodes.iter().enumerate().map(reader).collect::<Result<_, _>>().map(Some)
     }
 
-    /// The text of the file that `key` names; an error if the key is absent or the file cannot be read, which says that
-    /// `what` is needed.
+    /// Returns the text of the file that `key` names.
     ///
-    /// A path in the document begins in the document's own directory, that of an assignment where the program runs. A
-    /// file that was [attached](Document::attach) under this name is taken first.
+    /// A path in the document is relative to the directory of the document; a path in an assignment is relative to
+    /// the working directory. A file that was [attached](Document::attach) under this name takes precedence.
+    ///
+    /// # Errors
+    /// The key is absent, or the file cannot be read; the message then says that `what` is needed.
     pub fn file(&mut self, key: &'static str, what: &str) -> Result<String, DocumentError> {
         let path = self.text(key)?;
         self.contents(key, &path, what)
     }
 
-    /// The text of the file that `key` names, as [`file`](Self::file) finds it; `None` if the key is absent.
+    /// Returns the text of the file that `key` names, as [`file`](Self::file) finds it; `None` if the key is absent.
     pub fn optional_file(&mut self, key: &'static str, what: &str) -> Result<Option<String>, DocumentError> {
         let path = self.optional_text(key)?;
         path.map(|path| self.contents(key, &path, what)).transpose()
@@ -338,18 +342,19 @@ impl<'d> Reader<'d> {
             .map_err(|error| self.refuse(key, format!("{}: {error}", path.display()), what))
     }
 
-    /// Whether there is anything at `key`, whatever it is.
+    /// Returns `true` if there is any value at `key`, of whatever kind.
     pub fn holds(&mut self, key: &'static str) -> bool {
         self.ask(key).is_some()
     }
 
-    /// The path of this table, as errors and assignments write it; empty for the top.
+    /// Returns the path of this table, as errors and assignments write it; empty for the top.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The error for a value at `key` of the right kind that the schema cannot use: `wrong` says what is wrong with it
-    /// and `allowed` what would be right. It stands at the line of the key, or of the table if the key is absent.
+    /// Returns the error for a value at `key` that is of the right kind but of no use to the schema. `wrong` says
+    /// what is wrong with it, `allowed` what would be right. Its place is the line of the key, or of the table if the
+    /// key is absent.
     pub fn refuse(
         &self,
         key: &'static str,
@@ -361,7 +366,7 @@ impl<'d> Reader<'d> {
         self.error(source, tree::join(&self.path, key), problem)
     }
 
-    /// Ends the reading of this table: the first key that nobody asked for is an error.
+    /// Ends the reading of this table; the first key that was not asked for is an error.
     pub fn finish(self) -> Result<(), DocumentError> {
         let unknown = self.table.entries.iter().find(|entry| !self.asked.contains(&entry.key.as_str()));
         let Some(entry) = unknown else { return Ok(()) };
@@ -383,7 +388,7 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// A reader of a table inside this one.
+    /// Returns a reader of a table inside this one.
     fn inner(&self, table: &'d Table, source: Source, path: String, key: &str) -> Self {
         let header = tree::join(&self.header, key);
         Self { document: self.document, table, source, path, header, asked: Vec::new() }
@@ -399,7 +404,7 @@ impl<'d> Reader<'d> {
     fn optional<K: Kind>(&mut self, key: &'static str, kind: &K) -> Result<Option<K::Value>, DocumentError> {
         self.note(key, || (Asked::value(kind), Presence::Optional));
         let found = self.value(key, kind);
-        // What holds where the key is absent can be written too.
+        // A word for the absence of the key may be given explicitly.
         let is_word =
             |node: &Node| matches!(&node.value, Value::Text(text) if NOTHING.contains(&text.as_str()));
         match found {
@@ -428,7 +433,7 @@ impl<'d> Reader<'d> {
         found.ok_or_else(|| self.missing(key, format!("{} = {}", tree::key(key), kind.example())))
     }
 
-    /// The value of `key`, if there is one.
+    /// Reads the value of `key`; `None` if it is absent.
     fn value<K: Kind>(&mut self, key: &'static str, kind: &K) -> Result<Option<K::Value>, DocumentError> {
         let Some(node) = self.ask(key) else { return Ok(None) };
         let path = tree::join(&self.path, key);
@@ -445,7 +450,7 @@ impl<'d> Reader<'d> {
         }
     }
 
-    /// Keeps what is asked for, where somebody wants to know: else nothing is put together.
+    /// Records a key that is asked for, if questions are kept; otherwise `what` is not called.
     fn note(&self, key: &'static str, what: impl FnOnce() -> (Asked, Presence)) {
         let Some(questions) = &self.document.questions else { return };
         let (asked, presence) = what();

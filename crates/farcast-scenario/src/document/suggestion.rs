@@ -1,9 +1,9 @@
-//! What somebody may have meant.
+//! Suggestions for unknown words.
 
-/// Longer words are not compared: the work grows with the square.
+/// Length of the longest word that is compared, in octets: the work grows with its square.
 const LONGEST: usize = 64;
 
-/// What others call a thing, and its name here.
+/// Common names of keys elsewhere, each with the name used here.
 const OTHER_NAMES: [(&str, &str); 8] = [
     ("loss", "per"),
     ("losses", "per"),
@@ -15,10 +15,10 @@ const OTHER_NAMES: [(&str, &str); 8] = [
     ("buffer", "queue"),
 ];
 
-/// The known word that others call `word`; or the one that is most like it, if one is like it at all: at most a third
-/// of the letters differ.
+/// Returns the known word for which `word` is a name used elsewhere, or else the known word most like it.
 ///
-/// Of several that are equally like it the first.
+/// A word is like another if at most a third of the letters differ. Of several equally like it, the first is
+/// returned.
 pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     if word.len() > LONGEST {
         return None;
@@ -34,8 +34,8 @@ pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     (least <= letters.max(3) / 3).then_some(other)
 }
 
-/// How many letters must be inserted, removed, replaced or swapped with their neighbour to make `a` of `b`
-/// (Damerau 1964; no letter is touched twice).
+/// Returns the number of letters to insert, remove, replace or swap with their neighbour to make `a` of `b` (Damerau
+/// 1964; no letter is touched twice).
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let (mut two_above, mut above) = (Vec::<usize>::new(), (0..=b.len()).collect::<Vec<_>>());

@@ -1,19 +1,19 @@
-//! A document as a tree in which everything knows where it came from, and how its parts are written.
+//! Tree of a document in which every key and value knows its source, and the TOML notation of its parts.
 
 use core::fmt::Write as _;
 
-/// Where a key or a value was given.
+/// Source of a key or a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Source {
     /// The document as a whole.
     Document,
-    /// A line of it, from 1.
+    /// A line of the document, from 1.
     Line(usize),
-    /// An assignment that was laid over it, by its index.
+    /// An assignment that was laid over the document, by its index.
     Assignment(usize),
 }
 
-/// A value and where it was given.
+/// A value and its source.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Node {
     pub(super) source: Source,
@@ -39,7 +39,7 @@ pub(super) struct Table {
     pub(super) entries: Vec<Entry>,
 }
 
-/// A key, where it was given, and its value.
+/// A key, its source, and its value.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Entry {
     pub(super) key: String,
@@ -51,12 +51,12 @@ impl Table {
     /// A table without keys.
     pub(super) const EMPTY: &'static Self = &Self { entries: Vec::new() };
 
-    /// The value of `key`.
+    /// Returns the value of `key`.
     pub(super) fn get(&self, key: &str) -> Option<&Node> {
         self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node)
     }
 
-    /// The value of `key`, which is put there if it is absent.
+    /// Returns the value of `key`, and inserts `node` first if the key is absent.
     pub(super) fn get_or_insert(&mut self, key: &str, node: impl FnOnce() -> Node) -> &mut Node {
         let index = self.entries.iter().position(|entry| entry.key == key).unwrap_or_else(|| {
             let node = node();
@@ -66,7 +66,7 @@ impl Table {
         &mut self.entries[index].node
     }
 
-    /// Gives `key` this value, whether it had one or not.
+    /// Sets `key` to `node`, whether it had a value or not.
     pub(super) fn set(&mut self, key: &str, node: Node) {
         match self.entries.iter_mut().find(|entry| entry.key == key) {
             Some(entry) => entry.node = node,
@@ -74,7 +74,7 @@ impl Table {
         }
     }
 
-    /// The name by which this member of a list is reached.
+    /// Returns the name by which paths reach this member of a list.
     pub(super) fn name(&self) -> Option<&str> {
         match &self.get("name")?.value {
             Value::Text(name) => Some(name),
@@ -83,18 +83,18 @@ impl Table {
     }
 }
 
-/// How many characters of a value an error message shows.
+/// Number of characters of a value that an error message shows.
 const SHORT: usize = 40;
-/// How many characters of an assignment an error message shows.
+/// Number of characters of an assignment that an error message shows.
 pub(super) const LONG: usize = 80;
 
 impl Value {
-    /// The value as TOML.
+    /// Returns the value as TOML.
     pub(super) fn literal(&self) -> String {
         match self {
             Self::Text(text) => quoted(text),
             Self::Integer(integer) => integer.to_string(),
-            // Debug, unlike Display, writes what TOML reads as a float again.
+            // Unlike Display, Debug writes a form that TOML reads back as a float.
             Self::Float(float) => format!("{float:?}").to_lowercase(),
             Self::Flag(flag) => flag.to_string(),
             Self::Moment(moment) => moment.clone(),
@@ -108,7 +108,7 @@ impl Value {
         }
     }
 
-    /// The value as an error message names it, in one short line.
+    /// Returns the value as an error message names it, in one short line.
     pub(super) fn brief(&self) -> String {
         match self {
             Self::Text(text) => quoted_brief(text),
@@ -120,7 +120,7 @@ impl Value {
     }
 }
 
-/// `text` in quotes, with the escapes of a basic string of TOML.
+/// Returns `text` in quotes, with the escapes of a basic string of TOML.
 pub(super) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -139,28 +139,28 @@ pub(super) fn quoted(text: &str) -> String {
     out
 }
 
-/// `text` in quotes, cut to the length of an error message.
+/// Returns `text` in quotes, cut to the length of an error message.
 pub(super) fn quoted_brief(text: &str) -> String {
     quoted(&cut(text, SHORT))
 }
 
-/// `key` as it is written in a path.
+/// Returns `key` as it is written in a path.
 pub(super) fn key(key: &str) -> String {
     let bare = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     if !key.is_empty() && key.chars().all(bare) { key.to_owned() } else { quoted(key) }
 }
 
-/// The path of `name` below `path`.
+/// Returns the path of `name` below `path`.
 pub(super) fn join(path: &str, name: &str) -> String {
     if path.is_empty() { key(name) } else { format!("{path}.{}", key(name)) }
 }
 
-/// `text` in one line of at most `limit` characters and an ellipsis.
+/// Returns `text` in one line of at most `limit` characters and an ellipsis.
 pub(super) fn printable(text: &str, limit: usize) -> String {
     cut(text, limit).chars().map(|c| if is_hidden(c) { ' ' } else { c }).collect()
 }
 
-/// `text`, or its first `limit` characters and an ellipsis.
+/// Returns `text`, or its first `limit` characters and an ellipsis.
 pub(super) fn cut(text: &str, limit: usize) -> String {
     match text.char_indices().nth(limit) {
         Some((at, _)) => format!("{}...", &text[..at]),
@@ -168,7 +168,7 @@ pub(super) fn cut(text: &str, limit: usize) -> String {
     }
 }
 
-/// Characters that would break a line or reorder it on a terminal.
+/// Returns `true` for characters that would break a line or reorder it on a terminal.
 fn is_hidden(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }

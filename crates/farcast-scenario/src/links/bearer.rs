@@ -1,7 +1,7 @@
-//! Stages that carry both ways: `kind = "ppp"`, `"multilink"` and `"umts"` in `link.stages`.
+//! Bearers, that is stages that carry both ways: `kind = "ppp"`, `"multilink"` and `"umts"` in `link.stages`.
 //!
-//! A key that both directions share stands in the table of the stage, one that they may have different in its tables
-//! `forward` and `return`.
+//! A key that both directions share stands in the table of the stage. A key that may differ between them stands in
+//! the tables `forward` and `return` of the stage.
 
 mod multilink;
 mod ppp;
@@ -20,7 +20,7 @@ pub use multilink::MultilinkSpec;
 pub use ppp::PppSpec;
 pub use umts::UmtsSpec;
 
-/// A bearer.
+/// Settings of a bearer.
 #[derive(Clone, PartialEq, Debug)]
 pub enum BearerSpec {
     /// Two serial lines with PPP.
@@ -31,7 +31,7 @@ pub enum BearerSpec {
     Umts(Box<UmtsSpec>),
 }
 
-/// The kinds that there are.
+/// Kinds of bearers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum BearerKind {
     /// `ppp`.
@@ -43,7 +43,7 @@ pub enum BearerKind {
 }
 
 impl BearerKind {
-    /// The words of `kind`.
+    /// Words for `kind`.
     pub const CHOICES: [(&'static str, Self); 3] =
         [("ppp", Self::Ppp), ("multilink", Self::Multilink), ("umts", Self::Umts)];
 }
@@ -58,7 +58,7 @@ impl BearerSpec {
         }
     }
 
-    /// The shortest time that a frame of no length takes there and back.
+    /// Returns the shortest time that a frame of no length takes there and back.
     pub fn least_round_trip(&self) -> Span {
         match self {
             Self::Ppp(spec) => spec.least_round_trip(),
@@ -72,7 +72,7 @@ impl BearerSpec {
         }
     }
 
-    /// Its queues, from the hub and to it, each with the key that limits it.
+    /// Returns the queues, that from the hub first, each with the key that limits it.
     pub(super) fn queues(&mut self) -> [(&'static str, Queue<'_>); 2] {
         const BY_WAY: [&str; 2] = ["forward.queue", "return.queue"];
         let (keys, [forward, back]) = match self {
@@ -83,7 +83,7 @@ impl BearerSpec {
         [(keys[0], forward), (keys[1], back)]
     }
 
-    /// The stage, whose draws are from `stream`.
+    /// Builds the stage, which draws from `stream`.
     pub(super) fn stage<M: Message + Send + 'static>(&self, stream: RandomStream) -> BoxedStage<M> {
         // The settings were checked when they were read.
         const CHECKED: &str = "checked when read";
@@ -100,7 +100,7 @@ impl BearerSpec {
     }
 }
 
-/// How PPP makes frames. By default as Linux's pppd does after it has negotiated.
+/// Reads the framing of PPP. The default is that of Linux's pppd after negotiation.
 fn framing(table: &mut Reader<'_>) -> Result<Framing, DocumentError> {
     let default = Framing::default();
     let fcs = match table.integer_or("fcs", 16..=32_u8, 16)? {
@@ -116,10 +116,10 @@ fn framing(table: &mut Reader<'_>) -> Result<Framing, DocumentError> {
     })
 }
 
-/// The shortest time between two things that a simulation repeats without end: with less it does nothing else.
+/// Shortest interval between two events that a simulation repeats without end: with less it would do nothing else.
 const SHORTEST: Span = Span::from_millis(1);
 
-/// A timer that is off where it is absent.
+/// Reads a timer that is off if the key is absent.
 fn positive(table: &mut Reader<'_>, key: &'static str) -> Result<Option<Span>, DocumentError> {
     match table.optional_span(key)? {
         Some(span) if span < SHORTEST => {

@@ -8,18 +8,18 @@ use crate::document::{DocumentError, Reader};
 /// The shared channel of a BGAN bearer as it was read.
 #[derive(Clone, PartialEq, Debug)]
 pub struct BganForwardSpec {
-    /// Its settings.
+    /// Settings of the channel.
     pub config: ForwardConfig,
-    /// Whether anything was said of the limit of its queue.
+    /// True if the limit of the queue was given.
     pub limit_said: bool,
 }
 
-/// The way back of a BGAN bearer as it was read.
+/// Return path of a BGAN bearer as it was read.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BganReturnSpec {
-    /// Its settings.
+    /// Settings of the return path.
     pub config: ReturnConfig,
-    /// Whether anything was said of the limit of its terminals' queues.
+    /// True if the limit of the terminals' queues was given.
     pub limit_said: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Which loss processes there are behind the links, over whom, and what they draw from: the same where packets are
-//! simulated and where they are emulated.
+//! Loss processes behind the links: the receivers they cover and the random streams they draw from. Simulator and
+//! emulator share them.
 
 use farcast_core::Losses;
 use farcast_core::random::RandomStream;
@@ -12,23 +12,24 @@ use crate::streams::{Purpose, Streams};
 /// Loss processes over the receivers of one channel.
 #[derive(Clone, Debug)]
 pub struct ChannelLosses<'a> {
-    /// Which ones.
+    /// Settings of the processes.
     pub losses: &'a LossSpec,
-    /// The number of the first receiver, where error vectors are dealt out.
+    /// Number of the first receiver, by which error vectors are assigned.
     pub first: u32,
-    /// How many receivers.
+    /// Number of receivers.
     pub receivers: u32,
-    /// What they draw from.
+    /// Random stream of the draws.
     pub stream: RandomStream,
 }
 
 impl ChannelLosses<'_> {
-    /// The processes.
+    /// Builds the processes.
     pub fn make(self) -> Box<dyn Losses> {
         self.losses.make(self.first, self.receivers, self.stream)
     }
 
-    /// All processes but outages, and the outages: together what they are as one, with the same draws.
+    /// Builds all processes but outages, and the outages. Together they equal the result of [`make`](Self::make),
+    /// with the same draws.
     pub fn make_apart(self) -> (Box<dyn Losses>, Box<dyn Losses>) {
         let (others, outages) = self.losses.apart();
         let make = |losses: &LossSpec, stream| losses.make(self.first, self.receivers, stream);
@@ -37,8 +38,8 @@ impl ChannelLosses<'_> {
 }
 
 impl Links {
-    /// What a group loses behind the way forward: one channel, on which every packet to one of its receivers or to all
-    /// is.
+    /// Returns the losses of a group behind the forward path. The group is one channel: every packet to one of its
+    /// receivers or to all is on it.
     pub fn forward_losses<'a>(
         &'a self,
         number: u64,
@@ -53,8 +54,8 @@ impl Links {
         }
     }
 
-    /// What is lost of what so many receivers send. Each has a link of its own, but where a process has no memory one
-    /// may serve all.
+    /// Returns the losses of the packets that `receivers` receivers send. Each receiver has a link of its own, but a
+    /// process without memory serves all.
     pub fn return_losses(&self, receivers: u32, streams: Streams) -> BackLosses<ChannelLosses<'_>> {
         let of = |first, receivers, entity| ChannelLosses {
             losses: &self.back_losses,
@@ -69,8 +70,8 @@ impl Links {
         }
     }
 
-    /// What flow number `flow` loses behind the way forward and behind the way back; it has a terminal of its own with
-    /// this number.
+    /// Returns the losses of flow number `flow` behind the forward path and behind the return path. The flow has a
+    /// terminal of its own, number `terminal`.
     pub fn flow_losses(&self, flow: u32, terminal: u32, streams: Streams) -> [ChannelLosses<'_>; 2] {
         let ways = [(&self.losses, Purpose::FlowLosses), (&self.back_losses, Purpose::FlowReturnLosses)];
         ways.map(|(losses, purpose)| {

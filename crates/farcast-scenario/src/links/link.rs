@@ -17,10 +17,10 @@ use super::recorded::{TimelineSpec, TraceSpec};
 use crate::document::{DocumentError, Reader};
 use farcast_link::{BoxedStage, Chains};
 
-/// The words of `direction`, and where it leads.
+/// Words for `direction`, and the end of the link to which each leads.
 const DIRECTIONS: [(&str, End); 2] = [("forward", End::Terminal), ("return", End::Hub)];
 
-/// What a link does to frames, but for losing them.
+/// Effect of a link on frames, apart from losses.
 #[derive(Clone, PartialEq, Debug)]
 pub enum LinkSpec {
     /// Rate, queue and delay.
@@ -33,16 +33,16 @@ pub enum LinkSpec {
     Timeline(TimelineSpec),
     /// The shared channel of a BGAN bearer.
     BganForward(BganForwardSpec),
-    /// Its way back.
+    /// The return path of a BGAN bearer.
     BganReturn(BganReturnSpec),
 }
 
 /// A pipe as it was read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PipeSpec {
-    /// Its settings.
+    /// Settings of the pipe.
     pub config: PipeConfig,
-    /// Whether anything was said of the limit of its queue.
+    /// True if the limit of the queue was given.
     pub limit_said: bool,
 }
 
@@ -84,7 +84,7 @@ impl LinkSpec {
         }
     }
 
-    /// The stage for `terminals` receivers.
+    /// Builds the stage for `terminals` receivers.
     pub(super) fn stage<M: Message + Send + 'static>(
         &self,
         to: End,
@@ -107,12 +107,12 @@ impl LinkSpec {
         }
     }
 
-    /// Whether everything passes at once.
+    /// Returns `true` if everything passes at once.
     pub fn is_nothing(&self) -> bool {
         matches!(self, Self::Pipe(pipe) if pipe.config == PipeConfig::default())
     }
 
-    /// The delay, if it is the same for every frame whatever else is on the link.
+    /// Returns the delay, if it is the same for every frame whatever else is on the link.
     pub fn constant_delay(&self) -> Option<Span> {
         match self {
             Self::Pipe(PipeSpec { config, .. }) => {
@@ -122,7 +122,7 @@ impl LinkSpec {
         }
     }
 
-    /// Whether a frame takes time, as a rule.
+    /// Returns `true` if a frame usually takes time.
     pub fn takes_time(&self) -> bool {
         match self {
             Self::Pipe(pipe) => pipe.config.rate.is_some() || !pipe.config.delay.is_zero(),
@@ -132,7 +132,7 @@ impl LinkSpec {
         }
     }
 
-    /// Its queue, if it has one.
+    /// Returns the queue, if the link has one.
     pub(super) fn queue(&mut self) -> Option<Queue<'_>> {
         let (rate, limit, said) = match self {
             Self::Pipe(PipeSpec { config, limit_said }) => (config.rate, &mut config.queue, limit_said),
@@ -151,7 +151,7 @@ impl LinkSpec {
         Some(Queue { rate, limit, said })
     }
 
-    /// The time that a frame of no length takes without load and jitter.
+    /// Returns the time that a frame of no length takes without load and jitter.
     pub fn nominal_delay(&self) -> Span {
         match self {
             Self::Pipe(pipe) => pipe.config.delay,
@@ -159,7 +159,7 @@ impl LinkSpec {
         }
     }
 
-    /// The shortest time that a frame takes.
+    /// Returns the shortest time that a frame takes.
     pub fn least_delay(&self) -> Span {
         match self {
             Self::Pipe(PipeSpec { config: PipeConfig { delay, jitter: None, .. }, .. }) => *delay,
@@ -175,14 +175,14 @@ impl LinkSpec {
 /// A member of `link.stages`.
 #[derive(Clone, PartialEq, Debug)]
 pub enum StageSpec {
-    /// It carries one way.
+    /// A stage that carries one way, towards this end.
     One(End, LinkSpec),
-    /// It carries both.
+    /// A stage that carries both ways.
     Both(BearerSpec),
 }
 
 impl StageSpec {
-    /// Reads `kind`, `direction` where it carries one way, and the keys that go with them.
+    /// Reads `kind`, `direction` if the stage carries one way, and the keys that go with them.
     pub fn read(table: &mut Reader<'_>) -> Result<Self, DocumentError> {
         #[derive(Clone, Copy, PartialEq, Eq)]
         enum Either {
@@ -207,7 +207,7 @@ impl StageSpec {
         }
     }
 
-    /// Where it carries; `None` if both ways.
+    /// Returns the end to which the stage carries; `None` if both ways.
     pub fn direction(&self) -> Option<End> {
         match self {
             Self::One(to, _) => Some(*to),
@@ -215,7 +215,7 @@ impl StageSpec {
         }
     }
 
-    /// Whether a frame takes time, as a rule.
+    /// Returns `true` if a frame usually takes time.
     pub fn takes_time(&self) -> bool {
         match self {
             Self::One(_, link) => link.takes_time(),
@@ -223,7 +223,8 @@ impl StageSpec {
         }
     }
 
-    /// The time that a frame of no length takes there and back without load and jitter, as far as the stage carries it.
+    /// Returns the time that a frame of no length takes there and back without load and jitter, in the directions
+    /// that the stage carries.
     pub fn round_trip(&self) -> Span {
         match self {
             Self::One(_, link) => link.nominal_delay(),
@@ -231,7 +232,7 @@ impl StageSpec {
         }
     }
 
-    /// Puts the stage where it belongs.
+    /// Adds the stage to the chains of its direction or directions.
     pub(super) fn push<M: Message + Send + 'static>(
         &self,
         chains: &mut Chains<M>,
@@ -264,7 +265,7 @@ fn pipe(table: &mut Reader<'_>) -> Result<PipeSpec, DocumentError> {
     Ok(PipeSpec { config, limit_said: limit.is_some() })
 }
 
-/// `frame_overhead`: octets that the link adds to each frame.
+/// Reads `frame_overhead`: octets that the link adds to each frame.
 pub(super) fn overhead(table: &mut Reader<'_>) -> Result<u16, DocumentError> {
     let Bytes(overhead) = table.bytes_or("frame_overhead", Bytes(0))?;
     let allowed = "at most 65535 B";
@@ -291,7 +292,7 @@ fn jitter(table: &mut Reader<'_>) -> Result<Option<Jitter>, DocumentError> {
     Ok(Some(Jitter { shape, reorder }))
 }
 
-/// The keys of scheduled outages.
+/// Reads the keys of scheduled outages.
 pub(super) fn schedule(table: &mut Reader<'_>) -> Result<Option<Schedule>, DocumentError> {
     let Some(start) = table.optional_span("start")? else { return Ok(None) };
     let length = table.span("length")?;

@@ -1,4 +1,4 @@
-//! Who loses what, as a scenario says it.
+//! Losses, as a scenario describes them.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ enum Process {
     Bernoulli(Probability),
     BitErrors(Probability, Option<NonZeroU32>),
     GilbertElliott(GilbertElliottConfig),
-    /// Vectors that receivers take in turn.
+    /// Error vectors, which receivers take in turn.
     Vectors(Vec<Bitmap>, AtEnd),
     Scheduled(Schedule),
     Random(RandomOutages),
@@ -37,8 +37,8 @@ enum Process {
 pub struct LossSpec(Vec<Process>);
 
 impl LossSpec {
-    /// The losses of a link. A BGAN bearer has read its own `per`, the loss of a unit of it, and a timeline may have a
-    /// column of them.
+    /// Reads the losses of a link. `per` of a BGAN bearer, the loss probability of one of its units, comes from
+    /// `link`. So do the losses of a timeline with such a column.
     pub fn read(table: &mut Reader<'_>, link: &LinkSpec) -> Result<Self, DocumentError> {
         let mut processes = Vec::new();
         if let LinkSpec::BganForward(BganForwardSpec { config, .. }) = link {
@@ -57,7 +57,7 @@ impl LossSpec {
         Ok(Self(processes))
     }
 
-    /// The losses that a group of receivers has in place of the link's; `None` if it says none.
+    /// Reads the losses that a group of receivers has in place of the link's; `None` if none are given.
     pub fn read_own(table: &mut Reader<'_>) -> Result<Option<Self>, DocumentError> {
         let named = table.optional_probability("per")?.is_some();
         let mut processes: Vec<Process> = bernoulli(table)?.into_iter().collect();
@@ -65,7 +65,8 @@ impl LossSpec {
         Ok((named || !processes.is_empty()).then_some(Self(processes)))
     }
 
-    /// The probability of loss, if packets are lost independently of each other and of all else; 0 if nothing is lost.
+    /// Returns the probability of loss, if packets are lost independently of each other and of all else; 0 if nothing
+    /// is lost.
     pub fn per(&self) -> Option<Probability> {
         match self.0.as_slice() {
             [] => Some(Probability::ZERO),
@@ -74,18 +75,20 @@ impl LossSpec {
         }
     }
 
-    /// About what share of packets of so many octets a receiver loses, outages left out.
+    /// Returns the approximate share of packets of `octets` octets that a receiver loses, without outages and
+    /// timelines.
     pub fn share(&self, octets: u64) -> f64 {
         let survives = |process: &Process| 1.0 - process.share(octets).clamp(0.0, 1.0);
         1.0 - self.0.iter().map(survives).product::<f64>()
     }
 
-    /// Whether one process may serve receivers that have a link each.
+    /// Returns `true` if one process may serve all receivers, although each has a link of its own.
     pub fn is_memoryless(&self) -> bool {
         self.0.iter().all(|process| matches!(process, Process::Bernoulli(_) | Process::BitErrors(..)))
     }
 
-    /// The most losses that an error vector has, and its length in octets, as far as it costs memory for each receiver.
+    /// Returns a measure of the memory that an error vector takes for each receiver: its losses, and one for every 32
+    /// packets.
     pub fn marks(&self) -> u64 {
         let of = |process: &Process| match process {
             Process::Vectors(vectors, _) => {
@@ -96,7 +99,8 @@ impl LossSpec {
         self.0.iter().filter_map(of).max().unwrap_or(0)
     }
 
-    /// All processes but outages, and the outages: together what it is, and with the same draws.
+    /// Returns all processes but outages, and the outages. Together they equal this specification, with the same
+    /// draws.
     #[must_use]
     pub fn apart(&self) -> (Self, Self) {
         let is_outage = |process: &Process| matches!(process, Process::Scheduled(_) | Process::Random(_));
@@ -104,7 +108,7 @@ impl LossSpec {
         (Self(others), Self(outages))
     }
 
-    /// The processes for `receivers` receivers of one channel, of which the first has number `first`.
+    /// Builds the processes for `receivers` receivers of one channel, the first of which has number `first`.
     pub fn make(&self, first: u32, receivers: u32, stream: RandomStream) -> Box<dyn Losses> {
         match self.0.as_slice() {
             [] => Box::new(NoLoss),
@@ -118,7 +122,7 @@ impl LossSpec {
 }
 
 impl Process {
-    /// About what share of packets of so many octets is lost.
+    /// Returns the approximate share of packets of `octets` octets that is lost.
     fn share(&self, octets: u64) -> f64 {
         let any = |p: f64, units: f64| 1.0 - (1.0 - p).powf(units);
         match self {
@@ -141,7 +145,7 @@ impl Process {
     fn make(&self, first: u32, receivers: u32, stream: RandomStream) -> Box<dyn Losses> {
         // The settings were checked when they were read.
         const CHECKED: &str = "checked when read";
-        // Each kind has draws of its own, so that one more process changes none of another's.
+        // Each kind has draws of its own, so that a further process does not change those of another.
         let stream = match self {
             Self::Bernoulli(_) | Self::Bgan(_) => stream,
             Self::BitErrors(..) => RandomStream::derive(stream.clone().bits(), &[1]),
@@ -199,7 +203,7 @@ fn others(table: &mut Reader<'_>) -> Result<Vec<Process>, DocumentError> {
     Ok(processes)
 }
 
-/// `error_vector`, one for everyone, or `error_vector_file`, a line for each receiver, the first again after the last.
+/// Reads `error_vector`, one for all receivers, or `error_vector_file`, a line for each receiver, in turn.
 fn vectors(table: &mut Reader<'_>) -> Result<Option<Process>, DocumentError> {
     const FILE: &str = "error_vector_file";
     let text = table.optional_text("error_vector")?;
@@ -253,7 +257,7 @@ fn gilbert_elliott(table: &mut Reader<'_>) -> Result<Process, DocumentError> {
     Ok(Process::GilbertElliott(config))
 }
 
-/// Scheduled outages have a `start`, random ones a mean time `between` them.
+/// Reads outages: scheduled ones have a `start`, random ones a mean time `between` them.
 fn outages(table: &mut Reader<'_>) -> Result<Process, DocumentError> {
     if let Some(schedule) = link::schedule(table)? {
         return Ok(Process::Scheduled(schedule));

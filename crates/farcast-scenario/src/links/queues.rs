@@ -1,4 +1,4 @@
-//! Limits of queues: how they are read, and which one a queue has of which nothing is said.
+//! Limits of queues: reading them, and the default limit of a queue.
 
 use farcast_core::Span;
 use farcast_core::units::{BitRate, Bytes};
@@ -6,40 +6,42 @@ use farcast_link::pipe::QueueLimit;
 
 use crate::document::{DocumentError, Reader};
 
-/// The least queue, in octets, that [`Links::default_queues`](super::Links::default_queues) gives: ten packets of 1500.
+/// Least default limit in octets, given by [`Links::default_queues`](super::Links::default_queues): ten packets of
+/// 1500.
 pub const LEAST_QUEUE: u64 = 15_000;
 
-/// A queue of which nothing was said, and which was given a limit.
+/// A queue that was given a default limit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DefaultQueue {
-    /// Where it is: `forward`, `return`, or the name of one of `link.stages`; of a stage that carries both ways with
-    /// the way behind it, as in `serial.forward`.
+    /// Place of the queue: `forward`, `return`, or the name of one of `link.stages`. The name of a stage that carries
+    /// both ways is followed by the direction, as in `serial.forward`.
     pub stage: String,
-    /// The key that would say another limit, as in `link.stages.serial.forward.queue`.
+    /// The key that would set another limit, as in `link.stages.serial.forward.queue`.
     pub key: String,
-    /// Its limit in octets.
+    /// The limit in octets.
     pub octets: u64,
 }
 
 impl DefaultQueue {
-    /// Whether its limit is one bandwidth-delay product; else that is less, and the limit is [`LEAST_QUEUE`].
+    /// Returns `true` if the limit is one bandwidth-delay product; otherwise the product is less, and the limit is
+    /// [`LEAST_QUEUE`].
     pub const fn is_product(&self) -> bool {
         self.octets > LEAST_QUEUE
     }
 }
 
-/// A queue as a link's or a stage's settings have it.
+/// A queue in the settings of a link or a stage.
 pub(super) struct Queue<'a> {
-    /// What it is emptied by; without a rate nothing waits.
+    /// Rate at which the queue is emptied; without a rate no packet waits.
     pub(super) rate: Option<BitRate>,
     pub(super) limit: &'a mut QueueLimit,
-    /// Whether anything was said of its limit.
+    /// True if the limit was given.
     pub(super) said: &'a mut bool,
 }
 
 impl Queue<'_> {
-    /// Limits a queue with a rate of which nothing was said to what passes in `round_trip`, at least [`LEAST_QUEUE`];
-    /// the limit in octets.
+    /// Limits a queue that has a rate and no given limit to the octets that pass in `round_trip`, at least
+    /// [`LEAST_QUEUE`]. Returns the limit in octets.
     pub(super) fn limit_by_default(self, round_trip: Span) -> Option<u64> {
         let rate = self.rate.filter(|_| !*self.said)?;
         let octets = u128::from(rate.as_bps()) * u128::from(round_trip.as_nanos()) / 8_000_000_000;
@@ -50,12 +52,12 @@ impl Queue<'_> {
     }
 }
 
-/// `queue` or `queue_packets`; `None` if nothing is said.
+/// Reads `queue` or `queue_packets`; `None` if neither is given.
 pub(super) fn queue(table: &mut Reader<'_>) -> Result<Option<QueueLimit>, DocumentError> {
     queue_of(table, "queue", "queue_packets")
 }
 
-/// The same by these keys. No limit in octets may stand beside one in packets.
+/// Reads the limit from these two keys. A limit in octets excludes one in packets.
 pub(super) fn queue_of(
     table: &mut Reader<'_>,
     key: &'static str,

@@ -13,18 +13,18 @@ use crate::document::{DocumentError, Reader};
 /// A rate trace as it was read.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TraceSpec {
-    /// Its settings.
+    /// Settings of the stage.
     pub config: TracePipeConfig,
-    /// Whether anything was said of the limit of its queue.
+    /// True if the limit of the queue was given.
     pub limit_said: bool,
 }
 
 /// A timeline as it was read.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TimelineSpec {
-    /// Its settings.
+    /// Settings of the stage.
     pub config: TimelinePipeConfig,
-    /// Whether anything was said of the limit of its queue.
+    /// True if the limit of the queue was given.
     pub limit_said: bool,
 }
 
@@ -41,7 +41,7 @@ impl TraceSpec {
         Ok(Self { config: TracePipeConfig { trace: Arc::new(trace), queue, delay, overhead }, limit_said })
     }
 
-    /// The rate that its queue is measured by.
+    /// Returns the mean rate, from which the default limit of the queue follows.
     pub(super) fn rate(&self) -> Option<BitRate> {
         self.config.trace.mean_rate()
     }
@@ -61,7 +61,7 @@ impl TimelineSpec {
         Ok(Self { config: TimelinePipeConfig { timeline, queue, overhead }, limit_said })
     }
 
-    /// What it follows.
+    /// Returns the timeline that the stage follows.
     pub(super) fn timeline(&self) -> &Arc<Timeline> {
         &self.config.timeline
     }

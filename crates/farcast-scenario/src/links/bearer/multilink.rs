@@ -10,24 +10,24 @@ use super::framing;
 use crate::document::{DocumentError, Reader};
 use crate::links::queues::{Queue, queue, queue_of};
 
-/// How a call's end becomes known.
+/// Means by which the end of a call is detected.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Known {
     Carrier,
     Echo,
 }
 
-/// A bundle as it was read.
+/// A multilink bundle as it was read.
 #[derive(Clone, PartialEq, Debug)]
 pub struct MultilinkSpec {
-    /// Its settings.
+    /// Settings of the bundle.
     pub config: MultilinkConfig,
-    /// Whether anything was said of the limits of its queues, forward and back.
+    /// Whether the limits of the queues, forward and back, were given.
     limits_said: [bool; 2],
 }
 
 impl MultilinkSpec {
-    /// Forward and back.
+    /// Returns the queues, forward and back.
     pub(super) fn queues(&mut self) -> [Queue<'_>; 2] {
         let [rate, back_rate] = self.config.capacity();
         let [said, back_said] = &mut self.limits_said;
@@ -76,7 +76,7 @@ pub(super) fn read(table: &mut Reader<'_>) -> Result<MultilinkSpec, DocumentErro
     Ok(MultilinkSpec { config, limits_said: [limit.is_some(), back_limit.is_some()] })
 }
 
-/// Each link has the same settings.
+/// Reads the settings that all links share.
 fn link(table: &mut Reader<'_>) -> Result<LinkConfig, DocumentError> {
     let rate = table.rate("rate")?;
     let default = LinkConfig::new(rate);
@@ -89,7 +89,7 @@ fn link(table: &mut Reader<'_>) -> Result<LinkConfig, DocumentError> {
     })
 }
 
-/// `time_between_drops`, and how a call comes back; without it, calls never drop.
+/// Reads `time_between_drops` and the redialling of calls; without it, calls never drop.
 fn calls(table: &mut Reader<'_>) -> Result<Option<Calls>, DocumentError> {
     let Some(time_between_drops) = table.optional_span("time_between_drops")? else {
         return Ok(None);
@@ -100,7 +100,7 @@ fn calls(table: &mut Reader<'_>) -> Result<Option<Calls>, DocumentError> {
     }
     let redial = table.span_or("redial", Span::from_secs(30))?;
     let detections = [("carrier", Known::Carrier), ("echo", Known::Echo)];
-    // The keys of both are known in any case, so that one can be tried in place of the other.
+    // The keys of both means are accepted in any case, so that one can be tried in place of the other.
     let after = table.span_or("carrier_delay", Span::ZERO)?;
     let echo = EchoConfig {
         interval: table.span_or("echo_interval", Span::from_secs(10))?,
@@ -130,7 +130,7 @@ fn policy(table: &mut Reader<'_>) -> Result<Policy, DocumentError> {
     })
 }
 
-/// The mean size of fragments below which packets are cut into fewer.
+/// Reads the mean size of fragments, in octets, below which packets are cut into fewer.
 fn smallest_of(table: &mut Reader<'_>) -> Result<u16, DocumentError> {
     let Bytes(smallest) = table.bytes_or("smallest_fragment", Bytes(Policy::SMALLEST.into()))?;
     let smallest = u16::try_from(smallest).ok().filter(|&smallest| smallest > 0);

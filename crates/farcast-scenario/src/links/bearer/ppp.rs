@@ -13,26 +13,26 @@ use crate::links::link::schedule;
 use crate::links::queues::{Queue, queue};
 use farcast_link::BoxedStage;
 
-/// Two lines. Error vectors are drawn for each replication.
+/// Two serial lines with PPP. Error vectors are drawn for each replication.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PppSpec {
     config: PppConfig,
-    /// Forward and back.
+    /// Error vectors, forward and back.
     vectors: [Option<RandomVector>; 2],
-    /// Whether anything was said of the limits of their queues.
+    /// Whether the limits of the queues, forward and back, were given.
     limits_said: [bool; 2],
 }
 
-/// So many errors at random places among so many bits, over and over.
+/// Error vector with this number of errors at random places among its bits, repeated over and over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct RandomVector {
     bits: u64,
     errors: u64,
 }
 
-/// Bits of the vectors of the space-to-ground link simulator.
+/// Length in bits of the vectors of the space-to-ground link simulator.
 const VECTOR_BITS: u64 = 10_000_000;
-/// The longest vector: positions take eight octets each.
+/// Most errors of a vector: the position of each takes eight octets.
 const MOST_ERRORS: u64 = 1_000_000;
 
 pub(super) fn read(table: &mut Reader<'_>) -> Result<PppSpec, DocumentError> {
@@ -67,7 +67,7 @@ pub(super) fn read(table: &mut Reader<'_>) -> Result<PppSpec, DocumentError> {
     Ok(PppSpec { config, vectors: [forward_vector, back_vector], limits_said: [forward_said, back_said] })
 }
 
-/// `vj`, and what goes with it: pppd's options `novj`, `vj-max-slots` and `novjccomp`.
+/// Reads `vj` and the keys that go with it: pppd's options `novj`, `vj-max-slots` and `novjccomp`.
 fn vj(table: &mut Reader<'_>) -> Result<Option<VjConfig>, DocumentError> {
     if table.flag_or("vj", false)? {
         let slots = table.integer_or("vj_max_slots", 2..=16_u8, 16)?;
@@ -80,7 +80,7 @@ fn vj(table: &mut Reader<'_>) -> Result<Option<VjConfig>, DocumentError> {
     }
 }
 
-/// The keys of one direction, and whether they say anything of the limit of its queue.
+/// Reads the keys of one direction, and whether they limit its queue.
 fn line(
     table: &mut Reader<'_>,
     mut line: LineConfig,
@@ -106,7 +106,7 @@ fn line(
     Ok((line, vector.filter(|vector| vector.errors > 0), limit.is_some()))
 }
 
-/// `vector_errors` and `vector_bits`: an error vector that begins anew when it is over.
+/// Reads `vector_errors` and `vector_bits`: an error vector that begins anew at its end.
 fn vector(table: &mut Reader<'_>) -> Result<Option<RandomVector>, DocumentError> {
     let bits = table.optional_integer("vector_bits", 1..=i64::MAX as u64)?;
     let Some(errors) = table.optional_integer("vector_errors", 0..=MOST_ERRORS)? else {
@@ -127,12 +127,12 @@ fn vector(table: &mut Reader<'_>) -> Result<Option<RandomVector>, DocumentError>
 }
 
 impl PppSpec {
-    /// The propagation of both directions.
+    /// Returns the sum of the propagation delays of both directions.
     pub(super) fn least_round_trip(&self) -> Span {
         self.config.forward.delay + self.config.back.delay
     }
 
-    /// Forward and back.
+    /// Returns the queues, forward and back.
     pub(super) fn queues(&mut self) -> [Queue<'_>; 2] {
         fn of<'a>(line: &'a mut LineConfig, said: &'a mut bool) -> Queue<'a> {
             Queue { rate: line.capacity(), limit: &mut line.queue, said }
@@ -144,7 +144,7 @@ impl PppSpec {
     pub(super) fn stage<M: Message + Send + 'static>(&self, mut stream: RandomStream) -> BoxedStage<M> {
         let mut config = self.config.clone();
         for (line, vector) in [&mut config.forward, &mut config.back].into_iter().zip(self.vectors) {
-            // A stream of its own, so that a vector changes no other draw.
+            // The vector has a stream of its own, so that it changes no other draw.
             let mut own = RandomStream::derive(stream.bits(), &[]);
             if let Some(RandomVector { bits, errors }) = vector {
                 let vector = ErrorVector::random(bits, errors, &mut own).expect("checked when read");

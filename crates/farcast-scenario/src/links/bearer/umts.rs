@@ -14,17 +14,17 @@ use super::positive;
 use crate::document::{DocumentError, Reader};
 use crate::links::queues::{Queue, queue};
 
-/// A bearer as it was read.
+/// A UMTS bearer as it was read.
 #[derive(Clone, PartialEq, Debug)]
 pub struct UmtsSpec {
-    /// Its settings.
+    /// Settings of the bearer.
     pub config: BearerConfig,
-    /// Whether anything was said of the limits of its queues, forward and back.
+    /// Whether the limits of the queues, forward and back, were given.
     limits_said: [bool; 2],
 }
 
 impl UmtsSpec {
-    /// Forward and back.
+    /// Returns the queues, forward and back.
     pub(super) fn queues(&mut self) -> [Queue<'_>; 2] {
         let [rate, back_rate] = self.config.capacity();
         let [said, back_said] = &mut self.limits_said;
@@ -59,7 +59,7 @@ pub(super) fn read(table: &mut Reader<'_>) -> Result<UmtsSpec, DocumentError> {
     Ok(UmtsSpec { config, limits_said: [said, back_said] })
 }
 
-/// A dedicated channel, and whether anything is said of the limit of its queue.
+/// Reads a dedicated channel, and whether its queue is limited.
 fn channel(table: &mut Reader<'_>) -> Result<(ChannelConfig, bool), DocumentError> {
     let units = [("tti", ErasureUnit::Tti), ("pdu", ErasureUnit::Pdu)];
     let limit = queue(table)?;
@@ -76,7 +76,7 @@ fn channel(table: &mut Reader<'_>) -> Result<(ChannelConfig, bool), DocumentErro
     Ok((config, limit.is_some()))
 }
 
-/// Radio Link Control, alike at both ends.
+/// Reads the settings of Radio Link Control, which both ends share.
 fn rlc(table: &mut Reader<'_>) -> Result<Config, DocumentError> {
     let default = Config::default();
     let Bytes(pdu) = table.bytes_or("pdu", Bytes(default.format.pdu_octets.into()))?;
@@ -106,7 +106,7 @@ fn rlc(table: &mut Reader<'_>) -> Result<Config, DocumentError> {
     Ok(rlc)
 }
 
-/// `max_transmissions`, or `max_dat` as the standard counts: one more.
+/// Reads `max_transmissions`, or `max_dat`, which in the counting of the standard is one more.
 fn transmissions(table: &mut Reader<'_>) -> Result<MaxTransmissions, DocumentError> {
     let (count, max_dat) = (
         table.optional_integer("max_transmissions", 0..=1_000_000_u32)?,
@@ -123,7 +123,7 @@ fn transmissions(table: &mut Reader<'_>) -> Result<MaxTransmissions, DocumentErr
     read.map_err(|error| table.refuse(key, error.to_string(), allowed))
 }
 
-/// What happens to SDUs that cannot be brought over.
+/// Reads the handling of SDUs that cannot be delivered.
 fn discard(table: &mut Reader<'_>) -> Result<Discard, DocumentError> {
     let timer = Discard::Timer { after: Span::ZERO };
     let modes = [("none", Discard::None), ("max_transmissions", Discard::MaxTransmissions), ("timer", timer)];
@@ -138,7 +138,7 @@ fn discard(table: &mut Reader<'_>) -> Result<Discard, DocumentError> {
     Ok(Discard::Timer { after })
 }
 
-/// `poll`: when the transmitter asks for a report.
+/// Reads `poll`: the triggers at which the transmitter asks for a report.
 fn polling(table: &mut Reader<'_>, default: Polling) -> Result<Polling, DocumentError> {
     let mut inner = table.table_or_empty("poll")?;
     let every = |inner: &mut Reader<'_>, key| {
@@ -158,7 +158,7 @@ fn polling(table: &mut Reader<'_>, default: Polling) -> Result<Polling, Document
     Ok(polling)
 }
 
-/// `status`: when the receiver reports besides.
+/// Reads `status`: the triggers at which the receiver reports without being asked.
 fn status(table: &mut Reader<'_>, default: StatusReporting) -> Result<StatusReporting, DocumentError> {
     let mut inner = table.table_or_empty("status")?;
     let forms =
