@@ -1,31 +1,31 @@
-//! Nodes and edges: hosts, routers, network elements and repairers, and links between them that form a tree.
+//! Tree: hosts, routers, network elements and repairers at nodes, and links between them as edges that form a tree.
 //!
-//! The sender of the multicast transfer, its receivers and the flows' ends may be at any node; each edge has a chain of
-//! [stages](farcast_core::stage) each way, and losses at its ends. What stands at the nodes is what stands in a
-//! [star](crate::star), and a star is a tree of depth one: a scenario can be read as either, and what
-//! happens in both is the same. A tree can in addition have *elements*: engines that stand on the way
-//! ([`ElementEngine`](farcast_delivery::ElementEngine)), as PGM's network elements and repairers do.
+//! The sender of the multicast transfer, its receivers and the flows' ends may be at any node. Each edge has a chain of
+//! [stages](farcast_core::stage) each way, and losses at its ends. Engines and flows at the nodes are those of a
+//! [star](crate::star), and a star is a tree of depth one: a scenario can be read as either, with the same outcome. A
+//! tree can in addition have *elements*: engines between the sender and the receivers
+//! ([`ElementEngine`](farcast_delivery::ElementEngine)), such as PGM's network elements and repairers.
 //!
 //! # Edges
 //!
-//! An edge has one near end and one or several far ones. What enters at the near end passes the forward chain, and each
-//! far end may lose it, by losses of its own; what enters at a far end passes the chain of the return way, and may be
-//! lost there, by that end's losses. So an edge with one far end is a link between two, and one with several is a
-//! shared medium. On a LAN all far ends hear, in addition, what one of them sends to a group or to another of them,
-//! when it has passed the return chain; on an edge that is *relayed*, as a satellite's, only the near end hears it,
-//! and sends it on.
+//! An edge has one near end and one or several far ends. A packet that enters at the near end passes the forward chain,
+//! and each far end may lose it, by losses of its own. A packet that enters at a far end passes the return chain, and
+//! may be lost behind it, by that far end's losses. An edge with one far end is a point-to-point link; an edge with
+//! several is a shared medium. On a LAN, all far ends also hear a packet that one of them sends to a group or to
+//! another far end, after the packet has passed the return chain. On a *relayed* edge, such as a satellite's, only the
+//! near end hears it, and forwards it.
 //!
 //! # Nodes
 //!
-//! Every node sends on what is not for it: to a group by all its edges but the one that it came by, to one node by the
-//! way that the tree leaves. There are no routes to be found, and no time passes in a node. Receivers stand at far ends
-//! of edges, and nothing stands behind them. An element is given, and the node does not send on, whatever bears the
-//! router alert and whatever goes to one of the node's own addresses, of which there is one for each interface; some
-//! hear what only passes as well.
+//! Every node forwards packets that are not addressed to it: a packet to a group over all its edges but the one that
+//! the packet came by, a packet to one node along the only path of the tree. No routes have to be found, and forwarding
+//! takes no time. Receivers are at far ends of edges, with no node behind them. A node with an element gives it packets
+//! with the router alert and packets to one of the node's own addresses (one for each interface), and does not forward
+//! them. Some elements also hear packets that only pass.
 //!
-//! # What happens at one instant
+//! # Order within one instant
 //!
-//! As in a star: what the transfer does and what stages do goes before what flows do.
+//! As in a star, events of the transfer and of stages come before events of flows.
 
 mod config;
 mod edges;
@@ -58,37 +58,37 @@ pub use shape::{Between, Shape};
 
 use nodes::Node;
 
-/// What may happen. `M` is what the transfer's engines speak, `G` what many receivers say as one.
+/// Event of a tree. `M` is the message type of the transfer's engines, `G` the merged feedback of many receivers.
 enum Event<M, G> {
-    /// The sender wants to be woken.
+    /// Timer of the sender.
     Wake,
-    /// A receiver says something.
+    /// A receiver sends a message.
     Answer(Said<M>),
     /// The NAKs of a population reach the sender.
     Merged(G),
-    /// A frame enters a stage of an edge, or the rest of a run its chain.
+    /// A frame enters a stage of an edge, or the rest of a run enters the edge's chain.
     Enter { edge: u32, entry: Entry<Packet<M>> },
-    /// A stage of an edge wants to be woken.
+    /// Timer of a stage of an edge.
     StageWake { edge: u32, stage: u32 },
-    /// A frame has passed the return way of an edge; the losses there are yet to be drawn.
+    /// A frame has passed the return chain of an edge; the losses behind it are not drawn yet.
     Leave { edge: u32, frame: Frame<Packet<M>> },
-    /// A frame reaches ends of an edge, or one; those at far ends may lose it.
+    /// A frame reaches one end of an edge, or several; far ends may lose it.
     Reach { edge: u32, to: End, place: u32, frame: Frame<Packet<M>> },
-    /// A frame has reached the node at an end of an edge, and nobody can lose it any more.
+    /// A frame has reached the node at an end of an edge and can no longer be lost there.
     Pass { edge: u32, place: u32, frame: Frame<Packet<M>> },
-    /// A receiver of a group wants to be woken; of a population, the only one.
+    /// Timer of a receiver of a group. A population has one timer, with station 0.
     GroupWake { group: u32, station: u32 },
-    /// An element wants to be woken.
+    /// Timer of an element.
     ElementWake { node: u32 },
-    /// A flow begins.
+    /// Start of a flow.
     FlowStart(u32),
-    /// A flow's time is over.
+    /// Stop of a flow.
     FlowStop(u32),
-    /// A flow may want to be woken.
+    /// Timer of a flow, which may have moved since.
     FlowWake(u32),
 }
 
-/// What a receiver says.
+/// Message of a receiver.
 struct Said<M> {
     group: u32,
     receiver: u32,
@@ -96,64 +96,65 @@ struct Said<M> {
     carried: Carried<M>,
 }
 
-/// Where a group of receivers is.
+/// Position of a group of receivers in the tree.
 #[derive(Clone, Copy, Debug)]
 struct Seat {
     edge: u32,
     place: u32,
 }
 
-/// A simulated tree. Make it from a [`TreeConfig`], and [`run`](Self::run) it.
+/// Simulated world whose nodes form a tree. Make it from a [`TreeConfig`], and [`run`](Self::run) it.
 pub struct Tree<P: OnTree> {
     now: Time,
     queue: EventQueue<Event<P::Message, Merged<P>>>,
     sender: Option<P::Sender>,
-    /// The node of the sender.
+    /// Node of the sender.
     seat: u32,
-    /// Between whom the transfer goes.
+    /// Addresses of the transfer.
     routes: Routes,
-    /// Whether nobody but the sender sends anything outwards.
+    /// `true` if only the sender sends anything outwards: no flows, no elements, no answers to a group.
     sole: bool,
     wake: Time,
     overhead: u16,
-    /// When the sender opens, receivers are told of it at once and without loss; it is not simulated.
+    /// `true` if receivers learn of the transmission at once and without loss when the sender opens; no link carries
+    /// this.
     given: bool,
     shape: Shape,
     nodes: Vec<Node<P>>,
     edges: Vec<Edge<P::Message>>,
     groups: Vec<Group<P>>,
-    /// Where each group is.
+    /// Position of each group.
     seats: Vec<Seat>,
     receivers: u32,
     flows: Vec<FlowState>,
-    /// The nodes of each flow's ends: the near one, where its hub is, and the far one.
+    /// Nodes of each flow's ends: the near one, with the flow's hub, and the far one.
     flow_ends: Vec<[u32; 2]>,
     /// Flows with an end that have not reached it.
     unended: u32,
-    /// Whether something goes on for ever, and something else has an end.
+    /// `true` if something never ends, while something else has an end.
     stops_early: bool,
-    /// Frames that the end of the transfer waits for, which wait for their event.
+    /// Frames that wait for an event and that have to arrive before the transfer is over.
     under_way: u32,
-    /// Nothing that has not been said yet can be an answer to what is said now before this has passed.
+    /// Span within which no answer to a message that is sent now can reach its sender.
     lookahead: Span,
     limit: Time,
     end: Time,
     cut: crate::star::Cut,
     cuts: RandomStream,
     began: Option<Time>,
-    /// Why and when the sender ended, if it has.
+    /// Time and kind of the sender's end, if it has ended.
     ending: Option<(Time, Ending)>,
-    /// Receivers that it gave up.
+    /// Receivers that the sender gave up.
     left: u64,
     tally: TreeTally,
-    /// Reused.
+    /// Receivers that lose a frame (a buffer that is reused).
     lost: Vec<u32>,
 }
 
-/// How many nodes may send a packet on where nobody says otherwise, as Linux has it.
+/// Default time to live: the number of nodes that may forward a packet, as in Linux.
 const TTL: u8 = 64;
 
-/// An address as packets here carry it; `None` of one that IPv4 does not have.
+/// Returns an address as packets of a tree carry it; `None` for an address that is not IPv4.
 fn v4(address: std::net::SocketAddr) -> Option<SocketAddrV4> {
     if let std::net::SocketAddr::V4(address) = address { Some(address) } else { None }
 }

@@ -1,4 +1,4 @@
-//! What a tree is made of.
+//! Configuration of a tree.
 
 use std::net::IpAddr;
 
@@ -16,157 +16,159 @@ use crate::star::config::{NOWHERE, make_groups};
 use crate::star::{BackLosses, Chains, Cut, FlowConfig, FlowState, GroupConfig, Kind, StarError};
 use crate::traffic::{End, Flow};
 
-/// Who is at a node.
+/// Use of a node.
 pub enum Role<P: OnTree> {
-    /// Nobody but ends of flows and the sender: it sends on what passes.
+    /// Router that forwards packets. It may have ends of flows and the sender.
     Plain,
-    /// Receivers: one, or several that are alike.
+    /// Receivers: one, or several like ones.
     Receivers(GroupConfig<P>),
-    /// An element.
+    /// Network element or repairer.
     Element(Box<P::Element>),
 }
 
-/// A node.
+/// Configuration of a node.
 pub struct NodeConfig<P: OnTree> {
-    /// What it is called.
+    /// Name of the node.
     pub name: String,
-    /// Who is there.
+    /// Use of the node.
     pub role: Role<P>,
 }
 
-/// A far end of an edge.
+/// Configuration of a far end of an edge.
 pub struct FarEnd {
-    /// The node there.
+    /// Node at the far end.
     pub node: u32,
-    /// What it loses of what comes to it, a process for one receiver; receivers have processes of their own. Without,
-    /// it loses nothing.
+    /// Loss process, for one receiver, of packets to this end; without one, the end loses nothing. Receivers have loss
+    /// processes of their own.
     pub losses: Option<Box<dyn Losses>>,
-    /// What is lost of what it sends, a process for one receiver; without, the edge's own losses decide.
+    /// Loss process, for one receiver, of packets from this end; without one, the edge's own `return_losses` decide.
     pub return_losses: Option<Box<dyn Losses>>,
 }
 
-/// An edge.
+/// Configuration of an edge.
 pub struct EdgeConfig<M> {
-    /// What it is called.
+    /// Name of the edge.
     pub name: String,
-    /// The node at the near end.
+    /// Node at the near end.
     pub near: u32,
-    /// Those at the far ends.
+    /// Far ends, with their nodes.
     pub far: Vec<FarEnd>,
-    /// The stages: forward leads from the near end to the far ones. Each receiver of a far end is a terminal, every
-    /// other far end is one, in their order.
+    /// Stages of the edge. The forward direction leads from the near end to the far ends. Terminals are numbered in the
+    /// order of the far ends: one for each receiver of a group, and one for every other far end.
     pub chains: Chains<Packet<M>>,
-    /// What the ways forward and back take, where they are no stages: then every packet takes just that.
+    /// Delays of the forward and the return direction, for directions without stages: every packet takes exactly this
+    /// long.
     pub delays: [Option<Span>; 2],
-    /// What is lost behind the way back, by terminal.
+    /// Loss process behind the return chain, by terminal.
     pub return_losses: BackLosses,
-    /// Whether far ends hear each other only when the near one sends on what it has heard.
+    /// `true` if far ends hear each other only when the near end forwards what it has heard.
     pub relayed: bool,
 }
 
-/// A flow between two nodes.
+/// Configuration of a flow between two nodes.
 pub struct TreeFlow {
-    /// What it is called.
+    /// Name of the flow.
     pub name: String,
-    /// The nodes at which its ends are: that which is its hub, and that which is its terminal.
+    /// Nodes of the flow's ends: of its hub, and of its terminal.
     pub ends: [u32; 2],
-    /// The end that its data comes from.
+    /// End that the flow's data comes from.
     pub source: End,
-    /// Both ends.
+    /// Protocol at both ends.
     pub flow: Box<dyn Flow>,
-    /// When it starts.
+    /// Time at which the flow starts.
     pub start: Time,
-    /// When it stops, if it does not go on.
+    /// Time at which the flow stops, if it does.
     pub stop: Option<Time>,
-    /// Octets of a packet on the links besides its `wire_len`.
+    /// Octets that the links add to the `wire_len` of each packet.
     pub overhead: u16,
-    /// Whether each of its hosts is told what its own queue, the first stage's, has no room for.
+    /// `true` if each host learns of packets that its own queue, the first stage's, has no room for.
     pub local_congestion: bool,
 }
 
-/// Everything that a [`Tree`] is made of.
+/// Configuration of a [`Tree`].
 pub struct TreeConfig<P: OnTree> {
-    /// The sender of the multicast transfer, if there is one, and its node.
+    /// Sender of the multicast transfer, if there is one, with its node.
     pub sender: Option<(u32, P::Sender)>,
-    /// The nodes.
+    /// Nodes.
     pub nodes: Vec<NodeConfig<P>>,
-    /// The edges.
+    /// Edges.
     pub edges: Vec<EdgeConfig<P::Message>>,
-    /// Traffic beside the transfer, or alone.
+    /// Flows beside the transfer, or alone.
     pub flows: Vec<TreeFlow>,
-    /// Octets of a datagram of the transfer on the links besides its `wire_len`.
+    /// Octets that the links add to the `wire_len` of each datagram of the transfer.
     pub overhead: u16,
-    /// Whether receivers know of the transmission when it opens.
+    /// `true` if receivers know of the transmission when it opens.
     pub given: bool,
-    /// No answer to what is said now can come to who said it before this has passed. Too short only costs time.
+    /// Span within which no answer to a message that is sent now can reach its sender. A span that is too short only
+    /// costs time.
     pub lookahead: Span,
-    /// Where the replication stops.
+    /// Time at which the replication stops.
     pub limit: Time,
-    /// How runs are cut.
+    /// Rule by which runs are cut.
     pub cut: Cut,
 }
 
-/// Why a tree cannot be made. Nodes and edges are named by their numbers, from 0.
+/// Reason for which a tree cannot be made. Nodes and edges are given by their numbers, from 0.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TreeError {
-    /// What would be wrong with a star as well.
+    /// An error that a star can have as well.
     #[error(transparent)]
     Star(#[from] StarError),
-    /// There are two ways to a node, or an edge meets one twice.
+    /// Two paths lead to a node, or an edge meets a node twice.
     #[error("edge {edge} is a second way to node {node}")]
     Cycle {
-        /// The edge.
+        /// Edge.
         edge: u32,
-        /// The node.
+        /// Node.
         node: u32,
     },
-    /// No way leads to a node.
+    /// No path leads to a node.
     #[error("no way leads to node {node}")]
     Alone {
-        /// The node.
+        /// Node.
         node: u32,
     },
-    /// An edge leads nowhere.
+    /// An edge has no far end.
     #[error("edge {edge} has no far end")]
     NoFarEnd {
-        /// The edge.
+        /// Edge.
         edge: u32,
     },
-    /// An edge names a node that is not there.
+    /// An edge names a node that does not exist.
     #[error("edge {edge} names a node that there is not")]
     NoSuchNode {
-        /// The edge.
+        /// Edge.
         edge: u32,
     },
     /// Receivers are at the near end of an edge, at several edges, or at none.
     #[error("receivers stand at the far end of one edge, and node {node} does not")]
     NoLeaf {
-        /// The node.
+        /// Node.
         node: u32,
     },
-    /// A flow or the sender is at a node that is not there.
+    /// A flow or the sender is at a node that does not exist.
     #[error("a flow or the sender is at a node that there is not")]
     Nowhere,
     /// Both ends of a flow are at one node.
     #[error("both ends of a flow are at node {node}")]
     NoWay {
-        /// The node.
+        /// Node.
         node: u32,
     },
-    /// The way back of an edge has stages and a delay without, or the way forward has.
+    /// A direction of an edge has both stages and a delay that stands for them.
     #[error("a way of edge {edge} has stages and a delay without stages")]
     TwoWays {
-        /// The edge.
+        /// Edge.
         edge: u32,
     },
-    /// The addresses of ports end.
+    /// There are not enough addresses for the ports.
     #[error("at most 2,097,152 ports can be simulated")]
     TooManyPorts,
 }
 
 impl<P: OnTree> Tree<P> {
-    /// A tree at time zero, in which the sender is about to open and the first flows to start.
+    /// Makes a tree at time zero, in which the sender is about to open and the first flows are about to start.
     ///
     /// # Errors
     /// A setting that cannot work.
@@ -271,7 +273,7 @@ impl<P: OnTree> Tree<P> {
     }
 }
 
-/// Every receiver with an engine of its own counts what it hears of content.
+/// Makes every receiver with an engine of its own count the content that it hears.
 fn count_heard<P: OnTree>(groups: &mut [Group<P>]) {
     for group in groups {
         if let Kind::Engines(stations) = &mut group.kind {
@@ -282,7 +284,7 @@ fn count_heard<P: OnTree>(groups: &mut [Group<P>]) {
     }
 }
 
-/// The shape of a tree with these edges.
+/// Returns the shape of a tree with these edges.
 fn shape_of<M>(nodes: u32, edges: &[EdgeConfig<M>], root: u32) -> Result<Shape, TreeError> {
     let far: Vec<Vec<u32>> = edges.iter().map(|edge| edge.far.iter().map(|end| end.node).collect()).collect();
     let between = edges.iter().zip(&far);
@@ -296,10 +298,10 @@ fn receivers_of<P: OnTree>(groups: &[GroupConfig<P>]) -> Result<u32, StarError> 
     u32::try_from(receivers).ok().filter(|&n| n < MOST_RECEIVERS).ok_or(StarError::TooMany)
 }
 
-/// The addresses behind those of receivers are those of groups.
+/// Limit of receivers: the addresses behind those of receivers are multicast addresses.
 const MOST_RECEIVERS: u32 = 0xE000_0000 - crate::star::config::FIRST_RECEIVER;
 
-/// A flow as it stands; what it loses is the edges' business.
+/// Returns the state of a flow without losses of its own; the edges have the losses.
 fn state(flow: TreeFlow) -> FlowState {
     let TreeFlow { name, ends: _, source, flow, start, stop, overhead, local_congestion } = flow;
     FlowState::new(FlowConfig {

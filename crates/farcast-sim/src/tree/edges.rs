@@ -1,4 +1,4 @@
-//! Edges: what enters them, what they count, and who hears what leaves them.
+//! Edges: entry of packets, counters, and delivery at the ends.
 
 use std::num::NonZeroU32;
 
@@ -13,28 +13,28 @@ use super::{Body, EdgeConfig, Event, KindCount, OnTree, Packet, Tree, TreeError}
 use crate::star::Back;
 use crate::traffic::End;
 
-/// A far end as it stands.
+/// State of a far end.
 struct Far {
-    /// The number of its first terminal.
+    /// Number of the far end's first terminal.
     first: u32,
     losses: Option<Box<dyn Losses>>,
     return_losses: Option<Box<dyn Losses>>,
-    /// What its way from the edge takes longer than nothing.
+    /// Delay between the edge and this end's node.
     delay: Span,
 }
 
-/// An edge as it stands.
+/// State of an edge.
 pub struct Edge<M> {
     name: String,
     links: Driver<Packet<M>>,
     delays: [Option<Span>; 2],
     return_losses: Back,
     far: Vec<Far>,
-    /// Whether no far end has a delay of its own.
+    /// `true` if no far end has a delay of its own.
     together: bool,
-    /// By direction, forward first, and kind; flows come last.
+    /// Counters by direction, forward first, and by kind; flows come last.
     counts: [Vec<KindCount>; 2],
-    /// Packets that are lost at the ends to which each direction leads, those in front of receivers left out.
+    /// Packets that were lost at the ends to which each direction leads, except in front of receivers.
     lost: [u64; 2],
 }
 
@@ -69,28 +69,30 @@ impl<M: Message> Edge<M> {
         })
     }
 
-    /// A far end has a delay of its own.
+    /// Sets the delay of a far end.
     pub(super) fn delays_differ(&mut self, place: u32, delay: Span) {
         self.far[place as usize].delay = delay;
         self.together &= delay.is_zero();
     }
 
-    /// What it is called.
+    /// Returns the edge's name.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Packets that entered on the way to `to`, by kind as the protocol names them; those of flows come last.
+    /// Returns the counters of packets that entered in the direction to `to`, by kind as the protocol names them; flows
+    /// come last.
     pub fn counts(&self, to: End) -> &[KindCount] {
         &self.counts[to.way()]
     }
 
-    /// Packets that were lost behind the way to `to` by what is no receiver: receivers lose on their own.
+    /// Returns the number of packets that were lost behind the direction to `to`. Packets that receivers lose are not
+    /// counted.
     pub fn lost(&self, to: End) -> u64 {
         self.lost[to.way()]
     }
 
-    /// What the stages on the way to `to` have done, in order.
+    /// Returns the counters of the stages in the direction to `to`, in order.
     pub fn totals(&self, to: End) -> impl Iterator<Item = Totals> + '_ {
         let totals = move |stage: &farcast_link::BoxedStage<Packet<M>>| match to {
             End::Terminal => stage.totals(),
@@ -99,7 +101,7 @@ impl<M: Message> Edge<M> {
         self.links.chains().on_the_way(to).map(totals)
     }
 
-    /// What its stages have to report, with their names; of those that have something.
+    /// Returns the names and figures of the edge's stages that have figures to report.
     pub fn figures(&self) -> impl Iterator<Item = (&str, Vec<Figure>)> {
         let all = self.links.chains().all().map(|(name, stage)| (name, stage.figures()));
         all.filter(|(_, figures)| !figures.is_empty())
@@ -109,17 +111,17 @@ impl<M: Message> Edge<M> {
         self.links.chains().never_rest()
     }
 
-    /// Calls `each` for every frame inside a stage, with the end to which it is on its way.
+    /// Calls `each` for every frame inside a stage, with the end that the frame is on its way to.
     pub(super) fn each_held(&self, each: impl FnMut(End, &Packet<M>)) {
         self.links.chains().each_held(each);
     }
 
-    /// What the way back takes, where it takes always that.
+    /// Returns the delay of the return direction, where it is constant.
     pub(super) fn return_delay(&self) -> Option<Span> {
         self.delays[End::Hub.way()]
     }
 
-    /// The losses of merged NAKs, where they may be merged at all.
+    /// Returns the loss process of merged NAKs; `None` where NAKs may not be merged.
     pub(super) fn merged(&mut self) -> Option<&mut (dyn Losses + 'static)> {
         match (self.return_delay(), &mut self.return_losses.losses) {
             (Some(_), crate::star::BackLosses::Shared(losses)) => Some(losses.as_mut()),
@@ -127,17 +129,17 @@ impl<M: Message> Edge<M> {
         }
     }
 
-    /// The terminal at a far end whose first is its only one.
+    /// Returns the terminal of a far end that has only one, or [`NEAR`] for the near end.
     pub(super) fn terminal(&self, place: u32) -> u32 {
         if place == NEAR { NEAR } else { self.far[place as usize].first }
     }
 
-    /// The far end of a terminal.
+    /// Returns the far end of a terminal.
     fn place_of(&self, terminal: u32) -> u32 {
         self.far.partition_point(|far| far.first <= terminal) as u32 - 1
     }
 
-    /// Whether a single packet of `terminal` is lost that leaves the way back at `at`.
+    /// Returns `true` if a packet of `terminal` that leaves the return chain at `at` is lost.
     fn loses(&mut self, at: Time, octets: u64, terminal: u32, lost: &mut Vec<u32>) -> bool {
         let place = self.place_of(terminal);
         let loses = match &mut self.far[place as usize].return_losses {
@@ -149,14 +151,15 @@ impl<M: Message> Edge<M> {
     }
 }
 
-/// Whether a process over one receiver loses a packet.
+/// Returns `true` if a loss process for one receiver loses a packet.
 pub(super) fn draws(losses: &mut dyn Losses, at: Time, octets: u64, lost: &mut Vec<u32>) -> bool {
     lost.clear();
     losses.draw(at, octets, Among::All, lost);
     !lost.is_empty()
 }
 
-/// Where a frame enters a chain that leads to `to`: on the way back, at the terminal that it comes from.
+/// Returns the port at which a frame enters a chain that leads to `to`. A frame to the hub enters at the terminal that
+/// sent it.
 fn port(to: End, entered: u32) -> Port {
     match to {
         End::Terminal => Port::Hub,
@@ -164,7 +167,7 @@ fn port(to: End, entered: u32) -> Port {
     }
 }
 
-/// An edge that is being driven.
+/// Owner of one edge's chains, for the chain driver.
 struct Driven<'a, P: OnTree> {
     tree: &'a mut Tree<P>,
     edge: u32,
@@ -192,12 +195,12 @@ impl<P: OnTree> Owner<Packet<P::Message>> for Driven<'_, P> {
 }
 
 impl<P: OnTree> Tree<P> {
-    /// The edges, in the order in which they were given.
+    /// Returns the edges, in the order in which they were given.
     pub fn edges(&self) -> &[Edge<P::Message>] {
         &self.edges
     }
 
-    /// Adds an event that a frame waits for; flows come last in their instant.
+    /// Schedules an event that a frame waits for. Flow events come last in their instant.
     fn plan(&mut self, at: Time, event: Event<P::Message, farcast_delivery::Merged<P>>) {
         let (Event::Leave { frame, .. } | Event::Reach { frame, .. } | Event::Pass { frame, .. }) = &event
         else {
@@ -211,17 +214,18 @@ impl<P: OnTree> Tree<P> {
         }
     }
 
-    /// Before when nothing but the frame at hand enters the way of `edge` to `to`.
+    /// Returns the time before which only the frame at hand enters `edge` in the direction to `to`.
     fn alone_until(&self, edge: u32, to: End) -> Time {
-        // What has not been handed over may be an answer to what is, but then it has come back meanwhile.
+        // Datagrams that are not handed over yet may answer those that are, but then an answer has come back meanwhile.
         let known = self.queue.next_at().min(self.now + self.lookahead);
-        // No answer moves what the sender sends while it is quiet; of all else that goes outwards only the queue knows.
+        // While the sender is quiet, no answer changes its transmissions. Only the queue knows of other packets that go
+        // outwards.
         let outwards = self.sole && to == End::Terminal && self.shape.is_outward(edge);
         let quiet = self.sender.as_ref().filter(|_| outwards);
         quiet.map_or(known, |sender| sender.quiet_until().max(known))
     }
 
-    /// A packet enters an edge at one of its ends.
+    /// Enters a packet into an edge at one of its ends.
     pub(super) fn enter_edge(&mut self, step: Step, mut frame: Frame<Packet<P::Message>>) {
         let Step { edge, from, to: leaves } = step;
         let number = edge as usize;
@@ -235,7 +239,7 @@ impl<P: OnTree> Tree<P> {
         if to == End::Terminal {
             return self.reach(at, edge, to, frame);
         }
-        // What receivers say is decided when they say it, as that of a population is.
+        // The loss of a receiver's message is drawn when it is sent, as for a population's message.
         let said = matches!(&frame.message.body, Body::Transfer(carried) if !carried.awaited);
         if !said {
             return self.plan(at, Event::Leave { edge, frame });
@@ -249,7 +253,7 @@ impl<P: OnTree> Tree<P> {
         }
     }
 
-    /// A packet enters a chain: in one go where what becomes of it is known at once, and as a frame otherwise.
+    /// Enters a packet into a chain: in one go where its fate is known at once, and as a frame otherwise.
     fn enter_chain(&mut self, edge: u32, to: End, mut frame: Frame<Packet<P::Message>>) {
         let known = if frame.segments() == 1 {
             let (port, octets) = (port(to, frame.message.entered), frame.octets(0));
@@ -267,7 +271,7 @@ impl<P: OnTree> Tree<P> {
         }
     }
 
-    /// A frame leaves the last stage of a chain.
+    /// Passes on a frame that leaves the last stage of a chain.
     fn left(&mut self, at: Time, edge: u32, to: End, frame: Frame<Packet<P::Message>>) {
         match to {
             End::Terminal => self.reach(at, edge, to, frame),
@@ -286,7 +290,7 @@ impl<P: OnTree> Tree<P> {
         self.edges[edge as usize].counts[to.way()][kind].count(segments, full, last);
     }
 
-    /// A frame enters a chain, or a stage behind the first.
+    /// Enters a frame into a chain, or into a stage behind the first.
     pub(super) fn enter(&mut self, edge: u32, entry: Entry<Packet<P::Message>>) {
         let port = port(entry.to(), entry.message().entered);
         // Only a run can be cut.
@@ -302,7 +306,7 @@ impl<P: OnTree> Tree<P> {
         follow(&mut Driven { tree: self, edge });
     }
 
-    /// Whether the first stage would take a packet from the node that is about to send it.
+    /// Returns `true` if the first stage would take a packet from the node that is about to send it.
     pub(super) fn has_room(&mut self, step: Step, octets: u64) -> bool {
         let edge = &mut self.edges[step.edge as usize];
         let (port, to) = match step.from {
@@ -312,7 +316,8 @@ impl<P: OnTree> Tree<P> {
         edge.links.has_room(self.now, port, to, octets)
     }
 
-    /// A frame has passed the return way: it is lost, or it reaches the near end and whoever else hears it.
+    /// Draws the losses of a frame that has passed the return chain. A frame that is not lost reaches the near end and
+    /// the other ends that hear it.
     pub(super) fn leave(&mut self, edge: u32, frame: Frame<Packet<P::Message>>) {
         let terminal = frame.message.entered;
         let later = self.now + frame.spacing;
@@ -331,7 +336,7 @@ impl<P: OnTree> Tree<P> {
         }
     }
 
-    /// A frame reaches ends of an edge at `at`, those at far ends by what their own ways take later.
+    /// Schedules the arrival of a frame at ends of an edge: at `at`, and at far ends later by their delays.
     fn reach(&mut self, at: Time, edge: u32, to: End, frame: Frame<Packet<P::Message>>) {
         let state = &self.edges[edge as usize];
         let leaves = frame.message.leaves;
@@ -354,7 +359,7 @@ impl<P: OnTree> Tree<P> {
         }
     }
 
-    /// A frame reaches an end of an edge, or those that it is for.
+    /// Delivers a frame to one end of an edge, or to all ends that it is for.
     pub(super) fn reached(&mut self, edge: u32, to: End, place: u32, frame: Frame<Packet<P::Message>>) {
         let leaves = if place == EVERYONE { frame.message.leaves } else { place };
         if leaves != EVERYONE {
@@ -375,7 +380,7 @@ impl<P: OnTree> Tree<P> {
         if near {
             self.arrive(edge, NEAR, frame.clone());
         }
-        // Of a group only the one who said it does not hear it, which is the group's business.
+        // A group sees to it that only the receiver that sent the message does not hear it.
         let hears = |tree: &Self, place: u32| place != from || tree.is_group(edge, place);
         let Some(last) = (0..ends).rev().find(|&place| hears(self, place)) else { return };
         for place in 0..last {
@@ -386,12 +391,12 @@ impl<P: OnTree> Tree<P> {
         self.arrive(edge, last, frame);
     }
 
-    /// Whether receivers are at an end of an edge.
+    /// Returns `true` if receivers are at an end of an edge.
     fn is_group(&self, edge: u32, place: u32) -> bool {
         self.nodes[self.shape.node_at(edge, place) as usize].group.is_some()
     }
 
-    /// A frame reaches one end of an edge.
+    /// Delivers a frame to one end of an edge.
     fn arrive(&mut self, edge: u32, place: u32, frame: Frame<Packet<P::Message>>) {
         let node = self.shape.node_at(edge, place);
         if let Some(group) = self.nodes[node as usize].group {
@@ -400,13 +405,13 @@ impl<P: OnTree> Tree<P> {
         if place == NEAR || self.edges[edge as usize].far[place as usize].losses.is_none() {
             return self.pass(edge, place, frame);
         }
-        // What else comes here may be before the rest of a run.
+        // Other frames may arrive here before the rest of a run.
         let known = if frame.segments() == 1 { Time::NEVER } else { self.alone_until(edge, End::Terminal) };
         let most = self.cut.choose(frame.due_before(self.now, known), &mut self.cuts).get();
         let octets = frame.octets(0);
         let state = &mut self.edges[edge as usize];
         let Some(losses) = &mut state.far[place as usize].losses else { return };
-        // The last of a run may be shorter, and its fate may follow from its length.
+        // The last datagram of a run may be shorter, and its loss may depend on its length.
         let alike = most.min(frame.segments() - 1);
         let spared = if alike > 1 { losses.spared(octets, alike) } else { 0 };
         let count = NonZeroU32::new(spared).unwrap_or(NonZeroU32::MIN);
@@ -424,19 +429,19 @@ impl<P: OnTree> Tree<P> {
         }
     }
 
-    /// A packet was lost on an edge.
+    /// Counts a packet that was lost on an edge, if it belongs to a flow.
     pub(super) fn note_lost(&mut self, packet: &Packet<P::Message>) {
         if let Body::Flow { flow, .. } = packet.body {
             self.flow_lost(flow, packet);
         }
     }
 
-    /// A frame goes on at `at` from an end of an edge that it has reached.
+    /// Schedules for `at` the forwarding of a frame from an end of an edge that it has reached.
     pub(super) fn pass_later(&mut self, at: Time, edge: u32, place: u32, frame: Frame<Packet<P::Message>>) {
         self.plan(at, Event::Pass { edge, place, frame });
     }
 
-    /// A frame reaches an end of an edge at `at`.
+    /// Schedules for `at` the arrival of a frame at an end of an edge.
     pub(super) fn reach_later(&mut self, at: Time, edge: u32, place: u32, frame: Frame<Packet<P::Message>>) {
         self.plan(at, Event::Reach { edge, to: End::Terminal, place, frame });
     }

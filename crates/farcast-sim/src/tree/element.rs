@@ -1,4 +1,4 @@
-//! What a protocol is on a tree: its elements, and what its packets are called.
+//! Interface of a protocol to trees: its elements, and the names of its packets.
 
 use std::convert::Infallible;
 use std::marker::PhantomData;
@@ -7,25 +7,25 @@ use farcast_core::Time;
 use farcast_core::engine::{Arrival, Deadline, Engine, Message, Reject, RejectCounts, Transmit};
 use farcast_delivery::{Delivery as _, ElementEngine, ElementRequest, Figure, Protocol, Purpose};
 
-/// A protocol that may be carried over a tree.
+/// Protocol that trees can carry.
 pub trait OnTree: Protocol {
-    /// What stands on the way; [`NoElement`] where there is no such thing.
+    /// Engine type of the protocol's elements; [`NoElement`] for a protocol without elements.
     type Element: ElementEngine<Message = Self::Message>;
 
-    /// The kinds of packets that edges count.
+    /// Names of the kinds of packets that edges count.
     const KINDS: &'static [&'static str] = &COMMON_KINDS;
 
-    /// The place of a message's kind in [`KINDS`](Self::KINDS).
+    /// Returns the index of a message's kind in [`KINDS`](Self::KINDS).
     fn kind(message: &Self::Message) -> usize {
         kind_of(message.purpose())
     }
 }
 
-/// Kinds of packets by their [`Purpose`], content apart by whether it was sent for the first time.
+/// Kinds of packets by their [`Purpose`]. Content that is sent for the first time is `data`, repeated content `repair`.
 pub const COMMON_KINDS: [&str; 7] =
     ["announcement", "data", "repair", "query", "nak", "confirmation", "other"];
 
-/// The place of a purpose in [`COMMON_KINDS`].
+/// Returns the index of a purpose in [`COMMON_KINDS`].
 pub const fn kind_of(purpose: Purpose) -> usize {
     match purpose {
         Purpose::Announcement => 0,
@@ -38,7 +38,7 @@ pub const fn kind_of(purpose: Purpose) -> usize {
     }
 }
 
-/// The element of a protocol that has none: there is no value of this type.
+/// Element type of a protocol that has no elements. There is no value of this type.
 #[derive(Debug)]
 pub struct NoElement<M>(Infallible, PhantomData<fn() -> M>);
 
@@ -89,7 +89,7 @@ impl<M: Message> ElementEngine for NoElement<M> {
     }
 }
 
-/// Makes protocols that have no elements ones that may be carried over a tree.
+/// Implements [`OnTree`] for protocols that have no elements.
 macro_rules! without_elements {
     ($($protocol:ty),+ $(,)?) => {
         $(impl $crate::tree::OnTree for $protocol {

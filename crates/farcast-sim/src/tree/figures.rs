@@ -1,32 +1,31 @@
-//! What is counted in a tree.
+//! Counters of a tree.
 
 use std::collections::BTreeMap;
 
 use farcast_core::{Run, Span, Time};
 use farcast_delivery::ObjectId;
 
-/// What has passed in one replication.
+/// Counters of one replication.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TreeTally {
     /// NAKs that reached the sender after the round that follows the one they answer had begun.
     pub naks_late: u64,
     /// NAKs that the sender took in time for the round behind the one they answer.
     pub naks_used: u64,
-    /// Packets that came to a node whose address they bore and where nobody hears them, or that bore an address of
-    /// nobody.
+    /// Packets that reached a node with their address where nothing takes them, or whose address no node has.
     pub unheard: u64,
-    /// Packets that no node was allowed to send on any more.
+    /// Packets whose time to live ended before they reached their address.
     pub expired: u64,
     /// Events of the simulation.
     pub events: u64,
 }
 
-/// Packets of one kind in one direction of an edge.
+/// Counter of packets of one kind in one direction of an edge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct KindCount {
     /// Packets that entered.
     pub packets: u64,
-    /// Their octets with all headers.
+    /// Octets of the packets with all headers.
     pub octets: u64,
 }
 
@@ -38,37 +37,37 @@ impl KindCount {
     }
 }
 
-/// What a receiver has heard of content, packet by packet.
+/// Counters of the content that a receiver has heard, packet by packet.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Heard {
     /// Octets of content that were new.
     pub useful_octets: u64,
     /// Octets of content that brought nothing new.
     pub useless_octets: u64,
-    /// Packets with content that were new and came behind a later one: what filled gaps.
+    /// Packets with new content that came behind a later segment, and so filled gaps.
     pub repairs: u64,
-    /// From when a gap was seen, because something behind it came, until it was filled: the sum over the gaps'
+    /// Time from the detection of a gap, when a later segment came, until the gap was filled: the sum over all missing
     /// segments.
     pub repair_time: Span,
-    /// The longest of these times.
+    /// Longest time from the detection of a gap until it was filled.
     pub longest_repair: Span,
-    /// By object: the segment behind the last that came, and those missing before it with the time at which that was
-    /// seen.
+    /// State of each object: the segment behind the last that came, and the missing segments before it with the time at
+    /// which the gap was seen.
     objects: BTreeMap<ObjectId, (u32, BTreeMap<u32, Time>)>,
     /// Octets of the message at hand that have not been stored.
     arrived: u64,
 }
 
-/// Gaps that are remembered for each object: beyond, latencies are those of the first ones only.
+/// Maximum number of gaps to remember for each object. Beyond it, repair times are those of the first gaps only.
 const MOST_GAPS: usize = 1 << 16;
 
 impl Heard {
-    /// A message with so many octets of content comes.
+    /// Notes a message with `octets` of content.
     pub(crate) fn arrives(&mut self, octets: u64) {
         self.arrived = octets;
     }
 
-    /// These segments of an object, or none of it but parity, are new.
+    /// Counts new content of an object: these segments, or parity if `segments` is `None`.
     pub(crate) fn stores(&mut self, now: Time, object: ObjectId, segments: Option<Run>) {
         self.useful_octets += std::mem::take(&mut self.arrived);
         let Some(segments) = segments else { return };
@@ -93,7 +92,7 @@ impl Heard {
         }
     }
 
-    /// The message at hand has been dealt with.
+    /// Counts octets of the message at hand that were not stored as useless.
     pub(crate) fn is_over(&mut self) {
         self.useless_octets += std::mem::take(&mut self.arrived);
     }

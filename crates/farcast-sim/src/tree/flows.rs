@@ -1,4 +1,4 @@
-//! Flows in a tree: what they send, what reaches them, and when they are woken.
+//! Flows in a tree: their packets and timers.
 
 use farcast_core::engine::Message as _;
 use farcast_core::stage::Frame;
@@ -8,7 +8,7 @@ use crate::star::FlowState;
 use crate::star::flows::to as way;
 use crate::traffic::{End, FlowMessage};
 
-/// The place of an end in the list of a flow's nodes.
+/// Returns the index of an end in the list of a flow's nodes.
 const fn place(end: End) -> usize {
     match end {
         End::Hub => 0,
@@ -17,12 +17,12 @@ const fn place(end: End) -> usize {
 }
 
 impl<P: OnTree> Tree<P> {
-    /// The flows, in the order in which they were given.
+    /// Returns the flows, in the order in which they were given.
     pub fn flows(&self) -> &[FlowState] {
         &self.flows
     }
 
-    /// Plans the beginnings and ends of flows.
+    /// Schedules the starts and stops of flows.
     pub(super) fn schedule_flows(&mut self) {
         for (number, flow) in (0..).zip(&self.flows) {
             self.queue.push_late(flow.start(), Event::FlowStart(number));
@@ -42,7 +42,7 @@ impl<P: OnTree> Tree<P> {
         self.drain_flow(number);
     }
 
-    /// The flow was to be woken now; its timer may have moved since.
+    /// Wakes the flow if its timer is due; the timer may have moved since the event was scheduled.
     pub(super) fn wake_flow(&mut self, number: u32) {
         let state = &mut self.flows[number as usize];
         if state.wake != self.now {
@@ -55,13 +55,13 @@ impl<P: OnTree> Tree<P> {
         self.drain_flow(number);
     }
 
-    /// The end of a flow to which a packet goes.
+    /// Returns the end of a flow that a packet goes to.
     fn end_of(&self, flow: u32, packet: &Packet<P::Message>) -> End {
         let terminal = self.flow_ends[flow as usize][place(End::Terminal)];
         if packet.target() == Some(terminal) { End::Terminal } else { End::Hub }
     }
 
-    /// A packet of a flow was lost on an edge.
+    /// Counts a packet of a flow that was lost on an edge.
     pub(super) fn flow_lost(&mut self, flow: u32, packet: &Packet<P::Message>) {
         let end = self.end_of(flow, packet);
         let passage = &mut self.flows[flow as usize].ways[way(end)].passage;
@@ -69,7 +69,7 @@ impl<P: OnTree> Tree<P> {
         passage.left += 1;
     }
 
-    /// A packet of a flow comes to a node of receivers, where it may be lost.
+    /// Delivers a packet of a flow to a node of receivers, where it may be lost.
     pub(super) fn flow_at_group(
         &mut self,
         node: u32,
@@ -79,7 +79,7 @@ impl<P: OnTree> Tree<P> {
     ) {
         let losses = self.groups[group].air.channel();
         let octets = frame.octets(0);
-        // One channel leads there: the first of those who are there stands for the node.
+        // One channel leads to the node: the node's first receiver stands for the node.
         self.lost.clear();
         losses.draw(self.now, octets, farcast_core::Among::All, &mut self.lost);
         let lost = self.lost.first() == Some(&0);
@@ -87,7 +87,7 @@ impl<P: OnTree> Tree<P> {
         if lost { self.note_lost(&frame.message) } else { self.pass_flow(node, frame) }
     }
 
-    /// A packet of a flow has come to a node: it is for it, or it goes on.
+    /// Takes a packet of a flow at its target, or forwards it at any other node.
     pub(super) fn pass_flow(&mut self, node: u32, frame: Frame<Packet<P::Message>>) {
         if frame.message.target() != Some(node) {
             return self.depart(node, 0, frame);
@@ -106,7 +106,7 @@ impl<P: OnTree> Tree<P> {
         self.drain_flow(flow);
     }
 
-    /// Sends what leaves, and notes when the flow wants to be woken.
+    /// Sends the packets that leave now, and schedules the flow's next timer.
     fn drain_flow(&mut self, number: u32) {
         while let Some((from, message)) = self.flows[number as usize].flow.poll_transmit(self.now) {
             self.flow_departs(number, from, message);
@@ -124,7 +124,7 @@ impl<P: OnTree> Tree<P> {
         }
     }
 
-    /// A packet leaves the end at `from`.
+    /// Sends a packet from the flow's end `from`.
     fn flow_departs(&mut self, number: u32, from: End, message: FlowMessage) {
         let nodes = self.flow_ends[number as usize];
         let (here, there) = (nodes[place(from)], nodes[place(from.other())]);
@@ -142,7 +142,7 @@ impl<P: OnTree> Tree<P> {
         }
     }
 
-    /// Counts what is under way when the replication is over: it was not dropped.
+    /// Counts packets that are under way at the end of the replication: they were not dropped.
     pub(super) fn count_under_way(&mut self) {
         let Self { queue, flows, flow_ends, edges, .. } = self;
         let mut count = |packet: &Packet<P::Message>| {

@@ -1,4 +1,4 @@
-//! Nodes: what they send on, and what is for them.
+//! Nodes: forwarding, and delivery to engines.
 
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
@@ -13,15 +13,15 @@ use super::{Body, Carried, Event, OnTree, Packet, TTL, Tree, v4};
 use crate::star::Cut;
 use crate::star::config::FIRST_RECEIVER;
 
-/// A node as it stands.
+/// State of a node.
 pub(super) struct Node<P: OnTree> {
     pub(super) name: String,
-    /// Its receivers.
+    /// Index of the node's group of receivers.
     pub(super) group: Option<u32>,
     element: Option<Box<Station<P>>>,
 }
 
-/// An element, and when it wants to be woken.
+/// Element, with the time at which it wants to be woken.
 struct Station<P: OnTree> {
     engine: P::Element,
     wake: Time,
@@ -38,23 +38,23 @@ impl<P: OnTree> Node<P> {
 }
 
 impl<P: OnTree> Tree<P> {
-    /// What a node is called.
+    /// Returns the name of a node.
     pub fn name(&self, node: u32) -> &str {
         &self.nodes[node as usize].name
     }
 
-    /// The element at a node, if there is one.
+    /// Returns the element at a node, if there is one.
     pub fn element(&self, node: u32) -> Option<&P::Element> {
         self.nodes[node as usize].element.as_ref().map(|station| &station.engine)
     }
 
-    /// Who stands where.
+    /// Returns the tree's shape.
     pub fn shape(&self) -> &super::Shape {
         &self.shape
     }
 
-    /// The node that has an address; everyone for one of the groups that all listen to. What receivers say to another
-    /// group goes no further than the sender.
+    /// Returns the node that has an address, or [`EVERYONE`] for a group that all nodes listen to. A receiver's message
+    /// to another group goes no further than the sender.
     pub(super) fn target(&self, address: IpAddr, is_receiver: bool) -> Option<u32> {
         if address.is_multicast() {
             let routes = &self.routes;
@@ -74,7 +74,7 @@ impl<P: OnTree> Tree<P> {
         self.shape.node_with(v4)
     }
 
-    /// The address of a node by which it speaks over one of its edges.
+    /// Returns the address that a node sends from over one of its interfaces.
     fn address(&self, node: u32, interface: u32) -> SocketAddr {
         if node == self.seat && self.sender.is_some() {
             return self.routes.source;
@@ -87,7 +87,8 @@ impl<P: OnTree> Tree<P> {
         )
     }
 
-    /// A packet of its own leaves a node: by `interface`, or where that is 0 by all, or the one that leads there.
+    /// Sends a packet of a node's own. A packet to everyone leaves by `interface`, or by all interfaces if that is 0; a
+    /// packet to one node leaves by the interface that leads there.
     pub(super) fn depart(&mut self, node: u32, interface: u32, frame: Frame<Packet<P::Message>>) {
         match frame.message.target() {
             Some(target) if target == node => self.tally.unheard += 1,
@@ -99,14 +100,14 @@ impl<P: OnTree> Tree<P> {
         }
     }
 
-    /// A packet takes one step.
+    /// Sends a packet over one edge.
     fn step_on(&mut self, step: Step, mut frame: Frame<Packet<P::Message>>) {
         frame.message.entered = self.edges[step.edge as usize].terminal(step.from);
         self.enter_edge(step, frame);
     }
 
-    /// A packet for everyone leaves a node by `interface`, or by all but that of the edge by which it `came`: there,
-    /// too, where the near end sends on what a far one has said.
+    /// Sends a packet for everyone by `interface`, or by all interfaces but that of the edge by which it `came`. On a
+    /// relayed edge, the near end also sends a far end's packet back into that edge.
     fn flood(
         &mut self,
         node: u32,
@@ -126,7 +127,7 @@ impl<P: OnTree> Tree<P> {
                 if port.place != NEAR || !self.shape.is_relayed(edge) {
                     continue;
                 }
-                // Who has said it does not hear it again.
+                // The receiver that sent the packet does not hear it again.
                 frame.message.entered = entered;
                 if let Body::Transfer(carried) = &mut frame.message.body {
                     carried.awaited = true;
@@ -136,7 +137,8 @@ impl<P: OnTree> Tree<P> {
         }
     }
 
-    /// A frame has reached the node at an end of an edge, and is not lost.
+    /// Handles a frame that has reached the node at an end of an edge and is not lost: takes it there, forwards it, or
+    /// both.
     pub(super) fn pass(&mut self, edge: u32, place: u32, frame: Frame<Packet<P::Message>>) {
         let node = self.shape.node_at(edge, place);
         let Body::Transfer(carried) = &frame.message.body else {
@@ -150,7 +152,7 @@ impl<P: OnTree> Tree<P> {
         let is_sender = self.is_sender(node);
         let hears = stops || overhears || is_sender && target.is_none();
         if hears && frame.segments() > 1 {
-            // Engines are given datagrams one by one.
+            // Engines get datagrams one by one.
             let later = self.now + frame.spacing;
             let (head, tail) = frame.split(NonZeroU32::MIN);
             if let Some(tail) = tail {
@@ -164,7 +166,7 @@ impl<P: OnTree> Tree<P> {
         }
         let local = hears.then(|| (carried.clone(), frame.spacing));
         if local.is_some() && is_sender {
-            // As in a star: what the sender itself does at an instant goes before what arrives then.
+            // As in a star, the sender's own events come before arrivals of the same instant.
             self.wake_sender_if_due();
         }
         self.go_on(node, edge, frame);
@@ -173,17 +175,17 @@ impl<P: OnTree> Tree<P> {
         }
     }
 
-    /// Whether the sender is at a node.
+    /// Returns `true` if the sender is at a node.
     fn is_sender(&self, node: u32) -> bool {
         node == self.seat && self.sender.is_some()
     }
 
-    /// A node sends on what came to it by an edge.
+    /// Forwards a frame that came to a node by an edge.
     fn go_on(&mut self, node: u32, edge: u32, mut frame: Frame<Packet<P::Message>>) {
         let segments = frame.segments();
         let Body::Transfer(carried) = &mut frame.message.body else { return };
         if carried.ttl <= 1 {
-            // At a leaf there is nobody to whom it could go.
+            // A leaf has no node to forward to.
             self.tally.expired += u64::from(self.shape.ports_of(node).len() > 1) * u64::from(segments);
             return;
         }
@@ -196,7 +198,7 @@ impl<P: OnTree> Tree<P> {
         }
     }
 
-    /// Whoever is at a node hears a datagram.
+    /// Delivers a datagram to the sender or the element at a node.
     fn take(&mut self, node: u32, edge: u32, carried: &Carried<P::Message>, spacing: Span) {
         let interface = self.shape.interface(node, edge);
         let (source, destination) = (carried.source.into(), carried.destination.into());
@@ -214,13 +216,13 @@ impl<P: OnTree> Tree<P> {
             self.drain_element(node);
         }
         if let Some(station) = &mut self.nodes[node as usize].element {
-            // What an element turns down is counted there.
+            // The element counts what it refuses.
             let _ = station.engine.handle(self.now, &from, carried.message());
             self.drain_element(node);
         }
     }
 
-    /// An element was to be woken now; its timer may have moved since.
+    /// Wakes an element if its timer is due; the timer may have moved since the event was scheduled.
     pub(super) fn wake_element(&mut self, node: u32) {
         let Some(station) = &mut self.nodes[node as usize].element else { return };
         if station.wake == self.now {
@@ -230,8 +232,8 @@ impl<P: OnTree> Tree<P> {
         }
     }
 
-    /// Sends what an element says, and notes when it wants to be woken. Nothing is kept for it: here content has no
-    /// octets.
+    /// Sends the messages of an element, and schedules its next timer. The simulation stores nothing for the element,
+    /// because simulated content has no octets.
     fn drain_element(&mut self, node: u32) {
         loop {
             let answered = self.queue.next_at().min(self.now + self.lookahead);
@@ -255,7 +257,7 @@ impl<P: OnTree> Tree<P> {
         }
     }
 
-    /// Elements that want to be woken before anything has happened are.
+    /// Sends the first messages of elements, and schedules their first timers.
     pub(super) fn start_elements(&mut self) {
         for node in 0..self.nodes.len() as u32 {
             self.drain_element(node);
@@ -280,7 +282,7 @@ impl<P: OnTree> Tree<P> {
         }
     }
 
-    /// What somebody sends, as a packet; `None` where an address is not one that there is here.
+    /// Returns a transmission as a packet; `None` where an address is not IPv4.
     pub(super) fn packet(
         &self,
         to: u32,
@@ -293,7 +295,7 @@ impl<P: OnTree> Tree<P> {
         Some(Frame { message, overhead: self.overhead, spacing })
     }
 
-    /// The first instant that is no longer simulated.
+    /// Returns the first instant that is no longer simulated.
     pub(super) fn beyond(&self) -> Time {
         self.limit + Span::from_nanos(1)
     }
@@ -306,7 +308,7 @@ impl<P: OnTree> Tree<P> {
         self.drain_sender();
     }
 
-    /// Notes what became of NAKs that the sender has just taken or turned down, if it heard any.
+    /// Counts NAKs by their fate, if the sender has just taken or refused any.
     pub(super) fn note_asked(&mut self, taken: bool) {
         use farcast_delivery::NakFate;
         let Some(asked) = self.sender.as_ref().and_then(P::Sender::asked) else { return };
@@ -318,7 +320,7 @@ impl<P: OnTree> Tree<P> {
     }
 }
 
-/// What is said with a transmit's header.
+/// Returns a message with the IP header that its transmission asks for; `None` where an address is not IPv4.
 pub(super) fn carried<M: Message>(
     source: SocketAddr,
     transmit: Transmit<M>,

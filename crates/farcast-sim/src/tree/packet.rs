@@ -1,4 +1,4 @@
-//! What travels over the edges of a tree.
+//! Packets on the edges of a tree.
 
 use std::net::SocketAddrV4;
 use std::num::NonZeroU32;
@@ -10,28 +10,28 @@ use super::shape::{EVERYONE, NEAR};
 use crate::star;
 use crate::traffic::FlowMessage;
 
-/// A message of the transfer, or a run of them, and its IP header.
+/// Message of the transfer, or a run of messages, with its IP header.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Carried<M> {
-    /// The address that it comes from.
+    /// Source address.
     pub source: SocketAddrV4,
-    /// The address that it goes to.
+    /// Destination address.
     pub destination: SocketAddrV4,
-    /// How many nodes may yet send it on.
+    /// Time to live: the number of nodes that may still forward the message.
     pub ttl: u8,
-    /// Whether routers must look at it.
+    /// Router alert: `true` if routers must examine the message.
     pub alert: bool,
-    /// Whether nobody is done before it has arrived: the sender or a node on the way has said it.
+    /// `true` if the transfer is not over before the message has arrived: the sender or an element has sent it.
     pub awaited: bool,
-    /// The octets of its first datagram without UDP and IP: every edge and every stage asks for them.
+    /// Octets of the first datagram without UDP and IP. It is kept because every edge and every stage reads it.
     len: u32,
-    /// What is said. It lies still: each edge that it passes, each queue and each of those whom it reaches has its own
-    /// packet, and all have one message.
+    /// Message. It is shared and never copied: each edge, queue and destination has its own packet, and all packets
+    /// have one message.
     message: Arc<M>,
 }
 
 impl<M: Message> Carried<M> {
-    /// Of a message that nobody has yet.
+    /// Wraps a message that nothing else shares yet.
     pub(super) fn new(
         (source, destination): (SocketAddrV4, SocketAddrV4),
         (ttl, alert, awaited): (u8, bool, bool),
@@ -41,12 +41,12 @@ impl<M: Message> Carried<M> {
         Self { source, destination, ttl, alert, awaited, len, message: Arc::new(message) }
     }
 
-    /// What is said.
+    /// Returns the message.
     pub fn message(&self) -> &M {
         &self.message
     }
 
-    /// Octets of datagram `segment` without UDP and IP.
+    /// Returns the octets of datagram `segment` without UDP and IP.
     pub(super) fn wire_len(&self, segment: u32) -> usize {
         if segment == 0 { self.len as usize } else { self.message.wire_len(segment) }
     }
@@ -62,47 +62,47 @@ impl<M: Message> Carried<M> {
     }
 }
 
-/// What a packet is.
+/// Content of a packet.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Body<M> {
-    /// Of the multicast transfer.
+    /// Message of the multicast transfer.
     Transfer(Carried<M>),
-    /// Of a flow.
+    /// Packet of a flow.
     Flow {
-        /// The flow's number.
+        /// Number of the flow.
         flow: u32,
-        /// What its IP header is told apart by: flows count the packets of each direction.
+        /// Identification in the IP header. Each flow counts the packets of each direction.
         identification: u16,
-        /// What it says; it lies still.
+        /// Content of the packet, which is shared and not copied.
         message: Arc<FlowMessage>,
     },
 }
 
-/// A packet, or a run of them, on its way.
+/// Packet, or a run of packets, under way.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Packet<M> {
-    /// The node that it goes to, or [`EVERYONE`].
+    /// Node that the packet goes to, or [`EVERYONE`].
     to: u32,
-    /// The terminal of the edge at which it entered, or [`NEAR`].
+    /// Terminal of the edge at which the packet entered, or [`NEAR`].
     pub(super) entered: u32,
-    /// The end of the edge at which it leaves, or [`EVERYONE`].
+    /// End of the edge at which the packet leaves, or [`EVERYONE`].
     pub(super) leaves: u32,
-    /// What it is.
+    /// Content.
     pub body: Body<M>,
 }
 
 impl<M> Packet<M> {
-    /// One that goes to a node, or to everyone.
+    /// Makes a packet that goes to a node, or to everyone.
     pub(super) const fn new(to: u32, body: Body<M>) -> Self {
         Self { to, entered: NEAR, leaves: EVERYONE, body }
     }
 
-    /// The node that it goes to; `None` if it goes to everyone.
+    /// Returns the node that the packet goes to; `None` if it goes to everyone.
     pub(super) fn target(&self) -> Option<u32> {
         (self.to != EVERYONE).then_some(self.to)
     }
 
-    /// Whether it is of the transfer and the end of that waits for it.
+    /// Returns `true` if the packet belongs to the transfer and the transfer is not over before it has arrived.
     pub(super) fn is_awaited(&self) -> bool {
         matches!(&self.body, Body::Transfer(carried) if carried.awaited)
     }
@@ -135,7 +135,7 @@ impl<M: Message> Message for Packet<M> {
         }
     }
 
-    /// Of a flow's segment: as a star's.
+    /// Appends the headers of a flow's TCP segment, as a star's packet does.
     fn headers(&self, segment: u32, out: &mut Vec<u8>) {
         if let Body::Flow { flow, identification, message } = &self.body {
             let (flow, identification, message) = (*flow, *identification, **message);

@@ -1,4 +1,4 @@
-//! Virtual time: what happens next, and to whom.
+//! Event loop in virtual time.
 
 use farcast_core::Time;
 use farcast_core::stage::Frame;
@@ -8,7 +8,7 @@ use super::{Event, OnTree, Packet, Tree, TreeTally};
 use crate::star::Pulse;
 use crate::star::pulse::EVERY;
 
-/// How a run stands.
+/// Result of running a part of a replication.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Standing {
     GoesOn,
@@ -17,19 +17,20 @@ enum Standing {
 }
 
 impl<P: OnTree> Tree<P> {
-    /// Runs until nothing is under way, or the limit. Where something has no end but the transfer or a flow has one, it
-    /// is over when everything that has an end has reached it.
+    /// Runs until no event is left, or until the limit. Where something has no end but the transfer or a flow has one,
+    /// the replication is over when everything that has an end has reached it.
     pub fn run(&mut self) {
         self.run_while(&Pulse::default());
     }
 
-    /// The same, unless `pulse` is stopped meanwhile; whether it was over. If not, what has happened so far is no
-    /// replication.
+    /// Runs like [`run`](Self::run), unless `pulse` is stopped meanwhile. Returns `true` if the replication was
+    /// completed; else the events until then are not a replication.
     pub fn run_while(&mut self, pulse: &Pulse) -> bool {
         self.run_with_look(pulse, self.limit, |_| {})
     }
 
-    /// The same, with `look` at how it stands when everything until `at` has happened; not if it was over before that.
+    /// Runs like [`run_while`](Self::run_while), and calls `look` with the state after all events until `at`, unless
+    /// the replication was over before.
     pub fn run_with_look(&mut self, pulse: &Pulse, at: Time, look: impl FnOnce(&Self)) -> bool {
         self.open_transfer();
         self.schedule_flows();
@@ -47,7 +48,7 @@ impl<P: OnTree> Tree<P> {
         true
     }
 
-    /// What happens until an instant.
+    /// Handles all events until an instant.
     fn run_until(&mut self, until: Time, pulse: &Pulse) -> Standing {
         while self.queue.next_at() <= until
             && let Some((at, event)) = self.queue.pop()
@@ -66,25 +67,26 @@ impl<P: OnTree> Tree<P> {
         Standing::GoesOn
     }
 
-    /// When it was over: at the limit, unless it is over earlier because everything that has an end has reached it.
+    /// Returns the end of the replication: the limit, or the earlier time at which everything that has an end had
+    /// reached it.
     pub fn end(&self) -> Time {
         self.end
     }
 
-    /// What has passed.
+    /// Returns the counters of the replication.
     pub fn tally(&self) -> &TreeTally {
         &self.tally
     }
 
-    /// Whether everything that has an end has reached it; the transfer, when its sender has and nothing that it or an
-    /// element sent is under way.
+    /// Returns `true` if everything that has an end has reached it. The transfer has when its sender has ended and no
+    /// frame of the sender or an element is under way.
     fn is_over(&self) -> bool {
         let ended = |sender: &P::Sender| sender.phase() == Phase::Ended;
         let over = self.unended == 0 && self.sender.as_ref().is_none_or(ended) && self.under_way == 0;
         over && !self.is_held()
     }
 
-    /// Whether a stage holds something that the end waits for.
+    /// Returns `true` if a stage holds a frame that the end of the transfer waits for.
     fn is_held(&self) -> bool {
         let mut held = false;
         for edge in &self.edges {
@@ -123,7 +125,7 @@ impl<P: OnTree> Tree<P> {
         }
     }
 
-    /// A frame has waited for its event.
+    /// Notes that a frame no longer waits for its event.
     fn arrives(&mut self, frame: &Frame<Packet<P::Message>>) {
         self.under_way -= u32::from(frame.message.is_awaited());
     }

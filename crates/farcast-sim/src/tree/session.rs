@@ -1,4 +1,4 @@
-//! The multicast transfer: its sender, and its groups of receivers. What is done here is done as in a star.
+//! Multicast transfer: its sender and its groups of receivers. Everything here works as in a star.
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -18,28 +18,28 @@ use crate::star::{Cut, Group, Kind, Party, receiver_address};
 use crate::traffic::End;
 
 impl<P: OnTree> Tree<P> {
-    /// The sender, if there is a transfer.
+    /// Returns the sender, if there is a transfer.
     pub fn sender(&self) -> Option<&P::Sender> {
         self.sender.as_ref()
     }
 
-    /// The groups of receivers, in the order of their nodes.
+    /// Returns the groups of receivers, in the order of their nodes.
     pub fn groups(&self) -> &[Group<P>] {
         &self.groups
     }
 
-    /// The node at which a group of receivers is.
+    /// Returns the node of a group of receivers.
     pub fn node_of(&self, group: usize) -> u32 {
         let seat = self.seats[group];
         self.shape.node_at(seat.edge, seat.place)
     }
 
-    /// How the sender stands, where the world has counted these requests.
+    /// Returns the state of the sender at the end, with `requests`, which the caller has counted.
     pub(crate) fn stop(&self, requests: farcast_delivery::RequestCounts) -> Stop {
         Stop { ending: self.ending, left: self.left, end: self.end(), requests }
     }
 
-    /// When the sender began to send data, if it has.
+    /// Returns the time at which the sender began to send data, if it has.
     pub fn began(&self) -> Option<Time> {
         self.began
     }
@@ -64,7 +64,7 @@ impl<P: OnTree> Tree<P> {
         self.drain_sender();
     }
 
-    /// What the sender itself does at an instant goes before what arrives then.
+    /// Wakes the sender if its timer is due: the sender's own events come before arrivals of the same instant.
     pub(super) fn wake_sender_if_due(&mut self) {
         if self.wake <= self.now {
             self.wake_sender();
@@ -108,7 +108,7 @@ impl<P: OnTree> Tree<P> {
         let until = match self.cut {
             Cut::One => self.now,
             Cut::Whole | Cut::Random(_) => {
-                // An answer to what leaves now may alter what leaves behind it.
+                // An answer to a message that leaves now may alter later messages.
                 let answered = self.queue.next_at().min(self.now + self.lookahead);
                 sender.settled_until().max(answered).min(beyond)
             }
@@ -117,7 +117,7 @@ impl<P: OnTree> Tree<P> {
     }
 
     fn send(&mut self, transmit: Transmit<P::Message>) {
-        // At an address of nobody here it is lost on links that are not simulated.
+        // A message to an address outside the tree is lost on links that are not simulated.
         let Some(to) = self.target(transmit.destination.ip(), false) else { return };
         let source = transmit.source.unwrap_or(self.routes.source);
         let interface = transmit.interface;
@@ -132,7 +132,8 @@ impl<P: OnTree> Tree<P> {
         }
     }
 
-    /// Those whom an announcement is for hear it at once, and what they say to it is heard at once.
+    /// Delivers a set-up message at once to the receivers that it is for, and schedules their answers for the same
+    /// instant.
     fn tell(&mut self, to: u32, frame: &Frame<Packet<P::Message>>) {
         let Body::Transfer(carried) = &frame.message.body else { return };
         let mut feedback = Vec::new();
@@ -145,14 +146,14 @@ impl<P: OnTree> Tree<P> {
         }
     }
 
-    /// The receiver that has an address.
+    /// Returns the receiver that has an address.
     fn receiver_at(&self, address: SocketAddr) -> Option<Party> {
         let SocketAddr::V4(address) = address else { return None };
         let number = address.ip().to_bits().checked_sub(FIRST_RECEIVER);
         number.filter(|&n| n < self.receivers).map(Party::receiver)
     }
 
-    /// What comes to receivers as a group of a star hears it.
+    /// Returns a message to receivers in the form in which a group of a star hears it.
     fn hearing<'a>(
         &self,
         carried: &'a Carried<P::Message>,
@@ -160,7 +161,7 @@ impl<P: OnTree> Tree<P> {
         spacing: Span,
     ) -> (Arrival, Hearing<'a, P::Message>) {
         let (source, destination) = (SocketAddr::from(carried.source), SocketAddr::from(carried.destination));
-        // Elements speak with the address of the source: who is no receiver is the sender.
+        // Elements send from the address of the source, so a sender that is no receiver counts as the hub.
         let from = self.receiver_at(source).unwrap_or(Party::HUB);
         let to = self.receiver_at(destination).unwrap_or(Party::GROUP);
         let octets = carried.wire_len(0) as u64 + u64::from(overhead);
@@ -168,7 +169,7 @@ impl<P: OnTree> Tree<P> {
         (arrival, Hearing { from, to, message: carried.message(), octets, overhead })
     }
 
-    /// A frame reaches the node of a group.
+    /// Delivers a frame to the node of a group.
     pub(super) fn arrive_at_group(
         &mut self,
         node: u32,
@@ -203,7 +204,7 @@ impl<P: OnTree> Tree<P> {
         }
     }
 
-    /// Sends what a group says, and notes when those who may have changed want to be woken.
+    /// Schedules the messages of a group, and the timers that may have moved.
     fn say(&mut self, group: usize, feedback: &mut Vec<TimedFeedback<P>>) {
         for (at, one) in feedback.drain(..) {
             match one {
@@ -219,7 +220,7 @@ impl<P: OnTree> Tree<P> {
         self.note_wakes(group);
     }
 
-    /// A receiver says something at `at`.
+    /// Schedules for `at` a receiver's message.
     fn answer(&mut self, at: Time, group: usize, receiver: u32, transmit: Transmit<P::Message>) {
         let own = receiver_address(self.groups[group].first() + receiver);
         let Some(to) = self.target(transmit.destination.ip(), true) else {
@@ -232,7 +233,7 @@ impl<P: OnTree> Tree<P> {
         self.queue.push(at, Event::Answer(said));
     }
 
-    /// What a receiver says enters its edge.
+    /// Enters a receiver's message into its edge.
     pub(super) fn enter_answer(&mut self, said: Said<P::Message>) {
         let Said { group, receiver, to, carried } = said;
         if self.given && carried.message().is_set_up() {
@@ -251,7 +252,8 @@ impl<P: OnTree> Tree<P> {
         self.enter_edge(step, Frame::new(packet, self.overhead));
     }
 
-    /// What one of a group says to another of it goes over no edge: they are at one node.
+    /// Delivers a receiver's message to another receiver of its group. The message passes no edge, because both are at
+    /// one node.
     fn among_themselves(&mut self, group: usize, carried: &Carried<P::Message>) {
         let (from, hearing) = self.hearing(carried, self.overhead, Span::ZERO);
         let mut feedback = Vec::new();
@@ -259,7 +261,7 @@ impl<P: OnTree> Tree<P> {
         self.say(group, &mut feedback);
     }
 
-    /// The merged NAKs of a population reach the sender.
+    /// Delivers the merged NAKs of a population to the sender.
     pub(super) fn reach_merged(&mut self, naks: &Merged<P>) {
         self.wake_sender_if_due();
         let Some(sender) = &mut self.sender else { return };
@@ -268,7 +270,7 @@ impl<P: OnTree> Tree<P> {
         self.drain_sender();
     }
 
-    /// Notes when the receivers of a group that were touched want to be woken.
+    /// Schedules the timers of a group's touched receivers.
     fn note_wakes(&mut self, group: usize) {
         let number = group as u32;
         let Group { kind, touched, .. } = &mut self.groups[group];
@@ -322,7 +324,7 @@ impl<P: OnTree> Tree<P> {
         self.say(group, &mut feedback);
     }
 
-    /// What the world counts of requests for repair.
+    /// Returns the counters of repair requests.
     pub fn requests(&self) -> farcast_delivery::RequestCounts {
         let collided = self.edges.iter().flat_map(|edge| edge.totals(End::Hub)).map(|totals| totals.collided);
         farcast_delivery::RequestCounts {

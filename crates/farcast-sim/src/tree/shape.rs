@@ -1,93 +1,92 @@
-//! Who stands where: nodes, edges, and the ways between them.
+//! Shape of a tree: nodes, edges, and the paths between them.
 
 use std::collections::VecDeque;
 use std::net::Ipv4Addr;
 
 use super::TreeError;
 
-/// An end of an edge: the near one, or one of the far ones by its number.
+/// Marks the near end of an edge, where a far end has its number.
 pub(super) const NEAR: u32 = u32::MAX;
-/// Every end of an edge, or every node.
+/// Stands for every end of an edge, or for every node.
 pub(super) const EVERYONE: u32 = u32::MAX - 1;
-/// The root has no edge above it.
+/// Stands for the missing edge and node above the root.
 const NONE: u32 = u32::MAX;
 
-/// The address of the first port; the others follow, node by node. They end where those of receivers begin.
+/// Address of the first port. The other ports follow, node by node. They end where the addresses of receivers begin.
 const FIRST_PORT: u32 = 0x0A20_0000;
-/// Ports that a tree may have.
+/// Maximum number of ports of a tree.
 const MOST_PORTS: usize = 0x20_0000;
 
-/// Where a node is at an edge.
+/// Attachment of a node to an edge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Port {
     pub(super) edge: u32,
-    /// [`NEAR`], or the number of the far end.
+    /// End of the edge: [`NEAR`], or the number of the far end.
     pub(super) place: u32,
 }
 
-/// A step from a node to a neighbour.
+/// Step from a node to a neighbour.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Step {
     pub(super) edge: u32,
-    /// Where the step begins.
+    /// End of the edge where the step begins.
     pub(super) from: u32,
-    /// Where it leads.
+    /// End of the edge where the step leads.
     pub(super) to: u32,
 }
 
-/// A node below another.
+/// Child of a node.
 #[derive(Clone, Copy, Debug)]
 struct Child {
-    /// Its number in the order of the walk.
+    /// Number of the child in the order of the walk.
     enter: u32,
     step: Step,
 }
 
 #[derive(Clone, Debug)]
 struct Place {
-    /// Its ports, in the list of all.
+    /// Range of the node's ports in the list of all ports.
     ports: [u32; 2],
-    /// Its number in a walk from the root that takes what is below a node directly after it, and the number behind the
-    /// last below it.
+    /// Number of the node in a depth-first walk from the root, and the number behind the last node below it.
     walk: [u32; 2],
-    /// Those below it, in the list of all, in the order of the walk.
+    /// Range of the node's children in the list of all children, in the order of the walk.
     below: [u32; 2],
-    /// The step to the node above it.
+    /// Step to the parent.
     above: Step,
     above_node: u32,
 }
 
-/// The tree: it is one, or there is none of these.
+/// Checked shape of a tree: a value exists only if nodes and edges form a tree.
 #[derive(Clone, Debug)]
 pub struct Shape {
     places: Vec<Place>,
     ports: Vec<Port>,
     below: Vec<Child>,
     edges: Vec<(u32, Vec<u32>)>,
-    /// Edges on which far ends hear each other only by way of the near one.
+    /// `true` for each edge on which far ends hear each other only through the near end.
     relays: Vec<bool>,
-    /// Whether the near end of an edge is the one nearest to the root.
+    /// `true` for each edge whose near end is nearest to the root.
     outward: Vec<bool>,
 }
 
-/// An edge: between which nodes, and who hears whom.
+/// Edge of a shape: its nodes, and the far ends' hearing of each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Between<'a> {
-    /// The node at the near end.
+    /// Node at the near end.
     pub near: u32,
-    /// Those at the far ends.
+    /// Nodes at the far ends.
     pub far: &'a [u32],
-    /// Whether far ends hear each other only when the near one sends on what it has heard, as behind a satellite's hub;
-    /// else all hear all, as on a LAN.
+    /// `true` if far ends hear each other only when the near end forwards what it has heard, as behind a satellite's
+    /// hub; `false` if all ends hear all, as on a LAN.
     pub relayed: bool,
 }
 
 impl Shape {
-    /// So many nodes with these edges, whose ways are looked for from `root`.
+    /// Makes the shape of a tree with `nodes` nodes and these edges, with paths computed from `root`.
     ///
     /// # Errors
-    /// It is no tree: [`TreeError::Cycle`], [`TreeError::Alone`], or an edge without a far end, with a number that no
-    /// node has, or with more ports in all than there are addresses.
+    /// The graph is not a tree: [`TreeError::Cycle`], [`TreeError::Alone`], or an edge without a far end, with a number
+    /// that no node has, or with more ports in all than there are addresses.
     pub fn new(nodes: u32, edges: &[Between<'_>], root: u32) -> Result<Self, TreeError> {
         let mut at: Vec<Vec<Port>> = vec![Vec::new(); nodes as usize];
         for (number, edge) in (0..).zip(edges) {
@@ -133,7 +132,7 @@ impl Shape {
         Ok(shape)
     }
 
-    /// Finds who is above whom, and numbers the nodes.
+    /// Finds the parent of each node, and numbers the nodes.
     fn walk(&mut self, root: u32) -> Result<(), TreeError> {
         let mut seen = vec![false; self.edges.len()];
         let mut found = vec![false; self.places.len()];
@@ -164,7 +163,7 @@ impl Shape {
         if let Some(node) = found.iter().position(|found| !found) {
             return Err(TreeError::Alone { node: node as u32 });
         }
-        // How many are below each, itself among them: those that were found last have nobody below them.
+        // Size of the subtree of each node. The nodes that were found last have no node below them.
         let mut sizes = vec![1u32; self.places.len()];
         for &node in order.iter().rev() {
             sizes[node as usize] +=
@@ -185,24 +184,24 @@ impl Shape {
         Ok(())
     }
 
-    /// How many nodes.
+    /// Returns the number of nodes.
     pub fn nodes(&self) -> u32 {
         self.places.len() as u32
     }
 
-    /// The ports of a node, in the order of the edges: interface 1 and so on.
+    /// Returns the ports of a node, in the order of the edges: interface 1 and so on.
     pub(super) fn ports_of(&self, node: u32) -> &[Port] {
         let [first, end] = self.places[node as usize].ports;
         &self.ports[first as usize..end as usize]
     }
 
-    /// The address of each port of a node: interface 1 and so on.
+    /// Returns the address of each port of a node: interface 1 and so on.
     pub fn addresses(&self, node: u32) -> impl Iterator<Item = Ipv4Addr> + use<> {
         let [first, end] = self.places[node as usize].ports;
         (first..end).map(|port| Ipv4Addr::from_bits(FIRST_PORT + port))
     }
 
-    /// The node with a port of this address.
+    /// Returns the node with a port of this address.
     pub(super) fn node_with(&self, address: Ipv4Addr) -> Option<u32> {
         let port = address.to_bits().checked_sub(FIRST_PORT)?;
         if port >= self.ports.len() as u32 {
@@ -212,35 +211,35 @@ impl Shape {
         Some(node as u32)
     }
 
-    /// The interface by which a node is at an edge, from 1.
+    /// Returns the interface by which a node is attached to an edge, from 1; 0 if it is not.
     pub(super) fn interface(&self, node: u32, edge: u32) -> u32 {
         let found = self.ports_of(node).iter().position(|port| port.edge == edge);
         found.map_or(0, |at| at as u32 + 1)
     }
 
-    /// The node at an end of an edge.
+    /// Returns the node at an end of an edge.
     pub(super) fn node_at(&self, edge: u32, place: u32) -> u32 {
         let (near, far) = &self.edges[edge as usize];
         if place == NEAR { *near } else { far[place as usize] }
     }
 
-    /// The other ends of the edge that a port is at.
+    /// Returns the other ends of the edge that a port is at.
     fn others(&self, port: Port) -> impl Iterator<Item = u32> + use<> {
         let far = self.edges[port.edge as usize].1.len() as u32;
         std::iter::once(NEAR).chain(0..far).filter(move |place| *place != port.place)
     }
 
-    /// Whether an edge's near end is the one nearest to the root.
+    /// Returns `true` if an edge's near end is the one nearest to the root.
     pub(super) fn is_outward(&self, edge: u32) -> bool {
         self.outward[edge as usize]
     }
 
-    /// Whether far ends of an edge hear each other only by way of the near one.
+    /// Returns `true` if far ends of an edge hear each other only through the near end.
     pub(super) fn is_relayed(&self, edge: u32) -> bool {
         self.relays[edge as usize]
     }
 
-    /// The next step from `node` to `target`, which is another.
+    /// Returns the next step from `node` to `target`, which is another node.
     pub(super) fn step(&self, node: u32, target: u32) -> Step {
         let to = self.places[target as usize].walk[0];
         let here = &self.places[node as usize];
@@ -248,7 +247,7 @@ impl Shape {
             return self.allowed(self.step_below(here, to));
         }
         let above = &self.places[here.above_node as usize];
-        // Somebody beside it on the same edge.
+        // The target may be below a neighbour on the same edge.
         if above.walk[0] < to && to < above.walk[1] {
             let beside = self.step_below(above, to);
             if beside.edge == here.above.edge {
@@ -258,13 +257,13 @@ impl Shape {
         self.allowed(here.above)
     }
 
-    /// A step, or where far ends do not hear each other the one to the near end between them.
+    /// Returns the step. Where far ends do not hear each other, it is cut short at the near end between them.
     fn allowed(&self, step: Step) -> Step {
         let both_far = step.from != NEAR && step.to != NEAR;
         if both_far && self.relays[step.edge as usize] { Step { to: NEAR, ..step } } else { step }
     }
 
-    /// The step to that below `place` under which the node with this number in the walk is.
+    /// Returns the step from `place` to the child above the node with number `to` in the walk.
     fn step_below(&self, place: &Place, to: u32) -> Step {
         let below = &self.below[place.below[0] as usize..place.below[1] as usize];
         below[below.partition_point(|child| child.enter <= to) - 1].step
