@@ -1,11 +1,11 @@
-//! Crockford's base 32: letters and digits that are not taken for one another.
+//! Crockford's base 32, whose letters and digits are not easily confused with each other.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-/// `octets` from their highest bit on; what is missing of the last letter's five bits is 0.
+/// Encodes `octets`, highest bit first. The missing bits of the last letter are 0.
 pub(crate) fn encode(octets: &[u8]) -> String {
     let mut text = String::with_capacity((octets.len() * 8).div_ceil(5));
     let (mut held, mut bits) = (0u32, 0);
@@ -23,14 +23,15 @@ pub(crate) fn encode(octets: &[u8]) -> String {
     text
 }
 
-/// The octets that `text` says, and how many bits it says beyond them, which are 0; none where it has other letters. Small
-/// letters are taken, `O` for 0, `I` and `L` for 1.
+/// Decodes `text`. Returns `None` if it has other letters, or if the bits beyond the last whole octet are 5 or more or
+/// not 0. Small letters are accepted, and `O` for 0, `I` and `L` for 1.
 pub(crate) fn decode(text: &str) -> Option<Vec<u8>> {
     let mut octets = Vec::with_capacity(text.len() * 5 / 8);
     decode_into(text, &mut octets).then_some(octets)
 }
 
-/// The same behind what `octets` has, and whether it is as there; so that a secret is where its owner wipes it.
+/// Appends the decoded octets to `octets`, and returns `true` if `text` is valid as in [`decode`]. The caller provides
+/// the buffer so that it can wipe a secret.
 pub(crate) fn decode_into(text: &str, octets: &mut Vec<u8>) -> bool {
     let (mut held, mut bits) = (0u32, 0);
     for letter in text.chars() {
@@ -46,7 +47,7 @@ pub(crate) fn decode_into(text: &str, octets: &mut Vec<u8>) -> bool {
     bits < 5 && held == 0
 }
 
-/// Whether `text`, which says no whole `octets`, is cut or too long: it has only letters, and not as many as they take.
+/// Returns `true` if `text` is too short or too long for `octets` whole octets, and has only valid letters.
 pub(crate) fn is_cut(text: &str, octets: usize) -> bool {
     text.len() != (octets * 8).div_ceil(5) && text.chars().all(|letter| value(letter).is_some())
 }
@@ -55,7 +56,7 @@ fn letter(value: u32) -> char {
     char::from(ALPHABET[(value & 31) as usize])
 }
 
-/// What a letter stands for.
+/// Returns the value of a letter.
 pub(crate) fn value(letter: char) -> Option<u32> {
     let letter = match letter.to_ascii_uppercase() {
         'O' => '0',

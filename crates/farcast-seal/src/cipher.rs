@@ -1,4 +1,4 @@
-//! AES-256-GCM in place: ring's where it is native, else all in Rust.
+//! AES-256-GCM in place, by ring if the feature `native` is on, otherwise in pure Rust.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -7,7 +7,7 @@ use zeroize::Zeroizing;
 
 use crate::wire::{HEADER, TAG};
 
-/// A key that seals and opens.
+/// Key that seals and opens datagrams.
 pub(crate) struct Cipher(Box<engine::Key>);
 
 impl Cipher {
@@ -15,7 +15,8 @@ impl Cipher {
         Self(Box::new(engine::new(key)))
     }
 
-    /// Seals all of `body` but its last [`TAG`] octets, which take the tag. Whether it could: no datagram is too long.
+    /// Seals all of `body` except its last [`TAG`] octets, which receive the tag. Returns `true` on success; no
+    /// datagram is too long.
     #[must_use]
     pub(crate) fn seal(&self, nonce: &[u8; HEADER], body: &mut [u8]) -> bool {
         let Some((text, place)) = body.split_last_chunk_mut::<TAG>() else { return false };
@@ -26,7 +27,8 @@ impl Cipher {
         true
     }
 
-    /// Opens `body`, whose last [`TAG`] octets are the tag. Where it does not open, what is in it is nobody's.
+    /// Opens `body`, whose last [`TAG`] octets are the tag. Returns `true` on success. After a failure the content of
+    /// `body` is undefined.
     #[must_use]
     pub(crate) fn open(&self, nonce: &[u8; HEADER], body: &mut [u8]) -> bool {
         let Some((text, tag)) = body.split_last_chunk_mut::<TAG>() else { return false };
@@ -46,7 +48,7 @@ mod engine {
 
     use super::{HEADER, TAG, Zeroizing};
 
-    /// None of another length than 32 octets.
+    /// Key of ring; `None` for a key of a length other than 32 octets.
     pub(super) struct Key(Option<LessSafeKey>);
 
     pub(super) fn new(key: &Zeroizing<[u8; 32]>) -> Key {
@@ -70,7 +72,7 @@ mod engine {
         })
     }
 
-    /// ring leaves keys in memory: another takes the place.
+    /// Overwrites the key, because ring leaves keys in memory.
     impl Drop for Key {
         fn drop(&mut self) {
             self.0 = schedule(&Zeroizing::new([0; 32]));

@@ -1,4 +1,4 @@
-//! What is drawn from a seed.
+//! Random octets derived from a seed.
 
 use core::convert::Infallible;
 
@@ -7,8 +7,8 @@ use rand_core::{TryCryptoRng, TryRng};
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-/// Random octets from a seed. Whoever steals its state cannot tell what was drawn before: each draw replaces it by a digest
-/// of itself.
+/// Generator of random octets from a seed. Each draw replaces the state by a digest of itself, so that a thief of the
+/// state cannot compute earlier draws.
 pub(crate) struct Draws(Zeroizing<[u8; 32]>);
 
 impl Draws {
@@ -35,15 +35,15 @@ impl Draws {
     }
 }
 
-/// 32 octets that follow from `secret` for the use that `label` names.
+/// Derives 32 octets from `secret` for the use that `label` names.
 pub(crate) fn derive(secret: &[u8], label: &[u8]) -> Zeroizing<[u8; 32]> {
     derive_salted(&[], secret, &[label])
 }
 
-/// HKDF-SHA256 (RFC 5869): 32 octets.
+/// Derives 32 octets by HKDF-SHA256 (RFC 5869).
 pub(crate) fn derive_salted(salt: &[u8], secret: &[u8], info: &[&[u8]]) -> Zeroizing<[u8; 32]> {
     let mut out = Zeroizing::new([0; 32]);
-    // It fails for more than 255 digests only.
+    // The expansion fails for more than 255 digests only.
     let expanded = Hkdf::<Sha256>::new(Some(salt), secret).expand_multi_info(info, &mut *out);
     debug_assert!(expanded.is_ok(), "one digest");
     out

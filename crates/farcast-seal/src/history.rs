@@ -1,4 +1,4 @@
-//! Which sessions a receiver has heard, so that what was recorded of them is no news to it.
+//! Record of the sessions that a receiver has heard, so that a recording of them is not accepted again.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -10,48 +10,49 @@ use crate::refusal::Refusal;
 use crate::scope::Scope;
 use crate::wire::SessionId;
 
-/// How many sessions of one sender, and how many senders, are remembered.
+/// Maximum number of sessions of one sender, and of senders, in the record.
 const SESSIONS: usize = 64;
 const SENDERS: usize = 4096;
-/// Of how many scopes of one sender it is remembered which session began last.
+/// Maximum number of scopes of one sender for which the record keeps the latest session.
 const SCOPES: usize = 256;
 
 const TITLE: &str = "farcast-sessions-1";
 
-/// Which sessions a receiver has heard of each sender.
+/// Record of the sessions that a receiver has heard of each sender.
 ///
-/// A session that was closed is not heard again, nor one that is over once another was heard that began later. Beyond 64 of one sender those that
-/// are over are forgotten first, the earliest of them before others, and no session that is not remembered and did not begin later than all that were
-/// forgotten is heard. Which began last of each scope stays known, whatever is forgotten.
+/// A closed session is not heard again. Nor is a session that is over because one that began later was heard. Beyond 64
+/// sessions of one sender, the earliest is forgotten, closed ones before open ones. A session that is not in the record
+/// is heard only if it began later than all forgotten ones. The latest session of each of up to 256 scopes is always
+/// kept.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct History(BTreeMap<[u8; 32], Past>);
 
-/// What is remembered of a sender.
+/// Record of one sender.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Past {
-    /// When the last session that was forgotten began.
+    /// Start of the latest session that was forgotten, in milliseconds since 1970.
     forgotten_ms: Option<u64>,
-    /// Of each scope, when the session began that began last, and which that is.
+    /// Start and identifier of the latest session of each scope.
     last: BTreeMap<Scope, (u64, SessionId)>,
     sessions: Vec<Remembered>,
 }
 
-/// A session that keys tell of.
+/// Session that a KEYS datagram announces.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Begun {
     pub(crate) session: SessionId,
     pub(crate) began_ms: u64,
     pub(crate) scope: Scope,
-    /// Whether it is over once its sender has begun another one.
+    /// `true` if the session is over once its sender has begun another one.
     pub(crate) alone: bool,
 }
 
-/// From where on a session may be heard.
+/// Position from which a session may be heard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Admitted {
     pub(crate) epoch: u8,
     pub(crate) counter: u64,
-    /// Whether its sender has begun another one since.
+    /// `true` if its sender has begun another session since.
     pub(crate) followed: bool,
 }
 
@@ -62,13 +63,14 @@ struct Remembered {
     scope: Scope,
     alone: bool,
     closed: bool,
-    /// The last epoch, and what of it was heard.
+    /// Last epoch, and the highest counter heard of it.
     epoch: u8,
     counter: u64,
 }
 
 impl History {
-    /// Whether a session may be heard by who takes part in sessions for `scopes`, and from where on.
+    /// Checks that a receiver that takes part in sessions for `scopes` may hear a session, and returns the position
+    /// from which it may.
     pub(crate) fn admit(
         &self,
         signing: &[u8; 32],
@@ -91,7 +93,7 @@ impl History {
         }
     }
 
-    /// A session is heard.
+    /// Adds a session that is heard.
     pub(crate) fn began(&mut self, signing: &[u8; 32], begun: Begun) {
         let Begun { session, began_ms, scope, alone } = begun;
         let past = self.0.entry(*signing).or_default();
@@ -99,7 +101,7 @@ impl History {
             return;
         }
         if past.sessions.len() >= SESSIONS {
-            // Rather one that is over than one that may go on.
+            // A closed session is dropped before one that may continue.
             let earliest =
                 past.sessions.iter().enumerate().min_by_key(|(_, one)| (!one.closed, one.began_ms));
             if let Some(at) = earliest.map(|(at, _)| at) {
@@ -119,21 +121,21 @@ impl History {
         past.note_last(scope, (began_ms, session));
     }
 
-    /// So much of a session was heard.
+    /// Updates the epoch and counter up to which a session was heard.
     pub(crate) fn heard(&mut self, signing: &[u8; 32], session: SessionId, epoch: u8, counter: u64) {
         if let Some(one) = self.find(signing, session) {
             (one.epoch, one.counter) = (epoch, counter);
         }
     }
 
-    /// A session is over for this receiver.
+    /// Marks a session as over for this receiver.
     pub(crate) fn close(&mut self, signing: &[u8; 32], session: SessionId) {
         if let Some(one) = self.find(signing, session) {
             one.closed = true;
         }
     }
 
-    /// Takes over what another has heard: of two that have one key, each remembers for both.
+    /// Merges the record of another receiver with the same key, so that each remembers for both.
     pub fn merge(&mut self, other: &Self) {
         for (signing, past) in &other.0 {
             if !self.0.contains_key(signing) && self.0.len() >= SENDERS {
@@ -158,7 +160,7 @@ impl History {
         self.0.get_mut(signing)?.sessions.iter_mut().find(|one| one.session == session)
     }
 
-    /// As text, a line for each session.
+    /// Encodes the record as text, one line for each session.
     pub fn to_text(&self) -> String {
         let mut text = format!("{TITLE}\n");
         for (signing, past) in &self.0 {
@@ -190,7 +192,7 @@ impl History {
         text
     }
 
-    /// What [`to_text`](Self::to_text) gave; none where it is something else.
+    /// Decodes the text of [`to_text`](Self::to_text); `None` for any other text.
     pub fn from_text(text: &str) -> Option<Self> {
         let mut lines = text.lines();
         let mut history = Self::default();
@@ -235,7 +237,7 @@ impl History {
                         counter: counter.parse().ok()?,
                     };
                     past.sessions.push(one);
-                    // Of what nothing later is told, it is the last itself.
+                    // A session without a later one in the text is itself the latest of its scope.
                     if past.last.len() < SCOPES {
                         past.note_last(one.scope, (one.began_ms, one.session));
                     }
@@ -248,16 +250,18 @@ impl History {
 }
 
 impl Past {
-    /// Whether a session of `scope` is known that began later; of two that began at once the one that is known counts.
+    /// Returns `true` if a session of `scope` that began later is known. Of two that began at the same time, the known
+    /// one counts as the later.
     fn is_followed(&self, begun: Begun, scope: Scope) -> bool {
         match self.last.get(&scope) {
             Some(&(ms, session)) => session != begun.session && ms >= begun.began_ms,
-            // It may have been one of those that found no place.
+            // A later session may be among those whose scope was dropped.
             None => self.last.len() >= SCOPES && self.forgotten_ms >= Some(begun.began_ms),
         }
     }
 
-    /// A session of `scope` began then. All before it are over that are alone.
+    /// Records that a session of `scope` began at `began_ms`. It closes all earlier sessions of the scope that are
+    /// alone.
     fn note_last(&mut self, scope: Scope, (began_ms, session): (u64, SessionId)) {
         let last = self.last.entry(scope).or_insert((began_ms, session));
         if last.0 < began_ms {

@@ -1,4 +1,4 @@
-//! Who somebody is: a signing key by which others know it, and an agreement key that can be renewed.
+//! Identities: a signing key by which others know the owner, and an agreement key that can be renewed.
 
 use alloc::boxed::Box;
 use alloc::format;
@@ -15,11 +15,11 @@ use crate::base32;
 use crate::draws::derive;
 use crate::suite::{AgreementSecret, Suite};
 
-/// What the text of a public identity begins with, by its agreement key.
+/// Prefix of a public identity as text, for each kind of agreement key.
 const PREFIX: &str = "farcast-key-1:";
 const HYBRID_PREFIX: &str = "farcast-key-2:";
 
-/// The secrets of somebody. They are overwritten when it goes; printing it shows its fingerprint.
+/// Secret keys of an identity. They are overwritten when dropped; debug output shows only the fingerprint.
 #[derive(Clone)]
 pub struct Identity {
     signing: SigningKey,
@@ -28,15 +28,16 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// Octets of an identity in storage.
+    /// Length in octets of a stored identity.
     pub const LEN: usize = 32 + 32 + 4;
 
-    /// A new identity from 32 octets that nobody else knows and that are used for nothing else.
+    /// Creates an identity from 32 octets that nobody else knows and that have no other use.
     pub fn from_seed(seed: [u8; 32]) -> Self {
         Self::seeded(Suite::X25519, &Zeroizing::new(seed))
     }
 
-    /// The same with a hybrid agreement key: what is sealed for it stays shut when X25519 is broken one day.
+    /// Creates an identity with a hybrid agreement key. Content sealed for it stays secret even if X25519 is broken one
+    /// day.
     pub fn hybrid_from_seed(seed: [u8; 32]) -> Self {
         Self::seeded(Suite::Hybrid, &Zeroizing::new(seed))
     }
@@ -46,10 +47,10 @@ impl Identity {
         Self::assemble(signing, suite, suite.secret_from(seed), 0)
     }
 
-    /// What [`to_bytes`](Self::to_bytes) gave of an identity whose agreement key is of this suite.
+    /// Reads the octets of [`to_bytes`](Self::to_bytes) for an identity whose agreement key is of this suite.
     ///
     /// # Errors
-    /// The length is another.
+    /// Returns [`KeyError::Length`] if the length is wrong.
     pub fn from_bytes(suite: Suite, bytes: &[u8]) -> Result<Self, KeyError> {
         let bytes: &[u8; Self::LEN] = bytes.try_into().map_err(|_| KeyError::Length)?;
         let mut signing = Zeroizing::new([0; 32]);
@@ -61,7 +62,8 @@ impl Identity {
         Ok(Self::assemble(SigningKey::from_bytes(&signing), suite, agreement, u32::from_be_bytes(renewals)))
     }
 
-    /// The secrets, for a place that nobody else can read: signing secret, agreement secret, how often it was renewed.
+    /// Returns the secrets, to be stored where nobody else can read them: signing secret, agreement secret, number of
+    /// renewals.
     pub fn to_bytes(&self) -> Zeroizing<Vec<u8>> {
         let mut bytes = Zeroizing::new(Vec::with_capacity(Self::LEN));
         bytes.extend_from_slice(self.signing.as_bytes());
@@ -70,13 +72,13 @@ impl Identity {
         bytes
     }
 
-    /// Replaces the agreement key by one of the same suite from `seed`; what was sealed for the old one cannot be opened any
-    /// more.
+    /// Replaces the agreement key by one of the same suite from `seed`. Content that was sealed for the old key can no
+    /// longer be opened.
     pub fn renew(&mut self, seed: [u8; 32]) {
         self.renew_by(self.public.suite, seed);
     }
 
-    /// The same with a hybrid agreement key from now on.
+    /// Replaces the agreement key by a hybrid one from `seed`.
     pub fn renew_hybrid(&mut self, seed: [u8; 32]) {
         self.renew_by(Suite::Hybrid, seed);
     }
@@ -87,7 +89,7 @@ impl Identity {
             Self::assemble(self.signing.clone(), suite, agreement, self.public.renewals.saturating_add(1));
     }
 
-    /// What others may know of it.
+    /// Returns the public part of the identity.
     pub fn public(&self) -> &PublicIdentity {
         &self.public
     }
@@ -112,10 +114,10 @@ impl fmt::Debug for Identity {
     }
 }
 
-/// What others know of somebody: signing key, agreement key, and the first one's signature of the second.
+/// Public part of an identity: signing key, agreement key, and the signature of the second by the first.
 ///
-/// As text it is one line: `farcast-key-1:` and 212 letters and digits, or `farcast-key-2:` and 2106 with a hybrid agreement
-/// key. What was read from text has a signature that holds.
+/// As text it is one line: `farcast-key-1:` and 212 letters and digits, or `farcast-key-2:` and 2106 with a hybrid
+/// agreement key. An identity that was read from text has a valid signature.
 #[derive(Clone, PartialEq, Eq)]
 pub struct PublicIdentity {
     signing: [u8; 32],
@@ -126,27 +128,28 @@ pub struct PublicIdentity {
 }
 
 impl PublicIdentity {
-    /// The signing key (Ed25519): who it is.
+    /// Returns the signing key (Ed25519), which identifies the owner.
     pub fn signing(&self) -> &[u8; 32] {
         &self.signing
     }
 
-    /// By what secrets are wrapped for it.
+    /// Returns the suite by which secrets are wrapped for the identity.
     pub fn suite(&self) -> Suite {
         self.suite
     }
 
-    /// The agreement key, of its suite: for it secrets are wrapped.
+    /// Returns the agreement key, in the form of its suite. Secrets are wrapped for this key.
     pub fn agreement(&self) -> &[u8] {
         &self.agreement
     }
 
-    /// How often the agreement key was renewed. Whoever knows a later one should not go back to an earlier.
+    /// Returns the number of renewals of the agreement key. A peer that knows a later key should not return to an
+    /// earlier one.
     pub fn renewals(&self) -> u32 {
         self.renewals
     }
 
-    /// The name of the signing key that two people can compare.
+    /// Returns the fingerprint of the signing key, which two people can compare.
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint::of(&self.signing)
     }
@@ -157,7 +160,8 @@ impl PublicIdentity {
     }
 }
 
-/// What is signed of an agreement key. Nobody can make a line with another key of it, nor with one of another suite.
+/// Returns the octets that are signed for an agreement key. They bind the suite, so that no line with another key or
+/// another suite can be made from the signature.
 fn binding(suite: Suite, agreement: &[u8], renewals: u32) -> Vec<u8> {
     [suite.binding(), agreement, &renewals.to_be_bytes()].concat()
 }
@@ -169,7 +173,7 @@ fn prefix(suite: Suite) -> &'static str {
     }
 }
 
-/// Octets in the text: signing key, agreement key, renewals, signature.
+/// Returns the number of octets in the text: signing key, agreement key, renewals, signature.
 fn public_len(suite: Suite) -> usize {
     32 + suite.key() + 4 + 64
 }
@@ -210,7 +214,7 @@ impl FromStr for PublicIdentity {
 }
 
 impl PublicIdentity {
-    /// What the octets of a text say; nobody has looked at the signature.
+    /// Splits the octets of a text into the fields; the signature is not checked.
     fn split(suite: Suite, octets: &[u8]) -> Option<Self> {
         let (&signing, rest) = octets.split_first_chunk()?;
         let (agreement, rest) = rest.split_at_checked(suite.key())?;
@@ -220,13 +224,13 @@ impl PublicIdentity {
     }
 }
 
-/// Whether `signature` is `signing`'s of `message`; weak keys sign nothing.
+/// Returns `true` if `signature` is `signing`'s signature of `message`. Signatures of weak keys are never valid.
 pub(crate) fn verify(signing: &[u8; 32], message: &[u8], signature: &[u8; 64]) -> bool {
     VerifyingKey::from_bytes(signing)
         .is_ok_and(|key| key.verify_strict(message, &Signature::from_bytes(signature)).is_ok())
 }
 
-/// A signing key made ready, for many signatures; a weak one signs nothing.
+/// Signing key prepared for checking many signatures. Signatures of a weak key are never valid.
 #[derive(Clone, Debug)]
 pub(crate) struct Signatory(Option<VerifyingKey>);
 
@@ -235,24 +239,24 @@ impl Signatory {
         Self(VerifyingKey::from_bytes(signing).ok().filter(|key| !key.is_weak()))
     }
 
-    /// Whether `signature` is of `message`. As strict as [`verify`] about who signed, and half the work: of one key's
-    /// signatures of a message no other is taken for another's.
+    /// Returns `true` if `signature` is the key's signature of `message`. The check is as strict as [`verify`] about
+    /// the signer, at half the work. It may accept several signatures of a message by one key, but none by another key.
     pub(crate) fn has_signed(&self, message: &[u8], signature: &[u8; 64]) -> bool {
         self.0.is_some_and(|key| key.verify(message, &Signature::from_bytes(signature)).is_ok())
     }
 }
 
-/// 100 bits of a signing key's digest, as five groups of four letters or digits.
+/// First 100 bits of a signing key's digest, shown as five groups of four letters or digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fingerprint([u8; 13]);
 
 impl Fingerprint {
-    /// Its first 64 bits, by which protocols know who has no other number.
+    /// Returns the first 64 bits, from which protocols derive the owner's node number.
     pub fn number(&self) -> u64 {
         self.0.first_chunk().map_or(0, |first| u64::from_be_bytes(*first))
     }
 
-    /// Of a signing key.
+    /// Computes the fingerprint of a signing key.
     pub fn of(signing: &[u8; 32]) -> Self {
         let mut bits = [0; 13];
         bits.copy_from_slice(&Sha256::digest(signing)[..13]);
@@ -263,7 +267,7 @@ impl Fingerprint {
 
 impl fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The last letter is of the four bits that are none of the 100.
+        // The last letter encodes the four bits beyond the 100.
         let letters = base32::encode(&self.0);
         for group in 0..5 {
             let gap = if group > 0 { "-" } else { "" };
@@ -279,7 +283,7 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-/// Reads it as people write it: small letters, with spaces, hyphens or nothing between.
+/// Reads a fingerprint as people write it: in small letters, with spaces, hyphens or nothing between.
 impl FromStr for Fingerprint {
     type Err = KeyError;
 
@@ -296,29 +300,29 @@ impl FromStr for Fingerprint {
     }
 }
 
-/// Somebody that a list names: a receiver that is to be able to open, or a sender that is trusted.
+/// Entry of a key list: a receiver that may open content, or a trusted sender.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Listed {
-    /// What it is called here.
+    /// Name in the list.
     pub name: String,
-    /// Its keys.
+    /// Public keys.
     pub key: PublicIdentity,
 }
 
-/// Why something is no key.
+/// Reason for which a text is not a key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
-    /// It begins otherwise.
+    /// The prefix is wrong.
     #[error("a key begins with {PREFIX} or {HYBRID_PREFIX}")]
     Prefix,
-    /// It has letters that are none of base 32.
+    /// A letter is not in the base-32 alphabet.
     #[error("it has letters that no key has")]
     Letters,
-    /// It is too short or too long.
+    /// The text is too short or too long.
     #[error("it is too short or too long")]
     Length,
-    /// The agreement key is not the signing key's.
+    /// The signing key has not signed the agreement key.
     #[error("its signature does not hold: a letter is wrong, or somebody changed it")]
     Signature,
 }

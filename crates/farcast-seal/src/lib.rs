@@ -1,25 +1,26 @@
-//! The seal around a protocol's datagrams: confidential, of proved origin, and good for one session only.
+//! The seal around a protocol's datagrams: confidential, of proven origin, and valid for one session only.
 //!
-//! The design is docs/src/seal.md. What is here does no I/O: it is told the time, given datagrams and seeds, and gives
-//! datagrams. Nothing it is given makes it panic.
+//! The design is docs/src/seal.md. The crate does no I/O: it is given the time, datagrams and seeds, and returns
+//! datagrams. No input makes it panic.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `identity.rs` | who somebody is: two keys, their text, a fingerprint |
-//! | `suite.rs` | how secrets are wrapped for somebody: by X25519, or by the hybrid of it with ML-KEM |
+//! | `identity.rs` | identities: two keys, their text, a fingerprint |
+//! | `suite.rs` | suites that wrap secrets for an identity: X25519, or its hybrid with ML-KEM |
 //! | `secret.rs` | the secrets of an identity as text |
-//! | `sender.rs`, `peer.rs` | a session at its sender; what that knows of one receiver |
-//! | `receiver.rs`, `session.rs` | all sessions at a receiver; what that knows of one |
-//! | `history.rs` | which sessions were heard, over restarts |
-//! | `wire.rs` | what is on the wire |
-//! | `schedule.rs` | which key follows from what |
+//! | `sender.rs`, `peer.rs` | a session at its sender; its state for one receiver |
+//! | `receiver.rs`, `session.rs` | all sessions at a receiver; its state for one session |
+//! | `history.rs` | record of the sessions heard, over restarts |
+//! | `wire.rs` | wire format |
+//! | `schedule.rs` | derivation of a session's keys |
 //! | `cipher.rs` | sealing and opening in place |
-//! | `rounds.rs` | when keys leave |
-//! | `scope.rs` | what a session is for, and how its content is sealed |
-//! | `window.rs` | which counters were seen |
-//! | `refusal.rs` | why something was not taken |
+//! | `rounds.rs` | times at which keys leave for the group |
+//! | `owed.rs` | times at which keys leave for one receiver |
+//! | `scope.rs` | purpose of a session, and how its content is sealed |
+//! | `window.rs` | windows of counters that were seen |
+//! | `refusal.rs` | reasons to refuse a datagram |
 //! | `base32.rs` | octets as letters and digits |
-//! | `draws.rs` | what is drawn from a seed |
+//! | `draws.rs` | random octets from a seed |
 #![no_std]
 #![forbid(unsafe_code)]
 

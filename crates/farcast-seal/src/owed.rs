@@ -1,4 +1,4 @@
-//! Who is to get the key of content by itself, and when: one after the other, at the sender's rate.
+//! Times at which single receivers get the content key: one after the other, at the sender's rate.
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -7,30 +7,30 @@ use farcast_core::{BitRate, Span, Time};
 use crate::rounds::time_of;
 use crate::wire::TO_ONE_KEY_OVERHEAD;
 
-/// With headers of UDP and IP, which count where so little is sent.
+/// Length of the datagram in octets, with UDP and IP headers, which count for so small a datagram.
 const OCTETS: u64 = TO_ONE_KEY_OVERHEAD as u64 + 28;
-/// Who is owed it, or got it, is not owed it again for so long, whatever it says: what goes one after the other may take
-/// that long to get there, and who asks without end takes no more than 178 octets a second.
+/// Minimum time between two grants of the key to one receiver, whatever it answers. Grants leave one by one, and may
+/// take that long to arrive. The limit bounds a receiver that asks without end to 178 octets a second.
 const AGAIN: Span = Span::from_millis(500);
-/// How much sending time a late driver makes up for at once.
+/// Sending time that a late driver makes up for at once.
 const CREDIT: Span = Span::from_millis(2);
 
-/// Receivers, by their numbers, that have shown to lack the key of content. When many answer at once, what is for each of
-/// them leaves one by one: all together would overflow what comes first on the way, and those who miss theirs would answer
-/// again.
+/// Queue of receivers, by number, that have shown to lack the content key. When many answer at once, their datagrams
+/// leave one by one. All together they would overflow the first queue on the path, and the receivers that miss theirs
+/// would answer again.
 #[derive(Clone, Debug)]
 pub struct Owed {
     rate: Option<BitRate>,
     next: Time,
-    /// In the order in which they answered; of these count those that still wait.
+    /// Receivers in the order of their answers; only those in `waiting` still count.
     queue: VecDeque<u32>,
     waiting: BTreeSet<u32>,
-    /// When each was owed it, or got it, last.
+    /// Time at which each receiver was last queued or last got the key.
     last: BTreeMap<u32, Time>,
 }
 
 impl Owed {
-    /// At `rate`; without one receivers set it.
+    /// Creates a queue with the sender's `rate`; without one, receivers set the rate.
     pub fn new(rate: Option<BitRate>) -> Self {
         Self {
             rate,
@@ -41,14 +41,15 @@ impl Owed {
         }
     }
 
-    /// An answer has shown that `receiver` lacks the key. Whether that is news: who waits already waits once, and to whom
-    /// it has left lately it is on its way.
+    /// Queues `receiver`, whose answer has shown that it lacks the key. Returns `false` if it is already queued, or if
+    /// a grant has left for it lately.
     pub fn push(&mut self, now: Time, receiver: u32) -> bool {
         let lately = self.last.get(&receiver).is_some_and(|at| now.since(*at) < AGAIN);
         let news = !lately && self.waiting.insert(receiver);
         if news {
             self.last.insert(receiver, now);
-            // As many are forgotten as wait, at most.
+            // Drop entries of receivers that no longer wait. At most as many of them accumulate as there are waiting
+            // receivers.
             if self.queue.len() > 2 * self.waiting.len() {
                 self.queue.retain(|one| *one != receiver && self.waiting.contains(one));
             }
@@ -57,17 +58,17 @@ impl Owed {
         news
     }
 
-    /// Something has left for `receiver`, with its key, or it needs none any more.
+    /// Removes `receiver` from the queue: a datagram with the key has left for it, or it needs no key any more.
     pub fn settle(&mut self, receiver: u32) {
         self.waiting.remove(&receiver);
     }
 
-    /// When the next one gets its key; [`Time::NEVER`] if nobody waits.
+    /// Returns the time at which the next receiver gets its key; [`Time::NEVER`] if none waits.
     pub fn due(&self) -> Time {
         if self.waiting.is_empty() { Time::NEVER } else { self.next }
     }
 
-    /// Whose key leaves now, if one is due.
+    /// Returns the receiver whose key leaves now, if one is due.
     pub fn next(&mut self, now: Time) -> Option<u32> {
         if now < self.due() {
             return None;

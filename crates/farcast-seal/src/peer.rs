@@ -1,4 +1,4 @@
-//! What a sender knows of one receiver.
+//! State of a sender for one receiver.
 
 use alloc::vec::Vec;
 use core::net::SocketAddr;
@@ -10,34 +10,34 @@ use crate::schedule::{self, Between, Secret, SessionSecret, Wrapped};
 use crate::window::PairWindow;
 use crate::wire::{self, HEADER, Header, Kind, OPENING, SessionId, TAG};
 
-/// How many of the last beginnings of a receiver are answered, and how many before are remembered so that nobody plays
-/// them back; who begins more often in one session is not heard any more.
+/// Maximum numbers of a receiver's beginnings in one session: the last ones, which are answered, and the earlier ones,
+/// which are kept so that nobody can replay them. A receiver that begins more often is not heard any more.
 const CONTEXTS: usize = 8;
 const SPENT: usize = 4096;
 
-/// A receiver of a session.
+/// Receiver of a session.
 pub(crate) struct Peer {
     pub(crate) listed: Listed,
     pub(crate) tag: [u8; 4],
-    /// Its entry of the epoch's KEYS, unless nobody agrees with its key.
+    /// Entry for the receiver in the epoch's KEYS; `None` if no agreement with its key is possible.
     pub(crate) entry: Option<Vec<u8>>,
-    /// The pair secrets of the last KEYS and of those before.
+    /// Pair secrets of the last KEYS and of those before.
     pairs: Vec<Secret>,
-    /// Its last beginnings, the one that was heard last behind the others.
+    /// Last beginnings of the receiver, the one that was heard last at the end.
     contexts: Vec<Context>,
-    /// Beginnings before those.
+    /// Earlier beginnings, by the first octets of their `enc`.
     spent: Vec<[u8; 8]>,
-    /// Where it was heard last.
+    /// Address from which the receiver was heard last.
     pub(crate) address: Option<SocketAddr>,
     pub(crate) removed: bool,
 }
 
-/// What is between a receiver since it began and the sender.
+/// State between the sender and one beginning of a receiver.
 struct Context {
     between: Between,
     seen: PairWindow,
     sealed: u64,
-    /// The newest epoch that it has said to have. What it had before it began again went with that.
+    /// Newest epoch that the receiver has reported. A new beginning starts at 0, because the receiver lost its keys.
     epoch: u8,
 }
 
@@ -46,7 +46,7 @@ impl Context {
         Self { between, seen: PairWindow::from(0), sealed: 0, epoch: 0 }
     }
 
-    /// Opens `body` and remembers its counter.
+    /// Opens `body` and marks its counter as seen.
     fn open(&mut self, header: &Header, nonce: &[u8; HEADER], body: &mut [u8]) -> Result<(), Refusal> {
         if !self.seen.is_new(header.counter) {
             return Err(Refusal::Replayed);
@@ -74,17 +74,17 @@ impl Peer {
         }
     }
 
-    /// Whether, as far as it has said, it lacks the keys of this epoch.
+    /// Returns `true` if the receiver has not reported the keys of this epoch.
     pub(crate) fn lacks_keys(&self, epoch: u8) -> bool {
         self.contexts.last().is_none_or(|context| context.epoch < epoch)
     }
 
-    /// The newest epoch that it has said to have.
+    /// Returns the newest epoch that the receiver has reported.
     pub(crate) fn epoch(&self) -> u8 {
         self.contexts.last().map_or(0, |context| context.epoch)
     }
 
-    /// Takes what the epoch's KEYS tell it.
+    /// Stores the receiver's part of the epoch's KEYS.
     pub(crate) fn wrapped(&mut self, wrapped: Option<Wrapped>) {
         self.entry = None;
         let Some(wrapped) = wrapped else { return };
@@ -93,7 +93,7 @@ impl Peer {
         self.pairs.insert(0, wrapped.pair);
     }
 
-    /// Forgets what it would take to hear it or to be heard by it.
+    /// Forgets the state that is needed to open or seal datagrams of the receiver.
     pub(crate) fn remove(&mut self) {
         self.removed = true;
         (self.entry, self.address) = (None, None);
@@ -101,7 +101,7 @@ impl Peer {
         self.contexts.clear();
     }
 
-    /// Opens an answer's `body`, the octets behind its header, in which what it says begins at the second result.
+    /// Opens the `body` of an answer, the octets behind its header. Returns the offset of the payload in `body`.
     pub(crate) fn open(
         &mut self,
         (header, nonce): (&Header, &[u8; HEADER]),
@@ -168,7 +168,7 @@ impl Peer {
                     self.heard_last(at);
                     return Ok(());
                 }
-                // A counter that one has seen may be another's.
+                // One context has seen the counter, but the answer may belong to another.
                 Err(why) => refusal = if refusal == Refusal::Replayed { refusal } else { why },
             }
             body.copy_from_slice(scratch);
@@ -180,7 +180,7 @@ impl Peer {
         self.contexts[at..].rotate_left(1);
     }
 
-    /// Seals `datagram` for it, with `key` (an epoch and its secret) if it lacks that one.
+    /// Seals `datagram` for the receiver, together with `key` (an epoch and its secret) if the receiver lacks it.
     pub(crate) fn seal(&mut self, key: (u8, &Secret), datagram: &mut Vec<u8>) -> Result<(), Unsealable> {
         let context = self.contexts.last_mut().ok_or(Unsealable::UnknownAddress)?;
         let (epoch, secret) = key;

@@ -1,4 +1,4 @@
-//! A receiver's side of all sessions that it takes part in.
+//! Receiver's side of all its sessions.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -22,50 +22,50 @@ use crate::session::{Session, Told};
 use crate::suite::AgreementSecret;
 use crate::wire::{self, HEADER, Header, Keys, Kind, SessionId, TAG};
 
-/// How many sessions of one sender, and how many in all, it takes part in at once.
+/// Maximum numbers of sessions of one sender, and of all senders, at the same time.
 const OF_ONE: usize = 16;
 const SESSIONS: usize = 256;
 
-/// Who opens, and whom it hears.
+/// Configuration of a receiver.
 #[derive(Clone, Debug)]
 pub struct ReceiverConfig {
-    /// The receiver.
+    /// Identity of the receiver.
     pub identity: Identity,
-    /// Whose sessions it takes part in.
+    /// Senders whose sessions the receiver takes part in.
     pub senders: Vec<Listed>,
-    /// What sessions have to be for.
+    /// Scopes of the sessions that the receiver takes part in.
     pub scopes: Vec<Scope>,
 }
 
-/// What a datagram may say, by how it was sealed.
+/// Class of a datagram by its seal, which decides what it may contain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
-    /// Nothing: it had keys.
+    /// KEYS datagram, without a message.
     Keys {
-        /// Whether they begin a session here. Those that do not say nothing that is not known, and anybody may have
-        /// repeated or made them.
+        /// `true` if it begins a session here. Otherwise it contains nothing new, and anybody may have repeated or made
+        /// it.
         new: bool,
     },
     /// Content. Every member of the group could have sealed it.
     Content,
-    /// Anything: the sender has signed it.
+    /// Any message. The sender has signed it.
     Control,
-    /// What the sender says to this receiver alone; nothing, where it had only a key.
+    /// Message of the sender to this receiver alone; empty if the datagram has only a key.
     ToOne,
 }
 
-/// A datagram that was opened.
+/// Opened datagram.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Opened {
-    /// What it may say.
+    /// Class of the datagram.
     pub class: Class,
-    /// Its session.
+    /// Session that it belongs to.
     pub session: SessionId,
-    /// Where in the datagram lies what it says.
+    /// Byte range of the payload in the datagram.
     pub payload: Range<usize>,
 }
 
-/// Opens what senders say, and seals what a receiver answers.
+/// Opener of senders' datagrams, and sealer of a receiver's answers.
 pub struct Receiver {
     identity: Identity,
     own: Option<AgreementSecret>,
@@ -78,8 +78,8 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// Opens for `config`; `history` is what was heard before. What it draws follows from `seed`: 32 octets that nobody
-    /// else knows and that are used for nothing else.
+    /// Creates a receiver for `config`; `history` is the record of sessions heard before. Its random octets derive from
+    /// `seed`: 32 octets that nobody else knows and that have no other use.
     pub fn new(config: ReceiverConfig, history: History, seed: [u8; 32]) -> Self {
         let ReceiverConfig { identity, senders, scopes } = config;
         let own = identity.agreement_secret();
@@ -89,12 +89,12 @@ impl Receiver {
         Self { identity, own, senders, scopes, sessions, history, draws, refusals }
     }
 
-    /// What was not taken, by reason.
+    /// Returns the number of refused datagrams, by reason.
     pub fn refusals(&self) -> &RefusalCounts {
         &self.refusals
     }
 
-    /// What was heard until now, to be remembered over restarts.
+    /// Returns the record of the sessions heard so far, to be kept over restarts.
     pub fn history(&mut self) -> &History {
         for session in &self.sessions {
             self.history.heard(&session.signing, session.id, session.epoch, session.counter());
@@ -102,30 +102,31 @@ impl Receiver {
         &self.history
     }
 
-    /// What the list calls the sender of a session that it takes part in, and by what number it is known where its name
-    /// does not count.
+    /// Returns the name in the key list, and the key number, of the sender of a session that the receiver takes part
+    /// in. Protocols that do not know nodes by name use the number.
     pub fn sender_of(&self, session: SessionId) -> Option<(&str, u64)> {
         self.sessions.iter().find(|one| one.id == session).map(|one| (one.name.as_str(), one.number))
     }
 
-    /// Whether it takes part in no session.
+    /// Returns `true` if the receiver takes part in no session.
     pub fn is_idle(&self) -> bool {
         self.sessions.is_empty()
     }
 
-    /// Whether the sender of `session` has one such session at a time: all before it are over.
+    /// Returns `true` if the sender of `session` has one such session at a time: all before it are over.
     pub fn is_alone(&self, session: SessionId) -> bool {
         self.sessions.iter().any(|one| one.id == session && is_alone(one.contents))
     }
 
-    /// Whether `datagram` seems to be content whose key is to come: KEYS have told that there is one.
+    /// Returns `true` if `datagram` seems to be content whose key is still to come, as KEYS have announced.
     pub fn is_early(&self, datagram: &[u8]) -> bool {
         let Ok((header, _)) = Header::parse(datagram) else { return false };
         let mut named = self.sessions.iter().filter(|one| one.id.short() == header.whose);
         named.any(|one| header.kind == one.kind_of_content() && one.awaits(header.epoch))
     }
 
-    /// Whether something has come from `from` whose key is missing, and it is time to ask for that: with an empty answer.
+    /// Returns the sender's address if `datagram` needs a key that is missing, and it is time to request the key with
+    /// an empty answer.
     pub fn wants_key(&mut self, now: Time, datagram: &[u8]) -> Option<SocketAddr> {
         let (header, _) = Header::parse(datagram).ok()?;
         let mut named = self.sessions.iter_mut().filter(|one| one.id.short() == header.whose);
@@ -138,7 +139,7 @@ impl Receiver {
     /// Opens a datagram in place.
     ///
     /// # Errors
-    /// It was not taken, and is counted.
+    /// Returns the reason if the datagram is refused, and counts it.
     pub fn open(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> Result<Opened, Refusal> {
         let result = self.try_open(now, from, datagram);
         self.refusals.note(result)
@@ -175,7 +176,7 @@ impl Receiver {
         if keys.epoch < admitted.epoch {
             return Err(Refusal::UnknownEpoch);
         }
-        // Nobody who has our line wraps anything for us by another suite.
+        // A sender that has our line wraps nothing for us by another suite.
         let own = self.own.as_ref().filter(|own| own.suite() == keys.suite).ok_or(Refusal::NotListed)?;
         let tag = schedule::tag(id, self.identity.public());
         let mut mine = keys.each().filter(|entry| entry.starts_with(&tag)).peekable();
@@ -186,7 +187,7 @@ impl Receiver {
             return Err(Refusal::BadSignature);
         }
         let unwrap = |entry| schedule::unwrap((own, self.identity.public()), (id, keys.epoch), entry);
-        // Whose tag meets by chance is another's.
+        // An entry with the same tag may by chance be another receiver's.
         let (secret, pair) = mine.find_map(unwrap).ok_or(Refusal::NotListed)?;
         let told = Told {
             id,
@@ -241,8 +242,9 @@ impl Receiver {
         Ok(Opened { class: Class::ToOne, session: session.id, payload })
     }
 
-    /// Opens a datagram by the session that it `is` of: which one, and where what it says lies. Sessions whose names
-    /// begin alike are tried in turn, so that no sender can shut out another by the name that it chooses.
+    /// Opens a datagram with the session for which `is` holds. Returns its header, the index of the session, and the
+    /// range of the payload. Sessions whose identifiers begin alike are tried in turn, so that no sender can shut out
+    /// another by the identifier that it chooses.
     fn open_by(
         &mut self,
         datagram: &mut [u8],
@@ -255,7 +257,7 @@ impl Receiver {
         let mut candidates = (0..self.sessions.len()).filter(|&at| is(&self.sessions[at], &header));
         let first = candidates.next().ok_or(Refusal::UnknownSession)?;
         let others: Vec<_> = candidates.collect();
-        // What one fails to open is not what it was.
+        // A failed attempt to open destroys the body.
         let copy = if others.is_empty() { Vec::new() } else { body.to_vec() };
         let mut result = open(&mut self.sessions[first], (&header, &nonce), body);
         let mut at = first;
@@ -270,23 +272,23 @@ impl Receiver {
         Ok((header, at, HEADER + skipped..len - behind))
     }
 
-    /// Seals an answer to the sender that is at `to`; an empty one asks for the key of the epoch.
+    /// Seals an answer to the sender at `to`; an empty one requests the key of the epoch.
     ///
     /// # Errors
-    /// No sender was heard from there, or the key has sealed all that it may.
+    /// Returns an error if no sender was heard from there, or if the key has sealed its maximum number of datagrams.
     pub fn seal_answer(&mut self, to: SocketAddr, datagram: &mut Vec<u8>) -> Result<(), Unsealable> {
         let at = self.session_at(to).ok_or(Unsealable::UnknownAddress)?;
         self.sessions[at].seal(&mut self.draws, datagram)
     }
 
-    /// The transfer of `session` is over: what was recorded of it is no news.
+    /// Ends the transfer of `session`, so that a recording of it is not accepted again.
     pub fn close(&mut self, session: SessionId) {
         let Some(at) = self.sessions.iter().position(|one| one.id == session) else { return };
         let session = self.sessions.swap_remove(at);
         self.history.close(&session.signing, session.id);
     }
 
-    /// The transfers of all sessions are over of which a sender has one at a time.
+    /// Ends the transfers of all sessions of which a sender has one at a time.
     pub fn close_alone(&mut self) {
         let Self { sessions, history, .. } = self;
         sessions.retain(|one| {
@@ -298,12 +300,13 @@ impl Receiver {
         });
     }
 
-    /// Takes no part in `session` until its keys come again.
+    /// Leaves `session` until its keys come again.
     pub fn leave(&mut self, session: SessionId) {
         self.sessions.retain(|one| one.id != session);
     }
 
-    /// Learns what others with the same key have heard, now that keys have begun `session`: whether it goes on.
+    /// Merges the record of other receivers with the same key, after keys have begun `session`. Returns `true` if the
+    /// session continues.
     pub fn learn(&mut self, session: SessionId, heard: &History) -> bool {
         self.history.merge(heard);
         let Some(at) = self.sessions.iter().position(|one| one.id == session) else { return false };
@@ -324,12 +327,13 @@ impl Receiver {
         false
     }
 
-    /// The session of the sender at `address`; where it hears answers elsewhere, on the same host, or else the only one.
+    /// Returns the session of the sender at `address`. Without one, it returns a session of a sender on the same host,
+    /// or the only session.
     ///
-    /// Of a sender the session that began last counts, so that who plays back the keys of earlier ones diverts no answer;
-    /// but one in which it has shown that it hears answers, and in which it was heard since, and not one of which somebody
-    /// may have played the keys. Of several senders, of whom all but one only claim to be there, it is one that has shown
-    /// that.
+    /// Of one sender, the session that began last counts, so that replayed keys of earlier sessions divert no answer.
+    /// An earlier session counts instead if the sender has proved there that it hears answers, was heard there since,
+    /// and has proved nothing in the later one. If several senders seem to be at the address, a sender with such a
+    /// proof is preferred.
     fn session_at(&self, address: SocketAddr) -> Option<usize> {
         let of = |is: &dyn Fn(&Session) -> bool| {
             let mut last = BTreeMap::<_, (usize, &Session)>::new();
@@ -345,8 +349,8 @@ impl Receiver {
         of(&|one| one.from == address).or_else(|| of(&|one| one.from.ip() == address.ip())).or_else(only)
     }
 
-    /// A session of this sender's has begun: those are over that began before and whose content has no keys apart. What was
-    /// not heard of them until now could be anybody's record.
+    /// Marks the earlier sessions of a sender that has begun another one, and ends those whose content has no keys
+    /// apart. The part of them that was not heard until now could be anybody's recording.
     fn follow_earlier(&mut self, signing: &[u8; 32], (began_ms, scope): (u64, Scope)) {
         let Self { sessions, history, .. } = self;
         sessions.retain_mut(|one| {
@@ -355,16 +359,16 @@ impl Receiver {
             if ends && one.scope == scope {
                 history.close(&one.signing, one.id);
             } else if ends {
-                // It may go on at others with this key, who are in no such group.
+                // The session may continue at other receivers with this key that are not in the group.
                 history.heard(&one.signing, one.id, one.epoch, one.counter());
             }
             !ends
         });
     }
 
-    /// Makes room for a session that began at `began_ms`: of the sender with the most sessions goes the one that began
-    /// first, of those in which it has not shown that it hears answers, if there are any. So nobody's sessions go for those
-    /// of one who begins many, and none for one that is played back.
+    /// Makes room for a session that began at `began_ms`. It drops a session of the sender with the most sessions: the
+    /// earliest one, and first one in which the sender has not proved that it hears answers. So a sender that begins
+    /// many sessions displaces nobody else's, and a replayed session displaces none.
     fn make_room(&mut self, signing: &[u8; 32], began_ms: u64) -> Result<(), Refusal> {
         let of = |signing: &[u8; 32]| self.sessions.iter().filter(|one| one.signing == *signing).count();
         let own = of(signing);
@@ -385,8 +389,8 @@ impl Receiver {
     }
 }
 
-/// Whether a session is over once its sender has begun another one: all but those whose content nobody can open any more
-/// by what was recorded.
+/// Returns `true` if a session is over once its sender has begun another one. That holds for all contents except those
+/// with keys apart, which nobody can open any more from a recording.
 fn is_alone(contents: Contents) -> bool {
     contents != Contents::Apart
 }

@@ -1,66 +1,68 @@
-//! When the keys of a session leave: in rounds, the first before all else.
+//! Times at which the keys of a session leave: in rounds, the first before any other datagram.
 
 use farcast_core::{BitRate, Span, Time};
 
-/// How long after the keys of a session were sent they are sent again: at first, for those who have not heard them, and
-/// at most, for those who begin again later.
+/// Intervals between rounds of keys: the first, for receivers that missed them, and the longest, for receivers that
+/// begin again later.
 const FIRST_AGAIN: Span = Span::from_millis(500);
 const LATEST_AGAIN: Span = Span::from_secs(10);
-/// How long answers to keys of many take, as long as nothing is known of the way there: before that nobody can be told
-/// from those who have missed them. Besides, so much longer than the round took.
+/// Minimum time for answers to keys of many receivers, as long as nothing is known of the path. Before it has passed, a
+/// slow receiver looks like one that has missed the keys. The time is at least `ANSWERS` times the duration of the
+/// round.
 const ANSWER: Span = Span::from_secs(1);
 const ANSWERS: u64 = 2;
-/// How often keys leave the first time, where they are no more octets than that, or take no more time.
+/// Number of copies of a short first round, and the limits of a short one: its octets, or its duration.
 const COPIES: usize = 3;
 const FEW: u64 = 1500;
 const SHORT: Span = Span::from_millis(15);
-/// The part of the rate that keys take after the first round: those for who has not answered a fifth, those for everybody
-/// a fiftieth.
+/// Divisors of the rate for keys after the first round: a fifth for rounds to receivers without an answer, a fiftieth
+/// for rounds to all.
 const PART_OF_SOME: u64 = 5;
 const PART_OF_ALL: u64 = 50;
-/// How fast keys leave where receivers set the rate, in bit/s.
+/// Rate at which keys leave where receivers set the rate, in bit/s.
 const WITHOUT_RATE: u64 = 100_000_000;
 
-/// The rounds in which the keys of a session leave. Whoever sends them asks when, says what a round has, and tells what
-/// has left.
+/// Schedule of the rounds in which the keys of a session leave. The driver asks for the time, supplies the datagrams of
+/// a round, and reports those that have left.
 #[derive(Clone, Debug)]
 pub struct Rounds {
     rate: Option<BitRate>,
-    /// When the next datagram leaves.
+    /// Time at which the next datagram leaves.
     next: Time,
-    /// How long after this round the next one begins.
+    /// Interval from this round to the next.
     again: Span,
-    /// Octets of this round, and whether it is for everyone.
+    /// Octets of this round, and `true` if it is for all receivers.
     octets: u64,
     for_all: bool,
-    /// Whether the next round is for those as well who have answered.
+    /// `true` if the next round includes receivers that have answered.
     everyone: bool,
 }
 
 impl Rounds {
-    /// At `rate` at most; without one receivers set it.
+    /// Creates a schedule with at most `rate`; without one, receivers set the rate.
     pub fn new(rate: Option<BitRate>) -> Self {
         Self { rate, next: Time::ZERO, again: FIRST_AGAIN, octets: 0, for_all: true, everyone: true }
     }
 
-    /// When the next datagram leaves, or the next round begins.
+    /// Returns the time at which the next datagram leaves, or the next round begins.
     pub fn due(&self) -> Time {
         self.next
     }
 
-    /// Begins anew at `now`, with a round for everyone: what was to leave is out of date.
+    /// Restarts at `now` with a round for all receivers, because the previous keys are obsolete.
     pub fn restart(&mut self, now: Time) {
         (self.next, self.again, self.everyone) = (now, FIRST_AGAIN, true);
     }
 
-    /// The next round is to be made: whether it is for everyone, or for those who have not answered.
+    /// Begins to prepare the next round. Returns `true` if it is for all receivers, `false` if only for those without
+    /// an answer.
     pub fn turn(&mut self) -> bool {
         let everyone = self.everyone || self.again >= LATEST_AGAIN;
         (self.everyone, self.for_all) = (false, everyone);
         everyone
     }
 
-    /// A round of so many octets begins.
+    /// Begins a round of `octets` octets.
     pub fn begin(&mut self, octets: u64) {
         self.octets = octets;
         if octets == 0 {
@@ -69,18 +71,19 @@ impl Rounds {
         }
     }
 
-    /// How often each datagram of this round leaves: who misses the first can do nothing with all that follows.
+    /// Returns the number of copies of each datagram in this round. A receiver that misses the first keys cannot use
+    /// any later datagram.
     pub fn copies(&self) -> usize {
         let few = self.octets <= FEW || self.time_of(self.octets) <= SHORT;
         if self.is_first() && few { COPIES } else { 1 }
     }
 
-    /// Whether the first round since the keys are as they are has yet to leave: nothing else is of use before.
+    /// Returns `true` until the first round with the current keys has left; before that no other datagram is useful.
     pub fn is_first(&self) -> bool {
         self.again == FIRST_AGAIN
     }
 
-    /// A datagram of so many octets has left, which was the `last` of its round or not.
+    /// Records that a datagram of `octets` octets has left; `last` marks the last one of its round.
     pub fn left(&mut self, now: Time, octets: u64, last: bool) {
         let part = match (self.is_first(), self.for_all) {
             (true, _) => 1,
@@ -103,7 +106,7 @@ impl Rounds {
     }
 }
 
-/// What so many octets take at `rate`, or at what is assumed where receivers set it.
+/// Returns the time that `octets` take at `rate`, or at the assumed rate where receivers set it.
 pub(crate) fn time_of(rate: Option<BitRate>, octets: u64) -> Span {
     let rate = rate.or_else(|| BitRate::from_bps(WITHOUT_RATE));
     rate.map_or(Span::ZERO, |rate| rate.time_of_bytes(octets))

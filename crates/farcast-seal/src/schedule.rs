@@ -1,4 +1,4 @@
-//! What follows from what: the keys of a session.
+//! Derivation of a session's keys.
 
 use alloc::vec::Vec;
 
@@ -21,35 +21,36 @@ use crate::wire::{SessionId, WRAPPED};
 
 pub(crate) type Secret = Zeroizing<[u8; 32]>;
 
-/// The secret of a sender's agreement key of a session.
+/// Secret part of a sender's agreement key of a session.
 pub(crate) type SessionSecret = SecretOf<X25519>;
 
 type PublicKey = <X25519 as Kem>::PublicKey;
 type Enc = <X25519 as Kem>::EncappedKey;
 
-/// What an entry of KEYS says to its receiver.
+/// Wrapped secret in an entry of KEYS, for one receiver.
 pub(crate) struct Wrapped {
     pub(crate) enc: Vec<u8>,
     pub(crate) sealed: [u8; WRAPPED],
-    /// What sender and receiver know from now on.
+    /// Pair secret, which only sender and receiver know.
     pub(crate) pair: Secret,
 }
 
-/// The keys between a receiver and its sender, and what the sender needs to have them.
+/// Keys between a receiver and its sender, and the `enc` from which the sender derives them.
 pub(crate) struct Between {
     pub(crate) enc: [u8; 32],
     pub(crate) up: Secret,
     pub(crate) down: Secret,
 }
 
-/// A key for agreement with a sender, for one session.
+/// Draws an agreement key of a sender for one session.
 pub(crate) fn agreement(draws: &mut Draws) -> (SessionSecret, [u8; 32]) {
     let (secret, public) = X25519::derive_keypair(&*draws.secret());
     (secret, bytes(&public))
 }
 
-/// The name of a session, which nobody else's has: it follows from the sender's two keys, of which one is drawn for it;
-/// and from what it is for, so that its keys are good for nothing else.
+/// Derives the identifier of a session, which no other sender's session has. It depends on the sender's two keys, one
+/// of which is drawn for the session. It also depends on the scope and the kind of contents, so that the keys are valid
+/// for nothing else.
 pub(crate) fn session(
     (contents, scope): (Contents, Scope),
     began_ms: u64,
@@ -59,12 +60,12 @@ pub(crate) fn session(
     SessionId(digest(&[b"farcast seal 1 session", &contents, &began, signing, agreement, &scope.0]))
 }
 
-/// Four octets by which a receiver knows what is for it.
+/// Derives the four-octet tag by which a receiver recognises its entries and datagrams.
 pub(crate) fn tag(session: SessionId, receiver: &PublicIdentity) -> [u8; 4] {
     digest(&[b"farcast seal 1 tag", &session.0, receiver.signing(), receiver.agreement()])
 }
 
-/// The first octets of SHA-256 over `parts`.
+/// Returns the first octets of SHA-256 over `parts`.
 fn digest<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
     let digest = parts.iter().fold(Sha256::new(), Digest::chain_update).finalize();
     let mut first = [0; N];
@@ -72,23 +73,25 @@ fn digest<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
     first
 }
 
-/// The group's key of an epoch.
+/// Derives the group's key of an epoch.
 pub(crate) fn group(secret: &Secret, session: SessionId, epoch: u8) -> Secret {
     derive_salted(&session.0, &**secret, &[b"farcast seal 1 group", &[epoch]])
 }
 
-/// The secret of an even epoch from that of the odd one above it: who has the closed one has the open one.
+/// Derives the secret of an even epoch from that of the odd one above it. A receiver with the key of content apart thus
+/// also has the even epoch's key.
 pub(crate) fn opened(secret: &Secret, session: SessionId, epoch: u8) -> Secret {
     derive_salted(&session.0, &**secret, &[b"farcast seal 1 open", &[epoch]])
 }
 
-/// `info` of an entry of KEYS. Who claims the agreement key of another as its own gets an entry that this one cannot
-/// open, and so never answers by mistake.
+/// Returns the HPKE `info` of an entry of KEYS. It contains the receiver's signing key. A receiver that claims
+/// another's agreement key therefore gets an entry that the other cannot open, and that the other never answers by
+/// mistake.
 fn keys_info(session: SessionId, epoch: u8, receiver: &PublicIdentity) -> Vec<u8> {
     [&b"farcast seal 1 keys"[..], &session.0, &[epoch], receiver.signing()].concat()
 }
 
-/// An entry of KEYS; none for a key that agrees with nobody.
+/// Wraps `secret` for one receiver as an entry of KEYS; `None` if no agreement with its key is possible.
 pub(crate) fn wrap(
     to: &PublicIdentity,
     (session, epoch): (SessionId, u8),
@@ -111,7 +114,7 @@ fn wrap_by<K: Kem>(to: &[u8], info: &[u8], secret: &Secret, draws: &mut Draws) -
     Some(Wrapped { enc: enc.to_bytes().to_vec(), sealed: sealed.as_slice().try_into().ok()?, pair })
 }
 
-/// The secret and the pair secret of an entry of KEYS that is for `receiver`, whose key is `own`.
+/// Unwraps an entry of KEYS for `receiver`, whose key is `own`. Returns the secret of the epoch and the pair secret.
 pub(crate) fn unwrap(
     (own, receiver): (&AgreementSecret, &PublicIdentity),
     (session, epoch): (SessionId, u8),
@@ -140,7 +143,7 @@ fn unwrap_by<K: Kem>(
     Some((secret, pair))
 }
 
-/// What a receiver draws to answer: `to` is the sender's agreement key of the session.
+/// Draws the keys with which a receiver answers; `to` is the sender's agreement key of the session.
 pub(crate) fn draw_answer(
     to: &[u8; 32],
     pair: &Secret,
@@ -156,7 +159,7 @@ pub(crate) fn draw_answer(
     Some(Between { enc: bytes(&enc), up: exported(export, b"up")?, down: exported(export, b"down")? })
 }
 
-/// The same for the sender, from `enc`.
+/// Derives the same keys at the sender, from `enc`.
 pub(crate) fn take_answer(
     own: &SessionSecret,
     enc: &[u8; 32],
@@ -172,7 +175,7 @@ pub(crate) fn take_answer(
     Some(Between { enc: *enc, up: exported(export, b"up")?, down: exported(export, b"down")? })
 }
 
-/// What shows, before any key agreement, that `enc` is of one who has the pair secret.
+/// Returns the guard of `enc`. It proves, before any key agreement, that the author of `enc` has the pair secret.
 pub(crate) fn guard(pair: &Secret, enc: &[u8; 32]) -> [u8; 8] {
     let mut guard = [0; 8];
     if let Some(mac) = mac(pair, enc) {
@@ -181,13 +184,13 @@ pub(crate) fn guard(pair: &Secret, enc: &[u8; 32]) -> [u8; 8] {
     guard
 }
 
-/// Whether `guard` is that of `enc`; how long it takes says nothing of where they differ.
+/// Returns `true` if `guard` is the guard of `enc`. The comparison takes constant time.
 pub(crate) fn guards(pair: &Secret, enc: &[u8; 32], guard: [u8; 8]) -> bool {
     mac(pair, enc).is_some_and(|mac| mac.verify_truncated_left(&guard).is_ok())
 }
 
 fn mac(pair: &Secret, enc: &[u8; 32]) -> Option<Hmac<Sha256>> {
-    // A key of any length is one.
+    // HMAC accepts a key of any length.
     let mac = Hmac::<Sha256>::new_from_slice(&**pair).ok()?;
     Some(mac.chain_update(b"farcast seal 1 guard").chain_update(enc))
 }

@@ -1,17 +1,17 @@
-//! What a session is for, and how its content is sealed: both follow from its name, as all its keys do.
+//! Purpose of a session, and how its content is sealed. The session's identifier, and so all its keys, depend on both.
 
 use core::net::{IpAddr, SocketAddr};
 
 use sha2::{Digest as _, Sha256};
 
-/// What a session is for: a protocol, and the group that it is sent to. A receiver takes part in no other, so that keys
-/// of one are none for another.
+/// Purpose of a session: a protocol, and the destination group. A receiver takes part in sessions of its own scopes
+/// only, so that keys of one scope are invalid in another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Scope(pub(crate) [u8; 8]);
 
 impl Scope {
-    /// That of `protocol`, by whatever name both ends call it, to a multicast group. What goes to one host is for no
-    /// group: how its address looks at the other end is up to the way.
+    /// Creates the scope of `protocol`, a name on which both ends agree, and a multicast group. A session to a single
+    /// host is for no group, because the host's address may look different at the other end.
     pub fn of(protocol: &str, to: SocketAddr) -> Self {
         let digest = Sha256::new().chain_update(b"farcast seal 1 scope").chain_update(protocol);
         let port = to.port().to_be_bytes();
@@ -31,17 +31,18 @@ impl Scope {
     }
 }
 
-/// How content is sealed.
+/// Sealing of content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Contents {
-    /// Under the key that all have.
+    /// Content is sealed with the key that all receivers have.
     Together = 0,
-    /// Under a key that a receiver gets only in answer to its answer, and that nobody has after the session: where
-    /// receivers answer before content leaves.
+    /// Content is sealed with a separate key, which a receiver gets only in reply to its answer, and which nobody keeps
+    /// after the session. Suits protocols whose receivers answer before content leaves.
     Apart = 1,
-    /// As [`Together`](Self::Together), and signed: no member can make any up, which costs 64 octets and a signature for
-    /// each datagram. Where what is spoilt is not noticed, or cannot be asked for again, nothing else will do.
+    /// Content is sealed as with [`Together`](Self::Together), and signed, so that no member can forge any. Each
+    /// datagram costs 64 octets and a signature. Needed where forged content is not detected, or cannot be requested
+    /// again.
     Signed = 2,
 }
 

@@ -10,19 +10,19 @@ use crate::base32;
 use crate::identity::Identity;
 use crate::suite::Suite;
 
-/// What the text of a secret begins with, by the agreement key that it is of.
+/// Prefix of a secret identity as text, for each kind of agreement key.
 const PREFIX: &str = "farcast-secret-1:";
 const HYBRID_PREFIX: &str = "farcast-secret-2:";
-/// Octets of the check: a letter that is wrong is found, and nobody becomes somebody else by it.
+/// Octets of the checksum. It detects a wrong letter, which would otherwise yield another identity.
 const CHECK_LEN: usize = 4;
 
 impl Identity {
-    /// Its secrets as one word, `farcast-secret-1:` and 116 letters and digits, `farcast-secret-2:` with a hybrid agreement
-    /// key, for a place that nobody else can read.
+    /// Encodes the secrets as one word, to be stored where nobody else can read them: `farcast-secret-1:` and 116
+    /// letters and digits, or `farcast-secret-2:` with a hybrid agreement key.
     pub fn to_secret_text(&self) -> Zeroizing<String> {
         let mut octets = self.to_bytes();
         let (prefix, check) = (prefix(self.public().suite()), check(self.public().suite(), &octets));
-        // As long as it gets from the start: what grows leaves copies behind.
+        // The buffer has its final length from the start, because a growing one leaves copies behind.
         let mut whole = Zeroizing::new(Vec::with_capacity(Self::LEN + CHECK_LEN));
         whole.append(&mut octets);
         whole.extend_from_slice(&check);
@@ -33,10 +33,10 @@ impl Identity {
         text
     }
 
-    /// What [`to_secret_text`](Self::to_secret_text) gave.
+    /// Decodes the text of [`to_secret_text`](Self::to_secret_text).
     ///
     /// # Errors
-    /// It is something else, or a letter of it is wrong.
+    /// Returns an error if the text is something else, or if one of its letters is wrong.
     pub fn from_secret_text(text: &str) -> Result<Self, SecretError> {
         let text = text.trim();
         let of = |suite| Some((suite, text.strip_prefix(prefix(suite))?));
@@ -64,7 +64,7 @@ fn prefix(suite: Suite) -> &'static str {
     }
 }
 
-/// Of one suite it is none of another: a prefix that is wrong is found as well.
+/// Computes the checksum. It depends on the suite, so that a wrong prefix is detected as well.
 fn check(suite: Suite, secrets: &[u8]) -> [u8; CHECK_LEN] {
     let of: &[u8] = match suite {
         Suite::X25519 => b"farcast seal 1 secret",
@@ -76,20 +76,20 @@ fn check(suite: Suite, secrets: &[u8]) -> [u8; CHECK_LEN] {
     check
 }
 
-/// Why something is no secret of an identity.
+/// Reason for which a text is not the secret of an identity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SecretError {
-    /// It begins otherwise.
+    /// The prefix is wrong.
     #[error("a secret key begins with {PREFIX} or {HYBRID_PREFIX}")]
     Prefix,
-    /// It has letters that are none of base 32.
+    /// A letter is not in the base-32 alphabet.
     #[error("the secret key has letters that no key has")]
     Letters,
-    /// It is too short or too long.
+    /// The text is too short or too long.
     #[error("the secret key is too short or too long")]
     Length,
-    /// Its check does not hold.
+    /// The checksum does not match.
     #[error("a letter of the secret key is wrong")]
     Check,
 }

@@ -1,4 +1,4 @@
-//! A session of a sender's.
+//! Sender's side of a session.
 
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -19,48 +19,48 @@ use crate::scope::{Contents, Scope};
 use crate::suite::Suite;
 use crate::wire::{self, HEADER, Header, Keys, Kind, SIGNATURE, SessionId, TAG};
 
-/// Before what a sender signs.
+/// Prefixes of the octets that a sender signs.
 pub(crate) const SIGNED_KEYS: &[u8] = b"farcast seal 1 keys";
 pub(crate) const SIGNED_CONTROL: &[u8] = b"farcast seal 1 control";
 
-/// The last epoch in which content is not apart: there is one above it.
+/// Last even epoch; one odd epoch follows it.
 const LAST_EPOCH: u8 = 252;
 
-/// Who seals, and for whom.
+/// Configuration of a sender.
 #[derive(Debug)]
 pub struct SenderConfig {
-    /// The sender.
+    /// Identity of the sender.
     pub identity: Identity,
-    /// Who can open what it sends; of several with one signing key the first counts.
+    /// Receivers that can open the content; of several with one signing key, the first counts.
     pub receivers: Vec<Listed>,
-    /// When the session began, in milliseconds since 1970: later than all sessions of this sender before.
+    /// Start of the session, in milliseconds since 1970; later than all earlier sessions of this sender.
     pub began_ms: u64,
-    /// What it is for.
+    /// Scope of the session.
     pub scope: Scope,
-    /// How content is sealed.
+    /// Sealing of content.
     pub contents: Contents,
-    /// Octets of a datagram on the way, without headers of UDP and IP: of KEYS none is longer, unless it is for one receiver.
-    /// Each with a hybrid key has one of [`HYBRID_KEYS_LEN`](crate::HYBRID_KEYS_LEN).
+    /// Maximum length of a datagram in octets, without UDP and IP headers. No KEYS datagram is longer, unless it is for
+    /// one receiver. Each receiver with a hybrid key has its own of [`HYBRID_KEYS_LEN`](crate::HYBRID_KEYS_LEN).
     pub datagram: usize,
 }
 
-/// What an answer is of, and where in its datagram it lies.
+/// Origin of an answer, and the position of its payload.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Answer {
-    /// The number of the receiver, in the order of the list.
+    /// Number of the receiver, in the order of the list.
     pub receiver: usize,
-    /// What it says; nothing, if the receiver only wants the key of the epoch.
+    /// Byte range of the payload; empty if the receiver only requests the key of the epoch.
     pub payload: Range<usize>,
 }
 
-/// Seals what a sender says, and opens what receivers answer.
+/// Sealer of a sender's datagrams, and opener of receivers' answers.
 pub struct Sender {
     identity: Identity,
     session: SessionId,
     began_ms: u64,
     scope: Scope,
     contents: Contents,
-    /// Octets of a KEYS datagram, at most.
+    /// Maximum octets of a KEYS datagram.
     datagram: usize,
     own: SessionSecret,
     agreement: [u8; 32],
@@ -73,14 +73,14 @@ pub struct Sender {
     scratch: Vec<u8>,
 }
 
-/// The keys of an epoch.
+/// Keys of an epoch.
 struct Epoch {
-    /// Even: that of KEYS. One more is that of content apart.
+    /// Even number of the epoch, as in KEYS. Content apart has the number above it.
     number: u8,
-    /// What receivers get in answer to their answers.
+    /// Epoch and secret that receivers get in reply to their answers.
     secret: (u8, Secret),
     control: GroupKey,
-    /// Of content apart.
+    /// Key of content apart.
     content: Option<GroupKey>,
 }
 
@@ -104,7 +104,7 @@ impl GroupKey {
 }
 
 impl Epoch {
-    /// The epoch `number`, and the secret that KEYS tell of it.
+    /// Creates the epoch `number`, and the secret that KEYS carry for it.
     fn new(number: u8, contents: Contents, session: SessionId, draws: &mut Draws) -> (Self, Secret) {
         let secret = draws.secret();
         if contents != Contents::Apart {
@@ -119,9 +119,10 @@ impl Epoch {
 }
 
 impl Sender {
-    /// A session, whose secrets follow from `seed`: 32 octets that nobody else knows and that are used for nothing else.
+    /// Creates a session, whose secrets derive from `seed`: 32 octets that nobody else knows and that have no other
+    /// use.
     ///
-    /// It takes two multiplications on the curve, about 0.1 ms, for each receiver, and ML-KEM besides for one with a hybrid
+    /// The work is two multiplications on the curve for each receiver, about 0.1 ms, plus ML-KEM for one with a hybrid
     /// key.
     pub fn new(config: SenderConfig, seed: [u8; 32]) -> Self {
         let SenderConfig { identity, receivers, began_ms, scope, contents, datagram } = config;
@@ -158,27 +159,28 @@ impl Sender {
         sender
     }
 
-    /// The session's name.
+    /// Returns the identifier of the session.
     pub fn session(&self) -> SessionId {
         self.session
     }
 
-    /// What was not taken, by reason.
+    /// Returns the number of refused datagrams, by reason.
     pub fn refusals(&self) -> &RefusalCounts {
         &self.refusals
     }
 
-    /// What the list calls a receiver; nothing for a number that is none.
+    /// Returns a receiver's name in the list; empty for an invalid number.
     pub fn name(&self, receiver: usize) -> &str {
         self.peers.get(receiver).map_or("", |peer| &peer.listed.name)
     }
 
-    /// By what a receiver is known whose name does not count; 0 for a number that is none.
+    /// Returns a receiver's key number, for protocols that do not know nodes by name; 0 for an invalid number.
     pub fn number(&self, receiver: usize) -> u64 {
         self.peers.get(receiver).map_or(0, |peer| peer.listed.key.fingerprint().number())
     }
 
-    /// What each of those needs who have not answered, or `everyone`: datagrams for the group, which need no sealing.
+    /// Returns the KEYS datagrams for the receivers that have not answered, or for all if `everyone` is set. They go to
+    /// the group and need no sealing.
     pub fn keys(&self, everyone: bool) -> Vec<Vec<u8>> {
         let one = |suite: Suite, entries: &[&[u8]]| {
             let keys = Keys {
@@ -206,29 +208,29 @@ impl Sender {
         Suite::ALL.into_iter().flat_map(of).collect()
     }
 
-    /// Octets behind what [`seal_content`](Self::seal_content) seals.
+    /// Returns the octets that [`seal_content`](Self::seal_content) needs behind the content.
     pub fn behind_content(&self) -> usize {
         if self.contents == Contents::Signed { SIGNATURE + TAG } else { TAG }
     }
 
-    /// Seals a datagram with content for the group in place: what is sealed has [`HEADER`] octets before it and
-    /// [`behind_content`](Self::behind_content) behind.
+    /// Seals a datagram with content for the group in place. The content has [`HEADER`] octets before it and
+    /// [`behind_content`](Self::behind_content) octets behind it.
     ///
     /// # Errors
-    /// There is no room, or the key has sealed all that it may.
+    /// Returns an error if there is no room, or if the key has sealed its maximum number of datagrams.
     pub fn seal_content(&mut self, datagram: &mut [u8]) -> Result<(), Unsealable> {
         self.seal_under(self.epoch.content.is_some(), datagram)
     }
 
-    /// The same for content that leaves before anybody can have answered: under the key that KEYS tell.
+    /// Seals content that leaves before any receiver can have answered, with the key in KEYS.
     ///
     /// # Errors
-    /// There is no room, or the key has sealed all that it may.
+    /// Returns an error if there is no room, or if the key has sealed its maximum number of datagrams.
     pub fn seal_early(&mut self, datagram: &mut [u8]) -> Result<(), Unsealable> {
         self.seal_under(false, datagram)
     }
 
-    /// Seals content under the key of content `apart`, or that which KEYS tell.
+    /// Seals content with the key of content apart if `apart` is set and there is one, otherwise with the key in KEYS.
     fn seal_under(&mut self, apart: bool, datagram: &mut [u8]) -> Result<(), Unsealable> {
         let (signed, session) = (self.contents == Contents::Signed, self.session);
         let key = self.epoch.content.as_mut().filter(|_| apart).unwrap_or(&mut self.epoch.control);
@@ -245,7 +247,7 @@ impl Sender {
     /// Signs and seals a datagram for the group.
     ///
     /// # Errors
-    /// The key has sealed all that it may.
+    /// Returns an error if the key has sealed its maximum number of datagrams.
     pub fn seal_control(&mut self, datagram: &mut Vec<u8>) -> Result<(), Unsealable> {
         let nonce = self.epoch.control.header(Kind::Control)?;
         let signature = self.identity.sign(&[SIGNED_CONTROL, &self.session.0, &nonce, datagram]);
@@ -255,11 +257,12 @@ impl Sender {
         if sealed { Ok(()) } else { Err(Unsealable::Room) }
     }
 
-    /// Seals a datagram for the receiver that was heard last from `to`, with the key of the epoch if it lacks that. An
-    /// empty one is for the key alone.
+    /// Seals a datagram for the receiver that was heard last from `to`, together with the key of the epoch if the
+    /// receiver lacks it. An empty datagram carries the key alone.
     ///
     /// # Errors
-    /// Nobody has proved to be there, or the key has sealed all that it may.
+    /// Returns an error if no receiver has proved to be at `to`, or if the key has sealed its maximum number of
+    /// datagrams.
     pub fn seal_to(&mut self, to: SocketAddr, datagram: &mut Vec<u8>) -> Result<(), Unsealable> {
         let peer = self.by_address.get(&to).and_then(|&at| self.peers.get_mut(at));
         let peer = peer.ok_or(Unsealable::UnknownAddress)?;
@@ -267,17 +270,17 @@ impl Sender {
         peer.seal((*epoch, secret), datagram)
     }
 
-    /// The number of the receiver that was heard last from `from`.
+    /// Returns the number of the receiver that was heard last from `from`.
     pub fn receiver_at(&self, from: SocketAddr) -> Option<usize> {
         self.by_address.get(&from).copied()
     }
 
-    /// From where a receiver was heard last, if nobody else was heard from there since.
+    /// Returns the address from which a receiver was heard last; `None` if another receiver was heard from there since.
     pub fn address(&self, receiver: usize) -> Option<SocketAddr> {
         self.peers.get(receiver).and_then(|peer| peer.address)
     }
 
-    /// Whether a receiver, as far as it has said, lacks the key of content.
+    /// Returns `true` if a receiver has not reported the content key.
     pub fn lacks_key(&self, receiver: usize) -> bool {
         self.peers.get(receiver).is_some_and(|peer| !peer.removed && peer.epoch() < self.epoch.secret.0)
     }
@@ -285,7 +288,7 @@ impl Sender {
     /// Opens an answer in place.
     ///
     /// # Errors
-    /// It was not taken, and is counted.
+    /// Returns the reason if the answer is refused, and counts it.
     pub fn open(&mut self, from: SocketAddr, datagram: &mut [u8]) -> Result<Answer, Refusal> {
         let result = self.try_open(from, datagram);
         self.refusals.note(result)
@@ -303,7 +306,7 @@ impl Sender {
         let payload = HEADER..datagram.len() - TAG;
         let body = datagram.get_mut(HEADER..).ok_or(Refusal::Malformed)?;
         let candidates = self.by_tag.get(&header.whose).map_or(&[][..], Vec::as_slice);
-        // What one fails to open is not what it was.
+        // A failed attempt to open destroys the body.
         let copy = if candidates.len() > 1 { body.to_vec() } else { Vec::new() };
         let mut refusal = Refusal::NotListed;
         for (n, &receiver) in candidates.iter().enumerate() {
@@ -325,11 +328,11 @@ impl Sender {
         Err(refusal)
     }
 
-    /// Takes receivers off the list: they open nothing that is sealed from now on, and are not heard. The others get other
-    /// keys.
+    /// Removes receivers from the list. They cannot open datagrams sealed from now on, and are not heard. The other
+    /// receivers get new keys.
     ///
     /// # Errors
-    /// No epochs are left; nothing has changed.
+    /// Returns an error if no epochs are left; nothing changes then.
     pub fn remove(&mut self, receivers: &[usize]) -> Result<(), Unsealable> {
         let number = self.epoch.number;
         let next = number.checked_add(2).filter(|&next| next <= LAST_EPOCH).ok_or(Unsealable::Exhausted)?;
@@ -346,7 +349,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Wraps `told` for each receiver.
+    /// Wraps the secret `told` for each receiver.
     fn wrap(&mut self, told: &Secret) {
         let of = (self.session, self.epoch.number);
         for peer in self.peers.iter_mut().filter(|peer| !peer.removed) {

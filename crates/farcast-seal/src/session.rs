@@ -1,4 +1,4 @@
-//! What a receiver knows of one session.
+//! State of a receiver for one session.
 
 use alloc::string::String;
 use core::net::SocketAddr;
@@ -17,54 +17,55 @@ use crate::sender::SIGNED_CONTROL;
 use crate::window::{GroupWindow, PairWindow};
 use crate::wire::{self, HEADER, Header, KEY, Kind, SIGNATURE, SessionId, TAG};
 
-/// How long a receiver waits for a key before it asks for it again: at first.
+/// First interval between two requests of a receiver for a key.
 pub const ASK_AGAIN: Span = Span::from_secs(1);
-/// The same, at most.
+/// Longest interval between two requests of a receiver for a key.
 pub const ASK_LATEST: Span = Span::from_secs(60);
-/// Time goes round in so many spells of so long. What anybody may have claimed makes a receiver ask in one of them only.
+/// Number and length of the slots into which time is divided, in turn. A claim that anybody may have made triggers a
+/// request only in the receiver's own slot.
 const SPELLS: u64 = 16;
 const SPELL: Span = Span::from_secs(4);
 
-/// A session that a receiver takes part in.
+/// Session that a receiver takes part in.
 pub(crate) struct Session {
     pub(crate) id: SessionId,
     pub(crate) began_ms: u64,
-    /// The sender: its signing key, what the list calls it, and its agreement key of the session.
+    /// Sender: its signing key, its name in the list, and its agreement key of the session.
     pub(crate) signing: [u8; 32],
     signatory: Signatory,
     pub(crate) name: String,
-    /// By what it is known where that does not count.
+    /// Key number of the sender, for protocols that do not know nodes by name.
     pub(crate) number: u64,
     pub(crate) agreement: [u8; 32],
-    /// By which the sender knows this receiver.
+    /// Tag by which the sender knows this receiver.
     pub(crate) tag: [u8; 4],
-    /// Even: that of the last KEYS.
+    /// Even number of the epoch, from the last KEYS.
     pub(crate) epoch: u8,
     open: GroupKey,
     pub(crate) scope: Scope,
     pub(crate) contents: Contents,
-    /// Whether its sender has begun another one since.
+    /// `true` if the sender has begun another session since.
     pub(crate) followed: bool,
-    /// The key of content that is apart, one epoch above.
+    /// Key of content apart, one epoch above.
     apart: Option<GroupKey>,
     pair: Secret,
     between: Option<Between>,
-    /// Where the sender was heard last, and when.
+    /// Address and time at which the sender was heard last.
     pub(crate) from: SocketAddr,
     pub(crate) heard: Time,
-    /// When it may ask again for the key of content, and how long it waits after that.
+    /// Earliest time of the next request for the content key, and the interval after that.
     ask_at: Time,
     ask_again: Span,
-    /// When it may ask again for that of an epoch of which no KEYS have told.
+    /// Earliest time of the next request for the key of an epoch that no KEYS have announced.
     ask_later_at: Time,
 }
 
 struct GroupKey {
     cipher: Cipher,
-    /// Of what the sender signed.
+    /// Counters of signed datagrams.
     control: GroupWindow,
-    /// Of content, which any member of the group can seal with whatever counter it likes: so what is further back than the
-    /// window is taken, else one datagram could shut out all that follow.
+    /// Counters of content. Any member of the group can seal content with any counter. A counter older than the window
+    /// is therefore accepted; otherwise one datagram could shut out all that follow.
     content: GroupWindow,
 }
 
@@ -75,7 +76,7 @@ impl GroupKey {
     }
 }
 
-/// What this receiver has drawn to answer.
+/// Keys that this receiver has drawn to answer.
 struct Between {
     enc: [u8; 32],
     guard: [u8; 8],
@@ -83,11 +84,11 @@ struct Between {
     down: Cipher,
     sealed: u64,
     seen: PairWindow,
-    /// Whether the sender has shown that it has the keys.
+    /// `true` if the sender has proved that it has the keys.
     confirmed: bool,
 }
 
-/// What KEYS say to one receiver.
+/// Content of KEYS for one receiver.
 pub(crate) struct Told {
     pub(crate) id: SessionId,
     pub(crate) began_ms: u64,
@@ -103,7 +104,7 @@ pub(crate) struct Told {
 }
 
 impl Session {
-    /// The session that KEYS tell of, of which counters were heard up to that of `admitted`.
+    /// Creates the session that KEYS announce, whose counters were heard up to that of `admitted`.
     pub(crate) fn new(told: Told, admitted: Admitted, (from, now): (SocketAddr, Time)) -> Self {
         Self {
             id: told.id,
@@ -130,7 +131,7 @@ impl Session {
         }
     }
 
-    /// Takes the keys of a later epoch from KEYS.
+    /// Switches to the keys of a later epoch from KEYS.
     pub(crate) fn go_on(&mut self, told: Told) {
         self.epoch = told.epoch;
         self.open = GroupKey::new(&told.secret, self.id, told.epoch, 0);
@@ -140,43 +141,43 @@ impl Session {
         self.between = self.between.take().filter(|between| between.confirmed);
     }
 
-    /// Whether the sender has shown that it hears what is answered.
+    /// Returns `true` if the sender has proved that it hears the answers.
     pub(crate) fn is_confirmed(&self) -> bool {
         self.between.as_ref().is_some_and(|between| between.confirmed)
     }
 
-    /// Whether what is answered to its sender is rather for this session than for `other`, of the same sender: it began
-    /// later, unless only the other is proved to be alive, and was heard since.
+    /// Returns `true` if answers to the sender belong to this session rather than to `other`, of the same sender. The
+    /// later session wins, unless only the earlier one is proved to be alive, and was heard since.
     pub(crate) fn goes_before(&self, other: &Self) -> bool {
         let (earlier, later) = if self.began_ms < other.began_ms { (self, other) } else { (other, self) };
         let is_alive = earlier.is_confirmed() && !later.is_confirmed() && earlier.heard > later.heard;
         core::ptr::eq(self, if is_alive { earlier } else { later })
     }
 
-    /// How content comes.
+    /// Returns the kind of the datagrams with content.
     pub(crate) fn kind_of_content(&self) -> Kind {
         if self.contents == Contents::Signed { Kind::Control } else { Kind::Content }
     }
 
-    /// The newest epoch whose key it has.
+    /// Returns the newest epoch whose key is known.
     pub(crate) fn newest(&self) -> u8 {
         self.epoch + u8::from(self.apart.is_some())
     }
 
-    /// The highest counter of what the sender signed.
+    /// Returns the highest counter of signed datagrams.
     pub(crate) fn counter(&self) -> u64 {
         self.open.control.highest()
     }
 
-    /// Others with this receiver's key have heard what was signed up to this counter.
+    /// Records that other receivers with the same key have heard signed datagrams up to this counter.
     pub(crate) fn heard_up_to(&mut self, counter: u64) {
         if self.counter() < counter {
             self.open.control = GroupWindow::from(counter);
         }
     }
 
-    /// Opens `body`, what follows a header, of something for the group; what remains is behind the header, and so many
-    /// octets short of its end.
+    /// Opens `body`, the octets behind the header of a datagram for the group. Returns the number of octets at its end
+    /// that are not payload.
     pub(crate) fn open_group(
         &mut self,
         (header, nonce): (&Header, &[u8; HEADER]),
@@ -190,7 +191,7 @@ impl Session {
             _ => return Err(Refusal::UnknownEpoch),
         };
         let signed = header.kind == Kind::Control;
-        // What had left before anybody had answered is under a key that whoever has recorded it can have played again.
+        // Content that left before any answer is sealed with the key in KEYS. Anybody with a recording can replay it.
         if self.contents == Contents::Apart && self.followed && !signed && header.epoch == self.epoch {
             return Err(Refusal::EarlierSession);
         }
@@ -218,7 +219,8 @@ impl Session {
         Ok(SIGNATURE + TAG)
     }
 
-    /// Opens `body`, what follows a header, of something for this receiver alone; what remains begins there.
+    /// Opens `body`, the octets behind the header of a datagram for this receiver alone. Returns the offset of the
+    /// payload.
     pub(crate) fn open_own(
         &mut self,
         (header, nonce): (&Header, &[u8; HEADER]),
@@ -244,7 +246,7 @@ impl Session {
         Ok(KEY)
     }
 
-    /// Takes the key of an epoch, if it is later than what is here.
+    /// Stores the key of an epoch, if it is later than the known ones.
     fn told(&mut self, epoch: u8, secret: &Secret) {
         if epoch <= self.newest() {
             return;
@@ -262,13 +264,14 @@ impl Session {
         self.ask_again = ASK_AGAIN;
     }
 
-    /// Whether `epoch` is that of content of which KEYS have told, and its key is not here.
+    /// Returns `true` if `epoch` is that of content apart, as KEYS have announced, and its key is missing.
     pub(crate) fn awaits(&self, epoch: u8) -> bool {
         self.contents == Contents::Apart && epoch == self.epoch + 1 && epoch > self.newest()
     }
 
-    /// Whether it should ask for a key now that something has come whose epoch it does not know. Nothing proves that; so
-    /// it asks at once only for what KEYS have told to be there, else all receivers would answer whom they do not know.
+    /// Returns `true` if the receiver should request a key now, after a datagram of an unknown epoch. Nothing proves
+    /// such a datagram. So the receiver requests at once only a key that KEYS have announced. Otherwise one forged
+    /// datagram would make all receivers answer at once.
     pub(crate) fn asks(&mut self, now: Time, epoch: u8) -> bool {
         if epoch <= self.newest() {
             return false;

@@ -1,4 +1,4 @@
-//! How secrets are wrapped for somebody: by X25519, or by the hybrid of it with ML-KEM-768.
+//! Suites that wrap secrets for an identity: X25519, or its hybrid with ML-KEM-768.
 
 use alloc::boxed::Box;
 
@@ -9,28 +9,28 @@ use zeroize::Zeroizing;
 use crate::draws::derive;
 use crate::wire::WRAPPED;
 
-/// The secret of an agreement key, ready to be used.
+/// Secret part of an agreement key, ready for use.
 pub(crate) type SecretOf<K> = <K as Kem>::PrivateKey;
 
-/// By what secrets are wrapped for an agreement key.
+/// Suite that wraps secrets for an agreement key.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Suite {
     /// X25519.
     X25519 = 1,
-    /// X-Wing: X25519 and ML-KEM-768, of which either is enough to keep a secret.
+    /// X-Wing: X25519 and ML-KEM-768, either of which is enough to keep a secret.
     Hybrid = 2,
 }
 
 impl Suite {
     pub(crate) const ALL: [Self; 2] = [Self::X25519, Self::Hybrid];
 
-    /// That of a number on the wire.
+    /// Returns the suite with this number on the wire.
     pub(crate) fn of(number: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|&suite| suite as u8 == number)
     }
 
-    /// Octets of a public agreement key.
+    /// Returns the octets of a public agreement key.
     pub(crate) const fn key(self) -> usize {
         match self {
             Self::X25519 => 32,
@@ -38,7 +38,7 @@ impl Suite {
         }
     }
 
-    /// Octets of an entry of KEYS: tag, `enc`, what is wrapped.
+    /// Returns the octets of an entry of KEYS: tag, `enc`, wrapped secret.
     pub(crate) const fn entry(self) -> usize {
         let enc = match self {
             Self::X25519 => 32,
@@ -47,7 +47,7 @@ impl Suite {
         4 + enc + WRAPPED
     }
 
-    /// Entries of KEYS in a datagram, at most: as many as fit a packet of 1500 octets.
+    /// Returns the maximum number of entries in a KEYS datagram, which must fit a packet of 1500 octets.
     pub(crate) const fn entries(self) -> usize {
         match self {
             Self::X25519 => 15,
@@ -55,7 +55,7 @@ impl Suite {
         }
     }
 
-    /// Before what a signing key signs of an agreement key.
+    /// Returns the prefix of the octets that a signing key signs for an agreement key.
     pub(crate) fn binding(self) -> &'static [u8] {
         match self {
             Self::X25519 => b"farcast seal 1 agreement",
@@ -63,7 +63,7 @@ impl Suite {
         }
     }
 
-    /// The secret of an agreement key from a seed, as it is stored.
+    /// Derives the secret of an agreement key from a seed, in its stored form.
     pub(crate) fn secret_from(self, seed: &Zeroizing<[u8; 32]>) -> Zeroizing<[u8; 32]> {
         match self {
             Self::X25519 => {
@@ -73,17 +73,17 @@ impl Suite {
                 secret.write_exact(&mut *octets);
                 octets
             }
-            // Any 32 octets are one.
+            // Any 32 octets are a valid secret.
             Self::Hybrid => derive(&**seed, b"farcast seal 1 hybrid key"),
         }
     }
 
-    /// The public key of a secret.
+    /// Returns the public key of a secret.
     pub(crate) fn public_of(self, secret: &Zeroizing<[u8; 32]>) -> Box<[u8]> {
         match AgreementSecret::read(self, secret) {
             Some(AgreementSecret::X25519(secret)) => octets_of::<X25519HkdfSha256>(&secret),
             Some(AgreementSecret::Hybrid(secret)) => octets_of::<XWing>(&secret),
-            // There is no such secret: any 32 octets are one.
+            // Unreachable: any 32 octets are a valid secret.
             None => Box::default(),
         }
     }
@@ -93,15 +93,15 @@ fn octets_of<K: Kem>(secret: &SecretOf<K>) -> Box<[u8]> {
     K::sk_to_pk(secret).to_bytes().as_slice().into()
 }
 
-/// The secret of somebody's agreement key.
+/// Secret of an agreement key.
 pub(crate) enum AgreementSecret {
     X25519(SecretOf<X25519HkdfSha256>),
-    /// With what follows from it, which is 1.6 KB.
+    /// Secret with precomputed values, 1.6 KB in all.
     Hybrid(Box<SecretOf<XWing>>),
 }
 
 impl AgreementSecret {
-    /// That which is stored so.
+    /// Reads a secret in its stored form.
     pub(crate) fn read(suite: Suite, secret: &Zeroizing<[u8; 32]>) -> Option<Self> {
         Some(match suite {
             Suite::X25519 => Self::X25519(SecretOf::<X25519HkdfSha256>::from_bytes(&**secret).ok()?),
@@ -109,7 +109,7 @@ impl AgreementSecret {
         })
     }
 
-    /// What it opens.
+    /// Returns the suite of the secret.
     pub(crate) fn suite(&self) -> Suite {
         match self {
             Self::X25519(_) => Suite::X25519,

@@ -1,20 +1,20 @@
-//! Which counters were seen: a window that slides.
+//! Sliding windows of counters that were seen.
 
-/// How many counters back what is for the group may be late.
+/// Maximum age of a datagram for the group, in counters.
 pub const GROUP_WINDOW: u64 = 64 * (GROUP_WORDS as u64 - 1);
-/// How many counters back what is between two may be late.
+/// Maximum age of a datagram between sender and one receiver, in counters.
 pub const PAIR_WINDOW: u64 = 64 * (PAIR_WORDS as u64 - 1);
 
-/// One word more than the window has, so that the word of the highest counter can be part empty.
+/// Words of a window: one more than its length needs, so that the word of the highest counter can be partly empty.
 const GROUP_WORDS: usize = 4096 / 64 + 1;
 const PAIR_WORDS: usize = 256 / 64 + 1;
 
-/// That of a key of the group.
+/// Window for a key of the group.
 pub(crate) type GroupWindow = Window<GROUP_WORDS>;
-/// That of a key between two.
+/// Window for a key between sender and one receiver.
 pub(crate) type PairWindow = Window<PAIR_WORDS>;
 
-/// Which of the last counters were seen: of as many as all words but one have bits.
+/// Window of the last counters that were seen. Its length is the number of bits in all words but one.
 #[derive(Clone, Debug)]
 pub(crate) struct Window<const WORDS: usize> {
     highest: u64,
@@ -24,18 +24,18 @@ pub(crate) struct Window<const WORDS: usize> {
 impl<const WORDS: usize> Window<WORDS> {
     const LEN: u64 = 64 * (WORDS as u64 - 1);
 
-    /// Nothing later than `highest` was seen, and all before it.
+    /// Creates a window in which all counters up to `highest` count as seen, and no later one.
     pub(crate) fn from(highest: u64) -> Self {
-        // Counters begin at 1, and 0 is seen.
+        // Counters begin at 1, and 0 counts as seen.
         Self { highest, words: [u64::MAX; WORDS] }
     }
 
-    /// The highest that was seen.
+    /// Returns the highest counter that was seen.
     pub(crate) fn highest(&self) -> u64 {
         self.highest
     }
 
-    /// Whether `counter` is neither seen nor further back than the window.
+    /// Returns `true` if `counter` was not seen and is not older than the window.
     pub(crate) fn is_new(&self, counter: u64) -> bool {
         if counter > self.highest {
             return true;
@@ -45,15 +45,15 @@ impl<const WORDS: usize> Window<WORDS> {
             && self.words[Self::word(counter)] & bit(counter) == 0
     }
 
-    /// Whether `counter` is known to have been seen: not so if it is further back than the window.
+    /// Returns `true` if `counter` is known to have been seen; `false` if it is older than the window.
     pub(crate) fn has_seen(&self, counter: u64) -> bool {
         !self.is_new(counter) && self.highest - counter < Self::LEN
     }
 
-    /// `counter` is seen from now on, unless it is further back than the window.
+    /// Marks `counter` as seen, unless it is older than the window.
     pub(crate) fn mark(&mut self, counter: u64) {
         if counter > self.highest {
-            // What comes behind the highest in its own word was not seen either.
+            // The counters behind the highest in its own word were not seen either.
             self.words[Self::word(self.highest)] &= bit(self.highest) | (bit(self.highest) - 1);
             let passed = (counter / 64 - self.highest / 64).min(WORDS as u64);
             for step in 1..=passed {

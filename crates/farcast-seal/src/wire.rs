@@ -1,4 +1,4 @@
-//! What is on the wire: docs/src/seal.md, "On the wire".
+//! Wire format: docs/src/seal.md, "On the wire".
 
 use core::fmt;
 
@@ -8,44 +8,44 @@ use crate::refusal::{Refusal, Unsealable};
 use crate::scope::{Contents, Scope};
 use crate::suite::Suite;
 
-/// Octets before what is sealed; they are its nonce.
+/// Octets of the header before the sealed part; they are its nonce.
 pub const HEADER: usize = 12;
-/// Octets behind what is sealed.
+/// Octets of the tag behind the sealed part.
 pub const TAG: usize = 16;
 /// Octets of a signature.
 pub const SIGNATURE: usize = 64;
-/// Octets that a datagram with content grows by.
+/// Octets added to a datagram with content.
 pub const CONTENT_OVERHEAD: usize = HEADER + TAG;
-/// Octets that a datagram for the group grows by that the sender signs.
+/// Octets added to a signed datagram for the group.
 pub const CONTROL_OVERHEAD: usize = HEADER + SIGNATURE + TAG;
-/// Octets that an answer grows by, from the second on.
+/// Octets added to an answer, once a datagram for this receiver has arrived.
 pub const ANSWER_OVERHEAD: usize = HEADER + TAG;
-/// Octets that an answer grows by until something came back.
+/// Octets added to an answer, until a datagram for this receiver has arrived.
 pub const FIRST_ANSWER_OVERHEAD: usize = HEADER + OPENING + TAG;
-/// Octets that a datagram for one receiver grows by.
+/// Octets added to a datagram for one receiver.
 pub const TO_ONE_OVERHEAD: usize = HEADER + TAG;
-/// Octets that a datagram for one receiver grows by if a key goes with it.
+/// Octets added to a datagram for one receiver if it carries a key.
 pub const TO_ONE_KEY_OVERHEAD: usize = HEADER + KEY + TAG;
-/// Receivers without a hybrid key that one KEYS datagram is for at most.
+/// Maximum number of receivers without a hybrid key in one KEYS datagram.
 pub const KEYS_ENTRIES: usize = Suite::X25519.entries();
 /// Octets of the longest KEYS datagram.
 pub const KEYS_LEN: usize = keys_len(Suite::X25519, KEYS_ENTRIES);
 /// Octets of a KEYS datagram for a receiver with a hybrid key.
 pub const HYBRID_KEYS_LEN: usize = keys_len(Suite::Hybrid, 1);
 
-/// Octets of a KEYS datagram for so many receivers of a suite.
+/// Returns the octets of a KEYS datagram for this many receivers of a suite.
 pub const fn keys_len(suite: Suite, receivers: usize) -> usize {
     KEYS_HEAD + receivers * suite.entry() + SIGNATURE
 }
 
-/// Receivers of a suite that one KEYS datagram is for where a datagram has so many octets at most.
+/// Returns the number of receivers of a suite in one KEYS datagram, if a datagram has at most `datagram` octets.
 pub fn keys_together(suite: Suite, datagram: usize) -> usize {
     (datagram.saturating_sub(KEYS_HEAD + SIGNATURE) / suite.entry()).clamp(1, suite.entries())
 }
 
-/// `enc` and `guard` of a first answer.
+/// Octets of `enc` and `guard` in a first answer.
 pub(crate) const OPENING: usize = 32 + 8;
-/// An epoch and its secret.
+/// Octets of an epoch and its secret.
 pub(crate) const KEY: usize = 1 + 32;
 pub(crate) const KEYS_HEAD: usize = 86;
 pub(crate) const WRAPPED: usize = 32 + TAG;
@@ -54,28 +54,28 @@ pub(crate) const MAX_COUNTER: u64 = 1 << 40;
 
 const VERSION: u8 = 1;
 
-/// The first octet of a sealed datagram.
+/// Kind of a sealed datagram, its first octet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Kind {
-    /// What receivers need to begin.
+    /// Keys that receivers need to begin.
     Keys = 0xE1,
     /// A datagram with content for the group.
     Content = 0xE2,
-    /// A datagram for the group that the sender has signed.
+    /// Datagram for the group that the sender has signed.
     Control = 0xE3,
-    /// A datagram for the sender.
+    /// Answer to the sender.
     Answer = 0xE4,
-    /// The same, with what the sender needs to open it.
+    /// Answer with the `enc` that the sender needs to open it.
     FirstAnswer = 0xE5,
     /// A datagram for one receiver.
     ToOne = 0xE6,
-    /// The same, with the key of an epoch.
+    /// Datagram for one receiver, with the key of an epoch.
     ToOneKey = 0xE7,
 }
 
 impl Kind {
-    /// What `datagram` says that it is; none where it is not sealed.
+    /// Returns the kind in the first octet of `datagram`; `None` if it is not sealed.
     pub fn of(datagram: &[u8]) -> Option<Self> {
         Some(match *datagram.first()? {
             0xE1 => Self::Keys,
@@ -89,7 +89,7 @@ impl Kind {
         })
     }
 
-    /// Octets of the shortest datagram of this kind.
+    /// Returns the octets of the shortest datagram of this kind.
     fn shortest(self) -> usize {
         match self {
             Self::Keys => KEYS_HEAD + Suite::X25519.entry() + SIGNATURE,
@@ -101,18 +101,18 @@ impl Kind {
     }
 }
 
-/// The kind of a datagram that is long enough for it.
+/// Returns the kind of a datagram, if it is long enough for the kind.
 pub(crate) fn kind(datagram: &[u8]) -> Result<Kind, Refusal> {
     let kind = Kind::of(datagram).ok_or(Refusal::Unsealed)?;
     if datagram.len() < kind.shortest() { Err(Refusal::Malformed) } else { Ok(kind) }
 }
 
-/// A session of a sender's: 128 bits that follow from its keys.
+/// Identifier of a sender's session: 128 bits that derive from its keys.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SessionId(pub [u8; 16]);
 
 impl SessionId {
-    /// Its first four octets.
+    /// Returns the first four octets.
     pub(crate) fn short(&self) -> [u8; 4] {
         let [a, b, c, d, ..] = self.0;
         [a, b, c, d]
@@ -131,7 +131,7 @@ impl fmt::Debug for SessionId {
     }
 }
 
-/// The twelve octets before what is sealed.
+/// Header before the sealed part: twelve octets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Header {
     pub(crate) kind: Kind,
@@ -141,7 +141,7 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// Of a datagram that [`kind`] has looked at.
+    /// Reads the header of a datagram, whose length it checks by [`kind`].
     pub(crate) fn parse(datagram: &[u8]) -> Result<(Self, [u8; HEADER]), Refusal> {
         let kind = kind(datagram)?;
         let nonce = *datagram.first_chunk::<HEADER>().ok_or(Refusal::Malformed)?;
@@ -163,7 +163,7 @@ impl Header {
     }
 }
 
-/// The counter of the next datagram.
+/// Increments a counter, and returns it for the next datagram.
 pub(crate) fn next(counter: &mut u64) -> Result<u64, Unsealable> {
     if *counter >= MAX_COUNTER {
         return Err(Unsealable::Exhausted);
@@ -172,7 +172,7 @@ pub(crate) fn next(counter: &mut u64) -> Result<u64, Unsealable> {
     Ok(*counter)
 }
 
-/// Makes room at the front of `datagram` for `front`, and behind it for `behind` zeros.
+/// Inserts `front` before `datagram`, and appends `behind` zeros.
 pub(crate) fn surround(datagram: &mut Vec<u8>, front: &[u8], behind: usize) {
     let len = datagram.len();
     datagram.resize(len + front.len() + behind, 0);
@@ -181,7 +181,7 @@ pub(crate) fn surround(datagram: &mut Vec<u8>, front: &[u8], behind: usize) {
     datagram[front.len() + len..].fill(0);
 }
 
-/// What a KEYS datagram says.
+/// Content of a KEYS datagram.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keys<'a> {
     pub(crate) suite: Suite,
@@ -191,12 +191,12 @@ pub(crate) struct Keys<'a> {
     pub(crate) agreement: &'a [u8; 32],
     pub(crate) scope: Scope,
     pub(crate) epoch: u8,
-    /// One behind the other.
+    /// Entries, one behind the other.
     pub(crate) entries: &'a [u8],
 }
 
 impl<'a> Keys<'a> {
-    /// What `datagram` says, the octets that are signed, and their signature, which nobody has looked at.
+    /// Splits `datagram` into its content, the signed octets, and their signature, which is not checked.
     pub(crate) fn parse(datagram: &'a [u8]) -> Result<(Self, &'a [u8], &'a [u8; SIGNATURE]), Refusal> {
         let (signed, signature) = datagram.split_last_chunk().ok_or(Refusal::Malformed)?;
         Ok((Self::split(signed).ok_or(Refusal::Malformed)?, signed, signature))
@@ -224,12 +224,12 @@ impl<'a> Keys<'a> {
         })
     }
 
-    /// The entries one by one.
+    /// Returns the entries one by one.
     pub(crate) fn each(&self) -> impl Iterator<Item = &'a [u8]> + use<'a> {
         self.entries.chunks_exact(self.suite.entry())
     }
 
-    /// All but the signature.
+    /// Encodes all but the signature.
     pub(crate) fn emit(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(KEYS_LEN);
         out.extend_from_slice(&[Kind::Keys as u8, VERSION, self.suite as u8, self.contents as u8]);
