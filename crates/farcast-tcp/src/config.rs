@@ -6,7 +6,7 @@ use farcast_core::Span;
 
 use crate::rto::RtoConfig;
 
-/// How losses are found and repaired.
+/// Method by which a connection finds and repairs losses.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Recovery {
     /// Fast retransmit and fast recovery, which the first new acknowledgment ends (RFC 5681 section 3.2).
@@ -16,77 +16,79 @@ pub enum Recovery {
     /// A scoreboard of SACK blocks (RFC 6675).
     #[default]
     Sack,
-    /// Forward acknowledgment: what lies more than three segments below the highest SACK block is lost (Mathis and
-    /// Mahdavi, SIGCOMM 1996), as Linux 2.4 has it.
+    /// Forward acknowledgment: data more than three segments below the highest SACK block is lost (Mathis and Mahdavi,
+    /// SIGCOMM 1996), as Linux 2.4 has it.
     Fack,
     /// Losses by time of sending, with tail loss probes (RFC 8985).
     Rack,
 }
 
 impl Recovery {
-    /// Whether it needs SACK blocks. Without them from the peer, it does as [`NewReno`](Self::NewReno).
+    /// Returns `true` if this recovery needs SACK blocks. If the peer sends none, the recovery works as
+    /// [`NewReno`](Self::NewReno).
     pub const fn needs_sack(self) -> bool {
         matches!(self, Self::Sack | Self::Fack | Self::Rack)
     }
 }
 
-/// How the congestion window comes down in a recovery with SACK blocks.
+/// Manner in which the congestion window shrinks in a recovery with SACK blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Reduction {
     /// At once (RFC 6675 section 5).
     #[default]
     Immediate,
-    /// In proportion to what is delivered (RFC 6937 with the slow start reduction bound).
+    /// In proportion to the data delivered (RFC 6937 with the slow start reduction bound).
     Proportional,
-    /// Likewise, but below the threshold a segment more than was delivered leaves only with an acknowledgment that
-    /// advances and tells of no further loss (RFC 9937), as in today's Linux. What may leave above the threshold is
-    /// rounded up to whole segments, in which Linux counts.
+    /// Likewise, with a safer limit below the threshold, as in today's Linux (RFC 9937). There, one segment more than
+    /// was delivered leaves only with an acknowledgment that advances and reports no further loss. Above the threshold,
+    /// the allowance is rounded up to whole segments, because Linux counts segments.
     ProportionalSafe,
     /// By one segment for every two acknowledgments, as in Linux 2.4.
     RateHalving,
 }
 
-/// How the congestion window grows in congestion avoidance, and what a loss costs.
+/// Growth of the congestion window in congestion avoidance, and its reduction after a loss.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Algorithm {
-    /// A segment a round trip; half (RFC 5681).
+    /// Grows by a segment a round trip; a loss leaves half (RFC 5681).
     #[default]
     Reno,
-    /// A cubic function of time; 0.7 (RFC 9438).
+    /// Grows as a cubic function of time; a loss leaves 0.7 (RFC 9438).
     Cubic,
 }
 
-/// By what the congestion window grows.
+/// Unit by which the congestion window grows.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Increase {
-    /// By acknowledgments (RFC 5681 section 3.1, equations 2 and 3): delayed ones slow it down.
+    /// Acknowledgments (RFC 5681 section 3.1, equations 2 and 3). Delayed acknowledgments slow the growth down.
     #[default]
     PerAcknowledgment,
-    /// By octets acknowledged, in slow start at most this many segments for an acknowledgment (RFC 3465; its L).
+    /// Octets acknowledged. In slow start, an acknowledgment counts for at most this many segments (RFC 3465; its L).
     Octets(u16),
-    /// By octets delivered, selectively acknowledged ones too, with every acknowledgment that advances: as today's
-    /// Linux. Where an acknowledgment of a repetition covers what had arrived before, that counts once and not twice.
-    /// Linux counts in segments, so the threshold is of whole ones, and Reno's congestion avoidance adds one for each
-    /// window (RFC 3465 section 2.1).
+    /// Octets delivered, with every acknowledgment that advances, as in today's Linux. Selectively acknowledged octets
+    /// count too. If the acknowledgment of a retransmission covers data that had arrived before, the data counts once
+    /// and not twice. Linux counts in segments: the threshold is a whole number of segments, and Reno's congestion
+    /// avoidance adds one segment for each window (RFC 3465 section 2.1).
     Delivered,
 }
 
-/// What a retransmission timeout costs, and what is sent until everything is acknowledged that was in flight.
+/// Reaction to a retransmission timeout, until all data is acknowledged that was in flight.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum AfterTimeout {
-    /// Slow start repairs what was in flight. The threshold falls once. F-RTO is for timeouts outside recoveries.
+    /// Slow start repairs all data that was in flight. The threshold falls once. F-RTO checks only timeouts outside
+    /// recoveries.
     #[default]
     SlowStart,
     /// As in today's Linux, where SACK is in use:
     ///
-    /// * The threshold falls with every timeout that acknowledgments have come before, as RFC 5681 section 3.1 has it,
-    ///   and stays with those that repeat.
-    /// * F-RTO is for these as well: for timeouts outside recoveries, and for those that repeat with nothing
-    ///   acknowledged in between. The acknowledgment of the first segment lets new data out as far as slow start lets
-    ///   it; what was in flight is not sent again before the next acknowledgment.
-    /// * Where a repetition is found to be lost by its time of sending, or when everything is acknowledged and
-    ///   something that was sent since is lost, a fast recovery begins, and the threshold falls (RFC 5681 section 4.3:
-    ///   a second sign of congestion).
+    /// * The threshold falls with a timeout if acknowledgments came since the previous one (RFC 5681 section 3.1). It
+    ///   stays with a timeout that merely repeats.
+    /// * F-RTO checks timeouts outside recoveries and also repeated timeouts with nothing acknowledged in between. The
+    ///   acknowledgment of the first segment lets new data out as far as slow start allows. Data that was in flight is
+    ///   not sent again before the next acknowledgment.
+    /// * A fast recovery begins, and the threshold falls, if a retransmission is found lost by its time of sending. The
+    ///   same happens if everything is acknowledged and something that was sent since is lost (RFC 5681 section 4.3: a
+    ///   second sign of congestion).
     Linux,
 }
 
@@ -103,7 +105,7 @@ pub enum InitialWindow {
 }
 
 impl InitialWindow {
-    /// In octets, for segments of `smss`.
+    /// Returns the initial window in octets, for segments of `smss` octets.
     pub(crate) fn octets(self, smss: u64) -> u64 {
         match self {
             Self::Rfc5681 if smss <= 1095 => 4 * smss,
@@ -125,7 +127,7 @@ pub enum Window {
 }
 
 impl Window {
-    /// In octets, for segments of `smss`.
+    /// Returns the size in octets, for segments of `smss` octets.
     pub const fn octets(self, smss: u64) -> u64 {
         match self {
             Self::Octets(octets) => octets,
@@ -134,24 +136,26 @@ impl Window {
     }
 }
 
-/// When data is acknowledged. Data out of order, and data that fills a gap, always is at once (RFC 5681 section 4.2).
+/// Timing of acknowledgments. Data out of order, and data that fills a gap, is always acknowledged at once (RFC 5681
+/// section 4.2).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum DelayedAck {
     /// At once.
     Off,
-    /// Every second full-sized segment, and anything after `delay` at the latest (RFC 9293 section 3.8.6.3: at most 0.5
-    /// s).
+    /// Acknowledges every second full-sized segment, and any other data after `delay` at the latest (RFC 9293 section
+    /// 3.8.6.3: at most 0.5 s).
     Delayed {
-        /// The longest that an acknowledgment waits.
+        /// Longest wait of an acknowledgment.
         delay: Span,
     },
-    /// As Linux does: the first segments at once, and a delay that follows the time between arrivals.
+    /// Acknowledges the first segments at once, then after a delay that follows the time between arrivals, as Linux
+    /// does.
     Quick {
-        /// How many segments at the start, and after a pause, are acknowledged at once; Linux has 16.
+        /// Number of segments acknowledged at once at the start and after a pause; Linux has 16.
         segments: u32,
-        /// The shortest delay; Linux has 40 ms.
+        /// Shortest delay; Linux has 40 ms.
         least: Span,
-        /// The longest; Linux has 200 ms.
+        /// Longest delay; Linux has 200 ms.
         most: Span,
     },
 }
@@ -165,74 +169,74 @@ impl Default for DelayedAck {
 /// The receive window.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ReceiveWindow {
-    /// The receive buffer: how much the peer may have sent that the owner has not consumed.
+    /// Size of the receive buffer: the limit of data that the peer may have sent and the owner has not consumed.
     pub size: Window,
-    /// What is advertised at first, growing by two segments with each that arrives in order, as in Linux 2.4; the whole
-    /// from the start where absent.
+    /// Window advertised at first. It grows by two segments with each segment that arrives in order, as in Linux 2.4.
+    /// If absent, the whole window is advertised from the start.
     pub first: Option<Window>,
 }
 
-/// Everything that can be set about a connection. By default: SACK, window scaling, timestamps, initial window and
-/// timer as the RFCs recommend them today, with Reno's congestion avoidance.
+/// Settings of a connection. The defaults for SACK, window scaling, timestamps, initial window and timer are those that
+/// the RFCs recommend today, with Reno's congestion avoidance.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// The largest segment in octets, without headers and options (RFC 9293 section 3.7.1): announced, and the limit
-    /// of what is sent. Timestamps take 12 octets of it. From 64.
+    /// The largest segment in octets, without headers and options (RFC 9293 section 3.7.1). The connection announces
+    /// this value and sends no larger segment. Timestamps take 12 octets of it. At least 64.
     pub mss: u16,
-    /// How losses are found.
+    /// Loss detection and repair.
     pub recovery: Recovery,
-    /// How the window comes down.
+    /// Reduction of the congestion window in a recovery.
     pub reduction: Reduction,
-    /// How it grows.
+    /// Congestion control algorithm.
     pub congestion: Algorithm,
-    /// By what it grows.
+    /// Unit by which the congestion window grows.
     pub increase: Increase,
-    /// Whether slow start ends when the round trip grows (`HyStart++`, RFC 9406).
+    /// Ends slow start when the round trip grows (`HyStart++`, RFC 9406).
     pub hystart: bool,
     /// The initial window.
     pub initial_window: InitialWindow,
-    /// The slow start threshold at first; none where absent.
+    /// Initial slow start threshold; no threshold if absent.
     pub initial_ssthresh: Option<Window>,
-    /// Whether a loss halves the congestion window, as Linux does, instead of what is in flight (RFC 5681 equation 4).
+    /// Halves the congestion window after a loss, as Linux does, instead of the octets in flight (RFC 5681 equation 4).
     pub halve_window: bool,
-    /// Whether the first two duplicate acknowledgments send a new segment each (RFC 3042).
+    /// Sends a new segment for each of the first two duplicate acknowledgments (RFC 3042).
     pub limited_transmit: bool,
-    /// Whether a connection that was idle for a retransmission timeout starts from the initial window (RFC 5681
-    /// section 4.1).
+    /// Starts again from the initial window after a connection was idle for a retransmission timeout (RFC 5681 section
+    /// 4.1).
     pub idle_restart: bool,
-    /// How many segments may leave at once when a recovery ends; without limit where absent. Linux 2.4 has 3.
+    /// Number of segments that may leave at once when a recovery ends; no limit if absent. Linux 2.4 has 3.
     pub most_burst: Option<u32>,
-    /// What a timeout costs, and what follows it.
+    /// Reaction to a retransmission timeout.
     pub after_timeout: AfterTimeout,
-    /// Whether a timeout is checked for being spurious (F-RTO, RFC 5682).
+    /// Checks whether a timeout was spurious (F-RTO, RFC 5682).
     pub frto: bool,
-    /// Whether a reduction is undone when timestamps (RFC 3522) or DSACK (RFC 3708) show that nothing was lost.
+    /// Undoes a reduction when timestamps (RFC 3522) or DSACK (RFC 3708) show that nothing was lost.
     pub undo: bool,
-    /// Whether tail loss probes are sent; only with [`Recovery::Rack`].
+    /// Sends tail loss probes; only with [`Recovery::Rack`].
     pub tail_loss_probe: bool,
-    /// Whether SACK is offered and used.
+    /// Offers SACK, and uses it if the peer agrees.
     pub sack: bool,
-    /// Whether the first SACK block reports duplicates (RFC 2883).
+    /// Reports duplicates in the first SACK block (RFC 2883).
     pub dsack: bool,
     /// The retransmission timer.
     pub rto: RtoConfig,
-    /// When to acknowledge.
+    /// Timing of acknowledgments.
     pub delayed_ack: DelayedAck,
     /// The receive window.
     pub receive_window: ReceiveWindow,
-    /// How much may be written that is not acknowledged yet, in octets.
+    /// Most octets that may be written and not acknowledged yet.
     pub send_buffer: u64,
-    /// When a writer whom it had no room for is told of some.
+    /// Amount of free send buffer after which a blocked writer is notified.
     pub write_space: WriteSpace,
-    /// Whether window scaling is offered (RFC 7323 section 2).
+    /// Offers window scaling (RFC 7323 section 2).
     pub window_scaling: bool,
-    /// The tick of the timestamp clock, where timestamps are offered (RFC 7323 section 3): 1 ms to 1 s.
+    /// Tick of the timestamp clock, 1 ms to 1 s (RFC 7323 section 3). If absent, timestamps are not offered.
     pub timestamps: Option<Span>,
-    /// Whether a small segment waits while others are in flight (RFC 9293 section 3.7.4).
+    /// Holds a small segment back while others are in flight (RFC 9293 section 3.7.4).
     pub nagle: bool,
-    /// How often a segment, a SYN or a window probe is sent again before the connection fails.
+    /// Number of times that a segment, a SYN or a window probe is sent again before the connection fails.
     pub most_retries: u32,
-    /// How long a closed connection lingers: twice the maximum segment lifetime (RFC 9293 section 3.4.2).
+    /// Time for which a closed connection lingers: twice the maximum segment lifetime (RFC 9293 section 3.4.2).
     pub time_wait: Span,
 }
 
@@ -272,7 +276,7 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Checks what the types do not.
+    /// Checks the settings for values that the types allow and that cannot work.
     ///
     /// # Errors
     /// The first setting that cannot work.
@@ -316,14 +320,13 @@ impl Config {
     }
 }
 
-/// When a writer that the send buffer had no room for is told that there is some.
+/// Amount of free send buffer after which a writer is notified that found no room.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum WriteSpace {
-    /// As soon as there is any.
+    /// Any free octet.
     #[default]
     Any,
-    /// When a third of the buffer is free, so that several segments are written at once: as Linux does
-    /// (`tcp_min_write_space`).
+    /// A third of the buffer, so that several segments are written at once, as Linux does (`tcp_min_write_space`).
     Third,
 }
 
@@ -337,11 +340,11 @@ pub enum ConfigError {
     /// The receive window.
     #[error("a receive window of {window} octets cannot work: {least} to {most} octets with these settings")]
     ReceiveWindow {
-        /// What was set.
+        /// Window that was set.
         window: u64,
-        /// One segment.
+        /// Least window: one segment.
         least: u64,
-        /// What the header can say.
+        /// Largest window that the header can express.
         most: u64,
     },
     /// The window that is advertised first.
@@ -356,7 +359,7 @@ pub enum ConfigError {
     /// The send buffer.
     #[error("the send buffer must hold a segment: at least {least} octets")]
     SendBuffer {
-        /// One segment.
+        /// Least buffer: one segment.
         least: u64,
     },
     /// A recovery that needs SACK.

@@ -1,4 +1,4 @@
-//! The congestion window: how it grows, and what a loss makes of it (RFC 5681, RFC 9438, RFC 9406).
+//! Congestion window: its growth, and its reduction after a loss (RFC 5681, RFC 9438, RFC 9406).
 
 mod cubic;
 mod hystart;
@@ -9,12 +9,12 @@ use crate::config::{Algorithm, Config, Increase};
 use cubic::Cubic;
 use hystart::HyStart;
 
-/// What grows the window beyond slow start.
+/// Growth of the window beyond slow start.
 #[derive(Clone, Debug)]
 enum Avoidance {
-    /// What acknowledgments have earned, in octets times the window.
+    /// Growth earned by acknowledgments, in octets times the window.
     Reno { earned: u64 },
-    /// A function of time.
+    /// Growth as a function of time.
     Cubic(Cubic),
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct Congestion {
     hystart: Option<HyStart>,
 }
 
-/// What an acknowledgment means to the window.
+/// Facts of an acknowledgment from which the window grows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Growth {
     pub now: Time,
@@ -41,12 +41,12 @@ pub(crate) struct Growth {
     pub round_trip: Span,
     /// A round trip measured with this acknowledgment.
     pub sample: Option<Span>,
-    /// The position that it acknowledges, and behind the last sent.
+    /// Position that the acknowledgment reaches; `next` is the position behind the last octet sent.
     pub acknowledged: u64,
     pub next: u64,
 }
 
-/// No window is larger: what the header can say, and a margin for inflation.
+/// Largest window in octets: the most that the header can express, and a margin for inflation.
 const MOST: u64 = 1 << 32;
 
 impl Congestion {
@@ -64,12 +64,13 @@ impl Congestion {
         }
     }
 
-    /// Whether the window grows by slow start.
+    /// Returns `true` if the window grows by slow start.
     pub(crate) const fn in_slow_start(&self) -> bool {
         self.window < self.threshold
     }
 
-    /// New data was acknowledged while the window was what limited sending.
+    /// Grows the window. The caller ensures that new data was acknowledged and that the window was what limited
+    /// sending.
     pub(crate) fn grow(&mut self, growth: Growth) {
         let mut octets = if self.increase == Increase::Delivered { growth.delivered } else { growth.octets };
         if self.in_slow_start() {
@@ -106,7 +107,8 @@ impl Congestion {
         self.window = self.window.min(MOST);
     }
 
-    /// Grows by slow start; what of the acknowledged or delivered `octets` is left for congestion avoidance.
+    /// Grows the window by slow start. Returns the part of the acknowledged or delivered `octets` that is left for
+    /// congestion avoidance.
     fn slow_start(&mut self, growth: &Growth, octets: u64) -> u64 {
         let limit = match self.increase {
             Increase::PerAcknowledgment => self.smss,
@@ -128,15 +130,15 @@ impl Congestion {
         if counted { step.saturating_sub(room) } else { 0 }
     }
 
-    /// The window was not what limited sending: nothing grows, and time that passed so does not count.
+    /// Notes that the window did not limit sending until `now`: the window does not grow, and this time does not count.
     pub(crate) fn pause(&mut self, now: Time) {
         if let Avoidance::Cubic(cubic) = &mut self.avoidance {
             cubic.pause(now);
         }
     }
 
-    /// A loss: sets the slow start threshold from `base`, the octets in flight or the window (RFC 5681 equation 4, RFC
-    /// 9438 section 4.6).
+    /// Reacts to a loss: sets the slow start threshold from `base`, the octets in flight or the window (RFC 5681
+    /// equation 4, RFC 9438 section 4.6).
     pub(crate) fn lose(&mut self, base: u64) {
         let share = match &mut self.avoidance {
             Avoidance::Reno { earned } => {
@@ -155,7 +157,7 @@ impl Congestion {
         }
     }
 
-    /// A timeout: the window is one segment.
+    /// Reacts to a timeout: sets the window to one segment.
     pub(crate) fn collapse(&mut self) {
         self.window = self.smss;
         if let Avoidance::Cubic(cubic) = &mut self.avoidance {

@@ -38,7 +38,7 @@ use sending::{Due, Outgoing};
 use spurious::Suspicion;
 use timing::{Timer, Unanswered};
 
-/// Where a connection stands (RFC 9293 section 3.3.2).
+/// State of a connection (RFC 9293 section 3.3.2).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum State {
     /// Waits for a SYN.
@@ -59,7 +59,7 @@ pub enum State {
     Closing,
     /// Has received a FIN, and sent one.
     LastAck,
-    /// Both FINs are acknowledged; it lingers to answer a repetition.
+    /// Both FINs are acknowledged; the connection lingers to answer a repeated FIN.
     TimeWait,
     /// There is no connection.
     Closed,
@@ -67,8 +67,8 @@ pub enum State {
 
 /// A TCP endpoint. It is an [`Engine`]: see its contract for how to drive it.
 ///
-/// It knows streams as offsets and lengths. Its owner keeps the octets: what it [writes](Self::write) until
-/// [acknowledged](Self::acknowledged), and what arrives, as [`Event::Store`] says.
+/// The connection knows streams as offsets and lengths. Its owner keeps the octets: those that the owner
+/// [writes](Self::write), until [acknowledged](Self::acknowledged), and those that arrive, as [`Event::Store`] says.
 #[derive(Clone, Debug)]
 pub struct Connection {
     config: Config,
@@ -101,7 +101,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// An active open: the SYN leaves at the first poll.
+    /// Opens a connection actively. The SYN leaves at the first poll.
     ///
     /// # Errors
     /// A setting that cannot work.
@@ -118,7 +118,7 @@ impl Connection {
         Ok(connection)
     }
 
-    /// A passive open: it takes the first SYN.
+    /// Opens a connection passively. The connection accepts the first SYN.
     ///
     /// # Errors
     /// A setting that cannot work.
@@ -152,8 +152,8 @@ impl Connection {
         })
     }
 
-    /// The next segment that leaves at `now`, if any: [`poll_transmit`](Engine::poll_transmit) for an owner that knows
-    /// between whom it goes.
+    /// Returns the next segment that leaves at `now`, if any. Serves an owner that knows both addresses and so has no
+    /// need of [`poll_transmit`](Engine::poll_transmit).
     pub fn poll_segment(&mut self, now: Time) -> Option<Segment> {
         self.remote?;
         let segment = self.next_segment(now)?;
@@ -161,8 +161,8 @@ impl Connection {
         Some(segment)
     }
 
-    /// Appends `octets` to the outgoing stream; how many of them the send buffer took. After fewer,
-    /// [`Event::Writable`] tells when there is room. Once closed, it takes none.
+    /// Appends `octets` to the outgoing stream and returns the number that the send buffer took. If it took fewer,
+    /// [`Event::Writable`] tells when there is room. A closed stream takes none.
     pub fn write(&mut self, octets: u64) -> u64 {
         if self.outgoing.closing || self.state == State::Closed {
             return 0;
@@ -185,7 +185,7 @@ impl Connection {
         self.outgoing.closing = true;
     }
 
-    /// Ends the connection at once; the peer is told with a reset.
+    /// Ends the connection at once, and sends a reset to the peer.
     pub fn abort(&mut self) {
         if self.state == State::Closed {
             return;
@@ -194,12 +194,13 @@ impl Connection {
         self.fail(Failure::Aborted);
     }
 
-    /// Octets that have arrived in order and are not consumed yet.
+    /// Returns the number of octets that have arrived in order and are not consumed yet.
     pub const fn readable(&self) -> u64 {
         self.received() - self.incoming.consumed
     }
 
-    /// The owner has taken the next `octets` of the peer's stream; at most what is [readable](Self::readable).
+    /// Notes that the owner has taken the next `octets` of the peer's stream; at most the [readable](Self::readable)
+    /// ones.
     pub fn consume(&mut self, octets: u64) {
         self.incoming.consumed += octets.min(self.readable());
         let edge = self.window_edge();
@@ -208,12 +209,12 @@ impl Connection {
         }
     }
 
-    /// Octets of the outgoing stream that the peer has acknowledged.
+    /// Returns the number of octets of the outgoing stream that the peer has acknowledged.
     pub fn acknowledged(&self) -> u64 {
         (self.board.first() - 1).min(self.outgoing.written)
     }
 
-    /// Octets of the peer's stream that have arrived in order.
+    /// Returns the number of octets of the peer's stream that have arrived in order.
     pub const fn received(&self) -> u64 {
         let next = self.incoming.reassembly.next() - 1;
         match self.incoming.fin_at {
@@ -222,67 +223,67 @@ impl Connection {
         }
     }
 
-    /// Octets that were written so far.
+    /// Returns the number of octets written so far.
     pub const fn written(&self) -> u64 {
         self.outgoing.written
     }
 
-    /// Where it stands.
+    /// Returns the state of the connection.
     pub const fn state(&self) -> State {
         self.state
     }
 
-    /// What it has done.
+    /// Returns counts of segments, octets and events.
     pub const fn stats(&self) -> &Stats {
         &self.stats
     }
 
-    /// What it has turned down.
+    /// Returns counts of the segments turned down, by reason.
     pub const fn rejects(&self) -> &RejectCounts {
         &self.rejects
     }
 
-    /// The congestion window in octets.
+    /// Returns the congestion window in octets.
     pub const fn congestion_window(&self) -> u64 {
         self.congestion.window
     }
 
-    /// The slow start threshold in octets; [`u64::MAX`] while there is none.
+    /// Returns the slow start threshold in octets; [`u64::MAX`] while there is none.
     pub const fn slow_start_threshold(&self) -> u64 {
         self.congestion.threshold
     }
 
-    /// Octets that are sent and not acknowledged.
+    /// Returns the number of octets that are sent and not acknowledged.
     pub const fn in_flight(&self) -> u64 {
         self.board.flight()
     }
 
-    /// The smoothed round-trip time, once it was measured.
+    /// Returns the smoothed round-trip time, once it was measured.
     pub fn round_trip(&self) -> Option<Span> {
         self.estimator.smoothed()
     }
 
-    /// The retransmission timeout as it stands.
+    /// Returns the current retransmission timeout.
     pub fn retransmission_timeout(&self) -> Span {
         self.estimator.timeout()
     }
 
-    /// The largest payload that it sends, in octets; the peer may ask for less than the settings.
+    /// Returns the largest payload that the connection sends, in octets. The peer may ask for less than the settings.
     pub const fn segment_size(&self) -> u64 {
         self.agreed.smss
     }
 
-    /// Its own address.
+    /// Returns the connection's own address.
     pub const fn local(&self) -> SocketAddr {
         self.local
     }
 
-    /// The peer's, once known.
+    /// Returns the peer's address, once known.
     pub const fn remote(&self) -> Option<SocketAddr> {
         self.remote
     }
 
-    /// Checks what must always hold, and panics if it does not: for tests and fuzzing.
+    /// Checks the invariants, and panics if one does not hold: for tests and fuzzing.
     #[doc(hidden)]
     pub fn check(&self) {
         self.board.check();
@@ -293,17 +294,17 @@ impl Connection {
         assert!(self.board.next() <= self.data_end() + 1 && self.incoming.consumed <= self.received());
     }
 
-    /// The position behind everything that was written, without a FIN.
+    /// Returns the position behind everything that was written, without a FIN.
     const fn data_end(&self) -> u64 {
         1 + self.outgoing.written
     }
 
-    /// Whether our FIN was sent.
+    /// Returns `true` if our FIN was sent.
     const fn fin_sent(&self) -> bool {
         self.board.next() > self.data_end()
     }
 
-    /// The connection is over, without a word to the peer.
+    /// Ends the connection without sending anything to the peer.
     fn end(&mut self) {
         self.state = State::Closed;
         self.timers = Timers::default();
@@ -316,7 +317,7 @@ impl Connection {
     }
 }
 
-/// No stream is longer: positions stay far below 2^63.
+/// Longest stream in octets: positions stay far below 2^63.
 const MOST_OCTETS: u64 = 1 << 62;
 
 impl Engine for Connection {

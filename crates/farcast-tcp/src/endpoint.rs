@@ -1,26 +1,27 @@
 //! A host with TCP connections: a table of them by ports, listeners, ephemeral ports, initial sequence numbers.
 //!
-//! An [`Endpoint`] is an [`Engine`] whose messages are segments: it hands each to the connection that it belongs to,
-//! opens connections for listeners, and answers what belongs to none with a reset (RFC 9293 section 3.10.7.1).
+//! An [`Endpoint`] is an [`Engine`] whose messages are segments. It hands each segment to the connection that the
+//! segment belongs to, and opens connections for listeners. It answers a segment that belongs to no connection with a
+//! reset (RFC 9293 section 3.10.7.1).
 //!
-//! # Who keeps the octets
+//! # Storage of the octets
 //!
 //! A connection knows its streams as ranges. Each connection of an endpoint [carries](Carries) either
 //!
-//! * **octets**, which the endpoint keeps: [`send`](Endpoint::send), [`readable`](Endpoint::readable) and
-//!   [`consume`](Endpoint::consume) are the owner's; text goes this way, or
-//! * **ranges**, which the owner keeps: [`write`](Endpoint::write) says how many octets follow, and
-//!   [`Event::Store`] where those that arrived belong; files go this way.
+//! * **octets**, which the endpoint keeps, for text. The owner uses [`send`](Endpoint::send),
+//!   [`readable`](Endpoint::readable) and [`consume`](Endpoint::consume).
+//! * **ranges**, whose octets the owner keeps, for files. [`write`](Endpoint::write) says how many octets follow, and
+//!   [`Event::Store`] says where arrived octets belong.
 //!
-//! The payload of a segment travels beside it. Whoever puts a segment of an octet stream on a wire takes its payload
-//! from [`octets`](Endpoint::octets), and hands what arrives to [`handle_octets`](Endpoint::handle_octets); in a
-//! simulation, where messages are segments alone, whoever delivers a segment asks the endpoint that sent it for the
-//! octets. They are kept until they are acknowledged: a segment whose octets are gone brings nothing that its receiver
-//! does not have, or it comes from a connection that was aborted, and may be dropped.
+//! The payload of a segment travels beside it. A driver that puts a segment of an octet stream on a wire takes its
+//! payload from [`octets`](Endpoint::octets). It hands arrived payloads to [`handle_octets`](Endpoint::handle_octets).
+//! In a simulation messages are segments alone: the driver that delivers a segment asks the sending endpoint for the
+//! octets. The endpoint keeps octets until they are acknowledged. A segment whose octets are gone may be dropped: it
+//! brings nothing that its receiver lacks, or comes from a connection that was aborted.
 //!
 //! # The life of a connection
 //!
-//! From [`connect`](Endpoint::connect), or [`EndpointEvent::Accepted`], until the owner has
+//! A connection lives from [`connect`](Endpoint::connect), or [`EndpointEvent::Accepted`], until the owner has
 //! [released](Endpoint::release) it and it has closed, whichever comes last.
 
 mod admission;
@@ -44,7 +45,7 @@ pub use config::{Carries, EndpointConfig, EndpointError, EndpointEvent};
 pub use table::ConnectionId;
 use table::{Slot, Table};
 
-/// Resets that wait to be sent at most; beyond, segments without a connection are dropped without one.
+/// Most resets that wait to be sent. Beyond, segments without a connection are dropped without a reset.
 const MOST_RESETS: usize = 16;
 
 /// A listener.
@@ -54,24 +55,24 @@ struct Listener {
     carries: Carries,
 }
 
-/// A host with TCP connections. The [module](self) says how octets travel.
+/// A host with TCP connections. The [module](self) documentation says how octets travel.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     config: EndpointConfig,
     table: Table,
     listeners: Vec<Listener>,
-    /// Connections that may have something to send, in the order in which they were stirred.
+    /// Connections that may have something to send, in the order of their last change.
     stirred: VecDeque<ConnectionId>,
     deadlines: BTreeSet<(Time, ConnectionId)>,
     events: VecDeque<EndpointEvent>,
     resets: VecDeque<Transmit<Segment>>,
     rejects: RejectCounts,
-    /// How far the next ephemeral port lies behind the first.
+    /// Offset of the next ephemeral port from the first.
     next_port: u16,
 }
 
 impl Endpoint {
-    /// A host without connections.
+    /// Creates a host without connections.
     ///
     /// # Errors
     /// A setting of its connections that cannot work.
@@ -90,10 +91,10 @@ impl Endpoint {
         })
     }
 
-    /// Takes connections to `port`, or to a free ephemeral port if there is none; which port that is.
+    /// Accepts connections to `port`, or to a free ephemeral port if `port` is `None`. Returns the port.
     ///
     /// # Errors
-    /// Somebody listens there, or no port is free.
+    /// The port has a listener already, or no port is free.
     pub fn listen(&mut self, port: Option<u16>, carries: Carries) -> Result<u16, EndpointError> {
         let port = match port {
             Some(port) if self.listener(port).is_some() => return Err(EndpointError::InUse(port)),
@@ -104,7 +105,7 @@ impl Endpoint {
         Ok(port)
     }
 
-    /// Takes no more connections to `port`. Those that are open stay.
+    /// Stops accepting connections to `port`. Open connections stay.
     pub fn stop_listening(&mut self, port: u16) {
         self.listeners.retain(|listener| listener.port != port);
     }
@@ -137,33 +138,34 @@ impl Endpoint {
         Ok(id)
     }
 
-    /// The connection `id`, for what it counts and knows; `None` once it is forgotten.
+    /// Returns the connection `id`, for its counters and state; `None` once it is forgotten.
     pub fn connection(&self, id: ConnectionId) -> Option<&Connection> {
         self.table.get(id).map(|slot| &slot.connection)
     }
 
-    /// The connection between `port` and `remote`.
+    /// Returns the connection between `port` and `remote`.
     pub fn find(&self, port: u16, remote: SocketAddr) -> Option<ConnectionId> {
         self.table.find((port, remote))
     }
 
-    /// How many connections there are, lingering ones included.
+    /// Returns the number of connections, lingering ones included.
     pub fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no connections.
     pub fn is_empty(&self) -> bool {
         self.table.len() == 0
     }
 
-    /// What it and its connections have turned down.
+    /// Returns counts of the segments that the endpoint and its connections have turned down, by reason.
     pub const fn rejects(&self) -> &RejectCounts {
         &self.rejects
     }
 
-    /// Appends `octets` to the outgoing stream of a connection that carries octets. They are kept, however many, until
-    /// the peer has acknowledged them; [`unacknowledged`](Self::unacknowledged) says how many wait.
+    /// Appends `octets` to the outgoing stream of a connection that carries octets. The endpoint keeps all of them,
+    /// without limit, until the peer has acknowledged them. [`unacknowledged`](Self::unacknowledged) returns the number
+    /// that waits.
     pub fn send(&mut self, id: ConnectionId, octets: &[u8]) {
         if let Some(slot) = self.table.get_mut(id) {
             slot.outgoing.extend(octets);
@@ -172,13 +174,13 @@ impl Endpoint {
         }
     }
 
-    /// Octets that were sent on a connection that carries octets, and are not acknowledged.
+    /// Returns the number of octets that were sent on a connection that carries octets, and are not acknowledged.
     pub fn unacknowledged(&self, id: ConnectionId) -> u64 {
         self.table.get(id).map_or(0, |slot| slot.outgoing.all().len() as u64)
     }
 
-    /// Appends `octets` octets to the outgoing stream of a connection that carries ranges; how many the send buffer
-    /// took. After fewer, [`Event::Writable`] tells when there is room.
+    /// Appends `octets` octets to the outgoing stream of a connection that carries ranges. Returns the number that the
+    /// send buffer took. If it took fewer, [`Event::Writable`] tells when there is room.
     pub fn write(&mut self, id: ConnectionId, octets: u64) -> u64 {
         let Some(slot) = self.table.get_mut(id) else { return 0 };
         let taken = slot.connection.write(octets);
@@ -186,15 +188,15 @@ impl Endpoint {
         taken
     }
 
-    /// What has arrived in order on a connection that carries octets.
+    /// Returns the octets that have arrived in order on a connection that carries octets.
     pub fn readable(&self, id: ConnectionId) -> &[u8] {
         self.table.get(id).map_or(&[], |slot| {
-            // A gap behind what is readable has its place, but nothing in it.
+            // Space behind the readable octets is reserved up to a gap's end, but holds no data there.
             &slot.incoming.all()[..(slot.connection.readable() as usize).min(slot.incoming.all().len())]
         })
     }
 
-    /// The owner has taken the next `octets` that arrived in order.
+    /// Notes that the owner has taken the next `octets` that arrived in order.
     pub fn consume(&mut self, id: ConnectionId, octets: u64) {
         if let Some(slot) = self.table.get_mut(id) {
             slot.consume(octets);
@@ -211,7 +213,7 @@ impl Endpoint {
         }
     }
 
-    /// Ends a connection at once; the peer is told with a reset.
+    /// Ends a connection at once, and sends a reset to the peer.
     pub fn abort(&mut self, id: ConnectionId) {
         if let Some(slot) = self.table.get_mut(id) {
             slot.connection.abort();
@@ -219,8 +221,8 @@ impl Endpoint {
         }
     }
 
-    /// The owner will look at a connection no more, and is told nothing more of it. What still arrives on it is thrown
-    /// away; it is forgotten once it has closed.
+    /// Gives up the owner's interest in a connection: no further event tells of it. Data that still arrives on it is
+    /// thrown away. The connection is forgotten once it has closed.
     pub fn release(&mut self, id: ConnectionId) {
         if let Some(slot) = self.table.get_mut(id) {
             slot.released = true;
@@ -229,8 +231,8 @@ impl Endpoint {
         }
     }
 
-    /// The octets of a segment that this endpoint sends or has sent to `destination`, as long as it keeps them; `None`
-    /// for a connection that carries ranges. A segment without data has none, wherever it belongs.
+    /// Returns the octets of a segment that this endpoint sends or has sent to `destination`, as long as the endpoint
+    /// keeps them. Returns `None` for a connection that carries ranges, and no octets for any segment without data.
     pub fn octets(&self, segment: &Segment, destination: IpAddr) -> Option<&[u8]> {
         if segment.payload.len == 0 {
             return Some(&[]);
@@ -243,8 +245,8 @@ impl Endpoint {
         slot.outgoing.of(segment.payload)
     }
 
-    /// A segment to `destination` that was polled has not left: the queue of this host's device had no room for it
-    /// ([`Connection::refused`]).
+    /// Notes that a segment to `destination` was polled and has not left: the queue of this host's device had no room
+    /// for it ([`Connection::refused`]).
     pub fn refused(&mut self, now: Time, segment: &Segment, destination: IpAddr) {
         let remote = SocketAddr::new(destination, segment.destination_port);
         if let Some(id) = self.table.find((segment.source_port, remote))
@@ -255,10 +257,10 @@ impl Endpoint {
         }
     }
 
-    /// Takes a segment with its payload. Where the connection carries ranges, `octets` may be empty.
+    /// Takes a segment with its payload. If the connection carries ranges, `octets` may be empty.
     ///
     /// # Errors
-    /// It belongs to no connection and opens none, the connection turned it down, or its octets are missing.
+    /// The segment belongs to no connection and opens none, the connection turned it down, or its octets are missing.
     pub fn handle_octets(
         &mut self,
         now: Time,
@@ -274,7 +276,7 @@ impl Endpoint {
         self.listeners.iter().find(|listener| listener.port == port).copied()
     }
 
-    /// Sees to it that there may be one connection more.
+    /// Makes room for one connection more, if need be by dropping the oldest released one in TIME-WAIT.
     fn make_room(&mut self) -> Result<(), EndpointError> {
         if self.table.len() < self.config.most_connections {
             return Ok(());
@@ -293,7 +295,7 @@ impl Endpoint {
         }
     }
 
-    /// A connection may have something to send.
+    /// Notes that a connection may have something to send.
     fn stir(&mut self, id: ConnectionId) {
         if let Some(slot) = self.table.get_mut(id)
             && !core::mem::replace(&mut slot.stirred, true)
@@ -302,13 +304,13 @@ impl Endpoint {
         }
     }
 
-    /// Takes what a connection tells after it was changed; `octets` are the payload of what it just handled.
+    /// Takes the events of a connection after a change; `octets` are the payload of the segment just handled.
     fn settle(&mut self, id: ConnectionId, octets: &[u8]) {
         let Some(slot) = self.table.get_mut(id) else { return };
         let before = self.events.len();
         while let Some(event) = slot.connection.poll_event() {
             match slot.note(event, octets) {
-                // Data may come with what opens the connection; the owner hears of that first.
+                // Data may come with the segment that opens the connection: the event of opening goes first.
                 Some(Event::Connected) => {
                     let opened = slot.opened(id);
                     self.events.insert(before, opened);
@@ -321,7 +323,7 @@ impl Endpoint {
         self.stir(id);
     }
 
-    /// A connection has nothing to send: notes when it wants to be woken, or forgets it.
+    /// Notes that a connection has nothing to send: records its next deadline, or forgets the connection.
     fn come_to_rest(&mut self, id: ConnectionId) {
         let Some(slot) = self.table.get_mut(id) else { return };
         slot.stirred = false;
@@ -343,7 +345,7 @@ impl Engine for Endpoint {
     type Message = Segment;
     type Event = EndpointEvent;
 
-    /// Takes a segment without its payload: enough where the connection carries ranges.
+    /// Takes a segment without its payload, which suffices if the connection carries ranges.
     fn handle(&mut self, now: Time, from: &Arrival, segment: &Segment) -> Result<(), Reject> {
         self.handle_octets(now, from, segment, &[])
     }

@@ -1,6 +1,6 @@
-//! What a connection tells its owner, and what it counts.
+//! Events and counters of a connection.
 
-/// What happened.
+/// Event of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Event {
     /// Both sides have agreed on the connection.
@@ -8,11 +8,11 @@ pub enum Event {
     /// Octets `skip..skip + len` of the segment just handled are to be stored at `offset` of the peer's stream, before
     /// anything else is handled.
     Store {
-        /// Where in the peer's stream, from 0.
+        /// Offset in the peer's stream, from 0.
         offset: u64,
-        /// How many octets of the segment's payload come before.
+        /// Number of octets of the segment's payload before the range.
         skip: u16,
-        /// How many.
+        /// Number of octets.
         len: u16,
     },
     /// There is more to consume.
@@ -27,24 +27,24 @@ pub enum Event {
     Failed(Failure),
 }
 
-/// Why a connection is lost.
+/// Reason for which a connection is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Failure {
     /// The peer does not take connections here.
     #[error("the peer refused the connection")]
     Refused,
-    /// The peer has ended it.
+    /// The peer has ended the connection.
     #[error("the peer reset the connection")]
     Reset,
     /// The peer answers no more.
     #[error("the peer did not answer in time")]
     TimedOut,
-    /// The owner has ended it.
+    /// The owner has ended the connection.
     #[error("the connection was aborted")]
     Aborted,
 }
 
-/// What of a segment is to be stored, as in [`Event::Store`].
+/// Range of a segment that is to be stored, as in [`Event::Store`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stored {
     pub offset: u64,
@@ -65,7 +65,7 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// Whether nothing waits: owners ask after each segment, mostly for nothing.
+    /// Returns `true` if no event waits. Owners poll after each segment, mostly in vain.
     fn is_empty(&self) -> bool {
         let told = self.connected | self.readable | self.writable | self.peer_closed | self.closed;
         !told && self.store.is_none() && self.failed.is_none()
@@ -96,12 +96,12 @@ impl Pending {
     }
 }
 
-/// What a connection has done so far.
+/// Counters of a connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stats {
     /// Segments sent, acknowledgments and repetitions included.
     pub segments_sent: u64,
-    /// Of these, how many carried data.
+    /// Segments sent that carried data.
     pub data_segments_sent: u64,
     /// Octets of data sent, repetitions included.
     pub octets_sent: u64,
@@ -121,8 +121,8 @@ pub struct Stats {
     pub segments_received: u64,
     /// Data that arrived a second time, in octets.
     pub octets_duplicate: u64,
-    /// Segments that the queue of this host had no room for. They count as sent above only where they had no data.
+    /// Segments for which the queue of this host had no room. Of these, only segments without data count as sent above.
     pub local_drops: u64,
-    /// Acknowledgments that answer what cannot be true (RFC 5961).
+    /// Challenge acknowledgments, which answer segments that cannot be valid (RFC 5961).
     pub challenges: u64,
 }

@@ -1,38 +1,38 @@
 //! FTP (RFC 959) on the TCP of this crate: a [`Client`] and a [`Server`] as engines without I/O.
 //!
-//! | RFC | what of it |
+//! | RFC | supported part |
 //! |---|---|
 //! | 959 | USER, PASS, QUIT, CWD, CDUP, PWD, TYPE A and I, STRU F, MODE S, PORT, PASV, RETR, STOR, REST, ABOR, DELE, LIST, NLST, SYST, NOOP; replies of one line and of many |
-//! | 1123 section 4.1 | what a server has to have; commands of Telnet in the control stream are passed over |
+//! | 1123 section 4.1 | the minimum for a server; commands of Telnet in the control stream are ignored |
 //! | 2389 | FEAT |
 //! | 2428 | EPRT and EPSV, for IPv6 and through translators |
 //! | 2577 | data connections only to and from the host at the other end of the control connection |
 //! | 3659 sections 4 and 5 | SIZE, and REST in stream mode, which counts octets of the file |
 //!
 //! Accounts (ACCT), record and page structure, block and compressed mode, third-party transfers and changes of names
-//! are not in it: a server answers 502 or 504.
+//! are not supported: a server answers 502 or 504.
 //!
-//! # Control apart from data
+//! # Separation of control and data
 //!
-//! Both engines own an [`Endpoint`](crate::endpoint::Endpoint) with a control connection, whose text they keep and read
-//! themselves, and data connections, of which they know ranges. [`Contents`] says what the payload of a segment is that
-//! leaves: octets that the engine has, or a range of a file that the owner has. What arrives goes to `handle_octets`
-//! together with its octets; a file's come out again as an event that says where they belong. In a simulation only the
-//! control connection needs octets: whoever delivers a segment asks the engine that sent it for its contents.
+//! Both engines own an [`Endpoint`](crate::endpoint::Endpoint). They keep and read the text of its control connection
+//! themselves, and know ranges of its data connections. [`Contents`] tells the payload of a segment that leaves: octets
+//! that the engine has, or a range of a file that the owner has. Arriving segments go to `handle_octets` together with
+//! their octets. A file's octets come out again as an event that says where they belong. In a simulation only the
+//! control connection needs octets: the driver that delivers a segment asks the engine that sent it for its contents.
 //!
-//! In TYPE A the engines count what is on the wire, with CR LF at the end of each line: whoever has the file converts.
+//! In TYPE A the engines count octets on the wire, with CR LF at the end of each line. The owner of the file converts.
 //!
-//! # What clocks show
+//! # Transfer times
 //!
 //! A transfer is measured twice. The clock of a BSD or netkit client starts when the data connection is open and the
-//! preliminary reply has come, and stops at the end of the data: when they have arrived (get), or when the last octet
-//! is in the send buffer (put). What has been delivered when is another time: for a put it comes later by what the send
-//! buffer holds. [`FileReport`] has all of them, [`SessionReport`] those of the session, and the control connection's
+//! preliminary reply has come. It stops at the end of the data: when the data has arrived (get), or when the last octet
+//! is in the send buffer (put). The time of delivery differs: for a put it is later by the contents of the send buffer.
+//! [`FileReport`] has all of these times. [`SessionReport`] has the times of the session, and the control connection's
 //! share.
 //!
-//! Without losses, and with nothing that takes time but a round trip of R, the first octet of a file arrives 8 R after
-//! the client began to connect, 9 R where it asks SYST, and 3 R after it began to ask for each further file; in either
-//! [`Mode`].
+//! Without losses and processing times, with a round trip of R, the first octet of a file arrives 8 R after the client
+//! began to connect, or 9 R if it asks SYST. For each further file, it arrives 3 R after the client began to ask for
+//! the file. Both hold in either [`Mode`].
 
 mod client;
 mod command;
@@ -56,7 +56,7 @@ pub use reply::{Code, Reply, ReplyError, ReplyReader};
 pub use report::{DataReport, FileReport, SessionReport, TransferReport};
 pub use server::{Answer, AnswerError, Refusal, Request, Server, ServerEvent, SessionId};
 
-/// Who opens the data connection.
+/// Side that opens the data connection.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Mode {
     /// The server, to a port of the client's (PORT, EPRT).
@@ -66,7 +66,7 @@ pub enum Mode {
     Passive,
 }
 
-/// How a file is represented on the data connection (RFC 959 section 3.1.1).
+/// Representation of a file on the data connection (RFC 959 section 3.1.1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Representation {
     /// Lines of text that end with CR LF (TYPE A).
@@ -76,7 +76,7 @@ pub enum Representation {
     Image,
 }
 
-/// Names a file, or a list of files, that is transferred: an operation of a client's, a request of a server's.
+/// Identifier of a file, or a list of files, that is transferred: an operation of a client, or a request of a server.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FileId(pub u64);
 
@@ -86,20 +86,20 @@ impl fmt::Display for FileId {
     }
 }
 
-/// What the payload of a segment is that leaves.
+/// Payload of a segment that leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Contents<'a> {
     /// These octets, possibly none.
     Octets(&'a [u8]),
     /// A range of a file that the owner has.
     File {
-        /// Which.
+        /// File that has the range.
         file: FileId,
-        /// The first octet.
+        /// Offset of the first octet.
         offset: u64,
-        /// How many.
+        /// Number of octets.
         len: u16,
     },
-    /// It is no longer held: the peer has it, or the connection is gone. Such a segment may be dropped.
+    /// The payload is no longer held: the peer has it, or the connection is gone. Such a segment may be dropped.
     Gone,
 }

@@ -1,10 +1,10 @@
-//! What has arrived of the peer's stream, and what SACK blocks say of it (RFC 2018, RFC 2883).
+//! Arrived ranges of the peer's stream, and their report in SACK blocks (RFC 2018, RFC 2883).
 
 use alloc::vec::Vec;
 
-/// How many separate pieces beyond the first gap are kept; what would make more is dropped, and sent again in time.
+/// Most separate ranges kept beyond the first gap. A segment that would add another is dropped, and sent again in time.
 const MOST_ISLANDS: usize = 1 << 12;
-/// How many of them are remembered as the ones that changed last.
+/// Number of ranges remembered as the last that changed.
 const RECENT: usize = 8;
 
 /// The receiving side's view of the sequence space.
@@ -14,20 +14,20 @@ pub(crate) struct Reassembly {
     next: u64,
     /// Disjoint ranges beyond it, in order.
     islands: Vec<(u64, u64)>,
-    /// A position in each of the islands that changed last, the latest first.
+    /// Position in each of the islands that changed last, the latest first.
     recent: [u64; RECENT],
-    /// What arrived a second time with the last segment.
+    /// Range that arrived a second time with the last segment.
     duplicate: Option<(u64, u64)>,
 }
 
-/// What a segment's octets are.
+/// Effect of a segment's octets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Taken {
-    /// They were there already.
+    /// The octets were there already.
     Old,
-    /// They move RCV.NXT; with or without closing a gap.
+    /// The octets move RCV.NXT; `filled` if a gap was closed or remains.
     InOrder { filled: bool },
-    /// They lie behind a gap.
+    /// The octets lie behind a gap.
     OutOfOrder,
     /// There is no room for another piece.
     TooMany,
@@ -38,22 +38,22 @@ impl Reassembly {
         Self { next, islands: Vec::new(), recent: [0; RECENT], duplicate: None }
     }
 
-    /// RCV.NXT.
+    /// Returns RCV.NXT.
     pub(crate) const fn next(&self) -> u64 {
         self.next
     }
 
-    /// Whether something lies behind a gap.
+    /// Returns `true` if octets have arrived behind a gap.
     pub(crate) fn has_gap(&self) -> bool {
         !self.islands.is_empty()
     }
 
-    /// Whether something at or behind `position` has arrived.
+    /// Returns `true` if an octet at or behind `position` has arrived.
     pub(crate) fn has_beyond(&self, position: u64) -> bool {
         self.next > position || self.islands.last().is_some_and(|island| island.1 > position)
     }
 
-    /// Octets `left..right` arrive.
+    /// Takes octets `left..right` that arrive.
     pub(crate) fn take(&mut self, left: u64, right: u64) -> Taken {
         self.duplicate = self.first_overlap(left, right);
         if right <= self.next {
@@ -72,7 +72,7 @@ impl Reassembly {
         Taken::InOrder { filled: covered > 0 || self.has_gap() }
     }
 
-    /// What of `left..right` is here already; of several pieces the first (RFC 2883 section 4).
+    /// Returns the first range of `left..right` that is here already (RFC 2883 section 4).
     fn first_overlap(&self, left: u64, right: u64) -> Option<(u64, u64)> {
         if left < self.next {
             return Some((left, right.min(self.next)));
@@ -104,7 +104,7 @@ impl Reassembly {
         Taken::OutOfOrder
     }
 
-    /// The island that holds `position` is the one that changed last.
+    /// Marks the island that holds `position` as the one that changed last.
     fn remember(&mut self, position: u64) {
         let Some(island) = self.island(position) else { return };
         let mut kept = [0; RECENT];
@@ -121,8 +121,8 @@ impl Reassembly {
         self.islands.get(index).copied().filter(|island| island.0 <= position)
     }
 
-    /// What to report: the duplicate that the last segment was, if `duplicates` are reported, then the islands, the one
-    /// that changed last first.
+    /// Returns the ranges to report. First comes the duplicate that the last segment brought, if `duplicates` is set,
+    /// then the islands, the latest changed first.
     pub(crate) fn report(&mut self, duplicates: bool) -> impl Iterator<Item = (u64, u64)> + '_ {
         let duplicate = self.duplicate.take().filter(|_| duplicates);
         let mut told: [u64; RECENT] = [0; RECENT];
@@ -145,7 +145,7 @@ impl Reassembly {
         assert!(self.islands.len() <= MOST_ISLANDS);
     }
 
-    /// Whether there is something to report.
+    /// Returns `true` if there is a range to report.
     pub(crate) fn has_report(&self, duplicates: bool) -> bool {
         self.has_gap() || (duplicates && self.duplicate.is_some())
     }

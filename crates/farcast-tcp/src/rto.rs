@@ -7,50 +7,50 @@ use farcast_core::Span;
 use crate::ConfigError;
 use variation::{Held, Smoothed};
 
-/// What the least timeout is a floor of.
+/// Quantity of which the least timeout is a floor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Floor {
-    /// The timeout (RFC 6298 rule 2.4).
+    /// The whole timeout (RFC 6298 rule 2.4).
     #[default]
     Timeout,
-    /// Four times the variation, so that a timeout is never earlier than that after the smoothed round trip: as Linux
-    /// does.
+    /// Four times the variation, as in Linux: a timeout is always at least this much longer than the smoothed round
+    /// trip.
     Variation,
 }
 
-/// How the variation of the round trip is kept, four times which is added to the smoothed round trip.
+/// Estimation of the variation of the round trip, four times which is added to the smoothed round trip.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Variation {
     /// Smoothed with every measurement (RFC 6298 rules 2.2 and 2.3).
     #[default]
     Rfc6298,
-    /// As Linux does (Sarolahti and Kuznetsov, "Congestion Control in Linux TCP", USENIX 2002, section 3.1): the
-    /// greatest of a round trip, which comes down slowly.
+    /// The greatest variation of a round trip, which comes down slowly, as in Linux (Sarolahti and Kuznetsov,
+    /// "Congestion Control in Linux TCP", USENIX 2002, section 3.1).
     ///
-    /// * A mean deviation is smoothed as in RFC 6298, from half of the first round trip; but where a round trip is
-    ///   shorter than the smoothed one and would raise the deviation, it raises it by an eighth of that only. A path
-    ///   that becomes shorter needs no longer timeout.
+    /// * A mean deviation is smoothed as in RFC 6298, from half of the first round trip. But a round trip that is
+    ///   shorter than the smoothed one, and would raise the deviation, raises it by an eighth of that only. A path that
+    ///   becomes shorter needs no longer timeout.
     /// * The variation is raised to the mean deviation at once.
-    /// * When something is acknowledged that was sent after the last time this was done, which is once in a round trip,
-    ///   and the greatest mean deviation since then lies below the variation, that comes down by a fourth of what they
-    ///   are apart. A new round begins at a fourth of the floor ([`Floor::Variation`]) or of the granularity.
+    /// * Once in a round trip, a round ends: when data is acknowledged that was sent after the last round ended. If the
+    ///   greatest mean deviation of the round lies below the variation, the variation falls by a fourth of the
+    ///   difference. A new round begins at a fourth of the floor ([`Floor::Variation`]) or of the granularity.
     Linux,
 }
 
-/// The retransmission timer.
+/// Settings of the retransmission timer.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct RtoConfig {
     /// The timeout before any round trip was measured (rule 2.1).
     pub initial: Span,
     /// The least timeout (rule 2.4).
     pub least: Span,
-    /// The most, also when doubled (rule 2.5).
+    /// The greatest timeout, also when doubled (rule 2.5).
     pub most: Span,
-    /// The clock's granularity G, to which measured round trips are rounded too.
+    /// Granularity G of the clock, to which measured round trips are rounded too.
     pub granularity: Span,
-    /// What `least` is a floor of.
+    /// Quantity of which `least` is a floor.
     pub floor: Floor,
-    /// How the variation is kept.
+    /// Estimation of the variation.
     pub variation: Variation,
     /// The timeout when data begins after a SYN was lost, if it would be shorter (rule 5.7).
     pub after_lost_syn: Span,
@@ -71,8 +71,9 @@ impl Default for RtoConfig {
 }
 
 impl RtoConfig {
-    /// Today's Linux: 1 s at first, the smoothed round trip and 200 ms at least, 120 s at most, with the greatest
-    /// variation of a round trip. It measures in microseconds; its timers' ticks (4 ms in most kernels) are left out.
+    /// Returns the settings of today's Linux: 1 s at first, at least 200 ms more than the smoothed round trip, at most
+    /// 120 s, with the greatest variation of a round trip. It measures in microseconds. Its timers' ticks (4 ms in most
+    /// kernels) are left out.
     pub const fn linux() -> Self {
         Self {
             initial: Span::from_secs(1),
@@ -85,7 +86,7 @@ impl RtoConfig {
         }
     }
 
-    /// Linux 2.4: 3 s at first, 200 ms at least, 120 s at most, in ticks of 10 ms.
+    /// Returns the settings of Linux 2.4: 3 s at first, 200 ms at least, 120 s at most, in ticks of 10 ms.
     pub const fn linux_2_4() -> Self {
         Self {
             initial: Span::from_secs(3),
@@ -105,16 +106,16 @@ impl RtoConfig {
     }
 }
 
-/// How far acknowledgments and sending had come when a round trip was measured.
+/// Progress of acknowledgments and sending at the time of a round-trip measurement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Progress {
-    /// SND.UNA, with the acknowledgment that told of the round trip.
+    /// SND.UNA, after the acknowledgment that gave the measurement.
     pub acknowledged: u64,
     /// SND.NXT.
     pub next: u64,
 }
 
-/// What is known once there is a measurement.
+/// State once there is a measurement.
 #[derive(Clone, Copy, Debug)]
 struct Measured {
     /// The smoothed round trip in nanoseconds.
@@ -122,14 +123,14 @@ struct Measured {
     variation: Kept,
 }
 
-/// The variation, as the settings want it kept.
+/// Variation, by the estimation that is set.
 #[derive(Clone, Copy, Debug)]
 enum Kept {
     Rfc6298(Smoothed),
     Linux(Held),
 }
 
-/// The estimator of one connection.
+/// Round-trip estimator of one connection.
 #[derive(Clone, Debug)]
 pub(crate) struct Estimator {
     config: RtoConfig,
@@ -144,7 +145,7 @@ impl Estimator {
         Self { config, measured: None, least: Span::MAX, backoff: 0 }
     }
 
-    /// Takes a measured round trip (rules 2.2 and 2.3), which also ends any backing off.
+    /// Takes a measured round trip (rules 2.2 and 2.3), which also ends any backoff.
     pub(crate) fn sample(&mut self, trip: Span, progress: Progress) {
         self.least = self.least.min(trip);
         let trip = self.in_ticks(trip).as_nanos();
@@ -168,7 +169,7 @@ impl Estimator {
         self.backoff = 0;
     }
 
-    /// What is added to the smoothed round trip at least.
+    /// Returns the least time that is added to the smoothed round trip.
     fn least_spread(&self) -> Span {
         match self.config.floor {
             Floor::Timeout => self.config.granularity,
@@ -176,7 +177,7 @@ impl Estimator {
         }
     }
 
-    /// A clock with ticks measures whole ones, and at least one.
+    /// Rounds a round trip to whole ticks of the clock, at least one.
     fn in_ticks(&self, trip: Span) -> Span {
         let tick = self.config.granularity.as_nanos();
         if tick == 0 {
@@ -186,7 +187,7 @@ impl Estimator {
         Span::from_nanos(ticks.saturating_mul(tick))
     }
 
-    /// The timeout, doubled as often as it backed off (rules 2.1, 2.3 to 2.5, 5.5).
+    /// Returns the timeout, doubled once for each backoff (rules 2.1, 2.3 to 2.5, 5.5).
     pub(crate) fn timeout(&self) -> Span {
         let RtoConfig { initial, least, most, .. } = self.config;
         let base = self.measured.map_or(initial, |Measured { smoothed, variation }| {
@@ -200,17 +201,17 @@ impl Estimator {
         Span::from_nanos(doubled).min(most)
     }
 
-    /// A timeout has passed: the next is twice as long (rule 5.5).
+    /// Doubles the timeout after it has expired (rule 5.5).
     pub(crate) fn back_off(&mut self) {
         self.backoff = (self.backoff + 1).min(32);
     }
 
-    /// Data was acknowledged, so the path works.
+    /// Ends backoff after data was acknowledged: the path works.
     pub(crate) fn stop_backing_off(&mut self) {
         self.backoff = 0;
     }
 
-    /// A SYN was lost: data begins with a timeout that is long enough (rule 5.7).
+    /// Lengthens the initial timeout after a SYN was lost, before data begins (rule 5.7).
     pub(crate) fn syn_was_lost(&mut self) {
         self.backoff = 0;
         if self.measured.is_none() {
@@ -218,12 +219,12 @@ impl Estimator {
         }
     }
 
-    /// The smoothed round trip.
+    /// Returns the smoothed round trip.
     pub(crate) fn smoothed(&self) -> Option<Span> {
         self.measured.map(|measured| Span::from_nanos(measured.smoothed))
     }
 
-    /// The least round trip, [`Span::MAX`] before any.
+    /// Returns the least round trip, [`Span::MAX`] before any.
     pub(crate) fn least(&self) -> Span {
         self.least
     }

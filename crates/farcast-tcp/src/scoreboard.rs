@@ -1,7 +1,7 @@
-//! What is in flight, what of it has arrived, and what is lost (RFC 6675 section 4).
+//! Scoreboard of segments in flight: those that have arrived, and those that are lost (RFC 6675 section 4).
 //!
-//! Every segment sent and not yet acknowledged has a record, in order of position. Losses are found by moving marks
-//! that only go forward, so that an acknowledgment costs what it tells anew, not what is in flight.
+//! Every segment sent and not yet acknowledged has a record, in order of position. Losses are found by marks that only
+//! move forward. So the cost of an acknowledgment grows with its news, not with the octets in flight.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -14,13 +14,13 @@ pub(crate) struct Record {
     pub start: u64,
     /// Data octets, and one for a FIN.
     pub len: u32,
-    /// When it was last sent.
+    /// Time at which it was last sent.
     pub sent_at: Time,
     pub transmissions: u16,
     pub fin: bool,
     pub sacked: bool,
     pub lost: bool,
-    /// It was sent again, and that copy is taken to be in flight.
+    /// The segment was sent again, and the copy is taken to be in flight.
     pub resent: bool,
 }
 
@@ -30,24 +30,26 @@ impl Record {
     }
 }
 
-/// What an acknowledgment told anew about segments.
+/// News of an acknowledgment about segments.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Delivered {
-    /// Octets that are acknowledged cumulatively now.
+    /// Octets that are newly acknowledged cumulatively.
     pub acknowledged: u64,
-    /// Octets that arrived, by cumulative or selective acknowledgment.
+    /// Octets that are newly known to have arrived, by cumulative or selective acknowledgment.
     pub octets: u64,
-    /// The round trip of the first segment of these, if none of them was sent twice: with the peer's delay.
+    /// Round trip of the first segment newly acknowledged, if none of them was sent twice. It includes the peer's
+    /// delay.
     pub first_trip: Option<Span>,
-    /// The shortest round trip among them.
+    /// Shortest round trip among the segments that arrived and were sent once.
     pub last_trip: Option<Span>,
-    /// The highest position that had arrived before.
+    /// Highest position that had arrived before.
     pub highest: u64,
-    /// A segment that was never sent twice arrived out of order, below one that had.
+    /// A segment that was sent once arrived out of order: below one that had arrived before.
     pub reordered: bool,
-    /// The end of the lowest that was sent once only (F-RTO asks).
+    /// End of the lowest arrived segment that was sent once only (for F-RTO).
     pub original: Option<u64>,
-    /// Of those, the one sent last: when, its end, and whether it was sent again (RFC 8985 section 5.2).
+    /// Arrived segment that was sent last: its time of sending, its end, and `true` if it was sent again (RFC 8985
+    /// section 5.2).
     pub latest: Option<(Time, u64, bool)>,
 }
 
@@ -57,33 +59,33 @@ pub(crate) struct Scoreboard {
     records: VecDeque<Record>,
     /// Disjoint ranges above the first unacknowledged octet that have arrived, in order.
     arrived: Vec<(u64, u64)>,
-    /// Every position, and what lies behind the last sent.
+    /// First unacknowledged position; `next` is the position behind the last octet sent.
     first: u64,
     next: u64,
     sacked: u64,
     lost: u64,
     resent: u64,
-    /// Of the lost, what is not sent again.
+    /// Lost octets that are not sent again.
     unrepaired: u64,
-    /// Everything below that has not arrived is marked lost.
+    /// Position below which every octet that has not arrived is marked lost.
     lost_below: u64,
-    /// Nothing below is lost and not sent again.
+    /// Position below which no segment is lost and not sent again.
     repair_from: u64,
-    /// Transmissions in order of time and, at one instant, of position; only where losses are found by time.
+    /// Transmissions in order of time and, at one instant, of position; only if losses are found by time.
     log: Option<VecDeque<(Time, u64)>>,
 }
 
-/// What was found to be lost by time.
+/// Result of the search for losses by time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct LostByTime {
-    /// Whether anything was.
+    /// A segment was found lost.
     pub any: bool,
-    /// When all else that was sent before will be.
+    /// Time at which the other segments that were sent before will be lost.
     pub rest_at: Option<Time>,
 }
 
 impl Scoreboard {
-    /// An empty one, whose first position is `first`; `timed` where losses are found by time.
+    /// Creates an empty scoreboard whose first position is `first`; `timed` if losses are found by time.
     pub(crate) fn new(first: u64, timed: bool) -> Self {
         Self {
             first,
@@ -95,57 +97,57 @@ impl Scoreboard {
         }
     }
 
-    /// SND.UNA.
+    /// Returns SND.UNA.
     pub(crate) const fn first(&self) -> u64 {
         self.first
     }
 
-    /// SND.NXT.
+    /// Returns SND.NXT.
     pub(crate) const fn next(&self) -> u64 {
         self.next
     }
 
-    /// Octets that are sent and not acknowledged (`FlightSize`).
+    /// Returns the number of octets sent and not acknowledged (`FlightSize`).
     pub(crate) const fn flight(&self) -> u64 {
         self.next - self.first
     }
 
-    /// Octets that are taken to be in the network (RFC 6675's pipe).
+    /// Returns the number of octets that are taken to be in the network (RFC 6675's pipe).
     pub(crate) const fn pipe(&self) -> u64 {
         self.flight() - self.sacked - self.lost + self.resent
     }
 
-    /// Whether the first segment in flight is lost.
+    /// Returns `true` if the first segment in flight is lost.
     pub(crate) fn first_is_lost(&self) -> bool {
         self.records.front().is_some_and(|first| first.lost)
     }
 
-    /// The end of the first segment in flight.
+    /// Returns the end of the first segment in flight.
     pub(crate) fn first_end(&self) -> u64 {
         self.records.front().map_or(self.next, Record::end)
     }
 
-    /// Whether something that was sent again is in flight.
+    /// Returns `true` if a retransmission is in flight.
     pub(crate) const fn has_copies(&self) -> bool {
         self.resent > 0
     }
 
-    /// Octets that were sent again and are taken to be in flight.
+    /// Returns the number of octets that were sent again and are taken to be in flight.
     pub(crate) const fn copies(&self) -> u64 {
         self.resent
     }
 
-    /// Whether anything in flight is lost.
+    /// Returns `true` if a segment in flight is lost.
     pub(crate) const fn has_lost(&self) -> bool {
         self.lost > 0
     }
 
-    /// Octets that have arrived out of order.
+    /// Returns the number of octets that have arrived out of order.
     pub(crate) const fn sacked(&self) -> u64 {
         self.sacked
     }
 
-    /// The highest position that has arrived out of order (FACK), or the first unacknowledged.
+    /// Returns the highest position that has arrived out of order (FACK), or the first unacknowledged one.
     pub(crate) fn highest_arrived(&self) -> u64 {
         self.arrived.last().map_or(self.first, |&(_, right)| right)
     }
@@ -158,7 +160,7 @@ impl Scoreboard {
         self.records.len()
     }
 
-    /// A new segment was sent.
+    /// Adds a new segment that was sent.
     pub(crate) fn push(&mut self, now: Time, len: u32, fin: bool) {
         let start = self.next;
         self.next += u64::from(len);
@@ -175,9 +177,9 @@ impl Scoreboard {
         self.note_sent(now, start);
     }
 
-    /// The index of the record that holds `position`.
+    /// Returns the index of the record that holds `position`.
     fn index_of(&self, position: u64) -> usize {
-        // Segments mostly have one size: look where the record must then be, before searching.
+        // Segments mostly have one size: the index that follows from it is tried before the search.
         if let Some(front) = self.records.front().filter(|front| front.len > 0) {
             let guess = (position.saturating_sub(front.start) / u64::from(front.len)) as usize;
             if self.records.get(guess).is_some_and(|r| r.start <= position && position < r.end()) {
@@ -187,7 +189,7 @@ impl Scoreboard {
         self.records.partition_point(|record| record.end() <= position)
     }
 
-    /// Everything below `position` is acknowledged.
+    /// Takes the acknowledgment of everything below `position`.
     pub(crate) fn acknowledge(&mut self, now: Time, position: u64, delivered: &mut Delivered) {
         let mut twice = false;
         while let Some(front) = self.records.front().copied().filter(|front| front.start < position) {
@@ -227,7 +229,7 @@ impl Scoreboard {
         self.unrepaired -= if record.lost && !record.resent { len } else { 0 };
     }
 
-    /// Cuts record `index` behind `octets`, fewer than it has.
+    /// Cuts record `index` behind `octets`, which are fewer than it has.
     fn cut(&mut self, index: usize, octets: u32) {
         let record = &mut self.records[index];
         let mut tail = *record;
@@ -239,7 +241,7 @@ impl Scoreboard {
         self.note_sent(tail.sent_at, tail.start);
     }
 
-    /// Notes when the record at `start` was sent.
+    /// Logs the time at which the record at `start` was sent.
     fn note_sent(&mut self, at: Time, start: u64) {
         let Some(log) = &mut self.log else { return };
         let entry = (at, start);
@@ -250,7 +252,7 @@ impl Scoreboard {
         }
     }
 
-    /// Octets `left..right` have arrived; what is new of it is counted in `delivered`.
+    /// Marks octets `left..right` as arrived, and counts the new ones in `delivered`.
     pub(crate) fn arrive(&mut self, now: Time, left: u64, right: u64, delivered: &mut Delivered) {
         let (mut left, right) = (left.max(self.first), right.min(self.next));
         if left >= right {
@@ -299,8 +301,8 @@ impl Scoreboard {
         }
     }
 
-    /// Below which position everything that has not arrived is lost: at least `threshold` separate ranges, or more than
-    /// `threshold - 1` segments, have arrived above it (RFC 6675's `IsLost`).
+    /// Returns the position below which everything that has not arrived is lost: at least `threshold` separate ranges,
+    /// or more than `threshold - 1` segments, have arrived above it (RFC 6675's `IsLost`).
     pub(crate) fn lost_by_count(&self, threshold: u64, smss: u64) -> u64 {
         let mut octets = 0;
         for (count, &(left, right)) in (1..).zip(self.arrived.iter().rev()) {
@@ -312,7 +314,7 @@ impl Scoreboard {
         self.first
     }
 
-    /// Marks as lost what has not arrived below `position`; whether that is more than was.
+    /// Marks everything below `position` that has not arrived as lost. Returns `true` if a segment is newly lost.
     pub(crate) fn lose_below(&mut self, position: u64) -> bool {
         let position = position.min(self.next);
         if position <= self.lost_below {
@@ -351,9 +353,9 @@ impl Scoreboard {
         }
     }
 
-    /// A timeout: everything in flight that has not arrived is lost, copies too. If the first segment in flight has
-    /// arrived, the peer has thrown away what it told of (RFC 2018 section 8), and nothing of that is believed any
-    /// more.
+    /// Marks everything in flight that has not arrived as lost after a timeout, copies too. If the first segment in
+    /// flight is marked as arrived, the peer has discarded data that it had reported (RFC 2018 section 8). All its
+    /// reports are then forgotten.
     pub(crate) fn lose_all(&mut self) {
         let reneged = self.records.front().is_some_and(|front| front.sacked);
         if reneged {
@@ -373,7 +375,7 @@ impl Scoreboard {
         self.repair_from = self.first;
     }
 
-    /// Nothing is lost after all.
+    /// Clears all marks of loss.
     pub(crate) fn lose_nothing(&mut self) {
         for record in &mut self.records {
             record.lost = false;
@@ -381,7 +383,7 @@ impl Scoreboard {
         (self.lost, self.unrepaired) = (0, 0);
         (self.lost_below, self.repair_from) = (self.first, self.next);
         if let Some(log) = &mut self.log {
-            // What was lost by its time is forgotten there, and may be lost yet.
+            // The log no longer has segments that were lost by time, and they may be lost yet.
             log.clear();
             log.extend(
                 self.records.iter().filter(|r| !r.sacked).map(|record| (record.sent_at, record.start)),
@@ -390,7 +392,7 @@ impl Scoreboard {
         }
     }
 
-    /// The first segment that is lost and not sent again.
+    /// Returns the first segment that is lost and not sent again.
     pub(crate) fn next_lost(&mut self) -> Option<Record> {
         if self.unrepaired == 0 {
             return None;
@@ -407,8 +409,8 @@ impl Scoreboard {
         None
     }
 
-    /// The first segment at or behind `from` that has not arrived, is not lost, was not sent again, and lies below one
-    /// that has arrived (RFC 6675's `NextSeg` rule 3).
+    /// Returns the first segment at or behind `from` that has not arrived, is not lost and was not sent again, and lies
+    /// below one that has arrived (RFC 6675's `NextSeg` rule 3).
     pub(crate) fn next_doubtful(&self, from: u64) -> Option<Record> {
         let highest = self.highest_arrived();
         let mut index = self.index_of(from.max(self.first));
@@ -421,17 +423,17 @@ impl Scoreboard {
         None
     }
 
-    /// How long ago the first segment in flight was last sent.
+    /// Returns the time since the first segment in flight was last sent.
     pub(crate) fn age_of_first(&self, now: Time) -> Option<Span> {
         self.records.front().map(|first| now.since(first.sent_at))
     }
 
-    /// The last segment in flight.
+    /// Returns the last segment in flight.
     pub(crate) fn last(&self) -> Option<Record> {
         self.records.back().copied()
     }
 
-    /// The segment at `start`, cut to at most `most` octets, is sent again; what was sent of it.
+    /// Sends the segment at `start` again, cut to at most `most` octets. Returns the record of the part that is sent.
     pub(crate) fn resend(&mut self, now: Time, start: u64, most: u32) -> Option<Record> {
         let index = self.index_of(start);
         let record = self.records.get(index).copied().filter(|record| record.start == start)?;
@@ -454,7 +456,8 @@ impl Scoreboard {
         Some(record)
     }
 
-    /// Takes back the last segment, if it begins at `start` and was sent once: it has not left. Whether it was that.
+    /// Takes back the last segment, which has not left, if it begins at `start` and was sent once. Returns `true` if
+    /// so.
     pub(crate) fn unsend(&mut self, start: u64) -> bool {
         let Some(last) = self.records.back().copied() else { return false };
         if last.start != start || last.transmissions > 1 || last.sacked {
@@ -468,8 +471,8 @@ impl Scoreboard {
         true
     }
 
-    /// Takes back the copy of the segment at `start`: it has not left. Whether one was in flight. The segment goes on
-    /// counting as sent twice, so that no round trip is measured by it.
+    /// Takes back the copy of the segment at `start`, which has not left. Returns `true` if a copy was in flight. The
+    /// segment still counts as sent twice, so that no round trip is measured by it.
     pub(crate) fn unsend_copy(&mut self, start: u64) -> bool {
         let index = self.index_of(start);
         let Some(record) = self.records.get_mut(index).filter(|r| r.start == start && r.resent) else {
@@ -483,8 +486,8 @@ impl Scoreboard {
         true
     }
 
-    /// Finds losses by time (RFC 8985 section 6.2): of what was sent before the segment that was sent at `latest` and
-    /// ends at `end`, everything is lost that has been in flight for `patience`.
+    /// Finds losses by time (RFC 8985 section 6.2). The reference segment was sent at `latest` and ends at `end`. Every
+    /// segment sent before it is lost once it has been in flight for `patience`.
     pub(crate) fn lose_by_time(
         &mut self,
         now: Time,
@@ -512,7 +515,7 @@ impl Scoreboard {
         LostByTime { any, rest_at: None }
     }
 
-    /// The record at `start` with its index, if what was sent at `sent` may still arrive.
+    /// Returns the record at `start` with its index, if its transmission at `sent` may still arrive.
     fn in_flight_since(&self, sent: Time, start: u64) -> Option<(usize, Record)> {
         let index = if start < self.first { self.records.len() } else { self.index_of(start) };
         let record = self.records.get(index).copied()?;
@@ -520,8 +523,8 @@ impl Scoreboard {
         (current && !record.sacked && (!record.lost || record.resent)).then_some((index, record))
     }
 
-    /// When that was sent last of what may still arrive and was sent before `limit`. It looks at the nearest few only,
-    /// lest an acknowledgment cost what is in flight.
+    /// Returns the time of the last transmission before `limit` that may still arrive. Only the nearest few are
+    /// checked, so that the cost of an acknowledgment does not grow with the octets in flight.
     fn last_sent_before(&self, limit: (Time, u64)) -> Option<Time> {
         let log = self.log.as_ref()?;
         let end = log.partition_point(|entry| *entry < limit);
@@ -532,7 +535,7 @@ impl Scoreboard {
             .map(|(sent, _)| sent)
     }
 
-    /// Marks a record as lost, its copy too.
+    /// Marks a record and its copy as lost.
     fn lose_again(&mut self, index: usize) {
         let record = &mut self.records[index];
         let (start, end, len) = (record.start, record.end(), u64::from(record.len));
@@ -570,10 +573,10 @@ impl Scoreboard {
     }
 }
 
-/// How many transmissions are looked at for the last that may still arrive.
+/// Number of transmissions checked for the last that may still arrive.
 const NEAREST: usize = 64;
 
-/// Notes that `record` has arrived.
+/// Counts the arrival of `record`.
 fn note(delivered: &mut Delivered, now: Time, record: &Record) {
     delivered.octets += u64::from(record.len);
     if record.transmissions == 1 {

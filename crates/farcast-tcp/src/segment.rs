@@ -1,4 +1,4 @@
-//! Segments: what TCP endpoints send each other (RFC 9293 section 3.1), typed. [`wire`](crate::wire) encodes them.
+//! Segments that TCP endpoints exchange (RFC 9293 section 3.1), typed. [`wire`](crate::wire) encodes them.
 
 use core::num::NonZeroU32;
 
@@ -24,12 +24,12 @@ impl Flags {
     /// The urgent pointer is valid. farcast takes urgent data as any other (RFC 6093).
     pub const URG: Self = Self(0x20);
 
-    /// Whether every bit of `other` is set.
+    /// Returns `true` if every bit of `other` is set.
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Both together.
+    /// Returns the bits of both.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -41,7 +41,7 @@ impl Flags {
 pub struct Timestamps {
     /// The sender's clock.
     pub value: u32,
-    /// The value that it answers; valid with ACK only.
+    /// The peer's value that this one answers; valid with ACK only.
     pub echo: u32,
 }
 
@@ -54,7 +54,7 @@ pub struct SackBlock {
     pub right: SequenceNumber,
 }
 
-/// At most four blocks; with timestamps three have room.
+/// List of at most four SACK blocks; with timestamps three have room.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct SackBlocks {
     blocks: [SackBlock; 4],
@@ -62,10 +62,10 @@ pub struct SackBlocks {
 }
 
 impl SackBlocks {
-    /// The most that an option can hold.
+    /// Most blocks that an option can hold.
     pub const MOST: usize = 4;
 
-    /// Adds a block; whether there was room.
+    /// Adds a block. Returns `true` if there was room.
     pub const fn push(&mut self, block: SackBlock) -> bool {
         if self.count as usize == Self::MOST {
             return false;
@@ -75,7 +75,7 @@ impl SackBlocks {
         true
     }
 
-    /// Keeps the first `count`.
+    /// Keeps the first `count` blocks.
     pub fn truncate(&mut self, count: usize) {
         while usize::from(self.count) > count {
             self.count -= 1;
@@ -83,37 +83,37 @@ impl SackBlocks {
         }
     }
 
-    /// The blocks, the most recent first.
+    /// Returns the blocks, the most recent first.
     pub fn as_slice(&self) -> &[SackBlock] {
         &self.blocks[..usize::from(self.count)]
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no blocks.
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
 }
 
-/// The options that farcast knows; others are passed over (RFC 9293 section 3.1).
+/// Options that farcast supports; others are ignored (RFC 9293 section 3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Options {
     /// The largest segment that the sender takes, without headers and options (kind 2; in a SYN).
     pub mss: Option<u16>,
-    /// By how many bits its windows are shifted, at most 14 (RFC 7323 section 2; in a SYN).
+    /// Number of bits by which the sender's windows are shifted, at most 14 (RFC 7323 section 2; in a SYN).
     pub window_scale: Option<u8>,
-    /// It takes SACK blocks (RFC 2018 section 2; in a SYN).
+    /// The sender accepts SACK blocks (RFC 2018 section 2; in a SYN).
     pub sack_permitted: bool,
     /// Timestamps (RFC 7323 section 3).
     pub timestamps: Option<Timestamps>,
-    /// What it has received out of order (RFC 2018 section 3, RFC 2883).
+    /// Ranges that the sender has received out of order (RFC 2018 section 3, RFC 2883).
     pub sack: SackBlocks,
 }
 
 impl Options {
-    /// Their length on the wire, padded to four octets.
+    /// Returns the length of the options on the wire in octets, padded to a multiple of four.
     ///
-    /// The timestamps option and the SACK option each take two octets of padding before them, so that what they hold is
-    /// aligned (RFC 7323 appendix A); where SACK is permitted with timestamps in a SYN, the two share four octets.
+    /// The timestamps option and the SACK option each take two octets of padding before them, so that their values are
+    /// aligned (RFC 7323 appendix A). If a SYN has SACK permitted and timestamps, the two share four octets.
     pub fn wire_len(&self) -> usize {
         let mss = if self.mss.is_some() { 4 } else { 0 };
         let scale = if self.window_scale.is_some() { 4 } else { 0 };
@@ -124,14 +124,14 @@ impl Options {
     }
 }
 
-/// Where a segment's octets lie in the stream that its sender writes: the payload itself stays with the owner of the
+/// Place of a segment's octets in the stream that its sender writes. The payload itself stays with the owner of the
 /// stream's store.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Payload {
-    /// The first octet's offset in the sender's stream, from 0. In a segment that came from the wire it is 0: the
+    /// Offset of the first octet in the sender's stream, from 0. In a segment that came from the wire it is 0: the
     /// receiver knows the place from the sequence number.
     pub offset: u64,
-    /// How many octets.
+    /// Number of octets.
     pub len: u16,
 }
 
@@ -142,13 +142,13 @@ pub struct Segment {
     pub source_port: u16,
     /// The receiver's port.
     pub destination_port: u16,
-    /// The number of its first octet, or of its SYN.
+    /// Sequence number of the first octet, or of the SYN.
     pub sequence: SequenceNumber,
-    /// The number that its sender expects next; valid with ACK.
+    /// Sequence number that the sender expects next; valid with ACK.
     pub acknowledgment: SequenceNumber,
     /// The control bits.
     pub flags: Flags,
-    /// The window as the header has it, shifted but in a SYN.
+    /// Window as in the header: shifted, except in a SYN.
     pub window: u16,
     /// The urgent pointer; valid with URG.
     pub urgent: u16,
@@ -159,12 +159,12 @@ pub struct Segment {
 }
 
 impl Segment {
-    /// The header's length in octets, with options.
+    /// Returns the length of the header with options, in octets.
     pub fn header_len(&self) -> usize {
         20 + self.options.wire_len()
     }
 
-    /// How much of the sequence space it takes: its data, its SYN and its FIN.
+    /// Returns the segment's length in the sequence space: its data, its SYN and its FIN.
     pub fn sequence_len(&self) -> u32 {
         u32::from(self.payload.len)
             + u32::from(self.flags.has(Flags::SYN))
@@ -181,7 +181,7 @@ impl Message for Segment {
         (self, None)
     }
 
-    /// The TCP header and the data; an IPv4 header adds 20 octets.
+    /// Returns the length of the TCP header and the data; an IPv4 header adds 20 octets.
     fn wire_len(&self, _segment: u32) -> usize {
         self.header_len() + usize::from(self.payload.len)
     }

@@ -5,15 +5,15 @@
 pub struct SequenceNumber(pub u32);
 
 impl SequenceNumber {
-    /// The number `octets` further on.
+    /// Returns the number `octets` further on.
     #[must_use]
     pub const fn plus(self, octets: u32) -> Self {
         Self(self.0.wrapping_add(octets))
     }
 }
 
-/// One direction's numbering: a position counts from its SYN, which has position 0, so the first octet of data has
-/// position 1, and positions never wrap.
+/// Numbering of one direction. Positions count from the SYN, which has position 0; the first octet of data has position
+/// 1. Positions never wrap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Numbering {
     initial: u32,
@@ -24,12 +24,12 @@ impl Numbering {
         Self { initial: initial.0 }
     }
 
-    /// The number that position `at` has on the wire.
+    /// Returns the number of position `at` on the wire.
     pub(crate) const fn number(self, at: u64) -> SequenceNumber {
         SequenceNumber(self.initial.wrapping_add(at as u32))
     }
 
-    /// The position of `number` that lies nearest to `near`; `None` if that were before the SYN.
+    /// Returns the position of `number` nearest to `near`; `None` if that is before the SYN.
     pub(crate) const fn position(self, number: SequenceNumber, near: u64) -> Option<u64> {
         let ahead = number.0.wrapping_sub(self.initial).wrapping_sub(near as u32).cast_signed();
         near.checked_add_signed(ahead as i64)

@@ -1,21 +1,19 @@
 //! TCP on the wire: segments to bytes and back (RFC 9293 section 3.1).
 //!
-//! A header is 20 octets and the options, padded to a multiple of four; its checksum also covers the data and the
-//! [`Addresses`] of the IP header. [`encode`] writes a header into the caller's buffer and reads the data where they
-//! lie; [`decode`] gives them back as a part of what it read. Neither allocates.
+//! A header is 20 octets and the options, padded to a multiple of four. Its checksum also covers the data and the
+//! [`Addresses`] of the IP header. [`encode`] writes a header into the caller's buffer and reads the data in place;
+//! [`decode`] returns the data as a slice of its input. Neither allocates.
 //!
-//! # Which segments make no sense
+//! # Malformed segments
 //!
-//! An option whose length says where the next one begins can be passed over: RFC 9293 (MUST-6) asks for that where the
-//! kind is unknown, and a known kind with a length that it cannot have is no option that farcast knows. What it would
-//! have said is then missing, which each of these options allows: even SACK blocks are only advice (RFC 2018 section
-//! 8), and whether a segment may come without timestamps is the connection's decision (RFC 7323 section 3.2). A length
-//! of 0 or 1, or one that leads beyond the header, leaves no place to go on from, and the segment is refused. (RFC
-//! 9293, MUST-7, asks to be prepared for it; the reset that it suggests would let one damaged segment end a
-//! connection.)
+//! An option with a valid length can be skipped: RFC 9293 (MUST-6) requires this for unknown kinds. A known kind with
+//! an invalid length counts as unknown. Its information is then missing, which each of these options allows. Even SACK
+//! blocks are only advice (RFC 2018 section 8), and the connection decides whether a segment may come without
+//! timestamps (RFC 7323 section 3.2). A length of 0 or 1, or one that leads beyond the header, leaves no place to
+//! continue, and the segment is refused. (RFC 9293, MUST-7, requires handling of such lengths. The reset that it
+//! suggests would let one damaged segment end a connection.)
 //!
-//! Where an option comes twice, the last counts. Reserved bits and the padding behind the end of the options are not
-//! looked at.
+//! If an option comes twice, the last counts. Reserved bits and the padding behind the end of the options are ignored.
 
 mod checksum;
 mod options;
@@ -33,16 +31,16 @@ use checksum::Checksum;
 pub const HEADER_LEN: usize = 20;
 /// Octets of the longest header: the data offset counts to 15 words.
 pub const MAX_HEADER_LEN: usize = 60;
-/// Octets that options can have.
+/// Most octets of options.
 pub const MAX_OPTIONS_LEN: usize = MAX_HEADER_LEN - HEADER_LEN;
-/// The number of TCP among the protocols over IP.
+/// Protocol number of TCP over IP.
 pub const PROTOCOL: u8 = 6;
 
 /// Octets of the longest segment with its header: an IP header has 16 bits for a length.
 const MAX_SEGMENT_LEN: usize = u16::MAX as usize;
 
-/// Between which hosts a segment goes; its checksum covers them as the pseudo header (RFC 9293 section 3.1, RFC 8200
-/// section 8.1).
+/// Addresses of a segment's sender and receiver. Its checksum covers them as the pseudo header (RFC 9293 section 3.1,
+/// RFC 8200 section 8.1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Addresses {
     /// Over IPv4.
@@ -52,7 +50,7 @@ pub enum Addresses {
         /// The receiver.
         destination: Ipv4Addr,
     },
-    /// Over IPv6; the destination is the last one, where a routing header names several.
+    /// Over IPv6. If a routing header names several destinations, this is the last.
     V6 {
         /// The sender.
         source: Ipv6Addr,
@@ -62,7 +60,7 @@ pub enum Addresses {
 }
 
 impl Addresses {
-    /// From `source` to `destination`; `None` if one is an IPv4 address and the other an IPv6 address.
+    /// Returns the addresses for `source` and `destination`; `None` if one is IPv4 and the other IPv6.
     pub const fn new(source: IpAddr, destination: IpAddr) -> Option<Self> {
         match (source, destination) {
             (IpAddr::V4(source), IpAddr::V4(destination)) => Some(Self::V4 { source, destination }),
@@ -71,7 +69,7 @@ impl Addresses {
         }
     }
 
-    /// The sender.
+    /// Returns the sender's address.
     pub const fn source(self) -> IpAddr {
         match self {
             Self::V4 { source, .. } => IpAddr::V4(source),
@@ -79,7 +77,7 @@ impl Addresses {
         }
     }
 
-    /// The receiver.
+    /// Returns the receiver's address.
     pub const fn destination(self) -> IpAddr {
         match self {
             Self::V4 { destination, .. } => IpAddr::V4(destination),
@@ -88,11 +86,11 @@ impl Addresses {
     }
 }
 
-/// Why a segment has no encoding.
+/// Reason for which a segment has no encoding.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
-    /// Its options need more octets than a header has.
+    /// The options need more octets than a header has.
     #[error("options of {0} octets: a header has room for 40")]
     Options(usize),
     /// The header does not fit the buffer.
@@ -103,12 +101,12 @@ pub enum EncodeError {
         /// Octets of the buffer.
         buffer: usize,
     },
-    /// The data are not as long as the segment says.
+    /// The data do not have the length that the segment says.
     #[error("data of {given} octets: the segment has {claimed}")]
     Payload {
         /// Octets that the segment names.
         claimed: u16,
-        /// Octets that there are.
+        /// Octets that were given.
         given: usize,
     },
     /// Header and data are longer than an IP packet.
@@ -116,14 +114,14 @@ pub enum EncodeError {
     TooLong(usize),
 }
 
-/// Why octets are not a TCP segment.
+/// Reason for which octets are not a TCP segment.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// They end before a header does.
+    /// The octets end before a header does.
     #[error("{0} octets: a header has at least 20")]
     TooShort(usize),
-    /// They are more than an IP packet holds.
+    /// The octets are more than an IP packet holds.
     #[error("{0} octets: a segment has at most 65535")]
     TooLong(usize),
     /// The data would begin within the fixed header.
@@ -134,18 +132,18 @@ pub enum DecodeError {
     HeaderBeyondEnd {
         /// The data offset in words of four octets.
         offset: u8,
-        /// Octets that there are.
+        /// Octets of the segment.
         len: usize,
     },
     /// The checksum does not match.
     #[error("checksum does not match")]
     Checksum,
-    /// An option's length does not even count its kind and itself.
+    /// An option's length is too small to count its kind and length octets.
     #[error("option {kind} has length {len}: it must be at least 2")]
     OptionLength {
         /// The option's kind.
         kind: u8,
-        /// Its length octet, 0 or 1.
+        /// Value of the length octet, 0 or 1.
         len: u8,
     },
     /// An option ends behind the header, or has no octet left for its length.
@@ -156,14 +154,14 @@ pub enum DecodeError {
     },
 }
 
-/// Writes the header of `segment`, which goes between `addresses` and carries the concatenation of `payload`, to the
-/// front of `out`; how many octets it has.
+/// Writes the header of `segment` to the front of `out`, and returns its length in octets. The segment goes between
+/// `addresses` and carries the concatenation of `payload`.
 ///
-/// The options stand in the order in which Linux writes them: MSS, SACK permitted, timestamps, window scale, SACK. The
+/// The options have the order in which Linux writes them: MSS, SACK permitted, timestamps, window scale, SACK. The
 /// reserved bits are 0, and a window scale above 14 is written as 14.
 ///
 /// # Errors
-/// Why the segment has no encoding; `out` is as it was.
+/// The reason for which the segment has no encoding; `out` is then unchanged.
 pub fn encode(
     segment: &Segment,
     addresses: Addresses,
@@ -183,8 +181,8 @@ pub fn encode(
     Ok(header_len)
 }
 
-/// Appends the header of `segment`, whose data are not at hand, to `out`: as [`encode`] would write it, but with a
-/// checksum of 0. Nothing, if its options need more octets than a header has.
+/// Appends the header of `segment` to `out` without its data: as [`encode`] would write it, but with a checksum of 0.
+/// Appends nothing if the options need more octets than a header has.
 pub fn append_header(segment: &Segment, out: &mut Vec<u8>) {
     if segment.options.wire_len() > MAX_OPTIONS_LEN {
         return;
@@ -196,7 +194,7 @@ pub fn append_header(segment: &Segment, out: &mut Vec<u8>) {
     options::encode(&segment.options, &mut header[HEADER_LEN..]);
 }
 
-/// The length of the header, if the segment has an encoding and its header fits `buffer` octets.
+/// Returns the length of the header, if the segment has an encoding and its header fits `buffer` octets.
 fn fitting_len(segment: &Segment, payload: &[&[u8]], buffer: usize) -> Result<usize, EncodeError> {
     let (header, options) = (segment.header_len(), segment.options.wire_len());
     if options > MAX_OPTIONS_LEN {
@@ -216,7 +214,7 @@ fn fitting_len(segment: &Segment, payload: &[&[u8]], buffer: usize) -> Result<us
     Ok(header)
 }
 
-/// Writes the first 20 octets, the checksum as 0.
+/// Writes the first 20 octets, with 0 for the checksum.
 fn put_fixed(segment: &Segment, header: &mut [u8]) {
     // At most 15 words, as the options fit.
     let data_offset = (header.len() / 4) as u8;
@@ -232,10 +230,10 @@ fn put_fixed(segment: &Segment, header: &mut [u8]) {
 }
 
 /// Reads a segment that came between `addresses`, and the data that it carries. The payload's offset is 0: only the
-/// connection can tell the place in the stream from the sequence number.
+/// connection can compute the place in the stream from the sequence number.
 ///
 /// # Errors
-/// Why it is no segment.
+/// The reason for which the octets are not a segment.
 pub fn decode(octets: &[u8], addresses: Addresses) -> Result<(Segment, &[u8]), DecodeError> {
     let (header, payload) = split_header(octets)?;
     let mut checksum = Checksum::of_pseudo_header(addresses, octets.len());
@@ -260,7 +258,7 @@ pub fn decode(octets: &[u8], addresses: Addresses) -> Result<(Segment, &[u8]), D
     Ok((segment, payload))
 }
 
-/// The header with its options, and the data.
+/// Splits the octets into the header with its options, and the data.
 fn split_header(octets: &[u8]) -> Result<(&[u8], &[u8]), DecodeError> {
     let len = octets.len();
     if len < HEADER_LEN {

@@ -78,7 +78,7 @@ impl Config {
     }
 }
 
-/// 16 quick acknowledgments, then 40 to 200 ms.
+/// Returns Linux's delay of acknowledgments: 16 at once, then after 40 to 200 ms.
 const fn linux_delayed_ack() -> DelayedAck {
     DelayedAck::Quick { segments: 16, least: Span::from_millis(40), most: Span::from_millis(200) }
 }

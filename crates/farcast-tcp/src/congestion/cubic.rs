@@ -17,17 +17,17 @@ pub(super) struct Cubic {
     most: f64,
     /// The window when it was last reduced, `cwnd_prior`.
     prior: f64,
-    /// What the window would be with Reno, `W_est`.
+    /// The window that Reno would have by now, `W_est`.
     friendly: f64,
-    /// How long the window takes to reach `most` again, `K`.
+    /// Time that the window takes to reach `most` again, in seconds, `K`.
     k: f64,
-    /// When this stage of congestion avoidance began.
+    /// Start of this stage of congestion avoidance.
     epoch: Option<Time>,
     last: Time,
 }
 
 impl Cubic {
-    /// The window after `segments` were acknowledged at `now`.
+    /// Returns the window after `segments` were acknowledged at `now`.
     pub(super) fn grow(&mut self, now: Time, round_trip: Span, window: f64, segments: f64) -> f64 {
         self.last = now;
         let epoch = *self.epoch.get_or_insert_with(|| {
@@ -51,7 +51,7 @@ impl Cubic {
         window + (target - window) / window * segments
     }
 
-    /// Time that passes while the window is not used does not count (section 5.8).
+    /// Leaves time out of account in which the window was not used (section 5.8).
     pub(super) fn pause(&mut self, now: Time) {
         if let Some(epoch) = &mut self.epoch {
             *epoch = (*epoch + now.since(self.last)).min(now);
@@ -59,14 +59,14 @@ impl Cubic {
         self.last = now;
     }
 
-    /// A loss with this window (sections 4.6 and 4.7).
+    /// Reacts to a loss at this window (sections 4.6 and 4.7).
     pub(super) fn lose(&mut self, window: f64) {
         self.prior = window;
         self.most = if window < self.most { window * (1.0 + BETA) / 2.0 } else { window };
         self.epoch = None;
     }
 
-    /// A timeout: the next stage begins where its slow start ends (section 4.8).
+    /// Reacts to a timeout: the next stage begins at the end of its slow start (section 4.8).
     pub(super) fn restart(&mut self) {
         self.most = 0.0;
         self.epoch = None;

@@ -2,14 +2,14 @@
 
 use farcast_core::Span;
 
-/// The least and the most growth of the round trip that counts.
+/// Bounds of the growth of the round trip that ends slow start.
 const LEAST_GROWTH: Span = Span::from_millis(4);
 const MOST_GROWTH: Span = Span::from_millis(16);
 /// Samples of a round before it is judged.
 const SAMPLES: u32 = 8;
-/// How much slower conservative slow start grows.
+/// Factor by which conservative slow start grows more slowly.
 const DIVISOR: u64 = 4;
-/// How many rounds it lasts.
+/// Number of rounds of conservative slow start.
 const ROUNDS: u32 = 5;
 
 /// The state of section 4.2.
@@ -18,9 +18,9 @@ pub(super) struct HyStart {
     last: Span,
     current: Span,
     samples: u32,
-    /// The round ends when this position is acknowledged.
+    /// Position whose acknowledgment ends the round.
     round_end: u64,
-    /// In conservative slow start: the round trip that it began with, and its rounds so far.
+    /// In conservative slow start: the round trip at its start, and the number of its rounds so far.
     conservative: Option<(Span, u32)>,
     over: bool,
 }
@@ -55,7 +55,7 @@ impl HyStart {
             return;
         }
         match self.conservative {
-            // The growth was not there to stay.
+            // The round trip has become short again.
             Some((baseline, _)) if self.current < baseline => self.conservative = None,
             None if self.last != Span::MAX => {
                 let growth = Span::from_nanos(self.last.as_nanos() / 8).clamp(LEAST_GROWTH, MOST_GROWTH);
@@ -78,17 +78,17 @@ impl HyStart {
         }
     }
 
-    /// By how much the window grows, where slow start would have it grow by `octets`.
+    /// Returns the growth of the window in place of the `octets` by which slow start would grow it.
     pub(super) const fn step(&self, octets: u64) -> u64 {
         if self.conservative.is_some() { octets / DIVISOR } else { octets }
     }
 
-    /// Whether slow start is over.
+    /// Returns `true` if slow start is over.
     pub(super) const fn is_over(&self) -> bool {
         self.over
     }
 
-    /// A loss has ended the first slow start; later ones are not watched (section 4.3).
+    /// Reacts to a loss, which ends the first slow start. Later slow starts are not watched (section 4.3).
     pub(super) fn end(&mut self) {
         (self.over, self.conservative) = (false, None);
         self.round_end = u64::MAX;

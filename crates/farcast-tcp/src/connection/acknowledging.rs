@@ -1,4 +1,4 @@
-//! An acknowledgment arrives: what it tells about what was sent.
+//! Handling of an acknowledgment: what arrived, round trips, and the peer's window.
 
 use farcast_core::{Span, Time};
 
@@ -10,16 +10,16 @@ use crate::rto::Progress;
 use crate::scoreboard::Delivered;
 use crate::{Recovery, Segment};
 
-/// What the peer has told about its receive window.
+/// Receive window that the peer has announced.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct PeerWindow {
-    /// How much it takes beyond what it acknowledged, in octets.
+    /// Octets that the peer takes beyond those that it has acknowledged.
     pub size: u64,
-    /// The largest that it has offered.
+    /// Largest window that the peer has offered.
     pub largest: u64,
-    /// By how many bits it shifts.
+    /// Number of bits by which the window field is shifted.
     pub scale: u8,
-    /// The positions of the segment that told (SND.WL1, SND.WL2).
+    /// Positions of the segment that announced the window (SND.WL1, SND.WL2).
     pub told_at: (u64, u64),
 }
 
@@ -37,8 +37,8 @@ impl Connection {
             self.board.acknowledge(now, position, &mut delivered);
         }
         if advanced || flight == 0 {
-            // With nothing in flight, it answers a probe: the connection stays however long the window is closed (RFC
-            // 9293 section 3.8.6.1).
+            // With nothing in flight, the acknowledgment answers a probe: the connection stays however long the window
+            // is closed (RFC 9293 section 3.8.6.1).
             self.unanswered.retries = 0;
         }
         self.measure(now, segment, &delivered, advanced);
@@ -59,8 +59,8 @@ impl Connection {
         let age = self.board.age_of_first(now);
         let earlier = news.delivered.last_trip.zip(age).is_some_and(|(trip, age)| trip > age);
         if self.recovery() == Recovery::Rack && !advanced && earlier {
-            // As in Linux: what was sent before the first segment went again still arrives, so that cannot be answered
-            // yet.
+            // As in Linux: segments sent before the first one went again still arrive, so the retransmission cannot be
+            // answered yet.
             self.time_again(now, true);
         }
         if advanced {
@@ -71,7 +71,7 @@ impl Connection {
         }
     }
 
-    /// Whether the congestion window is what limits sending; in slow start it may have just doubled.
+    /// Returns `true` if the congestion window limits sending. In slow start the window may have just doubled.
     fn uses_its_window(&self) -> bool {
         let used = self.board.flight();
         let window = self.congestion.window;
@@ -82,7 +82,7 @@ impl Connection {
         }
     }
 
-    /// Takes SACK blocks; whether the first reports a repetition (RFC 2883 section 4).
+    /// Takes SACK blocks. Returns `true` if the first block reports a duplicate (RFC 2883 section 4).
     fn hear_blocks(
         &mut self,
         now: Time,
@@ -115,8 +115,8 @@ impl Connection {
         repeated
     }
 
-    /// Takes a round trip: of the first segment acknowledged, or by the timestamp where that was sent twice (RFC 6298
-    /// section 3, RFC 7323 section 4.1). In a long recovery only SACK blocks tell how the round trip grows.
+    /// Takes a round trip: that of the first segment acknowledged, or by the timestamp if that segment was sent twice
+    /// (RFC 6298 section 3, RFC 7323 section 4.1). In a long recovery only SACK blocks tell how the round trip grows.
     fn measure(&mut self, now: Time, segment: &Segment, delivered: &Delivered, advanced: bool) {
         let by_timestamp = || {
             let (clock, stamp) = self.agreed.clock.zip(segment.options.timestamps)?;
@@ -130,13 +130,13 @@ impl Connection {
         }
     }
 
-    /// How far the outgoing stream has come.
+    /// Returns the position acknowledged and the next position of the outgoing stream.
     pub(super) const fn progress(&self) -> Progress {
         Progress { acknowledged: self.board.first(), next: self.board.next() }
     }
 
-    /// Takes the window that the segment tells, unless it is older than what is known (RFC 9293 section 3.10.7.4);
-    /// whether it is another than before.
+    /// Takes the window that the segment announces, unless a newer segment announced one (RFC 9293 section 3.10.7.4).
+    /// Returns `true` if the window has changed.
     fn hear_window(&mut self, segment: &Segment, at: u64, position: u64) -> bool {
         let peer = &mut self.peer;
         if (at, position) < peer.told_at && at <= peer.told_at.0 {

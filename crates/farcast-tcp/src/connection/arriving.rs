@@ -9,16 +9,16 @@ use super::{Connection, State};
 use crate::event::Failure;
 use crate::{Flags, Segment};
 
-/// After so long without one, a peer's timestamp may have wrapped (RFC 7323 section 5.5).
+/// Age at which a peer's last timestamp may have wrapped (RFC 7323 section 5.5).
 const TIMESTAMPS_AGE: Span = Span::from_secs(24 * 24 * 3600);
 
-/// Challenges in a second at most (RFC 5961 section 7).
+/// Most challenge acknowledgments in a second (RFC 5961 section 7).
 const MOST_CHALLENGES: u32 = 10;
 
-/// Challenges that were sent lately.
+/// Count of challenge acknowledgments in the current second.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Challenges {
-    /// When the second began in which they are counted.
+    /// Start of the current second.
     since: Time,
     count: u32,
 }
@@ -30,7 +30,7 @@ impl Default for Challenges {
 }
 
 impl Challenges {
-    /// Whether one more may leave at `now`, which is then counted.
+    /// Returns `true` if one more challenge may leave at `now`, and counts that challenge.
     fn allow(&mut self, now: Time) -> bool {
         if now.since(self.since) >= Span::from_secs(1) {
             *self = Self { since: now, count: 0 };
@@ -84,12 +84,12 @@ impl Connection {
         Ok(())
     }
 
-    /// The position of a segment, from where the stream stands.
+    /// Returns the position of a segment, from the next position that is expected.
     fn place(&self, segment: &Segment) -> Option<u64> {
         self.incoming.numbering?.position(segment.sequence, self.incoming.reassembly.next())
     }
 
-    /// A SYN that repeats the first, or that crosses ours.
+    /// Takes a SYN that repeats the first, or that crosses ours.
     fn take_crossing(&mut self, now: Time, segment: &Segment) -> Result<(), Reject> {
         if !segment.flags.has(Flags::ACK) {
             self.due.syn = true;
@@ -103,7 +103,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Turns a segment down, and says where the stream stands.
+    /// Turns a segment down, and tells the peer the next position that is expected.
     fn refuse(&mut self, now: Time, segment: &Segment, reason: Reject) -> Result<(), Reject> {
         if !segment.flags.has(Flags::RST) {
             self.challenge(now);
@@ -111,10 +111,10 @@ impl Connection {
         Err(reason)
     }
 
-    /// A segment that lies outside the window.
+    /// Takes a segment that lies outside the window.
     fn refuse_place(&mut self, now: Time, segment: &Segment, at: u64, end: u64) -> Result<(), Reject> {
         if end <= self.incoming.reassembly.next() && end > at && at > 0 && !segment.flags.has(Flags::RST) {
-            // What was received before is acknowledged again: the acknowledgment may have been lost.
+            // Data received before is acknowledged again: the acknowledgment may have been lost.
             self.incoming.reassembly.take(at, end);
             self.stats.octets_duplicate += u64::from(segment.payload.len);
             self.acknowledger.now();
@@ -129,7 +129,8 @@ impl Connection {
         self.refuse(now, segment, Reject::OutOfRange)
     }
 
-    /// RFC 7323 section 5.3: a timestamp older than the last one in order.
+    /// Returns `true` if the segment's timestamp is older than that of the last segment in order (RFC 7323 section
+    /// 5.3).
     fn is_from_the_past(&self, now: Time, segment: &Segment) -> bool {
         let Some((clock, told)) = self.agreed.clock.zip(segment.options.timestamps) else { return false };
         told.value.wrapping_sub(clock.recent).cast_signed() < 0
@@ -137,7 +138,8 @@ impl Connection {
             && !segment.flags.has(Flags::RST)
     }
 
-    /// Keeps the timestamp to echo: of the segment that the last acknowledgment left off at (RFC 7323 section 4.3).
+    /// Keeps the timestamp to echo: that of the segment at which the last acknowledgment left off (RFC 7323 section
+    /// 4.3).
     fn note_timestamp(&mut self, now: Time, segment: &Segment, at: u64) {
         let told = self.acknowledger.told;
         if let Some((clock, stamp)) = self.agreed.clock.as_mut().zip(segment.options.timestamps)
@@ -148,7 +150,7 @@ impl Connection {
         }
     }
 
-    /// RFC 5961 section 3.2: only a reset at exactly the next position is believed.
+    /// Takes a reset. Only a reset at exactly the next position is believed (RFC 5961 section 3.2).
     fn take_reset(&mut self, now: Time, at: u64) -> Result<(), Reject> {
         if at != self.incoming.reassembly.next() {
             self.challenge(now);
@@ -215,8 +217,8 @@ impl Connection {
         let edge = self.acceptable_edge();
         let fin = segment.flags.has(Flags::FIN);
         let data = end - u64::from(fin);
-        // What lies beyond the window, or beyond a FIN that was seen before, is cut off; so is a FIN before what is
-        // known.
+        // Data beyond the window, or beyond a FIN that was seen before, is cut off. A FIN before data that is already
+        // known is ignored.
         let last = self.incoming.fin_at.map_or(u64::MAX, |fin| fin + 1);
         let mut right = data.min(edge).min(last);
         if fin && data <= edge && end <= last && !self.incoming.reassembly.has_beyond(end) {
@@ -243,7 +245,8 @@ impl Connection {
         }
     }
 
-    /// Says where the stream stands, to a peer that may be wrong about it, but not without end.
+    /// Sends a challenge acknowledgment, at most ten a second: the next expected position, for a peer that may be wrong
+    /// about it.
     fn challenge(&mut self, now: Time) {
         if self.challenges.allow(now) {
             self.stats.challenges += 1;

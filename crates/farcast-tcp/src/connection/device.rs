@@ -1,10 +1,10 @@
-//! What the host's own device has no room for: local congestion, as Linux 2.4 knows it.
+//! Local congestion, as Linux 2.4 knows it: a segment for which the host's own device has no room.
 //!
-//! In Linux the queue before a device tells TCP at once when it drops a segment. TCP takes that for congestion
-//! (`tcp_transmit_skb` calls `tcp_enter_cwr`) and for no loss: new data stays unsent, and what was to be sent again
-//! stays to be sent again. The slow start threshold falls to half of the window, the window to what is in flight and
-//! one segment more, and from there with every second acknowledgment by a segment, until what had been sent before is
-//! acknowledged.
+//! In Linux the queue before a device tells TCP at once when it drops a segment. TCP takes the drop for congestion
+//! (`tcp_transmit_skb` calls `tcp_enter_cwr`) and not for a loss: new data stays unsent, and data that was to be sent
+//! again stays to be sent again. The slow start threshold falls to half of the window. The window falls to the octets
+//! in flight and one segment more. From there it falls by a segment with every second acknowledgment, until all data is
+//! acknowledged that had been sent before.
 
 use farcast_core::{Span, Time};
 
@@ -13,29 +13,29 @@ use super::timing::Timer;
 use super::{Connection, State};
 use crate::{Flags, Segment};
 
-/// How long at most until what found no room is tried again (Linux's `TCP_RESOURCE_PROBE_INTERVAL`).
+/// Longest wait until a segment that found no room is tried again (Linux's `TCP_RESOURCE_PROBE_INTERVAL`).
 const MOST_PATIENCE: Span = Span::from_millis(500);
 
-/// What the host's queue has done to a connection.
+/// Effect of the host's queue on a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Device {
-    /// Nothing more leaves before something happens: the queue is full.
+    /// The queue is full: nothing more leaves before something happens.
     full: bool,
-    /// The window comes down.
+    /// Reduction of the window that is under way.
     curb: Option<Curb>,
 }
 
-/// How the window comes down (Linux's `TCP_CA_CWR`).
+/// Reduction of the window after a local drop (Linux's `TCP_CA_CWR`).
 #[derive(Clone, Copy, Debug)]
 struct Curb {
-    /// Until more than this is acknowledged.
+    /// Position whose acknowledgment ends the reduction.
     point: u64,
-    /// Acknowledgments that are not paid for yet.
+    /// Acknowledgments since the window last fell.
     counted: u32,
 }
 
 impl Device {
-    /// Something has happened: the queue may have room again.
+    /// Notes that something has happened: the queue may have room again.
     pub(super) const fn stir(&mut self) {
         self.full = false;
     }
@@ -44,18 +44,18 @@ impl Device {
         self.full
     }
 
-    /// Whether the window was coming down; what follows now has been paid for.
+    /// Ends a reduction. Returns `true` if one was under way, so that the reduction that follows has been paid for.
     pub(super) const fn is_paid(&mut self) -> bool {
         self.curb.take().is_some()
     }
 }
 
 impl Connection {
-    /// The segment that was polled last has not left: the queue of this host's device had no room for it. Its data
-    /// counts as not sent, and the window comes down. It is tried again after the next acknowledgment, or where
-    /// nothing is in flight after a retransmission timeout.
+    /// Notes that the segment polled last has not left: the queue of this host's device had no room. Its data counts as
+    /// not sent, and the window comes down. The data is tried again after the next acknowledgment or, if nothing is in
+    /// flight, after a retransmission timeout.
     ///
-    /// A SYN, a reset or a bare acknowledgment is lost by that, as on the way.
+    /// A SYN, a reset or a bare acknowledgment is lost by the drop, as on the path.
     pub fn refused(&mut self, now: Time, segment: &Segment) {
         self.stats.local_drops += 1;
         if matches!(self.state, State::Listen | State::SynSent | State::SynReceived | State::Closed) {
@@ -99,7 +99,7 @@ impl Connection {
         }
     }
 
-    /// Lets the window come down, unless it does or has done for what is in flight.
+    /// Begins to reduce the window, unless a reduction is under way or has been made for the data in flight.
     fn come_down(&mut self) {
         if self.repair.phase != Phase::Open || self.device.curb.is_some() {
             return;
@@ -112,7 +112,8 @@ impl Connection {
         self.device.curb = Some(Curb { point: self.board.next(), counted: 0 });
     }
 
-    /// Lets the window come down with an acknowledgment; whether it does, and so does not grow.
+    /// Reduces the window with an acknowledgment. Returns `true` if a reduction is under way; the window then does not
+    /// grow.
     pub(super) fn descend_locally(&mut self, news: &News) -> bool {
         let Some(curb) = &mut self.device.curb else { return false };
         let threshold = self.congestion.threshold;

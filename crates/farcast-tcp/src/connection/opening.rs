@@ -1,4 +1,4 @@
-//! Opening: SYN and what answers it (RFC 9293 sections 3.5 and 3.10.7).
+//! Opening of a connection: SYN and the answer to it (RFC 9293 sections 3.5 and 3.10.7).
 
 use core::net::SocketAddr;
 
@@ -17,7 +17,7 @@ use crate::{Flags, Options, Recovery, Segment, Timestamps};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Clock {
     pub tick: Span,
-    /// The peer's value to echo, and when it came (TS.Recent).
+    /// The peer's timestamp to echo (TS.Recent); `recent_at` is the time of its arrival.
     pub recent: u32,
     pub recent_at: Time,
 }
@@ -28,28 +28,28 @@ impl Clock {
     }
 }
 
-/// What both SYNs have settled.
+/// Options that both SYNs have settled.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Agreed {
     /// The largest payload that is sent, in octets.
     pub smss: u64,
-    /// Whether SACK is in use.
+    /// SACK is in use.
     pub sack: bool,
     /// Timestamps, if they are in use.
     pub clock: Option<Clock>,
-    /// When our SYN left; [`Time::NEVER`] if that cannot be told.
+    /// Time at which our SYN left; [`Time::NEVER`] if ambiguous.
     syn_sent_at: Time,
 }
 
 impl Agreed {
-    /// Before the peer has said anything.
+    /// Returns the state before the peer's SYN arrives.
     pub(super) const fn before(smss: u64) -> Self {
         Self { smss, sack: false, clock: None, syn_sent_at: Time::NEVER }
     }
 }
 
 impl Connection {
-    /// A segment while listening.
+    /// Takes a segment while listening.
     pub(super) fn take_syn(
         &mut self,
         now: Time,
@@ -68,7 +68,7 @@ impl Connection {
         Ok(())
     }
 
-    /// A segment after our SYN.
+    /// Takes a segment that answers our SYN.
     pub(super) fn take_answer(&mut self, now: Time, segment: &Segment) -> Result<(), Reject> {
         let acknowledges = segment.flags.has(Flags::ACK);
         if acknowledges && segment.acknowledgment != self.outgoing.numbering.number(1) {
@@ -122,7 +122,7 @@ impl Connection {
         self.board = Scoreboard::new(1, timed);
     }
 
-    /// Our SYN is acknowledged: data may flow.
+    /// Notes that our SYN is acknowledged: data may flow.
     pub(super) fn syn_was_acknowledged(&mut self, now: Time, segment: &Segment) {
         self.state = State::Established;
         self.events.connected = true;
@@ -144,14 +144,14 @@ impl Connection {
         self.peer.largest = self.peer.size;
     }
 
-    /// The SYN, or the SYN with an acknowledgment.
+    /// Returns the SYN, or the SYN with an acknowledgment.
     pub(super) fn syn(&mut self, now: Time) -> Segment {
         self.due.syn = false;
-        // Where a SYN leaves twice, or once more with an answer, nothing can be measured (RFC 6298 section 3).
+        // If a SYN leaves twice, or once more with an answer, nothing can be measured (RFC 6298 section 3).
         self.agreed.syn_sent_at = if self.stats.segments_sent == 0 { now } else { Time::NEVER };
         self.timers.set(Timer::Retransmit, now + self.estimator.timeout());
         let answers = self.state == State::SynReceived;
-        // In an answer, only what the peer has offered.
+        // An answer has only options that the peer has offered.
         let tick = if answers { self.agreed.clock.map(|clock| clock.tick) } else { self.config.timestamps };
         let timestamps = tick.map(|tick| {
             let clock = self.agreed.clock.unwrap_or(Clock { tick, recent: 0, recent_at: now });
@@ -179,5 +179,5 @@ impl Connection {
     }
 }
 
-/// A peer that asks for less gets this: headers would be most of what is sent.
+/// Least segment size in octets. Even a peer that asks for less gets this: otherwise most octets sent would be headers.
 const LEAST_MSS: u16 = 48;

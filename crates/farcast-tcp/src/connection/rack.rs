@@ -10,16 +10,16 @@ use crate::scoreboard::{Delivered, LostByTime};
 /// RFC 8985's state.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Rack {
-    /// When the segment that was sent last of those delivered was sent, and its end.
+    /// Sending time and end of the delivered segment that was sent last.
     latest: Option<(Time, u64)>,
-    /// Its round trip.
+    /// Round trip of that segment.
     trip: Span,
     /// A segment was seen to arrive out of order.
     reordered: bool,
-    /// Quarters of the least round trip that reordering may take (`reo_wnd_mult`), and for how many recoveries yet.
+    /// Reordering window in quarters of the least round trip (`reo_wnd_mult`). It lasts for `persist` more recoveries.
     quarters: u64,
     persist: u32,
-    /// The round in which a repetition was counted ends there.
+    /// Position whose acknowledgment ends the round in which a duplicate was counted.
     round_end: u64,
 }
 
@@ -28,26 +28,26 @@ pub(super) struct Rack {
 pub(super) struct TailProbe {
     /// SND.NXT behind it (RFC 8985's `TLP.end_seq`).
     pub end: u64,
-    /// Whether it repeated something.
+    /// The probe repeated data instead of sending new data.
     pub again: bool,
 }
 
 impl Rack {
-    /// A timeout: without SACK nothing is known any more of what was delivered.
+    /// Reacts to a timeout. Without SACK, the record of delivered segments is no longer valid.
     pub(super) fn time_out(&mut self, sack: bool) {
         self.latest = self.latest.filter(|_| sack);
     }
 }
 
 impl Connection {
-    /// RFC 8985 section 6.2 steps 1 to 3.
+    /// Updates the state from an acknowledgment (RFC 8985 section 6.2 steps 1 to 3).
     pub(super) fn track_time(&mut self, news: &News) {
         self.rack.reordered |= news.delivered.reordered;
         if let Some((sent, end, again)) = news.delivered.latest {
             let trip = news.now.since(sent);
-            // What was sent twice may have been acknowledged for its first time. The timestamp echoed does not tell
-            // that of what is out of order: it is that of the last segment in order (RFC 7323 section 4.3). Linux does
-            // not look.
+            // For a segment sent twice, the acknowledgment may be that of the first copy. The echoed timestamp does not
+            // resolve this for a segment out of order: it is the timestamp of the last segment in order (RFC 7323
+            // section 4.3). Linux does not look.
             let doubtful = again && trip < self.estimator.least();
             if !doubtful && self.rack.latest.is_none_or(|latest| latest < (sent, end)) {
                 self.rack.latest = Some((sent, end));
@@ -61,7 +61,7 @@ impl Connection {
         }
     }
 
-    /// How long after its turn a segment may still come (step 4).
+    /// Returns the time for which a segment may still arrive after its turn (step 4).
     fn patience(&self) -> Span {
         let segments = self.board.sacked() / self.agreed.smss;
         if !self.rack.reordered && (self.repair.phase != Phase::Open || segments >= u64::from(THRESHOLD)) {
@@ -83,7 +83,7 @@ impl Connection {
         any
     }
 
-    /// The reordering timer: what has not come by now is lost.
+    /// Handles expiry of the reordering timer: segments that have not arrived by now are lost.
     pub(super) fn find_losses_by_time(&mut self, now: Time) {
         let begins = match self.repair.phase {
             Phase::Open => true,
@@ -107,7 +107,7 @@ impl Connection {
         self.recover_from_loss(&news);
     }
 
-    /// A recovery has ended without a repetition being reported: reordering is less of a worry (section 6.2).
+    /// Notes a recovery that ended without a report of a duplicate: the reordering window may shrink (section 6.2).
     pub(super) fn trust_more(&mut self) {
         self.rack.persist = self.rack.persist.saturating_sub(1);
         if self.rack.persist == 0 {
@@ -115,8 +115,9 @@ impl Connection {
         }
     }
 
-    /// Whether the probe of the tail has repaired a loss, which costs as any (RFC 8985 section 7.4.2). The
-    /// acknowledgment of the probe itself may be that of what it repeats: only one beyond it is sure.
+    /// Checks whether the tail loss probe has repaired a loss, which costs as much as any other (RFC 8985 section
+    /// 7.4.2). The acknowledgment of the probe itself may be that of the original segment: only an acknowledgment
+    /// beyond the probe is sure.
     pub(super) fn hear_of_probe(&mut self, news: &News) {
         let Some(TailProbe { end, again }) = self.repair.probe else { return };
         let both_arrived = again && news.repeated;
@@ -131,8 +132,8 @@ impl Connection {
         }
     }
 
-    /// A peer that does not report repetitions answers the second copy with an acknowledgment that says nothing new
-    /// (RFC 8985 section 7.4.2).
+    /// Handles an acknowledgment that reports nothing new: a peer without DSACK answers the second copy of a probe with
+    /// it (RFC 8985 section 7.4.2).
     pub(super) fn hear_of_probe_silently(&mut self, position: u64) {
         if self.repair.probe == Some(TailProbe { end: position, again: true }) {
             self.repair.probe = None;

@@ -1,4 +1,4 @@
-//! The receiving direction: what is acknowledged when, and what window is offered.
+//! The receiving direction: timing of acknowledgments, and the window offered.
 
 use farcast_core::{Span, Time};
 
@@ -12,11 +12,11 @@ use crate::sequence::Numbering;
 /// The peer's stream.
 #[derive(Clone, Debug)]
 pub(super) struct Incoming {
-    /// Its numbers, once its SYN has come.
+    /// Numbering of the peer's stream, once its SYN has come.
     pub numbering: Option<Numbering>,
-    /// What has arrived.
+    /// Ranges that have arrived.
     pub reassembly: Reassembly,
-    /// The position of its FIN, once that is known.
+    /// Position of the peer's FIN, once known.
     pub fin_at: Option<u64>,
     /// Octets that the owner has taken.
     pub consumed: u64,
@@ -28,14 +28,14 @@ impl Default for Incoming {
     }
 }
 
-/// When to acknowledge, and with what window.
+/// Timing of acknowledgments, and the window that they offer.
 #[derive(Clone, Debug)]
 pub(super) struct Acknowledger {
     policy: DelayedAck,
     window: ReceiveWindow,
     mss: u64,
     scaling: bool,
-    /// By how many bits our windows are shifted, once agreed.
+    /// Number of bits by which our windows are shifted, once agreed.
     shift: u8,
     agreed: bool,
     /// An acknowledgment leaves with the next poll.
@@ -44,15 +44,15 @@ pub(super) struct Acknowledger {
     unacknowledged: u64,
     /// The largest payload seen.
     full: u64,
-    /// Segments that are acknowledged at once yet, and the delay as it follows arrivals.
+    /// Number of segments that are still acknowledged at once; `delay` is the delay after them, which follows arrivals.
     quick: u32,
     delay: Span,
     last_arrival: Option<Time>,
-    /// What the window has grown to, where it grows.
+    /// Size of a growing window so far, in octets.
     grown: u64,
-    /// The position up to which the peer was told that it may send.
+    /// Position up to which the peer may send, as last announced.
     edge: u64,
-    /// What was acknowledged last (Last.ACK.sent).
+    /// Position acknowledged last (Last.ACK.sent).
     pub told: u64,
 }
 
@@ -84,7 +84,7 @@ impl Acknowledger {
         }
     }
 
-    /// How many bits are needed to tell the whole window (RFC 7323 section 2.3).
+    /// Returns the number of bits by which the whole window must be shifted to fit its field (RFC 7323 section 2.3).
     fn needed_shift(&self) -> u8 {
         let window = self.window.size.octets(self.mss);
         (0..14).find(|shift| window <= 65_535 << shift).unwrap_or(14)
@@ -103,7 +103,7 @@ impl Acknowledger {
         self.agreed.then_some(self.shift)
     }
 
-    /// An acknowledgment is to leave at once.
+    /// Requests an acknowledgment at once.
     pub(super) fn now(&mut self) {
         self.due = true;
     }
@@ -112,20 +112,20 @@ impl Acknowledger {
         self.due
     }
 
-    /// The position up to which the buffer has room, when `consumed` octets were taken out of it.
+    /// Returns the position up to which the buffer has room, after `consumed` octets were taken out of it.
     fn edge_for(&self, consumed: u64) -> u64 {
         1 + consumed + self.window.size.octets(self.mss).min(self.grown)
     }
 
-    /// Whether the window has opened so much since the peer was told that it is worth a segment (RFC 9293 section
-    /// 3.8.6.2.2).
+    /// Returns `true` if the window has opened enough since it was last announced to be worth a segment (RFC 9293
+    /// section 3.8.6.2.2).
     pub(super) fn wants_update(&self, edge: u64, next: u64) -> bool {
         let told = self.edge.saturating_sub(next);
         let opened = edge.saturating_sub(self.edge);
         told < 2 * self.mss && opened >= self.mss.min(self.window.size.octets(self.mss) / 2)
     }
 
-    /// The window to put into a segment that acknowledges up to `next`, when the buffer has room up to `edge`.
+    /// Returns the window field of a segment that acknowledges up to `next`, when the buffer has room up to `edge`.
     pub(super) fn window(&mut self, next: u64, edge: u64) -> u16 {
         // Opening by less than a segment, or half the buffer, would make the peer send small segments.
         let worth = self.mss.min(self.window.size.octets(self.mss) / 2);
@@ -133,7 +133,7 @@ impl Acknowledger {
             self.edge = self.edge.max(edge);
         }
         let size = self.edge.saturating_sub(next);
-        // Rounded up, lest shifting takes a segment away; but what rounding adds must not add up (RFC 7323 section
+        // Rounded up, so that shifting does not take a segment away. But rounding must not accumulate (RFC 7323 section
         // 2.4).
         let rounded = size.div_ceil(1 << self.shift) << self.shift;
         let most = edge.max(next) + (1 << self.shift);
@@ -149,15 +149,15 @@ impl Acknowledger {
         field as u16
     }
 
-    /// A segment leaves that acknowledges up to `next`.
+    /// Notes that a segment leaves that acknowledges up to `next`.
     pub(super) fn told(&mut self, next: u64) {
         self.told = next;
         self.due = false;
         self.unacknowledged = 0;
     }
 
-    /// A segment of `payload` octets has moved the stream on by `octets`; until when its acknowledgment may wait,
-    /// unless it is due at once.
+    /// Notes that a segment of `payload` octets has moved the stream on by `octets`. Returns the time until which its
+    /// acknowledgment may wait, or `None` if it is due at once.
     fn in_order(&mut self, now: Time, octets: u64, payload: u64, timeout: Span) -> Option<Time> {
         self.full = self.full.max(payload);
         self.unacknowledged += octets;
@@ -175,7 +175,7 @@ impl Acknowledger {
                 }
             }
         };
-        // More than one full-sized segment is two of them.
+        // More octets than one full-sized segment count as two segments.
         if delay.is_zero() || self.unacknowledged > self.full {
             self.due = true;
             return None;
@@ -183,7 +183,7 @@ impl Acknowledger {
         Some(now + delay)
     }
 
-    /// Lets the delay follow the time between arrivals, and acknowledges at once again after a pause.
+    /// Adapts the delay to the time between arrivals. After a pause, the next segments are acknowledged at once again.
     fn follow(&mut self, now: Time, segments: u32, least: Span, most: Span, timeout: Span) {
         let gap = self.last_arrival.map(|last| now.since(last));
         self.last_arrival = Some(now);
@@ -198,29 +198,29 @@ impl Acknowledger {
     }
 }
 
-/// A segment as far as it lies within the window, in positions.
+/// Part of a segment that lies within the window, in positions.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Piece {
-    /// Where it begins, and the segment.
+    /// Start of the part and of the segment.
     pub left: u64,
-    /// Where its data ends.
+    /// End of the data.
     pub data: u64,
-    /// Where it ends, behind a FIN if there is one.
+    /// End of the part, behind a FIN if there is one.
     pub right: u64,
 }
 
 impl Connection {
-    /// The position up to which our buffer has room.
+    /// Returns the position up to which our buffer has room.
     pub(super) fn window_edge(&self) -> u64 {
         self.acknowledger.edge_for(self.incoming.consumed)
     }
 
-    /// The position up to which the peer may send: what it was told, or what there is room for.
+    /// Returns the position up to which the peer may send: the larger of the announced one and that of the room.
     pub(super) fn acceptable_edge(&self) -> u64 {
         self.acknowledger.edge.max(self.window_edge())
     }
 
-    /// A piece of a segment has arrived.
+    /// Takes a piece of a segment that has arrived.
     pub(super) fn receive(&mut self, now: Time, piece: Piece) {
         let Piece { left, data, right } = piece;
         let before = self.incoming.reassembly.next();

@@ -1,6 +1,7 @@
-//! Losses: how they are found, and what is done about them.
+//! Detection and repair of losses.
 //!
-//! Between the scoreboard, which knows what is lost, and the congestion window, which says how much may be in flight.
+//! The module connects the scoreboard, which knows the losses, and the congestion window, which limits the octets in
+//! flight.
 
 use farcast_core::Time;
 
@@ -10,53 +11,53 @@ use super::timing::Timer;
 use crate::config::{Increase, Recovery, Reduction};
 use crate::scoreboard::Delivered;
 
-/// What is being recovered from.
+/// Recovery that is under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
-    /// Nothing.
+    /// No recovery.
     Open,
-    /// A loss that acknowledgments told of, until everything below `point` is acknowledged.
+    /// Recovery from a loss that acknowledgments reported, until everything below `point` is acknowledged.
     Recovery {
         point: u64,
         /// No partial acknowledgment has come yet.
         partial: bool,
-        /// How the window comes down.
+        /// Reduction of the window.
         descent: Descent,
-        /// Once more than that is acknowledged, one segment may be sent again without being lost (RFC 6675's
+        /// Position beyond which an acknowledgment lets one segment be sent again that is not marked lost (RFC 6675's
         /// `RescueRxt`).
         rescue: u64,
     },
-    /// A timeout, until everything below `point` is acknowledged.
+    /// Recovery from a timeout, until everything below `point` is acknowledged.
     Loss { point: u64 },
 }
 
-/// How the window comes down in a recovery.
+/// Reduction of the window in a recovery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Descent {
-    /// It is down.
+    /// The reduction is complete.
     Done,
-    /// RFC 6937 and RFC 9937: octets delivered and sent since, what was in flight, and whether only a safe
-    /// acknowledgment lets a segment more out than was delivered.
+    /// Proportional rate reduction (RFC 6937 and RFC 9937): octets delivered and sent since it began, and octets in
+    /// flight then. If `careful`, one segment more than was delivered leaves only with a safe acknowledgment.
     Proportional { delivered: u64, sent: u64, flight: u64, careful: bool },
-    /// Linux 2.4: acknowledgments that are not paid for yet.
+    /// Rate halving of Linux 2.4: acknowledgments since the window last fell.
     Halving { counted: u32 },
 }
 
-/// What is done about losses.
+/// State of loss repair.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Repair {
     pub phase: Phase,
     /// Duplicate acknowledgments in a row.
     pub duplicates: u32,
-    /// Octets of new data sent since the first of them.
+    /// Octets of new data sent since the first duplicate.
     pub sent_early: u64,
-    /// What was sent last when the last loss was found (RFC 6582's recover).
+    /// Position behind the last octet sent when the last loss was found (RFC 6582's recover).
     pub recover: u64,
-    /// The first lost segment leaves whatever the window says.
+    /// The first lost segment leaves even if the window has no room.
     pub force: bool,
-    /// New data that may leave whatever the congestion window says, in octets.
+    /// Octets of new data that may leave even if the congestion window has no room.
     pub credit: u64,
-    /// The probe of the tail that is under way (RFC 8985 section 7).
+    /// Tail loss probe that is under way (RFC 8985 section 7).
     pub probe: Option<TailProbe>,
 }
 
@@ -74,31 +75,31 @@ impl Default for Repair {
     }
 }
 
-/// What an acknowledgment told.
+/// Facts that an acknowledgment reports.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct News {
     pub now: Time,
     pub position: u64,
     pub delivered: Delivered,
-    /// It acknowledges new data.
+    /// The acknowledgment covers new data.
     pub advanced: bool,
-    /// It is a duplicate (RFC 5681 section 2), or with SACK one that tells of more that arrived.
+    /// The acknowledgment is a duplicate (RFC 5681 section 2) or, with SACK, reports further arrivals.
     pub duplicate: bool,
-    /// It reports a repetition.
+    /// The acknowledgment reports a duplicate.
     pub repeated: bool,
-    /// The timestamp that it echoes.
+    /// Timestamp that the acknowledgment echoes.
     pub echo: Option<u32>,
-    /// The congestion window limited sending before it came.
+    /// The congestion window limited sending before the acknowledgment came.
     pub busy: bool,
-    /// Octets that were in flight before it came.
+    /// Octets that were in flight before the acknowledgment came.
     pub flight: u64,
 }
 
-/// Duplicate acknowledgments that mean a loss.
+/// Number of duplicate acknowledgments that indicate a loss.
 pub(super) const THRESHOLD: u32 = 3;
 
 impl Connection {
-    /// Lets the connection act on an acknowledgment.
+    /// Acts on an acknowledgment.
     pub(super) fn learn(&mut self, news: &News) {
         self.hear_of_probe(news);
         match self.repair.phase {
@@ -107,7 +108,8 @@ impl Connection {
                     (self.repair.duplicates, self.repair.sent_early) = (0, 0);
                 }
                 self.repair.duplicates += u32::from(news.duplicate && !news.advanced);
-                // Linux lets an acknowledgment that begins a recovery grow nothing, and one that ends it count.
+                // In Linux, an acknowledgment that begins a recovery grows nothing, and one that ends a recovery
+                // counts.
                 let linux = self.config.increase == Increase::Delivered;
                 let grows = !self.descend_locally(news);
                 if grows && !linux {
@@ -121,7 +123,7 @@ impl Connection {
             }
             Phase::Recovery { point, .. } if news.advanced && news.position >= point => {
                 self.leave_recovery();
-                // What was sent in the recovery and lost is another loss.
+                // A loss among the segments sent in the recovery is another loss.
                 if self.find_losses(news) || self.board.first_is_lost() {
                     self.recover_from_loss(news);
                 } else if self.config.increase == Increase::Delivered {
@@ -133,20 +135,21 @@ impl Connection {
         }
     }
 
-    /// The recovery that is in use: without SACK from the peer, `NewReno`.
+    /// Returns the recovery that is in use: `NewReno` if the peer does not offer SACK.
     pub(super) fn recovery(&self) -> Recovery {
         let wanted = self.config.recovery;
         if wanted.needs_sack() && !self.agreed.sack { Recovery::NewReno } else { wanted }
     }
 
-    /// Marks what is lost by now; whether a recovery is to begin.
+    /// Marks segments that are lost by now. Returns `true` if a recovery is to begin.
     pub(super) fn find_losses(&mut self, news: &News) -> bool {
         if self.board.is_empty() {
             return false;
         }
         let dup = self.repair.duplicates >= THRESHOLD;
         match self.recovery() {
-            // What repeats without need makes duplicate acknowledgments too: they count only beyond (RFC 6582).
+            // Needless retransmissions cause duplicate acknowledgments too: duplicates count only beyond `recover` (RFC
+            // 6582).
             Recovery::Reno | Recovery::NewReno => {
                 let fresh = self.board.first() > self.repair.recover;
                 let lost = self.repair.duplicates == THRESHOLD && fresh;
@@ -173,7 +176,7 @@ impl Connection {
         }
     }
 
-    /// Three duplicates mean that the first is lost, whatever the blocks say.
+    /// Marks the first segment as lost after three duplicates, even if the SACK blocks do not show the loss.
     fn lose_first_if(&mut self, lost: bool) -> bool {
         let begins = lost && self.repair.phase == Phase::Open;
         if begins {
@@ -185,7 +188,7 @@ impl Connection {
     /// Enters recovery.
     pub(super) fn recover_from_loss(&mut self, news: &News) {
         self.stats.fast_recoveries += 1;
-        // What limited transmit has sent does not count (RFC 5681 section 3.2 step 2).
+        // Segments sent by limited transmit do not count (RFC 5681 section 3.2 step 2).
         let flight = self.board.flight() - self.repair.sent_early;
         let base = if self.config.halve_window { self.congestion.window } else { flight };
         let before = self.congestion.window;
@@ -196,7 +199,7 @@ impl Connection {
         self.repair.recover = self.board.next();
         self.repair.force = true;
         self.timers.stop(Timer::Probe);
-        // What is sent again now is to have a whole timeout, or recovery would end in one where round trips vary
+        // Segments sent again now get a whole timeout. Otherwise recovery would end in a timeout if round trips vary
         // little.
         self.timers.set(Timer::Retransmit, news.now + self.estimator.timeout());
         let threshold = self.congestion.threshold;
@@ -209,7 +212,8 @@ impl Connection {
                     descent = Descent::Proportional { delivered: 0, sent: 0, flight, careful: false };
                 }
                 Reduction::ProportionalSafe => {
-                    // RFC 9937 section 6.1: without what had arrived before; Linux takes the window instead.
+                    // RFC 9937 section 6.1: octets that had arrived before do not count. Linux takes the window
+                    // instead.
                     let flight = self.board.flight() + news.delivered.octets - self.board.sacked();
                     let flight = if self.config.halve_window {
                         before / self.agreed.smss * self.agreed.smss
@@ -233,7 +237,7 @@ impl Connection {
         self.descend(news, true);
     }
 
-    /// An acknowledgment within a recovery.
+    /// Handles an acknowledgment within a recovery.
     fn go_on_recovering(&mut self, news: &News) {
         match self.recovery() {
             Recovery::Reno if news.advanced => self.leave_recovery(),
@@ -258,7 +262,7 @@ impl Connection {
         }
     }
 
-    /// Brings the window down with an acknowledgment; `more` if it tells of further losses.
+    /// Reduces the window with an acknowledgment; `more` if the acknowledgment reports further losses.
     fn descend(&mut self, news: &News, more: bool) {
         let pipe = self.board.pipe();
         let (threshold, smss) = (self.congestion.threshold, self.agreed.smss);
@@ -296,14 +300,14 @@ impl Connection {
         }
     }
 
-    /// Counts what a recovery sends.
+    /// Counts octets sent in a recovery.
     pub(super) fn count_sent(&mut self, octets: u64) {
         if let Phase::Recovery { descent: Descent::Proportional { sent, .. }, .. } = &mut self.repair.phase {
             *sent += octets;
         }
     }
 
-    /// Counts that something of it did not leave.
+    /// Takes back the count of octets that did not leave.
     pub(super) fn count_unsent(&mut self, octets: u64) {
         if let Phase::Recovery { descent: Descent::Proportional { sent, .. }, .. } = &mut self.repair.phase {
             *sent = sent.saturating_sub(octets);
@@ -327,7 +331,7 @@ impl Connection {
         self.trust_more();
     }
 
-    /// Lets no burst leave.
+    /// Limits the window so that no burst leaves.
     pub(super) fn moderate(&mut self) {
         if let Some(burst) = self.config.most_burst {
             let most = self.board.pipe() + u64::from(burst) * self.agreed.smss;
@@ -335,7 +339,8 @@ impl Connection {
         }
     }
 
-    /// Takes the right to send one segment again that is not known to be lost (RFC 6675 `NextSeg` rule 4).
+    /// Claims the right to send one segment again that is not known to be lost (RFC 6675 `NextSeg` rule 4). Returns
+    /// `true` if granted.
     pub(super) fn rescue(&mut self) -> bool {
         match &mut self.repair.phase {
             Phase::Recovery { rescue, .. } if self.board.first() > *rescue => {

@@ -1,4 +1,4 @@
-//! What leaves next.
+//! Choice of the next segment to send.
 
 use farcast_core::Time;
 
@@ -12,7 +12,7 @@ use crate::segment::{SackBlock, SackBlocks};
 use crate::sequence::Numbering;
 use crate::{Flags, Options, Payload, Segment, SequenceNumber, Timestamps};
 
-/// What is to leave besides data.
+/// Segments that are due besides data.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Due {
     /// Our SYN.
@@ -21,11 +21,11 @@ pub(super) struct Due {
     pub reset: bool,
     /// A reset with this number, to a peer that has an old connection.
     pub refusal: Option<SequenceNumber>,
-    /// An acknowledgment that says where the stream stands.
+    /// An acknowledgment that tells the peer the next position expected.
     pub challenge: bool,
     /// A probe of the peer's window.
     pub window_probe: bool,
-    /// A probe of the tail (RFC 8985 section 7).
+    /// A tail loss probe (RFC 8985 section 7).
     pub tail_probe: bool,
 }
 
@@ -37,9 +37,9 @@ pub(super) struct Outgoing {
     pub written: u64,
     /// Nothing more will be written.
     pub closing: bool,
-    /// The owner wanted to write more than there was room for.
+    /// The owner wanted to write more than the buffer had room for.
     pub buffer_full: bool,
-    /// Small segments leave too: the window has been too small for long.
+    /// Small segments may leave too: the peer's window has long been too small for larger ones.
     pub any_size: bool,
     pub last_sent_at: Time,
 }
@@ -58,7 +58,7 @@ impl Outgoing {
 }
 
 impl Connection {
-    /// The next segment, if one is to leave.
+    /// Returns the next segment, if one is to leave.
     pub(super) fn next_segment(&mut self, now: Time) -> Option<Segment> {
         if core::mem::take(&mut self.due.reset) {
             let mut reset = self.segment(self.board.next(), Flags::RST.with(Flags::ACK));
@@ -78,7 +78,7 @@ impl Connection {
             return Some(segment);
         }
         if core::mem::take(&mut self.due.window_probe) {
-            // An octet that the peer has: it answers with its window (RFC 9293 section 3.8.6.1).
+            // The peer already has this octet: it answers with its window (RFC 9293 section 3.8.6.1).
             self.stats.window_probes += 1;
             self.time_persist(now);
             return Some(self.bare(now, self.board.next() - 1));
@@ -89,14 +89,14 @@ impl Connection {
         None
     }
 
-    /// An empty segment that acknowledges.
+    /// Returns an empty segment that acknowledges.
     fn bare(&mut self, now: Time, at: u64) -> Segment {
         let mut segment = self.segment(at, Flags::default());
         self.complete(now, &mut segment);
         segment
     }
 
-    /// A segment that carries data or a FIN, if one may leave.
+    /// Returns a segment that carries data or a FIN, if one may leave.
     fn next_data(&mut self, now: Time) -> Option<Segment> {
         if self.state == State::TimeWait || self.device.is_full() {
             return None;
@@ -123,7 +123,7 @@ impl Connection {
         self.next_without_new_data(now, pipe)
     }
 
-    /// New data, as far as both windows let it.
+    /// Returns a segment of new data, if both windows allow one.
     fn next_new(&mut self, now: Time, pipe: u64) -> Option<Segment> {
         let left = self.data_end().saturating_sub(self.board.next());
         let fin = self.outgoing.closing && !self.fin_sent();
@@ -149,8 +149,8 @@ impl Connection {
         Some(self.send_new(now, len, fin && len == left))
     }
 
-    /// Limited transmit (RFC 3042): how far beyond the window the first duplicates let new data. With SACK the pipe has
-    /// shrunk by as much already (RFC 6675 section 5 step 3).
+    /// Returns the octets of new data that the first duplicates let out beyond the window (limited transmit, RFC 3042).
+    /// With SACK the pipe has shrunk by as much already (RFC 6675 section 5 step 3).
     fn early_octets(&self) -> u64 {
         if self.repair.phase == Phase::Open && self.config.limited_transmit && !self.agreed.sack {
             u64::from(self.repair.duplicates.min(2)) * self.agreed.smss
@@ -159,7 +159,7 @@ impl Connection {
         }
     }
 
-    /// Without limited transmit, duplicates let nothing new out until a recovery begins.
+    /// Returns `true` if duplicates hold new data back until a recovery begins, because limited transmit is off.
     fn holds_back(&self) -> bool {
         self.repair.duplicates > 0
             && self.repair.phase == Phase::Open
@@ -167,8 +167,8 @@ impl Connection {
             && self.agreed.sack
     }
 
-    /// How much of `left` octets of new data the next segment takes; `None` if it should wait (RFC 9293 sections 3.7.4
-    /// and 3.8.6.2.1).
+    /// Returns the length of the next segment, out of `left` octets of new data; `None` if it should wait (RFC 9293
+    /// sections 3.7.4 and 3.8.6.2.1).
     fn new_length(&mut self, now: Time, left: u64) -> Option<u64> {
         let room = self.peer_room();
         let len = left.min(self.agreed.smss).min(room);
@@ -183,7 +183,7 @@ impl Connection {
         None
     }
 
-    /// Octets that the peer's window takes beyond what was sent.
+    /// Returns the octets that the peer's window takes beyond those that were sent.
     pub(super) fn peer_room(&self) -> u64 {
         self.peer.size.saturating_sub(self.board.flight())
     }
@@ -199,8 +199,7 @@ impl Connection {
         }
     }
 
-    /// Where there is no new data to send in a recovery, what is doubtful goes again (RFC 6675 `NextSeg` rules 3 and
-    /// 4).
+    /// Sends segments again that may be lost, if a recovery has no new data to send (RFC 6675 `NextSeg` rules 3 and 4).
     fn next_without_new_data(&mut self, now: Time, pipe: u64) -> Option<Segment> {
         let recovering = matches!(self.repair.phase, Phase::Recovery { .. });
         if !recovering
@@ -216,7 +215,7 @@ impl Connection {
         if self.rescue() { self.send_again(now, last.start) } else { None }
     }
 
-    /// A tail loss probe: new data if there is any, or the last segment again (RFC 8985 section 7.3).
+    /// Sends a tail loss probe: new data if there is any, or the last segment again (RFC 8985 section 7.3).
     fn probe_the_tail(&mut self, now: Time) -> Option<Segment> {
         if self.board.is_empty() || self.repair.phase != Phase::Open {
             return None;
@@ -279,7 +278,7 @@ impl Connection {
         segment
     }
 
-    /// The segment of a record.
+    /// Returns the segment of a record.
     fn carrying(&mut self, now: Time, record: &Record) -> Segment {
         let len = record.len - u32::from(record.fin);
         let end = record.start + u64::from(len);
@@ -297,7 +296,7 @@ impl Connection {
         segment
     }
 
-    /// A segment at position `at`, without an acknowledgment yet.
+    /// Returns a segment at position `at`, without an acknowledgment yet.
     pub(super) fn segment(&self, at: u64, flags: Flags) -> Segment {
         Segment {
             source_port: self.local.port(),
@@ -308,14 +307,14 @@ impl Connection {
         }
     }
 
-    /// What is expected next.
+    /// Returns the acknowledgment number: the next position expected.
     pub(super) fn acknowledgment(&self) -> SequenceNumber {
         self.incoming
             .numbering
             .map_or(SequenceNumber(0), |incoming| incoming.number(self.incoming.reassembly.next()))
     }
 
-    /// Adds what every segment of an open connection has: acknowledgment, window, options.
+    /// Adds the fields that every segment of an open connection has: acknowledgment, window, options.
     fn complete(&mut self, now: Time, segment: &mut Segment) {
         let next = self.incoming.reassembly.next();
         let edge = self.window_edge();
@@ -333,7 +332,7 @@ impl Connection {
         self.due.challenge = false;
     }
 
-    /// What to report of the peer's stream, as far as it fits beside `options` and into `room` octets with them.
+    /// Returns the SACK blocks to report that fit beside `options`, and into `room` octets with them.
     fn blocks(&mut self, options: &Options, room: usize) -> SackBlocks {
         let mut blocks = SackBlocks::default();
         let free = 40usize.min(room).saturating_sub(options.wire_len() + 4);

@@ -1,5 +1,5 @@
-//! Timeouts and recoveries that nothing was lost for: found by F-RTO (RFC 5682), by timestamps (RFC 3522) or by
-//! reported repetitions (RFC 3708), and undone (RFC 4015).
+//! Spurious timeouts and recoveries, in which nothing was lost. F-RTO (RFC 5682), timestamps (RFC 3522) or reported
+//! duplicates (RFC 3708) reveal them, and the reduction is undone (RFC 4015).
 
 use farcast_core::Time;
 
@@ -7,30 +7,31 @@ use super::Connection;
 use super::recovery::{News, Phase};
 use crate::congestion::Congestion;
 
-/// What is kept until it is clear whether a reduction was due.
+/// State kept until it is clear whether a reduction was due.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Suspicion {
-    /// The congestion control from before.
+    /// Congestion control state before the reduction.
     before: Option<Congestion>,
-    /// The timestamp of the first repetition.
+    /// Timestamp of the first retransmission.
     first_resent: Option<u32>,
-    /// Segments sent again that no repetition was reported of.
+    /// Number of retransmissions of which no duplicate was reported.
     unreported: u32,
     any_resent: bool,
     asking: Option<Asking>,
 }
 
-/// Where F-RTO stands (RFC 5682 section 2.1).
+/// State of F-RTO (RFC 5682 section 2.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Asking {
-    /// The first acknowledgment after the timeout has not come.
+    /// Waiting for the first acknowledgment after the timeout.
     First,
-    /// The second has not.
+    /// Waiting for the second.
     Second,
 }
 
 impl Connection {
-    /// A reduction follows: keeps what it takes away. `timeout` begins anew what a recovery may have begun.
+    /// Keeps the congestion control state before a reduction. A `timeout` keeps the state from before the recovery that
+    /// it interrupts.
     pub(super) fn suspect(&mut self, timeout: bool) {
         let kept = self.suspicion.before.take().filter(|_| timeout);
         let before = kept.unwrap_or_else(|| self.congestion.clone());
@@ -42,8 +43,8 @@ impl Connection {
         self.suspicion.before.is_some()
     }
 
-    /// Begins anew; but copies that are in flight yet will be answered, and are not to be taken for answers to what is
-    /// sent again later.
+    /// Forgets the suspicion. Counts of retransmissions stay while copies are in flight: answers to them are not to be
+    /// taken for answers to later retransmissions.
     pub(super) fn forget_suspicion(&mut self) {
         let copies = self.board.has_copies();
         let Suspicion { first_resent, unreported, any_resent, .. } = self.suspicion;
@@ -53,7 +54,7 @@ impl Connection {
         }
     }
 
-    /// Something was sent again.
+    /// Notes a retransmission.
     pub(super) fn note_resent(&mut self, now: Time) {
         let value = self.agreed.clock.map(|clock| clock.value(now));
         self.suspicion.first_resent = self.suspicion.first_resent.or(value);
@@ -61,14 +62,14 @@ impl Connection {
         self.suspicion.any_resent = true;
     }
 
-    /// A repetition was reported.
+    /// Notes whether an acknowledgment reported a duplicate.
     pub(super) fn note_repetition(&mut self, repeated: bool) {
         if repeated {
             self.suspicion.unreported = self.suspicion.unreported.saturating_sub(1);
         }
     }
 
-    /// Undoes a reduction that timestamps or reported repetitions show to have been needless.
+    /// Undoes a reduction that timestamps or reported duplicates show to have been needless.
     pub(super) fn undo_if_spurious(&mut self, news: &News) {
         if !self.config.undo || self.repair.phase == Phase::Open || !self.is_suspected() {
             return;
@@ -118,12 +119,13 @@ impl Connection {
         self.suspicion.asking.is_some()
     }
 
-    /// Whether what is marked as lost waits for F-RTO's judgment.
+    /// Returns `true` if retransmission of segments marked lost waits for F-RTO's judgment.
     pub(super) fn withholds_repairs(&self) -> bool {
         self.is_asking() && self.times_out_as_linux()
     }
 
-    /// F-RTO was to send new data, and none could leave: what is lost goes instead (RFC 5682 section 3.1 step 2b).
+    /// Returns `true` if F-RTO was to send new data and none could leave. Lost segments are then sent instead (RFC 5682
+    /// section 3.1 step 2b).
     pub(super) fn has_nothing_to_ask_with(&mut self) -> bool {
         let nothing = self.withholds_repairs()
             && self.suspicion.asking == Some(Asking::Second)
@@ -134,11 +136,10 @@ impl Connection {
         nothing
     }
 
-    /// F-RTO's judgment of an acknowledgment; whether nothing else is to be done with it.
+    /// Judges a timeout by an acknowledgment (F-RTO). Returns `true` if the acknowledgment needs no further handling.
     pub(super) fn judge_timeout(&mut self, news: &News) -> bool {
-        // With SACK, what arrives without having been sent again tells (RFC 5682 section 3); without, two
-        // acknowledgments that advance (section 2.1).
-        // What was sent after the timeout says nothing.
+        // With SACK, an arrival that was not sent again decides (RFC 5682 section 3); without SACK, two acknowledgments
+        // that advance (section 2.1). Segments sent after the timeout decide nothing.
         let point = self.repair.recover;
         let before_timeout = news.delivered.original.is_some_and(|end| end <= point);
         let original = if self.agreed.sack { before_timeout } else { news.advanced };
@@ -164,7 +165,7 @@ impl Connection {
         }
         self.stop_asking();
         if second {
-            // Slow start would have come that far in two round trips (step 3a).
+            // Slow start would have grown as far in two round trips (step 3a).
             let caught_up = (3 * self.agreed.smss).min(self.congestion.threshold);
             self.congestion.window = self.congestion.window.max(caught_up);
         }

@@ -1,4 +1,4 @@
-//! Retransmission timeouts: what they cost, and what is sent after them.
+//! Reaction to retransmission timeouts, and transmission after them.
 
 use super::Connection;
 use super::recovery::{News, Phase};
@@ -6,18 +6,18 @@ use super::timing::Timer;
 use crate::config::{AfterTimeout, Recovery};
 
 impl Connection {
-    /// Whether timeouts are what they are in Linux, which needs SACK.
+    /// Returns `true` if timeouts follow Linux, which needs SACK.
     pub(super) fn times_out_as_linux(&self) -> bool {
         self.config.after_timeout == AfterTimeout::Linux && self.agreed.sack
     }
 
-    /// A retransmission timeout (RFC 5681 section 3.1, RFC 6675 section 5.1).
+    /// Handles a retransmission timeout (RFC 5681 section 3.1, RFC 6675 section 5.1).
     pub(super) fn time_is_out(&mut self) {
         let linux = self.times_out_as_linux();
         // Nothing was acknowledged since the last timeout.
         let repeated = self.unanswered.retries > 1;
-        // Where acknowledgments have told of a loss, the timeout is not spurious (RFC 5682 section 2.1 step 1). Where
-        // they have told nothing since the last one, it may be.
+        // If acknowledgments have reported a loss, the timeout is not spurious (RFC 5682 section 2.1 step 1). If none
+        // has come since the last timeout, it may be.
         let doubtful = if linux {
             self.repair.phase == Phase::Open || repeated
         } else {
@@ -41,7 +41,7 @@ impl Connection {
         self.rack.time_out(self.agreed.sack);
     }
 
-    /// Lowers the threshold, unless this timeout belongs to what it was lowered for.
+    /// Lowers the threshold, unless the threshold was already lowered for the same loss.
     fn pay_for_timeout(&mut self, linux: bool, repeated: bool) {
         let first = self.board.first();
         let underway = matches!(self.repair.phase, Phase::Loss { point } if first < point);
@@ -53,7 +53,7 @@ impl Connection {
             return;
         }
         let flight = self.board.flight();
-        // In a recovery without SACK duplicates have inflated both: what the window had come down to counts.
+        // In a recovery without SACK duplicates have inflated both: the reduced window counts.
         let inflated = matches!(self.repair.phase, Phase::Recovery { .. }) && !self.recovery().needs_sack();
         let most = if inflated { self.congestion.threshold } else { self.congestion.window };
         let base = if self.config.halve_window { self.congestion.window } else { flight };
@@ -61,14 +61,14 @@ impl Connection {
         self.congestion.lose(base.min(most));
     }
 
-    /// An acknowledgment after a timeout.
+    /// Handles an acknowledgment after a timeout.
     pub(super) fn climb_after_timeout(&mut self, news: &News, point: u64) {
         let linux = self.times_out_as_linux();
         if self.is_asking() && self.judge_timeout(news) && !linux {
             return;
         }
         if self.repair.phase == Phase::Open {
-            // It was spurious, but what it did not take for lost may be.
+            // The timeout was spurious, but segments that it did not mark may be lost.
             if self.find_losses(news) {
                 self.recover_from_loss(news);
             } else {
@@ -88,8 +88,8 @@ impl Connection {
             worse = linux && self.board.has_lost();
         }
         if worse {
-            // What was sent again is lost again, or what was sent since: that is congestion a second time (RFC 5681
-            // section 4.3), and slow start is not what follows.
+            // A retransmission, or a segment sent since, is lost again. That is a second sign of congestion (RFC 5681
+            // section 4.3): a recovery follows instead of slow start.
             self.recover_from_loss(news);
         } else {
             self.grow(news);

@@ -7,7 +7,7 @@ use super::{Connection, State};
 use crate::event::Failure;
 
 timers! {
-    /// The timers.
+    /// Timers of a connection, by the meaning of their expiry.
     pub(super) enum Timer {
         /// The last segment may be lost (RFC 8985 section 7). Where a timeout is due at the same time, the probe goes
         /// first and the timeout waits once more (section 7.2).
@@ -18,20 +18,20 @@ timers! {
         Persist = "persist",
         /// An acknowledgment has waited long enough.
         Acknowledge = "delayed acknowledgment",
-        /// What looked reordered is lost (RFC 8985 section 6.2).
+        /// A segment that looked reordered is lost (RFC 8985 section 6.2).
         Reorder = "reordering",
         /// The end of TIME-WAIT.
         Linger = "time wait",
     }
 }
 
-/// How long at most between probes of a closed window.
+/// Longest time between probes of a closed window.
 const MOST_PERSIST: Span = Span::from_secs(60);
 
-/// What nobody has answered.
+/// Counts of transmissions without an answer.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Unanswered {
-    /// Timeouts in a row, and probes in a row that nobody answered.
+    /// Timeouts in a row, and unanswered probes in a row.
     pub retries: u32,
     /// Probes since the peer's window closed.
     pub probes: u32,
@@ -99,7 +99,7 @@ impl Connection {
         }
     }
 
-    /// After an acknowledgment of new data (RFC 6298 rules 5.2 and 5.3).
+    /// Restarts the timers after an acknowledgment of new data (RFC 6298 rules 5.2 and 5.3).
     pub(super) fn time_again(&mut self, now: Time, restart: bool) {
         if self.board.is_empty() {
             self.timers.stop(Timer::Retransmit);
@@ -112,7 +112,7 @@ impl Connection {
         self.time_probe(now, Time::NEVER);
     }
 
-    /// Sets the tail loss probe (RFC 8985 section 7.2), no later than `bound` or the retransmission timer.
+    /// Sets the tail loss probe timer (RFC 8985 section 7.2), no later than `bound` or the retransmission timer.
     fn time_probe(&mut self, now: Time, bound: Time) {
         let wanted = self.config.tail_loss_probe
             && self.agreed.sack
@@ -131,7 +131,7 @@ impl Connection {
         self.timers.set(Timer::Probe, at);
     }
 
-    /// Waits for the peer's window to open, if nothing is in flight that would tell.
+    /// Starts the persist timer, which waits for the peer's window to open, unless it runs.
     pub(super) fn time_persist(&mut self, now: Time) {
         if !self.timers.is_set(Timer::Persist) {
             let doubled = self.estimator.timeout() * (1u64 << self.unanswered.probes.min(16));
@@ -140,8 +140,8 @@ impl Connection {
     }
 }
 
-/// A probe leaves the acknowledgment so much more than two round trips, which may be microseconds: as Linux.
+/// Margin of a tail loss probe beyond two round trips, which may be microseconds: as in Linux.
 const LEAST_PATIENCE: Span = Span::from_millis(2);
 
-/// How long a peer may keep an acknowledgment to itself, as a tail loss probe takes it (RFC 8985 section 7.2).
+/// Longest time that a peer may delay an acknowledgment, as a tail loss probe assumes (RFC 8985 section 7.2).
 const MOST_ACK_DELAY: Span = Span::from_millis(200);

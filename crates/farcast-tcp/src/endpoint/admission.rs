@@ -1,4 +1,4 @@
-//! Which connection a segment belongs to, and what is said to one that belongs to none.
+//! Assignment of segments to connections, and answers to segments that belong to none.
 
 use core::net::SocketAddr;
 
@@ -41,7 +41,7 @@ impl Endpoint {
         result
     }
 
-    /// A connection for the first segment between a pair of addresses, if it is a SYN to a listener.
+    /// Creates a connection for the first segment between a pair of addresses, if that is a SYN to a listener.
     fn admit(&mut self, now: Time, pair: Pair, segment: &Segment) -> Result<ConnectionId, Reject> {
         let (port, remote) = pair;
         let opens = segment.flags.has(Flags::SYN)

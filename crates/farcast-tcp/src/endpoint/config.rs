@@ -1,23 +1,23 @@
-//! The settings of an endpoint, and what it tells its owner.
+//! Settings of an endpoint, and its events.
 
 use core::net::{IpAddr, SocketAddr};
 
 use super::table::ConnectionId;
 use crate::{Config, Event};
 
-/// The first port of those that are given out (RFC 6335 section 6).
+/// First ephemeral port (RFC 6335 section 6).
 pub(super) const FIRST_EPHEMERAL: u16 = 49_152;
 
-/// Who keeps the octets of a connection's streams.
+/// Keeper of the octets of a connection's streams.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Carries {
     /// The endpoint.
     Octets,
-    /// The owner, who is told ranges.
+    /// The owner, to whom the endpoint reports ranges.
     Ranges,
 }
 
-/// What an endpoint tells its owner.
+/// Event of an endpoint.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EndpointEvent {
     /// A connection to a listener is open.
@@ -26,22 +26,22 @@ pub enum EndpointEvent {
         port: u16,
         /// The connection.
         connection: ConnectionId,
-        /// Who opened it.
+        /// Address of the peer that opened the connection.
         peer: SocketAddr,
     },
-    /// Something happened on a connection. [`Event::Connected`] is told only of connections that this side opened, and
-    /// [`Event::Store`] only where the owner keeps the octets.
+    /// Something happened on a connection. [`Event::Connected`] is reported only of connections that this side opened,
+    /// and [`Event::Store`] only if the owner keeps the octets.
     Of(ConnectionId, Event),
 }
 
-/// Why an endpoint does not open or listen.
+/// Reason for which an endpoint does not open or listen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EndpointError {
-    /// There are as many connections as there may be.
+    /// The number of connections is at its limit.
     #[error("there are {0} connections already, as many as the settings allow")]
     Full(usize),
-    /// Something has that port, or that pair of addresses.
+    /// The port, or the pair of addresses, is in use.
     #[error("port {0} is in use")]
     InUse(u16),
     /// Every ephemeral port is in use.
@@ -52,13 +52,13 @@ pub enum EndpointError {
 /// The settings of an endpoint.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EndpointConfig {
-    /// Its address. Segments to others are not for it.
+    /// Address of the endpoint. Segments to other addresses are turned down.
     pub address: IpAddr,
-    /// The settings of its connections.
+    /// Settings of the endpoint's connections.
     pub tcp: Config,
-    /// How many connections there may be, those that linger or are being opened included. When there are as many, the
-    /// one that has lingered longest makes room.
+    /// Most connections, lingering and opening ones included. At the limit, the oldest released connection in TIME-WAIT
+    /// makes room.
     pub most_connections: usize,
-    /// The seed of its port numbers and initial sequence numbers.
+    /// Seed of port numbers and initial sequence numbers.
     pub seed: u64,
 }

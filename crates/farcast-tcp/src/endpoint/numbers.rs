@@ -9,23 +9,23 @@ use super::config::FIRST_EPHEMERAL;
 use super::{Endpoint, EndpointError};
 use crate::SequenceNumber;
 
-/// How many ephemeral ports there are.
+/// Number of ephemeral ports.
 const EPHEMERAL: u16 = u16::MAX - FIRST_EPHEMERAL + 1;
 
-/// Initial sequence numbers go on by one in this time (RFC 6528 section 3).
+/// Time in which initial sequence numbers advance by one (RFC 6528 section 3).
 const SEQUENCE_TICK: Span = Span::from_micros(4);
 
-/// The labels of what is drawn.
+/// Labels of the random streams.
 const PORTS: u64 = 1;
 const SEQUENCES: u64 = 2;
 
-/// How far the first ephemeral port that is given out lies behind the first that there is.
+/// Returns the offset of the first port that is given out from the first ephemeral port.
 pub(super) fn first_port(seed: u64) -> u16 {
     RandomStream::derive(seed, &[PORTS]).below(u64::from(EPHEMERAL)) as u16
 }
 
 impl Endpoint {
-    /// The next ephemeral port that nobody listens at, and that leads to `remote` by no connection yet.
+    /// Returns the next ephemeral port that has no listener and no connection to `remote` yet.
     pub(super) fn free_port(&mut self, remote: Option<SocketAddr>) -> Result<u16, EndpointError> {
         for _ in 0..EPHEMERAL {
             let port = FIRST_EPHEMERAL + self.next_port;
@@ -38,8 +38,8 @@ impl Endpoint {
         Err(EndpointError::NoPort)
     }
 
-    /// RFC 6528 section 3: a clock, and a function of the addresses and a secret. The function is a random stream, not
-    /// a cipher: whoever sees many numbers may find the secret.
+    /// Returns an initial sequence number: a clock, and a function of the addresses and a secret (RFC 6528 section 3).
+    /// The function is a random stream, not a cipher: an observer of many numbers may find the secret.
     pub(super) fn initial(&self, now: Time, port: u16, remote: SocketAddr) -> SequenceNumber {
         let [local, other] = [self.config.address, remote.ip()].map(|address| match address {
             IpAddr::V4(address) => u128::from(address.to_bits()),

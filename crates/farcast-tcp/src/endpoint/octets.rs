@@ -4,13 +4,13 @@ use alloc::vec::Vec;
 
 use crate::Payload;
 
-/// A piece of a stream: it grows at its end and is given up from its beginning.
+/// Piece of a stream. Octets are added at its end and released from its beginning.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Octets {
     held: Vec<u8>,
-    /// How many of `held` are given up already.
+    /// Number of octets of `held` that are released already.
     dead: usize,
-    /// The offset in the stream of the first that is not.
+    /// Offset in the stream of the first octet that is not released.
     first: u64,
 }
 
@@ -20,7 +20,7 @@ impl Octets {
         self.held.extend_from_slice(octets);
     }
 
-    /// Puts `octets` where they belong in the stream, behind a gap if need be.
+    /// Puts `octets` at their offset in the stream, behind a gap if need be.
     pub(super) fn store(&mut self, offset: u64, octets: &[u8]) {
         let Some(start) = offset.checked_sub(self.first) else { return };
         let start = self.dead + start as usize;
@@ -31,30 +31,30 @@ impl Octets {
         self.held[start..end].copy_from_slice(octets);
     }
 
-    /// What is held, gaps included.
+    /// Returns the octets held, gaps included.
     pub(super) fn all(&self) -> &[u8] {
         &self.held[self.dead..]
     }
 
-    /// The octets of `payload`, if all of them are held.
+    /// Returns the octets of `payload`, if all of them are held.
     pub(super) fn of(&self, payload: Payload) -> Option<&[u8]> {
         let start = usize::try_from(payload.offset.checked_sub(self.first)?).ok()?;
         self.all().get(start..start.checked_add(usize::from(payload.len))?)
     }
 
-    /// Gives up everything before `offset`.
+    /// Releases everything before `offset`.
     pub(super) fn release(&mut self, offset: u64) {
         let octets = offset.saturating_sub(self.first).min(self.all().len() as u64);
         self.first += octets;
         self.dead += octets as usize;
-        // What is alive moves only when it is the smaller part: each octet moves once on average.
+        // Live octets move only when they are the smaller part: each octet moves once on average.
         if 2 * self.dead >= self.held.len() {
             self.held.drain(..self.dead);
             self.dead = 0;
         }
     }
 
-    /// The offset behind the last.
+    /// Returns the offset behind the last octet.
     pub(super) fn end(&self) -> u64 {
         self.first + self.all().len() as u64
     }

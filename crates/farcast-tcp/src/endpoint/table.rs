@@ -9,32 +9,32 @@ use super::octets::Octets;
 use super::{Carries, EndpointEvent};
 use crate::{Connection, Event};
 
-/// A connection of an [`Endpoint`](super::Endpoint). No number is used twice.
+/// Identifier of a connection of an [`Endpoint`](super::Endpoint). No number is used twice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ConnectionId(u64);
 
-/// The local port, and the peer.
+/// Local port, and peer address.
 pub(super) type Pair = (u16, SocketAddr);
 
-/// A connection, with the octets that it carries and what its endpoint has to know of it.
+/// A connection, with the octets that it carries and the endpoint's state of it.
 #[derive(Clone, Debug)]
 pub(super) struct Slot {
     pair: Pair,
     pub(super) connection: Connection,
     pub(super) carries: Carries,
-    /// What was sent and is not acknowledged; empty where ranges are carried.
+    /// Octets sent and not acknowledged; empty if the connection carries ranges.
     pub(super) outgoing: Octets,
-    /// What has arrived and is not consumed, with gaps; likewise.
+    /// Octets that have arrived and are not consumed, with gaps; empty if the connection carries ranges.
     pub(super) incoming: Octets,
     /// The stream ends when all of `outgoing` is written.
     pub(super) closing: bool,
-    /// The owner looks at it no more.
+    /// The owner has given up its interest in the connection.
     pub(super) released: bool,
-    /// It waits to be asked what it sends.
+    /// The connection is in the queue of those that may have something to send.
     pub(super) stirred: bool,
-    /// When it wants to be woken.
+    /// Next deadline of the connection.
     pub(super) due: Time,
-    /// The port of the listener that took it, until the owner knows of it.
+    /// Port of the listener that accepted the connection, until the owner is told of the connection.
     unknown: Option<u16>,
 }
 
@@ -54,7 +54,7 @@ impl Slot {
         }
     }
 
-    /// Writes as much of what waits as the connection takes, and closes behind the last.
+    /// Writes as many waiting octets as the connection takes, and closes the stream behind the last.
     pub(super) fn push_on(&mut self) {
         let waiting = self.outgoing.end().saturating_sub(self.connection.written());
         let left = waiting - self.connection.write(waiting);
@@ -69,8 +69,8 @@ impl Slot {
         self.incoming.release(self.connection.received() - self.connection.readable());
     }
 
-    /// Takes what the connection tells; what is left of it for the owner. `octets` are the payload of what it just
-    /// handled.
+    /// Takes an event of the connection, and returns the event that is left for the owner. `octets` are the payload of
+    /// the segment just handled.
     pub(super) fn note(&mut self, event: Event, octets: &[u8]) -> Option<Event> {
         match event {
             Event::Store { offset, skip, len } if self.carries == Carries::Octets => {
@@ -83,14 +83,14 @@ impl Slot {
                 return None;
             }
             Event::Readable if self.released => self.consume(u64::MAX),
-            // A connection that its owner never knew of needs no word about its end.
+            // A connection that its owner never knew of ends without an event.
             Event::Closed | Event::Failed(_) if self.unknown.is_some() => self.released = true,
             _ => {}
         }
         (!self.released).then_some(event)
     }
 
-    /// What the owner is told when the connection is open.
+    /// Returns the event that tells the owner of the open connection.
     pub(super) fn opened(&mut self, id: ConnectionId) -> EndpointEvent {
         match self.unknown.take().zip(self.connection.remote()) {
             Some((port, peer)) => EndpointEvent::Accepted { port, connection: id, peer },
@@ -138,7 +138,7 @@ impl Table {
         self.slots.len()
     }
 
-    /// The oldest connection of which `wanted` holds.
+    /// Returns the oldest connection for which `wanted` returns `true`.
     pub(super) fn first(&self, wanted: impl Fn(&Slot) -> bool) -> Option<ConnectionId> {
         self.slots.iter().find(|(_, slot)| wanted(slot)).map(|(&id, _)| id)
     }

@@ -1,9 +1,9 @@
-//! The client: a session with one server, and the operations of it one after the other.
+//! The client: a session with one server, and its operations one after the other.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
 //! | `control.rs` | the control connection: replies, login, the end |
-//! | `operation.rs` | what a client can be asked for |
+//! | `operation.rs` | operations that an owner can submit |
 //! | `transfer.rs` | data connections |
 
 mod control;
@@ -29,49 +29,49 @@ use crate::{Failure, Segment};
 pub use operation::Operation;
 use transfer::Work;
 
-/// Connections that a client may have. One has one control and one data connection, and those that linger.
+/// Most connections of a client. It has one control connection, one data connection, and lingering ones.
 const MOST_CONNECTIONS: usize = 64;
 
-/// What a client tells its owner.
+/// Event of a client.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ClientEvent {
-    /// The login is through.
+    /// The login is complete.
     LoggedIn,
     /// Octets `skip..skip + len` of the payload just handled are to be stored at `offset` of a file, before anything
     /// else is handled.
     Store {
-        /// Which file: the operation.
+        /// File, named by its operation.
         file: FileId,
-        /// Where in it.
+        /// Offset in the file.
         offset: u64,
-        /// How many octets of the payload come before.
+        /// Number of octets of the payload before the range.
         skip: u16,
-        /// How many.
+        /// Number of octets.
         len: u16,
     },
     /// An operation is over.
     Finished {
-        /// Which.
+        /// The operation.
         file: FileId,
-        /// How.
+        /// Outcome of the operation.
         result: Result<Completion, OperationError>,
     },
-    /// Octets of a file that was sent are asked for no more.
+    /// The octets of a file that was sent are no longer needed.
     Released(FileId),
-    /// The session is over. Operations that were not done have been told of before.
+    /// The session is over. Events for operations that were not done came before.
     Ended(Result<(), SessionError>),
 }
 
-/// What an operation came to.
+/// Outcome of an operation that succeeded.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Completion {
     /// A file or a list was transferred.
     File(FileReport),
-    /// The server has said this.
+    /// The server's reply, for an operation without a data connection.
     Reply(Reply),
 }
 
-/// Where the session stands: what is awaited.
+/// State of the session, named by the reply or connection that the client awaits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Unopened,
@@ -85,7 +85,7 @@ enum State {
     Pass,
     /// The reply to SYST.
     Syst,
-    /// An operation, or nothing if there is none.
+    /// An operation's replies, or nothing if there is no operation.
     Ready,
     /// The reply to QUIT.
     Quitting,
@@ -97,15 +97,15 @@ timers! {
     enum Timer {
         /// The next operation may begin.
         Gap = "gap between operations",
-        /// Nothing was heard for long.
+        /// Nothing was heard from the server for a long time.
         Patience = "silence of the server",
     }
 }
 
-/// A client: an engine that opens a session with [`connect`](Self::connect), does what is
-/// [submitted](Self::submit) in order, and ends it with [`quit`](Self::quit).
+/// FTP client engine. It opens a session with [`connect`](Self::connect), does [submitted](Self::submit) operations in
+/// order, and ends the session with [`quit`](Self::quit).
 ///
-/// The [module](super) says how the octets travel.
+/// The [module](super) documentation says how the octets travel.
 #[derive(Clone, Debug)]
 pub struct Client {
     config: ClientConfig,
@@ -114,7 +114,7 @@ pub struct Client {
     control: Option<ConnectionId>,
     lines: Lines,
     replies: ReplyReader,
-    /// What the server takes data to be.
+    /// Representation that is set at the server.
     representation: Representation,
     waiting: VecDeque<(FileId, Operation)>,
     next_file: u64,
@@ -122,7 +122,7 @@ pub struct Client {
     sources: Sources,
     quit: bool,
     timers: Timers<Timer>,
-    /// When anything was heard of the server last.
+    /// Time at which the client last heard from the server.
     heard_at: Time,
     session: SessionReport,
     received: u64,
@@ -130,7 +130,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that has not opened its session.
+    /// Creates a client that has not opened its session.
     ///
     /// # Errors
     /// The first setting that cannot work.
@@ -163,7 +163,7 @@ impl Client {
         })
     }
 
-    /// Opens the session. Called again, it does nothing.
+    /// Opens the session. A second call does nothing.
     pub fn connect(&mut self, now: Time) {
         if self.state == State::Unopened {
             self.open(now);
@@ -171,10 +171,11 @@ impl Client {
         }
     }
 
-    /// Does `operation` after those that were submitted before; the name by which events call it, which counts from 0.
+    /// Does `operation` after all those submitted before. Returns the identifier that events use for it, which counts
+    /// from 0.
     ///
     /// # Errors
-    /// It cannot be done, or no more now.
+    /// The operation cannot be done, too many wait, or the session is over.
     pub fn submit(&mut self, now: Time, operation: Operation) -> Result<FileId, SubmitError> {
         operation.check()?;
         if self.quit || self.state == State::Ended {
@@ -191,15 +192,15 @@ impl Client {
         Ok(file)
     }
 
-    /// Ends the session when all that was submitted is done.
+    /// Ends the session when all submitted operations are done.
     pub fn quit(&mut self, now: Time) {
         self.quit = true;
         self.go_on(now);
         self.react(now);
     }
 
-    /// Ends the operation at hand (ABOR). It is told of as aborted once the server has agreed, or as what it came to
-    /// where that was known before. Whether there was one.
+    /// Ends the current operation (ABOR), and returns `true` if there was one. The operation's event reports it as
+    /// aborted once the server has agreed, or with its outcome if that was known before.
     pub fn abort(&mut self, now: Time) -> bool {
         let aborts = self.work.is_some();
         self.abort_work(now);
@@ -207,40 +208,41 @@ impl Client {
         aborts
     }
 
-    /// Ends the session at once: its connections are reset, and what was not done is told of as that.
+    /// Ends the session at once: its connections are reset, and operations not done are reported as such.
     pub fn disconnect(&mut self, now: Time) {
         self.end(now, Err(SessionError::Connection(Failure::Aborted)));
         self.react(now);
     }
 
-    /// The session so far.
+    /// Returns the report of the session so far.
     pub fn session(&self) -> SessionReport {
         let connection = self.control.and_then(|id| self.endpoint.connection(id));
         let control = connection.map_or(self.session.control, |connection| *connection.stats());
         SessionReport { control, ..self.session }
     }
 
-    /// Octets of files and lists that have arrived in order, in the whole session so far.
+    /// Returns the number of octets of files and lists that have arrived in order, in the whole session so far.
     pub const fn octets_received(&self) -> u64 {
         self.received
     }
 
-    /// What the connections on which it sends files have counted.
+    /// Returns the counters of the connections on which the client sends files.
     pub fn data_report(&self) -> DataReport {
         self.sources.report(&self.endpoint)
     }
 
-    /// The connections.
+    /// Returns the endpoint with the client's connections.
     pub const fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// What the payload of a segment is that the client sends or has sent to `destination`.
+    /// Returns the payload of a segment that the client sends or has sent to `destination`.
     pub fn contents(&self, segment: &Segment, destination: IpAddr) -> Contents<'_> {
         self.sources.contents(&self.endpoint, segment, destination)
     }
 
-    /// A segment to `destination` that was polled found no room in the queue of this host ([`Endpoint::refused`]).
+    /// Notes that a segment to `destination` was polled and found no room in the queue of this host
+    /// ([`Endpoint::refused`]).
     pub fn refused(&mut self, now: Time, segment: &Segment, destination: IpAddr) {
         self.endpoint.refused(now, segment, destination);
     }
@@ -264,7 +266,7 @@ impl Client {
         result
     }
 
-    /// Whether something is awaited that may never come.
+    /// Returns `true` if the client awaits something that may never come.
     fn waits(&self) -> bool {
         match self.state {
             State::Unopened | State::Ended => false,
@@ -273,7 +275,7 @@ impl Client {
         }
     }
 
-    /// Takes what the connections tell, until they tell no more, and lets its patience begin or end.
+    /// Takes all events of the connections, then starts or stops the patience timer.
     fn react(&mut self, now: Time) {
         while let Some(event) = self.endpoint.poll_event() {
             self.note(now, event);
@@ -287,7 +289,7 @@ impl Client {
     }
 
     fn patience_ends(&mut self, now: Time) {
-        // The timer is not moved with each segment; it looks when it is due.
+        // The timer is not reset with each segment: it is checked when it is due.
         let due = self.heard_at + self.config.patience;
         if due > now {
             self.timers.set(Timer::Patience, due);
@@ -301,7 +303,7 @@ impl Engine for Client {
     type Message = Segment;
     type Event = ClientEvent;
 
-    /// Takes a segment without its payload: enough for a file's, whose octets the owner has.
+    /// Takes a segment without its payload, which suffices for a file's segments: the owner has their octets.
     fn handle(&mut self, now: Time, from: &Arrival, segment: &Segment) -> Result<(), Reject> {
         self.handle_octets(now, from, segment, &[])
     }

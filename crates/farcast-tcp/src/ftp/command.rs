@@ -7,16 +7,16 @@ use core::net::{SocketAddr, SocketAddrV4};
 use super::Representation;
 use super::host::{self, Extended};
 
-/// A command that this crate knows.
+/// A command that this crate supports.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Command {
-    /// Who the client is.
+    /// Name of the user.
     User(String),
-    /// What proves it.
+    /// Password of the user.
     Pass(String),
-    /// What system the server is.
+    /// Asks for the server's system.
     Syst,
-    /// What the server can beyond RFC 959 (RFC 2389).
+    /// Asks for the server's features beyond RFC 959 (RFC 2389).
     Feat,
     /// The representation of data.
     Type(Representation),
@@ -32,29 +32,29 @@ pub enum Command {
     Pwd,
     /// Asks for the size of a file (RFC 3659).
     Size(String),
-    /// Where in the file the next transfer begins, in octets.
+    /// Octet of the file at which the next transfer begins.
     Rest(u64),
     /// Fetches a file.
     Retr(String),
     /// Stores a file.
     Stor(String),
-    /// Lists a directory, or a file, for people.
+    /// Lists a directory, or a file, in human-readable form.
     List(Option<String>),
     /// Lists the names in a directory.
     Nlst(Option<String>),
     /// Deletes a file.
     Dele(String),
-    /// Where the client waits for data connections.
+    /// Address at which the client waits for data connections.
     Port(SocketAddrV4),
-    /// The same (RFC 2428).
+    /// Address at which the client waits for data connections, extended form (RFC 2428).
     Eprt(SocketAddr),
-    /// Asks where the server waits for a data connection.
+    /// Asks for the address at which the server waits for a data connection.
     Pasv,
-    /// The same (RFC 2428).
+    /// Asks for the port at which the server waits for a data connection (RFC 2428).
     Epsv(ExtendedPassive),
     /// Ends the transfer.
     Abor,
-    /// Nothing.
+    /// Does nothing.
     Noop,
     /// Ends the session.
     Quit,
@@ -69,40 +69,40 @@ pub enum ExtendedPassive {
     V4,
     /// Network protocol 2, IPv6.
     V6,
-    /// No connection is to be opened any more by the other commands (section 4).
+    /// Request that the other commands open no more data connections (section 4).
     All,
 }
 
-/// Why a line is not a command that can be done.
+/// Reason for which a line is not a command that the server can do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommandError {
     /// There is no such command (500).
     #[error("the command is not known")]
     Unknown,
-    /// It is a command of RFC 959 that this crate does not do (502).
+    /// A command of RFC 959 that this crate does not support (502).
     #[error("the command is not done here")]
     NotImplemented,
-    /// Its argument is missing, or makes no sense (501).
+    /// The argument is missing or malformed (501).
     #[error("the argument is missing or makes no sense")]
     Argument,
-    /// What its argument asks for is not done here (504).
+    /// The value of the argument is not supported (504).
     #[error("the argument asks for what is not done here")]
     Parameter,
-    /// It names a network protocol that is not known (522).
+    /// The network protocol is not known (522).
     #[error("the network protocol is not known: 1 is IPv4, 2 is IPv6")]
     Protocol,
 }
 
-/// Commands of RFC 959 and RFC 1123 that are not done here.
+/// Commands of RFC 959 and RFC 1123 that this crate does not support.
 const OTHERS: [&str; 13] =
     ["ACCT", "SMNT", "REIN", "STOU", "APPE", "ALLO", "RNFR", "RNTO", "RMD", "MKD", "SITE", "STAT", "HELP"];
 
 impl Command {
-    /// Reads a line. Commands are known in capital and in small letters (RFC 959 section 5.3).
+    /// Reads a line. Commands may be in upper or lower case (RFC 959 section 5.3).
     ///
     /// # Errors
-    /// It is none, or none that is done here.
+    /// The line is not a command, or not a supported one.
     pub fn read(line: &str) -> Result<Self, CommandError> {
         let (verb, argument) = match line.split_once(' ') {
             Some((verb, argument)) => (verb, argument),
@@ -143,7 +143,7 @@ impl Command {
         })
     }
 
-    /// A command without an argument; RFC 959 lets nothing follow, and what does is passed over.
+    /// Reads a command without an argument. RFC 959 allows none here; one that follows is ignored.
     fn alone(verb: &str) -> Result<Self, CommandError> {
         Ok(match verb {
             "SYST" => Self::Syst,
@@ -160,7 +160,7 @@ impl Command {
     }
 }
 
-/// RFC 959 section 5.3.2: A and I, with the only form and byte size that are done here.
+/// Reads A and I, with the only form and byte size that are supported (RFC 959 section 5.3.2).
 fn representation(argument: &str) -> Result<Representation, CommandError> {
     if argument.is_empty() {
         return Err(CommandError::Argument);
@@ -199,7 +199,7 @@ fn extended_passive(argument: &str) -> Result<ExtendedPassive, CommandError> {
 }
 
 impl fmt::Display for Command {
-    /// The line without its end.
+    /// Writes the line without its end.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::User(name) => write!(f, "USER {name}"),

@@ -1,4 +1,4 @@
-//! The settings of clients and servers.
+//! Settings of clients and servers.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -9,7 +9,7 @@ use farcast_core::Span;
 use super::{Mode, Representation};
 use crate::{Config, ConfigError};
 
-/// The longest line that is sent or taken, in octets without its end. A path has less by its command.
+/// Longest line that is sent or accepted, in octets without its end. A path has fewer because of its command.
 pub(super) const MOST_LINE: usize = 512;
 
 /// The port of a server's control connections (RFC 959 section 8).
@@ -18,37 +18,37 @@ const CONTROL_PORT: u16 = 21;
 /// The settings of a client.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ClientConfig {
-    /// Its own address.
+    /// Address of the client.
     pub address: IpAddr,
-    /// Where the server waits.
+    /// Address of the server.
     pub server: SocketAddr,
-    /// The settings of its connections.
+    /// Settings of the client's connections.
     pub tcp: Config,
-    /// Who it is: 1 to 128 octets of one line.
+    /// Name of the user: 1 to 128 octets of one line.
     pub user: String,
-    /// What proves it: at most 128 octets of one line.
+    /// Password: at most 128 octets of one line.
     pub password: String,
-    /// Who opens data connections.
+    /// Side that opens data connections.
     pub mode: Mode,
-    /// Whether EPRT and EPSV are used instead of PORT and PASV. With IPv6 they have to be.
+    /// Uses EPRT and EPSV instead of PORT and PASV. Required with IPv6.
     pub extended: bool,
-    /// Whether it asks for the server's system after the login, as most clients do.
+    /// Asks for the server's system after the login, as most clients do.
     pub syst: bool,
-    /// How files are represented. Lists are text in any case.
+    /// Representation of files. Lists are text in any case.
     pub representation: Representation,
     /// The time from the end of an operation to the beginning of the next one, if one waits then.
     pub gap: Span,
-    /// How long nothing may be heard while it waits for something; above zero.
+    /// Longest silence of the server while the client waits for it; above zero.
     pub patience: Span,
-    /// How many operations may wait; at least 1.
+    /// Most operations that may wait; at least 1.
     pub most_waiting: usize,
     /// The seed of port numbers and initial sequence numbers.
     pub seed: u64,
 }
 
 impl ClientConfig {
-    /// An anonymous client at `address` of a server at port 21 of `server`: passive mode, images, no gap, a patience
-    /// of 15 minutes.
+    /// Returns the settings of an anonymous client at `address` of a server at port 21 of `server`: passive mode,
+    /// images, no gap, a patience of 15 minutes.
     pub fn new(address: IpAddr, server: IpAddr) -> Self {
         Self {
             address,
@@ -67,7 +67,7 @@ impl ClientConfig {
         }
     }
 
-    /// Checks what the types do not.
+    /// Checks the settings for values that the types allow and that cannot work.
     ///
     /// # Errors
     /// The first setting that cannot work.
@@ -95,12 +95,12 @@ impl ClientConfig {
     }
 }
 
-/// Who may log in to a server.
+/// Users that may log in to a server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Access {
     /// Anybody, with any password.
     Anybody,
-    /// These, and nobody else.
+    /// These users only.
     Users(Vec<User>),
 }
 
@@ -116,25 +116,26 @@ pub struct User {
 /// The settings of a server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ServerConfig {
-    /// Its own address.
+    /// Address of the server.
     pub address: IpAddr,
     /// The port of control connections; active data connections come from the port before it (RFC 959 section 8). At
     /// least 2.
     pub port: u16,
-    /// The settings of its connections.
+    /// Settings of the server's connections.
     pub tcp: Config,
-    /// Who may log in.
+    /// Users that may log in.
     pub access: Access,
-    /// How long a session may be idle; above zero.
+    /// Longest time for which a session may be idle; above zero.
     pub idle_limit: Span,
-    /// How many sessions there may be at once; at least 1. Who comes beyond is told 421.
+    /// Most sessions at once; at least 1. A client beyond the limit gets a reply of 421.
     pub most_sessions: usize,
     /// The seed of port numbers and initial sequence numbers.
     pub seed: u64,
 }
 
 impl ServerConfig {
-    /// A server at `address` for anybody: port 21, sessions that are idle for 15 minutes at most, 64 of them.
+    /// Returns the settings of a server at `address` for anybody: port 21, at most 64 sessions, each idle for at most
+    /// 15 minutes.
     pub fn new(address: IpAddr) -> Self {
         Self {
             address,
@@ -147,7 +148,7 @@ impl ServerConfig {
         }
     }
 
-    /// Checks what the types do not.
+    /// Checks the settings for values that the types allow and that cannot work.
     ///
     /// # Errors
     /// The first setting that cannot work.
@@ -174,12 +175,12 @@ impl ServerConfig {
     }
 }
 
-/// Whether a text can follow USER or PASS.
+/// Returns `true` if a text can follow USER or PASS.
 fn is_name(text: &str) -> bool {
     text.len() <= 128 && is_one_line(text)
 }
 
-/// Whether a text has nothing in it that ends a line.
+/// Returns `true` if a text has no character that ends a line.
 pub(super) fn is_one_line(text: &str) -> bool {
     !text.contains(['\r', '\n', '\0'])
 }
@@ -191,10 +192,10 @@ pub enum FtpConfigError {
     /// A setting of the connections.
     #[error(transparent)]
     Tcp(#[from] ConfigError),
-    /// Client and server do not have addresses of one kind.
+    /// Client and server have addresses of different families.
     #[error("the client and the server must both have IPv4 addresses, or both IPv6")]
     Family,
-    /// IPv6 with commands that cannot write it.
+    /// IPv6 with commands that cannot express it.
     #[error("PORT and PASV know IPv4 only: with IPv6 set extended")]
     NotExtended,
     /// A name of a user.
@@ -206,7 +207,7 @@ pub enum FtpConfigError {
     /// The server's port.
     #[error("a server's port is at least 2: its data connections come from the port before it")]
     Port,
-    /// Something must not be zero.
+    /// A setting that must not be zero.
     #[error("{0} must be above zero")]
     Zero(&'static str),
 }

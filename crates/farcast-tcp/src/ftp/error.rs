@@ -1,37 +1,37 @@
-//! What can go wrong, by who is to blame.
+//! Errors of operations, sessions and transfers, by origin.
 
 use super::reply::{Code, ReplyError};
 use crate::Failure;
 use crate::endpoint::EndpointError;
 
-/// Why a client does not take an operation.
+/// Reason for which a client does not accept an operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubmitError {
-    /// Too many wait.
+    /// Too many operations wait.
     #[error("{0} operations wait already, as many as the settings allow")]
     Full(usize),
     /// A path cannot be written into a line.
     #[error("a path has 1 to {0} octets and no CR, LF or NUL")]
     Path(usize),
-    /// A file is to be stored from behind its end on.
+    /// The transfer would begin behind the end of the file.
     #[error("a file cannot be sent from octet {offset} on if it has {size}")]
     Offset {
-        /// Where it was to begin.
+        /// Octet at which the transfer was to begin.
         offset: u64,
         /// The file's size.
         size: u64,
     },
-    /// The session is over, or is to be.
+    /// The session is over, or was told to quit.
     #[error("the session takes no more operations: it is over, or was told to quit")]
     Over,
 }
 
-/// Why an operation of a client's failed. The session goes on, unless it says otherwise itself.
+/// Reason for which an operation of a client failed. The session continues, unless its own event says otherwise.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OperationError {
-    /// The server does not do it.
+    /// The server refused the operation.
     #[error("the server refused with {0}")]
     Refused(Code),
     /// The data connection could not be opened, or was lost.
@@ -43,45 +43,45 @@ pub enum OperationError {
     /// There is no port or connection left for the data.
     #[error("no data connection can be had: {0}")]
     Endpoint(EndpointError),
-    /// The owner ended it.
+    /// The owner aborted the operation.
     #[error("it was aborted")]
     Aborted,
-    /// The session was over before it was done.
+    /// The session ended before the operation was done.
     #[error("the session was over before it was done")]
     NoSession,
 }
 
-/// Why a session was over before it ended.
+/// Reason for which a session ended early.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SessionError {
     /// The control connection could not be opened, or was lost.
     #[error("the control connection failed: {0}")]
     Connection(Failure),
-    /// There is no port or connection left for it.
+    /// No port or connection is left for the control connection.
     #[error("no control connection can be had: {0}")]
     Endpoint(EndpointError),
     /// The server closed the control connection.
     #[error("the server closed the control connection")]
     Closed,
-    /// The server does not serve now (421, or no 220).
+    /// The server refuses service now (421, or no 220).
     #[error("the server does not serve: it said {0}")]
     Unavailable(Code),
-    /// The server does not know the user or the password, or wants an account besides.
+    /// The server rejects the user or the password, or also wants an account.
     #[error("the server refused the login with {0}")]
     Login(Code),
-    /// What the server says is no reply.
+    /// The server's text is not a reply.
     #[error("the server does not speak FTP: {0}")]
     Reply(#[from] ReplyError),
-    /// A reply that nothing asked for, or that no address can be found in.
+    /// A reply that no command asked for, or that lacks the address that was asked for.
     #[error("the server said {0} where that makes no sense")]
     Unexpected(Code),
-    /// Nothing was heard for too long.
+    /// The server was silent for too long.
     #[error("the server was silent for too long")]
     Silent,
 }
 
-/// Why a transfer failed at the server.
+/// Reason for which a transfer failed at the server.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransferError {
@@ -94,13 +94,13 @@ pub enum TransferError {
     /// The client closed the data connection before all was sent (426).
     #[error("the client closed the data connection before all was sent")]
     CutShort,
-    /// The client asked to end it (ABOR).
+    /// The client aborted the transfer (ABOR).
     #[error("the client aborted it")]
     Aborted,
-    /// The owner could not keep what arrived.
+    /// The owner could not keep the file.
     #[error("the owner did not keep what arrived")]
     NotKept,
-    /// The session was over before it was.
+    /// The session ended before the transfer was done.
     #[error("the session was over before it was done")]
     NoSession,
 }

@@ -1,10 +1,10 @@
-//! Addresses as commands and replies write them: host-port (RFC 959 section 4.1.2), and the extended forms (RFC 2428).
+//! Addresses in commands and replies: host-port (RFC 959 section 4.1.2), and the extended forms (RFC 2428).
 
 use alloc::format;
 use alloc::string::String;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4};
 
-/// `h1,h2,h3,h4,p1,p2`, as PORT has it.
+/// Writes an address as PORT has it: `h1,h2,h3,h4,p1,p2`.
 pub(super) fn write_host_port(address: SocketAddrV4) -> String {
     let ([a, b, c, d], [high, low]) = (address.ip().octets(), address.port().to_be_bytes());
     format!("{a},{b},{c},{d},{high},{low}")
@@ -22,22 +22,22 @@ pub(super) fn read_host_port(text: &str) -> Option<SocketAddrV4> {
     numbers.next().is_none().then(|| SocketAddrV4::new(host, port))
 }
 
-/// Finds the host-port in the text of a 227. RFC 1123 section 4.1.2.6: it may stand anywhere, in parentheses or not.
+/// Finds the host-port in the text of a 227. It may stand anywhere, in parentheses or not (RFC 1123 section 4.1.2.6).
 pub(super) fn find_host_port(text: &str) -> Option<SocketAddrV4> {
     let numeric = |c: char| c.is_ascii_digit() || c == ',';
     text.split(|c| !numeric(c)).find_map(read_host_port)
 }
 
-/// Why an extended address cannot be used.
+/// Reason for which an extended address cannot be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Extended {
-    /// It is none.
+    /// The text is not an address.
     Malformed,
-    /// It is of a network protocol that is not known.
+    /// The network protocol is not known.
     Protocol,
 }
 
-/// `|1|192.0.2.1|port|` or `|2|2001:db8::1|port|`, as EPRT has it.
+/// Writes an address as EPRT has it: `|1|192.0.2.1|port|` or `|2|2001:db8::1|port|`.
 pub(super) fn write_extended(address: SocketAddr) -> String {
     let protocol = if address.is_ipv4() { 1 } else { 2 };
     format!("|{protocol}|{}|{}|", address.ip(), address.port())
@@ -62,7 +62,8 @@ pub(super) fn find_port(text: &str) -> Option<u16> {
     read_port(port)
 }
 
-/// The three fields between four delimiters, which are any visible character of ASCII (RFC 2428 section 2).
+/// Splits a text into the three fields between four delimiters, which are any visible character of ASCII (RFC 2428
+/// section 2).
 fn fields(text: &str) -> Option<[&str; 3]> {
     let delimiter = text.chars().next().filter(char::is_ascii_graphic)?;
     let mut parts = text[1..].split(delimiter);

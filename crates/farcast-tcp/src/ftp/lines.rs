@@ -1,4 +1,4 @@
-//! Cuts a control stream into lines.
+//! Splitting of a control stream into lines.
 
 use alloc::vec::Vec;
 
@@ -6,15 +6,15 @@ use alloc::vec::Vec;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LineError {
-    /// It is too long.
+    /// The line is too long.
     #[error("a line is longer than {0} octets")]
     TooLong(usize),
-    /// It is not UTF-8 (RFC 2640 section 2.2).
+    /// The line is not UTF-8 (RFC 2640 section 2.2).
     #[error("a line is not UTF-8")]
     NotText,
 }
 
-/// Where in a Telnet command the stream is (RFC 854).
+/// Position of the stream in a Telnet command (RFC 854).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Telnet {
     #[default]
@@ -27,13 +27,13 @@ enum Telnet {
 
 /// Telnet's "interpret as command".
 const IAC: u8 = 255;
-/// The first and the last of the commands that an option follows.
+/// First and last of the commands that an option follows.
 const WILL: u8 = 251;
 const DONT: u8 = 254;
 
-/// Cuts octets into lines that end with LF, or with CR LF as they should. Commands of Telnet in between are passed
-/// over, for which RFC 959 section 4.1.3 asks before ABOR. A line that is too long costs no more memory than one that
-/// is not.
+/// Splitter of octets into lines that end with LF, or with CR LF as they should. Commands of Telnet in between are
+/// skipped: RFC 959 section 4.1.3 asks clients to send some before ABOR. A line that is too long costs no more memory
+/// than any other.
 #[derive(Clone, Debug)]
 pub struct Lines {
     line: Vec<u8>,
@@ -43,17 +43,17 @@ pub struct Lines {
     telnet: Telnet,
 }
 
-/// What was taken of octets that came.
+/// Octets taken by one call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Taken {
-    /// How many of them.
+    /// Number of octets taken.
     pub octets: usize,
-    /// Whether the line is complete, so that it can be had from [`line`](Lines::line) until octets are taken again.
+    /// The line is complete: [`line`](Lines::line) returns it until octets are taken again.
     pub complete: bool,
 }
 
 impl Lines {
-    /// Takes lines of at most `most` octets, without what ends them.
+    /// Creates a splitter for lines of at most `most` octets, without their ends.
     pub const fn new(most: usize) -> Self {
         Self { line: Vec::new(), most, overlong: false, complete: false, telnet: Telnet::Text }
     }
@@ -73,10 +73,10 @@ impl Lines {
         Taken { octets: octets.len(), complete: false }
     }
 
-    /// The line that is complete.
+    /// Returns the line that is complete.
     ///
     /// # Errors
-    /// It was too long, or is no text.
+    /// The line was too long, or is not text.
     pub fn line(&self) -> Result<&str, LineError> {
         if self.overlong {
             return Err(LineError::TooLong(self.most));
@@ -85,12 +85,12 @@ impl Lines {
         core::str::from_utf8(line).map_err(|_| LineError::NotText)
     }
 
-    /// Takes an octet; whether it ends the line.
+    /// Takes an octet. Returns `true` if the octet ends the line.
     fn take_one(&mut self, octet: u8) -> bool {
         match (self.telnet, octet) {
             (Telnet::Text, IAC) => self.telnet = Telnet::Command,
             (Telnet::Text, b'\n') => return true,
-            // A CR that is none has a NUL behind it (RFC 854).
+            // A CR that does not end a line has a NUL behind it (RFC 854).
             (Telnet::Text, 0) => {}
             (Telnet::Text, _) => self.keep(octet),
             (Telnet::Command, IAC) => {
@@ -104,7 +104,7 @@ impl Lines {
     }
 
     fn keep(&mut self, octet: u8) {
-        // One more than fits may be the CR.
+        // One octet more than fits may be the CR.
         if self.line.len() <= self.most && (self.line.len() < self.most || octet == b'\r') {
             self.line.push(octet);
         } else {

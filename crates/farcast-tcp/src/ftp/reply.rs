@@ -5,7 +5,7 @@ use core::fmt;
 
 use super::lines::LineError;
 
-/// Octets of a reply's text at most, over all its lines.
+/// Most octets of a reply's text, over all its lines.
 const MOST_TEXT: usize = 16 << 10;
 
 /// The three digits of a reply.
@@ -13,32 +13,32 @@ const MOST_TEXT: usize = 16 << 10;
 pub struct Code(u16);
 
 impl Code {
-    /// The code `number`; `None` outside 100 to 599.
+    /// Returns the code `number`; `None` outside 100 to 599.
     pub const fn new(number: u16) -> Option<Self> {
         if number >= 100 && number < 600 { Some(Self(number)) } else { None }
     }
 
-    /// Its number.
+    /// Returns the number of the code.
     pub const fn number(self) -> u16 {
         self.0
     }
 
-    /// Whether another reply follows (1yz).
+    /// Returns `true` if another reply follows (1yz).
     pub const fn is_preliminary(self) -> bool {
         self.0 / 100 == 1
     }
 
-    /// Whether what was asked for is done (2yz).
+    /// Returns `true` if the command was done (2yz).
     pub const fn is_completion(self) -> bool {
         self.0 / 100 == 2
     }
 
-    /// Whether another command is expected (3yz).
+    /// Returns `true` if another command is expected (3yz).
     pub const fn is_intermediate(self) -> bool {
         self.0 / 100 == 3
     }
 
-    /// The code at the beginning of a line.
+    /// Returns the code at the beginning of a line.
     fn of(line: &str) -> Option<Self> {
         let digits = line.get(..3)?;
         if !digits.bytes().all(|digit| digit.is_ascii_digit()) {
@@ -57,54 +57,54 @@ impl fmt::Display for Code {
 /// A reply.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reply {
-    /// Its code.
+    /// Code of the reply.
     pub code: Code,
-    /// Its text without the code, lines apart by LF.
+    /// Text without the code; its lines are separated by LF.
     pub text: String,
 }
 
 impl Reply {
-    /// What stands between the first quotation mark and the last, doubled ones taken as one: the path of a 257
-    /// (RFC 959 appendix II).
+    /// Returns the text between the first quotation mark and the last, with doubled marks taken as one: the path of a
+    /// 257 (RFC 959 appendix II).
     pub fn quoted(&self) -> Option<String> {
         let begin = self.text.find('"')? + 1;
         let end = self.text.rfind('"')?;
         self.text.get(begin..end).map(|path| path.replace("\"\"", "\""))
     }
 
-    /// The number that the text is: the size of a 213 (RFC 3659 section 4).
+    /// Returns the number that makes up the text: the size of a 213 (RFC 3659 section 4).
     pub fn number(&self) -> Option<u64> {
         self.text.trim().parse().ok()
     }
 }
 
-/// Why lines are not a reply.
+/// Reason for which lines are not a reply.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplyError {
-    /// A line cannot be taken.
+    /// A line is too long or not text.
     #[error(transparent)]
     Line(#[from] LineError),
-    /// A line does not begin as a reply does.
+    /// A line does not begin with a reply code.
     #[error("a reply does not begin with a code from 100 to 599 and a space or a hyphen")]
     NoCode,
-    /// It is too long.
+    /// The reply is too long.
     #[error("a reply has more than {MOST_TEXT} octets of text")]
     TooLong,
 }
 
-/// Puts the lines of replies together.
+/// Assembler of replies from their lines.
 #[derive(Clone, Debug, Default)]
 pub struct ReplyReader {
-    /// The reply of which the last line has not come.
+    /// Reply whose last line has not come.
     begun: Option<Reply>,
 }
 
 impl ReplyReader {
-    /// Takes a line; the reply that it ends, if it ends one.
+    /// Takes a line. Returns the reply that the line ends, if it ends one.
     ///
     /// # Errors
-    /// It is no line of a reply, or there are too many.
+    /// The line does not belong to a reply, or the reply is too long.
     pub fn take(&mut self, line: &str) -> Result<Option<Reply>, ReplyError> {
         let found = Code::of(line);
         let text = line.get(4..).unwrap_or("");
@@ -121,7 +121,7 @@ impl ReplyReader {
                 _ => Err(ReplyError::NoCode),
             };
         };
-        // The last line has the code again and a space; what others begin with does not matter.
+        // The last line has the code again and a space; other lines may begin with anything.
         let ends = found == Some(begun.code) && matches!(mark, None | Some(b' '));
         let added = if ends { text } else { line };
         if begun.text.len() + 1 + added.len() > MOST_TEXT {

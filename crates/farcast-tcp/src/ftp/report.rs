@@ -1,4 +1,4 @@
-//! When things happened.
+//! Reports of files and sessions: times and counters.
 
 use farcast_core::{Span, Time};
 
@@ -10,25 +10,24 @@ use crate::Stats;
 pub struct FileReport {
     /// Octets that the data connection carried.
     pub octets: u64,
-    /// When the client began: the first command for this file left then.
+    /// Time at which the client began: the first command for this file left then.
     pub requested: Time,
-    /// When RETR, STOR, LIST or NLST left.
+    /// Time at which RETR, STOR, LIST or NLST left.
     pub commanded: Time,
-    /// When the client's clock started: the data connection was open and the preliminary reply had come.
+    /// Start of the client's clock: the data connection was open and the preliminary reply had come.
     pub clock_started: Time,
-    /// When its clock stopped: the data had ended (get), or the last octet was in the send buffer (put).
+    /// Stop of the client's clock: the data had ended (get), or the last octet was in the send buffer (put).
     pub clock_stopped: Time,
-    /// When the first octet arrived (get).
+    /// Time at which the first octet arrived (get).
     pub first_arrived: Option<Time>,
-    /// When everything had arrived (get). When it had where the client sends, the server knows:
-    /// [`TransferReport::delivered`].
+    /// Time at which everything had arrived (get). For a put the server knows this time: [`TransferReport::delivered`].
     pub delivered: Option<Time>,
-    /// When the client knew that it was done: with the last reply, and at the end of the data.
+    /// Time at which the client knew the end: with the last reply, and at the end of the data.
     pub completed: Time,
 }
 
 impl FileReport {
-    /// What the client's clock shows.
+    /// Returns the time that the client's clock shows.
     pub const fn client_time(&self) -> Span {
         self.clock_stopped.since(self.clock_started)
     }
@@ -37,22 +36,22 @@ impl FileReport {
 /// A file that a server has sent or received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TransferReport {
-    /// What it was called when it was asked for.
+    /// Identifier that the request gave to the file.
     pub file: FileId,
     /// Octets that the data connection carried.
     pub octets: u64,
-    /// When the data connection was open and the preliminary reply was sent.
+    /// Time at which the data connection was open and the preliminary reply was sent.
     pub opened: Time,
-    /// When everything had arrived (put). When it had where the server sends, the client knows.
+    /// Time at which everything had arrived (put). For a get the client knows this time.
     pub delivered: Option<Time>,
-    /// When the last reply was sent.
+    /// Time at which the last reply was sent.
     pub completed: Time,
 }
 
-/// What the data connections on which an engine has sent files have counted, all together.
+/// Counters of all data connections on which an engine has sent files, added up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DataReport {
-    /// Segments with data, repeated ones among them.
+    /// Segments with data, retransmitted ones included.
     pub segments: u64,
     /// Segments with data that were sent again.
     pub retransmits: u64,
@@ -61,7 +60,7 @@ pub struct DataReport {
 }
 
 impl DataReport {
-    /// The same with another connection's share.
+    /// Returns the counters with another connection's added.
     pub(super) const fn with(self, stats: &Stats) -> Self {
         Self {
             segments: self.segments + stats.data_segments_sent,
@@ -74,15 +73,15 @@ impl DataReport {
 /// A client's session. Times that were not reached are absent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SessionReport {
-    /// When it began to connect.
+    /// Time at which the client began to connect.
     pub began: Time,
-    /// When the control connection was open.
+    /// Time at which the control connection was open.
     pub connected: Option<Time>,
-    /// When the server's greeting (220) had come.
+    /// Time at which the server's greeting (220) had come.
     pub greeted: Option<Time>,
-    /// When the login (230) was through.
+    /// Time at which the login (230) was complete.
     pub logged_in: Option<Time>,
-    /// When the session was over: with the reply to QUIT, or when it failed.
+    /// Time at which the session ended: with the reply to QUIT, or by a failure.
     pub ended: Option<Time>,
     /// Commands sent.
     pub commands: u64,
@@ -90,8 +89,8 @@ pub struct SessionReport {
     pub replies: u64,
     /// Octets of text sent on the control connection.
     pub octets_sent: u64,
-    /// Octets of text received on it.
+    /// Octets of text received on the control connection.
     pub octets_received: u64,
-    /// What the client's end of the control connection has counted.
+    /// Counters of the client's end of the control connection.
     pub control: Stats,
 }

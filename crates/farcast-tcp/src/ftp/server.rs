@@ -1,9 +1,9 @@
 //! The server: sessions, each with its own control connection.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `commands.rs` | what commands do |
-//! | `request.rs` | what the owner is asked, and its answers |
+//! | `commands.rs` | the server's commands |
+//! | `request.rs` | requests to the owner, and its answers |
 //! | `session.rs` | a session, its beginning and its end |
 //! | `transfer.rs` | data connections |
 
@@ -30,86 +30,86 @@ use crate::endpoint::{Carries, ConnectionId, Endpoint, EndpointConfig};
 pub use request::{Answer, AnswerError, Refusal, Request};
 use session::Session;
 
-/// A session of a server. No number is used twice.
+/// Identifier of a session of a server. No number is used twice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SessionId(u64);
 
-/// What a server tells its owner.
+/// Event of a server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ServerEvent {
     /// A session has begun.
     Opened {
-        /// Which.
+        /// The session.
         session: SessionId,
-        /// With whom.
+        /// Address of the client.
         peer: SocketAddr,
     },
-    /// Somebody has logged in.
+    /// A user has logged in.
     LoggedIn {
-        /// Where.
+        /// The session.
         session: SessionId,
-        /// Who.
+        /// Name of the user.
         user: String,
     },
-    /// The owner is to [answer](Server::answer). Until then, the session does nothing.
+    /// The owner must [answer](Server::answer) a request. Until then, the session does nothing.
     Asked {
-        /// Which session asks.
+        /// Session that asks.
         session: SessionId,
-        /// What the file is called from now on, if the request is about one that is transferred.
+        /// Identifier of the file from now on, if the request is about a file to transfer.
         file: FileId,
-        /// What it asks.
+        /// The request.
         request: Request,
     },
     /// Octets `skip..skip + len` of the payload just handled are to be stored at `offset` of a file, before anything
     /// else is handled.
     Store {
-        /// Which file.
+        /// The file.
         file: FileId,
-        /// Where in it.
+        /// Offset in the file.
         offset: u64,
-        /// How many octets of the payload come before.
+        /// Number of octets of the payload before the range.
         skip: u16,
-        /// How many.
+        /// Number of octets.
         len: u16,
     },
-    /// A transfer is over. What was sent may not have arrived yet.
+    /// A transfer is over. Octets that were sent may not have arrived yet.
     Transferred {
-        /// Whose.
+        /// Session of the transfer.
         session: SessionId,
-        /// Which file.
+        /// The file.
         file: FileId,
-        /// How it went.
+        /// Outcome of the transfer.
         result: Result<TransferReport, TransferError>,
     },
-    /// Octets of a file that was sent are asked for no more.
+    /// The octets of a file that was sent are no longer needed.
     Released(FileId),
     /// A session is over.
     Closed {
-        /// Which.
+        /// The session.
         session: SessionId,
     },
 }
 
-/// To whom a connection belongs.
+/// Session to which a connection belongs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Owner {
     Control(SessionId),
     Data(SessionId),
 }
 
-/// A server: an engine that waits for clients, and asks its owner about files.
+/// FTP server engine. It waits for clients, and asks its owner about files.
 ///
-/// The [module](super) says how the octets travel.
+/// The [module](super) documentation says how the octets travel.
 #[derive(Clone, Debug)]
 pub struct Server {
     config: ServerConfig,
     endpoint: Endpoint,
     sessions: BTreeMap<SessionId, Session>,
     owners: BTreeMap<ConnectionId, Owner>,
-    /// Who waits for a data connection at which port.
+    /// Sessions that wait for a data connection, by port.
     ports: BTreeMap<u16, SessionId>,
     sources: Sources,
-    /// When sessions may have been idle for too long.
+    /// Times at which sessions may have been idle for too long.
     idle: BTreeSet<(Time, SessionId)>,
     next_session: u64,
     next_file: u64,
@@ -118,7 +118,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// A server that waits for clients.
+    /// Creates a server that waits for clients.
     ///
     /// # Errors
     /// The first setting that cannot work.
@@ -127,7 +127,7 @@ impl Server {
         let mut endpoint = Endpoint::new(EndpointConfig {
             address: config.address,
             tcp: config.tcp.clone(),
-            // A control and a data connection for each session, and others that linger.
+            // A control and a data connection for each session, and lingering ones.
             most_connections: config.most_sessions.saturating_mul(4).saturating_add(60),
             seed: config.seed,
         })?;
@@ -148,10 +148,10 @@ impl Server {
         })
     }
 
-    /// Answers what a session has asked.
+    /// Answers the request of a session.
     ///
     /// # Errors
-    /// It has asked nothing, or something that cannot be answered so; nothing happens.
+    /// The session has asked nothing, or the answer does not fit the request; nothing happens.
     pub fn answer(&mut self, now: Time, session: SessionId, answer: Answer) -> Result<(), AnswerError> {
         self.take_answer(now, session, answer)?;
         self.read(session);
@@ -159,32 +159,33 @@ impl Server {
         Ok(())
     }
 
-    /// How many sessions there are.
+    /// Returns the number of sessions.
     pub fn sessions(&self) -> usize {
         self.sessions.len()
     }
 
-    /// Octets of files that have arrived in order, in all sessions so far.
+    /// Returns the number of octets of files that have arrived in order, in all sessions so far.
     pub const fn octets_received(&self) -> u64 {
         self.received
     }
 
-    /// What the connections on which it sends files and lists have counted.
+    /// Returns the counters of the connections on which the server sends files and lists.
     pub fn data_report(&self) -> DataReport {
         self.sources.report(&self.endpoint)
     }
 
-    /// The connections.
+    /// Returns the endpoint with the server's connections.
     pub const fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
 
-    /// What the payload of a segment is that the server sends or has sent to `destination`.
+    /// Returns the payload of a segment that the server sends or has sent to `destination`.
     pub fn contents(&self, segment: &Segment, destination: IpAddr) -> Contents<'_> {
         self.sources.contents(&self.endpoint, segment, destination)
     }
 
-    /// A segment to `destination` that was polled found no room in the queue of this host ([`Endpoint::refused`]).
+    /// Notes that a segment to `destination` was polled and found no room in the queue of this host
+    /// ([`Endpoint::refused`]).
     pub fn refused(&mut self, now: Time, segment: &Segment, destination: IpAddr) {
         self.endpoint.refused(now, segment, destination);
     }
@@ -228,7 +229,7 @@ impl Engine for Server {
     type Message = Segment;
     type Event = ServerEvent;
 
-    /// Takes a segment without its payload: enough for a file's, whose octets the owner has.
+    /// Takes a segment without its payload, which suffices for a file's segments: the owner has their octets.
     fn handle(&mut self, now: Time, from: &Arrival, segment: &Segment) -> Result<(), Reject> {
         self.handle_octets(now, from, segment, &[])
     }

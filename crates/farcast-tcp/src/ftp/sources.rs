@@ -1,4 +1,4 @@
-//! Which data connections carry which of the owner's files.
+//! Assignment of the owner's files to data connections.
 
 use alloc::collections::BTreeMap;
 use core::net::{IpAddr, SocketAddr};
@@ -7,28 +7,28 @@ use super::{Contents, DataReport, FileId};
 use crate::Segment;
 use crate::endpoint::{ConnectionId, Endpoint};
 
-/// A file that is sent, and the octet of it with which the stream begins.
+/// A file that is sent, and its octet at which the stream begins.
 #[derive(Clone, Copy, Debug)]
 struct Source {
     file: FileId,
     first: u64,
 }
 
-/// Files that data connections may yet send octets of: until everything is acknowledged, something may be lost.
+/// Files of which data connections may still send octets: until everything is acknowledged, some may be lost.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sources {
     connections: BTreeMap<ConnectionId, Source>,
-    /// What connections that have ended have counted.
+    /// Counters of connections that have ended.
     ended: DataReport,
 }
 
 impl Sources {
-    /// From now on `connection` sends `file` from its octet `first` on.
+    /// Assigns `file` to `connection`, from octet `first` on.
     pub(super) fn insert(&mut self, connection: ConnectionId, file: FileId, first: u64) {
         self.connections.insert(connection, Source { file, first });
     }
 
-    /// The connection has ended; the file that it sent, if it sent one.
+    /// Removes a connection that has ended. Returns the file that it sent, if any.
     pub(super) fn remove(&mut self, endpoint: &Endpoint, connection: ConnectionId) -> Option<FileId> {
         let source = self.connections.remove(&connection)?;
         if let Some(connection) = endpoint.connection(connection) {
@@ -37,13 +37,13 @@ impl Sources {
         Some(source.file)
     }
 
-    /// What all of them have counted so far.
+    /// Returns the counters of all connections so far.
     pub(super) fn report(&self, endpoint: &Endpoint) -> DataReport {
         let open = self.connections.keys().filter_map(|&id| endpoint.connection(id));
         open.fold(self.ended, |report, connection| report.with(connection.stats()))
     }
 
-    /// What the payload of a segment is that `endpoint` sends to `destination`.
+    /// Returns the payload of a segment that `endpoint` sends to `destination`.
     pub(super) fn contents<'a>(
         &self,
         endpoint: &'a Endpoint,

@@ -9,12 +9,12 @@ pub(super) struct Smoothed {
 }
 
 impl Smoothed {
-    /// Rule 2.2.
+    /// Starts with the first round trip (rule 2.2).
     pub(super) const fn first(trip: u64) -> Self {
         Self { variation: trip / 2 }
     }
 
-    /// Rule 2.3, with the smoothed round trip from before.
+    /// Takes a round trip (rule 2.3), with the smoothed round trip from before.
     pub(super) const fn sample(&mut self, smoothed: u64, trip: u64) {
         self.variation = self.variation - self.variation / 4 + smoothed.abs_diff(trip) / 4;
     }
@@ -24,16 +24,17 @@ impl Smoothed {
     }
 }
 
-/// Linux's: see [`Variation::Linux`](super::Variation::Linux). All are four times what they are called.
+/// Linux's variation: see [`Variation::Linux`](super::Variation::Linux). Each value is four times the quantity of its
+/// name.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Held {
     /// The mean deviation.
     deviation: u64,
     /// The greatest mean deviation of this round.
     greatest: u64,
-    /// What enters the timeout.
+    /// Value that enters the timeout.
     spread: u64,
-    /// The round is over when more than that is acknowledged.
+    /// Position beyond which an acknowledgment ends the round.
     round_end: u64,
 }
 

@@ -7,7 +7,7 @@ use super::{Addresses, PROTOCOL};
 pub(super) struct Checksum {
     /// The sum of the parts so far, each folded to 16 bits.
     sum: u64,
-    /// Whether an odd number of octets has been added, so that the next one is the low half of a word.
+    /// An odd number of octets has been added: the next one is the low half of a word.
     odd: bool,
 }
 
@@ -16,8 +16,9 @@ impl Checksum {
         Self { sum: 0, odd: false }
     }
 
-    /// The sum over the pseudo header of a segment of `len` octets (RFC 9293 section 3.1, RFC 8200 section 8.1). The
-    /// two differ only in where the length and the protocol stand, which a sum does not see.
+    /// Returns the sum over the pseudo header of a segment of `len` octets (RFC 9293 section 3.1, RFC 8200 section
+    /// 8.1). The headers of IPv4 and IPv6 differ only in the places of the length and the protocol, which do not matter
+    /// to a sum.
     pub(super) fn of_pseudo_header(addresses: Addresses, len: usize) -> Self {
         let mut checksum = Self::new();
         match addresses {
@@ -35,7 +36,7 @@ impl Checksum {
         checksum
     }
 
-    /// Adds the octets that come next.
+    /// Adds the next octets.
     pub(super) fn add(&mut self, octets: &[u8]) {
         let (words, rest) = octets.as_chunks::<4>();
         // Sums of 32-bit words fold to the same 16 bits (RFC 1071 section 2).
@@ -44,18 +45,18 @@ impl Checksum {
         last[..rest.len()].copy_from_slice(rest);
         sum += u64::from(u32::from_be_bytes(last));
         let sum = fold(sum);
-        // One octet further on, every word has its halves exchanged, and so has their sum.
+        // At an odd offset, every word has its halves exchanged, and so has the sum.
         self.sum += u64::from(if self.odd { sum.swap_bytes() } else { sum });
         self.odd ^= octets.len() % 2 == 1;
     }
 
-    /// What goes into the checksum field: the complement of the sum.
+    /// Returns the value of the checksum field: the complement of the sum.
     pub(super) fn finish(self) -> u16 {
         !fold(self.sum)
     }
 }
 
-/// The ones'-complement sum of the 16-bit words of `sum`.
+/// Returns the ones'-complement sum of the 16-bit words of `sum`.
 fn fold(mut sum: u64) -> u16 {
     while sum > 0xFFFF {
         sum = (sum & 0xFFFF) + (sum >> 16);

@@ -13,10 +13,10 @@ mod kind {
     pub(super) const TIMESTAMPS: u8 = 8;
 }
 
-/// The most bits that a window may be shifted by; more is taken as this (RFC 7323 section 2.3).
+/// Largest window shift in bits; a larger value counts as this one (RFC 7323 section 2.3).
 const MAX_WINDOW_SCALE: u8 = 14;
 
-/// The rest of a buffer that holds exactly what will be put.
+/// Writer to the rest of a buffer that holds exactly the octets to be put.
 struct Writer<'a>(&'a mut [u8]);
 
 impl Writer<'_> {
@@ -81,7 +81,7 @@ pub(super) fn decode(mut rest: &[u8]) -> Result<Options, DecodeError> {
     Ok(options)
 }
 
-/// Notes one option. A kind that farcast does not know, or a length that the kind cannot have, says nothing.
+/// Stores one option. An unknown kind, or a length that the kind cannot have, is ignored.
 fn take(kind: u8, value: &[u8], options: &mut Options) {
     match (kind, value, value.as_chunks::<8>()) {
         (kind::MSS, &[high, low], _) => options.mss = Some(u16::from_be_bytes([high, low])),
@@ -96,7 +96,7 @@ fn take(kind: u8, value: &[u8], options: &mut Options) {
     }
 }
 
-/// 40 octets of options hold at most four blocks, so all of them have room.
+/// Reads SACK blocks. All of them have room: 40 octets of options hold at most four.
 fn sack_blocks(wire: &[[u8; 8]]) -> SackBlocks {
     let mut blocks = SackBlocks::default();
     for one in wire {
@@ -106,7 +106,7 @@ fn sack_blocks(wire: &[[u8; 8]]) -> SackBlocks {
     blocks
 }
 
-/// Two numbers, one behind the other.
+/// Reads two numbers, one behind the other.
 fn numbers(octets: [u8; 8]) -> (u32, u32) {
     let both = u64::from_be_bytes(octets);
     ((both >> 32) as u32, both as u32)

@@ -25,7 +25,7 @@ impl Client {
         }
     }
 
-    /// Takes what a connection tells.
+    /// Takes an event of a connection.
     pub(super) fn note(&mut self, now: Time, event: EndpointEvent) {
         match event {
             EndpointEvent::Accepted { port, connection, peer } => {
@@ -92,7 +92,7 @@ impl Client {
         }
     }
 
-    /// A reply has come.
+    /// Takes a reply.
     fn hear(&mut self, now: Time, reply: Reply) {
         self.session.replies += 1;
         let code = reply.code;
@@ -152,7 +152,7 @@ impl Client {
         }
     }
 
-    /// The session is over.
+    /// Ends the session.
     pub(super) fn end(&mut self, now: Time, result: Result<(), SessionError>) {
         if self.state == State::Ended {
             return;
@@ -177,7 +177,7 @@ impl Client {
         self.events.push_back(ClientEvent::Ended(result));
     }
 
-    /// Says where the data connection is to come from, and asks for the server's part in it.
+    /// Arranges the data connection: asks the server to listen, or tells it the port at which the client listens.
     pub(super) fn arrange(&mut self, now: Time) {
         let extended = self.config.extended;
         if self.config.mode == Mode::Passive {

@@ -1,4 +1,4 @@
-//! What a client can be asked for.
+//! Operations that an owner can submit to a client.
 
 use alloc::string::String;
 
@@ -6,17 +6,17 @@ use crate::ftp::Command;
 use crate::ftp::config::{MOST_LINE, is_one_line};
 use crate::ftp::error::SubmitError;
 
-/// The longest path in octets: a line has a command and a space besides.
+/// Longest path in octets: a line also has a command and a space.
 const MOST_PATH: usize = MOST_LINE - 5;
 
-/// Something that a client does for its owner. Paths have 1 to 507 octets and no CR, LF or NUL.
+/// An operation that a client does for its owner. Paths have 1 to 507 octets and no CR, LF or NUL.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Operation {
     /// Fetches a file (RETR).
     Retrieve {
         /// Its path.
         path: String,
-        /// From which octet on (REST).
+        /// Octet at which the transfer begins (REST).
         offset: u64,
     },
     /// Stores a file (STOR).
@@ -25,10 +25,10 @@ pub enum Operation {
         path: String,
         /// Its size in octets.
         size: u64,
-        /// From which octet on (REST); at most the size.
+        /// Octet at which the transfer begins (REST); at most the size.
         offset: u64,
     },
-    /// Fetches a list for people (LIST) of a directory, or of the working directory.
+    /// Fetches a human-readable list (LIST) of a directory, or of the working directory.
     List {
         /// The directory.
         path: Option<String>,
@@ -38,7 +38,7 @@ pub enum Operation {
         /// The directory.
         path: Option<String>,
     },
-    /// Asks for a file's size (SIZE); [`Reply::number`](crate::ftp::Reply::number) finds it in the reply.
+    /// Asks for a file's size (SIZE); [`Reply::number`](crate::ftp::Reply::number) reads it from the reply.
     Size {
         /// The file's path.
         path: String,
@@ -53,14 +53,14 @@ pub enum Operation {
         /// Its path.
         path: String,
     },
-    /// Asks for the working directory (PWD); [`Reply::quoted`](crate::ftp::Reply::quoted) finds it in the reply.
+    /// Asks for the working directory (PWD); [`Reply::quoted`](crate::ftp::Reply::quoted) reads it from the reply.
     Directory,
-    /// Nothing (NOOP).
+    /// Does nothing (NOOP).
     Noop,
 }
 
 impl Operation {
-    /// Checks what the types do not.
+    /// Checks the operation for values that the types allow and that cannot work.
     pub(super) fn check(&self) -> Result<(), SubmitError> {
         let path = match self {
             Self::Retrieve { path, .. }
@@ -80,7 +80,7 @@ impl Operation {
         }
     }
 
-    /// The command that does it.
+    /// Returns the command of the operation.
     pub(super) fn command(&self) -> Command {
         match self.clone() {
             Self::Retrieve { path, .. } => Command::Retr(path),
@@ -95,17 +95,17 @@ impl Operation {
         }
     }
 
-    /// Whether it needs a data connection.
+    /// Returns `true` if the operation needs a data connection.
     pub(super) const fn transfers(&self) -> bool {
         matches!(self, Self::Retrieve { .. } | Self::Store { .. } | Self::List { .. } | Self::Names { .. })
     }
 
-    /// Whether the data connection carries a list.
+    /// Returns `true` if the data connection carries a list.
     pub(super) const fn lists(&self) -> bool {
         matches!(self, Self::List { .. } | Self::Names { .. })
     }
 
-    /// The octet with which the transfer begins.
+    /// Returns the octet at which the transfer begins.
     pub(super) const fn offset(&self) -> u64 {
         match self {
             Self::Retrieve { offset, .. } | Self::Store { offset, .. } => *offset,
@@ -113,7 +113,7 @@ impl Operation {
         }
     }
 
-    /// How many octets are sent; `None` where data is received.
+    /// Returns the number of octets to send; `None` if data is received or none is transferred.
     pub(super) const fn sends(&self) -> Option<u64> {
         match self {
             Self::Store { size, offset, .. } => Some(*size - *offset),

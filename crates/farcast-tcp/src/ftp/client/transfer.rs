@@ -1,4 +1,4 @@
-//! Operations, and the data connections of those that need one.
+//! Operations, and their data connections.
 
 use core::net::SocketAddr;
 
@@ -11,7 +11,7 @@ use crate::ftp::report::FileReport;
 use crate::ftp::{Command, FileId, Mode, OperationError, Representation, SessionError, host};
 use crate::{Event, Failure};
 
-/// What an operation waits for.
+/// Reply or connection that an operation waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
     /// The reply to TYPE.
@@ -24,31 +24,31 @@ enum Step {
     Rest,
     /// The first reply to the command itself.
     Command,
-    /// The last one.
+    /// The last reply to the command.
     Transfer,
-    /// So many more replies, after ABOR: that of the transfer, and that of ABOR.
+    /// This many more replies after ABOR: that of the transfer, and that of ABOR.
     Aborting(u8),
 }
 
-/// The operation at hand.
+/// The current operation.
 #[derive(Clone, Debug)]
 pub(super) struct Work {
     pub(super) file: FileId,
     operation: Operation,
     step: Step,
-    /// The port at which the server's connection is awaited.
+    /// Port at which the client awaits the server's connection.
     pub(super) port: Option<u16>,
     data: Option<ConnectionId>,
-    /// Whether the data connection is open.
+    /// The data connection is open.
     open: bool,
     /// Octets that are not written yet.
     unwritten: u64,
-    /// The data has ended: it has arrived, or it is written.
+    /// The data has ended: all of it has arrived, or is written.
     data_ended: bool,
     failure: Option<OperationError>,
-    /// The server has said that it is done.
+    /// The server has confirmed the end of the transfer.
     confirmed: bool,
-    /// The owner wants it no more.
+    /// The owner has aborted the operation.
     cancelled: bool,
     report: FileReport,
     clock_runs: bool,
@@ -83,12 +83,12 @@ impl Work {
         }
     }
 
-    /// Whether data is sent.
+    /// Returns `true` if the operation sends data.
     const fn sends(&self) -> bool {
         self.operation.sends().is_some()
     }
 
-    /// The port that is listened at, and the data connection unless its data has ended.
+    /// Returns the port of the listener, and the data connection unless its data has ended.
     pub(super) fn loose_ends(&self) -> (Option<u16>, Option<ConnectionId>) {
         (self.port, self.data.filter(|_| !self.data_ended))
     }
@@ -124,7 +124,7 @@ impl Client {
         }
     }
 
-    /// A reply about the operation at hand.
+    /// Takes a reply about the current operation.
     pub(super) fn hear_of_work(&mut self, now: Time, reply: Reply) {
         let Some(work) = &mut self.work else { return };
         let code = reply.code;
@@ -138,7 +138,7 @@ impl Client {
                 work.step = Step::Aborting(left);
             }
             Step::Command | Step::Transfer => self.hear_of_command(now, reply),
-            // A reply of two parts has no place here.
+            // A preliminary reply is not allowed here.
             _ if code.is_preliminary() => self.end(now, Err(SessionError::Unexpected(code))),
             _ if work.cancelled => self.finish(now, Err(OperationError::Aborted)),
             Step::Rest if code.is_intermediate() => self.command(now),
@@ -152,7 +152,7 @@ impl Client {
         }
     }
 
-    /// The data connection is arranged: opens it, if that is this side's part.
+    /// Takes the reply that arranges the data connection, and opens the connection if that is the client's part.
     fn hear_where(&mut self, now: Time, reply: &Reply) {
         if self.config.mode == Mode::Active {
             return self.restart_or_command(now);
@@ -165,7 +165,8 @@ impl Client {
         let Some(port) = port.filter(|&port| port > 0) else {
             return self.end(now, Err(SessionError::Unexpected(reply.code)));
         };
-        // RFC 2577 section 3: data goes to the host at hand, whatever address the reply names.
+        // RFC 2577 section 3: data goes to the server of the control connection, even if the reply names another
+        // address.
         let server = SocketAddr::new(self.config.server.ip(), port);
         match self.endpoint.connect(now, None, server, Carries::Ranges) {
             Ok(id) => {
@@ -185,7 +186,7 @@ impl Client {
         }
     }
 
-    /// The server has opened a connection to `port`.
+    /// Takes a connection that the server has opened to `port`.
     pub(super) fn data_was_accepted(&mut self, now: Time, port: u16, id: ConnectionId, peer: SocketAddr) {
         let wanted = |work: &Work| work.port == Some(port) && work.data.is_none();
         if !self.work.as_ref().is_some_and(wanted) || peer.ip() != self.config.server.ip() {
@@ -225,7 +226,7 @@ impl Client {
         self.say(&command);
     }
 
-    /// A reply to the command itself.
+    /// Takes a reply to the command itself.
     fn hear_of_command(&mut self, now: Time, reply: Reply) {
         let Some(work) = &mut self.work else { return };
         let code = reply.code;
@@ -244,13 +245,13 @@ impl Client {
         } else if code.is_completion() || code.is_preliminary() {
             self.end(now, Err(SessionError::Unexpected(code)));
         } else {
-            // What became of the data connection says more than the server's words about it (425, 426).
+            // The data connection's error says more than the server's reply about it (425, 426).
             let error = work.failure.unwrap_or(OperationError::Refused(code));
             self.finish(now, Err(error));
         }
     }
 
-    /// The clock of the client starts when the data connection is open and the preliminary reply has come.
+    /// Starts the client's clock once the data connection is open and the preliminary reply has come.
     fn start_clock(&mut self, now: Time) {
         let Some(work) = &mut self.work else { return };
         if !work.open || work.step != Step::Transfer || work.clock_runs {
@@ -258,12 +259,12 @@ impl Client {
         }
         work.clock_runs = true;
         work.report.clock_started = now;
-        // Data that came before the reply waited for it.
+        // Data that came before the reply counts as arriving with the reply.
         work.report.clock_stopped = now;
         self.write(now);
     }
 
-    /// Writes what the send buffer takes; behind the last octet the data ends.
+    /// Writes as many octets as the send buffer takes. The stream ends behind the last octet.
     fn write(&mut self, now: Time) {
         let Some(work) = &mut self.work else { return };
         let Some(id) = work.data.filter(|_| work.sends() && work.clock_runs && !work.data_ended) else {
@@ -279,7 +280,7 @@ impl Client {
         }
     }
 
-    /// Something happened on a connection that is not the control connection.
+    /// Takes an event of a connection that is not the control connection.
     pub(super) fn note_data(&mut self, now: Time, id: ConnectionId, event: Event) {
         let Some(work) = self.work.as_mut().filter(|work| work.data == Some(id)) else {
             if event == Event::PeerClosed {
@@ -331,14 +332,14 @@ impl Client {
         self.finish_if_done(now);
     }
 
-    /// The data connection could not be opened, or is lost: the server has a word to say about it if it was asked for
-    /// data.
+    /// Handles a data connection that could not be opened, or is lost. If the server was asked for data, its reply
+    /// decides.
     fn data_has_failed(&mut self, now: Time, error: OperationError) {
         let Some(work) = &mut self.work else { return };
         work.failure.get_or_insert(error);
         match work.step {
             Step::Command | Step::Transfer if work.confirmed => self.finish_if_done(now),
-            // The server may not know; any other end it has seen, and says so.
+            // The server may not know of a timeout. It has seen any other end, and sends a reply.
             Step::Command | Step::Transfer if error == TIMED_OUT => self.say_abort(),
             Step::Command | Step::Transfer | Step::Aborting(_) | Step::Rest => {}
             _ => self.finish(now, Err(error)),
@@ -358,7 +359,7 @@ impl Client {
         }
     }
 
-    /// The operation is over; the next one follows.
+    /// Ends the current operation and begins the next one.
     pub(super) fn finish(&mut self, now: Time, result: Result<Completion, OperationError>) {
         let Some(work) = self.work.take() else { return };
         self.drop_data(work.loose_ends());
@@ -373,7 +374,8 @@ impl Client {
         self.events.push_back(ClientEvent::Finished { file, result });
     }
 
-    /// Leaves nothing of an operation's data connection, but for what is still to be delivered.
+    /// Drops an operation's listener and data connection. A connection whose data has ended stays until the data is
+    /// delivered.
     pub(super) fn drop_data(&mut self, (port, data): (Option<u16>, Option<ConnectionId>)) {
         if let Some(port) = port {
             self.endpoint.stop_listening(port);
@@ -383,7 +385,7 @@ impl Client {
         }
     }
 
-    /// Ends the operation at hand.
+    /// Aborts the current operation.
     pub(super) fn abort_work(&mut self, now: Time) {
         let Some(work) = &mut self.work else { return };
         match work.step {
@@ -397,7 +399,7 @@ impl Client {
         }
     }
 
-    /// Asks the server to end the transfer, and leaves the data connection.
+    /// Asks the server to end the transfer, and drops the data connection.
     fn say_abort(&mut self) {
         let Some(work) = &mut self.work else { return };
         work.step = Step::Aborting(if work.confirmed { 1 } else { 2 });
@@ -407,5 +409,5 @@ impl Client {
     }
 }
 
-/// What a data connection that nobody answers any more comes to.
+/// Error of a data connection whose peer answers no more.
 const TIMED_OUT: OperationError = OperationError::DataConnection(Failure::TimedOut);

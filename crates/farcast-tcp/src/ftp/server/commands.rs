@@ -1,4 +1,4 @@
-//! What commands do (RFC 959 sections 4.1 and 5.4).
+//! The server's commands (RFC 959 sections 4.1 and 5.4).
 
 use alloc::format;
 use alloc::string::String;
@@ -11,16 +11,16 @@ use crate::endpoint::Carries;
 use crate::ftp::config::Access;
 use crate::ftp::{Command, CommandError, ExtendedPassive, Representation, TransferError, host};
 
-/// After so many refused logins a session ends (RFC 2577 section 5).
+/// Number of refused logins that end a session (RFC 2577 section 5).
 const MOST_LOGINS: u32 = 5;
 
-/// Ports below are not called (RFC 2577 section 3).
+/// Lowest client port to which the server connects (RFC 2577 section 3).
 const FIRST_CLIENT_PORT: u16 = 1024;
 
 /// The longest absolute path in octets.
 const MOST_PATH: usize = 4096;
 
-/// What the server can beyond RFC 959 (RFC 2389 section 3.2).
+/// Features of the server beyond RFC 959 (RFC 2389 section 3.2).
 const FEATURES: &str = "211-Features:\r\n EPRT\r\n EPSV\r\n REST STREAM\r\n SIZE\r\n211 End\r\n";
 
 impl Server {
@@ -116,7 +116,7 @@ impl Server {
             Command::Nlst(path) => {
                 self.ask_for(id, without_options(path.as_ref()), |path| Request::Names { path });
             }
-            // Those of before the login are done already.
+            // These commands, allowed before the login, are done already.
             Command::User(_)
             | Command::Pass(_)
             | Command::Syst
@@ -149,7 +149,7 @@ impl Server {
         self.reply(id, 257, &format!("\"{path}\" is the working directory."));
     }
 
-    /// Asks the owner about a path, as seen from the working directory.
+    /// Asks the owner about a path, which is relative to the working directory.
     fn ask_for(&mut self, id: SessionId, path: &str, request: impl FnOnce(String) -> Request) {
         let Some(session) = self.sessions.get(&id) else { return };
         let path = absolute(&session.directory, path);
@@ -208,13 +208,13 @@ impl Server {
         }
     }
 
-    /// RFC 2428 section 2: the text names what is supported.
+    /// Refuses a network protocol. The text names the supported one (RFC 2428 section 2).
     fn refuse_protocol(&mut self, id: SessionId) {
         let known = if self.config.address.is_ipv4() { 1 } else { 2 };
         self.reply(id, 522, &format!("Network protocol not supported, use ({known})"));
     }
 
-    /// Waits for a data connection; at which port.
+    /// Listens for a data connection. Returns the port.
     fn listen_for(&mut self, id: SessionId) -> Option<u16> {
         let Ok(port) = self.endpoint.listen(None, Carries::Ranges) else {
             self.reply(id, 425, "No port is free.");
@@ -225,7 +225,7 @@ impl Server {
         Some(port)
     }
 
-    /// ABOR: RFC 959 section 4.1.3 has two replies where something is aborted.
+    /// Aborts a transfer (ABOR). RFC 959 section 4.1.3 requires two replies if a transfer is aborted.
     fn abort_transfer(&mut self, id: SessionId) {
         let transfers = self.sessions.get(&id).is_some_and(|session| session.phase == Phase::Transfer);
         if transfers {
@@ -235,7 +235,7 @@ impl Server {
     }
 }
 
-/// LIST and NLST as some clients say them, with options of a command that servers used to call.
+/// Returns the path of LIST or NLST without options. Some clients send them, because servers used to run a command.
 fn without_options(path: Option<&String>) -> &str {
     match path.map_or("", String::as_str) {
         options if options.starts_with('-') => options.split_once(' ').map_or("", |(_, path)| path),
@@ -243,7 +243,8 @@ fn without_options(path: Option<&String>) -> &str {
     }
 }
 
-/// `path` as seen from `directory`: absolute, without "." and "..", which lead nowhere above the root.
+/// Returns the absolute path for `path` relative to `directory`, without "." and "..". A ".." at the root has no
+/// effect.
 fn absolute(directory: &str, path: &str) -> String {
     let base = if path.starts_with('/') { "" } else { directory };
     let mut whole = String::new();

@@ -1,4 +1,4 @@
-//! What the owner is asked, and what its answers do.
+//! Requests to the owner, and the effects of its answers.
 
 use alloc::format;
 use alloc::string::String;
@@ -9,49 +9,49 @@ use super::session::Phase;
 use super::{Server, ServerEvent, SessionId};
 use crate::ftp::{FileId, TransferError};
 
-/// Something that a session asks the owner. Paths are absolute, without "." and "..".
+/// A request of a session to the owner. Paths are absolute, without "." and "..".
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Request {
-    /// To open a file for sending. Answered by [`Answer::Octets`]: the size of the whole file.
+    /// Open a file for sending. Answered by [`Answer::Octets`]: the size of the whole file.
     Retrieve {
         /// Its path.
         path: String,
-        /// The octet from which on it is sent.
+        /// Octet at which sending begins.
         offset: u64,
     },
-    /// To open a file for receiving. Answered by [`Answer::Done`].
+    /// Open a file for receiving. Answered by [`Answer::Done`].
     Store {
         /// Its path.
         path: String,
-        /// The octet from which on it is received.
+        /// Octet at which receiving begins.
         offset: u64,
     },
-    /// That everything of the file has arrived, and is to be kept. Answered by [`Answer::Done`].
+    /// Keep the file: everything of it has arrived. Answered by [`Answer::Done`].
     Keep {
         /// Octets that arrived.
         octets: u64,
     },
-    /// To make a list for people. Answered by [`Answer::Octets`]: its length.
+    /// Make a human-readable list. Answered by [`Answer::Octets`]: its length.
     List {
-        /// Of which directory or file.
+        /// Directory or file to list.
         path: String,
     },
-    /// To make a list of names, a line each. Answered by [`Answer::Octets`]: its length.
+    /// Make a list of names, a line each. Answered by [`Answer::Octets`]: its length.
     Names {
-        /// In which directory.
+        /// Directory to list.
         path: String,
     },
-    /// The size of a file. Answered by [`Answer::Octets`].
+    /// Tell the size of a file. Answered by [`Answer::Octets`].
     Size {
         /// Its path.
         path: String,
     },
-    /// To delete a file. Answered by [`Answer::Done`].
+    /// Delete a file. Answered by [`Answer::Done`].
     Delete {
         /// Its path.
         path: String,
     },
-    /// Whether a directory may be entered. Answered by [`Answer::Done`].
+    /// Permit entering a directory. Answered by [`Answer::Done`].
     Enter {
         /// Its path.
         path: String,
@@ -61,28 +61,28 @@ pub enum Request {
 /// An answer of the owner.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// It is done.
+    /// The request is done.
     Done,
-    /// It has so many octets.
+    /// The file or list has this many octets.
     Octets(u64),
-    /// It is not done.
+    /// The request is refused.
     Refused(Refusal),
 }
 
-/// Why something is not done.
+/// Reason for which a request is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Refusal {
     /// There is no such file (550).
     Missing,
-    /// It is not allowed (550).
+    /// The request is not allowed (550).
     Forbidden,
-    /// Somebody else uses it (450).
+    /// The file is in use (450).
     Busy,
     /// There is no room (452).
     NoRoom,
-    /// The name is not one that a file can have (553).
+    /// The name is not valid for a file (553).
     Name,
-    /// Something went wrong here (451).
+    /// An error occurred at the server (451).
     Failed,
 }
 
@@ -99,20 +99,20 @@ impl Refusal {
     }
 }
 
-/// An answer that answers nothing.
+/// Reason for which an answer has no effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnswerError {
     /// The session has asked nothing, or it is over.
     #[error("the session has asked nothing, or it is over")]
     NotAsked,
-    /// It does not fit the request.
+    /// The answer does not fit the request.
     #[error("the answer does not fit what was asked")]
     Unfit,
 }
 
 impl Server {
-    /// Asks the owner.
+    /// Asks the owner, with a new file identifier.
     pub(super) fn ask(&mut self, id: SessionId, request: Request) {
         let file = FileId(self.next_file);
         self.next_file += 1;

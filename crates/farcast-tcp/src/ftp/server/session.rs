@@ -1,4 +1,4 @@
-//! A session: its beginning, its commands as they come, its end.
+//! A session: its beginning, its commands, its end.
 
 use alloc::format;
 use alloc::string::String;
@@ -15,7 +15,7 @@ use crate::ftp::config::MOST_LINE;
 use crate::ftp::lines::{Lines, Taken};
 use crate::ftp::{Command, CommandError, FileId, Representation, TransferError};
 
-/// A session reads no more commands while so many octets of replies wait to be acknowledged.
+/// Octets of unacknowledged replies beyond which a session reads no more commands.
 const MOST_UNREAD: u64 = 4096;
 
 /// A session with a client.
@@ -26,7 +26,7 @@ pub(super) struct Session {
     lines: Lines,
     /// A command that waits for the end of a transfer.
     held: Option<Result<Command, CommandError>>,
-    /// Who wants to log in, or has.
+    /// Name of the user that is logging in, or has logged in.
     pub(super) user: Option<String>,
     pub(super) logged_in: bool,
     /// Logins that were refused.
@@ -34,42 +34,42 @@ pub(super) struct Session {
     pub(super) representation: Representation,
     /// The working directory: absolute.
     pub(super) directory: String,
-    /// Where the next transfer begins.
+    /// Octet at which the next transfer begins.
     pub(super) rest: u64,
-    /// EPSV ALL was said.
+    /// The client has sent EPSV ALL.
     pub(super) extended_only: bool,
     pub(super) plan: Plan,
     pub(super) phase: Phase,
-    /// The transfer at hand.
+    /// The current transfer.
     pub(super) transfer: Option<Transfer>,
     pub(super) heard_at: Time,
-    /// When it is looked at for being idle.
+    /// Time at which the session is next checked for being idle.
     idle_at: Time,
 }
 
-/// How the next data connection is to be had.
+/// Manner in which the next data connection is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Plan {
     /// The server opens it to the port of the control connection (RFC 959 section 3.2).
     #[default]
     Default,
-    /// The server opens it to there.
+    /// The server opens it to this address.
     Active(SocketAddr),
     /// The client opens it to this port, or has done so.
     Passive { port: u16, connection: Option<ConnectionId> },
-    /// It was opened, and is lost.
+    /// It was opened, and is lost or unusable.
     Lost,
 }
 
-/// What a session does.
+/// Activity of a session.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) enum Phase {
-    /// It waits for a command.
+    /// Waits for a command.
     #[default]
     Idle,
-    /// It waits for the owner.
+    /// Waits for the owner's answer.
     Asked { file: FileId, request: Request },
-    /// It transfers.
+    /// Transfers a file or list.
     Transfer,
 }
 
@@ -97,7 +97,7 @@ impl Session {
 }
 
 impl Server {
-    /// Takes what a connection tells.
+    /// Takes an event of a connection.
     pub(super) fn note(&mut self, now: Time, event: EndpointEvent) {
         match event {
             EndpointEvent::Accepted { port, connection, peer } if port == self.config.port => {
@@ -155,7 +155,7 @@ impl Server {
         }
     }
 
-    /// Takes commands as far as they have arrived and may be done.
+    /// Takes commands that have arrived and may be done now.
     pub(super) fn read(&mut self, id: SessionId) {
         loop {
             let Some(session) = self.sessions.get_mut(&id) else { return };
@@ -180,7 +180,7 @@ impl Server {
         }
     }
 
-    /// The next command that has arrived whole.
+    /// Returns the next command that has arrived completely.
     fn next_command(&mut self, id: SessionId) -> Option<Result<Command, CommandError>> {
         let session = self.sessions.get_mut(&id)?;
         let control = session.control;
@@ -193,7 +193,7 @@ impl Server {
         command
     }
 
-    /// Says one line.
+    /// Sends a reply of one line.
     pub(super) fn reply(&mut self, id: SessionId, code: u16, text: &str) {
         self.say(id, &format!("{code} {text}\r\n"));
     }
@@ -204,7 +204,7 @@ impl Server {
         }
     }
 
-    /// A session may have been idle for too long.
+    /// Ends a session that has been idle for too long.
     pub(super) fn idleness_ends(&mut self, now: Time, id: SessionId) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         let due = session.heard_at + self.config.idle_limit;
@@ -217,7 +217,7 @@ impl Server {
         self.end_session(id);
     }
 
-    /// A session is over, by whomever. What was said is still delivered.
+    /// Ends a session. Replies that were sent are still delivered.
     pub(super) fn end_session(&mut self, id: SessionId) {
         self.drop_plan(id);
         let Some(session) = self.sessions.remove(&id) else { return };

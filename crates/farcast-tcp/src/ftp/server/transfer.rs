@@ -12,16 +12,16 @@ use crate::endpoint::{Carries, ConnectionId};
 use crate::ftp::report::TransferReport;
 use crate::ftp::{FileId, TransferError};
 
-/// The transfer at hand of a session.
+/// The current transfer of a session.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Transfer {
     pub(super) file: FileId,
-    /// The octet of the file with which it begins.
+    /// Octet of the file at which the transfer begins.
     first: u64,
-    /// Octets that are not written yet; `None` where they are received.
+    /// Octets that are not written yet; `None` if the server receives.
     unwritten: Option<u64>,
     pub(super) data: Option<ConnectionId>,
-    /// Whether the data connection is open, and the preliminary reply sent.
+    /// The data connection is open, and the preliminary reply sent.
     open: bool,
     report: TransferReport,
 }
@@ -79,7 +79,7 @@ impl Server {
         self.end_transfer(id, Err(TransferError::NotOpened), 425, "Can't open data connection.");
     }
 
-    /// A client has opened a connection to a port that was told to a session.
+    /// Takes a connection that a client has opened to a session's data port.
     pub(super) fn data_was_accepted(
         &mut self,
         now: Time,
@@ -109,7 +109,7 @@ impl Server {
         self.ports.remove(&port);
     }
 
-    /// Forgets how the next data connection was to be had.
+    /// Forgets the arrangement of the next data connection.
     pub(super) fn drop_plan(&mut self, id: SessionId) {
         self.replan(id, Plan::Default);
     }
@@ -131,7 +131,7 @@ impl Server {
         self.write(now, id);
     }
 
-    /// Writes what the send buffer takes; behind the last octet the data ends, and with it the transfer.
+    /// Writes as many octets as the send buffer takes. Behind the last octet the stream and the transfer end.
     fn write(&mut self, now: Time, id: SessionId) {
         let Some(transfer) = self.sessions.get_mut(&id).and_then(|session| session.transfer.as_mut()) else {
             return;
@@ -151,7 +151,7 @@ impl Server {
         }
     }
 
-    /// Something happened on a data connection.
+    /// Takes an event of a data connection.
     pub(super) fn note_data(&mut self, now: Time, id: SessionId, connection: ConnectionId, event: Event) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         if matches!(session.plan, Plan::Passive { connection: Some(planned), .. } if planned == connection) {
@@ -182,7 +182,7 @@ impl Server {
         }
     }
 
-    /// A data connection is lost, or has brought data, before it was asked for any: it is of no use.
+    /// Discards a data connection that was lost, or brought data, before a transfer needed it.
     fn planned_was_touched(&mut self, id: SessionId, connection: ConnectionId) {
         if let Some(session) = self.sessions.get_mut(&id) {
             session.plan = Plan::Lost;
@@ -215,7 +215,7 @@ impl Server {
         self.ask_about(id, file, Request::Keep { octets });
     }
 
-    /// The owner has kept what arrived.
+    /// Ends a transfer whose file the owner has kept.
     pub(super) fn was_kept(&mut self, now: Time, id: SessionId) {
         if let Some(transfer) = self.transfer(id) {
             let report = TransferReport { completed: now, ..transfer.report };
@@ -223,7 +223,7 @@ impl Server {
         }
     }
 
-    /// The transfer is over: says so to the client and to the owner.
+    /// Ends the transfer, and tells the client and the owner.
     pub(super) fn end_transfer(
         &mut self,
         id: SessionId,
