@@ -1,4 +1,4 @@
-//! What a replication comes to, and what replications come to together.
+//! Outcomes: results of one replication, and of all replications together.
 
 mod flows;
 mod shortfall;
@@ -19,47 +19,48 @@ pub use stages::{StageOutcome, StageTogether};
 pub use transfer::{FigureTogether, ReceiverTimes, TransferOutcome, TransferTogether};
 pub use tree::{EdgeDirection, EdgeOutcome, ElementOutcome, HeardOutcome, NodeOutcome, TreeReplication};
 
-/// What one direction carried.
+/// Traffic of one direction.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Carried {
-    /// Datagrams that were sent into it.
+    /// Datagrams that entered the direction.
     pub datagrams: u64,
-    /// Their octets with all headers.
+    /// Octets of the datagrams with all headers.
     pub octets: u64,
     /// Datagrams that a queue or a limit dropped.
     pub dropped: u64,
     /// Datagrams that a link layer gave up after repeating them.
     pub given_up: u64,
-    /// How long its channel was in use, in seconds: what the transfer costs of it. 0 for a link without a rate.
+    /// Time in seconds for which the channel was in use: the transfer's cost in channel time. Of several stages, the
+    /// longest counts. 0 for a link without a rate.
     pub airtime_s: f64,
 }
 
-/// One replication. Times count from its beginning, when the sender opens.
+/// Outcome of one replication. Times count from its beginning, when the sender opens.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Replication {
-    /// Its number, from 0.
+    /// Number of the replication, from 0.
     pub index: u64,
-    /// When the last receiver had everything and the last flow of a size was complete; `None` if one never was, or if
-    /// there are none.
+    /// Time at which the last receiver had everything and the last flow with a size was complete. `None` if one never
+    /// was, or if there are none.
     pub completion_time_s: Option<f64>,
-    /// The multicast transfer, if there is one.
+    /// Outcome of the multicast transfer, if there is one.
     #[serde(flatten)]
     pub transfer: Option<TransferOutcome>,
-    /// From the hub to the receivers and terminals.
+    /// Traffic from the hub to the receivers and terminals.
     pub forward: Carried,
-    /// From the receivers and terminals to the hub.
+    /// Traffic from the receivers and terminals to the hub.
     #[serde(rename = "return")]
     pub back: Carried,
-    /// What the seal around the transfer came to, if there is one.
+    /// Counters of the seal around the transfer, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seal: Option<SealCounts>,
-    /// The flows, in the order of the scenario.
+    /// Outcomes of the flows, in the order of the scenario.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<FlowOutcome>,
-    /// What stages report of themselves, in the order of the scenario; of those that have something to report.
+    /// Figures of the stages that have some to report, in the order of the scenario.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageOutcome>,
-    /// Whether anything in it has an end: a transfer, or a flow of a size.
+    /// `true` if anything in the replication has an end: a transfer, or a flow with a size.
     #[serde(skip)]
     pub has_end: bool,
 }
@@ -71,11 +72,11 @@ impl AsRef<Self> for Replication {
 }
 
 impl Replication {
-    /// What `star`, which has run, came to.
+    /// Returns the outcome of `star`, which has run.
     pub fn of<P: Protocol>(index: u64, star: &Star<'_, P>, per_receiver: bool) -> Self {
         let transfer = star.sender().map(|sender| TransferOutcome::of(star, sender, per_receiver));
         let tally = star.tally();
-        // Merged NAKs do not pass the way back one by one, so the populations' own counts are added.
+        // Merged NAKs do not pass the return path one by one, so the populations' own counts are added.
         let unseen: Vec<_> = star.groups().iter().map(Group::counts).collect();
         let flows: Vec<_> = star.flows().iter().map(|flow| FlowOutcome::of(flow, star.end())).collect();
         let mut ends = flows::ends(star.flows());
@@ -99,8 +100,8 @@ impl Replication {
         }
     }
 
-    /// What tells how exactly replications are known: the completion time, or where nothing has an end the goodput of
-    /// the first flow.
+    /// Returns the value that shows whether there are enough replications: the completion time, or the goodput of the
+    /// first flow where nothing has an end.
     pub fn aim(&self) -> Option<f64> {
         if self.has_end {
             return self.completion_time_s;
@@ -119,33 +120,34 @@ fn carried(datagrams: u64, octets: u64, totals: impl Iterator<Item = Totals>) ->
     carried
 }
 
-/// One measure over all replications.
+/// Summary of one measure over all replications.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Measure {
-    /// Replications that have it.
+    /// Replications that have a value.
     pub n: u64,
-    /// The mean; absent if a replication was not finished, for then there is none.
+    /// Mean; absent if a replication was not finished, because then no mean exists.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mean: Option<f64>,
-    /// The standard deviation.
+    /// Standard deviation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sd: Option<f64>,
     /// Half the width of the 95 % confidence interval of the mean.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ci95_half_width: Option<f64>,
-    /// The 5 % quantile. With unfinished replications, which count as later than all others, it may be absent.
+    /// 5 % quantile. Unfinished replications count as later than all others, so the quantile may be absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p05: Option<f64>,
-    /// The median.
+    /// Median.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p50: Option<f64>,
-    /// The 95 % quantile.
+    /// 95 % quantile.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub p95: Option<f64>,
 }
 
 impl Measure {
-    /// Over `values`; `None` is one that was not reached, later than every other.
+    /// Returns the summary of `values`. `None` stands for a value that was not reached, and counts as later than every
+    /// other.
     ///
     /// # Errors
     /// A value that is not a finite number.
@@ -174,12 +176,12 @@ impl Measure {
     }
 }
 
-/// What one direction carried, over all replications.
+/// Traffic of one direction, over all replications.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct CarriedTogether {
     /// Octets with all headers.
     pub octets: Measure,
-    /// How long its channel was in use, in seconds.
+    /// Time in seconds for which the channel was in use.
     pub airtime_s: Measure,
 }
 
@@ -190,33 +192,33 @@ impl CarriedTogether {
     }
 }
 
-/// All replications together.
+/// Summary of all replications.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Together {
-    /// Replications.
+    /// Number of replications.
     pub replications: u64,
-    /// Of these, how many have a receiver that never had everything, or a flow of a size that was never complete.
+    /// Replications with a receiver that never had everything, or with a flow of a size that was never complete.
     pub unfinished: u64,
-    /// When the last receiver had everything and the last flow of a size was complete, in seconds.
+    /// Time in seconds at which the last receiver had everything and the last flow with a size was complete.
     pub completion_time_s: Measure,
-    /// The multicast transfer, if there is one.
+    /// Summary of the multicast transfer, if there is one.
     #[serde(flatten)]
     pub transfer: Option<TransferTogether>,
-    /// From the hub to the receivers and terminals.
+    /// Traffic from the hub to the receivers and terminals.
     pub forward: CarriedTogether,
-    /// From the receivers and terminals to the hub.
+    /// Traffic from the receivers and terminals to the hub.
     #[serde(rename = "return")]
     pub back: CarriedTogether,
-    /// The flows, in the order of the scenario.
+    /// Summaries of the flows, in the order of the scenario.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<FlowTogether>,
-    /// The stages, likewise.
+    /// Summaries of the stages, in the order of the scenario.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<StageTogether>,
 }
 
 impl Together {
-    /// The summary of `replications`.
+    /// Returns the summary of `replications`.
     ///
     /// # Errors
     /// A value that is not a finite number.

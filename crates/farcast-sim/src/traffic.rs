@@ -1,8 +1,9 @@
-//! Traffic of any protocol between the hub and a terminal: the contract of a flow, and the kinds of flows.
+//! Flows: traffic of any protocol between the hub and a terminal. This module has the contract of a flow and the kinds
+//! of flows.
 //!
-//! A [`Flow`] is both ends of one conversation. Like an engine it owns no clock: it is told the time and what reached
-//! which of its ends, and asked what leaves and when to wake it. One conversation may be several connections, as FTP's
-//! control and data connections are: what tells them apart is in the messages.
+//! A [`Flow`] is both ends of one conversation. Like an engine it has no clock: its owner passes it the time and the
+//! packets that reach its ends, and asks it for packets to send and for its next timer. One conversation may consist of
+//! several connections, such as FTP's control and data connections; the messages tell the connections apart.
 
 mod bulk;
 mod cbr;
@@ -21,23 +22,23 @@ pub use bulk::{Bulk, BulkConfig};
 pub use cbr::{Cbr, CbrConfig, CbrReport, OnOff};
 pub use ftp::{Ftp, FtpConfig, FtpFile, FtpReport};
 
-/// What the ends of a flow send each other: one packet.
+/// Packet from one end of a flow to the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FlowMessage {
-    /// A TCP segment.
+    /// TCP segment.
     Tcp(Segment),
-    /// A UDP datagram.
+    /// UDP datagram.
     Datagram(Datagram),
 }
 
-/// A UDP datagram whose payload says its number and when it left, as a probe's does.
+/// UDP datagram whose payload holds its number and its departure time, like a probe's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Datagram {
-    /// Its number, from 0.
+    /// Number of the datagram, from 0.
     pub number: u64,
-    /// When it left.
+    /// Departure time.
     pub sent: Time,
-    /// Octets of its payload.
+    /// Octets of the payload.
     pub octets: u16,
 }
 
@@ -55,7 +56,7 @@ impl Message for FlowMessage {
         (self, None)
     }
 
-    /// The transport's header and the data; an IPv4 header adds 20 octets.
+    /// Returns the octets of the transport's header and the data; an IPv4 header adds 20 octets.
     fn wire_len(&self, segment: u32) -> usize {
         match self {
             Self::Tcp(message) => message.wire_len(segment),
@@ -67,71 +68,73 @@ impl Message for FlowMessage {
 /// Both ends of one conversation.
 ///
 /// After each of [`start`](Self::start), [`stop`](Self::stop), [`handle`](Self::handle) and
-/// [`handle_timeout`](Self::handle_timeout) whoever drives it drains [`poll_transmit`](Self::poll_transmit) and then
-/// reads [`poll_timeout`](Self::poll_timeout). Time never goes back.
+/// [`handle_timeout`](Self::handle_timeout) the owner drains [`poll_transmit`](Self::poll_transmit) and then reads
+/// [`poll_timeout`](Self::poll_timeout). Time never goes back.
 pub trait Flow: Send {
-    /// Begins.
+    /// Starts the flow.
     fn start(&mut self, now: Time);
 
-    /// Its time is over: nothing new is sent, and what arrives from now on does not count.
+    /// Stops the flow: it sends nothing new, and what arrives from now on does not count.
     fn stop(&mut self, now: Time);
 
-    /// Takes what has reached `end`.
+    /// Takes a packet that has reached `end`.
     fn handle(&mut self, now: Time, end: End, message: &FlowMessage);
 
-    /// What was polled last has not left `end`: the queue of the host there had no room for it. Who has no use for that
-    /// takes it for a loss on the way.
+    /// Notes that the packet that was polled last has not left `end`, because the queue of the host there had no room
+    /// for it. A flow that has no use for this treats the packet as lost on the way.
     fn refused(&mut self, _now: Time, _end: End, _message: &FlowMessage) {}
 
     /// Acts on every timer that is due at `now`, at both ends. Called early, it does nothing.
     fn handle_timeout(&mut self, now: Time);
 
-    /// The next packet that leaves now, and from which end.
+    /// Returns the next packet that leaves now, with the end that it leaves from.
     fn poll_transmit(&mut self, now: Time) -> Option<(End, FlowMessage)>;
 
-    /// When either end wants to be woken; [`Time::NEVER`] if neither does. It may be later after each call than after
-    /// the one before, for nothing but this is read: a timer that is moved costs nothing.
+    /// Returns the time at which either end wants to be woken; [`Time::NEVER`] if neither does. The time may be later
+    /// after each call than after the one before: the owner reads only the latest value, so moving a timer costs
+    /// nothing.
     fn poll_timeout(&self) -> Time;
 
-    /// Whether it has an end of its own, as a transfer of a size has: then it is complete at some time or it failed.
+    /// Returns `true` if the flow has an end of its own, as a transfer of a fixed size has. Such a flow completes at
+    /// some time or fails.
     fn has_end(&self) -> bool {
         false
     }
 
-    /// When it was complete, if it has an end and has reached it.
+    /// Returns the time at which the flow was complete, if it has an end and has reached it.
     fn completed(&self) -> Option<Time> {
         None
     }
 
-    /// What it has done so far.
+    /// Returns the counters of the flow so far.
     fn report(&self) -> FlowReport;
 }
 
-/// What a flow has done.
+/// Counters of a flow.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FlowReport {
     /// Octets of data that have arrived, in order where the protocol keeps order, until the flow was complete or
     /// stopped.
     pub octets: u64,
-    /// What its protocol counts.
+    /// Counters of the flow's protocol.
     pub counts: Counts,
 }
 
-/// What protocols count.
+/// Counters by protocol.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Counts {
-    /// Of TCP.
+    /// TCP.
     Tcp(TcpReport),
-    /// Of datagrams at a constant rate.
+    /// Datagrams at a constant rate.
     Cbr(CbrReport),
-    /// Of FTP.
+    /// FTP.
     Ftp(FtpReport),
 }
 
-/// What the end that sends the data of a TCP flow has counted.
+/// Counters of the data-sending end of a TCP flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct TcpReport {
-    /// Segments with data, repeated ones among them.
+    /// Segments with data, including repeated ones.
     pub segments: u64,
     /// Segments with data that were sent again.
     pub retransmits: u64,

@@ -1,4 +1,4 @@
-//! What flows come to.
+//! Outcomes of flows.
 
 use farcast_core::Time;
 use farcast_stats::StatsError;
@@ -8,43 +8,44 @@ use super::{Measure, Replication};
 use crate::star::FlowState;
 use crate::traffic::{Counts, End, FtpReport, TcpReport};
 
-/// Which way a flow's data goes.
+/// Direction of a flow's data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {
-    /// From the hub to its terminal.
+    /// From the hub to the flow's terminal.
     Forward,
-    /// From its terminal to the hub.
+    /// From the flow's terminal to the hub.
     Return,
 }
 
-/// One flow in one replication.
+/// Outcome of one flow in one replication.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct FlowOutcome {
-    /// What it is called.
+    /// Name of the flow.
     pub name: String,
-    /// Which way its data goes.
+    /// Direction of the flow's data.
     pub direction: Direction,
-    /// Octets of data that arrived, in order where the protocol keeps order, until it was complete or stopped or the
-    /// replication was over; in bits, by the time from its start until then.
+    /// Goodput in bit/s: data that arrived, in order where the protocol keeps order, divided by the time from the
+    /// flow's start. Both count until the flow was complete or stopped, or until the replication was over.
     pub goodput_bit_per_s: f64,
-    /// The time from its start until everything had arrived; `None` for a flow without a size, or if that never was.
+    /// Time from the flow's start until everything had arrived; `None` for a flow without a size, or if not everything
+    /// arrived.
     pub completion_time_s: Option<f64>,
-    /// The octets of which `goodput_bit_per_s` tells.
+    /// Octets that `goodput_bit_per_s` is computed from.
     pub octets: u64,
     /// Packets of both directions that stages dropped, lost or gave up.
     pub dropped: u64,
     /// Packets of both directions that were lost behind the links.
     pub lost: u64,
-    /// What its protocol counts.
+    /// Counters of the flow's protocol.
     #[serde(flatten)]
     pub counts: FlowCounts,
-    /// Whether it has a size.
+    /// `true` if the flow has a size.
     #[serde(skip)]
     pub has_end: bool,
 }
 
-/// What protocols count, with the protocol's name.
+/// Counters of a protocol, serialized with the protocol's name.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(tag = "protocol", rename_all = "lowercase")]
 pub enum FlowCounts {
@@ -57,7 +58,7 @@ pub enum FlowCounts {
 }
 
 impl FlowCounts {
-    /// The protocol's name.
+    /// Returns the protocol's name.
     const fn protocol(&self) -> &'static str {
         match self {
             Self::Tcp(_) => "tcp",
@@ -66,7 +67,7 @@ impl FlowCounts {
         }
     }
 
-    /// What TCP counts, where data goes by it.
+    /// Returns the counters of TCP, for protocols over TCP.
     const fn tcp(&self) -> Option<&TcpReport> {
         match self {
             Self::Tcp(counts) => Some(counts),
@@ -84,26 +85,26 @@ impl FlowCounts {
     }
 }
 
-/// What became of datagrams at a constant rate. Delays are one-way and of what arrived.
+/// Counters of datagrams at a constant rate. Delays are one-way, of datagrams that arrived.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct CbrCounts {
     /// Datagrams that left.
     pub sent: u64,
     /// Datagrams that arrived.
     pub received: u64,
-    /// The share of those that left that was dropped or lost: what is under way in the end is neither. 0 if nothing
-    /// left.
+    /// Share of datagrams that were dropped or lost, of those that left. Datagrams under way at the end are neither. 0
+    /// if nothing left.
     pub loss: f64,
-    /// The mean delay; `None` if nothing arrived.
+    /// Mean delay; `None` if nothing arrived.
     pub delay_mean_s: Option<f64>,
-    /// The 95 % quantile of the delay, to a thousandth.
+    /// 95 % quantile of the delay, exact to a thousandth.
     pub delay_p95_s: Option<f64>,
-    /// The mean absolute difference of two consecutive delays (RFC 3393); `None` if less than two datagrams arrived.
+    /// Mean absolute difference of two consecutive delays (RFC 3393); `None` if less than two datagrams arrived.
     pub jitter_s: Option<f64>,
 }
 
 impl FlowOutcome {
-    /// What `state` came to in a replication that was over at `end`.
+    /// Returns the outcome of the flow `state` in a replication that was over at `end`.
     pub(super) fn of(state: &FlowState, end: Time) -> Self {
         let report = state.flow().report();
         let completed = state.flow().completed();
@@ -138,24 +139,24 @@ impl FlowOutcome {
     }
 }
 
-/// When each flow that has an end was complete, in seconds from the beginning of the replication.
+/// Returns the completion time of each flow that has an end, in seconds from the beginning of the replication.
 pub(super) fn ends(flows: &[FlowState]) -> Vec<Option<f64>> {
     let finite = flows.iter().filter(|state| state.flow().has_end());
     finite.map(|state| state.flow().completed().map(Time::as_secs_f64)).collect()
 }
 
-/// One flow over all replications. What its protocol does not count is absent.
+/// Summary of one flow over all replications. Counters that its protocol does not have are absent.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct FlowTogether {
-    /// What it is called.
+    /// Name of the flow.
     pub name: String,
-    /// Its protocol.
+    /// Protocol of the flow.
     pub protocol: &'static str,
-    /// Which way its data goes.
+    /// Direction of the flow's data.
     pub direction: Direction,
-    /// Its goodput.
+    /// Goodput in bit/s.
     pub goodput_bit_per_s: Measure,
-    /// The time that it took; of a flow of a size.
+    /// Time from the flow's start until completion, for a flow with a size.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub completion_time_s: Option<Measure>,
     /// Packets dropped.
@@ -171,30 +172,30 @@ pub struct FlowTogether {
     /// Timeouts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub timeouts: Option<Measure>,
-    /// The share of datagrams that was dropped or lost.
+    /// Share of datagrams that were dropped or lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loss: Option<Measure>,
-    /// The mean delay.
+    /// Mean delay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_mean_s: Option<Measure>,
-    /// The 95 % quantile of the delay.
+    /// 95 % quantile of the delay.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay_p95_s: Option<Measure>,
-    /// The difference of consecutive delays.
+    /// Mean absolute difference of consecutive delays.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jitter_s: Option<Measure>,
-    /// What the client's clock showed, the mean of all files; of FTP.
+    /// Final reading of the FTP client's clock, the mean of all files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub client_time_s: Option<Measure>,
-    /// The time from the start of the client's clock until a file had arrived, the mean of all files.
+    /// Time from the start of the FTP client's clock until a file had arrived, the mean of all files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delivery_time_s: Option<Measure>,
-    /// The time of the whole session, from the first SYN to the reply to QUIT.
+    /// Time of the whole FTP session, from the first SYN to the reply to QUIT.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_s: Option<Measure>,
 }
 
-/// The flows of `replications`, which all have the same.
+/// Returns the summaries of the flows of `replications`, which all have the same flows.
 pub(super) fn together(replications: &[Replication]) -> Result<Vec<FlowTogether>, StatsError> {
     let flows = replications.first().map_or(&[][..], |first| &first.flows);
     let column = |number: usize| replications.iter().filter_map(move |one| one.flows.get(number));
@@ -203,7 +204,7 @@ pub(super) fn together(replications: &[Replication]) -> Result<Vec<FlowTogether>
 
 fn one_of(first: &FlowOutcome, all: &[&FlowOutcome]) -> Result<FlowTogether, StatsError> {
     let over = |value: &dyn Fn(&FlowOutcome) -> Option<f64>| Measure::of(all.iter().map(|flow| value(flow)));
-    // What the protocol does not count is absent.
+    // A counter that the protocol does not have is absent.
     let counted = |value: &dyn Fn(&FlowCounts) -> Option<Option<f64>>| {
         let known = value(&first.counts).is_some();
         known.then(|| over(&|flow| value(&flow.counts).flatten())).transpose()

@@ -1,4 +1,4 @@
-//! Why receivers of a transfer were left without everything, and which setting helps.
+//! Reasons for which receivers of a transfer were left incomplete, and settings that help.
 
 use farcast_core::Time;
 use farcast_delivery::{Ending, ObjectId, Protocol, RequestCounts, SenderEngine as _};
@@ -6,27 +6,27 @@ use farcast_delivery::{Ending, ObjectId, Protocol, RequestCounts, SenderEngine a
 use super::Replication;
 use crate::star::Group;
 
-/// What ended a transfer before all receivers had everything.
+/// Limit that ended a transfer before all receivers had everything.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Limit {
-    /// The replication's own time limit; the sender was not done.
+    /// Time limit of the replication; the sender was not done.
     Time,
-    /// The transfer's time limit.
+    /// Time limit of the transfer.
     TransferTime,
-    /// The sender heard nothing of receivers that it waited for, and gave them up.
+    /// Silence: the sender heard nothing of receivers that it waited for, and gave them up.
     Silence,
-    /// No request for repair reached the sender any more, though there was need.
+    /// Requests: no repair request reached the sender any more, although receivers lacked something.
     Requests,
-    /// Nobody was there when content was to begin.
+    /// Absence of receivers: none was there when content was to begin.
     Nobody,
-    /// Nothing that the sender sent came to any receiver.
+    /// Forward link: nothing that the sender sent reached any receiver.
     Forward,
-    /// Receivers answered, and the sender heard nobody.
+    /// Return link: receivers answered, but the sender heard none of them.
     Return,
 }
 
 impl Limit {
-    /// The limit that `shortfall` names, or the way of `replication` that brought nothing at all.
+    /// Returns the limit that `shortfall` names, or the direction of `replication` that carried nothing at all.
     fn of(replication: &Replication, shortfall: &Shortfall) -> Self {
         let Shortfall { limit, unaware, receivers, incomplete, lacking, segments, requests, .. } = *shortfall;
         let (sent, answered) = (replication.forward.datagrams > 0, replication.back.datagrams > 0);
@@ -44,44 +44,44 @@ impl Limit {
     }
 }
 
-/// How a sender stood when its replication was over.
+/// State of a sender when its replication was over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stop {
-    /// Why and when it ended, if it has.
+    /// Time and kind of the sender's end, if it has ended.
     pub ending: Option<(Time, Ending)>,
-    /// How many receivers it gave up.
+    /// Number of receivers that the sender gave up.
     pub left: u64,
-    /// When the replication was over.
+    /// End of the replication.
     pub end: Time,
-    /// What the world counted of requests for repair.
+    /// Counters of repair requests.
     pub requests: RequestCounts,
 }
 
-/// What lacked at the end of a transfer that is not complete.
+/// State of an incomplete transfer at its end.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Shortfall {
-    /// What ended it.
+    /// Limit that ended the transfer.
     pub limit: Limit,
-    /// When, in seconds.
+    /// Time of the end, in seconds.
     pub stopped_s: f64,
-    /// Receivers in all.
+    /// Number of all receivers.
     pub receivers: u64,
     /// Receivers that lack something.
     pub incomplete: u64,
-    /// Of these, how many have not even heard how much there is.
+    /// Incomplete receivers that have not even heard the number of segments.
     pub unaware: u64,
-    /// Segments that one of the others lacks, at least and at most.
+    /// Minimum and maximum number of segments that one of the other incomplete receivers lacks.
     pub lacking: Option<(u32, u32)>,
-    /// Segments that there are.
+    /// Number of segments of the first object.
     pub segments: u32,
     /// Receivers that the sender gave up.
     pub given_up: u64,
-    /// Requests for repair that receivers sent, and how many of them reached the sender.
+    /// Repair requests that receivers sent, and those of them that reached the sender.
     pub requests: (u64, u64),
 }
 
 impl Shortfall {
-    /// What lacks in `groups`, whose `sender` stood so; `None` if nothing does.
+    /// Returns the shortfall of the receivers in `groups`; `None` if no receiver lacks anything.
     pub(crate) fn of<P: Protocol>(sender: &P::Sender, groups: &[Group<P>], stop: &Stop) -> Option<Self> {
         let each = || groups.iter().flat_map(|group| (0..group.receivers()).map(move |n| (group, n)));
         let left = || each().filter(|(group, n)| group.completed(*n) == Time::NEVER);
@@ -112,7 +112,7 @@ impl Shortfall {
     }
 }
 
-/// What helps against each limit that a transfer may meet: keys of a scenario, or options of `farcast send`.
+/// Remedies against each limit that a transfer may meet: keys of a scenario, or options of `farcast send`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Remedies {
     /// Against [`Limit::Time`].
@@ -143,7 +143,8 @@ impl Remedies {
     }
 }
 
-/// A sentence for each limit that ended transfers of `replications`: how often, who lacks how much, and what helps.
+/// Returns a sentence for each limit that ended transfers of `replications`: its frequency, the receivers and segments
+/// that lack, and the remedy.
 pub fn reasons<'a>(replications: impl IntoIterator<Item = &'a Replication>, help: &Remedies) -> Vec<String> {
     let mut all = 0;
     let mut by_limit: std::collections::BTreeMap<Limit, Vec<Shortfall>> = std::collections::BTreeMap::new();
@@ -183,7 +184,7 @@ fn sentence(limit: Limit, some: &[Shortfall], all: u64, help: &str) -> String {
     format!("in {} of {all}: {what}; {}{}. {help}", some.len(), who(some), requests(some))
 }
 
-/// How many lacked how much.
+/// Returns the part of a sentence with the receivers that were left and the segments that they lacked.
 fn who(some: &[Shortfall]) -> String {
     let incomplete = span(some.iter().map(|one| one.incomplete));
     let receivers = some.iter().map(|one| one.receivers).max().unwrap_or(0);
@@ -203,7 +204,7 @@ fn who(some: &[Shortfall]) -> String {
     parts.join(", ")
 }
 
-/// How many requests reached the sender, if not all did.
+/// Returns the part of a sentence with the requests that reached the sender; empty if all did.
 fn requests(some: &[Shortfall]) -> String {
     let sum = |of: &dyn Fn(&Shortfall) -> u64| some.iter().map(of).sum::<u64>();
     let (sent, heard) = (sum(&|one| one.requests.0), sum(&|one| one.requests.1));
@@ -213,7 +214,7 @@ fn requests(some: &[Shortfall]) -> String {
     format!("; of {sent} requests for repair the return channel brought {heard}")
 }
 
-/// `3`, or `1 to 3`.
+/// Returns a range as text: `3`, or `1 to 3`.
 fn span(values: impl Iterator<Item = u64> + Clone) -> String {
     let (least, most) = (values.clone().min().unwrap_or(0), values.max().unwrap_or(0));
     if least == most { most.to_string() } else { format!("{least} to {most}") }

@@ -1,4 +1,4 @@
-//! What stages report of themselves.
+//! Figures that stages report.
 
 use farcast_core::stage::Figure;
 use farcast_stats::StatsError;
@@ -7,12 +7,12 @@ use serde::ser::{SerializeMap, Serializer};
 
 use super::{Measure, Replication};
 
-/// One stage in one replication: its name, then its figures by name.
+/// Figures of one stage in one replication. It is serialized as its name, then its figures by name.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StageOutcome {
-    /// What the scenario calls it.
+    /// Name of the stage in the scenario.
     pub name: String,
-    /// What it reports.
+    /// Figures that the stage reports.
     pub figures: Vec<Figure>,
 }
 
@@ -21,7 +21,7 @@ impl StageOutcome {
         Self { name: name.to_owned(), figures }
     }
 
-    /// The figure of that name, if the stage reports it and it could be told.
+    /// Returns the figure of that name, if the stage reports it and it has a value.
     pub fn figure(&self, name: &str) -> Option<f64> {
         self.figures.iter().find(|figure| figure.name == name)?.value
     }
@@ -38,12 +38,12 @@ impl Serialize for StageOutcome {
     }
 }
 
-/// One stage over all replications.
+/// Summary of one stage over all replications.
 #[derive(Clone, PartialEq, Debug)]
 pub struct StageTogether {
-    /// What the scenario calls it.
+    /// Name of the stage in the scenario.
     pub name: String,
-    /// Its figures, each over the replications in which it could be told.
+    /// Figures of the stage, each over the replications in which it has a value.
     pub figures: Vec<(&'static str, Measure)>,
 }
 
@@ -58,7 +58,7 @@ impl Serialize for StageTogether {
     }
 }
 
-/// The stages of `replications`, which all have the same.
+/// Returns the summaries of the stages of `replications`, which all have the same stages.
 pub(super) fn together(replications: &[Replication]) -> Result<Vec<StageTogether>, StatsError> {
     let stages = replications.first().map_or(&[][..], |first| &first.stages);
     let one = |(number, stage): (usize, &StageOutcome)| {

@@ -1,4 +1,4 @@
-//! What the multicast transfer comes to.
+//! Outcomes of the multicast transfer.
 
 use farcast_core::Time;
 use farcast_delivery::{Figure, FigureValue, Protocol, RequestCounts, SenderEngine as _};
@@ -9,21 +9,21 @@ use serde::{Serialize, Serializer};
 use super::{Measure, Replication, Shortfall, Stop};
 use crate::star::{Group, Star};
 
-/// When receivers had everything, in seconds; quantiles are of Hyndman and Fan's type 7.
+/// Summary of the times at which receivers had everything, in seconds. Quantiles are of Hyndman and Fan's type 7.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct ReceiverTimes {
-    /// The mean.
+    /// Mean.
     pub mean: f64,
-    /// The 5 % quantile.
+    /// 5 % quantile.
     pub p05: f64,
-    /// The median.
+    /// Median.
     pub p50: f64,
-    /// The 95 % quantile.
+    /// 95 % quantile.
     pub p95: f64,
 }
 
 impl ReceiverTimes {
-    /// Of these times, which ascend; `None` if there are none.
+    /// Returns the summary of times that ascend; `None` if there are none.
     fn of(sorted: &[f64]) -> Option<Self> {
         let at = |p| quantile(sorted, p).ok();
         let mean = sorted.iter().sum::<f64>() / sorted.len() as f64;
@@ -31,41 +31,41 @@ impl ReceiverTimes {
     }
 }
 
-/// What the multicast transfer of a replication came to.
+/// Outcome of the multicast transfer of a replication.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TransferOutcome {
-    /// When the sender began to send data.
+    /// Time in seconds at which the sender began to send data.
     pub data_begins_s: Option<f64>,
-    /// What the protocol reports, in its order.
+    /// Figures that the protocol reports, in its order.
     #[serde(flatten, serialize_with = "by_name")]
     pub figures: Vec<Figure>,
     /// Receivers that never had everything.
     pub incomplete: u64,
-    /// Of those that had: when. `None` if nobody had.
+    /// Times at which the complete receivers had everything. `None` if no receiver had.
     pub receiver_time_s: Option<ReceiverTimes>,
-    /// Each receiver's time in order of number, where asked for.
+    /// Time of each receiver in order of number, where asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub receivers: Option<Vec<Option<f64>>>,
-    /// How many symbols of each block each of them needed, where asked for and told; `None` for one that never had
-    /// everything.
+    /// Number of symbols of each block that each receiver needed, where asked for and reported; `None` for a receiver
+    /// that never had everything.
     #[serde(skip)]
     pub symbols_needed: Option<Vec<Option<u32>>>,
-    /// When the last receiver had everything, if all have.
+    /// Time in seconds at which the last receiver had everything, if all have.
     #[serde(skip)]
     pub completion_time_s: Option<f64>,
-    /// What ended it before all had everything, if something did.
+    /// Shortfall, if the transfer ended before all receivers had everything.
     #[serde(skip)]
     pub shortfall: Option<Shortfall>,
 }
 
 impl TransferOutcome {
-    /// What that of `star`, which has run, came to.
+    /// Returns the outcome of the transfer of `star`, which has run.
     pub(super) fn of<P: Protocol>(star: &Star<'_, P>, sender: &P::Sender, per_receiver: bool) -> Self {
         let stop = star.stop(requests(star));
         Self::of_groups::<P>(star.groups(), star.began(), (sender, &stop), per_receiver)
     }
 
-    /// What one came to whose receivers these are, and whose sender stood so at the end.
+    /// Returns the outcome of a transfer from its receivers and the final state of its sender.
     pub(super) fn of_groups<P: Protocol>(
         groups: &[Group<P>],
         began: Option<Time>,
@@ -93,28 +93,28 @@ impl TransferOutcome {
         }
     }
 
-    /// The figure of this name, if the protocol reports it.
+    /// Returns the figure of this name, if the protocol reports it.
     pub fn figure(&self, name: &str) -> Option<&Figure> {
         self.figures.iter().find(|figure| figure.name == name)
     }
 
-    /// The count of this name.
+    /// Returns the count of this name.
     pub fn count(&self, name: &str) -> Option<u64> {
         if let FigureValue::Count(count) = self.figure(name)?.value { Some(count) } else { None }
     }
 
-    /// The list of counts of this name.
+    /// Returns the list of counts of this name.
     pub fn counts(&self, name: &str) -> Option<&[u64]> {
         if let FigureValue::Counts(counts) = &self.figure(name)?.value { Some(counts) } else { None }
     }
 
-    /// When the median receiver had everything, if every one had.
+    /// Returns the time at which the median receiver had everything, if every receiver had.
     pub fn median_receiver_time_s(&self) -> Option<f64> {
         self.receiver_time_s.filter(|_| self.incomplete == 0).map(|times| times.p50)
     }
 }
 
-/// What the world counts of requests for repair.
+/// Returns the counters of repair requests.
 fn requests<P: Protocol>(star: &Star<'_, P>) -> RequestCounts {
     let tally = star.tally();
     RequestCounts {
@@ -125,14 +125,14 @@ fn requests<P: Protocol>(star: &Star<'_, P>) -> RequestCounts {
     }
 }
 
-/// Figures as an object; those that share the word before a dot are an object in it.
+/// Serializes figures as an object. Figures that share the word before a dot become an object in it.
 pub(super) fn by_name<S: Serializer>(figures: &[Figure], serializer: S) -> Result<S::Ok, S::Error> {
     let named: Vec<_> = figures.iter().map(|figure| (figure.name, Value(&figure.value))).collect();
     nested(&named, serializer)
 }
 
-/// Values as an object in which those that share the word before a dot are an object of their own: `naks.sent` is
-/// `sent` in `naks`.
+/// Serializes values as an object. Values that share the word before a dot become an object of their own: `naks.sent`
+/// is `sent` in `naks`.
 fn nested<V: Serialize, S: Serializer>(named: &[(&str, V)], serializer: S) -> Result<S::Ok, S::Error> {
     let word = |(name, _): &(&str, V)| name.split_once('.').map(|(word, _)| word.to_owned());
     let mut map = serializer.serialize_map(None)?;
@@ -145,7 +145,7 @@ fn nested<V: Serialize, S: Serializer>(named: &[(&str, V)], serializer: S) -> Re
     map.end()
 }
 
-/// Values of one word, by what stands behind its dot.
+/// Values of one word, serialized under the part of their names behind the dot.
 struct Inner<'a, V>(&'a [(&'a str, V)]);
 
 impl<V: Serialize> Serialize for Inner<'_, V> {
@@ -155,7 +155,7 @@ impl<V: Serialize> Serialize for Inner<'_, V> {
     }
 }
 
-/// What a figure says, as JSON has it.
+/// Value of a figure, serialized as JSON.
 struct Value<'a>(&'a FigureValue);
 
 impl Serialize for Value<'_> {
@@ -168,34 +168,34 @@ impl Serialize for Value<'_> {
     }
 }
 
-/// One figure of the transfer over the replications in which it could be told.
+/// Summary of one figure of the transfer over the replications in which it has a value.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FigureTogether {
-    /// Its name, as each replication has it.
+    /// Name of the figure, as in each replication.
     pub name: &'static str,
-    /// What tables call it.
+    /// Label of the figure in tables.
     pub label: &'static str,
-    /// Over the replications.
+    /// Summary over the replications.
     pub measure: Measure,
 }
 
-/// The multicast transfers of all replications together.
+/// Summary of the multicast transfers of all replications.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TransferTogether {
-    /// The median receiver's time, in seconds, where every receiver has one.
+    /// Time of the median receiver, in seconds, where every receiver has a time.
     pub median_receiver_time_s: Measure,
-    /// What the protocol reports and has a label, in its order, but for lists.
+    /// Figures that the protocol reports with a label, in its order, except lists.
     #[serde(flatten, serialize_with = "measures_by_name")]
     pub figures: Vec<FigureTogether>,
 }
 
-/// Measures as an object, under the names that a replication has them by.
+/// Serializes measures as an object, under the names that figures have in a replication.
 fn measures_by_name<S: Serializer>(figures: &[FigureTogether], serializer: S) -> Result<S::Ok, S::Error> {
     let named: Vec<_> = figures.iter().map(|figure| (figure.name, figure.measure)).collect();
     nested(&named, serializer)
 }
 
-/// The transfers of `replications`, if there are any.
+/// Returns the summary of the transfers of `replications`, if there are any.
 pub(super) fn together(replications: &[Replication]) -> Result<Option<TransferTogether>, StatsError> {
     let transfers: Vec<_> = replications.iter().filter_map(|one| one.transfer.as_ref()).collect();
     let Some(first) = transfers.first() else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! What a replication in a tree comes to.
+//! Outcomes of replications in a tree.
 
 use farcast_core::stage::Totals;
 use farcast_delivery::{ElementEngine as _, Figure};
@@ -11,57 +11,58 @@ use crate::star::{Group, Kind};
 use crate::traffic::End;
 use crate::tree::{Edge, Heard, KindCount, OnTree, Tree};
 
-/// A replication in a tree.
+/// Outcome of one replication in a tree.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TreeReplication {
-    /// What a star has as well; forward is what left the near ends of edges, return what left the far ones.
+    /// Outcome that a star has as well. Forward counts what left the near ends of edges, return what left the far ends.
     #[serde(flatten)]
     pub common: Replication,
-    /// The edges, in the order of the scenario.
+    /// Outcomes of the edges, in the order of the scenario.
     pub edges: Vec<EdgeOutcome>,
-    /// The nodes of receivers, in the order of the scenario.
+    /// Outcomes of the nodes with receivers, in the order of the scenario.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub nodes: Vec<NodeOutcome>,
-    /// The elements, in the order of the scenario.
+    /// Outcomes of the elements, in the order of the scenario.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub elements: Vec<ElementOutcome>,
-    /// Packets to addresses at which nobody hears them.
+    /// Packets that reached a node with their address where nothing takes them, or whose address no node has.
     pub unheard: u64,
-    /// Packets that no node was allowed to send on any more.
+    /// Packets whose time to live ended before they reached their address.
     pub expired: u64,
 }
 
-/// What passed an edge.
+/// Traffic of an edge.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct EdgeOutcome {
-    /// What it is called.
+    /// Name of the edge.
     pub name: String,
-    /// From its near end.
+    /// Traffic from the near end.
     pub forward: EdgeDirection,
-    /// From its far ends.
+    /// Traffic from the far ends.
     #[serde(rename = "return")]
     pub back: EdgeDirection,
 }
 
-/// What passed a direction of an edge.
+/// Traffic of one direction of an edge.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct EdgeDirection {
-    /// Packets that entered, by kind; of kinds that did.
+    /// Packets that entered, by kind, without kinds that have none.
     #[serde(serialize_with = "named")]
     pub packets: Vec<(&'static str, u64)>,
-    /// Their octets with all headers.
+    /// Octets of these packets with all headers.
     #[serde(serialize_with = "named")]
     pub octets: Vec<(&'static str, u64)>,
     /// Packets that a queue or a limit dropped.
     pub dropped: u64,
-    /// Packets that were lost behind it, those in front of receivers left out: these lose on their own.
+    /// Packets that were lost behind the edge. Packets that receivers lose are not counted, because receivers have loss
+    /// processes of their own.
     pub lost: u64,
-    /// How long its channel was in use, in seconds.
+    /// Time in seconds for which the channel was in use.
     pub airtime_s: f64,
 }
 
 impl EdgeDirection {
-    /// Packets of a kind that entered.
+    /// Returns the number of packets of a kind that entered.
     pub fn packets_of(&self, kind: &str) -> u64 {
         self.packets.iter().find(|(name, _)| *name == kind).map_or(0, |(_, count)| *count)
     }
@@ -71,48 +72,48 @@ fn named<S: Serializer>(counts: &[(&'static str, u64)], serializer: S) -> Result
     serializer.collect_map(counts.iter().copied())
 }
 
-/// What the receivers at a node came to.
+/// Outcome of the receivers at a node.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct NodeOutcome {
-    /// What it is called.
+    /// Name of the node.
     pub name: String,
-    /// How many receivers are there.
+    /// Number of receivers.
     pub receivers: u32,
-    /// Receivers there that never had everything.
+    /// Receivers that never had everything.
     pub incomplete: u32,
-    /// When the last of them had everything, if all have.
+    /// Time in seconds at which the last of the receivers had everything, if all have.
     pub completion_time_s: Option<f64>,
-    /// NAKs that they sent.
+    /// NAKs that the receivers sent.
     pub naks: u64,
-    /// What they heard of content, where they have engines of their own: the sum over them.
+    /// Sum of the content that the receivers heard, where they have engines of their own.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub heard: Option<HeardOutcome>,
 }
 
-/// What receivers heard of content.
+/// Content that receivers heard.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct HeardOutcome {
     /// Octets of content that were new.
     pub useful_octets: u64,
-    /// These in bits, by the time from the beginning of data until the replication, or the transfer for all of them,
-    /// was over; for one receiver.
+    /// Goodput of one receiver in bit/s: the mean new content, divided by the time from the beginning of data until all
+    /// receivers of the node were complete, or until the end of the replication.
     pub goodput_bit_per_s: f64,
     /// Octets of content that brought nothing new.
     pub useless_octets: u64,
-    /// Segments that came behind a later one: what filled gaps.
+    /// Segments that came behind a later segment, and so filled gaps.
     pub repairs: u64,
-    /// The mean time from when a gap was seen until it was filled.
+    /// Mean time from the detection of a gap until it was filled.
     pub repair_latency_mean_s: Option<f64>,
-    /// The longest such time.
+    /// Longest time from the detection of a gap until it was filled.
     pub repair_latency_max_s: f64,
 }
 
-/// What an element came to: its node's name, then its figures by name.
+/// Figures of an element. It is serialized as its node's name, then its figures by name.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ElementOutcome {
-    /// What its node is called.
+    /// Name of the element's node.
     pub name: String,
-    /// What it reports.
+    /// Figures that the element reports.
     pub figures: Vec<Figure>,
 }
 
@@ -134,7 +135,7 @@ impl AsRef<Replication> for TreeReplication {
 }
 
 impl TreeReplication {
-    /// What `tree`, which has run, came to.
+    /// Returns the outcome of `tree`, which has run.
     pub fn of<P: OnTree>(index: u64, tree: &Tree<P>, per_receiver: bool) -> Self {
         let transfer = tree.sender().map(|sender| {
             let stop = tree.stop(tree.requests());
@@ -178,12 +179,12 @@ impl TreeReplication {
         }
     }
 
-    /// The edge of this name.
+    /// Returns the edge of this name.
     pub fn edge(&self, name: &str) -> Option<&EdgeOutcome> {
         self.edges.iter().find(|edge| edge.name == name)
     }
 
-    /// The receivers at the node of this name.
+    /// Returns the receivers at the node of this name.
     pub fn node(&self, name: &str) -> Option<&NodeOutcome> {
         self.nodes.iter().find(|node| node.name == name)
     }

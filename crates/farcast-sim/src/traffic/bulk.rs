@@ -1,4 +1,4 @@
-//! One TCP connection that carries octets one way: as many as the connection takes, or a size.
+//! Bulk transfer: one TCP connection that carries octets one way, either without end or up to a size.
 
 use std::net::SocketAddr;
 
@@ -9,52 +9,52 @@ use farcast_tcp::{Config, ConfigError, Connection, Event, SequenceNumber};
 use super::{Counts, End, Flow, FlowMessage, FlowReport, TcpReport};
 use crate::star::{hub_address, receiver_address};
 
-/// The settings of a [`Bulk`].
+/// Settings of a [`Bulk`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BulkConfig {
-    /// Both ends' settings.
+    /// TCP settings of both ends.
     pub config: Config,
-    /// How many octets; without, it goes on.
+    /// Number of octets to send; without one, the flow does not end.
     pub size: Option<u64>,
-    /// The end that sends them. It opens the connection.
+    /// End that sends the octets. It opens the connection.
     pub source: End,
-    /// The number of its terminal, which decides the address.
+    /// Number of the flow's terminal, which decides the address.
     pub terminal: u32,
-    /// Where the ends begin to number: the source's, and the other's.
+    /// Initial sequence numbers: the source's, and the other end's.
     pub initial: [SequenceNumber; 2],
 }
 
-/// The port at which the source is called.
+/// Port of the source.
 const SOURCE_PORT: u16 = 49_152;
-/// The port at which the other end is called.
+/// Port of the sink.
 const SINK_PORT: u16 = 5_001;
 
-/// A bulk transfer over TCP. The owner of the sink takes what has arrived at once.
+/// Bulk transfer over TCP. The owner of the sink consumes arriving octets at once.
 ///
-/// When it stops, the connection is reset: nothing of it is left on the links but what is under way.
+/// When the flow stops, the connection is reset. Then only what is under way remains on the links.
 #[derive(Clone, Debug)]
 pub struct Bulk {
     source: Side,
     sink: Side,
-    /// The end at which the source is.
+    /// End at which the source is.
     at: End,
     size: Option<u64>,
-    /// What had arrived when it stopped.
+    /// Octets that had arrived when the flow stopped.
     stopped: Option<u64>,
     completed: Option<Time>,
 }
 
-/// An end of the connection.
+/// One end of the connection.
 #[derive(Clone, Debug)]
 struct Side {
     connection: Connection,
-    /// How everything arrives there.
+    /// Addresses of all segments that arrive at this end.
     arrival: Arrival,
-    /// When it wants to be woken.
+    /// Time at which the connection wants to be woken.
     due: Time,
-    /// Whether it may have something to say.
+    /// `true` if the connection may have something to send.
     stirred: bool,
-    /// Octets that its owner has yet to write.
+    /// Octets that the owner has yet to write.
     unwritten: u64,
 }
 
@@ -66,7 +66,7 @@ impl Side {
 
     fn handle(&mut self, now: Time, message: &FlowMessage) {
         if let FlowMessage::Tcp(segment) = message {
-            // What a connection turns down is counted there.
+            // The connection counts what it refuses.
             let _ = self.connection.handle(now, &self.arrival, segment);
             self.drain_events();
             self.stirred = true;
@@ -81,7 +81,8 @@ impl Side {
         }
     }
 
-    /// The next segment that leaves. When there is none, it is quiet until it hears something or its timer is due.
+    /// Returns the next segment that leaves. If there is none, no segment follows until one arrives or the timer is
+    /// due.
     fn poll_transmit(&mut self, now: Time) -> Option<FlowMessage> {
         if !self.stirred {
             return None;
@@ -90,15 +91,15 @@ impl Side {
             if let Some(segment) = self.connection.poll_segment(now) {
                 return Some(FlowMessage::Tcp(segment));
             }
-            // What is polled may tell the owner something, and the owner's answer may let something leave.
+            // Polling may cause an event for the owner, and the owner's reaction may let another segment leave.
             self.stirred = self.drain_events();
         }
         self.due = self.connection.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at);
         None
     }
 
-    /// The owner takes everything at once, writes as soon as there is room, and closes when the peer has. Whether there
-    /// was anything.
+    /// Handles the connection's events: the owner consumes everything at once, writes as soon as there is room, and
+    /// closes when the peer has closed. Returns `true` if there was any event.
     fn drain_events(&mut self) -> bool {
         let mut any = false;
         while let Some(event) = self.connection.poll_event() {
@@ -113,7 +114,7 @@ impl Side {
         any
     }
 
-    /// Writes what there is room for; behind the last octet the stream ends.
+    /// Writes as many octets as there is room for, and closes the stream behind the last octet.
     fn write(&mut self) {
         self.stirred = true;
         self.unwritten -= self.connection.write(self.unwritten);
@@ -124,7 +125,7 @@ impl Side {
 }
 
 impl Bulk {
-    /// A flow that has not started.
+    /// Makes a flow that has not started.
     ///
     /// # Errors
     /// A setting of the connection that cannot work.
@@ -144,7 +145,7 @@ impl Bulk {
         })
     }
 
-    /// The side that is at `end`.
+    /// Returns the side that is at `end`.
     fn side(&mut self, end: End) -> &mut Side {
         if end == self.at { &mut self.source } else { &mut self.sink }
     }

@@ -1,66 +1,66 @@
-//! Datagrams at a constant rate, with pauses if wished.
+//! CBR flow: datagrams at a constant rate, optionally with pauses.
 
 use farcast_core::{BitRate, Span, Time};
 
 use super::delays::Delays;
 use super::{Counts, Datagram, End, Flow, FlowMessage, FlowReport};
 
-/// The settings of a [`Cbr`].
+/// Settings of a [`Cbr`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CbrConfig {
-    /// The end that sends.
+    /// End that sends.
     pub source: End,
-    /// The rate of its packets with all headers while it sends.
+    /// Rate of the packets with all headers, while the source sends.
     pub rate: BitRate,
     /// Octets of a datagram's payload.
     pub octets: u16,
     /// Octets of a packet besides the payload and the UDP header.
     pub overhead: u16,
-    /// Times in which it sends and does not; without, it always sends.
+    /// Alternation of sending and pausing; without it, the source always sends.
     pub on_off: Option<OnOff>,
 }
 
-/// A source that sends for some time, then pauses, and so on.
+/// Alternation of a source that sends for some time, then pauses, and so on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct OnOff {
-    /// How long it sends: packets that are due within this time leave. Above zero.
+    /// Duration of sending: packets that are due within it leave. Above zero.
     pub on: Span,
-    /// How long it pauses.
+    /// Duration of a pause.
     pub off: Span,
 }
 
 impl CbrConfig {
-    /// From one packet to the next.
+    /// Returns the time from one packet to the next.
     pub fn interval(&self) -> Span {
         let octets = u64::from(self.octets) + u64::from(self.overhead) + Datagram::HEADER_LEN as u64;
         self.rate.time_of_bytes(octets)
     }
 }
 
-/// What became of datagrams that were sent at a constant rate. Delays are one-way and of what arrived, in seconds.
+/// Counters of datagrams at a constant rate. Delays are one-way, of datagrams that arrived, in seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct CbrReport {
     /// Datagrams that left.
     pub sent: u64,
-    /// Of these, how many arrived.
+    /// Datagrams that arrived.
     pub received: u64,
-    /// The mean delay; `None` if nothing arrived.
+    /// Mean delay; `None` if nothing arrived.
     pub delay_mean_s: Option<f64>,
-    /// The 95 % quantile of the delay, to a thousandth.
+    /// 95 % quantile of the delay, exact to a thousandth.
     pub delay_p95_s: Option<f64>,
-    /// The mean absolute difference between the delays of two datagrams that arrived one after the other (the packet
-    /// delay variation of RFC 3393); `None` if less than two arrived.
+    /// Mean absolute difference between the delays of two consecutive arrivals (the packet delay variation of RFC
+    /// 3393); `None` if less than two datagrams arrived.
     pub jitter_s: Option<f64>,
 }
 
-/// A source of datagrams at a constant rate, and what counts them.
+/// Source and sink of datagrams at a constant rate.
 #[derive(Clone, Debug)]
 pub struct Cbr {
     config: CbrConfig,
     interval: Span,
-    /// When the next one leaves; never before it starts and after it stopped.
+    /// Departure time of the next datagram; [`Time::NEVER`] before the start and after the stop.
     next: Time,
-    /// When it started, with a time of sending.
+    /// Time of the start, which is also the start of a sending period.
     start: Time,
     stopped: bool,
     sent: u64,
@@ -73,7 +73,7 @@ pub struct Cbr {
 }
 
 impl Cbr {
-    /// A flow that has not started.
+    /// Makes a flow that has not started.
     pub fn new(config: CbrConfig) -> Self {
         Self {
             interval: config.interval(),
@@ -90,7 +90,7 @@ impl Cbr {
         }
     }
 
-    /// Moves on to the next departure: if that lies in a pause, to the end of the pause.
+    /// Moves `next` on to the next departure, or to the end of the pause that it lies in.
     fn advance(&mut self) {
         self.next += self.interval;
         if let Some(OnOff { on, off }) = self.config.on_off {
@@ -114,7 +114,7 @@ impl Flow for Cbr {
 
     fn handle(&mut self, now: Time, _end: End, message: &FlowMessage) {
         let FlowMessage::Datagram(datagram) = message else { return };
-        // What is under way when the source stops was sent in time, so it counts for all but the goodput.
+        // Datagrams under way when the source stops were sent in time, so they count for all figures but the goodput.
         if !self.stopped {
             self.octets += u64::from(datagram.octets);
         }

@@ -1,19 +1,19 @@
-//! The distribution of delays, in memory that does not grow with their number.
+//! Distribution of delays, in memory that does not grow with their number.
 
 use std::collections::BTreeMap;
 
 use farcast_core::Span;
 
-/// Delays by size, in classes each less than a thousandth of its lower end wide.
+/// Delays by class; each class is less than a thousandth of its lower end wide.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Delays {
-    /// Of each class: how many, and their sum in nanoseconds.
+    /// Number of delays in each class, and their sum in nanoseconds.
     classes: BTreeMap<u32, (u64, u128)>,
     count: u64,
     sum: u128,
 }
 
-/// Classes are told apart by so many bits behind the highest.
+/// Number of bits behind the highest bit that distinguish classes.
 const BITS: u32 = 10;
 
 impl Delays {
@@ -24,13 +24,14 @@ impl Delays {
         (self.count, self.sum) = (self.count + 1, self.sum + nanoseconds);
     }
 
-    /// The mean in seconds.
+    /// Returns the mean in seconds.
     pub(super) fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64 / 1e9)
     }
 
-    /// The smallest delay that at least the share `p` of all do not exceed, in seconds: the mean of its class, so less
-    /// than a thousandth off, and exact where the class holds one value.
+    /// Returns the `p` quantile in seconds: the smallest delay that at least the share `p` of all delays does not
+    /// exceed. The value is the mean of its class, so it is less than a thousandth off, and exact where the class holds
+    /// one value.
     pub(super) fn quantile(&self, p: f64) -> Option<f64> {
         let rank = (p * self.count as f64).ceil() as u64;
         let mut below = 0;
@@ -42,7 +43,7 @@ impl Delays {
     }
 }
 
-/// The class of a number: its highest bits, and how many follow them.
+/// Returns the class of a number: its highest bits, and the number of bits that follow them.
 const fn class(nanoseconds: u64) -> u32 {
     let behind = (u64::BITS - nanoseconds.leading_zeros()).saturating_sub(BITS + 1);
     (behind << (BITS + 1)) + (nanoseconds >> behind) as u32
@@ -95,7 +96,7 @@ mod tests {
                 let value = (1 << shift) + (mantissa << shift) / 2048;
                 let (value, class) = (value, class(value));
                 assert!(value < last.0 || class >= last.1, "{value}");
-                // All of a class share their highest bits.
+                // All values of a class share their highest bits.
                 last = (value, class);
             }
         }

@@ -1,4 +1,4 @@
-//! An FTP session that transfers files one after the other: a client at one end, a server at the other.
+//! FTP flow: a session that transfers files one after the other, with a client at one end and a server at the other.
 
 use std::collections::BTreeMap;
 
@@ -14,109 +14,109 @@ use serde::Serialize;
 use super::{Counts, End, Flow, FlowMessage, FlowReport, TcpReport};
 use crate::star::{hub_address, receiver_address};
 
-/// Longer than any session waits: nobody hangs up because a link is slow.
+/// Time limit longer than any session, so that neither side hangs up because a link is slow.
 const FOREVER: Span = Span::from_secs(100 * 365 * 24 * 3600);
 
-/// The settings of an [`Ftp`].
+/// Settings of an [`Ftp`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FtpConfig {
-    /// Both ends' connections.
+    /// TCP settings of both ends.
     pub tcp: Config,
-    /// The end that the files come from.
+    /// End that the files come from.
     pub source: End,
-    /// Whether the client stores them; otherwise it fetches them.
+    /// `true` if the client stores the files (put); `false` if it fetches them (get).
     pub put: bool,
-    /// Who opens data connections.
+    /// Side that opens data connections.
     pub mode: Mode,
-    /// Whether the client asks for the server's system after the login.
+    /// `true` if the client asks for the server's system (SYST) after the login.
     pub syst: bool,
-    /// Their sizes in octets.
+    /// Sizes of the files in octets.
     pub files: Vec<u64>,
-    /// The time from the end of one to the beginning of the next.
+    /// Time from the end of one file to the beginning of the next.
     pub gap: Span,
-    /// The number of its terminal, which decides the address.
+    /// Number of the flow's terminal, which decides the address.
     pub terminal: u32,
-    /// The seeds of ports and sequence numbers: the client's, and the server's.
+    /// Seeds of ports and sequence numbers: the client's, and the server's.
     pub seeds: [u64; 2],
 }
 
-/// What became of a file. Times are in seconds from the flow's start, and absent where they were not reached.
+/// Times of one file. They are in seconds from the flow's start, and absent where they were not reached.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct FtpFile {
-    /// Its size in octets.
+    /// Size in octets.
     pub octets: u64,
-    /// When the client said its first command for it.
+    /// Time of the client's first command for the file.
     pub requested_s: Option<f64>,
-    /// When the client asked for it (RETR), or offered it (STOR).
+    /// Time at which the client asked for the file (RETR), or offered it (STOR).
     pub commanded_s: Option<f64>,
-    /// When the client's clock started: the data connection was open and the preliminary reply had come.
+    /// Start of the client's clock: the data connection was open and the preliminary reply had come.
     pub clock_started_s: Option<f64>,
-    /// What the client's clock showed in the end: until all was received (get), or was in the send buffer (put).
+    /// Final reading of the client's clock: until the whole file was received (get), or was in the send buffer (put).
     pub client_time_s: Option<f64>,
-    /// When all of it had arrived.
+    /// Time at which the whole file had arrived.
     pub delivered_s: Option<f64>,
-    /// When the client knew that it was done.
+    /// Time at which the client knew that the file was done.
     pub completed_s: Option<f64>,
 }
 
 impl FtpFile {
-    /// From the start of the client's clock until all of it had arrived, in seconds.
+    /// Returns the seconds from the start of the client's clock until the whole file had arrived.
     pub fn delivery_time_s(&self) -> Option<f64> {
         Some(self.delivered_s? - self.clock_started_s?)
     }
 }
 
-/// What an FTP session has done. Times are in seconds from the flow's start.
+/// Counters and times of an FTP session. Times are in seconds from the flow's start.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct FtpReport {
-    /// What the sending ends of the data connections have counted.
+    /// Counters of the sending ends of the data connections.
     #[serde(flatten)]
     pub tcp: TcpReport,
-    /// When the login was through.
+    /// Time at which the login was complete.
     pub login_s: Option<f64>,
-    /// When the session was over: the reply to QUIT had come.
+    /// Time at which the session was over: the reply to QUIT had come.
     pub session_s: Option<f64>,
-    /// Segments that the client sent on the control connection, acknowledgments among them.
+    /// Segments that the client sent on the control connection, including acknowledgments.
     pub control_segments: u64,
-    /// The mean of what the client's clock showed; absent until every file is transferred.
+    /// Mean final reading of the client's clock; absent until every file is transferred.
     pub client_time_s: Option<f64>,
-    /// The mean time from the start of the client's clock until a file had arrived; likewise.
+    /// Mean time from the start of the client's clock until a file had arrived; absent until every file is transferred.
     pub delivery_time_s: Option<f64>,
-    /// The files, in the order in which they were transferred.
+    /// Files, in the order in which they were transferred.
     pub files: Vec<FtpFile>,
 }
 
-/// What is known of a file.
+/// State of a file.
 #[derive(Clone, Copy, Debug, Default)]
 struct Known {
     size: u64,
     report: Option<FileReport>,
-    /// When the server had all of it.
+    /// Time at which the server had the whole file.
     stored: Option<Time>,
 }
 
-/// An FTP session: login, files, QUIT. Whoever receives a file takes it at once.
+/// FTP session: login, files, QUIT. The receiving side consumes a file at once.
 #[derive(Clone, Debug)]
 pub struct Ftp {
     client: Client,
     server: Server,
-    /// How everything arrives at the client, and at the server; ports are in the segments.
+    /// Addresses of segments to the client and to the server; the segments hold the ports.
     to_client: Arrival,
     to_server: Arrival,
-    /// The end at which the client is.
+    /// End at which the client is.
     at: End,
     put: bool,
     files: Vec<Known>,
-    /// Which file a request of the server is about.
+    /// Index of the file that each request of the server is about.
     requests: BTreeMap<FileId, usize>,
     start: Time,
-    /// Octets that had arrived when it was cut off.
+    /// Octets that had arrived when the flow was stopped.
     stopped: Option<u64>,
     completed: Option<Time>,
 }
 
 impl Ftp {
-    /// A flow that has not started.
+    /// Makes a flow that has not started.
     ///
     /// # Errors
     /// A setting that cannot work.
@@ -160,7 +160,7 @@ impl Ftp {
         })
     }
 
-    /// What the client does with file `number`, whose path is its number.
+    /// Returns the client's operation on file `number`, whose path is its number.
     fn operation(&self, number: usize) -> Operation {
         let path = number.to_string();
         if self.put {
@@ -170,12 +170,12 @@ impl Ftp {
         }
     }
 
-    /// Octets of files that have arrived in order.
+    /// Returns the octets of files that have arrived in order.
     fn octets(&self) -> u64 {
         if self.put { self.server.octets_received() } else { self.client.octets_received() }
     }
 
-    /// Takes what both engines tell, and answers the server.
+    /// Handles the events of both engines, and answers the server.
     fn heed(&mut self, now: Time) {
         while let Some(event) = self.client.poll_event() {
             self.heed_client(&event);
@@ -188,7 +188,7 @@ impl Ftp {
     fn heed_client(&mut self, event: &ClientEvent) {
         match event {
             ClientEvent::Finished { file, result: Ok(Completion::File(report)) } => {
-                // The client counts its operations from 0, and has no others.
+                // The client numbers its operations from 0, and has no others.
                 if let Some(known) = self.files.get_mut(file.0 as usize) {
                     known.report = Some(*report);
                 }
@@ -205,7 +205,7 @@ impl Ftp {
         match event {
             ServerEvent::Asked { session, file, request } => {
                 let answer = self.answer(file, &request);
-                // A session that has ended since asks nothing any more.
+                // A session that has ended meanwhile needs no answer.
                 let _ = self.server.answer(now, session, answer);
             }
             ServerEvent::Transferred { file, result, .. } => {
@@ -231,7 +231,7 @@ impl Ftp {
         if self.put { Answer::Done } else { Answer::Octets(known.size) }
     }
 
-    /// When all of file `number` had arrived, once the client knows it to be done.
+    /// Returns the time at which the whole of file `number` had arrived, once the client knows that the file is done.
     fn delivered(&self, number: usize) -> Option<Time> {
         let known = self.files.get(number)?;
         let report = known.report?;
@@ -252,7 +252,7 @@ impl Ftp {
         }
     }
 
-    /// What has happened so far.
+    /// Returns the counters and times so far.
     fn counts(&self) -> FtpReport {
         let data = if self.put { self.client.data_report() } else { self.server.data_report() };
         let session = self.client.session();
@@ -278,8 +278,8 @@ impl Ftp {
     }
 }
 
-/// What of a segment its receiver is handed: its text, or nothing of a file; `None` if the text is gone, which happens
-/// only where nobody misses it.
+/// Returns the octets of a segment to hand to its receiver: text, or nothing for a file's octets. `None` if the text is
+/// gone, which happens only where its receiver no longer needs it.
 fn text(contents: Contents<'_>) -> Option<&[u8]> {
     match contents {
         Contents::Octets(octets) => Some(octets),
@@ -310,7 +310,7 @@ impl Flow for Ftp {
 
     fn handle(&mut self, now: Time, end: End, message: &FlowMessage) {
         let FlowMessage::Tcp(segment) = message else { return };
-        // What an engine turns down is counted there.
+        // The engines count what they refuse.
         if end == self.at {
             let from = &self.to_client;
             if let Some(octets) = text(self.server.contents(segment, from.destination.ip())) {
