@@ -1,4 +1,4 @@
-//! Settings of the two engines, checked when an engine is made.
+//! Settings of the two engines, checked when an engine is created.
 
 use alloc::vec::Vec;
 use core::net::SocketAddr;
@@ -8,13 +8,14 @@ use farcast_delivery::{Geometry, GeometryError, MAX_SEGMENTS, RatePace};
 
 use crate::message::MAX_NAME;
 
-/// The most segments of a block. A larger one would hardly need fewer symbols, and cost more memory (`docs/src/oneway.md`).
+/// Maximum number of segments of a block. A larger block would hardly need fewer symbols, and would cost more memory
+/// (`docs/src/oneway.md`).
 pub const MAX_BLOCK: u32 = 8192;
-/// The most symbols of a block of which the small field's code is made: there, parity costs little.
+/// Maximum number of symbols of a block coded over the small field, where parity costs little.
 const SMALL_CODE: u32 = 255;
 
-/// How an object is cut and coded: a function of its size and of the segments' alone, so that what receivers keep of it
-/// is good for every later transmission of it.
+/// Division of an object into blocks and segments, and its code. It depends on the sizes of the object and of the
+/// segments only, so that the symbols a receiver keeps are valid for every later transmission of the object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
     geometry: Geometry,
@@ -22,19 +23,19 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// An object of `size` octets in segments of `segment` octets.
+    /// Creates the shape of an object of `size` octets in segments of `segment` octets.
     ///
     /// # Errors
-    /// If it has no segment, too many, or one that no datagram carries.
+    /// Returns an error if there are no segments or too many, or if no datagram can carry one.
     pub fn new(size: u64, segment: u16) -> Result<Self, GeometryError> {
         Self::with_blocks(size, segment, MAX_BLOCK)
     }
 
-    /// The same with blocks of at most so many segments, up to 8,192: what receivers keep is of use only where that is the
-    /// same again.
+    /// Creates a shape with blocks of at most `most` segments, up to 8,192. The symbols that receivers keep are valid
+    /// only for transmissions with the same value.
     ///
     /// # Errors
-    /// As of [`new`](Self::new), and if there may be none.
+    /// As [`new`](Self::new), and if `most` is 0 or above 8,192.
     pub fn with_blocks(size: u64, segment: u16, most: u32) -> Result<Self, GeometryError> {
         let most = if most <= MAX_BLOCK { most } else { return Err(GeometryError::BlockSize(most)) };
         let segments = Geometry::new(size, segment.into(), most)?.segments();
@@ -44,58 +45,59 @@ impl Shape {
         Ok(Self { geometry, parity })
     }
 
-    /// How it is cut.
+    /// Returns the division into blocks and segments.
     pub const fn geometry(&self) -> &Geometry {
         &self.geometry
     }
 
-    /// Parity symbols of each block.
+    /// Returns the number of parity symbols of each block.
     pub const fn parity(&self) -> u32 {
         self.parity
     }
 }
 
-/// How long a sender sends.
+/// Duration of a transmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Duration {
-    /// So many rounds.
+    /// This many rounds.
     Rounds(u32),
-    /// So long, counted from the first symbol.
+    /// This time, counted from the first symbol.
     For(Span),
 }
 
-/// What a sender sends, and how.
+/// Configuration of a sender.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SenderConfig {
-    /// Another number for each time that it is started.
+    /// Number of the session, which must differ each time that the sender is started.
     pub session: u32,
-    /// The digest that commits to the object.
+    /// Digest that commits to the object.
     pub id: [u8; 32],
-    /// What the object is called: at most 255 octets.
+    /// Name of the object, at most 255 octets.
     pub name: Vec<u8>,
-    /// How it is cut and coded.
+    /// Division and code of the object.
     pub shape: Shape,
-    /// Segments at the beginning of the object that say what is in it: they are repeated for those who come late.
+    /// Number of segments at the beginning of the object that describe its contents. They are repeated for receivers
+    /// that come late.
     pub head: u32,
-    /// Where what it says comes from.
+    /// Source address of the datagrams.
     pub source: SocketAddr,
-    /// Where it goes.
+    /// Destination address of the datagrams.
     pub group: SocketAddr,
-    /// How fast. There is nobody who could say that it is too fast.
+    /// Rate of sending. No receiver can tell the sender that the rate is too high.
     pub pace: RatePace,
-    /// How long.
+    /// Duration of the transmission.
     pub duration: Duration,
-    /// Symbols that a round sends of each block more than it has segments, in per cent; at most 900.
+    /// Additional symbols that a round sends of each block, in per cent of its segments; at most 900.
     pub overhead_percent: u32,
-    /// How long the object is described before its first symbol, so that receivers can make ready: at most so long, and
-    /// no longer than a tenth of a round, or what ten descriptions take.
+    /// Maximum time for which the object is described before its first symbol, so that receivers can prepare. The
+    /// actual time is at most a tenth of a round, or the time of ten descriptions if that is longer.
     pub lead: Span,
-    /// Whether receivers replace an object that is there already.
+    /// `true` if receivers replace an object that exists already.
     pub overwrite: bool,
 }
 
 impl SenderConfig {
-    /// An object to `group` at `rate`, all else as usual: one round with 10 % added.
+    /// Creates a configuration for an object to `group` at `rate`, with default settings: one round with 10 % added.
     pub fn new(id: [u8; 32], shape: Shape, source: SocketAddr, group: SocketAddr, rate: BitRate) -> Self {
         let overhead = if group.is_ipv4() { 28 } else { 48 };
         Self {
@@ -114,7 +116,7 @@ impl SenderConfig {
         }
     }
 
-    /// Symbols of each block that a round sends.
+    /// Returns the number of symbols of each block that a round sends.
     pub fn round_symbols(&self) -> u32 {
         let block = u64::from(self.shape.geometry.block_size());
         (block + (block * u64::from(self.overhead_percent)).div_ceil(100)) as u32
@@ -134,19 +136,19 @@ impl SenderConfig {
     }
 }
 
-/// How a receiver receives.
+/// Configuration of a receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ReceiverConfig {
-    /// The most segments that all objects at hand may have together: each takes a bit, and one more for each parity symbol
-    /// that is kept.
+    /// Maximum number of segments of all current objects together. Each takes a bit of memory, and one more for each
+    /// parity symbol that is kept.
     pub segments: u32,
-    /// How long a sender may be silent before what there is of its object is put aside. It is gone on with when that is
+    /// Silence of a sender after which its unfinished object is put aside. Reception continues when the object is
     /// described again.
     pub silence: Span,
-    /// How long it must have been silent before another transmission of the same object, from anywhere, takes its place.
+    /// Silence of a sender after which another transmission of the same object, from any sender, takes its place.
     pub succession: Span,
-    /// How long it must have been silent, once the end that it told is past, before that is believed: at least so long,
-    /// and longer at a rate at which it is heard less often.
+    /// Minimum silence of a sender, after the announced end, before the end is assumed. The silence is longer at a rate
+    /// at which descriptions come less often.
     pub grace: Span,
 }
 
@@ -158,20 +160,20 @@ impl Default for ReceiverConfig {
     }
 }
 
-/// A setting that the engines cannot work with.
+/// Setting with which the engines cannot work.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// The object cannot be cut like this.
+    /// The object cannot be divided like this.
     #[error(transparent)]
     Geometry(#[from] GeometryError),
-    /// The name does not fit a description.
+    /// The name does not fit in a description.
     #[error("a name of {0} octets: at most 255 can be told")]
     Name(usize),
-    /// More is to be added than the code has use for.
+    /// The additional symbols exceed the limit.
     #[error("{0} % to be added: at most 900")]
     Overhead(u32),
-    /// Nothing is to be sent.
+    /// The duration is zero.
     #[error("nothing is to be sent: no round, or for no time")]
     Nothing,
 }

@@ -1,4 +1,4 @@
-//! What a sender says.
+//! Messages of a sender.
 
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
@@ -8,70 +8,70 @@ use farcast_delivery::{Content, Delivery, ObjectId, Purpose};
 
 use crate::wire::{DESCRIPTION_LEN, HEADER_LEN};
 
-/// The longest name of an object, octets.
+/// Maximum length of an object's name in octets.
 pub const MAX_NAME: usize = 255;
 
-/// What a sender says. Nobody says anything to it.
+/// Message of a sender. Nobody sends anything to the sender.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Message {
-    /// What is sent, and how it is cut; said again and again.
+    /// Description of the object and its division; sent repeatedly.
     Description(Description),
     /// Symbols of a block, one in each datagram.
     Symbols(Symbols),
 }
 
-/// What is sent.
+/// Description of the object.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Description {
-    /// By which the sender tells this transmission from its others.
+    /// Number that distinguishes this transmission from the sender's other ones.
     pub session: u32,
-    /// The digest that commits to the object.
+    /// Digest that commits to the object.
     pub id: [u8; 32],
     /// Octets of the object.
     pub size: u64,
     /// Octets of a segment.
     pub segment: u16,
-    /// Segments of the largest block, which the code is made for.
+    /// Segments of the largest block, for which the code is made.
     pub block: u16,
     /// Parity symbols of a block.
     pub parity: u16,
     /// The sender's rate, kbit/s.
     pub rate_kbps: u32,
-    /// How long until nothing follows, in milliseconds, as far as the sender can tell; [`u32::MAX`] for 49 days or more.
+    /// Approximate time until the end of the transmission, in milliseconds; [`u32::MAX`] for 49 days or more.
     pub left_ms: u32,
-    /// Whether an object that is there already is replaced.
+    /// `true` if receivers replace an object that exists already.
     pub overwrite: bool,
-    /// Nothing follows.
+    /// `true` if nothing follows.
     pub over: bool,
-    /// What the object is called: at most 255 octets.
+    /// Name of the object, at most 255 octets.
     pub name: Vec<u8>,
 }
 
-/// Of which kind symbols are.
+/// Kind of a symbol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// Segments of the block as they are.
     Source,
-    /// Parity.
+    /// Parity symbols.
     Parity,
 }
 
 /// Consecutive symbols of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Symbols {
-    /// The transmission.
+    /// Session number of the transmission.
     pub session: u32,
-    /// The round of it, from 1; from the 255th on 255.
+    /// Number of the round, from 1; 255 for the 255th and all later ones.
     pub round: u8,
-    /// Source or parity, each counted from 0.
+    /// Kind of the symbols; each kind is counted from 0.
     pub kind: Kind,
-    /// The block.
+    /// Block that the symbols belong to.
     pub block: u32,
-    /// Which symbols.
+    /// Numbers of the symbols.
     pub run: Run,
-    /// Octets of each but the last.
+    /// Octets of each symbol except the last.
     pub len: u16,
-    /// Octets of the last.
+    /// Octets of the last symbol.
     pub last: u16,
 }
 
@@ -129,7 +129,7 @@ impl Delivery for Message {
         let (Self::Symbols(run), Self::Symbols(next)) = (self, next) else { return false };
         let of_one = (run.session, run.round, run.kind, run.block)
             == (next.session, next.round, next.kind, next.block);
-        // Only the last may be short.
+        // Only the last symbol may be short.
         let follows = run.run.end() == next.run.first() && run.last == run.len && next.len <= run.len;
         let whole = next.run.count() == 1 || next.len == run.len;
         if !of_one || !follows || !whole {

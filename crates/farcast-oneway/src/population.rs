@@ -1,8 +1,9 @@
-//! Many receivers for simulations: each is a count of what it lacks of each block.
+//! Many receivers for simulations, each represented by the number of symbols that it lacks of each block.
 //!
-//! Any symbols of a block are as good as any others, so what a receiver lacks of a block is how many of the symbols that
-//! were sent of it it has missed. Only where a symbol is sent again, because the ring has been gone round or the head is
-//! repeated, it matters who missed that one: a population that is to meet this remembers it ([`Population::new`]).
+//! Any symbols of a block are as good as any others. So the state of a receiver for a block is the number of sent
+//! symbols that it has missed. A symbol may be sent again, because the ring has been gone round or the head is
+//! repeated. Only then it matters which receivers missed that symbol. A population for that case remembers them
+//! ([`Population::new`]).
 
 use alloc::collections::BTreeMap;
 use alloc::vec;
@@ -15,7 +16,7 @@ use farcast_delivery::{Channel, FeedbackCounts, Geometry, TimedFeedback};
 
 use crate::message::{Description, Kind, Message, Symbols};
 
-/// Like receivers that listen from the beginning, whose owners take everything and verify it at once.
+/// Like receivers that listen from the beginning, whose owners accept everything and verify it at once.
 #[derive(Debug)]
 pub struct Population {
     receivers: u32,
@@ -24,11 +25,11 @@ pub struct Population {
     completed: Vec<Time>,
     needed: Vec<u32>,
     counts: FeedbackCounts,
-    /// Who loses the datagram at hand.
+    /// Receivers that lose the current datagram.
     lost: Vec<u32>,
 }
 
-/// What is sent, and who lacks what.
+/// Object that is sent, and the state of all receivers.
 #[derive(Debug)]
 struct Object {
     session: u32,
@@ -36,30 +37,31 @@ struct Object {
     geometry: Geometry,
     parity: u32,
     blocks: Vec<Block>,
-    /// Receivers that have heard no description, ascending.
+    /// Receivers that have heard no description, in ascending order.
     strangers: Vec<u32>,
-    /// How many blocks each receiver lacks.
+    /// Number of blocks that each receiver lacks.
     lacking: Vec<u32>,
-    /// How many symbols of a block had been sent when it could rebuild the last of those that it can, of any; see
-    /// [`symbols_needed`](farcast_delivery::Population::symbols_needed).
+    /// Number of symbols of a block that had been sent when each receiver could rebuild it: the maximum over the blocks
+    /// that the receiver can rebuild; see [`symbols_needed`](farcast_delivery::Population::symbols_needed).
     rebuilt: Vec<u32>,
 }
 
 #[derive(Debug)]
 struct Block {
-    /// Symbols that were sent, source first.
+    /// Symbols that were sent, source symbols first.
     sent: Bitmap,
-    /// How many of them each receiver has missed.
+    /// Number of these symbols that each receiver has missed.
     missed: Vec<u32>,
-    /// Receivers that cannot rebuild it, ascending.
+    /// Receivers that cannot rebuild the block, in ascending order.
     waiting: Vec<u32>,
-    /// Who has missed each symbol, ascending, if that is remembered.
+    /// Receivers that missed each symbol, in ascending order, if that is remembered.
     missers: BTreeMap<u32, Vec<u32>>,
 }
 
 impl Population {
-    /// So many receivers. Whether they remember which symbols they missed: without it a symbol that is sent again counts as
-    /// nothing new to anybody, which is wrong unless none is.
+    /// Creates a population of `receivers`. If `remembers` is set, it remembers the receivers that missed each symbol.
+    /// Otherwise a repeated symbol counts as useless to every receiver, so the result is wrong if any symbol is
+    /// repeated.
     pub fn new(receivers: u32, remembers: bool) -> Self {
         Self {
             receivers,
@@ -81,7 +83,7 @@ impl Population {
             },
         };
         self.lost.clear();
-        // Where only content is lost, everyone hears it.
+        // If only content can be lost, every receiver hears the description.
         let among = if channel.data_only { Among::These(&[]) } else { Among::All };
         channel.losses.draw(now, octets, among, &mut self.lost);
         if described.over || (object.session, object.id) != (described.session, described.id) {
@@ -93,7 +95,7 @@ impl Population {
         object.strangers = deaf;
         for block in &mut object.blocks {
             let sent = block.sent.count();
-            // Whatever was sent before passed them by.
+            // The receivers missed all symbols that were sent before.
             for &n in &heard {
                 block.missed[n as usize] = sent;
             }
@@ -190,8 +192,8 @@ impl Population {
         }
     }
 
-    /// Of symbols from this one on, at most so many, those that nobody can be complete with, and that are sent for the
-    /// first time.
+    /// Returns the number of symbols, from `symbol` on and at most `most`, that need no check. Each of them is sent for
+    /// the first time, and completes the block at no receiver.
     fn uneventful(&self, block: u32, symbol: u32, most: u32) -> u32 {
         let Some(object) = &self.object else { return 0 };
         let of = &object.blocks[block as usize];
@@ -276,7 +278,7 @@ impl farcast_delivery::Population for Population {
     }
 
     fn symbols_needed(&self) -> &[u32] {
-        // As long as nothing is sent twice, the symbols of a block have been sent up to the one at hand.
+        // As long as no symbol is sent twice, the symbols of a block up to the current one have been sent.
         &self.needed
     }
 

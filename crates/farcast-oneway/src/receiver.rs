@@ -1,4 +1,4 @@
-//! The engine that listens and says nothing.
+//! Engine of a receiver, which never sends anything.
 
 mod reception;
 mod ring;
@@ -16,60 +16,61 @@ use crate::config::ReceiverConfig;
 use crate::message::{Description, Message};
 use reception::Reception;
 
-/// The most objects that are received at once.
+/// Maximum number of objects received at the same time.
 const MOST: usize = 32;
-/// After so long without new content, the place of an object goes to another.
+/// Time without new content after which an object gives up its place to another.
 const STALE: Span = Span::from_secs(1);
-/// The most transmissions that are remembered because nothing of them is wanted any more.
+/// Maximum number of finished transmissions that are remembered.
 const MOST_OVER: usize = 256;
-/// The most source symbols, and parity symbols, of a block that any code has.
+/// Maximum numbers of source symbols and of parity symbols of a block in any code.
 const MOST_SYMBOLS: u16 = 32_768;
-/// The fewest segments of a block, where there is more than one: with small ones an object would have so many that
-/// keeping account of them takes more than they carry.
+/// Minimum number of segments of a block, if there are several blocks. An object with smaller blocks could have so many
+/// that their state takes more memory than their content.
 const LEAST_BLOCK: u16 = 32;
-/// More parity symbols than a block has segments make sense only where there are few of either.
+/// Limit up to which a block may have more parity symbols than segments. More parity makes sense only for small
+/// numbers.
 const SMALL_PARITY: u16 = 255;
 
-/// What a receiver tells.
+/// Event of a receiver.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum ReceiverEvent {
-    /// Something is sent: open it.
+    /// An object is offered: open it.
     Offered(Offer),
-    /// Store these segments, which are counted through the object.
+    /// Store these segments, which are counted through the whole object.
     Store {
-        /// The object.
+        /// Object that the segments belong to.
         object: ObjectId,
-        /// Its segments.
+        /// Segments to be stored.
         segments: Run,
-        /// Where in the message they begin.
+        /// Number of the message's datagram that carries the first segment.
         offset: u32,
     },
     /// Keep these parity symbols.
     Parity {
-        /// The object.
+        /// Object that the symbols belong to.
         object: ObjectId,
-        /// The block.
+        /// Block that the symbols belong to.
         block: u32,
-        /// Its symbols.
+        /// Symbols to be kept.
         symbols: Run,
-        /// Where in the message they begin.
+        /// Number of the message's datagram that carries the first symbol.
         offset: u32,
     },
-    /// There are enough symbols of this block: rebuild it.
+    /// Rebuild this block, which has enough symbols.
     Decode {
-        /// The object.
+        /// Object that the block belongs to.
         object: ObjectId,
-        /// The block.
+        /// Block to be rebuilt.
         block: u32,
     },
-    /// Every segment is there: verify.
+    /// Verify the object: every segment is stored.
     Complete(ObjectId),
-    /// It is over with this object for now.
+    /// The engine has finished with this object for now.
     Ended(ObjectId, Outcome),
 }
 
-/// What has come of an object that has ended.
+/// Counts of an object that has ended.
 #[derive(Clone, Copy, Debug)]
 struct Ended {
     object: ObjectId,
@@ -77,14 +78,14 @@ struct Ended {
     heard: u64,
 }
 
-/// Takes what is sent until it has everything.
+/// Engine of a receiver, which takes symbols until the objects are complete.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     config: ReceiverConfig,
     receptions: Vec<Reception>,
-    /// Transmissions of which nothing is wanted any more, the oldest first.
+    /// Transmissions that are finished for this receiver, the oldest first.
     over: VecDeque<(u32, [u8; 32])>,
-    /// What has come of the object that ended last, until its end was told.
+    /// Counts of the object that ended last, for the report of its end.
     last: Option<Ended>,
     next_object: u32,
     rejects: RejectCounts,
@@ -92,7 +93,7 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// One that has heard nothing.
+    /// Creates a receiver that has heard nothing.
     pub fn new(config: ReceiverConfig) -> Self {
         Self {
             config,
@@ -105,7 +106,7 @@ impl Receiver {
         }
     }
 
-    /// Takes what its owner answers.
+    /// Handles the owner's answer.
     pub fn answer(&mut self, now: Time, object: ObjectId, answer: Answer) {
         let Some(at) = self.receptions.iter().position(|one| one.object == object) else { return };
         let reception = &mut self.receptions[at];
@@ -127,42 +128,42 @@ impl Receiver {
         self.look(at);
     }
 
-    /// These parity symbols of a block are there from before.
+    /// Takes parity symbols of a block that were kept from before.
     pub fn kept(&mut self, object: ObjectId, block: u32, symbols: &Bitmap) {
         let Some(at) = self.receptions.iter().position(|one| one.object == object) else { return };
         self.receptions[at].keep(block, symbols, &mut self.events);
         self.look(at);
     }
 
-    /// Leaves everything.
+    /// Leaves every object.
     pub fn stop(&mut self) {
         while !self.receptions.is_empty() {
             self.end(0, Outcome::Failed, false);
         }
     }
 
-    /// Whether any object is at hand of which something has come: what was only described keeps nobody waiting.
+    /// Returns `true` if content of any current object has come. An object that was only described does not count.
     pub fn is_busy(&self) -> bool {
         self.receptions.iter().any(|one| one.fed.is_some())
     }
 
-    /// The same, of the sender at `source`.
+    /// Returns `true` if content of a current object of the sender at `source` has come.
     pub fn is_busy_with(&self, source: SocketAddr) -> bool {
         self.receptions.iter().any(|one| one.source == source && one.fed.is_some())
     }
 
-    /// The segments of `object` that are there.
+    /// Returns the available segments of `object`.
     pub fn have(&self, object: ObjectId) -> Option<&Bitmap> {
         self.of(object).map(Reception::have)
     }
 
-    /// What has come of `object`.
+    /// Returns the counts of `object`.
     pub fn received(&self, object: ObjectId) -> Received {
         let last = || self.last.filter(|last| last.object == object).map(|last| last.received);
         self.of(object).map(Reception::received).or_else(last).unwrap_or_default()
     }
 
-    /// Content came that could not be stored: it was not lost on the way.
+    /// Records content that could not be stored, so that it does not count as lost on the way.
     pub fn unstored(&mut self, source: SocketAddr, message: &Message) {
         let Message::Symbols(symbols) = message else { return };
         let of = |one: &&mut Reception| one.session == symbols.session && one.source == source;
@@ -171,18 +172,18 @@ impl Receiver {
         }
     }
 
-    /// Symbols of `object` that came while any was wanting: what it took, with what was of no use.
+    /// Returns the number of symbols of `object` that came while any were needed, useless ones included.
     pub fn heard(&self, object: ObjectId) -> u64 {
         let last = || self.last.filter(|last| last.object == object).map(|last| last.heard);
         self.of(object).map(|reception| reception.heard).or_else(last).unwrap_or_default()
     }
 
-    /// How far `object` has come: symbols that are there and can be used, and how many it takes.
+    /// Returns the progress of `object`: the number of usable symbols, and the number needed.
     pub fn symbols(&self, object: ObjectId) -> Option<(u32, u32)> {
         self.of(object).map(|reception| (reception.usable(), reception.geometry().segments()))
     }
 
-    /// Messages turned down, by reason.
+    /// Returns the number of rejected messages, by reason.
     pub fn rejects(&self) -> &RejectCounts {
         &self.rejects
     }
@@ -191,7 +192,7 @@ impl Receiver {
         self.receptions.iter().find(|reception| reception.object == object)
     }
 
-    /// Ends what will get nothing more, and asks for what is complete to be verified.
+    /// Ends an object that will get nothing more, and requests verification of one that is complete.
     fn look(&mut self, at: usize) {
         let Some(reception) = self.receptions.get_mut(at) else { return };
         if reception.becomes_complete() {
@@ -227,7 +228,7 @@ impl Receiver {
                 let reception = &mut self.receptions[at];
                 reception.symbols(symbols, &mut self.events)?;
                 reception.fed = Some(now);
-                // Noise that is turned down keeps nothing alive.
+                // Rejected noise does not keep an object alive.
                 reception.heard_at = now;
                 self.look(at);
                 Ok(())
@@ -245,7 +246,7 @@ impl Receiver {
                 if now.since(reception.heard_at) < self.config.succession {
                     return Err(Reject::Duplicate);
                 }
-                // It was started again: what is there is as good as before.
+                // The sender was started again. The stored symbols stay valid.
                 (reception.source, reception.session) = (from.source, described.session);
             }
             reception.described(now, described);
@@ -278,8 +279,8 @@ impl Receiver {
         Ok(())
     }
 
-    /// Makes room for an object of so many segments. Those of which nothing has come give way first, then those of which
-    /// nothing comes any more.
+    /// Makes room for an object of `segments` segments. Objects without any content give way first, then those without
+    /// new content.
     fn make_room(&mut self, now: Time, segments: u32) -> Result<(), Reject> {
         let most = u64::from(self.config.segments);
         if u64::from(segments) > most {
@@ -290,7 +291,7 @@ impl Receiver {
             if self.receptions.len() < MOST && at_hand + u64::from(segments) <= most {
                 return Ok(());
             }
-            // An object takes the place of others, but not of what is smaller.
+            // An object displaces others, but no smaller ones unless the maximum number of objects is reached.
             let crowded = self.receptions.len() == MOST;
             let yields = |(at, one): (usize, &Reception)| {
                 let stale = one.fed.is_none_or(|fed| {
@@ -304,7 +305,7 @@ impl Receiver {
         }
     }
 
-    /// A number that no object at hand has.
+    /// Returns a number that no current object has.
     fn number(&mut self) -> ObjectId {
         loop {
             let object = ObjectId::new(self.next_object);
@@ -315,22 +316,22 @@ impl Receiver {
         }
     }
 
-    /// When the sender of what is at hand has been silent for too long.
+    /// Returns the time at which the sender of a current object has been silent for too long.
     fn silent_at(&self, reception: &Reception) -> Time {
         if !reception.lacks() {
             return Time::NEVER;
         }
-        // An outage may be long; but once it would have ended, a sender that has not is heard soon.
+        // An outage may be long. But after its announced end, a sender that continues is heard soon.
         self.ended_at(reception).min(reception.heard_at + self.config.silence)
     }
 
-    /// When the sender of what is at hand has ended, by what it said.
+    /// Returns the time at which the sender has ended, judging by its announcements.
     fn ended_at(&self, reception: &Reception) -> Time {
         reception.heard_at.max(reception.ends_at) + self.config.grace.max(reception.silence)
     }
 }
 
-/// How what is described is cut, if it can be.
+/// Returns the geometry of the described object, if it is valid.
 fn geometry(described: &Description) -> Result<Geometry, Reject> {
     let Description { size, segment, block, parity, .. } = *described;
     if block > MOST_SYMBOLS || parity > block.max(SMALL_PARITY) {
@@ -378,7 +379,7 @@ impl Engine for Receiver {
     fn prefix(&self, message: &Message) -> NonZeroU32 {
         let Message::Symbols(symbols) = message else { return message.segments() };
         let of_session = self.receptions.iter().filter(|one| one.session == symbols.session);
-        // With the last symbol that a block needs, it can be rebuilt.
+        // The last symbol that a block needs makes it ready to be rebuilt.
         let needed = of_session.filter_map(|one| NonZeroU32::new(one.needed(symbols.block))).min();
         needed.map_or(message.segments(), |needed| needed.min(message.segments()))
     }

@@ -1,4 +1,4 @@
-//! One-way delivery behind the seam: what drives it knows [`farcast_delivery`] and not this crate.
+//! One-way delivery behind the seam: its drivers know [`farcast_delivery`] and not this crate.
 
 use alloc::string::String;
 use alloc::vec;
@@ -19,7 +19,7 @@ use crate::receiver::{Receiver, ReceiverEvent};
 use crate::sender::{Sender, SenderEvent};
 use crate::wire;
 
-/// One-way delivery.
+/// One-way delivery protocol.
 #[derive(Clone, Copy, Debug)]
 pub enum OneWay {}
 
@@ -33,7 +33,7 @@ impl Protocol for OneWay {
     type Codec = Codec;
 }
 
-/// Messages as bytes ([`wire`]).
+/// Encoding of messages as bytes ([`wire`]).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Codec;
 
@@ -79,7 +79,7 @@ impl SenderEngine for Sender {
 
     fn routes(&self) -> Routes {
         let config = self.config();
-        // Nobody answers.
+        // No receiver answers.
         Routes {
             source: config.source,
             announcements: config.group,
@@ -122,7 +122,7 @@ impl SenderEngine for Sender {
 
     fn milestone(event: &SenderEvent) -> Option<Milestone> {
         Some(match *event {
-            // That anybody listens is not known, and that everyone has everything never will be.
+            // The sender never knows whether any receiver listens, nor whether all are complete.
             SenderEvent::Began => Milestone::Began { receivers: 0 },
             SenderEvent::Round { round, symbols } => Milestone::Round { round, segments: symbols },
             SenderEvent::Ended { .. } => Milestone::Ended { alone: false },
@@ -151,7 +151,7 @@ impl ReceiverEngine for Receiver {
         })
     }
 
-    /// Nobody ever has more to say than what is complete.
+    /// Returns `true` for a complete object, because neither side ever has more to send.
     fn is_settled(event: &ReceiverEvent) -> bool {
         matches!(event, ReceiverEvent::Ended(_, Outcome::Complete(_)))
     }

@@ -1,4 +1,4 @@
-//! The engine that sends: round and round, whoever listens.
+//! Engine of a sender, which goes round the rings of symbols, no matter who listens.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -12,74 +12,74 @@ use crate::config::{ConfigError, Duration, SenderConfig};
 use crate::message::{Description, Kind, Message, Symbols};
 use crate::timing::{self, DESCRIBE_EVERY, LEADS, SHARE};
 
-/// Symbols of a block that leave one after the other, before those of the next, at most. More would save calls that read
-/// the file; but a burst of losses that is shorter than all stripes together hits some blocks and not others, by whole
-/// stripes, and the worst block decides when a receiver has everything.
+/// Maximum number of symbols of a block that leave one after the other, before those of the next block. More would save
+/// reads of the file. But a burst of losses shorter than all stripes together hits some blocks by whole stripes, and
+/// others not at all. The worst block decides when a receiver is complete.
 const STRIPE: u32 = 4;
-/// A stripe is at most one of so many parts of a block: a receiver that lacks one symbol of the last block waits for all
-/// others' stripes.
+/// Minimum number of stripes in a block. With wide stripes, a receiver that lacks one symbol of the last block waits
+/// for the stripes of all other blocks.
 const STRIPES: u32 = 128;
-/// Symbols of a block of `block` segments that leave before those of the next block.
+/// Returns the number of symbols of a block with `block` segments that leave before those of the next block.
 pub(crate) fn stripe(block: u32) -> u32 {
     (block / STRIPES).clamp(1, STRIPE)
 }
 
-/// How often it is said that nothing follows, and how far apart.
+/// Number of final descriptions, which say that nothing follows, and the interval between them.
 const GOODBYES: u32 = 3;
 const BETWEEN_GOODBYES: Span = Span::from_millis(100);
 
-/// What a sender tells.
+/// Event of a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum SenderEvent {
     /// The first symbol leaves.
     Began,
-    /// A round begins.
+    /// A round of sending begins.
     Round {
-        /// Its number, from 1.
+        /// Number of the round, from 1.
         round: u32,
-        /// Symbols that it sends.
+        /// Symbols that the round sends.
         symbols: u32,
     },
-    /// It is over. Who has received anything, nobody knows.
+    /// The transmission has ended. The sender does not know which receivers have received anything.
     Ended {
-        /// It was stopped before it had sent all.
+        /// `true` if it was stopped before all was sent.
         stopped: bool,
     },
 }
 
-/// Where in the rings of all blocks the sender is.
+/// Position of the sender in the rings of all blocks.
 #[derive(Clone, Copy, Debug)]
 struct Cursor {
-    /// Where in the rings the stripe at hand begins.
+    /// Start of the current stripe in the rings.
     first: u32,
-    /// Its symbols of each block.
+    /// Symbols of the stripe in each block.
     width: u32,
-    /// The block, and how many of its symbols of the stripe have left.
+    /// Current block, and the number of its symbols of the stripe that have left.
     block: u32,
     within: u32,
     /// Symbols of each block that the round sends after this stripe.
     left: u32,
 }
 
-/// Sends one object as long as its configuration says.
+/// Engine of a sender of one object.
 #[derive(Clone, Debug)]
 pub struct Sender {
     config: SenderConfig,
     phase: Phase,
     pacer: Pacer,
     cursor: Cursor,
-    /// The round at hand, from 1, and what each has sent; 0 before the first.
+    /// Current round, from 1, and the symbols sent in each round; 0 before the first.
     round: u32,
     sent: Vec<u64>,
-    /// When symbols begin and, if that is given, end.
+    /// Times of the first symbol and, if given, of the end.
     data_at: Time,
     end_at: Time,
     describe_at: Time,
     describe_every: Span,
     lead: Span,
     lead_every: Span,
-    /// When the next segment of the head is due, and which it is.
+    /// Time at which the next segment of the head is due, and its number.
     head_at: Time,
     head_every: Span,
     head: u32,
@@ -90,10 +90,10 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// One that has not begun.
+    /// Creates a sender that has not begun.
     ///
     /// # Errors
-    /// A setting that cannot work.
+    /// Returns an error for a setting that cannot work.
     pub fn new(config: SenderConfig) -> Result<Self, ConfigError> {
         config.check()?;
         let mut sender = Self {
@@ -129,16 +129,16 @@ impl Sender {
         Ok(sender)
     }
 
-    /// Its settings.
+    /// Returns the settings.
     pub fn config(&self) -> &SenderConfig {
         &self.config
     }
 
-    /// Begins: describes the object, and sends its symbols from the lead on.
+    /// Begins to describe the object, and to send its symbols after the lead time.
     pub fn open(&mut self, now: Time) {
         self.phase = Phase::Announcing;
         (self.data_at, self.describe_at) = (now + self.lead, now);
-        // What lies between is sent anyway.
+        // The first segments of the head are sent in their turn anyway.
         self.head_at = if self.head_len() == 0 { Time::NEVER } else { self.data_at + self.head_every };
         if let Duration::For(span) = self.config.duration {
             self.end_at = self.data_at + span;
@@ -146,19 +146,19 @@ impl Sender {
         self.pacer.begin(now);
     }
 
-    /// Stops, and says so.
+    /// Stops, and tells receivers that nothing follows.
     pub fn stop(&mut self) {
         if !matches!(self.phase, Phase::Completing | Phase::Ended) {
             (self.phase, self.stopped) = (Phase::Aborting, true);
         }
     }
 
-    /// Where it stands.
+    /// Returns the phase of the transmission.
     pub fn phase(&self) -> Phase {
         self.phase
     }
 
-    /// How far the round at hand has come.
+    /// Returns the progress of the current round.
     pub fn progress(&self) -> RoundProgress {
         let sent = self.sent.last().map_or(0, |&sent| u32::try_from(sent).unwrap_or(u32::MAX));
         RoundProgress {
@@ -168,17 +168,17 @@ impl Sender {
         }
     }
 
-    /// Symbols that each round has sent.
+    /// Returns the number of symbols that each round has sent.
     pub fn sent(&self) -> &[u64] {
         &self.sent
     }
 
-    /// Segments of the head that were sent besides, for those who come late.
+    /// Returns the number of segments of the head that were repeated for receivers that come late.
     pub fn repeated(&self) -> u64 {
         self.repeated
     }
 
-    /// How many parity symbols of each block, from the first on, it may send in all.
+    /// Returns the number of parity symbols of each block, from the first on, that the sender may send in all.
     pub fn parity_planned(&self) -> u32 {
         let block = self.geometry().block_size();
         let symbols = match self.config.duration {
@@ -209,10 +209,10 @@ impl Sender {
         self.config.head.min(self.geometry().segments())
     }
 
-    /// Symbols of the round, in all.
+    /// Returns the number of symbols of a round.
     fn round_len(&self) -> u32 {
         let (blocks, each) = (u64::from(self.geometry().blocks()), u64::from(self.config.round_symbols()));
-        // Blocks that have a segment less send the symbol of that number less, which is not worth counting.
+        // A block with one segment less skips the symbol of that number, which is not worth counting.
         u32::try_from(blocks * each).unwrap_or(u32::MAX)
     }
 
@@ -237,7 +237,7 @@ impl Sender {
         }
     }
 
-    /// How long it goes on, about; a little less where it is not late.
+    /// Returns the approximate remaining time. It is slightly too short if the sender is not late.
     pub fn left(&self) -> Span {
         let now = self.pacer.next();
         if !matches!(self.phase, Phase::Announcing | Phase::Sending) {
@@ -249,7 +249,7 @@ impl Sender {
                 let all = u64::from(rounds).saturating_mul(self.round_len().into());
                 let symbols = all.saturating_sub(self.sent.iter().sum());
                 let time = self.symbol_span() * symbols;
-                // What descriptions and the head take besides.
+                // Add the time of descriptions and repeated head segments.
                 self.data_at.since(now) + time + time / SHARE * 2
             }
         }
@@ -262,7 +262,7 @@ impl Sender {
         Transmit::new(message, self.config.group)
     }
 
-    /// Says that nothing follows.
+    /// Returns the next final description, or ends the transmission.
     fn say_goodbye(&mut self) -> Option<Transmit<Message>> {
         if self.goodbyes == GOODBYES {
             self.phase = Phase::Ended;
@@ -284,7 +284,7 @@ impl Sender {
         Message::Symbols(Symbols { session: self.config.session, round, kind, block, run, len, last })
     }
 
-    /// The next segment of the head.
+    /// Returns the next segment of the head.
     fn repeat_head(&mut self) -> Transmit<Message> {
         let segment = self.head;
         self.head = (segment + 1) % self.head_len();
@@ -296,7 +296,7 @@ impl Sender {
         Transmit::new(message, self.config.group)
     }
 
-    /// Goes on to the symbols of the next block that are due, or the next stripe, or round. Whether there is any.
+    /// Moves to the next block, stripe or round with symbols that are due. Returns `false` if there is none.
     fn advance(&mut self) -> bool {
         loop {
             if self.remaining().is_some() {
@@ -326,12 +326,12 @@ impl Sender {
         }
     }
 
-    /// Symbols of a block's ring.
+    /// Returns the number of symbols in a block's ring.
     fn ring(&self) -> u32 {
         self.geometry().block_size() + self.config.shape.parity()
     }
 
-    /// What is left of the stripe of the block at hand.
+    /// Returns the remaining part of the stripe in the current block.
     fn remaining(&self) -> Option<(Kind, Run)> {
         let Cursor { first, width, block, within, .. } = self.cursor;
         let source = self.geometry().block_size();
@@ -354,7 +354,7 @@ impl Sender {
             *sent += u64::from(count);
         }
         let message = self.symbols(kind, block, run);
-        // The object's last segment may be short: what follows it leaves a little earlier.
+        // The object's last segment may be short. The symbol after it leaves a little earlier.
         let last = self.pacer.span(message.wire_len(count - 1));
         self.pacer.charge(span * u64::from(count - 1) + last);
         Some(Transmit::new(message, self.config.group).spaced(span))

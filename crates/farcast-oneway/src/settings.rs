@@ -1,4 +1,4 @@
-//! What a user chooses of a transmission, and what follows from it: the same for every face.
+//! User's settings of a transmission, and the configuration derived from them, the same for every command.
 
 use alloc::vec::Vec;
 use core::net::SocketAddr;
@@ -9,66 +9,66 @@ use farcast_delivery::RatePace;
 use crate::config::{ConfigError, Duration, SenderConfig, Shape};
 use crate::wire::HEADER_LEN;
 
-/// How much sending time a late wake-up may make up for at once: what the burst takes at the rate, within these bounds.
+/// Bounds of the sending time that a late wake-up may make up for at once. Between them it is the time of a burst.
 const CREDIT: (Span, Span) = (Span::from_millis(5), Span::from_millis(20));
-/// Ethernet's.
+/// MTU of Ethernet.
 const MTU: u32 = 1500;
-/// The largest symbol: even, as the large code wants it.
+/// Maximum octets of a symbol: even, because the large code needs even symbols.
 const MOST: u32 = 65_000;
 
-/// What the way to receivers is like, as far as a sender knows it.
+/// Properties of the path to receivers, as far as the sender knows them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Way {
     /// Octets of IP and UDP headers: 28 or 48.
     pub headers: u16,
-    /// Octets of IP packets that pass unfragmented; `None` for Ethernet's 1500.
+    /// Octets of IP packets that pass without fragmentation; `None` for Ethernet's 1500.
     pub mtu: Option<u32>,
 }
 
-/// What is sent, and by whom to whom.
+/// Object of a transmission, and its addresses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sent {
-    /// The number of the transmission.
+    /// Session number of the transmission.
     pub session: u32,
-    /// The digest that commits to the object.
+    /// Digest that commits to the object.
     pub id: [u8; 32],
-    /// What it is called.
+    /// Name of the object.
     pub name: Vec<u8>,
     /// Octets of the object.
     pub size: u64,
-    /// Octets at its beginning that say what is in it.
+    /// Octets at the beginning of the object that describe its contents.
     pub head: u64,
-    /// Where it comes from.
+    /// Source address.
     pub source: SocketAddr,
-    /// The group, or the one receiver.
+    /// Multicast group, or address of the only receiver.
     pub group: SocketAddr,
 }
 
-/// What may be chosen.
+/// Settings that the user may choose.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// How fast.
+    /// Rate of sending.
     pub rate: BitRate,
-    /// Octets of a symbol, made even; `None` for what fits the way.
+    /// Octets of a symbol, rounded down to an even number; `None` for the largest that fits the path.
     pub symbol_size: Option<u16>,
-    /// How long.
+    /// Duration of the transmission.
     pub duration: Duration,
-    /// What a round sends more than the object has, in per cent.
+    /// Additional symbols that a round sends, in per cent of the object's segments.
     pub overhead_percent: u32,
     /// Octets that may leave together.
     pub burst: u64,
 }
 
 impl Settings {
-    /// At `rate`, all else as usual: one round with 10 % added.
+    /// Creates settings with `rate` and defaults: one round with 10 % added.
     pub fn new(rate: BitRate) -> Self {
         Self { rate, symbol_size: None, duration: Duration::Rounds(1), overhead_percent: 10, burst: 64 << 10 }
     }
 
-    /// What the engine is to do.
+    /// Returns the configuration of the engine.
     ///
     /// # Errors
-    /// An object that cannot be cut like this.
+    /// Returns an error if the object cannot be divided like this.
     pub fn sender(&self, sent: Sent, way: Way) -> Result<SenderConfig, ConfigError> {
         let room = way.mtu.map_or(MTU, |mtu| mtu.min(MTU));
         let room = room.saturating_sub(u32::from(way.headers) + HEADER_LEN as u32);

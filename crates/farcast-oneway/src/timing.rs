@@ -1,34 +1,36 @@
-//! How often it is said what is sent.
+//! Times of descriptions.
 
 use farcast_core::{BitRate, Span};
 
-/// How often a description is sent, and all of the head, unless that is too much of the rate.
+/// Interval at which a description and the whole head are sent, unless that takes too much of the rate.
 pub(crate) const DESCRIBE_EVERY: Span = Span::from_millis(250);
-/// So often in a short round: whoever misses a description misses a twentieth of it, and can do without.
+/// Number of descriptions in a short round. A receiver that misses one description misses a twentieth of the round,
+/// which it can do without.
 const PER_ROUND: u64 = 20;
-/// Descriptions, and the head, take at most one of so many octets each.
+/// Divisor of the rate for descriptions, and for the head: each takes at most this part of the octets.
 pub(crate) const SHARE: u64 = 500;
-/// So many descriptions before the first symbol: whoever hears none of them misses what follows.
+/// Number of descriptions before the first symbol. A receiver that hears none of them misses the symbols that follow.
 pub(crate) const LEADS: u64 = 10;
-/// Together they take at most one of so many parts of a round. A burst of losses that hits them all takes as much of what
-/// follows, so more would help nobody.
+/// Divisor of the round for all these descriptions together. A burst of losses that hits them all also takes as much of
+/// the symbols that follow, so more descriptions would not help.
 const LEAD_PART: u64 = 10;
-/// Descriptions that may be lost in a row before their sender is held to be silent.
+/// Number of descriptions in a row that may be lost before their sender counts as silent.
 const PATIENCE: u64 = 4;
-/// The most octets of IP and UDP headers.
+/// Maximum octets of IP and UDP headers.
 const HEADERS: u64 = 48;
 
-/// How far apart descriptions are that take `description` each, where a round takes `round`.
+/// Returns the interval between descriptions that take `description` each, if a round takes `round`.
 pub(crate) fn between_descriptions(description: Span, round: Span) -> Span {
     DESCRIBE_EVERY.min(round / PER_ROUND).max(description * SHARE)
 }
 
-/// How long an object is described before its first symbol, at most `most`.
+/// Returns the time for which an object is described before its first symbol, at most `most`.
 pub(crate) fn lead(description: Span, round: Span, most: Span) -> Span {
     most.min((round / LEAD_PART).max(description * LEADS))
 }
 
-/// How long a sender of descriptions of so many octets at most is silent only if it has ended, or nothing passes.
+/// Returns the silence after which a sender has ended, or nothing gets through. Its descriptions have at most `octets`
+/// octets.
 pub(crate) fn silence(rate_kbps: u32, octets: usize) -> Span {
     let rate = BitRate::from_bps(u64::from(rate_kbps.max(1)) * 1000);
     let each = rate.map_or(Span::ZERO, |rate| rate.time_of_bytes(octets as u64 + HEADERS));

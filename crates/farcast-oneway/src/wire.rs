@@ -1,33 +1,33 @@
-//! Messages as bytes. All numbers are big-endian.
+//! Encoding of messages as bytes. All numbers are big-endian.
 //!
 //! Symbols, 12 octets before the symbol itself:
 //!
-//! | octets | what |
+//! | octets | field |
 //! |---|---|
-//! | 1 | `0xF1` of source, `0xF2` of parity |
-//! | 1 | the round, from 1; 255 from the 255th on |
-//! | 2 | the symbol, source and parity counted from 0 each |
-//! | 4 | the session |
-//! | 4 | the block |
+//! | 1 | `0xF1` for source, `0xF2` for parity |
+//! | 1 | number of the round, from 1; 255 from the 255th on |
+//! | 2 | number of the symbol; source and parity are each counted from 0 |
+//! | 4 | session number |
+//! | 4 | number of the block |
 //!
 //! A description, 64 octets and the name:
 //!
-//! | octets | what |
+//! | octets | field |
 //! |---|---|
 //! | 1 | `0xF0` |
-//! | 1 | the version, 2 |
-//! | 1 | flags: 1, replace what is there; 2, nothing follows |
+//! | 1 | version: 2 |
+//! | 1 | flags: 1, replace an existing object; 2, nothing follows |
 //! | 1 | octets of the name |
-//! | 4 | the session |
+//! | 4 | session number |
 //! | 8 | octets of the object |
 //! | 2 | octets of a segment |
 //! | 2 | segments of the largest block |
 //! | 2 | parity symbols of a block |
 //! | 2 | 0 |
-//! | 4 | the rate, kbit/s |
-//! | 4 | how long until nothing follows, ms; `0xFFFFFFFF` for 49 days or more |
-//! | 32 | the digest that commits to the object |
-//! | rest | the name |
+//! | 4 | rate, kbit/s |
+//! | 4 | time until nothing follows, ms; `0xFFFFFFFF` for 49 days or more |
+//! | 32 | digest that commits to the object |
+//! | rest | name |
 
 use alloc::vec::Vec;
 
@@ -36,9 +36,9 @@ use farcast_delivery::Packet;
 
 use crate::message::{Description, Kind, Message, Symbols};
 
-/// Octets before a symbol.
+/// Octets of the header before a symbol.
 pub const HEADER_LEN: usize = 12;
-/// Octets of a description besides the name.
+/// Octets of a description without the name.
 pub const DESCRIPTION_LEN: usize = 64;
 
 const DESCRIPTION: u8 = 0xF0;
@@ -48,28 +48,28 @@ const VERSION: u8 = 2;
 const OVERWRITE: u8 = 1;
 const OVER: u8 = 2;
 
-/// What can be wrong with a datagram.
+/// Reason for which a datagram cannot be decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// It ends before its header does, or has no symbol behind it.
+    /// The datagram ends before its header does, or has no symbol behind it.
     #[error("a datagram of {0} octets is too short")]
     Short(usize),
-    /// It is longer than it says.
+    /// The datagram is longer than its length field says.
     #[error("octets behind the end of a description")]
     Long,
-    /// It is of no kind that is known.
+    /// The kind is unknown.
     #[error("no message of kind {0:#04x}")]
     Kind(u8),
-    /// It is of another version.
+    /// The version is another one.
     #[error("version {0}; this is version 2")]
     Version(u8),
-    /// A field has a value that it cannot have.
+    /// A field has an invalid value.
     #[error("a field that must be 0 is not, or one that must not be is")]
     Field,
 }
 
-/// Appends datagram `segment` of `message` to `out`: of symbols the header.
+/// Appends datagram `segment` of `message` to `out`. Of a symbol, only the header is appended.
 pub fn encode(message: &Message, segment: u32, out: &mut Vec<u8>) {
     match message {
         Message::Description(description) => put_description(description, out),
@@ -101,10 +101,10 @@ fn put_description(description: &Description, out: &mut Vec<u8>) {
     out.extend(&description.name);
 }
 
-/// Reads one datagram, which anybody may have sent.
+/// Decodes one datagram, which may come from anybody.
 ///
 /// # Errors
-/// What is wrong with it.
+/// Returns the reason if the datagram is malformed.
 pub fn decode(datagram: &[u8]) -> Result<Packet<Message>, DecodeError> {
     let short = DecodeError::Short(datagram.len());
     match *datagram.first().ok_or(short)? {

@@ -118,7 +118,8 @@ mod tests {
 
     use super::*;
 
-    /// When rounds of so many datagrams of 1000 octets at 8 kbit/s begin, and whether they are for everyone.
+    /// Returns the start of each round, in ms, and `true` if it is for all. A round has `datagrams` of 1000 octets at
+    /// 8 kbit/s.
     fn rounds(datagrams: u64, count: usize) -> Vec<(u64, bool)> {
         let mut rounds = Rounds::new(BitRate::from_bps(8000));
         let mut begun = Vec::new();

@@ -1,4 +1,4 @@
-//! One object that is being received.
+//! Reception of one object.
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use core::net::SocketAddr;
@@ -13,7 +13,7 @@ use crate::message::{Description, Kind, Symbols};
 use crate::timing;
 use crate::wire::DESCRIPTION_LEN;
 
-/// When the sender of `described`, which was heard `now`, ends.
+/// Returns the time at which the sender of `described`, heard at `now`, ends.
 fn ends_at(now: Time, described: &Description) -> Time {
     match described.left_ms {
         u32::MAX => Time::NEVER,
@@ -21,18 +21,18 @@ fn ends_at(now: Time, described: &Description) -> Time {
     }
 }
 
-/// Where it stands.
+/// State of a reception.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// Its owner looks what is there. What comes of the object itself is stored behind that.
+    /// The owner looks for stored parts. Segments that come meanwhile are stored after that.
     Opening,
     Receiving,
-    /// Its owner verifies.
+    /// The owner verifies the object.
     Complete,
 }
 
-/// One object that is being received. Memory is a bit for each segment, and one for each parity symbol of the blocks that
-/// have any and are not complete.
+/// Reception of one object. Memory is a bit for each segment, and one for each parity symbol of the incomplete blocks
+/// that have any.
 #[derive(Clone, Debug)]
 pub(super) struct Reception {
     pub(super) object: ObjectId,
@@ -43,23 +43,23 @@ pub(super) struct Reception {
     parity_symbols: u32,
     state: State,
     have: Bitmap,
-    /// Parity symbols of blocks that are not complete.
+    /// Parity symbols of incomplete blocks.
     parity: BTreeMap<u32, Bitmap>,
     /// Blocks that are being rebuilt.
     decoding: BTreeSet<u32>,
     received: Received,
-    /// What came of the sender's ring, and what is missing between.
+    /// Symbols that came of the sender's ring, and the losses between them.
     ring: Ring,
-    /// Symbols that came while something was wanting.
+    /// Symbols that came while any were needed.
     pub(super) heard: u64,
     pub(super) heard_at: Time,
-    /// When something new of it came last, or was found here; `None` while it was only described.
+    /// Last time at which new content came, or stored content was found; `None` if the object was only described.
     pub(super) fed: Option<Time>,
-    /// When its sender ends, by what it said last; [`Time::NEVER`] if it cannot tell.
+    /// Time at which the sender ends, as last announced; [`Time::NEVER`] if it cannot tell.
     pub(super) ends_at: Time,
-    /// How long its sender is silent only if it has ended, or nothing passes.
+    /// Silence after which the sender has ended, or nothing gets through.
     pub(super) silence: Span,
-    /// Its sender has said that nothing follows.
+    /// `true` if the sender has said that nothing follows.
     pub(super) is_over: bool,
 }
 
@@ -79,7 +79,7 @@ impl Reception {
             geometry,
             parity_symbols: described.parity.into(),
             state: State::Opening,
-            // Until anything comes of it, it takes no memory.
+            // The bitmap takes no memory before any content comes.
             have: Bitmap::default(),
             parity: BTreeMap::new(),
             decoding: BTreeSet::new(),
@@ -94,13 +94,13 @@ impl Reception {
         }
     }
 
-    /// It is described again.
+    /// Handles another description of the object.
     pub(super) fn described(&mut self, now: Time, described: &Description) {
         (self.heard_at, self.ends_at) = (now, ends_at(now, described));
         self.is_over = described.over;
     }
 
-    /// Whether `described` cuts and codes the object in the same way.
+    /// Returns `true` if `described` divides and codes the object in the same way.
     pub(super) fn agrees(&self, described: &Description) -> bool {
         let cut = (self.geometry.size(), self.geometry.segment_size(), self.geometry.block_size());
         cut == (described.size, described.segment, described.block.into())
@@ -119,19 +119,19 @@ impl Reception {
         self.state == State::Complete
     }
 
-    /// Whether something that can only come from the sender is wanting.
+    /// Returns `true` if content is missing that only the sender can provide.
     pub(super) fn lacks(&self) -> bool {
         let coming = |block: &u32| self.geometry.block_run(*block).map_or(0, |run| self.missing_in(run));
         let coming: u32 = self.decoding.iter().map(coming).sum();
         self.state == State::Receiving && self.have.count() + coming < self.have.len()
     }
 
-    /// Symbols that are there and can be used.
+    /// Returns the number of usable symbols.
     pub(super) fn usable(&self) -> u32 {
         self.have.count() + self.parity.values().map(Bitmap::count).sum::<u32>()
     }
 
-    /// Whether every segment has just become there.
+    /// Returns `true` if the last missing segment has just become available.
     pub(super) fn becomes_complete(&mut self) -> bool {
         let complete = self.state == State::Receiving && self.have.is_full();
         if complete {
@@ -140,7 +140,7 @@ impl Reception {
         complete
     }
 
-    /// How many more symbols `block` takes; 0 if none.
+    /// Returns the number of further symbols that `block` needs; 0 if none.
     pub(super) fn needed(&self, block: u32) -> u32 {
         let Some(run) = self.geometry.block_run(block) else { return 0 };
         if self.state == State::Complete || self.decoding.contains(&block) {
@@ -153,21 +153,21 @@ impl Reception {
         run.count() - self.have.count_in(run)
     }
 
-    /// Takes the memory that what comes needs.
+    /// Allocates the memory for content.
     fn make_room(&mut self) {
         if self.have.len() < self.geometry.segments() {
             self.have = Bitmap::new(self.geometry.segments());
         }
     }
 
-    /// Its owner takes part, with these segments.
+    /// Begins reception after the owner's answer, with these stored segments.
     pub(super) fn open(&mut self, held: &Bitmap) {
         if self.state == State::Opening {
             self.state = State::Receiving;
             self.make_room();
             if held.len() == self.have.len() {
                 self.fed = self.fed.or((!held.is_empty()).then_some(self.heard_at));
-                // What came meanwhile was there already.
+                // Segments that came meanwhile may have been stored before.
                 let before = u64::from(self.have.count());
                 self.have.union(held);
                 let new = u64::from(self.have.count() - held.count());
@@ -177,7 +177,7 @@ impl Reception {
         }
     }
 
-    /// These segments are there besides.
+    /// Adds segments that the owner has in addition.
     pub(super) fn hold(&mut self, held: &Bitmap, events: &mut VecDeque<ReceiverEvent>) {
         if held.len() != self.have.len() {
             return;
@@ -189,7 +189,7 @@ impl Reception {
         }
     }
 
-    /// These parity symbols of `block` are there from before.
+    /// Adds parity symbols of `block` that were kept from before.
     pub(super) fn keep(&mut self, block: u32, symbols: &Bitmap, events: &mut VecDeque<ReceiverEvent>) {
         let fits = symbols.len() == self.parity_symbols && block < self.geometry.blocks();
         if self.state == State::Receiving && fits && !self.decoding.contains(&block) {
@@ -199,7 +199,7 @@ impl Reception {
         }
     }
 
-    /// These segments have to come again, and what was kept of their blocks may be wrong too.
+    /// Removes segments that must come again, and the parity of their blocks, which may be wrong too.
     pub(super) fn lost(&mut self, segments: Run) {
         let Some(segments) = segments.clip(0, self.have.len()) else { return };
         self.have.remove_run(segments);
@@ -211,7 +211,7 @@ impl Reception {
         }
     }
 
-    /// A block was rebuilt, or could not be: then nothing is left of its parity.
+    /// Records that a block was rebuilt, or could not be, in which case its parity is dropped.
     pub(super) fn decoded(&mut self, block: u32, rebuilt: bool, events: &mut VecDeque<ReceiverEvent>) {
         let Some(run) = self.geometry.block_run(block) else { return };
         let asked = self.decoding.remove(&block);
@@ -224,7 +224,7 @@ impl Reception {
         }
     }
 
-    /// What has come of it.
+    /// Returns the counts of the object.
     pub(super) fn received(&self) -> Received {
         self.received.passed(Passage::default(), self.ring.passage())
     }
@@ -233,14 +233,14 @@ impl Reception {
         self.ring.came(&Order { geometry: &self.geometry, parity: self.parity_symbols }, symbols);
     }
 
-    /// These symbols came and could not be stored: they were not lost on the way.
+    /// Records symbols that came and could not be stored, so that they do not count as lost on the way.
     pub(super) fn unstored(&mut self, symbols: &Symbols) {
         if self.check(symbols).is_ok() && self.lacks() {
             self.came(symbols);
         }
     }
 
-    /// Takes symbols of a message.
+    /// Takes the symbols of a message.
     pub(super) fn symbols(
         &mut self,
         symbols: &Symbols,
@@ -251,7 +251,7 @@ impl Reception {
         match self.state {
             State::Receiving => {}
             State::Opening if symbols.kind == Kind::Source => self.make_room(),
-            // What parity is kept from before is not known yet.
+            // The parity kept from before is not known yet.
             _ => return Err(Reject::Unexpected),
         }
         if self.lacks() || self.state == State::Opening {
@@ -300,7 +300,7 @@ impl Reception {
         if new == 0 { Err(Reject::Duplicate) } else { Ok(()) }
     }
 
-    /// Whether the object has such symbols.
+    /// Checks that the object has these symbols, with these lengths.
     fn check(&self, symbols: &Symbols) -> Result<(), Reject> {
         let (block, run, segment) = (symbols.block, symbols.run, self.geometry.segment_size());
         let (most, last) = match symbols.kind {
@@ -318,7 +318,7 @@ impl Reception {
         if symbols.last == last && whole { Ok(()) } else { Err(Reject::Inconsistent) }
     }
 
-    /// Has `block` rebuilt if it can be, and forgets parity of one that is complete.
+    /// Requests that `block` be rebuilt if it can be, and drops the parity of a complete one.
     fn settle(&mut self, block: u32, events: &mut VecDeque<ReceiverEvent>) {
         let Some(run) = self.geometry.block_run(block) else { return };
         if self.missing_in(run) == 0 {

@@ -1,4 +1,4 @@
-//! Losses of a sender that numbers nothing: from the order in which it sends.
+//! Losses of a sender that numbers no datagrams, computed from the order in which it sends.
 
 use farcast_core::Run;
 use farcast_delivery::{Geometry, Passage};
@@ -6,24 +6,25 @@ use farcast_delivery::{Geometry, Passage};
 use crate::message::{Kind, Symbols};
 use crate::sender::stripe;
 
-/// So many symbols before or behind where the sender is, something is lost or late, and was not sent out of turn.
+/// Distance in symbols from the sender's position up to which a gap is a loss, or a symbol is late. A symbol farther
+/// away was sent out of turn.
 const NEAR: u64 = 256;
 
-/// Follows a sender around the rings of all blocks. What it repeats out of turn counts for nothing.
+/// Position of a sender in the rings of all blocks. Symbols repeated out of turn do not count.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Ring {
     passage: Passage,
-    /// What would follow what came out of turn: what comes behind a long outage looks like that, too.
+    /// Place after the last symbol that came out of turn. The first symbol after a long outage looks the same.
     astray: Option<u64>,
 }
 
 impl Ring {
-    /// Notes that `symbols` came, of an object that is cut by `order`.
+    /// Records that `symbols` came, of an object sent in `order`.
     pub(super) fn came(&mut self, order: &Order<'_>, symbols: &Symbols) {
         let width = order.stripe();
         let mut rest = Some(symbols.run);
         while let Some(run) = rest {
-            // What is joined may be of several stripes.
+            // A joined run may span several stripes.
             let room = width - run.first() % width;
             let count = room.min(run.count());
             self.came_at(order.all(), order.place(symbols.kind, symbols.block, run.first()), count);
@@ -50,7 +51,7 @@ impl Ring {
     }
 }
 
-/// The order of all symbols: stripe by stripe of the ring, and in each block by block.
+/// Order of all symbols: by stripes of the rings, and within a stripe by blocks.
 pub(super) struct Order<'a> {
     pub(super) geometry: &'a Geometry,
     /// Parity symbols of each block.
@@ -62,12 +63,12 @@ impl Order<'_> {
         stripe(self.geometry.block_size())
     }
 
-    /// Symbols of all rings; at least 1.
+    /// Returns the number of symbols in all rings; at least 1.
     fn all(&self) -> u64 {
         u64::from(self.geometry.segments()) + u64::from(self.geometry.blocks()) * u64::from(self.parity)
     }
 
-    /// Where symbol `at` of `block` stands.
+    /// Returns the place of symbol `at` of `block`.
     fn place(&self, kind: Kind, block: u32, at: u32) -> u64 {
         let width = self.stripe();
         let (before, most) = match kind {
@@ -81,7 +82,7 @@ impl Order<'_> {
         before + stripes + of_stripe + u64::from(at - begin)
     }
 
-    /// Symbols before `to` in each of the first `blocks` blocks.
+    /// Returns the number of symbols before `to` in each of the first `blocks` blocks, in all.
     fn of_blocks(&self, kind: Kind, blocks: u32, to: u32) -> u64 {
         let whole = u64::from(blocks) * u64::from(to);
         if kind == Kind::Parity {
@@ -90,7 +91,7 @@ impl Order<'_> {
         if to >= self.geometry.block_size() {
             return self.geometry.first_of(blocks).min(self.geometry.segments()).into();
         }
-        // Blocks differ by one at most, but for the last.
+        // Blocks differ by at most one segment, except for the last.
         let last = self.geometry.blocks() - 1;
         let short = if blocks > last { to.saturating_sub(self.geometry.block_len(last)) } else { 0 };
         whole - u64::from(short)
