@@ -1,8 +1,8 @@
-//! Scenarios: what is simulated, read from TOML.
+//! Scenarios: descriptions of simulations, read from TOML.
 //!
 //! A scenario is read once and makes a [`StarConfig`] for each replication. Every draw of a replication comes from a
-//! stream that is named by (seed, replication, entity, purpose), so a receiver group more or a longer trace changes no
-//! other draw, and two settings can be compared on common random numbers.
+//! stream that is named by (seed, replication, entity, purpose). Therefore an additional receiver group or a longer
+//! trace changes no other draw, and two settings can be compared on common random numbers.
 //!
 //! | table | what |
 //! |---|---|
@@ -44,14 +44,14 @@ pub use seal::Sealed;
 pub use transfer::{NAMES, Task, TreeTask};
 pub use tree::TreeScenario;
 
-/// What is simulated.
+/// Description of a simulation with one hub.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     name: String,
-    /// Every receiver is an engine of its own.
+    /// `true` if every receiver is an engine of its own.
     engines: bool,
     time_limit: Span,
-    /// The receivers of the transfer.
+    /// Receivers of the transfer.
     groups: Vec<Receivers>,
     transfer: Option<TransferSpec>,
     traffic: Vec<TrafficSpec>,
@@ -60,11 +60,11 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// Reads a scenario. Queues of which it says nothing get a limit by [`Links::default_queues`], as where it is
-    /// emulated.
+    /// Reads a scenario. Queues without a limit in the scenario get one by [`Links::default_queues`], as in an
+    /// emulation.
     ///
     /// # Errors
-    /// The first thing that is wrong with it: file, line, key, what is wrong, what is allowed.
+    /// The first mistake in the document: file, line, key, the mistake, and allowed values.
     pub fn read(document: &Document) -> Result<Self, DocumentError> {
         let mut top = document.root();
         let name = top.text_or("name", String::new())?;
@@ -74,7 +74,7 @@ impl Scenario {
             return Err(top.refuse("time_limit", "nothing happens in no time", "a time above zero"));
         }
         let traffic = top.optional_tables("traffic")?;
-        // With traffic there need be no transfer; a part of one is one of which the rest is missing.
+        // Beside traffic there need be no transfer. If one key of a transfer is there, the others must be there too.
         let parts = ["receivers", "groups", "protocol"];
         let groups = if traffic.is_none() || parts.iter().any(|part| top.holds(part)) {
             Some(receivers::read(&mut top)?)
@@ -87,58 +87,58 @@ impl Scenario {
         let read = |groups: &Vec<Receivers>| TransferSpec::read(&mut top, groups, &links);
         let transfer = groups.as_ref().map(read).transpose()?;
         let traffic = traffic::read(&top, traffic, &links)?;
-        // What an emulation of the scenario runs is nothing to simulate.
+        // The simulator ignores the programs that an emulation of the scenario runs.
         programs::read(&mut top)?;
-        // What is tuned in it is for whoever tunes.
+        // The `tune` table is for the tuner.
         top.holds("tune");
         top.finish()?;
         let groups = groups.unwrap_or_default();
         Ok(Self { name, engines, time_limit, groups, transfer, traffic, links, default_queues })
     }
 
-    /// What the scenario is called; empty if its file does not say.
+    /// Returns the scenario's name; empty if the file has none.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The queues that were given a limit because the scenario says nothing of one.
+    /// Returns the queues that got a default limit because the scenario has none.
     pub fn default_queues(&self) -> &[DefaultQueue] {
         &self.default_queues
     }
 
-    /// How many receivers there are in all.
+    /// Returns the number of receivers in all groups.
     pub fn receivers(&self) -> u64 {
         self.groups.iter().map(|group| u64::from(group.receivers)).sum()
     }
 
-    /// Whether there is a multicast transfer.
+    /// Returns `true` if there is a multicast transfer.
     pub fn has_transfer(&self) -> bool {
         self.transfer.is_some()
     }
 
-    /// Which keys help where its transfer is not complete, if there is one.
+    /// Returns the keys that help against an incomplete transfer; `None` if there is no transfer.
     pub fn remedies(&self) -> Option<&'static Remedies> {
         self.transfer.as_ref().map(TransferSpec::remedies)
     }
 
-    /// How many flows there are beside the transfer.
+    /// Returns the number of flows beside the transfer.
     pub fn flows(&self) -> usize {
         self.traffic.len()
     }
 
-    /// Where a replication stops.
+    /// Returns the time at which a replication stops.
     pub fn time_limit(&self) -> Time {
         Time::ZERO + self.time_limit
     }
 
-    /// The same with an engine for each receiver, packet by packet: slower, with nothing merged.
+    /// Returns the scenario with an engine for each receiver, packet by packet. It is slower, and nothing is merged.
     #[must_use]
     pub fn with_engines(self) -> Self {
         Self { engines: true, ..self }
     }
 
-    /// A transfer to so many receivers over the link that `document` is alone. Queues of which the link says nothing get
-    /// a limit, as where it is emulated.
+    /// Makes a scenario of a transfer to `receivers` over the link that `document` holds alone. Queues without a limit
+    /// in the link get one, as in an emulation.
     fn over_link(
         document: &Document,
         transfer: TransferSpec,
@@ -158,7 +158,8 @@ impl Scenario {
         })
     }
 
-    /// The world of replication number `replication`, whose random numbers follow from `seed`, with this transfer.
+    /// Returns the configuration of replication number `replication` with this transfer. Its random numbers follow from
+    /// `seed`.
     fn world<T: Transfer>(
         &self,
         transfer: Option<&T>,
@@ -201,7 +202,7 @@ impl Scenario {
     }
 }
 
-/// The way back to the sender.
+/// Returns the return path to the sender.
 fn way_back<M: Message>(links: &Links, chains: &Chains<M>, receivers: u32, streams: Streams) -> Back {
     let losses = links.return_losses(receivers, streams).map(ChannelLosses::make);
     match links.back.constant_delay() {
@@ -210,7 +211,7 @@ fn way_back<M: Message>(links: &Links, chains: &Chains<M>, receivers: u32, strea
     }
 }
 
-/// Refuses error vectors with more losses than fit.
+/// Refuses error vectors with more losses than fit in memory.
 fn check_marks(top: &Reader<'_>, groups: &[Receivers], links: &Links) -> Result<(), DocumentError> {
     let most = groups.iter().map(|group| u64::from(group.receivers)).max().unwrap_or(0);
     let own = groups.iter().filter_map(|group| group.losses.as_ref());
@@ -225,5 +226,5 @@ fn check_marks(top: &Reader<'_>, groups: &[Receivers], links: &Links) -> Result<
     Ok(())
 }
 
-/// Losses that error vectors may have in all; each takes four octets.
+/// Maximum number of losses that error vectors may have in all; each takes four octets.
 const MOST_MARKS: u64 = 50_000_000;

@@ -1,4 +1,5 @@
-//! A scenario's star as a tree of depth one: the hub, an edge, and everyone at its far ends.
+//! Conversion of a scenario's star into a tree of depth one: the hub, one edge, and all receivers and flows at its far
+//! ends.
 
 use farcast_core::stage::End;
 use farcast_delivery::Protocol;
@@ -11,8 +12,8 @@ use crate::star::{Cut, StarError};
 use crate::tree::{EdgeConfig, FarEnd, NodeConfig, Role, TreeConfig, TreeFlow};
 
 impl Scenario {
-    /// The tree of replication number `replication`, whose random numbers follow from `seed`: what happens in it is
-    /// what happens in the star.
+    /// Returns the tree of replication number `replication`, whose random numbers follow from `seed`. Its outcome is
+    /// that of the star.
     pub(super) fn depth_one<T: Transfer>(
         &self,
         transfer: Option<&T>,
@@ -82,7 +83,7 @@ impl Scenario {
         })
     }
 
-    /// Does `task` with the same as a tree of depth one.
+    /// Runs `task` on the scenario as a tree of depth one.
     ///
     /// # Errors
     /// A setting that cannot work.
@@ -97,7 +98,7 @@ impl Scenario {
     }
 }
 
-/// A task for a star as a tree.
+/// Visitor that runs a task on a star as a tree.
 struct DepthOne<'a, T> {
     scenario: &'a Scenario,
     seed: u64,

@@ -1,4 +1,4 @@
-//! The keys of an FTP session.
+//! Keys of an FTP session.
 
 use farcast_core::Span;
 use farcast_core::units::Bytes;
@@ -10,10 +10,10 @@ use crate::traffic::{End, Ftp, FtpConfig};
 use farcast_scenario::streams::{Purpose, Streams};
 use farcast_scenario::{DocumentError, Reader};
 
-/// Files that one session transfers at most.
+/// Maximum number of files that one session transfers.
 const MOST_FILES: u32 = 10_000;
 
-/// A session.
+/// Settings of an FTP session.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Spec {
     tcp: Config,
@@ -35,7 +35,7 @@ pub(super) fn read(table: &mut Reader<'_>) -> Result<Spec, DocumentError> {
     Ok(Spec { tcp: tcp::config(table)?, put, mode, syst, files, gap })
 }
 
-/// `files`, or `size` and `count`.
+/// Reads the sizes of the files: `files`, or `size` and `count`.
 fn files(table: &mut Reader<'_>) -> Result<Vec<u64>, DocumentError> {
     let Some(files) = table.optional_list_of_bytes("files")? else {
         let Bytes(size) = table.bytes("size")?;
@@ -54,9 +54,9 @@ fn files(table: &mut Reader<'_>) -> Result<Vec<u64>, DocumentError> {
 }
 
 impl Spec {
-    /// The session of the flow with number `entity`, whose files come from `source`, at a terminal.
+    /// Makes the session of the flow with number `entity`, whose files come from `source`, at a terminal.
     pub(super) fn make(&self, source: End, terminal: u32, entity: u64, streams: Streams) -> Ftp {
-        // Both draws of a stream.
+        // The flow's stream has exactly these two draws.
         let mut stream = streams.of(entity, Purpose::Flow);
         let seeds = [(); 2].map(|()| stream.bits());
         let Self { tcp, put, mode, syst, files, gap } = self.clone();

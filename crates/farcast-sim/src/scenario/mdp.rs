@@ -1,4 +1,4 @@
-//! MDP in a scenario: what `[protocol]` says of it, and the engines that it makes.
+//! MDP in a scenario: its keys in `[protocol]`, and its engines.
 
 use std::net::SocketAddr;
 
@@ -18,13 +18,14 @@ use crate::star::{self, SealConfig, StarConfig, StarError, hub_address, receiver
 
 pub use farcast_mdp::Mdp;
 
-/// An engine and what it has under way, without what it has received: measured at a loss of 1 %, most of it the list of
-/// objects at hand.
+/// Octets of an engine and what it has under way, without received data. They were measured at a loss of 1 %; most of
+/// them are the list of objects at hand.
 const ENGINE: u64 = 7168;
-/// Content leaves before anybody has to answer, so it has no key of its own; and as members could make it up, it is signed.
+/// Seal of MDP. Content leaves before any receiver has to answer, so it has no key of its own. Members could forge
+/// content, so it is signed.
 const MANNER: Manner = Manner { signs_content: true, apart: false };
 
-/// The multicast transfer.
+/// Settings of the multicast transfer.
 #[derive(Clone, Debug)]
 pub(super) struct Transfer {
     sender: SenderConfig,
@@ -57,7 +58,7 @@ impl transfer::Transfer for Transfer {
             return Err(table.refuse("packet_overhead", "it is larger than any packet", "at most 65535 B"));
         };
         let mut settings = read(&mut table, None)?;
-        // Nobody but the sender opens an answer.
+        // Only the sender can open a sealed answer.
         settings.unicast |= sealed;
         let total: u32 = groups.iter().map(|group| group.receivers).sum();
         let named = if table.flag_or("named", false)? { total } else { 0 };
@@ -104,7 +105,7 @@ impl transfer::Transfer for Transfer {
     fn receivers(&self, count: u32, seed: u64, engines: bool) -> star::Receivers<Mdp> {
         let (settings, group) = (self.settings.clone(), self.sender.group);
         let of = move |n| settings.receiver(receiver_node(n), group, seed);
-        // Who overhears whom is known of engines alone.
+        // Only single engines can overhear each other.
         if engines || !self.sender.unicast {
             return star::Receivers::Engines(Box::new(move |n| Receiver::new(of(n)).map_err(in_words)));
         }
@@ -116,15 +117,15 @@ impl transfer::Transfer for Transfer {
 
     fn memory(&self, groups: &[Receivers], _links: &Links, _engines: bool) -> u64 {
         let sizes = self.sender.objects.iter().map(|object| object.size);
-        // Objects that are through are forgotten.
+        // Receivers forget completed objects.
         let segments = sizes.max().unwrap_or(0).div_ceil(u64::from(self.sender.segment_size).max(1));
         let receivers: u64 = groups.iter().map(|group| u64::from(group.receivers)).sum();
         receivers.saturating_mul(ENGINE + segments / 4)
     }
 }
 
-/// Objects with the simulator's addresses, to a group or to the one receiver, which the first `named` receivers are to
-/// acknowledge.
+/// Returns the objects with the simulator's addresses. They go to a group, or to the one receiver if it is `alone`, and
+/// the first `named` receivers are to acknowledge them.
 fn sent(objects: Vec<Object>, alone: bool, named: u32) -> Sent {
     let port = receiver_address(0).port();
     let group = SocketAddr::from(([224, 1, 2, 3], port));
@@ -137,11 +138,11 @@ fn sent(objects: Vec<Object>, alone: bool, named: u32) -> Sent {
     }
 }
 
-/// A transfer as `sender` makes it, `sealed` or not, which has `settings`, to so many receivers over the link that `document` is alone.
-/// Addresses and identities are the simulator's own.
+/// Makes a scenario of the transfer that `sender` describes, with `settings`, to `receivers` over the link that
+/// `document` holds alone. The transfer may be `sealed`. Addresses and identities are the simulator's own.
 ///
 /// # Errors
-/// The first thing that is wrong with the link.
+/// The first mistake in the link.
 pub fn over(
     document: &Document,
     (settings, sender): (&Settings, &SenderConfig),
@@ -158,7 +159,7 @@ pub fn over(
     Scenario::over_link(document, TransferSpec::Mdp(transfer), receivers, time_limit)
 }
 
-/// The sender's settings, if there is a transfer by MDP.
+/// Returns the sender's settings, if there is a transfer by MDP.
 pub fn sender(scenario: &Scenario) -> Option<&SenderConfig> {
     match &scenario.transfer {
         Some(TransferSpec::Mdp(transfer)) => Some(&transfer.sender),
@@ -171,8 +172,9 @@ fn in_words(error: impl std::error::Error) -> StarError {
 }
 
 impl Scenario {
-    /// The world of replication number `replication`, whose random numbers follow from `seed`; `None` if its transfer
-    /// does not go by MDP. For studies that look at objects, which no other protocol has several of.
+    /// Returns the configuration of replication number `replication`, whose random numbers follow from `seed`; `None`
+    /// if its transfer does not use MDP. It serves studies that look at objects, because no other protocol has several
+    /// in a scenario.
     ///
     /// # Errors
     /// A setting that cannot work.
@@ -184,7 +186,7 @@ impl Scenario {
     }
 }
 
-/// The objects' lengths: `file`, or several in `files`.
+/// Reads the objects' lengths: `file`, or several in `files`.
 fn sizes(table: &mut Reader<'_>) -> Result<Vec<u64>, DocumentError> {
     match table.optional_list_of_bytes("files")? {
         None => Ok(vec![table.bytes("file")?.0]),
@@ -193,10 +195,11 @@ fn sizes(table: &mut Reader<'_>) -> Result<Vec<u64>, DocumentError> {
     }
 }
 
-/// The settings of `table`: `[protocol]` of a scenario, or of the plan of a sender, which may be `given` a rate.
+/// Reads the settings of `table`: `[protocol]` of a scenario or of a sender's plan. A `given` rate replaces that of the
+/// table.
 ///
 /// # Errors
-/// The first thing that is wrong, and where.
+/// The first mistake, and its place.
 pub fn read(table: &mut Reader<'_>, given: Option<BitRate>) -> Result<Settings, DocumentError> {
     let presets = [
         ("none", None),
@@ -208,7 +211,7 @@ pub fn read(table: &mut Reader<'_>, given: Option<BitRate>) -> Result<Settings, 
         (None, Some(rate)) => Settings::new(rate),
         (None, None) => Settings::new(table.rate("rate")?),
     };
-    // Who gives a rate sends at it, whatever the table says; but that must be sound.
+    // A given rate wins over the table's, but the table's must be valid.
     let said = table.rate_or("rate", base.rate)?;
     let rate = given.unwrap_or(said);
     let segment_size = table.optional_bytes("segment_size")?;
@@ -237,10 +240,10 @@ pub fn read(table: &mut Reader<'_>, given: Option<BitRate>) -> Result<Settings, 
     })
 }
 
-/// The settings of a plan: a document with a table `protocol`, at the rate that is `given`, if one is.
+/// Reads the settings of a plan: a document with a table `protocol`. A `given` rate replaces that of the table.
 ///
 /// # Errors
-/// The first thing that is wrong, and where.
+/// The first mistake, and its place.
 pub fn plan(document: &Document, given: Option<BitRate>) -> Result<Settings, DocumentError> {
     let mut top = document.root();
     let mut table = top.table("protocol")?;

@@ -1,4 +1,4 @@
-//! How much memory a replication takes.
+//! Memory of a replication.
 
 use farcast_scenario::Links;
 use farcast_scenario::receivers::Group;
@@ -6,13 +6,13 @@ use farcast_scenario::receivers::Group;
 use super::Scenario;
 use super::transfer::TransferSpec;
 
-/// What anything takes, in octets.
+/// Octets that any replication takes.
 const LEAST: u64 = 22 << 20;
-/// A flow with its two ends.
+/// Octets of a flow with its two ends.
 const FLOW: u64 = 64 << 10;
 
-/// About how much memory a replication takes at its peak, in octets: what grows with receivers, segments, losses, and
-/// answers under way.
+/// Estimates the peak memory of a replication in octets. It grows with receivers, segments, losses, and answers under
+/// way.
 pub(super) fn of(
     flows: usize,
     transfer: Option<&TransferSpec>,
@@ -26,7 +26,7 @@ pub(super) fn of(
 }
 
 impl Scenario {
-    /// About how much memory a replication takes at its peak, in octets.
+    /// Estimates the peak memory of a replication in octets.
     pub fn memory(&self) -> u64 {
         of(self.flows(), self.transfer.as_ref(), &self.groups, &self.links, self.engines)
     }

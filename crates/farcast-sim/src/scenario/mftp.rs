@@ -1,4 +1,4 @@
-//! MFTP in a scenario: what `[protocol]` says of it, and the engines that it makes.
+//! MFTP in a scenario: its keys in `[protocol]`, and its engines.
 
 mod memory;
 mod settings;
@@ -18,12 +18,12 @@ use settings::Configs;
 
 pub use farcast_mftp::Mftp;
 
-/// The id of receiver `n`: its address.
+/// Returns the id of receiver `n`, which is its address.
 pub fn receiver_id(n: u32) -> ClientId {
     ClientId::from_address(receiver_address(n).ip())
 }
 
-/// The engine that sends in a world.
+/// Makes the sender's engine.
 ///
 /// # Errors
 /// A setting that cannot work.
@@ -31,7 +31,7 @@ pub fn sender(config: SenderConfig) -> Result<Sender, StarError> {
     Sender::new(config).map_err(in_words)
 }
 
-/// So many receivers, as one population or with `engines` one each; `id` is set for each.
+/// Makes `receivers` receivers, as one population or, with `engines`, as one engine each. Each gets an `id` of its own.
 pub fn receivers(receiver: ReceiverConfig, receivers: u32, engines: bool) -> star::Receivers<Mftp> {
     let of = move |n| ReceiverConfig { id: receiver_id(n), ..receiver.clone() };
     if engines {
@@ -46,11 +46,12 @@ fn in_words(error: impl std::error::Error) -> StarError {
 }
 
 impl Scenario {
-    /// A transfer as `sender` makes it, `sealed` or not, to so many receivers over the link that `document` is alone.
-    /// Addresses and identities are the simulator's own. Queues of which the link says nothing get a limit, as where it is emulated.
+    /// Makes a scenario of the transfer that `sender` describes, `sealed` or not, to `receivers` over the link that
+    /// `document` holds alone. Addresses and identities are the simulator's own. Queues without a limit in the link get
+    /// one, as in an emulation.
     ///
     /// # Errors
-    /// The first thing that is wrong with the link.
+    /// The first mistake in the link.
     pub fn over(
         document: &Document,
         (sender, sealed): (SenderConfig, Option<Sealed>),
@@ -61,7 +62,7 @@ impl Scenario {
         Self::over_link(document, TransferSpec::Mftp(Transfer { configs }), receivers, time_limit)
     }
 
-    /// The sender's settings, if there is a transfer by MFTP.
+    /// Returns the sender's settings, if there is a transfer by MFTP.
     pub fn sender(&self) -> Option<&SenderConfig> {
         self.mftp().map(|transfer| &transfer.configs.sender)
     }
@@ -73,8 +74,8 @@ impl Scenario {
         }
     }
 
-    /// The world of replication number `replication`, whose random numbers follow from `seed`, with a transfer by MFTP
-    /// or none.
+    /// Returns the configuration of replication number `replication`, whose random numbers follow from `seed`, with a
+    /// transfer by MFTP or none.
     ///
     /// # Errors
     /// A setting that cannot work; a transfer by another protocol, for which there is [`Scenario::visit`].
@@ -86,7 +87,7 @@ impl Scenario {
     }
 }
 
-/// The multicast transfer.
+/// Settings of the multicast transfer.
 #[derive(Clone, Debug)]
 pub(super) struct Transfer {
     configs: Configs,
@@ -116,7 +117,7 @@ impl transfer::Transfer for Transfer {
             *invited = (0..total).map(settings::invited).collect();
         }
         if settings.given && settings.sender.group != Group::OpenUnlimited {
-            // They have joined before: data begins with all of them.
+            // The receivers have joined before, so data begins with all of them.
             (settings.sender.start.receivers, settings.sender.start.after) = (Some(total), None);
         }
         super::check_marks(top, groups, links)?;
@@ -153,5 +154,5 @@ impl transfer::Transfer for Transfer {
     }
 }
 
-/// The id that settings carry before each receiver is given its own.
+/// Placeholder id in settings, before each receiver gets its own.
 const NOBODY: ClientId = ClientId(1);

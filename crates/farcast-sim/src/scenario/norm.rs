@@ -1,4 +1,4 @@
-//! NORM in a scenario: what `[protocol]` says of it, and the engines that it makes.
+//! NORM in a scenario: its keys in `[protocol]`, and its engines.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -19,20 +19,22 @@ use crate::star::{self, SealConfig, StarError, hub_address, receiver_address};
 
 pub use farcast_norm::Norm;
 
-/// An engine, without what it has received.
+/// Octets of an engine, without received data.
 const ENGINE: u64 = 2048;
-/// A receiver of a population: its times, what it has said and heard, its place among those who wait.
+/// Octets of a receiver of a population: its times, its messages sent and heard, and its place among the waiting
+/// receivers.
 const POPULATION: u64 = 80;
-/// What a receiver of a population takes for a block of which it lacks something.
+/// Octets of a receiver of a population for each block that it lacks something of.
 const NEED: u64 = 12;
-/// The most segments of a block, and the most parity symbols: together they fit the code over GF(2^16).
+/// Maximum number of segments of a block, and of its parity symbols: together they fit the code over GF(2^16).
 const LONGEST: u16 = 32_767;
 /// NORM's port (RFC 5740 §8).
 const PORT: u16 = 6003;
-/// Content leaves before anybody has to answer, so it has no key of its own; and as members could make it up, it is signed.
+/// Seal of NORM. Content leaves before any receiver has to answer, so it has no key of its own. Members could forge
+/// content, so it is signed.
 const MANNER: Manner = Manner { signs_content: true, apart: false };
 
-/// The multicast transfer.
+/// Settings of the multicast transfer.
 #[derive(Clone, Debug)]
 pub(super) struct Transfer {
     sender: SenderConfig,
@@ -64,7 +66,7 @@ impl transfer::Transfer for Transfer {
             return Err(table.refuse("packet_overhead", "it is larger than any packet", "at most 65535 B"));
         };
         let mut settings = read(&mut table, None)?;
-        // Nobody but the sender opens an answer.
+        // Only the sender can open a sealed answer.
         settings.unicast |= sealed;
         let total: u32 = groups.iter().map(|group| group.receivers).sum();
         let named = table.flag_or("named", false)?;
@@ -106,7 +108,7 @@ impl transfer::Transfer for Transfer {
         let group = self.sender.group;
         let unicast = self.sender.unicast;
         let of = move |n| ReceiverConfig { seed, unicast, ..ReceiverConfig::new(receiver_node(n), group) };
-        // Who reports what of congestion is known of engines alone.
+        // Only single engines can report congestion.
         if engines || self.sender.pacing != Pacing::Fixed {
             return star::Receivers::Engines(Box::new(move |n| Receiver::new(of(n)).map_err(in_words)));
         }
@@ -126,7 +128,8 @@ impl transfer::Transfer for Transfer {
             let each = if engines {
                 ENGINE as f64 + segments / 8.0
             } else {
-                // A list of those who miss a symbol, or a bit of each; and of each block who lacks something of it.
+                // For each symbol, a list or a bit set of the receivers that miss it; for each block, the receivers
+                // that lack something of it.
                 let symbols = segments + blocks * f64::from(parity).min(loss * 2.0 * block + 8.0);
                 let lacks = 1.0 - (1.0 - loss).powf(block);
                 POPULATION as f64 + symbols * (loss * 4.0).min(0.125) + blocks * NEED as f64 * lacks
@@ -142,12 +145,12 @@ fn in_words(error: impl std::error::Error) -> StarError {
     StarError::Engine(error.to_string())
 }
 
-/// Octets of all objects.
+/// Returns the octets of all objects.
 fn size(sender: &SenderConfig) -> u64 {
     sender.objects.iter().map(|object| object.size).sum()
 }
 
-/// The node that receiver `n` is: its address.
+/// Returns the node id of receiver `n`, which is its address.
 pub fn receiver_node(n: u32) -> NodeId {
     node(receiver_address(n).ip())
 }
@@ -155,12 +158,13 @@ pub fn receiver_node(n: u32) -> NodeId {
 fn node(address: IpAddr) -> NodeId {
     match address {
         IpAddr::V4(address) => NodeId(address.to_bits()),
-        // Nobody has such an address in a world.
+        // No node of a simulation has such an address.
         IpAddr::V6(_) => NodeId::NONE,
     }
 }
 
-/// An object of `size` octets with the simulator's addresses, which the first `named` receivers are to acknowledge.
+/// Returns an object of `size` octets with the simulator's addresses, which the first `named` receivers are to
+/// acknowledge.
 fn sent(size: u64, info: Vec<u8>, named: u32) -> Sent {
     Sent {
         node: node(hub_address()),
@@ -172,11 +176,11 @@ fn sent(size: u64, info: Vec<u8>, named: u32) -> Sent {
     }
 }
 
-/// A transfer as `sender` makes it, `sealed` or not, to so many receivers over the link that `document` is alone. Addresses and
-/// identities are the simulator's own.
+/// Makes a scenario of the transfer that `sender` describes, `sealed` or not, to `receivers` over the link that
+/// `document` holds alone. Addresses and identities are the simulator's own.
 ///
 /// # Errors
-/// The first thing that is wrong with the link.
+/// The first mistake in the link.
 pub fn over(
     document: &Document,
     sender: &SenderConfig,
@@ -186,7 +190,7 @@ pub fn over(
     let named = if sender.ackers.is_empty() { 0 } else { receivers };
     let Sent { node, source, group, ackers, .. } = sent(0, Vec::new(), named);
     let seal = sealed.map(|sealed| sealed.config(MANNER, Some(sender.pace.rate)));
-    // As the rate has it, which counts what the seal adds.
+    // The overhead of the rate includes the octets that the seal adds.
     let overhead = sender.pace.overhead - seal.map_or(0, |seal| seal.content);
     let sender = SenderConfig { node, source, group, ackers, ..sender.clone() };
     Scenario::over_link(
@@ -197,7 +201,7 @@ pub fn over(
     )
 }
 
-/// The sender's settings, if there is a transfer by NORM.
+/// Returns the sender's settings, if there is a transfer by NORM.
 pub fn sender(scenario: &Scenario) -> Option<&SenderConfig> {
     match &scenario.transfer {
         Some(TransferSpec::Norm(transfer)) => Some(&transfer.sender),
@@ -205,13 +209,14 @@ pub fn sender(scenario: &Scenario) -> Option<&SenderConfig> {
     }
 }
 
-/// The settings of `table`: `[protocol]` of a scenario, or of the plan of a sender, which may be `given` a rate.
+/// Reads the settings of `table`: `[protocol]` of a scenario or of a sender's plan. A `given` rate replaces that of the
+/// table.
 ///
 /// # Errors
-/// The first thing that is wrong, and where.
+/// The first mistake, and its place.
 pub fn read(table: &mut Reader<'_>, given: Option<BitRate>) -> Result<Settings, DocumentError> {
     let rate = match given {
-        // Who gives one sends at it, whatever the table says; but that must be sound.
+        // A given rate wins over the table's, but the table's must be valid.
         Some(rate) => table.rate_or("rate", rate).map(|_| rate)?,
         None => table.rate("rate")?,
     };
@@ -255,7 +260,7 @@ fn parity(table: &mut Reader<'_>, key: &'static str) -> Result<Parity, DocumentE
     Ok(symbols.map_or(Parity::Auto, Parity::Symbols))
 }
 
-/// Shows what `config` has where `table` says nothing: what follows from the rest.
+/// Reports the values of `config` that follow from other settings as defaults of keys that `table` lacks.
 fn show(table: &mut Reader<'_>, config: &SenderConfig) -> Result<(), DocumentError> {
     table.bytes_or("segment_size", Bytes(config.segment_size.into()))?;
     table.integer_or("block_size", 1..=LONGEST, config.block_len)?;
@@ -263,10 +268,10 @@ fn show(table: &mut Reader<'_>, config: &SenderConfig) -> Result<(), DocumentErr
     Ok(())
 }
 
-/// The settings of a plan: a document with a table `protocol`, at the rate that is `given`, if one is.
+/// Reads the settings of a plan: a document with a table `protocol`. A `given` rate replaces that of the table.
 ///
 /// # Errors
-/// The first thing that is wrong, and where.
+/// The first mistake, and its place.
 pub fn plan(document: &Document, given: Option<BitRate>) -> Result<Settings, DocumentError> {
     let mut top = document.root();
     let mut table = top.table("protocol")?;

@@ -1,4 +1,4 @@
-//! One-way delivery in a scenario: what `[protocol]` says of it, and the engines that it makes.
+//! One-way delivery in a scenario: its keys in `[protocol]`, and its engines.
 
 use std::net::SocketAddr;
 
@@ -17,14 +17,14 @@ use crate::star::{self, SealConfig, StarError, hub_address};
 
 pub use farcast_oneway::OneWay;
 
-/// An engine, without what it has received.
+/// Octets of an engine, without received data.
 const ENGINE: u64 = 1024;
-/// Any port will do.
+/// UDP port; any would do.
 const PORT: u16 = 5402;
-/// Receivers cannot answer.
+/// Seal of one-way delivery, whose receivers cannot answer.
 const MANNER: Manner = Manner { signs_content: false, apart: false };
 
-/// The multicast transfer.
+/// Settings of the multicast transfer.
 #[derive(Clone, Debug)]
 pub(super) struct Transfer {
     sender: SenderConfig,
@@ -33,7 +33,7 @@ pub(super) struct Transfer {
 }
 
 impl Transfer {
-    /// Whether any symbol may leave twice.
+    /// Returns `true` if any symbol may leave twice.
     fn repeats(&self) -> bool {
         let (shape, config) = (&self.sender.shape, &self.sender);
         let ring = u64::from(shape.geometry().block_size() + shape.parity());
@@ -132,7 +132,7 @@ impl transfer::Transfer for Transfer {
         let each = if engines {
             ENGINE + segments / 4
         } else if self.repeats() {
-            // Half of all symbols missed, at most: who misses more is no receiver.
+            // A receiver misses at most half of all symbols; one that misses more cannot receive the file.
             8 * blocks + 16 + 4 * segments
         } else {
             8 * blocks + 16
@@ -149,11 +149,11 @@ fn group() -> SocketAddr {
     SocketAddr::from(([239, 255, 1, 1], PORT))
 }
 
-/// A transfer as `sender` makes it, `sealed` or not, to so many receivers over the link that `document` is alone.
-/// Addresses are the simulator's own.
+/// Makes a scenario of the transfer that `sender` describes, `sealed` or not, to `receivers` over the link that
+/// `document` holds alone. Addresses are the simulator's own.
 ///
 /// # Errors
-/// The first thing that is wrong with the link.
+/// The first mistake in the link.
 pub fn over(
     document: &Document,
     sender: &SenderConfig,
@@ -161,7 +161,7 @@ pub fn over(
     (time_limit, sealed): (Span, Option<Sealed>),
 ) -> Result<Scenario, DocumentError> {
     let seal = sealed.map(|sealed| sealed.config(MANNER, Some(sender.pace.rate)));
-    // As the rate has it, which counts what the seal adds.
+    // The overhead of the rate includes the octets that the seal adds.
     let overhead = sender.pace.overhead - seal.map_or(0, |seal| seal.content);
     let sender = SenderConfig { source: source(), group: group(), ..sender.clone() };
     Scenario::over_link(
@@ -172,7 +172,7 @@ pub fn over(
     )
 }
 
-/// The sender's settings, if there is a transfer one way.
+/// Returns the sender's settings, if there is a one-way transfer.
 pub fn sender(scenario: &Scenario) -> Option<&SenderConfig> {
     match &scenario.transfer {
         Some(TransferSpec::OneWay(transfer)) => Some(&transfer.sender),
@@ -180,10 +180,10 @@ pub fn sender(scenario: &Scenario) -> Option<&SenderConfig> {
     }
 }
 
-/// The settings of a plan: a document with a table `protocol`, at the rate that is `given`, if one is.
+/// Reads the settings of a plan: a document with a table `protocol`. A `given` rate replaces that of the table.
 ///
 /// # Errors
-/// The first thing that is wrong, and where.
+/// The first mistake, and its place.
 pub fn plan(document: &Document, given: Option<BitRate>) -> Result<Settings, DocumentError> {
     let mut top = document.root();
     let mut table = top.table("protocol")?;
@@ -194,10 +194,11 @@ pub fn plan(document: &Document, given: Option<BitRate>) -> Result<Settings, Doc
     Ok(settings)
 }
 
-/// The settings of `table`: `[protocol]` of a scenario, or of the plan of a sender, which may be `given` a rate.
+/// Reads the settings of `table`: `[protocol]` of a scenario or of a sender's plan. A `given` rate replaces that of the
+/// table.
 fn read(table: &mut Reader<'_>, given: Option<BitRate>) -> Result<Settings, DocumentError> {
     let rate = match given {
-        // Who gives one sends at it, whatever the table says; but that must be sound.
+        // A given rate wins over the table's, but the table's must be valid.
         Some(rate) => table.rate_or("rate", rate).map(|_| rate)?,
         None => table.rate("rate")?,
     };

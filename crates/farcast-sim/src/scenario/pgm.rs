@@ -1,4 +1,4 @@
-//! PGM in a scenario: what `[protocol]` says of it, and the engines that it makes.
+//! PGM in a scenario: its keys in `[protocol]`, and its engines.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -28,13 +28,14 @@ use timers::Timers;
 
 pub use farcast_pgm::Pgm;
 
-/// An engine and what it has under way, without what it has received: measured as one of 10,000 receivers with the one
-/// source that they know, at a loss of 1 %.
+/// Octets of an engine and what it has under way, without received data. They were measured as one of 10,000 receivers
+/// with the one source that they know, at a loss of 1 %.
 const ENGINE: u64 = 9728;
-/// Content leaves before anybody has to answer, so it has no key of its own; and as members could make it up, it is signed.
+/// Seal of PGM. Content leaves before any receiver has to answer, so it has no key of its own. Members could forge
+/// content, so it is signed.
 const MANNER: Manner = Manner { signs_content: true, apart: false };
 
-/// The multicast transfer.
+/// Settings of the multicast transfer.
 #[derive(Clone, Debug)]
 pub(super) struct Transfer {
     sender: SenderConfig,
@@ -136,7 +137,7 @@ impl transfer::Transfer for Transfer {
     }
 
     fn sender(&self) -> Result<Sender, StarError> {
-        // Elements on the way, where there are any, are to look at what is theirs.
+        // Network elements, where there are any, must examine the packets that concern them.
         Sender::new(SenderConfig { router_alert: true, ..self.sender.clone() }).map_err(in_words)
     }
 
@@ -148,7 +149,7 @@ impl transfer::Transfer for Transfer {
             seed,
             ..base.clone()
         };
-        // Who acknowledges is told by its address, which each has of its own.
+        // The sender tells acknowledging receivers apart by their addresses, which single engines have.
         if engines || self.sender.cc.is_some() {
             return star::Receivers::Engines(Box::new(move |n| Receiver::new(of(n)).map_err(in_words)));
         }
@@ -171,14 +172,15 @@ impl transfer::Transfer for Transfer {
     }
 }
 
-/// Whether what is sent comes into being while it is, as from a source of constant bit rate.
+/// Reads the rate of a live source, whose content comes into being while it is sent, as from a source of constant bit
+/// rate. `None` without `source_rate`.
 fn live(table: &mut Reader<'_>) -> Result<Option<Live>, DocumentError> {
     let Some(rate) = table.optional_rate("source_rate")? else { return Ok(None) };
     let start = table.span_or("source_start", Span::ZERO)?;
     Ok(Some(Live { rate, start }))
 }
 
-/// The largest window of PGMCC, in packets.
+/// Reads the largest window of PGMCC, in packets.
 fn limited(table: &mut Reader<'_>, cc: Option<CcConfig>) -> Result<Option<CcConfig>, DocumentError> {
     let Some(cc) = cc else { return Ok(None) };
     Ok(Some(CcConfig { most: table.integer_or("window", 1..=1 << 15, cc.most)?, ..cc }))
@@ -188,7 +190,7 @@ fn in_words(error: impl std::error::Error) -> StarError {
     StarError::Engine(error.to_string())
 }
 
-/// Octets of all files.
+/// Returns the octets of all files.
 fn size(sender: &SenderConfig) -> u64 {
     match &sender.sending {
         Sending::Files(objects) => objects.iter().map(|object| object.size).sum(),
@@ -196,7 +198,7 @@ fn size(sender: &SenderConfig) -> u64 {
     }
 }
 
-/// What is sent, with the simulator's addresses, which the first `named` receivers are to acknowledge.
+/// Returns the content to send with the simulator's addresses, which the first `named` receivers are to acknowledge.
 fn sent(sending: Sending, named: u32) -> Sent {
     let port = receiver_address(0).port();
     Sent {
@@ -208,11 +210,11 @@ fn sent(sending: Sending, named: u32) -> Sent {
     }
 }
 
-/// A transfer as `sender` makes it, `sealed` or not, whose receivers expect `round_trip`, to so many of them over the link that
-/// `document` is alone. Addresses and identities are the simulator's own.
+/// Makes a scenario of the transfer that `sender` describes, `sealed` or not, to `receivers` over the link that
+/// `document` holds alone. The receivers expect `round_trip`. Addresses and identities are the simulator's own.
 ///
 /// # Errors
-/// The first thing that is wrong with the link.
+/// The first mistake in the link.
 pub fn over(
     document: &Document,
     (sender, round_trip): (&SenderConfig, Span),
@@ -222,14 +224,14 @@ pub fn over(
     let named = if sender.named.is_empty() { 0 } else { receivers };
     let Sent { tsi, sending, source, group, named } = sent(sender.sending.clone(), named);
     let seal = sealed.map(|sealed| sealed.config(MANNER, Some(sender.pace.rate)));
-    // As the rate has it, which counts what the seal adds.
+    // The overhead of the rate includes the octets that the seal adds.
     let overhead = sender.pace.overhead - seal.map_or(0, |seal| seal.content);
     let sender = SenderConfig { tsi, sending, source, group, named, ..sender.clone() };
     let transfer = Transfer { timers: Timers::of(sender.group, round_trip), sender, overhead, seal };
     Scenario::over_link(document, TransferSpec::Pgm(transfer), receivers, time_limit)
 }
 
-/// The source's settings, if there is a transfer by PGM.
+/// Returns the source's settings, if there is a transfer by PGM.
 pub fn sender(scenario: &Scenario) -> Option<&SenderConfig> {
     match &scenario.transfer {
         Some(TransferSpec::Pgm(transfer)) => Some(&transfer.sender),
@@ -237,13 +239,14 @@ pub fn sender(scenario: &Scenario) -> Option<&SenderConfig> {
     }
 }
 
-/// The settings of `table`: `[protocol]` of a scenario, or of the plan of a sender, which may be `given` a rate.
+/// Reads the settings of `table`: `[protocol]` of a scenario or of a sender's plan. A `given` rate replaces that of the
+/// table.
 ///
 /// # Errors
-/// The first thing that is wrong, and where.
+/// The first mistake, and its place.
 pub fn read(table: &mut Reader<'_>, given: Option<BitRate>) -> Result<Settings, DocumentError> {
     let rate = match given {
-        // Who gives one sends at it, whatever the table says; but that must be sound.
+        // A given rate wins over the table's, but the table's must be valid.
         Some(rate) => table.rate_or("rate", rate).map(|_| rate)?,
         None => table.rate("rate")?,
     };
@@ -287,7 +290,7 @@ fn parity(table: &mut Reader<'_>) -> Result<Option<Grouping>, DocumentError> {
     Ok(Some(Grouping { size, ..grouping }))
 }
 
-/// Says what is used where `table` says nothing.
+/// Reports the values in use as defaults of keys that `table` lacks.
 fn show(table: &mut Reader<'_>, sender: &SenderConfig) -> Result<(), DocumentError> {
     table.bytes_or("segment_size", Bytes(sender.tsdu.into()))?;
     table.span_or("backoff", sender.backoff.unwrap_or_default())?;
@@ -295,10 +298,10 @@ fn show(table: &mut Reader<'_>, sender: &SenderConfig) -> Result<(), DocumentErr
     Ok(())
 }
 
-/// The settings of a plan: a document with a table `protocol`, at the rate that is `given`, if one is.
+/// Reads the settings of a plan: a document with a table `protocol`. A `given` rate replaces that of the table.
 ///
 /// # Errors
-/// The first thing that is wrong, and where.
+/// The first mistake, and its place.
 pub fn plan(document: &Document, given: Option<BitRate>) -> Result<Settings, DocumentError> {
     let mut top = document.root();
     let mut table = top.table("protocol")?;

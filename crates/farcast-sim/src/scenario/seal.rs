@@ -1,4 +1,4 @@
-//! The seal around a scenario's transfer, whatever protocol it goes by.
+//! Seal around a scenario's transfer, for any protocol.
 
 use farcast_core::BitRate;
 use farcast_scenario::receivers::Group as Receivers;
@@ -6,45 +6,44 @@ use farcast_seal::{CONTENT_OVERHEAD, CONTROL_OVERHEAD, Suite, keys_together};
 
 use crate::star::SealConfig;
 
-/// Octets of Ethernet's packets.
+/// Maximum octets of an IP packet on Ethernet.
 pub(super) const MTU: u32 = 1500;
 
-/// How a protocol is sealed.
+/// Seal of a protocol.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Manner {
-    /// Whether each datagram with content is signed, as all others for the group are.
+    /// `true` if each datagram with content is signed, as all other datagrams for the group are.
     pub(super) signs_content: bool,
-    /// Whether content has a key of its own: where receivers answer before it leaves.
+    /// `true` if content has a key of its own, for protocols whose receivers answer before content leaves.
     pub(super) apart: bool,
 }
 
 impl Manner {
-    /// Octets that a datagram with content grows by.
+    /// Returns the octets that the seal adds to a datagram with content.
     pub(super) const fn content(self) -> u16 {
         (if self.signs_content { CONTROL_OVERHEAD } else { CONTENT_OVERHEAD }) as u16
     }
 }
 
-/// For whom is sealed, and in how large datagrams.
+/// Size of a sealed transfer: its listed receivers, and its KEYS datagrams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sealed {
-    /// Receivers on the sender's list, of whom those that are simulated are the first.
+    /// Receivers on the sender's list. The simulated receivers are the first of them.
     pub listed: u32,
-    /// Octets that a KEYS datagram may have, without headers of UDP and IP.
+    /// Maximum octets of a KEYS datagram, without headers of UDP and IP.
     pub datagram: usize,
 }
 
 impl Sealed {
-    /// For all of `groups`, in datagrams of so many octets, if that is said, and else in what packets have room for
-    /// besides so many octets of `headers`.
+    /// Seals for all receivers of `groups`. KEYS datagrams have at most `datagram` octets, and at most what a packet
+    /// has room for besides `headers` octets.
     pub(super) fn to(groups: &[Receivers], datagram: Option<usize>, headers: u16) -> Self {
         let listed = groups.iter().map(|group| group.receivers).sum();
         let room = (MTU as usize).saturating_sub(headers.into());
         Self { listed, datagram: datagram.map_or(room, |datagram| datagram.min(room)) }
     }
 
-    /// The seal around a transfer that is sealed in this `manner`, whose keys leave at `rate`; where receivers set the
-    /// rate, there is none.
+    /// Returns the configuration of the seal. Keys leave at `rate`; where receivers set the rate, there is none.
     pub(super) fn config(self, manner: Manner, rate: Option<BitRate>) -> SealConfig {
         SealConfig {
             listed: self.listed,

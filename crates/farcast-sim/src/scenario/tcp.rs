@@ -1,4 +1,4 @@
-//! The keys of a flow over TCP.
+//! Keys of a flow over TCP.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -12,14 +12,14 @@ use farcast_tcp::{
 
 use farcast_scenario::{DocumentError, Reader};
 
-/// A bulk transfer: the connection's settings, and how much is transferred if it has a size.
+/// Bulk transfer: the connection's settings, and the size of the transfer if it has one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Spec {
     pub(super) config: Config,
     pub(super) size: Option<u64>,
 }
 
-/// From which settings a table starts.
+/// Settings that a table starts from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Preset {
     Rfc,
@@ -37,7 +37,7 @@ pub(super) fn read(table: &mut Reader<'_>) -> Result<Spec, DocumentError> {
     Ok(Spec { config: config(table)?, size })
 }
 
-/// Reads the settings of a connection: a preset's, but for the keys that are given.
+/// Reads the settings of a connection: a preset's settings, changed by the keys that are given.
 pub(super) fn config(table: &mut Reader<'_>) -> Result<Config, DocumentError> {
     let mut config = preset(table)?;
     let Bytes(mss) = table.bytes_or("mss", Bytes(config.mss.into()))?;
@@ -55,7 +55,7 @@ pub(super) fn config(table: &mut Reader<'_>) -> Result<Config, DocumentError> {
     Ok(config)
 }
 
-/// The preset, with the recovery and the window, on which some of its settings depend.
+/// Reads the preset, with the recovery and the window, on which some of its settings depend.
 fn preset(table: &mut Reader<'_>) -> Result<Config, DocumentError> {
     let presets = [
         ("rfc", Preset::Rfc),
@@ -86,7 +86,7 @@ fn preset(table: &mut Reader<'_>) -> Result<Config, DocumentError> {
     Ok(Config { recovery, receive_window, ..start })
 }
 
-/// What a loss costs and what follows it.
+/// Reads the reaction to losses and the recovery from them.
 fn losses(table: &mut Reader<'_>, config: &mut Config) -> Result<(), DocumentError> {
     let algorithms = [("reno", Algorithm::Reno), ("cubic", Algorithm::Cubic)];
     config.congestion = table.choice_or("congestion", &algorithms, config.congestion)?;
@@ -110,7 +110,7 @@ fn losses(table: &mut Reader<'_>, config: &mut Config) -> Result<(), DocumentErr
     Ok(())
 }
 
-/// How windows begin and grow, and what limits them.
+/// Reads the start, the growth and the limits of windows.
 fn windows(table: &mut Reader<'_>, config: &mut Config) -> Result<(), DocumentError> {
     let initial = Shown(config.initial_window);
     config.initial_window = parsed_or(table, "initial_window", &initial)?.0;
@@ -144,7 +144,7 @@ fn windows(table: &mut Reader<'_>, config: &mut Config) -> Result<(), DocumentEr
     Ok(())
 }
 
-/// `[traffic.rto]`: the retransmission timer.
+/// Reads the retransmission timer, `[traffic.rto]`.
 fn timer(table: &mut Reader<'_>, config: &mut Config) -> Result<(), DocumentError> {
     let mut inner = table.table_or_empty("rto")?;
     let rto = &mut config.rto;
@@ -160,7 +160,7 @@ fn timer(table: &mut Reader<'_>, config: &mut Config) -> Result<(), DocumentErro
     inner.finish()
 }
 
-/// When data is acknowledged.
+/// Reads the times of acknowledgments.
 fn acknowledgments(table: &mut Reader<'_>, config: &mut Config) -> Result<(), DocumentError> {
     #[derive(Clone, Copy, PartialEq, Eq)]
     enum When {
@@ -186,7 +186,7 @@ fn acknowledgments(table: &mut Reader<'_>, config: &mut Config) -> Result<(), Do
     Ok(())
 }
 
-/// What is offered in the SYN.
+/// Reads the options that the SYN offers.
 fn options(table: &mut Reader<'_>, config: &mut Config) -> Result<(), DocumentError> {
     config.sack = table.flag_or("sack", config.sack)?;
     config.dsack = table.flag_or("dsack", config.dsack)?;
@@ -201,7 +201,7 @@ fn options(table: &mut Reader<'_>, config: &mut Config) -> Result<(), DocumentEr
     Ok(())
 }
 
-/// The key that an error of the whole is about.
+/// Returns the key that an error of the whole configuration is about.
 fn blamed(error: &farcast_tcp::ConfigError) -> &'static str {
     use farcast_tcp::ConfigError;
     match error {
@@ -219,7 +219,7 @@ fn blamed(error: &farcast_tcp::ConfigError) -> &'static str {
     }
 }
 
-/// A setting as a scenario writes it.
+/// Setting in the text form of a scenario.
 struct Shown<T>(T);
 
 impl Display for Shown<Window> {
@@ -292,13 +292,13 @@ impl FromStr for Shown<InitialWindow> {
     }
 }
 
-/// What stands before the word, in a text that speaks of packets.
+/// Returns the number in a text such as `20 packets`; `None` for a text without that word.
 fn packets(text: &str) -> Option<&str> {
     let text = text.trim();
     text.strip_suffix("packets").or_else(|| text.strip_suffix("packet")).map(str::trim)
 }
 
-/// The value at `key`, read from its text.
+/// Reads the value at `key` from its text.
 fn parsed_or<T>(table: &mut Reader<'_>, key: &'static str, default: &T) -> Result<T, DocumentError>
 where
     T: FromStr<Err = &'static str> + Display,

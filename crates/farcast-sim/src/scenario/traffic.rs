@@ -13,7 +13,7 @@ use crate::traffic::{Bulk, BulkConfig, Cbr, CbrConfig, End, Flow, OnOff};
 use farcast_scenario::streams::{Purpose, Streams};
 use farcast_scenario::{DocumentError, Reader};
 
-/// A flow.
+/// Settings of a flow.
 #[derive(Clone, Debug)]
 pub(super) struct TrafficSpec {
     name: String,
@@ -25,7 +25,7 @@ pub(super) struct TrafficSpec {
     kind: Kind,
 }
 
-/// What a flow speaks.
+/// Protocol of a flow, with its settings.
 #[derive(Clone, Debug)]
 enum Kind {
     Tcp(tcp::Spec),
@@ -40,7 +40,7 @@ enum Protocol {
     Ftp,
 }
 
-/// The words of `protocol`.
+/// Values of the key `protocol`.
 const PROTOCOLS: [(&str, Protocol); 3] =
     [("tcp", Protocol::Tcp), ("cbr", Protocol::Cbr), ("ftp", Protocol::Ftp)];
 
@@ -60,7 +60,7 @@ pub(super) fn read(
     tables.into_iter().map(|table| TrafficSpec::read(table, links)).collect()
 }
 
-/// Flows that a scenario may have.
+/// Maximum number of flows of a scenario.
 const MOST_FLOWS: usize = 10_000;
 
 impl TrafficSpec {
@@ -101,13 +101,13 @@ impl TrafficSpec {
         Ok(Self { name, source, start, stop, overhead, local_congestion, kind })
     }
 
-    /// The flow with number `number` in a replication, behind so many receivers.
+    /// Makes flow `number` of a replication. Its terminal's number follows those of all `receivers`.
     pub(super) fn make(&self, number: u32, receivers: u32, links: &Links, streams: Streams) -> FlowConfig {
         let entity = u64::from(number);
         let terminal = receivers.saturating_add(number);
         let flow: Box<dyn Flow> = match &self.kind {
             Kind::Tcp(spec) => {
-                // Both draws of a stream: where its ends begin to number.
+                // The flow's stream has exactly these two draws: the initial sequence numbers of the ends.
                 let mut stream = streams.of(entity, Purpose::Flow);
                 let initial = [(); 2].map(|()| SequenceNumber(stream.bits() as u32));
                 let (config, size) = (spec.config.clone(), spec.size);
@@ -133,7 +133,8 @@ impl TrafficSpec {
     }
 }
 
-/// Whether hosts are told what their own queue drops: that of the stage `ppp`, which must be the first.
+/// Reads whether hosts learn of packets that their own queue drops: that of the stage `ppp`, which must be the only
+/// stage.
 fn local_congestion(
     table: &mut Reader<'_>,
     protocol: Protocol,
@@ -150,14 +151,14 @@ fn local_congestion(
     Err(table.refuse("local_congestion", wrong, "flows of tcp or ftp over one stage of the kind ppp"))
 }
 
-/// Octets of a packet besides the transport's header and the data: an IPv4 header, if nobody says otherwise.
+/// Reads the octets of a packet besides the transport's header and the data; by default an IPv4 header.
 fn packet_overhead(table: &mut Reader<'_>) -> Result<u16, DocumentError> {
     let Bytes(overhead) = table.bytes_or("packet_overhead", Bytes(20))?;
     u16::try_from(overhead)
         .map_err(|_| table.refuse("packet_overhead", "it is larger than any packet", "at most 65535 B"))
 }
 
-/// The keys of a flow at a constant rate.
+/// Reads the keys of a flow at a constant rate.
 fn cbr(table: &mut Reader<'_>, source: End, overhead: u16) -> Result<CbrConfig, DocumentError> {
     let rate = table.rate("rate")?;
     let Bytes(octets) = table.bytes_or("payload", Bytes(1000))?;
@@ -185,7 +186,7 @@ fn cbr(table: &mut Reader<'_>, source: End, overhead: u16) -> Result<CbrConfig, 
     Ok(config)
 }
 
-/// The shortest time from a packet to the next: a second of it takes a minute or so.
+/// Shortest time from a packet to the next. A simulated second at this rate takes a minute or so.
 const SHORTEST: Span = Span::from_nanos(10);
 
 /// Octets of data in the longest UDP datagram over IPv4.

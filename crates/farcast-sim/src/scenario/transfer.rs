@@ -1,4 +1,4 @@
-//! The protocols by which a scenario's transfer may go: a line of the table here, and a module each.
+//! Protocols of a scenario's transfer: one line for each in the table here, and one module each.
 
 use std::fmt::Debug;
 use std::net::Ipv4Addr;
@@ -12,18 +12,18 @@ use crate::outcome::Remedies;
 use crate::star::{self, SealConfig, StarConfig, StarError};
 use crate::tree::{OnTree, TreeConfig};
 
-/// A transfer, as its protocol reads it from `[protocol]`.
+/// Settings of a transfer, as its protocol reads them from `[protocol]`.
 pub(super) trait Transfer: Clone + Debug + Sized {
-    /// By what it goes.
+    /// Protocol of the transfer.
     type Protocol: OnTree<Message: Send + Sync>;
 
-    /// Whether there are elements of it.
+    /// `true` if the protocol has network elements.
     const HAS_ELEMENTS: bool = false;
 
-    /// Keys of a scenario that help against each limit that a transfer may meet.
+    /// Keys of a scenario that help against each limit of a transfer.
     const REMEDIES: Remedies;
 
-    /// Reads `table`, which is `[protocol]` of the scenario `top`, for these groups; whether it is sealed.
+    /// Reads `table`, which is `[protocol]` of the scenario `top`, for these groups. The transfer may be `sealed`.
     fn read(
         table: Reader<'_>,
         top: &Reader<'_>,
@@ -32,26 +32,26 @@ pub(super) trait Transfer: Clone + Debug + Sized {
         sealed: bool,
     ) -> Result<Self, DocumentError>;
 
-    /// Its messages as bytes.
+    /// Returns the codec of the protocol's messages.
     fn codec(&self) -> <Self::Protocol as Protocol>::Codec;
 
-    /// Octets of a datagram on the links besides its `wire_len`, and besides what a seal adds.
+    /// Returns the octets that the links add to each datagram, besides its `wire_len` and the seal's octets.
     fn overhead(&self) -> u16;
 
-    /// How it is sealed, if it is.
+    /// Returns the seal of the transfer, if it is sealed.
     fn seal(&self) -> Option<SealConfig>;
 
-    /// Whether receivers know of it when it opens.
+    /// Returns `true` if receivers know of the transmission when it opens.
     fn given(&self) -> bool;
 
-    /// The engine that sends.
+    /// Makes the sender's engine.
     fn sender(&self) -> Result<<Self::Protocol as Protocol>::Sender, StarError>;
 
-    /// So many receivers, whose random waits follow from `seed`; with `engines`, one engine each.
+    /// Makes `count` receivers, whose random waits follow from `seed`; with `engines`, as one engine each.
     fn receivers(&self, count: u32, seed: u64, engines: bool) -> star::Receivers<Self::Protocol>;
 
-    /// An element, or with `repairs` a repairer, at a node whose ports have these addresses, in the order of their
-    /// numbers; what it draws follows from `seed`.
+    /// Makes an element, or with `repairs` a repairer, at a node whose ports have these addresses, in the order of
+    /// their numbers. Its random numbers follow from `seed`.
     fn element(
         &self,
         _addresses: &[Ipv4Addr],
@@ -61,34 +61,34 @@ pub(super) trait Transfer: Clone + Debug + Sized {
         Err(StarError::Engine("this protocol has no elements".into()))
     }
 
-    /// About how much memory its two sides take at their peak, in octets.
+    /// Estimates the peak memory of the transfer's two sides, in octets.
     fn memory(&self, groups: &[Receivers], links: &Links, engines: bool) -> u64;
 }
 
-/// Something to be done with a world, whatever protocol its transfer goes by.
+/// Task to do with a star, for any protocol.
 pub trait Task {
-    /// What comes of it.
+    /// Result of the task.
     type Output;
 
-    /// Does it.
+    /// Does the task.
     fn on<P: Protocol>(self, world: StarConfig<P>, codec: P::Codec) -> Self::Output;
 }
 
-/// The same with a tree.
+/// Task to do with a tree, for any protocol.
 pub trait TreeTask {
-    /// What comes of it.
+    /// Result of the task.
     type Output;
 
-    /// Does it.
+    /// Does the task.
     fn on<P: OnTree>(self, world: TreeConfig<P>, codec: P::Codec) -> Self::Output;
 }
 
-/// Who asks for a transfer, whatever protocol it goes by.
+/// Visitor of a transfer, for any protocol.
 pub(super) trait Visit {
-    /// What comes of it.
+    /// Result of the visit.
     type Output;
 
-    /// Does what is to be done.
+    /// Visits the transfer; `None` where there is no transfer.
     fn visit<T: Transfer>(
         self,
         transfer: Option<&T>,
@@ -98,47 +98,47 @@ pub(super) trait Visit {
 
 macro_rules! protocols {
     ($($variant:ident: $module:ident = $name:literal),+ $(,)?) => {
-        /// What `name` in `[protocol]` may be; the first where it says nothing.
+        /// Values of `name` in `[protocol]`. The first is the default.
         pub const NAMES: &[&str] = &[$($name),+];
 
-        /// The transfer of a scenario.
+        /// Transfer of a scenario, by protocol.
         #[derive(Clone, Debug)]
         #[expect(clippy::large_enum_variant, reason = "a scenario has one")]
         pub(super) enum TransferSpec {
             $($variant($module::Transfer)),+
         }
 
-        /// By what a transfer goes.
+        /// Protocol of a transfer.
         #[derive(Clone, Copy, PartialEq, Eq)]
         enum By {
             $($variant),+
         }
 
         impl TransferSpec {
-            /// Shows `visitor` a transfer by whatever protocol; where there is none, that there is none.
+            /// Passes the transfer to `visitor`, or `None` where there is no transfer.
             pub(super) fn visit<V: Visit>(transfer: Option<&Self>, visitor: V) -> V::Output {
                 match transfer {
-                    // Without a transfer there is no message that a protocol would have to speak.
+                    // Without a transfer there are no messages, so any protocol will do.
                     None => visitor.visit::<mftp::Transfer>(None, farcast_mftp::Codec),
                     $(Some(Self::$variant(transfer)) => visitor.visit(Some(transfer), transfer.codec())),+
                 }
             }
 
-            /// Whether the protocol has elements, and repairers among them.
+            /// Returns `true` if the protocol has network elements, including repairers.
             pub(super) fn has_elements(&self) -> bool {
                 match self {
                     $(Self::$variant(_) => <$module::Transfer as Transfer>::HAS_ELEMENTS),+
                 }
             }
 
-            /// Keys of a scenario that help against each limit that a transfer may meet.
+            /// Returns the keys of a scenario that help against each limit of a transfer.
             pub(super) fn remedies(&self) -> &'static Remedies {
                 match self {
                     $(Self::$variant(_) => &<$module::Transfer as Transfer>::REMEDIES),+
                 }
             }
 
-            /// Whether it is sealed.
+            /// Returns `true` if the transfer is sealed.
             pub(super) fn is_sealed(&self) -> bool {
                 match self {
                     $(Self::$variant(transfer) => transfer.seal().is_some()),+
@@ -161,7 +161,7 @@ macro_rules! protocols {
                 }
             }
 
-            /// About how much memory its two sides take at their peak, in octets.
+            /// Estimates the peak memory of the transfer's two sides, in octets.
             pub(super) fn memory(&self, groups: &[Receivers], links: &Links, engines: bool) -> u64 {
                 match self {
                     $(Self::$variant(transfer) => transfer.memory(groups, links, engines)),+
@@ -170,13 +170,14 @@ macro_rules! protocols {
         }
 
         impl Scenario {
-            /// Does `task` with the world of replication number `replication`, whose random numbers follow from `seed`.
+            /// Runs `task` on the configuration of replication number `replication`, whose random numbers follow from
+            /// `seed`.
             ///
             /// # Errors
             /// A setting that cannot work.
             pub fn visit<T: Task>(&self, seed: u64, replication: u64, task: T) -> Result<T::Output, StarError> {
                 match &self.transfer {
-                    // Without a transfer there is no message that a protocol would have to speak.
+                    // Without a transfer there are no messages, so any protocol will do.
                     None => Ok(task.on(self.star(seed, replication)?, farcast_mftp::Codec)),
                     $(Some(TransferSpec::$variant(transfer)) => {
                         Ok(task.on(self.world(Some(transfer), seed, replication)?, transfer.codec()))

@@ -1,4 +1,4 @@
-//! Scenarios in which nodes and edges form a tree.
+//! Scenarios whose nodes and edges form a tree.
 //!
 //! | table | what |
 //! |---|---|
@@ -25,7 +25,7 @@ use crate::star::{Cut, GroupConfig, StarError};
 use crate::traffic::End;
 use crate::tree::{Between, EdgeConfig, FarEnd, NodeConfig, Role, Shape, TreeConfig, TreeError, TreeFlow};
 
-/// What a node is.
+/// Kind of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
     Source,
@@ -36,27 +36,27 @@ enum Kind {
     Repairer,
 }
 
-/// A node.
+/// Settings of a node.
 #[derive(Clone, Debug)]
 struct NodeSpec {
     name: String,
     kind: Kind,
 }
 
-/// An edge.
+/// Settings of an edge.
 #[derive(Clone, Debug)]
 struct EdgeSpec {
     name: String,
     near: u32,
     far: Vec<u32>,
     relayed: bool,
-    /// The link; without its way forward, where that takes always as long.
+    /// Link of the edge. Where the forward delay is constant, the link is without its forward direction.
     links: Links,
-    /// What the way forward takes, where it takes always that.
+    /// Delay of the forward direction, where it is constant.
     delay: Option<Span>,
 }
 
-/// A scenario in which nodes and edges form a tree.
+/// Scenario whose nodes and edges form a tree.
 #[derive(Clone, Debug)]
 pub struct TreeScenario {
     name: String,
@@ -66,56 +66,56 @@ pub struct TreeScenario {
     edges: Vec<EdgeSpec>,
     flows: Vec<([u32; 2], TrafficSpec)>,
     transfer: Option<TransferSpec>,
-    /// The slowest link: what rates follow from where nothing else is said.
+    /// Slowest link, which default rates follow from.
     slowest: Links,
     default_queues: Vec<DefaultQueue>,
 }
 
 impl TreeScenario {
-    /// What the scenario is called; empty if its file does not say.
+    /// Returns the scenario's name; empty if the file has none.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The queues that were given a limit because the scenario says nothing of one.
+    /// Returns the queues that got a default limit because the scenario has none.
     pub fn default_queues(&self) -> &[DefaultQueue] {
         &self.default_queues
     }
 
-    /// How many receivers there are.
+    /// Returns the number of receivers.
     pub fn receivers(&self) -> u32 {
         self.nodes.iter().map(NodeSpec::receivers).sum()
     }
 
-    /// How many flows there are.
+    /// Returns the number of flows.
     pub fn flow_count(&self) -> usize {
         self.flows.len()
     }
 
-    /// About how much memory a replication takes at its peak, in octets.
+    /// Estimates the peak memory of a replication in octets.
     pub fn memory(&self) -> u64 {
         let (transfer, groups) = (self.transfer.as_ref(), groups(&self.nodes));
         super::memory::of(self.flows.len(), transfer, &groups, &self.slowest, self.engines)
     }
 
-    /// Which keys help where its transfer is not complete, if there is one.
+    /// Returns the keys that help against an incomplete transfer; `None` if there is no transfer.
     pub fn remedies(&self) -> Option<&'static Remedies> {
         self.transfer.as_ref().map(TransferSpec::remedies)
     }
 
-    /// Where a replication stops.
+    /// Returns the time at which a replication stops.
     pub fn time_limit(&self) -> Time {
         Time::ZERO + self.time_limit
     }
 
-    /// The same with an engine for each receiver, packet by packet: slower, with nothing merged, and with what each has
-    /// heard of content.
+    /// Returns the scenario with an engine for each receiver, packet by packet. It is slower, nothing is merged, and
+    /// each receiver counts the content that it hears.
     #[must_use]
     pub fn with_engines(self) -> Self {
         Self { engines: true, ..self }
     }
 
-    /// Does `task` with the world of replication number `replication`, whose random numbers follow from `seed`.
+    /// Runs `task` on the configuration of replication number `replication`, whose random numbers follow from `seed`.
     ///
     /// # Errors
     /// A setting that cannot work.
@@ -155,7 +155,7 @@ impl TreeScenario {
         })
     }
 
-    /// The flows, of which losses are the edges' business.
+    /// Returns the flows. Their losses are those of the edges.
     fn flows(&self, receivers: u32, streams: Streams) -> Vec<TreeFlow> {
         let flow = |(number, (ends, spec)): (u32, &([u32; 2], TrafficSpec))| {
             let made = spec.make(number, receivers, &self.slowest, streams);
@@ -203,7 +203,7 @@ impl TreeScenario {
         }
     }
 
-    /// What so many receivers, or one, at a far end of an edge lose of what comes to them.
+    /// Returns the loss process of packets to the receivers, or to the one node, at a far end of an edge.
     fn losses(
         &self,
         edge: &EdgeSpec,
@@ -224,7 +224,7 @@ impl TreeScenario {
     ) -> EdgeConfig<M> {
         let receivers = |node: &u32| self.nodes[*node as usize].receivers();
         let terminals = edge.far.iter().map(|node| receivers(node).max(1)).sum();
-        // Every edge has streams of its own, whatever the others are.
+        // Every edge has streams of its own, which do not depend on other edges.
         let own = Streams::new(streams.seed(named(&[&edge.name]), Purpose::Stage), replication);
         let chains = edge.links.chains(terminals, false, own);
         let far = edge.far.iter().map(|node| {
@@ -266,7 +266,7 @@ impl EdgeSpec {
     }
 }
 
-/// A task for a tree.
+/// Visitor that runs a task on a tree.
 struct World<'a, T> {
     scenario: &'a TreeScenario,
     seed: u64,
@@ -286,8 +286,8 @@ impl<K: TreeTask> Visit for World<'_, K> {
     }
 }
 
-/// The number of an entity in the names of streams that is called so: 64 bits of FNV-1a over the names, so that an
-/// entity more changes no other's.
+/// Returns the number of an entity, for the names of random streams. It is a 64-bit FNV-1a hash of the entity's names,
+/// so that an additional entity changes no other's number.
 fn named(names: &[&str]) -> u64 {
     const OFFSET: u64 = 0xCBF2_9CE4_8422_2325;
     const PRIME: u64 = 0x0000_0100_0000_01B3;
@@ -295,10 +295,10 @@ fn named(names: &[&str]) -> u64 {
     octets.fold(OFFSET, |hash, octet| (hash ^ u64::from(octet)).wrapping_mul(PRIME))
 }
 
-/// A flow's data goes from its first node to its second.
+/// End that a flow's data comes from. Data goes from the flow's first node to its second.
 const SOURCE: End = End::Hub;
 
-/// The receivers of each of `nodes` that has some.
+/// Returns the groups of receivers at `nodes`.
 fn groups(nodes: &[NodeSpec]) -> Vec<Group> {
     let counts = nodes.iter().map(NodeSpec::receivers).filter(|&receivers| receivers > 0);
     counts.map(|receivers| Group { receivers, delay: Span::ZERO, losses: None }).collect()
