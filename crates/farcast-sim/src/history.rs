@@ -1,8 +1,8 @@
-//! What happened in a replication, in a compact form to be drawn or told.
+//! History of a replication in a compact form, for drawings and tables.
 //!
-//! A [`History`] watches a [`Star`](crate::star::Star); [`finish`](History::finish) gives the [`Record`]. Its memory is
-//! bounded by its settings, not by what happens: where there are more points than may be kept, those that lie close
-//! together become one with a count, and of passes and waits beyond the limit only the number is kept.
+//! A [`History`] observes a [`Star`](crate::star::Star); [`finish`](History::finish) returns the [`Record`]. Its memory
+//! is bounded by its settings, not by the number of events. Where there are more points than the limit, points that lie
+//! close together become one with a count. Of passes and waits beyond the limit only the number is kept.
 
 mod record;
 mod series;
@@ -24,13 +24,13 @@ pub use series::{Interval, Point, total};
 use record::Open;
 use series::{Intervals, Series};
 
-/// How much of a replication is kept.
+/// Limits of a history.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HistoryConfig {
-    /// Points of each kind, and passes, waits, and NAKs of each lane; at least 2.
+    /// Maximum number of points of each kind, of passes, of waits, and of NAKs of each lane; at least 2.
     pub points: usize,
-    /// Receivers have a lane each if they are no more than this. A population of more may say its NAKs merged: then
-    /// only what reaches the sender is known.
+    /// Maximum number of receivers for which each receiver has a lane. A larger population may send its NAKs merged:
+    /// then the history has only what reaches the sender.
     pub lanes: u32,
 }
 
@@ -40,14 +40,14 @@ impl Default for HistoryConfig {
     }
 }
 
-/// Where a NAK of a lane is kept.
+/// Place of a NAK in the lanes.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     lane: usize,
     nak: usize,
 }
 
-/// Collects what happens in a replication.
+/// Observer that collects the events of a replication.
 #[derive(Clone, Debug)]
 pub struct History {
     config: HistoryConfig,
@@ -64,14 +64,14 @@ pub struct History {
     dones: Series,
     leavings: Series,
     completions: Series,
-    /// The pass that is being sent, and what the sender waits for.
+    /// Pass that is being sent, and the sender's current wait.
     open: Open,
-    /// The NAK that reaches the sender right now.
+    /// NAK that reaches the sender right now.
     reaching: Option<Place>,
 }
 
 impl History {
-    /// A history of a replication with so many receivers.
+    /// Makes a history of a replication with `receivers` receivers.
     pub fn new(receivers: u32, config: HistoryConfig) -> Self {
         let config = HistoryConfig { points: config.points.max(2), ..config };
         let series = || Series::new(config.points);
@@ -96,7 +96,7 @@ impl History {
         }
     }
 
-    /// What happened. A pass or wait that has not ended ends with the last thing that was told.
+    /// Returns the record. A pass or wait that has not ended ends with the last event.
     pub fn finish(mut self) -> Record {
         let end = self.record.end;
         self.end_pass(end);
@@ -140,7 +140,7 @@ impl History {
         }
     }
 
-    /// Pass `number` begins, unless it has.
+    /// Begins pass `number`, unless it has begun.
     fn begin_pass(&mut self, at: Time, number: u32) -> &mut Pass {
         if self.open.pass.is_some_and(|pass| pass.number != number) {
             self.end_pass(at);
@@ -150,7 +150,7 @@ impl History {
         self.open.pass.get_or_insert(Pass { number, begin: at, end: at, scheduled: 0, dtus: 0 })
     }
 
-    /// A run of data leaves. Its pass may be told of only afterwards.
+    /// Notes a run of data that leaves. The event of its pass may come only afterwards.
     fn data<M: Message>(&mut self, at: Time, pass: u32, frame: &Frame<M>) {
         let count = u64::from(frame.segments());
         let end = at + frame.spacing * count;
@@ -159,7 +159,7 @@ impl History {
         self.begin_pass(at, pass).dtus += count;
     }
 
-    /// A NAK of a receiver with a lane has left.
+    /// Notes a NAK that has left a receiver with a lane.
     fn nak_left(&mut self, at: Time, receiver: u32, pass: u32, block: u32, dtus: u32) {
         let Some(lane) = self.record.lanes.get_mut(receiver as usize) else { return };
         if lane.naks.len() < self.config.points {
@@ -169,7 +169,7 @@ impl History {
         }
     }
 
-    /// The NAK of a receiver's lane that reaches the sender: the first such under way.
+    /// Returns the place of the NAK of a receiver's lane that reaches the sender: the first like NAK under way.
     fn nak_under_way(&self, receiver: u32, pass: u32, block: u32, dtus: u32) -> Option<Place> {
         let lane = self.record.lanes.get(receiver as usize)?;
         let alike =
@@ -180,7 +180,7 @@ impl History {
 
 impl<P: Protocol> Observer<P> for History {
     fn wants_each(&self) -> bool {
-        // Lanes are of single receivers.
+        // Lanes show single receivers.
         self.record.receivers <= self.config.lanes
     }
 
@@ -190,7 +190,7 @@ impl<P: Protocol> Observer<P> for History {
             Purpose::Content { round } => self.data(at, round, frame),
             Purpose::Query => {
                 self.requests.add(at, 1);
-                // Whoever asks again begins to wait again.
+                // A repeated query begins a new wait.
                 if self.open.waits_for(WaitFor::Answers) {
                     self.end_wait(at);
                 }

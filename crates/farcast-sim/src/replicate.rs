@@ -1,4 +1,4 @@
-//! Running replications, on as many cores as wished, with the same results for any number of them.
+//! Running of replications on several cores. The results do not depend on the number of cores.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,32 +16,32 @@ use crate::scenario::{Scenario, Task, TreeScenario, TreeTask};
 use crate::star::{Pulse, Star, StarConfig, StarError};
 use crate::tree::{OnTree, Tree, TreeConfig, TreeError};
 
-/// How many replications.
+/// Number of replications to run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum HowMany {
-    /// So many.
+    /// Exactly this number.
     Count(u64),
-    /// Until the mean of [`Replication::aim`] is known this exactly, but at most so many.
+    /// Until the mean of [`Replication::aim`] is known with this precision, but at most this number.
     Until(Precision, u64),
 }
 
-/// How replications are run.
+/// Plan for running replications.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Plan {
-    /// The seed of all random numbers.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// How many.
+    /// Number of replications.
     pub how_many: HowMany,
-    /// Threads, at least 1; the results do not depend on it.
+    /// Number of threads, at least 1; the results do not depend on it.
     pub threads: usize,
-    /// Whether each receiver's time is kept.
+    /// `true` if each receiver's time is kept.
     pub per_receiver: bool,
 }
 
-/// Why replications could not be run.
+/// Reason for which replications could not be run.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum ReplicationError {
-    /// The world cannot be made.
+    /// The star cannot be made.
     #[error(transparent)]
     Star(#[from] StarError),
     /// The tree cannot be made.
@@ -52,22 +52,22 @@ pub enum ReplicationError {
     Stats(#[from] StatsError),
 }
 
-/// How replications stand.
+/// Progress of running replications.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Standing {
-    /// Those that are done.
+    /// Number of replications that are done.
     pub done: u64,
-    /// The latest instant, in simulated time, that one of those that run has reached.
+    /// Latest instant, in simulated time, that a running replication has reached.
     pub furthest: Time,
 }
 
-/// What can be replicated: a scenario of a star, or of a tree.
+/// Scenario that can be replicated: of a star, or of a tree.
 pub trait Replicable: Clone + Send + Sync + 'static {
-    /// What comes of a replication, with what stars and trees have alike.
+    /// Outcome of a replication, which includes the outcome that stars and trees have in common.
     type Outcome: AsRef<Replication> + Send + 'static;
 
-    /// Replication `index` of those that follow from `seed`, with the time of each receiver if that is wanted; `None` if
-    /// `pulse` was stopped.
+    /// Runs replication `index` of those that follow from `seed`, and keeps the time of each receiver if
+    /// `per_receiver`. Returns `None` if `pulse` was stopped.
     ///
     /// # Errors
     /// A world that cannot be made.
@@ -79,10 +79,10 @@ pub trait Replicable: Clone + Send + Sync + 'static {
         pulse: &Pulse,
     ) -> Result<Option<Self::Outcome>, ReplicationError>;
 
-    /// Where a replication stops.
+    /// Returns the time at which a replication stops.
     fn time_limit(&self) -> Time;
 
-    /// About how much memory a replication takes at its peak, in octets.
+    /// Estimates the peak memory of a replication in octets.
     fn memory(&self) -> u64;
 }
 
@@ -132,7 +132,7 @@ impl Replicable for TreeScenario {
     }
 }
 
-/// One replication of `scenario`.
+/// Runs one replication of `scenario`.
 ///
 /// # Errors
 /// A world that cannot be made.
@@ -148,7 +148,8 @@ pub fn replicate(
     Ok(replication)
 }
 
-/// Runs a world to its end, unless it is stopped before: whether it was not, and what came of it.
+/// Task that runs a world to its end, or until it is stopped. The result is `true` if it was not stopped, with the
+/// outcome.
 struct Replicate<'a> {
     index: u64,
     per_receiver: bool,
@@ -175,9 +176,10 @@ impl TreeTask for Replicate<'_> {
     }
 }
 
-/// Runs replications of `scenario` as `plan` says, in the order of their index. `watch` is told after each, and ten
-/// times a second, how they stand; it returns whether to go on. If not, those that are done are returned: what is in
-/// the middle of an event that takes longer than [`GRACE`] is left to itself, and ends with it or with the process.
+/// Runs replications of `scenario` by `plan`, in the order of their index. `watch` gets their progress after each, and
+/// ten times a second; it returns `true` to go on. If it returns `false`, [`run`] returns the completed replications. A
+/// thread whose current event takes longer than [`GRACE`] is not waited for, and ends after this event or with the
+/// process.
 ///
 /// # Errors
 /// A world that cannot be made.
@@ -194,7 +196,7 @@ pub fn run<S: Replicable>(
     let mut all: Vec<S::Outcome> = Vec::new();
     let mut next = 0;
     while next < most {
-        // With a rule, no more is run ahead than is looked at soon.
+        // With a rule, only as many replications run ahead as the rule will soon need.
         let batch = if rule.is_some() { (most - next).min((next / 4).max(10)) } else { most - next };
         let some = Batch::run(&scenario, plan, next..next + batch, watch)?;
         let stopped = (some.len() as u64) < batch;
@@ -217,14 +219,14 @@ pub fn run<S: Replicable>(
     Ok(all)
 }
 
-/// How long replications may go on after they were told to stop.
+/// Time that replications may go on after they were told to stop.
 pub const GRACE: Duration = Duration::from_millis(500);
-/// Between two looks at how they stand.
+/// Time between two reports of progress.
 const LOOK: Duration = Duration::from_millis(100);
 
 type Result_<S> = (u64, Result<<S as Replicable>::Outcome, ReplicationError>);
 
-/// Replications that are run together. Threads own what they need, so that one that does not hear can be left behind.
+/// Replications that run together. Threads own their data, so a thread that does not stop can be left behind.
 struct Batch<S> {
     scenario: Arc<S>,
     seed: u64,
@@ -235,7 +237,7 @@ struct Batch<S> {
 }
 
 impl<S: Replicable> Batch<S> {
-    /// The replications of `range`, as far as `watch` lets them.
+    /// Runs the replications of `range`, until `watch` stops them.
     fn run(
         scenario: &Arc<S>,
         plan: &Plan,
@@ -256,7 +258,7 @@ impl<S: Replicable> Batch<S> {
         drop(results);
         let mut results = batch.gather(range.start, &finished, threads, watch);
         results.sort_unstable_by_key(|(index, _)| *index);
-        // An interrupted batch is kept up to its first gap.
+        // The results of an interrupted batch are kept up to the first missing index.
         let whole = results.iter().zip(range).take_while(|((index, _), expected)| index == expected).count();
         results.into_iter().take(whole).map(|(_, result)| result).collect()
     }
@@ -267,7 +269,7 @@ impl<S: Replicable> Batch<S> {
         std::thread::spawn(move || batch.work(&results))
     }
 
-    /// Runs what nobody else has begun, until nothing is left or it is to stop.
+    /// Runs replications that no other thread has begun, until none is left or the batch is to stop.
     fn work(&self, results: &Sender<Result_<S>>) {
         while !self.pulse.is_stopped() {
             let index = self.next.fetch_add(1, Ordering::Relaxed);
@@ -275,19 +277,19 @@ impl<S: Replicable> Batch<S> {
                 break;
             }
             let Some(result) = self.one(index).transpose() else { break };
-            // Nobody may be waiting for it any more.
+            // The receiving side may no longer wait for results.
             if results.send((index, result)).is_err() {
                 break;
             }
         }
     }
 
-    /// One replication; `None` if it was stopped.
+    /// Runs one replication; `None` if it was stopped.
     fn one(&self, index: u64) -> Result<Option<S::Outcome>, ReplicationError> {
         self.scenario.replicate(self.seed, index, self.per_receiver, &self.pulse)
     }
 
-    /// Takes results until all threads have ended, or are not waited for.
+    /// Gathers results until all threads have ended, or until [`GRACE`] is over after a stop.
     fn gather(
         &self,
         begun: u64,

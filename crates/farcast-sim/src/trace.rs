@@ -1,20 +1,20 @@
-//! A replication's packets as a capture file that protocol analysers open.
+//! Capture file of a replication's packets, for protocol analysers.
 //!
-//! A [`Trace`] watches a [`Star`](crate::star::Star) and writes what the hosts of a real transfer would see: IPv4
-//! datagrams with the protocol's messages over UDP, or what flows carry, as they are on the wire, their checksums
-//! right, in the order of their times to the nanosecond. The file has two interfaces:
+//! A [`Trace`] observes a [`Star`](crate::star::Star) and writes the packets that the hosts of a real transfer would
+//! see. They are IPv4 datagrams with the protocol's messages over UDP, or with the packets of flows, in wire format
+//! with correct checksums, in the order of their times to the nanosecond. The file has two interfaces:
 //!
-//! | interface | what is captured there |
+//! | interface | captured packets |
 //! |---|---|
-//! | `sender` | what the sender and flows send at the hub, and what reaches them there |
-//! | `receivers` | what receivers and the terminals of flows send |
+//! | `sender` | packets that the sender and flows send at the hub, and packets that reach them there |
+//! | `receivers` | packets that receivers and the terminals of flows send |
 //!
-//! An answer has the same IPv4 identification at both, so one that is at `receivers` alone was lost (of an answer that
-//! was repeated in the same octets, one of the two). A comment stands at the first packet of each round and at each NAK
-//! that reaches the sender, and says what became of it.
+//! An answer has the same IPv4 identification at both interfaces, so an answer that is at `receivers` alone was lost.
+//! (Of an answer that was repeated in the same octets, one of the two was lost.) Comments mark the first packet of each
+//! round, and each NAK that reaches the sender, with its fate.
 //!
-//! Payload is a reference in a simulation: in the file it is zeros. A population that is traced says its
-//! NAKs one by one; merged NAKs, if it is told of some, are no datagrams and are left out.
+//! Payload is a reference in a simulation, so the file has zeros in its place. A traced population sends its NAKs one
+//! by one. Merged NAKs, if there are any, are no datagrams and are left out.
 
 mod datagram;
 mod matching;
@@ -34,18 +34,18 @@ use crate::traffic::End;
 use datagram::Header;
 use matching::Matching;
 
-/// What is captured at the sender.
+/// Interface of packets at the sender.
 const SENDER: u32 = 0;
-/// What is captured at the receivers.
+/// Interface of packets at the receivers.
 const RECEIVERS: u32 = 1;
 
-/// What a trace holds.
+/// Settings of a trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TraceConfig {
-    /// Octets that are kept of the payload of each DATA packet and of each packet of a flow; its original length is
-    /// noted all the same. `u32::MAX` keeps all.
+    /// Octets to keep of the payload of each DATA packet and of each packet of a flow. The original length is noted all
+    /// the same. `u32::MAX` keeps all.
     pub payload_octets: u32,
-    /// What the file's own comment says first, such as the scenario and the seed.
+    /// Beginning of the file's own comment, such as the scenario and the seed.
     pub comment: String,
 }
 
@@ -55,16 +55,16 @@ impl Default for TraceConfig {
     }
 }
 
-/// Why a replication cannot be traced.
+/// Reason for which a replication cannot be traced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TraceError {
-    /// The file's packets are IPv4.
+    /// An address is not IPv4, although the file's packets are.
     #[error("{0} is no IPv4 address; a trace is written of IPv4 sessions only")]
     NotIpv4(SocketAddr),
 }
 
-/// A run of which the datagrams from `next` have yet to leave.
+/// Run whose datagrams from `next` on have yet to leave.
 #[derive(Debug)]
 struct Rest<M> {
     destination: SocketAddrV4,
@@ -72,22 +72,22 @@ struct Rest<M> {
     next: u32,
 }
 
-/// A NAK that has reached the sender and is written once its fate is known.
+/// NAK that has reached the sender and is written once its fate is known.
 #[derive(Debug)]
 struct Held {
     at: Time,
     octets: u32,
 }
 
-/// Between whom a transfer goes.
+/// Addresses of a transfer.
 #[derive(Clone, Copy, Debug)]
 struct Session {
     server: SocketAddrV4,
     response: SocketAddrV4,
 }
 
-/// Writes the packets of a replication as it is told of them, in the pcapng format (draft-ietf-opsawg-pcapng) with
-/// link type IPV4.
+/// Observer that writes the packets of a replication in the pcapng format (draft-ietf-opsawg-pcapng) with link type
+/// IPV4.
 ///
 /// `W` is written in small pieces: give a file a [`BufWriter`](io::BufWriter). The same replication gives the same
 /// bytes. Time zero is 1970-01-01T00:00:00Z.
@@ -99,9 +99,9 @@ pub struct Trace<W, P: Protocol> {
     runs: EventQueue<Rest<P::Message>>,
     held: Option<Held>,
     answers: Matching,
-    /// The last round that has begun.
+    /// Last round that has begun.
     round: u32,
-    /// The datagram at hand.
+    /// Datagram at hand.
     datagram: Vec<u8>,
     sender_id: u16,
     answer_id: u16,
@@ -109,8 +109,8 @@ pub struct Trace<W, P: Protocol> {
 }
 
 impl<W: Write, P: Protocol> Trace<W, P> {
-    /// A trace of what a sender with these `routes` sends and is answered, if there is one, and of flows; `codec` turns
-    /// its messages into octets. It begins to write at once.
+    /// Makes a trace of a sender with these `routes`, if there is one, of its receivers' answers, and of flows. `codec`
+    /// encodes the sender's messages. The trace begins to write at once.
     ///
     /// # Errors
     /// A route that is not IPv4.
@@ -141,22 +141,21 @@ impl<W: Write, P: Protocol> Trace<W, P> {
         })
     }
 
-    /// Packets written so far.
+    /// Returns the number of packets written so far.
     pub fn packets(&self) -> u64 {
         self.packets
     }
 
-    /// Writes what is still to leave, and gives `W` back.
+    /// Writes the packets that have yet to leave, and returns `W`.
     ///
     /// # Errors
-    /// The first error that `W` gave, after which nothing more was written; or that a message was too long for a
-    /// datagram.
+    /// The first error of `W`, after which nothing more was written; or a message that was too long for a datagram.
     pub fn finish(mut self) -> io::Result<W> {
         self.advance(Time::NEVER);
         self.file.finish()
     }
 
-    /// Writes everything that lies before `at` or at it.
+    /// Writes all packets before or at `at`.
     fn advance(&mut self, at: Time) {
         self.release(None);
         while self.runs.next_at() <= at
@@ -181,7 +180,7 @@ impl<W: Write, P: Protocol> Trace<W, P> {
         self.write(SENDER, at, octets, Direction::Outbound, &comment);
     }
 
-    /// The round that begins with `message`, if one does.
+    /// Returns the round that begins with `message`, if one does.
     fn new_round(&mut self, message: &P::Message) -> Option<u32> {
         let Purpose::Content { round } = message.purpose() else { return None };
         let begins = round > self.round;
@@ -189,7 +188,7 @@ impl<W: Write, P: Protocol> Trace<W, P> {
         begins.then_some(round)
     }
 
-    /// The datagram in which `segment` of `message` travels; its length before it was cut.
+    /// Builds the datagram that carries `segment` of `message`. Returns its length before it was cut.
     fn build(&mut self, header: Header, message: &P::Message, segment: u32) -> u32 {
         let (codec, octets) = (&self.codec, message.wire_len(segment));
         let encode = |out: &mut Vec<u8>| codec.encode(message, segment, out);
@@ -207,14 +206,14 @@ impl<W: Write, P: Protocol> Trace<W, P> {
         self.packets += 1;
     }
 
-    /// Between whom an answer of `receiver` goes.
+    /// Returns the source and the destination of an answer of `receiver`.
     fn answer_of(&self, receiver: u32) -> Option<(SocketAddrV4, SocketAddrV4)> {
         let Session { response, .. } = self.session?;
         Some((ipv4(receiver_address(receiver)).ok()?, response))
     }
 
-    /// Gives the datagram at hand, which has arrived from `terminal`, the identification under which it left; by it are
-    /// told apart those that differ from octet `from` on.
+    /// Gives the datagram at hand, which has arrived from `terminal`, the identification under which it left. Its
+    /// octets from `from` on tell it apart from others.
     fn recognise(&mut self, terminal: u32, from: usize) {
         let known = self.answers.arrived(terminal, &self.datagram[from..]);
         let id = known.unwrap_or_else(|| {
@@ -224,7 +223,7 @@ impl<W: Write, P: Protocol> Trace<W, P> {
         datagram::set_id(&mut self.datagram, id);
     }
 
-    /// Puts a packet of a flow into the datagram at hand; its length before it was cut.
+    /// Builds the datagram at hand from a packet of a flow. Returns its length before it was cut.
     fn build_flow(&mut self, packet: &FlowPacket<'_>, id: u16) -> Option<u32> {
         let end = |ip| ipv4(SocketAddr::new(ip, 0)).ok();
         let (source, destination) = (end(packet.source)?, end(packet.destination)?);
@@ -233,7 +232,7 @@ impl<W: Write, P: Protocol> Trace<W, P> {
         built.map_err(|error| self.file.fail(io::Error::new(io::ErrorKind::InvalidData, error))).ok()
     }
 
-    /// Writes the NAK that waits for its fate, if one does.
+    /// Writes the NAK that waits for its fate, if there is one.
     fn release(&mut self, fate: Option<NakFate>) {
         if let Some(held) = self.held.take() {
             let comment = fate.map_or(String::new(), |fate| in_words(fate, &P::WORDS));
@@ -303,12 +302,12 @@ impl<W: Write, P: Protocol> Observer<P> for Trace<W, P> {
     }
 
     fn nak(&mut self, _at: Time, asked: &Asked) {
-        // Merged NAKs come without a message: then none is held.
+        // Merged NAKs come without a message, so none is held.
         self.release(Some(asked.fate));
     }
 }
 
-/// Between whom a transfer with these routes goes, all of it over IPv4.
+/// Returns the addresses of a transfer with these routes, all of which must be IPv4.
 fn session(routes: Routes) -> Result<Session, TraceError> {
     for address in [routes.announcements, routes.content] {
         ipv4(address)?;

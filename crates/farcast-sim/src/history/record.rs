@@ -1,26 +1,26 @@
-//! What a history comes to.
+//! Result of a history.
 
 use farcast_core::Time;
 use farcast_delivery::{Milestone, NakFate, Phase};
 
 use super::{Interval, Point};
 
-/// What happened in one replication. Times count from its beginning; points are in the order of time.
+/// Events of one replication. Times count from its beginning; points are in the order of time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Record {
-    /// How many receivers there are.
+    /// Number of receivers.
     pub receivers: u32,
-    /// When the last thing happened.
+    /// Time of the last event.
     pub end: Time,
-    /// The passes.
+    /// Passes.
     pub passes: Vec<Pass>,
-    /// Passes behind these, which are not kept.
+    /// Passes behind the limit, which are not kept.
     pub passes_left_out: u64,
-    /// When data left, and how many DTUs.
+    /// Intervals in which data left, with their numbers of DTUs.
     pub data: Vec<Interval>,
-    /// What the sender waited for.
+    /// Waits of the sender.
     pub waits: Vec<Wait>,
-    /// Waits behind these, which are not kept.
+    /// Waits behind the limit, which are not kept.
     pub waits_left_out: u64,
     /// Announcements that left.
     pub announcements: Vec<Point>,
@@ -28,25 +28,25 @@ pub struct Record {
     pub registrations: Vec<Point>,
     /// Status requests that left.
     pub status_requests: Vec<Point>,
-    /// NAKs that left receivers. Those of a population that says them merged are not told of.
+    /// NAKs that left receivers, except those of a population that sends them merged.
     pub naks_sent: Vec<Point>,
     /// NAKs that reached the sender and made it schedule something.
     pub naks_used: Vec<Point>,
-    /// NAKs that reached it and asked for nothing new.
+    /// NAKs that reached the sender and asked for nothing new.
     pub naks_known: Vec<Point>,
-    /// NAKs that reached it once a later pass than the one that they answer had begun.
+    /// NAKs that reached the sender after a later pass than the one that they answer had begun.
     pub naks_late: Vec<Point>,
-    /// Completions of the protocol that left: confirmations of Dones, or the word that it is over.
+    /// Confirmations that left: of Dones, or of the end of the transmission.
     pub confirmations: Vec<Point>,
-    /// Receivers that the sender heard to be done.
+    /// Receivers from which the sender heard that they are done.
     pub dones: Vec<Point>,
     /// Receivers that declined, quit or were given up.
     pub leavings: Vec<Point>,
-    /// Receivers that came to have everything.
+    /// Receivers that became complete.
     pub completions: Vec<Point>,
-    /// Turns of the transmission: it began, everyone had everything, it ended.
+    /// Milestones of the transmission: it began, every receiver had everything, it ended.
     pub milestones: Vec<(Time, Milestone)>,
-    /// The receivers one by one, receiver n at place n, if they are few.
+    /// Lanes of single receivers, receiver n at index n, if there are few.
     pub lanes: Vec<Lane>,
 }
 
@@ -77,33 +77,33 @@ impl Record {
     }
 }
 
-/// A pass of the sender.
+/// Pass of the sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pass {
-    /// Its number, from 1.
+    /// Number of the pass, from 1.
     pub number: u32,
-    /// When it began.
+    /// Time of its beginning.
     pub begin: Time,
-    /// When its last datagram, which may be a status request, had left.
+    /// Time at which its last datagram, which may be a status request, had left.
     pub end: Time,
-    /// DTUs that were scheduled for it when it began.
+    /// DTUs that were scheduled for the pass when it began.
     pub scheduled: u32,
-    /// DTUs that it sent, parity symbols and repetitions among them.
+    /// DTUs that the pass sent, including parity symbols and repetitions.
     pub dtus: u64,
 }
 
-/// A time in which the sender had nothing to send.
+/// Time in which the sender had nothing to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Wait {
-    /// When it began.
+    /// Beginning of the wait.
     pub begin: Time,
-    /// When it ended.
+    /// End of the wait.
     pub end: Time,
-    /// For what.
+    /// Reason for the wait.
     pub waits_for: WaitFor,
-    /// The pass before it; 0 before data.
+    /// Pass before the wait; 0 before data.
     pub after_pass: u32,
-    /// NAKs that came meanwhile.
+    /// NAKs that came during the wait.
     pub naks: NakCounts,
 }
 
@@ -113,22 +113,22 @@ impl Wait {
     }
 }
 
-/// What a sender waits for.
+/// Reason for which a sender waits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WaitFor {
     /// Receivers that register.
     Registrations,
     /// Receivers to join the group that carries data.
     Joining,
-    /// Answers to a status request: until the Status Retry Timer expires, or until the first of them where the pass
-    /// rule is the draft's.
+    /// Answers to a status request. The wait ends with the Status Retry Timer, or with the first answer under the
+    /// draft's pass rule.
     Answers,
-    /// Dones that come again for want of a confirmation, or the time to repeat what is said last.
+    /// Repeated Dones for want of a confirmation, or the time for repeating the last message.
     Closing,
 }
 
 impl WaitFor {
-    /// What is waited for in `phase`, if anything is.
+    /// Returns the reason for waiting in `phase`, if the sender waits.
     pub(super) const fn in_phase(phase: Phase) -> Option<Self> {
         match phase {
             Phase::Announcing => Some(Self::Registrations),
@@ -143,11 +143,11 @@ impl WaitFor {
 /// NAKs by their fate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct NakCounts {
-    /// Made the sender schedule something.
+    /// NAKs that made the sender schedule something.
     pub used: u64,
-    /// Asked for nothing new.
+    /// NAKs that asked for nothing new.
     pub known: u64,
-    /// Answer a pass before the last.
+    /// NAKs that answer a pass before the last.
     pub late: u64,
 }
 
@@ -162,38 +162,38 @@ impl NakCounts {
     }
 }
 
-/// One receiver.
+/// Events of one receiver.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Lane {
-    /// Its NAKs, in the order in which they left.
+    /// NAKs of the receiver, in the order in which they left.
     pub naks: Vec<LaneNak>,
-    /// NAKs behind these, which are not kept.
+    /// NAKs behind the limit, which are not kept.
     pub naks_left_out: u64,
-    /// When it had everything.
+    /// Time at which the receiver had everything.
     pub completed: Option<Time>,
 }
 
-/// A NAK of one receiver.
+/// NAK of one receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LaneNak {
-    /// When it left.
+    /// Departure time.
     pub sent: Time,
-    /// The pass that it answers.
+    /// Pass that the NAK answers.
     pub pass: u32,
-    /// Its block, from 0.
+    /// Block of the NAK, from 0.
     pub block: u32,
-    /// DTUs that it asks for.
+    /// DTUs that the NAK asks for.
     pub dtus: u32,
-    /// When it reached the sender and what became of it; `None` if it was lost.
+    /// Time at which the NAK reached the sender, with its fate; `None` if it was lost.
     pub reached: Option<(Time, NakFate)>,
 }
 
-/// What has begun and not ended.
+/// Pass and wait that have begun and not ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Open {
     pub(super) pass: Option<Pass>,
     pub(super) wait: Option<Wait>,
-    /// The last pass that began.
+    /// Last pass that began.
     pub(super) after_pass: u32,
 }
 

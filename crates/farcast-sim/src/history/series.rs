@@ -1,26 +1,27 @@
-//! Points and intervals in time, of which only so many are kept.
+//! Points and intervals in time, in bounded numbers.
 
 use farcast_core::Time;
 
-/// What happened from `from` to `to`: `count` times, at least once.
+/// Occurrences from `from` to `to`: `count` of them, at least one.
 ///
-/// Where few things happened it is one instant; where many did, a short time that stands for all of them.
+/// A point is a single instant where there were few occurrences, and a short time that stands for all of them where
+/// there were many.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Point {
-    /// The first time.
+    /// Time of the first occurrence.
     pub from: Time,
-    /// The last time, at or after `from`.
+    /// Time of the last occurrence, at or after `from`.
     pub to: Time,
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
 }
 
-/// How often something happened in `points`.
+/// Returns the number of occurrences in `points`.
 pub fn total(points: &[Point]) -> u64 {
     points.iter().map(|point| point.count).sum()
 }
 
-/// Points in the order of time. When they grow too many, those that lie in one bucket of 2^n ns become one.
+/// Points in the order of time. When there are too many, points that lie in one bucket of 2^n ns become one.
 #[derive(Clone, Debug)]
 pub(super) struct Series {
     points: Vec<Point>,
@@ -29,12 +30,12 @@ pub(super) struct Series {
 }
 
 impl Series {
-    /// At most `most` points, or two if that is more.
+    /// Makes a series of at most `most` points, but at least two.
     pub(super) fn new(most: usize) -> Self {
         Self { points: Vec::new(), most: most.max(2), shift: 0 }
     }
 
-    /// Something happened `count` times at `at`.
+    /// Adds `count` occurrences at `at`.
     pub(super) fn add(&mut self, at: Time, count: u64) {
         let bucket = at.as_nanos() >> self.shift;
         let index = self.points.partition_point(|point| point.from.as_nanos() >> self.shift < bucket);
@@ -71,28 +72,30 @@ impl Series {
     }
 }
 
-/// A time in which things followed one another without a pause.
+/// Interval in which things followed one another without a pause.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Interval {
-    /// When it began.
+    /// Beginning of the interval.
     pub begin: Time,
-    /// When it ended.
+    /// End of the interval.
     pub end: Time,
-    /// How many things.
+    /// Number of things.
     pub count: u64,
 }
 
-/// Intervals that are added in the order of their beginnings. When they grow too many, short pauses are passed over.
+/// Intervals that are added in the order of their beginnings. When there are too many, intervals with a short pause
+/// between them are joined.
 #[derive(Clone, Debug)]
 pub(super) struct Intervals {
     list: Vec<Interval>,
     most: usize,
-    /// A pause of less than 2^n ns is none; with 0 only what touches is one.
+    /// Exponent n: a pause of less than 2^n ns does not part two intervals. With 0 only intervals without any pause are
+    /// joined.
     pause: u32,
 }
 
 impl Intervals {
-    /// At most `most` intervals, or two if that is more.
+    /// Makes a list of at most `most` intervals, but at least two.
     pub(super) fn new(most: usize) -> Self {
         Self { list: Vec::new(), most: most.max(2), pause: 0 }
     }
@@ -107,9 +110,9 @@ impl Intervals {
         }
     }
 
-    /// Passes over longer pauses until half of the room is free.
+    /// Joins intervals over longer and longer pauses until half of the room is free.
     fn coarsen(&mut self) {
-        // Passing over pauses of less than 2^63 ns leaves at most two intervals.
+        // Joining over pauses of less than 2^63 ns leaves at most two intervals.
         while self.list.len() > self.most / 2 && self.pause < 63 {
             self.pause += 1;
             let pause = self.pause;

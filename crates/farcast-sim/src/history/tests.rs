@@ -34,7 +34,7 @@ fn asked(round: u32, count: u64, fate: NakFate) -> Asked {
     Asked { round, count, fate }
 }
 
-/// Where the sender's messages go.
+/// Destination of the sender's messages.
 const GROUP: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(239, 255, 54, 2)), 5402);
 
 #[test]
@@ -52,7 +52,7 @@ fn a_story_told_by_hand() {
     history.answered(at(10), 1, &nak(1));
     history.reached(at(11), 1, &nak(1).message);
     history.nak(at(11), &asked(1, 1, NakFate::Used));
-    // The draft's rule: a pass whose first DTU leaves before the sender tells of it.
+    // Under the draft's rule, the first DTU of a pass leaves before the sender reports the pass.
     history.sent(at(12), GROUP, &data(2, 0, 1));
     history.told(at(12), &SenderEvent::Pass { pass: 2, dtus: 1 });
     history.phase(at(13), Phase::Waiting);

@@ -1,4 +1,4 @@
-//! IPv4 and UDP or TCP around a message (RFC 791, RFC 768, RFC 9293).
+//! Headers of IPv4 and UDP or TCP around a message (RFC 791, RFC 768, RFC 9293).
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
@@ -11,41 +11,41 @@ use crate::traffic::{Datagram, FlowMessage};
 pub(super) const IPV4_LEN: usize = 20;
 /// Octets of the UDP header.
 const UDP_LEN: usize = 8;
-/// Octets before the message.
+/// Octets of headers before the message.
 pub(super) const HEADERS_LEN: usize = IPV4_LEN + UDP_LEN;
-/// UDP's number among the protocols of IPv4.
+/// Protocol number of UDP in IPv4.
 const UDP: u8 = 17;
-/// Hops that a datagram may make; nothing counts them here.
+/// Time to live of a datagram; nothing counts it down here.
 const TTL: u8 = 64;
 
-/// What the headers say besides lengths and checksums.
+/// Variable fields of the headers, besides lengths and checksums.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Header {
     pub(super) source: SocketAddrV4,
     pub(super) destination: SocketAddrV4,
-    /// The identification of the IPv4 datagram.
+    /// Identification of the IPv4 datagram.
     pub(super) id: u16,
 }
 
-/// A message that no IPv4 datagram holds.
+/// Reason for which no IPv4 datagram can hold a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub(super) enum BuildError {
-    /// It is too long.
+    /// The message is too long.
     #[error(
         "a message of {octets} octets does not fit an IPv4 datagram, which holds at most 65,515 behind its header"
     )]
     TooLong {
-        /// Its length with the transport's header.
+        /// Length with the transport's header, in octets.
         octets: usize,
     },
-    /// A segment has no encoding.
+    /// A TCP segment has no encoding.
     #[error(transparent)]
     Tcp(#[from] tcp::EncodeError),
 }
 
-/// Puts a datagram around a message of `octets` into `out`; its length before it was cut, in octets. `encode` appends
-/// the message, of one with content its header, behind which `content` octets of zeros are kept; `finish` sees all of
-/// it.
+/// Builds a datagram around a message of `octets` in `out`, and returns its length in octets before it was cut.
+/// `encode` appends the message; of a message with content it appends the header, behind which `content` octets of
+/// zeros are kept. `finish` gets the whole message.
 ///
 /// The UDP checksum is that of the whole datagram. After an error `out` holds headers of zeros.
 pub(super) fn build(
@@ -73,9 +73,9 @@ pub(super) fn build(
     Ok(u32::from(total))
 }
 
-/// Puts the packet of a flow into `out`, with at most `payload_octets` of its data, which are zeros but for what a
-/// datagram says of itself; its length before that cut, in octets. Of `header` only the addresses count: a segment has
-/// its ports in it, and a datagram goes to the port for what nobody wants (RFC 863).
+/// Builds the packet of a flow in `out`, with at most `payload_octets` of its data, and returns its length in octets
+/// before this cut. The data is zeros except for the number and time in a datagram. Only the addresses of `header`
+/// count: a segment has its own ports, and a datagram goes to the port of the discard protocol (RFC 863).
 pub(super) fn build_flow(
     out: &mut Vec<u8>,
     header: Header,
@@ -100,7 +100,7 @@ pub(super) fn build_flow(
     Ok(u32::from(total))
 }
 
-/// Appends a segment. Its checksum is that of the whole, as above.
+/// Appends a segment with at most `payload_octets` of its data. Its checksum is that of the whole segment.
 fn add_segment(
     out: &mut Vec<u8>,
     header: Header,
@@ -116,7 +116,7 @@ fn add_segment(
     Ok(())
 }
 
-/// Appends a whole datagram, which begins with its number and its time.
+/// Appends a whole datagram, whose payload begins with its number and its departure time.
 fn add_datagram(out: &mut Vec<u8>, header: Header, datagram: &Datagram) {
     let said = [datagram.number.to_be_bytes(), datagram.sent.as_nanos().to_be_bytes()];
     out.resize(HEADERS_LEN, 0);
@@ -128,19 +128,19 @@ fn add_datagram(out: &mut Vec<u8>, header: Header, datagram: &Datagram) {
     fill_udp(out, Header { source, destination, ..header }, (UDP_LEN + octets) as u16);
 }
 
-/// The data of every segment.
+/// Data of every segment.
 static ZEROS: [u8; u16::MAX as usize] = [0; u16::MAX as usize];
-/// Where probes come from.
+/// Source port of datagrams.
 const PROBE_PORT: u16 = 49_152;
-/// Where they go.
+/// Destination port of datagrams.
 const DISCARD_PORT: u16 = 9;
 
-/// The length of an IPv4 datagram with `octets` behind its header.
+/// Returns the length of an IPv4 datagram with `octets` behind its header.
 fn total(octets: usize) -> Result<u16, BuildError> {
     u16::try_from(octets + IPV4_LEN).map_err(|_| BuildError::TooLong { octets })
 }
 
-/// Changes the identification of a datagram that [`build`] has made.
+/// Changes the identification of a datagram from [`build`], and its header checksum.
 pub(super) fn set_id(datagram: &mut [u8], id: u16) {
     datagram[4..6].copy_from_slice(&id.to_be_bytes());
     datagram[10..12].fill(0);
@@ -166,7 +166,7 @@ fn fill_udp(out: &mut [u8], header: Header, octets: u16) {
     let address = |ip: &Ipv4Addr| sum(&ip.octets());
     let pseudo =
         address(header.source.ip()) + address(header.destination.ip()) + u32::from(UDP) + u32::from(octets);
-    // Zero would say that there is no checksum; it is sent as its other form (RFC 768).
+    // A checksum of zero would mean that there is none, so its other form is sent (RFC 768).
     let sum = match !folded(pseudo + sum(udp)) {
         0 => 0xFFFF,
         sum => sum,
@@ -174,14 +174,15 @@ fn fill_udp(out: &mut [u8], header: Header, octets: u16) {
     udp[6..8].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// The sum of the 16-bit words of a datagram or less, which 32 bits hold; an odd last octet is the high half of a word.
+/// Returns the sum of the 16-bit words of at most a datagram, which fits 32 bits. An odd last octet is the high half of
+/// a word.
 fn sum(octets: &[u8]) -> u32 {
     let (words, rest) = octets.as_chunks::<2>();
     let words: u32 = words.iter().map(|word| u32::from(u16::from_be_bytes(*word))).sum();
     words + rest.first().map_or(0, |&octet| u32::from(octet) << 8)
 }
 
-/// The ones'-complement sum that `sum` stands for (RFC 1071).
+/// Returns the ones'-complement sum that `sum` stands for (RFC 1071).
 fn folded(mut sum: u32) -> u16 {
     while sum > 0xFFFF {
         sum = (sum & 0xFFFF) + (sum >> 16);
@@ -226,7 +227,7 @@ mod tests {
             build(&mut out, header, 4, None, encode, |_| ()).unwrap();
             written.push(u16::from_be_bytes([out[26], out[27]]));
         }
-        // Of 65,536 ports two have the same residue modulo 65,535; zero never appears and its other form does.
+        // Two of 65,536 ports have the same residue modulo 65,535. Zero never appears, but its other form does.
         assert!(!written.contains(&0) && written.contains(&0xFFFF));
     }
 }

@@ -1,18 +1,18 @@
-//! Which packet of a terminal that arrives is which that left.
+//! Matching of packets that arrive from a terminal with packets that left it.
 
 use std::collections::{BTreeMap, VecDeque};
 
-/// Packets of one terminal that are remembered; of more, the oldest was lost.
+/// Maximum number of remembered packets of one terminal. If there are more, the oldest counts as lost.
 const UNDER_WAY: usize = 2048;
 
-/// The answers under way: of each receiver the digests of what it said, and their identifications.
+/// Answers under way: the digests of each receiver's answers, with their identifications.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Matching {
     under_way: BTreeMap<u32, VecDeque<(u64, u16)>>,
 }
 
 impl Matching {
-    /// `receiver` has sent `octets` under the identification `id`.
+    /// Notes that `receiver` has sent `octets` under the identification `id`.
     pub(super) fn left(&mut self, receiver: u32, octets: &[u8], id: u16) {
         let answers = self.under_way.entry(receiver).or_default();
         if answers.len() == UNDER_WAY {
@@ -21,8 +21,8 @@ impl Matching {
         answers.push_back((digest(octets), id));
     }
 
-    /// The identification of the first of `receiver`'s answers under way that was `octets`. If it was lost and then
-    /// repeated in the same octets, this cannot tell.
+    /// Returns the identification of the first of `receiver`'s answers under way with these `octets`. If an answer was
+    /// lost and then repeated in the same octets, the two cannot be told apart.
     pub(super) fn arrived(&mut self, receiver: u32, octets: &[u8]) -> Option<u16> {
         let answers = self.under_way.get_mut(&receiver)?;
         let digest = digest(octets);
@@ -31,7 +31,7 @@ impl Matching {
     }
 }
 
-/// FNV-1a over `octets`, in 64 bits.
+/// Returns the 64-bit FNV-1a hash of `octets`.
 fn digest(octets: &[u8]) -> u64 {
     octets.iter().fold(0xCBF2_9CE4_8422_2325, |hash, &octet| {
         (hash ^ u64::from(octet)).wrapping_mul(0x0000_0100_0000_01B3)

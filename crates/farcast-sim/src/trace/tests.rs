@@ -52,7 +52,8 @@ fn at(milliseconds: u64) -> Time {
     Time::ZERO + Span::from_millis(milliseconds)
 }
 
-/// The times, interfaces and IPv4 identifications of the packets of a file, by the offsets of the format alone.
+/// Returns the times, interfaces and IPv4 identifications of the packets of a file, from the offsets of the format
+/// alone.
 fn packets(file: &[u8]) -> Vec<(u64, u32, u16)> {
     let word = |at: usize| u32::from_le_bytes(file[at..at + 4].try_into().unwrap());
     let (mut offset, mut packets) = (0, Vec::new());
@@ -67,7 +68,7 @@ fn packets(file: &[u8]) -> Vec<(u64, u32, u16)> {
     packets
 }
 
-/// A disk that is full after so many octets.
+/// Disk that is full after `room` octets.
 #[derive(Debug)]
 struct Disk {
     room: usize,
@@ -110,11 +111,11 @@ fn answers_lie_between_the_datagrams_of_a_run() {
 fn an_answer_keeps_its_identification_and_a_lost_one_takes_its_own_away() {
     let mut trace = trace(Vec::new());
     let nak = nak();
-    // Two alike from two receivers: only the second arrives.
+    // Two receivers send the same answer, and only the second arrives.
     trace.answered(at(1), 0, &nak);
     trace.answered(at(2), 1, &nak);
     trace.reached(at(3), 1, &nak.message);
-    // One that nobody was seen to send.
+    // This answer arrives without having been seen to leave.
     trace.reached(at(4), 2, &nak.message);
     let ids: Vec<_> = packets(&trace.finish().unwrap()).iter().map(|&(_, _, id)| id).collect();
     assert_eq!(ids, [1, 2, 2, 3]);
@@ -143,7 +144,7 @@ fn a_full_disk_is_told_at_the_end_and_not_written_to_again() {
 fn what_no_datagram_holds_is_an_error() {
     for (hosts, fits) in [(16_372, true), (16_373, false), (100_000, false)] {
         let frame = completion(hosts);
-        // 65,507 octets is what UDP over IPv4 holds.
+        // UDP over IPv4 holds at most 65,507 octets.
         assert_eq!(frame.message.wire_len(0) <= 65_507, fits);
         let mut trace = trace(Vec::new());
         trace.sent(at(1), group(), &frame);

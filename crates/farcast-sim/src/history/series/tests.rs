@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Times that lie close together here and there, some of them at the end of time.
+/// Returns times that lie close together here and there, some of them at the end of time.
 fn times() -> impl Strategy<Value = Vec<u64>> {
     let time = prop_oneof![0..50u64, 1_000_000..1_002_000u64, any::<u64>(), Just(u64::MAX)];
     prop::collection::vec(time, 0..300)

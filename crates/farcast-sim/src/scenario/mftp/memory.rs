@@ -1,4 +1,4 @@
-//! How much memory a transfer takes.
+//! Memory of a transfer.
 
 use farcast_mftp::{Group, NakTiming, PassWait};
 use farcast_scenario::Links;
@@ -6,26 +6,26 @@ use farcast_scenario::receivers::Group as Receivers;
 
 use super::Transfer;
 
-/// A receiver of a population: its times, its counts, its state.
+/// Octets of a receiver of a population: its times, its counts, its state.
 const POPULATION: u64 = 64;
-/// What a receiver of a population takes for a block of which it lacks something when parity comes, and for the symbols
-/// that it loses.
+/// Octets of a receiver of a population for each block that it lacks something of when parity comes, and for the
+/// symbols that it loses.
 const NEED: u64 = 16;
-/// An engine, without what it has received.
+/// Octets of an engine, without received data.
 const ENGINE: u64 = 2048;
-/// A member of a group at the sender with its label in a tree whose nodes are half full, and its registration and its
-/// Done under way in a queue that doubles where it is full.
+/// Octets of a group member at the sender. They include its label in a tree whose nodes are half full, and its
+/// registration and its Done under way in a queue that doubles when it is full.
 const MEMBER: u64 = 2816;
-/// Content of a block that a member lacks, as the sender notes it until the block is through.
+/// Octets of the sender's note of what a member lacks in one block, which it keeps until the block is through.
 const LACK: u64 = 40;
-/// A message under way, without its bitmap: what a population says, what its group hands on, and the queue, each of
-/// which doubles where it is full.
+/// Octets of a message under way, without its bitmap, in three places: the population's messages, the group's output,
+/// and the queue. Each place doubles when it is full.
 const MESSAGE: u64 = 768;
-/// Octets that the allocator takes for each that is asked for.
+/// Octets that the allocator takes for each octet that is asked for.
 const ALLOCATED: f64 = 1.25;
 
 impl Transfer {
-    /// About how much memory its two sides take at their peak, in octets.
+    /// Estimates the peak memory of the transfer's two sides, in octets.
     pub(super) fn needs(&self, groups: &[Receivers], links: &Links, engines: bool) -> u64 {
         let sender = &self.configs.sender;
         let segments = sender.product.size.div_ceil(u64::from(sender.dtu_size).max(1)).max(1);
@@ -35,10 +35,10 @@ impl Transfer {
         let alone = links.back.constant_delay().is_some();
         let parity = sender.parity_symbols > 0;
         let is_open = sender.group == Group::OpenUnlimited;
-        // As the sender may take them.
+        // The sender takes merged NAKs under the same conditions.
         let merged = alone && is_open && !parity && sender.pass_wait == PassWait::FixedTimer;
-        // Answers that leave one by one need not wait for each other. In a chain of stages they do, and those to each
-        // repeated request behind them.
+        // Answers that leave one by one need not wait for each other. In a chain of stages they do, and answers to each
+        // repeated request wait behind them.
         let rounds = match (alone, sender.nak_timing) {
             (true, NakTiming::EachBlock) => 1,
             (true, NakTiming::EndOfFirstPass) => naks,
@@ -51,7 +51,7 @@ impl Transfer {
             let gaps = if engines {
                 segments as f64 / 8.0
             } else {
-                // A list of those who lack a segment, or a bit of each.
+                // For each segment, a list or a bit set of the receivers that lack it.
                 segments as f64 * (loss * 8.0).min(0.125)
             };
             let of_a_block = 1.0 - (1.0 - loss).powf(block as f64);

@@ -1,4 +1,4 @@
-//! The transfer that a scenario describes.
+//! Configuration of a scenario's transfer.
 
 use std::net::SocketAddr;
 
@@ -17,7 +17,7 @@ use farcast_scenario::receivers::Group as Receivers;
 use farcast_scenario::{DocumentError, Reader};
 use farcast_seal::{CONTENT_OVERHEAD, CONTROL_OVERHEAD};
 
-/// What the engines of a scenario are set to.
+/// Configuration of a scenario's engines.
 #[derive(Clone, Debug)]
 pub(super) struct Configs {
     pub(super) sender: SenderConfig,
@@ -48,12 +48,12 @@ pub(super) fn read(
     let rate = keys::rate(&mut table, None)?;
     let mut settings = keys::read(&mut table, rate, given)?;
     if given && audience != Audience::Anybody {
-        // Members are there already: data begins at once, and nothing of how it would begin otherwise holds.
+        // Members are there already, so data begins at once, and no other setting of the start applies.
         (settings.wait_for, settings.start_after) = (None, Some(Span::ZERO));
         settings.announce_time = Settings::new(rate).announce_time;
     }
     let around = if sealed {
-        // What is sealed has to fit a packet.
+        // A sealed datagram has to fit a packet.
         let headers = way.headers.saturating_add(manner(true).content());
         Way { headers, mtu: Some(MTU), ..way }
     } else {
@@ -73,7 +73,7 @@ pub(super) fn read(
         ));
     }
     let seal = sealed.then(|| {
-        // What is signed grows by more than content does.
+        // A signed datagram grows by more octets than one with content.
         config.datagram = config.datagram.saturating_sub(CONTROL_OVERHEAD - CONTENT_OVERHEAD);
         let datagram = settings.dtu_size.map(|dtu| dtu as usize);
         seal(&config, Sealed::to(groups, datagram, way.headers))
@@ -93,17 +93,17 @@ pub(super) fn read(
     Ok(Configs { sender: config, receiver, overhead: way.headers, seal, given })
 }
 
-/// Where the sender is, and the group.
+/// Returns the addresses of the sender and the group.
 fn addresses() -> (SocketAddr, SocketAddr) {
     (SocketAddr::from(([10, 0, 0, 1], 5402)), SocketAddr::from(([239, 255, 54, 2], 5402)))
 }
 
-/// A transfer as `sender` makes it, to so many receivers, with addresses and identities of the simulator. It believes
-/// what receivers say: nobody lies there.
+/// Returns the configuration of a transfer by `sender` to `receivers`, with the simulator's addresses and identities.
+/// The sender believes all receivers, because no simulated receiver lies.
 pub(super) fn of_sender(mut sender: SenderConfig, sealed: Option<Sealed>, receivers: u32) -> Configs {
     let (server, group) = addresses();
     let seal = sealed.map(|sealed| seal(&sender, sealed));
-    // As the rate has them, which counts what the seal adds: those of IPv6 are longer.
+    // The overhead of the rate includes the octets that the seal adds. IPv6 has longer headers.
     let overhead = match sender.pace {
         Pace::Rate { overhead, .. } => overhead - seal.map_or(0, |seal| seal.content),
         Pace::Window { .. } if sender.private.is_ipv6() => 48,
@@ -119,12 +119,12 @@ pub(super) fn of_sender(mut sender: SenderConfig, sealed: Option<Sealed>, receiv
     Configs { sender, receiver, overhead, seal, given: false }
 }
 
-/// How MFTP is sealed, whose receivers register or not before content leaves.
+/// Returns the seal of MFTP. Content has a key of its own if receivers register before it leaves.
 const fn manner(registers: bool) -> Manner {
     Manner { signs_content: false, apart: registers }
 }
 
-/// The seal around what a sender with these settings sends.
+/// Returns the seal of a sender with these settings.
 fn seal(sender: &SenderConfig, sealed: Sealed) -> SealConfig {
     let rate = match sender.pace {
         Pace::Rate { rate, .. } => Some(rate),
@@ -133,7 +133,7 @@ fn seal(sender: &SenderConfig, sealed: Sealed) -> SealConfig {
     sealed.config(manner(sender.group != Group::OpenUnlimited), rate)
 }
 
-/// What packets take on the way besides the message.
+/// Reads the octets that packets take on the links besides the message.
 fn way(table: &mut Reader<'_>, forward: &LinkSpec) -> Result<Way, DocumentError> {
     let Bytes(overhead) = table.bytes_or("packet_overhead", Bytes(28))?;
     let Ok(headers) = u16::try_from(overhead) else {
@@ -153,7 +153,7 @@ fn way(table: &mut Reader<'_>, forward: &LinkSpec) -> Result<Way, DocumentError>
     Ok(Way { headers, mtu: None, granule })
 }
 
-/// Who may receive, and whether they are there already.
+/// Reads the receivers that are admitted. The flag is `true` if they have joined already.
 fn audience(table: &mut Reader<'_>) -> Result<(Audience, bool), DocumentError> {
     let models = [
         ("open_unlimited", Model::OpenUnlimited),
@@ -172,7 +172,7 @@ fn audience(table: &mut Reader<'_>) -> Result<(Audience, bool), DocumentError> {
     Ok((audience, given))
 }
 
-/// The invitation of receiver `n`.
+/// Returns the invitation of receiver `n`.
 pub(super) fn invited(n: u32) -> Invited {
     let id = receiver_id(n);
     Invited { label: id.to_string(), id }

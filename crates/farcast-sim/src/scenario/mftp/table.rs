@@ -1,4 +1,4 @@
-//! The settings of a transfer by MFTP in a table of TOML: `[protocol]` of a scenario, and of the plan of a sender.
+//! Settings of a transfer by MFTP in a TOML table: `[protocol]` of a scenario, or of a sender's plan.
 
 use farcast_core::Span;
 use farcast_core::units::Bytes;
@@ -6,29 +6,29 @@ use farcast_mftp::settings::{Fine, Parity, Rate};
 use farcast_mftp::{NakTiming, Pace, PassWait, SenderConfig, Settings, StatusRetry};
 use farcast_scenario::{DocumentError, Reader};
 
-/// The shortest time between repetitions: without one, a simulation would do nothing else.
+/// Shortest time between repetitions: with a shorter one, a simulation would do nothing else.
 const LEAST_INTERVAL: Span = Span::from_millis(1);
 
-/// How fast: the key `rate` of `table`, which must be there unless `given` is.
+/// Reads the key `rate` of `table`. A `given` rate replaces it; without one, the key must be there.
 ///
 /// # Errors
-/// What is wrong with it, and where.
+/// The mistake in the key, and its place.
 pub fn rate(table: &mut Reader<'_>, given: Option<Rate>) -> Result<Rate, DocumentError> {
     let Some(rate) = given else {
         return Ok(table.rate_or_word("rate", "max")?.map_or(Rate::Max, Rate::Limit));
     };
-    // Who gives one sends at it, whatever the table says; but that must be sound.
+    // A given rate wins over the table's, but the table's must be valid.
     if table.holds("rate") {
         let _ = table.rate_or_word("rate", "max")?;
     }
     Ok(rate)
 }
 
-/// The settings of `table`, where they are not said those of its `preset`: `farcast`, what `farcast send` does, or
-/// `draft`, MFTP as its draft has it. Where receivers are `given`, who comes late is not served.
+/// Reads the settings of `table`. Defaults are those of its `preset`: `farcast`, as in `farcast send`, or `draft`, as
+/// in MFTP's draft. If the receivers are `given`, late receivers are not served.
 ///
 /// # Errors
-/// The first thing that is wrong, and where.
+/// The first mistake, and its place.
 pub fn read(table: &mut Reader<'_>, rate: Rate, given: bool) -> Result<Settings, DocumentError> {
     let draft = table.choice_or("preset", &[("farcast", false), ("draft", true)], false)?;
     let base = if draft { Settings::draft(rate) } else { Settings::new(rate) };
@@ -80,12 +80,13 @@ fn fine(table: &mut Reader<'_>, base: Fine) -> Result<Fine, DocumentError> {
     })
 }
 
-/// `[protocol.srt]`: `n` round trips behind a block's time, or a fixed `time`; else it is measured.
+/// Reads the Status Retry Timer from `[protocol.srt]`: `n` round trips behind a block's time, or a fixed `time`;
+/// without both, it is measured.
 fn status_retry(table: &mut Reader<'_>, settings: &mut Settings) -> Result<(), DocumentError> {
     let n = table.optional_integer("n", 0..=1_000_000)?;
     let time = optional_interval(table, "time")?;
     if let Some(round_trip) = table.optional_span("round_trip")? {
-        // Who says what it is means that: it is not measured.
+        // A round trip that the table gives is fixed, not measured.
         (settings.round_trip, settings.fine.fixed_round_trip) = (round_trip, true);
     }
     settings.fine.nak_restarts_wait = table.flag_or("restart_on_nak", false)?;
@@ -101,7 +102,7 @@ fn status_retry(table: &mut Reader<'_>, settings: &mut Settings) -> Result<(), D
     Ok(())
 }
 
-/// Shows what `config` has where `table` says nothing: what follows from the rest.
+/// Reports the values of `config` that follow from other settings as defaults of keys that `table` lacks.
 ///
 /// # Errors
 /// None that [`read`] has not found.
@@ -121,7 +122,7 @@ pub(super) fn show(table: &mut Reader<'_>, config: &SenderConfig) -> Result<(), 
     Ok(())
 }
 
-/// A time between repetitions.
+/// Reads a time between repetitions.
 pub(super) fn interval(
     table: &mut Reader<'_>,
     key: &'static str,

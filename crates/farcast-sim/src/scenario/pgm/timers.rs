@@ -1,5 +1,5 @@
-//! The timers of PGM's engines in a scenario: `[protocol.source]`, `[protocol.receiver]`, `[protocol.element]` and
-//! `[protocol.repairer]`. What is not said follows from the round trip, or is the engine's own.
+//! Timers of PGM's engines in a scenario: `[protocol.source]`, `[protocol.receiver]`, `[protocol.element]` and
+//! `[protocol.repairer]`. Defaults follow from the round trip, or are the engine's own.
 
 use std::net::SocketAddr;
 
@@ -8,7 +8,7 @@ use farcast_core::units::Bytes;
 use farcast_pgm::{Element, ElementConfig, NodeId, Receiver, ReceiverConfig, SenderConfig, StoreConfig};
 use farcast_scenario::{DocumentError, Reader};
 
-/// How receivers, elements and repairers work, but who they are.
+/// Settings of receivers, elements and repairers, without their identities.
 #[derive(Clone, Debug)]
 pub(super) struct Timers {
     pub(super) receiver: ReceiverConfig,
@@ -17,7 +17,7 @@ pub(super) struct Timers {
 }
 
 impl Timers {
-    /// Those that follow from the round trip.
+    /// Returns the defaults, of which the receiver's follow from the round trip.
     pub(super) fn of(group: SocketAddr, round_trip: Span) -> Self {
         Self {
             receiver: farcast_pgm::settings::receiver(NodeId(0), group, round_trip),
@@ -26,7 +26,7 @@ impl Timers {
         }
     }
 
-    /// The same, but for what the tables of `protocol` say.
+    /// Reads the tables of `protocol`, with the defaults of [`of`](Self::of).
     pub(super) fn read(
         protocol: &mut Reader<'_>,
         group: SocketAddr,
@@ -41,7 +41,7 @@ impl Timers {
     }
 }
 
-/// A source's timers: `[protocol.source]`.
+/// Reads a source's timers: `[protocol.source]`.
 pub(super) fn source(protocol: &mut Reader<'_>, base: SenderConfig) -> Result<SenderConfig, DocumentError> {
     let Some(mut table) = protocol.optional_table("source")? else { return Ok(base) };
     let config = SenderConfig {
@@ -57,7 +57,7 @@ pub(super) fn source(protocol: &mut Reader<'_>, base: SenderConfig) -> Result<Se
     Ok(config)
 }
 
-/// A receiver's: `[protocol.receiver]`.
+/// Reads a receiver's timers: `[protocol.receiver]`.
 fn receiver(protocol: &mut Reader<'_>, base: ReceiverConfig) -> Result<ReceiverConfig, DocumentError> {
     let Some(mut table) = protocol.optional_table("receiver")? else { return Ok(base) };
     let config = ReceiverConfig {
@@ -77,7 +77,7 @@ fn receiver(protocol: &mut Reader<'_>, base: ReceiverConfig) -> Result<ReceiverC
     Ok(config)
 }
 
-/// An element's: `[protocol.element]`.
+/// Reads an element's timers: `[protocol.element]`.
 fn element(protocol: &mut Reader<'_>, base: ElementConfig) -> Result<ElementConfig, DocumentError> {
     let Some(mut table) = protocol.optional_table("element")? else { return Ok(base) };
     let config = ElementConfig {
@@ -99,7 +99,8 @@ fn element(protocol: &mut Reader<'_>, base: ElementConfig) -> Result<ElementConf
     Ok(config)
 }
 
-/// How often a NAK is repeated while it is not known how long confirmation takes; with `learns = false` always as often.
+/// Reads the time between repetitions of a NAK while the element has not measured confirmation times. With `learns =
+/// false` the element never measures them, and the result is `None`.
 fn unknown(table: &mut Reader<'_>, base: Option<Span>) -> Result<Option<Span>, DocumentError> {
     if !table.flag_or("learns", base.is_some())? {
         return Ok(None);
@@ -108,7 +109,7 @@ fn unknown(table: &mut Reader<'_>, base: Option<Span>) -> Result<Option<Span>, D
     table.span_or("unknown", base.unwrap_or(ours)).map(Some)
 }
 
-/// A repairer's: `[protocol.repairer]`.
+/// Reads a repairer's settings: `[protocol.repairer]`.
 fn store(protocol: &mut Reader<'_>, base: StoreConfig) -> Result<StoreConfig, DocumentError> {
     let Some(mut table) = protocol.optional_table("repairer")? else { return Ok(base) };
     let config = StoreConfig {

@@ -1,4 +1,4 @@
-//! Reading a scenario of a tree.
+//! Reader of tree scenarios.
 
 use farcast_core::Span;
 use farcast_core::units::BitRate;
@@ -10,7 +10,7 @@ use super::super::traffic::TrafficSpec;
 use super::super::transfer::TransferSpec;
 use super::{EdgeSpec, Kind, NodeSpec, SOURCE, TreeScenario, groups};
 
-/// Nodes that a scenario may have.
+/// Maximum number of nodes of a scenario.
 const MOST_NODES: usize = 1_000_000;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,30 +32,30 @@ const WORDS: [(&str, Word); 6] = [
     ("repairer", Word::Repairer),
 ];
 
-/// Nodes while edges are read: which of them hang together.
+/// Nodes while edges are read, with their connected components.
 struct Nodes<'d> {
     specs: Vec<NodeSpec>,
     tables: Vec<Reader<'d>>,
-    /// Names in their order, with the node's number.
+    /// Sorted names, each with the node's number.
     names: Vec<(String, u32)>,
-    /// For each a node that hangs together with it, or itself.
+    /// Parent of each node in a disjoint-set forest of connected nodes; a root is its own parent.
     with: Vec<u32>,
-    /// Edges at each.
+    /// Number of edges at each node.
     edges: Vec<u32>,
 }
 
 impl TreeScenario {
-    /// Whether a document is a scenario of a tree, and not of a star.
+    /// Returns `true` if a document is a scenario of a tree, and not of a star.
     pub fn is_one(document: &Document) -> bool {
         let mut top = document.root();
         top.holds("node") || top.holds("edge")
     }
 
-    /// Reads a scenario. Queues of which it says nothing get a limit by [`Links::default_queues`], each edge's by its
-    /// own round trip.
+    /// Reads a scenario. Queues without a limit in the scenario get one by [`Links::default_queues`], each edge's from
+    /// its own round trip.
     ///
     /// # Errors
-    /// The first thing that is wrong with it: file, line, key, what is wrong, what is allowed.
+    /// The first mistake in the document: file, line, key, the mistake, and allowed values.
     pub fn read(document: &Document) -> Result<Self, DocumentError> {
         let mut top = document.root();
         let name = top.text_or("name", String::new())?;
@@ -103,12 +103,12 @@ impl TreeScenario {
     }
 }
 
-/// The rate of a link, if it has one.
+/// Returns the rate of a link, if it has one.
 fn rate(link: &LinkSpec) -> Option<BitRate> {
     if let LinkSpec::Pipe(pipe) = link { pipe.config.rate } else { None }
 }
 
-/// An edge as it was read, of which `each` makes several.
+/// Edge as read from its table. With `each`, it stands for several edges.
 struct Read {
     name: String,
     near: u32,
@@ -118,7 +118,7 @@ struct Read {
 }
 
 impl Read {
-    /// The edges that are meant.
+    /// Returns the edges that the table stands for.
     fn made(self, mut links: Links, nodes: &[NodeSpec]) -> Vec<EdgeSpec> {
         let delay = links.forward.constant_delay().filter(|_| links.stages.is_empty());
         if delay.is_some()
@@ -177,7 +177,7 @@ impl<'d> Nodes<'d> {
         Ok(Self { specs, tables, names, with: (0..count).collect(), edges: vec![0; count as usize] })
     }
 
-    /// The node of this name, which `key` of `table` says.
+    /// Returns the node of this name, which `key` of `table` holds.
     fn find(&self, table: &Reader<'_>, key: &'static str, name: &str) -> Result<u32, DocumentError> {
         let found = self.names.binary_search_by(|(other, _)| other.as_str().cmp(name));
         found
@@ -185,7 +185,7 @@ impl<'d> Nodes<'d> {
             .map_err(|_| table.refuse(key, format!("there is no node {name:?}"), "the name of a [[node]]"))
     }
 
-    /// The node that stands for all that a node hangs together with.
+    /// Returns the node that represents all nodes connected with a node.
     fn root(&mut self, mut node: u32) -> u32 {
         while self.with[node as usize] != node {
             let above = self.with[self.with[node as usize] as usize];
@@ -242,7 +242,7 @@ impl<'d> Nodes<'d> {
         Ok((links, Read { name, near, far, each, relayed }))
     }
 
-    /// The flows, if there are any.
+    /// Reads the flows, if there are any.
     fn flows(
         &self,
         top: &mut Reader<'_>,
@@ -260,7 +260,7 @@ impl<'d> Nodes<'d> {
         Ok(flows)
     }
 
-    /// The nodes, if all are where they may be.
+    /// Checks the positions of all nodes, and returns the nodes.
     fn finish(mut self, transfer: Option<&TransferSpec>) -> Result<Vec<NodeSpec>, DocumentError> {
         let source = self.specs.iter().position(|spec| spec.kind == Kind::Source);
         for number in 0..self.specs.len() as u32 {

@@ -19,6 +19,6 @@ fn receivers_hear_each_other_on_the_group_of_answers_only() {
     for elsewhere in ["239.255.54.1", "239.255.54.2", "224.0.0.22", "10.0.0.1"] {
         assert_eq!(to(elsewhere, group), Party::HUB, "{elsewhere}");
     }
-    // Where answers go to the sender alone, nobody listens for them.
+    // Where answers go to the sender alone, no receiver listens for them.
     assert_eq!(to("239.255.54.2", "10.0.0.1:5402"), Party::HUB);
 }

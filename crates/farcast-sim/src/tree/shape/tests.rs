@@ -1,10 +1,10 @@
-//! Ways in trees against those that are found by looking everywhere.
+//! Paths in trees, compared with the edges of random trees.
 
 use farcast_core::random::RandomStream;
 
 use super::*;
 
-/// A tree of so many nodes with edges of up to four ends, made by `seed`.
+/// Returns the edges of a tree of `nodes` nodes with edges of up to four ends, drawn from `seed`.
 fn some(nodes: u32, seed: u64) -> Vec<(u32, Vec<u32>, bool)> {
     let mut random = RandomStream::derive(seed, &[]);
     let mut edges = Vec::new();
@@ -13,7 +13,7 @@ fn some(nodes: u32, seed: u64) -> Vec<(u32, Vec<u32>, bool)> {
         let above = random.below(next.into()) as u32;
         let count = (1 + random.below(3) as u32).min(nodes - next);
         let mut ends: Vec<u32> = (next..next + count).chain([above]).collect();
-        // Whoever is the near end.
+        // Any of the ends may be the near end.
         let near = ends.swap_remove(random.below(ends.len() as u64) as usize);
         edges.push((near, ends, random.chance(0.5)));
         next += count;
