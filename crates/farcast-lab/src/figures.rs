@@ -1,32 +1,32 @@
-//! What replications come to, as a table of numbers: a row for each replication, a column for each figure.
+//! Results of replications as a table of numbers: a row for each replication, a column for each figure.
 //!
-//! A column is called as the figure is in `simulate --json`, with dots between the keys and the names of members in the
-//! place of lists, and so it is everywhere: in summaries, sweeps, bounds and files. Names that figures had in other places
-//! before are still understood ([`canonical`]): `completion_time_s`, `forward.octets`, `naks.sent`, `flows.download.goodput_bit_per_s`,
-//! `stages.uplink.dropped`. Lists of numbers, such as the packets of each pass, are no columns.
+//! The name of a column is the path of the figure in `simulate --json`: keys with dots between them, and names of
+//! members in place of lists. Summaries, sweeps, bounds and files use the same names: `completion_time_s`,
+//! `forward.octets`, `naks.sent`, `flows.download.goodput_bit_per_s`, `stages.uplink.dropped`. Former names of
+//! figures are still understood ([`canonical`]). Lists of numbers, such as the packets of each pass, are not columns.
 
 use std::collections::HashMap;
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// Numbers of replications. What a replication does not have is not a number in its row.
+/// Numbers of replications. A figure that a replication lacks is not-a-number in its row.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Figures {
     names: Vec<String>,
     columns: Vec<Vec<f64>>,
     rows: usize,
-    /// Where each name is.
+    /// Index of each name.
     places: HashMap<String, usize>,
 }
 
 impl Figures {
-    /// No replication yet.
+    /// Creates a table without replications.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A table of these columns, all of one length; `None` if they are not, or if a name comes twice.
+    /// Creates a table of these columns; `None` if their lengths differ or a name comes twice.
     pub fn of(columns: impl IntoIterator<Item = (String, Vec<f64>)>) -> Option<Self> {
         let mut table = Self::default();
         let mut rows = None;
@@ -42,9 +42,9 @@ impl Figures {
         Some(table)
     }
 
-    /// Takes the figures of a replication: all numbers of what it says of itself. Truth counts as 1 and 0.
+    /// Adds a row with all numbers of a replication's result. `true` counts as 1, `false` as 0.
     pub fn push(&mut self, replication: &impl Serialize) {
-        // What is no JSON has no figures; results have keys that are text and numbers that JSON has.
+        // A value that is not JSON would have no figures; results always are JSON.
         let value = serde_json::to_value(replication).unwrap_or_default();
         self.take(&mut String::new(), &value);
         self.rows += 1;
@@ -53,17 +53,17 @@ impl Figures {
         }
     }
 
-    /// Rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.rows
     }
 
-    /// Whether there is no row.
+    /// Returns `true` if there is no row.
     pub fn is_empty(&self) -> bool {
         self.rows == 0
     }
 
-    /// The columns, by name.
+    /// Returns the columns, ordered by name, the completion time first.
     pub fn columns(&self) -> impl Iterator<Item = (&str, &[f64])> {
         let mut all: Vec<_> =
             self.names.iter().map(String::as_str).zip(self.columns.iter().map(Vec::as_slice)).collect();
@@ -72,17 +72,18 @@ impl Figures {
         all.into_iter()
     }
 
-    /// The values of a figure, one for each replication.
+    /// Returns the values of a figure, one for each replication.
     pub fn column(&self, name: &str) -> Option<&[f64]> {
         self.places.get(name).map(|&place| self.columns[place].as_slice())
     }
 
-    /// The column that `name` means: of that name, of one that it once had, or with an underscore in place of a dot.
+    /// Returns the column for which `name` stands: its name, its former name, or its name with underscores in place
+    /// of dots.
     pub fn find(&self, name: &str) -> Option<&str> {
         find(name, self.names.iter().map(String::as_str))
     }
 
-    /// Whether what they are of has an end: a transfer, or a flow of a size.
+    /// Returns `true` if the replications can be complete: a transfer, or a flow of a given size.
     pub fn has_end(&self) -> bool {
         let is_end = |name: &String| {
             name == "incomplete" || (name.starts_with("flows.") && name.ends_with(".completion_time_s"))
@@ -90,8 +91,8 @@ impl Figures {
         self.names.iter().any(is_end)
     }
 
-    /// Whether nothing stands in a column but the absence of a group of others: `receiver_time_s` where nobody had the
-    /// file, `receiver_time_s.p50` where somebody had.
+    /// Returns `true` for a column that has no values because its figure is a group of others. An example is
+    /// `receiver_time_s` in replications in which no receiver had the file, beside `receiver_time_s.p50` in others.
     fn is_hollow(&self, name: &str, values: &[f64]) -> bool {
         let is_part = |other: &String| other.strip_prefix(name).is_some_and(|rest| rest.starts_with('.'));
         values.iter().all(|value| value.is_nan()) && self.names.iter().any(is_part)
@@ -104,7 +105,7 @@ impl Figures {
             Value::Null => self.set(path, f64::NAN),
             Value::Object(map) => {
                 for (key, value) in map {
-                    // It only says which replication this is.
+                    // The index only identifies the replication.
                     if !(path.is_empty() && key == "index") {
                         self.below(path, key, value);
                     }
@@ -131,7 +132,7 @@ impl Figures {
         path.truncate(length);
     }
 
-    /// Puts a value into the row that is being made.
+    /// Puts a value into the row under construction.
     fn set(&mut self, name: &str, value: f64) {
         let place = if let Some(&place) = self.places.get(name) {
             place
@@ -147,7 +148,7 @@ impl Figures {
     }
 }
 
-/// Names that figures had in summaries, predictions and bounds, and what they are called.
+/// Former names of figures in summaries, predictions and bounds, each with the present name.
 const FORMER: [(&str, &str); 9] = [
     ("octets_forward", "forward.octets"),
     ("forward_octets", "forward.octets"),
@@ -160,12 +161,12 @@ const FORMER: [(&str, &str); 9] = [
     ("median_receiver_time_s", "receiver_time_s.p50"),
 ];
 
-/// The name of the figure that `name` means: `forward.octets` of `octets_forward`, and what is no former name as it is.
+/// Returns the present name of a figure: `forward.octets` for `octets_forward`. Other names are returned unchanged.
 pub fn canonical(name: &str) -> &str {
     FORMER.iter().find(|(former, _)| *former == name).map_or(name, |(_, now)| now)
 }
 
-/// Which of `names` is meant by `name`, as [`Figures::find`] has it.
+/// Returns the one of `names` for which `name` stands, as [`Figures::find`] does.
 pub(crate) fn find<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let names: Vec<&str> = names.into_iter().collect();
     let is = |meant: &str| names.iter().copied().find(|other| *other == meant);
@@ -173,7 +174,7 @@ pub(crate) fn find<'a>(name: &str, names: impl IntoIterator<Item = &'a str>) -> 
     is(name).or_else(|| is(canonical(name))).or_else(in_one_word)
 }
 
-/// What is asked for most stands first.
+/// Returns a sort key of a figure's name; the completion time comes first.
 pub(crate) fn order(name: &str) -> (bool, &str) {
     (name != "completion_time_s", name)
 }

@@ -1,24 +1,24 @@
-//! The laboratory of farcast: what the command line and other programs do with scenarios.
+//! The laboratory of farcast: work with scenarios for the command line and other programs.
 //!
-//! | module | what it does |
+//! | module | task |
 //! |---|---|
 //! | [`shipped`] | the scenarios and links that ship inside the program, and documents in files |
-//! | [`traffic`] | makes a scenario of a link alone, by saying what is sent over it |
-//! | [`study`] | published studies again, their numbers beside ours: rows, rules, tables, files |
-//! | [`replications`] | runs a scenario's replications, within memory and for somebody who waits |
-//! | [`vary`] | which settings are varied, and over which values |
+//! | [`traffic`] | turns a link into a scenario, by adding what is sent over it |
+//! | [`study`] | repeats published studies and sets their numbers beside ours: rows, rules, tables, files |
+//! | [`replications`] | runs a scenario's replications, within memory and with progress reports |
+//! | [`vary`] | varied settings and their values |
 //! | [`points`] | runs the replications of many points on all cores |
-//! | [`tune`] | the best settings, and how sure that is |
-//! | [`compare`], [`table`] | what differs between results in files |
-//! | [`report`] | pages of all that |
-//! | [`figures`] | what replications come to, as a table of numbers |
-//! | [`sweep`] | every combination of some settings, resumable, with files |
+//! | [`tune`] | finds the best settings, and how sure that is |
+//! | [`compare`], [`table`] | compare results in files |
+//! | [`report`] | pages of all these results |
+//! | [`figures`] | results of replications, as a table of numbers |
+//! | [`sweep`] | runs every combination of some settings, resumable, with files |
 //!
-//! Nothing is printed and no argument is parsed here. Who waits is told by a callback how work stands ([`Progress`]),
-//! and ends it by a flag.
+//! Nothing is printed and no argument is parsed here. A callback receives reports of progress ([`Progress`]), and the
+//! caller ends work by a flag.
 //!
-//! The feature `emulator` adds the study that sets simulated and real time side by side in this process, and with it
-//! the emulator and the network driver.
+//! The feature `emulator` adds the study that compares simulation with real time in this process. It brings in the
+//! emulator and the network driver.
 #![forbid(unsafe_code)]
 
 pub mod compare;

@@ -1,34 +1,34 @@
-//! What is told to whoever waits.
+//! Reports of progress.
 
 use farcast_core::Span;
 
-/// How work stands.
+/// Progress of a work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Progress {
     /// Replications are simulated.
     Replications {
-        /// Since the work began, in real time.
+        /// Time since the work began, in real time.
         elapsed: Span,
-        /// So many are done.
+        /// Number of replications that are done.
         done: u64,
-        /// Of so many at most.
+        /// Greatest number of replications.
         total: u64,
     },
-    /// Something runs in real time.
+    /// Runs in real time.
     Runs {
-        /// Since the work began.
+        /// Time since the work began.
         elapsed: Span,
-        /// So many runs are done.
+        /// Number of runs that are done.
         done: u64,
-        /// Of so many.
+        /// Number of all runs.
         total: u64,
     },
-    /// It takes long; told once at most.
+    /// The work takes long; reported once at most.
     Long {
-        /// About so much longer, in real time.
+        /// Estimate of the remaining real time.
         left: Span,
-        /// That is if replications go on to their time limit: none is done yet.
+        /// True if the estimate assumes that replications go on to their time limit, because none is done yet.
         at_worst: bool,
     },
 }

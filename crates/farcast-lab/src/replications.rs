@@ -1,4 +1,4 @@
-//! Replications of a scenario, within memory and for somebody who waits.
+//! Replications of a scenario, within a limit of memory and with reports of progress.
 
 mod memory;
 mod patience;
@@ -11,23 +11,25 @@ use crate::Progress;
 pub use memory::{Limit, Memory, MemoryError, Need};
 use patience::Patience;
 
-/// Why there are no replications.
+/// Reason for which there are no replications.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// They take more memory than they may.
+    /// The replications take more memory than they may.
     #[error(transparent)]
     Memory(#[from] MemoryError),
     /// The caller's flag was set too soon.
     #[error("interrupted before the first replication was done")]
     Interrupted,
-    /// The scenario cannot be run, or what was asked of its results not be computed.
+    /// The scenario cannot be run, or a requested statistic of its results cannot be computed.
     #[error(transparent)]
     Replication(#[from] ReplicationError),
 }
 
 /// Runs the replications of `plan`, in the order of their index, until all are done, `stop` is set, or `memory` is
-/// passed. After `stop` there are those that were done by then. `progress` is told ten times a second how they stand
+/// exceeded.
+///
+/// After `stop` the replications that are done by then are returned. `progress` is called ten times a second
 /// ([`Progress::Replications`]), and once if they take longer than ten minutes ([`Progress::Long`]).
 ///
 /// # Errors

@@ -1,6 +1,6 @@
-//! Pages of what was run: one self-contained file each.
+//! Pages of results: one self-contained file each.
 //!
-//! What happened stands first, then the settings, then figures with intervals, then tables, and the data to take away.
+//! A page begins with the outcome. Settings, figures with intervals, tables and data for download follow.
 
 mod compare;
 mod simulation;
@@ -19,7 +19,7 @@ pub use study::studies;
 pub use sweep::sweep;
 pub use tune::{Case, tune};
 
-/// Every key of a document that was read, with what is in effect; those that nobody set by their default.
+/// Returns every key of a document that was read, with the value in effect; defaults are marked.
 fn settings(document: &Document) -> Vec<(String, String)> {
     let read = document.keys_read().into_iter();
     read.map(|(key, value, origin)| match origin {
@@ -29,11 +29,11 @@ fn settings(document: &Document) -> Vec<(String, String)> {
     .collect()
 }
 
-/// A figure's name for people: its words and its unit.
+/// Returns a figure's name for people: its words and its unit.
 pub(crate) fn label(figure: &str) -> String {
     const UNITS: [(&str, &str); 3] = [("_bit_per_s", "bit/s"), ("_s", "s"), ("_percent", "%")];
     let plain = |text: &str| text.replace(['_', '.'], " ");
-    // What stands behind a dot may be a part of a figure with a unit: receiver_time_s.p50.
+    // The text behind a dot may be a part of a figure with a unit: receiver_time_s.p50.
     let (figure, part) = match figure.rsplit_once('.') {
         Some((whole, part)) if UNITS.iter().any(|(ending, _)| whole.ends_with(ending)) => (whole, part),
         _ => (figure, ""),
@@ -43,13 +43,13 @@ pub(crate) fn label(figure: &str) -> String {
     unit.map_or_else(|| plain(figure) + &part, |(words, unit)| format!("{}{part}, {unit}", plain(words)))
 }
 
-/// The same within a sentence or a list: the unit in brackets.
+/// Returns a figure's name for a sentence or a list, with its unit in brackets.
 fn inline(figure: &str) -> String {
     let label = label(figure);
     label.rsplit_once(", ").map_or_else(|| label.clone(), |(words, unit)| format!("{words} ({unit})"))
 }
 
-/// A statistic of a figure in words: the unit in brackets.
+/// Returns a statistic of a figure in words, with the unit in brackets.
 fn statistic(measured: &Measured) -> String {
     let key = measured.to_string();
     let name = key.rsplit_once('.').map_or("mean", |(_, name)| name);
@@ -65,7 +65,7 @@ fn statistic(measured: &Measured) -> String {
     }
 }
 
-/// The cells of a summary: mean, half of its interval, standard deviation, quantiles, and how many.
+/// Returns the cells of a summary: mean, half the width of its interval, standard deviation, quantiles, and count.
 fn measured(measure: &farcast_sim::outcome::Measure) -> Vec<Cell> {
     let mut cells = vec![Cell::number(measure.mean), Cell::half_width(measure.ci95_half_width)];
     cells.extend(
@@ -74,7 +74,7 @@ fn measured(measure: &farcast_sim::outcome::Measure) -> Vec<Cell> {
     cells
 }
 
-/// What stands above them.
+/// Headings of these cells.
 const MEASURED: [&str; 7] = ["mean", "95 % interval", "sd", "5 %", "median", "95 %", "n"];
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The scenarios and links that ship inside the program, and those in files.
+//! Scenarios and links that ship inside the program, and documents in files.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,25 +15,25 @@ pub struct Shipped {
 }
 
 impl Shipped {
-    /// What users call it.
+    /// Returns the name for users.
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// What it is, in some words without a full stop.
+    /// Returns a description of a few words, without a full stop.
     pub const fn title(&self) -> &'static str {
         self.title
     }
 
-    /// The text of its document: TOML.
+    /// Returns the text of the document: TOML.
     pub const fn text(&self) -> &'static str {
         self.text
     }
 
-    /// Its document, with the files that it names.
+    /// Returns the document, with the files that it names.
     ///
     /// # Errors
-    /// None, unless what ships is wrong.
+    /// There are none, unless a shipped document is wrong.
     pub fn document(&self) -> Result<Document, DocumentError> {
         let mut document = Document::parse(self.name, self.text)?;
         for (path, text) in FILES {
@@ -43,14 +43,14 @@ impl Shipped {
     }
 }
 
-/// Why there is no such document.
+/// Error of opening a document.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// Nothing that ships has this name.
+    /// No shipped document has this name.
     #[error("no scenario {0} ships with farcast")]
     NotShipped(String),
-    /// There is no such file to be read, and nothing that ships has this name.
+    /// There is no readable file at this path, and no shipped document of this name.
     #[error(
         "{name}: {source}; it is no file, nor one of the shipped scenarios ({}) or links ({})",
         names(scenarios()),
@@ -59,18 +59,18 @@ pub enum OpenError {
     Unknown {
         /// Name that was asked for.
         name: String,
-        /// The system's words on a file of this name.
+        /// The system's error for a file of this name.
         source: io::Error,
     },
-    /// The same, where a link alone was asked for.
+    /// There is no readable file at this path, and no shipped link of this name.
     #[error("{name}: {source}; it is no file, nor one of the shipped links ({})", names(links()))]
     UnknownLink {
         /// Name that was asked for.
         name: String,
-        /// What the system said of a file of this name.
+        /// The system's error for a file of this name.
         source: io::Error,
     },
-    /// A scenario, where a link alone was asked for.
+    /// A scenario was named instead of a link alone.
     #[error("{name} is a scenario, which says itself what is sent: name a link alone, as {}", names(links()))]
     NoLink {
         /// Name that was asked for.
@@ -79,12 +79,12 @@ pub enum OpenError {
     /// The file cannot be read.
     #[error("{}: {source}", path.display())]
     Unreadable {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The text is no document.
+    /// The text is not a valid document.
     #[error(transparent)]
     Document(#[from] DocumentError),
 }
@@ -93,7 +93,7 @@ fn names(all: impl Iterator<Item = Shipped>) -> String {
     all.map(|one| one.name).collect::<Vec<_>>().join(", ")
 }
 
-/// Name, what it is, and text.
+/// Name, description and text of each scenario.
 const SCENARIOS: [(&str, &str, &str); 8] = [
     (
         "mftp-bgan",
@@ -137,12 +137,12 @@ const SCENARIOS: [(&str, &str, &str); 8] = [
     ),
 ];
 
-/// The shipped scenarios.
+/// Returns the shipped scenarios.
 pub fn scenarios() -> impl Iterator<Item = Shipped> {
     SCENARIOS.into_iter().map(|(name, title, text)| Shipped { name, title, text })
 }
 
-/// Name and text, whose first line says what it is.
+/// Name and text of each link; the first line of the text is its description.
 const LINKS: [(&str, &str); 8] = [
     ("geo", include_str!("../../../scenarios/links/geo.toml")),
     ("meo", include_str!("../../../scenarios/links/meo.toml")),
@@ -160,33 +160,33 @@ const FILES: [(&str, &str); 2] = [
     ("starlink-like-up.csv", include_str!("../../../scenarios/links/starlink-like-up.csv")),
 ];
 
-/// The shipped links.
+/// Returns the shipped links.
 pub fn links() -> impl Iterator<Item = Shipped> {
     let title = |text: &'static str| text.lines().next().unwrap_or_default().trim_start_matches("# ");
     LINKS.into_iter().map(move |(name, text)| Shipped { name, title: title(text), text })
 }
 
-/// The scenario or link of this name that ships, if one does.
+/// Returns the shipped scenario or link of this name.
 pub fn named(name: &str) -> Option<Shipped> {
     scenarios().chain(links()).find(|one| one.name == name)
 }
 
-/// The document of the scenario or link of this name that ships, whatever files there are.
+/// Returns the document of the shipped scenario or link of this name, whatever files there are.
 ///
 /// # Errors
-/// Nothing of this name ships.
+/// No shipped document has this name.
 pub fn document(name: &str) -> Result<Document, OpenError> {
     let shipped = named(name).ok_or_else(|| OpenError::NotShipped(name.to_owned()))?;
     Ok(shipped.document()?)
 }
 
-/// The document of a scenario or a link: of the file at the path `name`, or if there is none to be read, the one of
-/// this name that ships.
+/// Returns the document of a scenario or a link: the file at the path `name`, or, without a readable file, the
+/// shipped document of this name.
 ///
 /// # Errors
-/// There is neither, or the file is no document.
+/// There is neither, or the file is not a valid document.
 pub fn open(name: &str) -> Result<Document, OpenError> {
-    // A path wins, so that a file beside the user may have a shipped one's name.
+    // A file takes precedence, so that it may have the name of a shipped document.
     match read(Path::new(name)) {
         Ok(text) => Ok(Document::parse(name, &text)?),
         Err(source) => match named(name) {
@@ -196,10 +196,10 @@ pub fn open(name: &str) -> Result<Document, OpenError> {
     }
 }
 
-/// The document of a link alone, as [`open`] finds it.
+/// Returns the document of a link alone, as [`open`] finds it.
 ///
 /// # Errors
-/// There is none, or it is a scenario, or no document.
+/// There is none, or it is a scenario, or not a valid document.
 pub fn open_link(name: &str) -> Result<Document, OpenError> {
     let document = open(name).map_err(|error| match error {
         OpenError::Unknown { name, source } => OpenError::UnknownLink { name, source },
@@ -212,19 +212,19 @@ pub fn open_link(name: &str) -> Result<Document, OpenError> {
     }
 }
 
-/// The document in the file at `path`.
+/// Returns the document in the file at `path`.
 ///
 /// # Errors
-/// The file cannot be read, has more than 16 MiB, or is no document.
+/// The file cannot be read, has more than 16 MiB, or is not a valid document.
 pub fn file(path: &Path) -> Result<Document, OpenError> {
     let text = read(path).map_err(|source| OpenError::Unreadable { path: path.into(), source })?;
     Ok(Document::parse(&path.display().to_string(), &text)?)
 }
 
-/// Octets that a scenario may have.
+/// Most octets of a document.
 const MOST_OCTETS: u64 = 16 << 20;
 
-/// The text of a file, if it is not too long: a device may have no end.
+/// Reads the text of a file, unless it is too long: a device may have no end.
 #[expect(clippy::disallowed_methods, reason = "it is read whole, as settings are")]
 fn read(path: &Path) -> io::Result<String> {
     use io::Read as _;

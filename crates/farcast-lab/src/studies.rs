@@ -14,7 +14,7 @@ mod tcp_reference;
 
 use crate::study::{Options, Results, Study, StudyError};
 
-/// Every study that is known.
+/// All studies.
 pub(crate) const STUDIES: &[Study] = &[
     mftp_bgan::STUDY,
     mdp_ftp::STUDY,
@@ -29,10 +29,10 @@ pub(crate) const STUDIES: &[Study] = &[
     ftp_emulated::STUDY,
 ];
 
-/// The columns of a published study.
+/// Headings of the columns of a published study.
 const PUBLISHED: [&str; 2] = ["published", "farcast"];
 
-/// What is drawn of a study's rows: of each plot the name of its file and its SVG.
+/// Returns the plots of a study's rows, each with the name of its file and its SVG.
 pub(crate) fn plots(results: &Results) -> Vec<(String, String)> {
     if results.name == pgm_satellite::STUDY.name {
         pgm_satellite::plots::of(&results.rows)
@@ -41,7 +41,7 @@ pub(crate) fn plots(results: &Results) -> Vec<(String, String)> {
     }
 }
 
-/// Of a machine that simulates nothing is needed.
+/// Returns success: a study that only simulates needs nothing of the machine.
 #[expect(clippy::unnecessary_wraps, reason = "others need something")]
 fn nothing(_: &Options<'_>) -> Result<(), StudyError> {
     Ok(())

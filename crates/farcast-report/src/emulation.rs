@@ -1,18 +1,18 @@
-//! A run of an emulated link as a page of plots: throughput, delay and losses of both ways over its time.
+//! Page of plots for a run of an emulated link: throughput, delay and losses of both directions over time.
 //!
-//! [`page`] draws a [`Run`] as one HTML file that needs nothing else: drawings are SVG within it, once for wide windows
-//! and once for narrow ones, and there is no script. What is drawn is also in the page as JSON, in the element `data`,
-//! which is the run as it was given; whoever cannot see the drawings, or has other questions, reads that. The page is
-//! well-formed XML. The same run gives the same page.
+//! [`page`] draws a [`Run`] as one HTML file that needs nothing else: drawings are inline SVG, once for wide windows
+//! and once for narrow ones, and there is no script. The page also carries the run as JSON, in the element `data`,
+//! for readers who cannot see the drawings or have other questions. The page is well-formed XML. Equal runs give
+//! equal pages.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
-//! | `page.rs` | the page around the drawings |
+//! | `page.rs` | page around the drawings |
 //! | `tables.rs` | totals, terminals and events in words |
-//! | `chart.rs` | the drawing of a way: panels above one another, and the axis of time |
-//! | `panels.rs` | throughput, delay, what is inside, and losses |
-//! | `events.rs` | what programs and people did |
-//! | `axis.rs` | values and their units, from numbers to places |
+//! | `chart.rs` | drawing of one direction: panels above one another, and the axis of time |
+//! | `panels.rs` | throughput, delay, octets inside, and losses |
+//! | `events.rs` | actions of programs and people |
+//! | `axis.rs` | vertical axes: units of values, and places on the drawing |
 
 mod axis;
 mod chart;
@@ -25,19 +25,19 @@ use serde::Serialize;
 
 pub use page::page;
 
-/// A run, as far as it is drawn. Times are in seconds since its beginning; what lies outside 0 to
-/// [`duration_s`](Self::duration_s) is drawn at that edge.
+/// A run, as far as it is drawn. Times are in seconds since its beginning; times outside 0 to
+/// [`duration_s`](Self::duration_s) are drawn at the nearer edge.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Run {
-    /// What the page is called: the link's or scenario's name.
+    /// Title of the page: the name of the link or scenario.
     pub title: String,
-    /// What the reader should know of the run, each a name and a value: its seed, the program's version.
+    /// Facts about the run, each a name and a value: its seed, the version of the program.
     pub facts: Vec<(String, String)>,
     /// The command line; empty if it is not known.
     pub command: String,
-    /// How long the run took, in seconds.
+    /// Duration of the run, in seconds.
     pub duration_s: f64,
-    /// The width of a bin, in seconds. Bin n begins at n times this.
+    /// Width of a bin, in seconds. Bin n begins at n times this width.
     pub bin_s: f64,
     /// From the hub to the terminals.
     pub forward: Way,
@@ -46,11 +46,11 @@ pub struct Run {
     pub back: Way,
     /// The terminals.
     pub terminals: Vec<Terminal>,
-    /// How late packets left.
+    /// Lateness of packets that left the emulator.
     pub lateness: Lateness,
-    /// What programs and people did, in the order of time.
+    /// Actions of programs and people, in the order of time.
     pub events: Vec<Event>,
-    /// What else the reader should know, such as what was left out; a sentence each.
+    /// Further remarks for the reader, a sentence each: what was left out, for example.
     pub notes: Vec<String>,
 }
 
@@ -63,50 +63,50 @@ pub struct Count {
     pub octets: u64,
 }
 
-/// One way of the link.
+/// One direction of the link.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Way {
-    /// Packets that entered, each once.
+    /// Packets that entered; a packet to several terminals counts once.
     pub entered: Count,
     /// Copies of packets that were delivered, over all terminals.
     pub delivered: Count,
-    /// Copies that errors, losses and outages took.
+    /// Copies lost to errors, losses and outages.
     pub lost: Count,
     /// Copies that a limit dropped.
     pub dropped: Count,
     /// Packets that were still inside at the end.
     pub held: Count,
-    /// The rate in bit/s from a time on, where it is known.
+    /// The set rate in bit/s from each time on; `None` where it is unknown.
     pub rates_bps: Vec<(f64, Option<f64>)>,
-    /// When nothing passed because somebody wanted it.
+    /// Outages that were set: nothing passed.
     pub outages: Vec<Interval>,
-    /// What passed in each bin; those behind the last are empty.
+    /// Traffic in each bin; bins behind the last are empty.
     pub bins: Vec<Bin>,
-    /// Why copies did not arrive.
+    /// Reasons for which copies did not arrive.
     pub causes: Vec<Cause>,
 }
 
 /// A stretch of time, in seconds.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Interval {
-    /// When it began.
+    /// Its beginning.
     pub begin_s: f64,
-    /// When it ended.
+    /// Its end.
     pub end_s: f64,
 }
 
-/// What passed on a way in a bin.
+/// Traffic of one direction in a bin.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Bin {
     /// Packets that entered.
     pub entered: Count,
-    /// Packets that were delivered, each once however many terminals got it.
+    /// Packets that were delivered; a packet to several terminals counts once.
     pub carried: Count,
-    /// Octets inside at the bin's end.
+    /// Octets inside the link at the end of the bin.
     pub inside_octets: u64,
-    /// How long copies that were delivered took; `None` if there were none.
+    /// Delays of the copies that were delivered; `None` if there were none.
     pub delay: Option<Delay>,
-    /// The longest time by which a packet left too late, in seconds.
+    /// Greatest lateness of a packet that left, in seconds.
     pub latest_s: f64,
 }
 
@@ -125,21 +125,21 @@ pub struct Delay {
     pub max_s: f64,
 }
 
-/// A reason why copies did not arrive.
+/// Reason for which copies did not arrive.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Cause {
-    /// Whether a limit dropped them; else they were lost.
+    /// True if a limit dropped the copies; otherwise they were lost.
     pub dropped: bool,
-    /// What it is called, as in the log.
+    /// Name of the reason, as in the log.
     pub name: String,
-    /// The number of a bin, and how many copies that was; in order.
+    /// Number of each bin with such copies, and their count; in order.
     pub bins: Vec<(usize, u64)>,
 }
 
-/// A terminal's packets: on the way forward to it, and on the way back from it.
+/// Packets of a terminal: to it (forward) and from it (return).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Terminal {
-    /// Its number, from 0.
+    /// Number of the terminal, from 0.
     pub terminal: u32,
     /// Delivered, forward and return.
     pub delivered: [Count; 2],
@@ -149,10 +149,10 @@ pub struct Terminal {
     pub dropped: [Count; 2],
 }
 
-/// How late packets left, and whether that was too late. Times are in seconds.
+/// Lateness of packets that left the emulator, in seconds, and the verdict on it.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
 pub struct Lateness {
-    /// Of how many packets the quantiles tell.
+    /// Number of packets behind the quantiles.
     pub packets: u64,
     /// The median.
     pub p50_s: f64,
@@ -162,24 +162,24 @@ pub struct Lateness {
     pub p999_s: f64,
     /// The longest.
     pub max_s: f64,
-    /// What the 99th percentile may be, where that is known.
+    /// Limit of the 99th percentile, if there is one.
     pub limit_s: Option<f64>,
-    /// Whether the run was punctual enough to count, where that is known.
+    /// True if the run was punctual enough to count; `None` if unknown.
     pub valid: Option<bool>,
-    /// The rest of the reasons for that; empty if there is nothing to say.
+    /// Further reasons for the verdict; empty if there are none.
     pub remark: String,
 }
 
-/// What somebody did.
+/// An action of a program or a person.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Event {
-    /// When, in seconds.
+    /// Time of the action, in seconds.
     pub at_s: f64,
-    /// Of what kind it was.
+    /// Kind of the action.
     pub kind: EventKind,
-    /// Which way it changed; `None` of both, or of neither.
+    /// Direction that it changed; `None` if both or neither.
     pub way: Option<Direction>,
-    /// In a few words.
+    /// Description in a few words.
     pub words: String,
 }
 
@@ -195,7 +195,7 @@ pub enum EventKind {
     Change,
 }
 
-/// Which way.
+/// Direction of the link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Direction {

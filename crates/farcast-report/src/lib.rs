@@ -1,14 +1,14 @@
-//! What people look at: pages and tables.
+//! Pages, plots and tables for people.
 //!
-//! What is drawn arrives as plain data: this crate knows no engine, no simulator and no emulator.
+//! All input is plain data: this crate knows no engine, no simulator and no emulator.
 //!
-//! | module | what it draws |
+//! | module | content |
 //! |---|---|
-//! | [`timeline`] | a replication of a simulated transfer: who sent, waited and asked again |
+//! | [`timeline`] | a replication of a simulated transfer: sending, waiting and requests for repair |
 //! | [`page`] | pages with figures and tables, for any command |
 //! | [`plot`] | curves of numbers, with their intervals |
-//! | [`emulation`] | a run of an emulated link: throughput, delay and losses of both ways |
-//! | [`text`] | what strangers wrote, so that nothing in it is obeyed |
+//! | [`emulation`] | a run of an emulated link: throughput, delay and losses of both directions |
+//! | [`text`] | untrusted text, made safe to show |
 //! | [`transfer`] | a real transfer, as its sender or a receiver saw it |
 #![forbid(unsafe_code)]
 

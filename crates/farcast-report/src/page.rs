@@ -1,8 +1,8 @@
-//! Pages: what happened, in which settings, with figures and tables. One file that needs nothing else.
+//! Pages with an outcome, its settings, figures and tables: one HTML file that needs nothing else.
 //!
-//! A page is read without a network and printed, in light or in dark as its reader has it, wide or narrow. Figures are
-//! drawn by Vega, which the page carries inside if it has any; all that they show also stands in tables, which are there
-//! without scripts. Texts are escaped, wherever they come from.
+//! A page works without a network, on paper, in light or dark style, and in wide or narrow windows. Vega draws the
+//! figures; a page with figures carries Vega inside. All numbers of the figures are also in tables, which need no
+//! scripts. Texts are escaped, wherever they come from.
 //!
 //! ```
 //! use farcast_report::page::{Axis, Chart, Figure, Page, Part, Point, Series};
@@ -40,17 +40,17 @@ use crate::text::visible_strings;
 /// A page.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Page {
-    /// What it is about.
+    /// Title of the page.
     pub title: String,
-    /// What happened, in some sentences.
+    /// Summary of the outcome, a sentence each.
     pub lead: Vec<String>,
-    /// In which settings: name and value.
+    /// Settings of the run: name and value.
     pub settings: Vec<(String, String)>,
-    /// What follows, from top to bottom.
+    /// Parts of the page, from top to bottom.
     pub parts: Vec<Part>,
     /// Data to download.
     pub downloads: Vec<Download>,
-    /// Who made it: the program and its version.
+    /// Program that made the page, with its version.
     pub made_by: String,
 }
 
@@ -70,22 +70,22 @@ pub enum Part {
 /// A file that the page carries.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Download {
-    /// Its name.
+    /// Name of the file.
     pub name: String,
-    /// Its kind, as `text/csv`.
+    /// Media type, such as `text/csv`.
     pub mime: &'static str,
-    /// What is in it.
+    /// Content of the file.
     pub text: String,
 }
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
-/// Vega, what compiles its plots, and what puts them into pages (BSD-3-Clause; licences and digests are beside them),
-/// compressed: a page is half as long.
+/// Vega, Vega-Lite, which compiles its plots, and the code that embeds them in pages, compressed to half the size.
+/// Licences (BSD-3-Clause) and digests are beside the file.
 const LIBRARIES: &str = include_str!("../vendor/libraries.gz.base64");
 
 impl Page {
-    /// The page as a file.
+    /// Returns the page as an HTML file.
     pub fn html(&self) -> String {
         let mut out = String::new();
         self.head(&mut out);
@@ -93,7 +93,7 @@ impl Page {
         let (mut figures, mut tables) = (Vec::new(), 0);
         for part in &self.parts {
             match part {
-                // A String takes all that is written.
+                // Writing to a String cannot fail.
                 Part::Heading(text) => _ = writeln!(out, "<h2>{}</h2>", Escaped(text)),
                 Part::Text(text) => _ = writeln!(out, "<p>{}</p>", Escaped(text)),
                 Part::Figure(figure) => {
@@ -111,7 +111,7 @@ impl Page {
             let _ = writeln!(out, "<script type=\"text/plain\" id=\"libraries\">{LIBRARIES}</script>");
             let mut figures = serde_json::Value::Array(figures);
             visible_strings(&mut figures);
-            // Nothing that is data ends the element.
+            // No data may end the element.
             let figures = figures.to_string().replace('<', "\\u003c");
             let _ = writeln!(out, "<script type=\"application/json\" id=\"figures\">{figures}</script>");
         }
@@ -164,7 +164,7 @@ impl Page {
     }
 }
 
-/// As it stands in a `data:` address (RFC 3986 §2.1).
+/// Returns `text` in the form of a `data:` address (RFC 3986 §2.1).
 fn percent_encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len() * 5 / 4);
     for octet in text.bytes() {

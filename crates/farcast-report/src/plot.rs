@@ -1,4 +1,4 @@
-//! Curves in a plot: SVG that needs nothing else, in light or in dark as its reader has it.
+//! Plots of curves: SVG that needs nothing else, in the light or dark style of the reader's browser.
 //!
 //! ```
 //! use farcast_report::plot::{Axis, Curve, Plot, Point};
@@ -23,18 +23,18 @@ use axis::Along;
 /// An axis.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Axis {
-    /// What it shows, with the unit.
+    /// Label of the axis, with the unit.
     pub label: String,
-    /// Whether equal ratios are equally far apart. What is not above zero then stands at the near end, left of a gap.
+    /// True if equal ratios are equally far apart. Values not above zero then stand at the near end, left of a gap.
     pub is_logarithmic: bool,
 }
 
-/// A point of a curve. One that is not finite is left out.
+/// A point of a curve. A point that is not finite is left out.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Point {
-    /// Where.
+    /// Place on the horizontal axis.
     pub x: f64,
-    /// What was found there.
+    /// Value at that place.
     pub y: f64,
     /// Half the width of its interval, drawn as a bar; 0 for none.
     pub half: f64,
@@ -43,42 +43,42 @@ pub struct Point {
 /// A curve.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Curve {
-    /// What the legend calls it.
+    /// Name in the legend.
     pub name: String,
-    /// Its points, by their `x`.
+    /// Points of the curve, ordered by `x`.
     pub points: Vec<Point>,
 }
 
-/// What is drawn.
+/// A plot of curves.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Plot {
-    /// Above all.
+    /// Title above the plot.
     pub title: String,
-    /// From left to right.
+    /// Horizontal axis.
     pub x: Axis,
-    /// From the bottom up; if it is not logarithmic, from zero.
+    /// Vertical axis; unless it is logarithmic, it begins at zero.
     pub y: Axis,
-    /// The curves. Colours and markers come round again behind six.
+    /// The curves. Colours and markers repeat after six.
     pub curves: Vec<Curve>,
 }
 
 const STYLE: &str = include_str!("plot.css");
 const WIDTH: f64 = 720.0;
-/// With one row of the legend.
+/// Height with one row of the legend.
 const HEIGHT: f64 = 420.0;
-/// Where the curves are.
+/// Area of the curves.
 const FIELD: Area = Area { x: 76.0, y: 44.0, width: 620.0, height: 282.0 };
-/// Letters.
+/// Font size.
 const SIZE: f64 = 13.0;
-/// The first row of the legend, and how far the next is below.
+/// Place of the first row of the legend, and below the distance to the next row.
 const LEGEND: f64 = 392.0;
 const ROW: f64 = 22.0;
-/// From where a curve's line is in the legend to its name, and from that to the next line.
+/// Distance from a curve's line in the legend to its name, and below that from the name to the next line.
 const KEY: f64 = 33.0;
 const GAP: f64 = 18.0;
-/// Half a marker, and half the foot of a bar.
+/// Half the size of a marker, and half the width of the ends of a bar.
 const MARK: f64 = 4.0;
-/// Markers around their middle.
+/// Markers, as paths around their middle.
 const MARKS: [&str; 6] = [
     "m-4 -4l8 8m0 -8l-8 8",
     "m-5 0h10m-5 -5v10",
@@ -89,7 +89,7 @@ const MARKS: [&str; 6] = [
 ];
 
 impl Plot {
-    /// The plot as a file of SVG, or inlined in a page.
+    /// Returns the plot as an SVG file, which may also stand inside a page.
     pub fn svg(&self) -> String {
         let mut svg = Svg::default();
         let keys = self.keys();
@@ -135,7 +135,7 @@ impl Plot {
         svg.raw("</g>\n");
     }
 
-    /// Where each curve is in the legend: as many in a row as there is room for.
+    /// Returns the place of each curve in the legend, as many in a row as there is room for.
     fn keys(&self) -> Vec<(f64, f64)> {
         let (mut at, mut row) = (FIELD.x, LEGEND);
         let place = |curve: &Curve| {
@@ -166,7 +166,7 @@ impl Point {
     }
 }
 
-/// A curve: its line, the bars, and the markers, which tell what they are when the pointer rests on them.
+/// Draws a curve: its line, its bars, and its markers with tooltips.
 fn draw(svg: &mut Svg, number: usize, curve: &Curve, (x, y): (&Along, &Along), labels: [&str; 2]) {
     let points: Vec<_> = curve.points.iter().filter(|point| point.is_drawn()).collect();
     let mut path = String::new();

@@ -1,18 +1,18 @@
-//! From seconds to places on the page.
+//! Mapping of seconds to places on the page.
 
 use crate::timeline::Point;
 
 /// The axis of time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
-    /// Where time zero is.
+    /// Place of time zero.
     pub(super) left: f64,
-    /// Where the end is.
+    /// Place of the end.
     pub(super) right: f64,
     duration: f64,
 }
 
-/// Points that lie in one column of the drawing.
+/// Points that lie in one column of the drawing, counted together.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Column {
     pub(super) count: u64,
@@ -21,35 +21,35 @@ pub(super) struct Column {
 }
 
 impl Scale {
-    /// An axis of `duration_s` seconds; of one second, if that is not a length of time.
+    /// Creates an axis of `duration_s` seconds, or of one second if that is not a positive length.
     pub(super) fn new(left: f64, right: f64, duration_s: f64) -> Self {
         let valid = duration_s.is_finite() && duration_s > 0.0;
         Self { left, right, duration: if valid { duration_s } else { 1.0 } }
     }
 
-    /// A time within the axis; what is not a number is its beginning.
+    /// Clamps a time to the axis; not-a-number becomes its beginning.
     fn within(&self, seconds: f64) -> f64 {
         seconds.max(0.0).min(self.duration)
     }
 
-    /// Where a time is.
+    /// Returns the place of a time.
     pub(super) fn x(&self, seconds: f64) -> f64 {
         self.left + (self.right - self.left) * (self.within(seconds) / self.duration)
     }
 
-    /// The length of the axis in seconds.
+    /// Returns the length of the axis in seconds.
     pub(super) fn duration(&self) -> f64 {
         self.duration
     }
 
-    /// The times that are marked, each with what is written there: a dozen round numbers or fewer.
+    /// Returns the marked times with their labels: a dozen round numbers or fewer.
     pub(super) fn ticks(&self) -> Vec<(f64, String)> {
         let (step, places) = self.step();
         let count = (self.duration / step * (1.0 + 1e-9)) as u32;
         (0..=count).map(|n| f64::from(n) * step).map(|at| (at, format!("{at:.places$} s"))).collect()
     }
 
-    /// The distance between ticks, 1, 2 or 5 times a power of ten, and the places behind its point.
+    /// Returns the distance between marks, 1, 2 or 5 times a power of ten, and the number of its decimals.
     fn step(&self) -> (f64, usize) {
         let (mut unit, mut places) = (1.0, 0);
         while self.duration > 60.0 * unit {
@@ -63,7 +63,7 @@ impl Scale {
         (unit * [1.0, 2.0].into_iter().find(fits).unwrap_or(5.0), places)
     }
 
-    /// The points of each column of `width`, in the order of time; empty columns are left out.
+    /// Returns the points of each column of `width`, in the order of time; empty columns are left out.
     pub(super) fn columns(&self, points: &[Point], width: f64) -> Vec<Column> {
         let number = ((self.right - self.left) / width) as usize + 1;
         let mut columns: Vec<Option<Column>> = vec![None; number];

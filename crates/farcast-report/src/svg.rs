@@ -1,16 +1,16 @@
-//! Writing SVG.
+//! Writer of SVG.
 
 use std::fmt::{self, Display, Write as _};
 
 use crate::text::is_obeyed;
 
-/// A part of a drawing, as text. Every text that goes in is escaped.
+/// Text of a part of a drawing. Every label and tooltip is escaped.
 #[derive(Debug, Default)]
 pub(super) struct Svg {
     text: String,
 }
 
-/// Where a text is, seen from its anchor.
+/// Point of a text that stands at its coordinates.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Anchor {
     Start,
@@ -50,7 +50,7 @@ impl Svg {
         &self.text
     }
 
-    /// Appends what is SVG already.
+    /// Appends text that is SVG already.
     pub(super) fn raw(&mut self, text: &str) {
         self.text.push_str(text);
     }
@@ -60,7 +60,7 @@ impl Svg {
         let _ = self.text.write_fmt(arguments);
     }
 
-    /// Closes `element` with what is shown when the pointer rests on it, if there is something.
+    /// Closes `element`, with a tooltip if `tip` is not empty.
     fn close(&mut self, element: &str, tip: &str) {
         if tip.is_empty() {
             self.raw("/>\n");
@@ -85,20 +85,20 @@ impl Svg {
         self.close("line", tip);
     }
 
-    /// A path that is written already.
+    /// Draws a path in SVG's notation.
     pub(super) fn path(&mut self, class: &str, path: &str, tip: &str) {
         self.write(format_args!(r#"<path class="{class}" d="{path}""#));
         self.close("path", tip);
     }
 
-    /// A shape, `path` being relative to `at`.
+    /// Draws a shape whose `path` is relative to `at`.
     pub(super) fn shape(&mut self, class: &str, at: (f64, f64), path: &str, tip: &str) {
         let (x, y) = (Coordinate(at.0), Coordinate(at.1));
         self.write(format_args!(r#"<path class="{class}" d="M{x} {y}{path}""#));
         self.close("path", tip);
     }
 
-    /// A line through `points` that goes along, then up or down, and behind them what `end` says.
+    /// Draws a line through `points`, to each first along and then up or down, and appends `end` to its path.
     pub(super) fn steps(
         &mut self,
         class: &str,
@@ -134,7 +134,7 @@ impl Svg {
     }
 }
 
-/// A text whose characters mean themselves in HTML and XML; what would be obeyed is written out.
+/// Display of a text that is safe in HTML and XML: markup is escaped, and control characters are written out.
 pub(super) struct Escaped<'a>(pub(super) &'a str);
 
 impl Display for Escaped<'_> {
@@ -155,17 +155,18 @@ impl Display for Escaped<'_> {
     }
 }
 
-/// How wide `text` is, its letters `size` high. Fonts differ, so this takes them to be wide.
+/// Returns an upper estimate of the width of `text` at font size `size`. Fonts differ, so it assumes a wide one.
 pub(super) fn text_width(text: &str, size: f64) -> f64 {
     text.chars().map(|letter| if letter.is_ascii() { 0.6 } else { 1.0 }).sum::<f64>() * size
 }
 
-/// The first of `texts` that fits `width`.
+/// Returns the first of `texts` that fits `width`.
 pub(super) fn longest_that_fits(texts: &[String], size: f64, width: f64) -> Option<&str> {
     texts.iter().map(String::as_str).find(|text| text_width(text, size) <= width)
 }
 
-/// `text` in lines of at most `width`, cut between words; `None` if a word is longer or they are more than `most`.
+/// Wraps `text` into lines of at most `width`, between words; `None` if a word is longer or there are more than
+/// `most` lines.
 pub(super) fn wrapped(text: &str, size: f64, width: f64, most: usize) -> Option<Vec<String>> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

@@ -1,11 +1,12 @@
-//! Text of strangers: names and sentences that come from the network, a file or the command line.
+//! Untrusted text: names and sentences that come from the network, a file or the command line.
 //!
-//! Terminals, pages and logs show them by way of this module, and of nothing else.
+//! Terminals, pages and logs show such text only by way of this module.
 
 use std::borrow::Cow;
 
-/// A character that is obeyed where others are shown: a control character, a separator of lines, one that only says how
-/// others are shown (directions, invisible joints and marks), or none at all.
+/// Returns `true` for a character that has an effect instead of a shape. These are control characters, line
+/// separators, characters that change the display of others (directions, invisible joiners and marks), and
+/// noncharacters.
 pub fn is_obeyed(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}')
@@ -13,8 +14,8 @@ pub fn is_obeyed(c: char) -> bool {
         || matches!(c, '\u{fffe}' | '\u{ffff}')
 }
 
-/// `text` with all that [is obeyed](is_obeyed) written out, as in `\u{202e}` and `\n`: it is one line, and reads as what
-/// it is.
+/// Returns `text` with every character that [is obeyed](is_obeyed) written out, as in `\u{202e}` and `\n`. The result
+/// is one line and shows what the text contains.
 pub fn visible(text: &str) -> Cow<'_, str> {
     if !text.contains(is_obeyed) {
         return Cow::Borrowed(text);
@@ -23,8 +24,8 @@ pub fn visible(text: &str) -> Cow<'_, str> {
     Cow::Owned(text.chars().map(shown).collect())
 }
 
-/// `json` with all that [is obeyed](is_obeyed) inside of its strings as escapes, which mean the same; newlines and tabs
-/// stand between its parts.
+/// Returns `json` with every character that [is obeyed](is_obeyed) inside its strings as an escape, which means the
+/// same. Newlines and tabs stay between its parts.
 pub fn visible_json(json: &str) -> Cow<'_, str> {
     let stays = |c: char| c == '\n' || c == '\t' || !is_obeyed(c);
     if json.chars().all(stays) {
@@ -42,7 +43,7 @@ pub fn visible_json(json: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// All strings in `value`, [visible].
+/// Makes all strings in `value` [visible].
 pub(super) fn visible_strings(value: &mut serde_json::Value) {
     use serde_json::Value;
     match value {

@@ -1,15 +1,15 @@
-//! A replication as a page: who sent, who waited for what, and who asked for what again.
+//! Page of a replication: the sender's passes and waits, and the receivers' requests for repair.
 //!
-//! [`page`] draws a [`Timeline`] as one HTML file that needs nothing else: drawings are SVG within it, and its few
-//! lines of script only show the time under the pointer. What there is no room for is left out of the drawing and said
-//! when the pointer rests on it. The same timeline gives the same page.
+//! [`page`] draws a [`Timeline`] as one HTML file that needs nothing else: drawings are inline SVG, and a few lines
+//! of script show the time under the pointer. Details without room in the drawing are left to tooltips. Equal
+//! timelines give equal pages.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
-//! | `page.rs` | the page around the drawing |
-//! | `chart.rs` | the drawing: what is above what, and the axis |
-//! | `sender.rs`, `naks.rs`, `receivers.rs` | its lanes |
-//! | `marks.rs` | what they are drawn with |
+//! | `page.rs` | page around the drawing |
+//! | `chart.rs` | drawing: the order of its lanes, and the axis |
+//! | `sender.rs`, `naks.rs`, `receivers.rs` | lanes of the drawing |
+//! | `marks.rs` | marks in the lanes |
 
 mod chart;
 mod marks;
@@ -22,89 +22,89 @@ use farcast_delivery::Words;
 
 pub use page::page;
 
-/// One replication, as far as it is drawn. All times are in seconds since its beginning; what lies outside
-/// 0 to [`duration_s`](Self::duration_s) is drawn at that edge.
+/// One replication, as far as it is drawn. All times are in seconds since its beginning; times outside 0 to
+/// [`duration_s`](Self::duration_s) are drawn at the nearer edge.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Timeline {
-    /// What the page is called: the scenario's name.
+    /// Title of the page: the name of the scenario.
     pub title: String,
-    /// What it is: seed, number of the replication.
+    /// Identity of the replication: seed and number.
     pub subtitle: String,
-    /// What the protocol calls its rounds, segments and requests.
+    /// The protocol's terms for its rounds, segments and requests.
     pub words: Words,
     /// Key figures: each a name and a value with its unit.
     pub figures: Vec<(String, String)>,
-    /// How long the replication took, in seconds.
+    /// Duration of the replication, in seconds.
     pub duration_s: f64,
-    /// How many receivers there are.
+    /// Number of receivers.
     pub receivers: u64,
     /// The sender's passes.
     pub passes: Vec<Pass>,
-    /// When data left the sender.
+    /// Times in which data left the sender.
     pub data: Vec<Interval>,
-    /// What the sender waited for.
+    /// Times in which the sender waited.
     pub waits: Vec<Wait>,
     /// Status requests that left the sender.
     pub requests: Vec<Point>,
     /// NAKs that left receivers; empty if that is not known.
     pub naks_sent: Vec<Point>,
-    /// NAKs that reached the sender, each kind of fate on its own.
+    /// NAKs that reached the sender, by their fate.
     pub naks_reached: Vec<(Fate, Vec<Point>)>,
-    /// Receivers that came to have everything.
+    /// Times at which receivers came to have everything.
     pub completions: Vec<Point>,
-    /// Turns of the transmission, each a time in seconds and a few words.
+    /// Turning points of the transmission, each a time in seconds and a few words.
     pub milestones: Vec<(f64, String)>,
-    /// Receivers one by one. More than 60 are not drawn.
+    /// Single receivers. More than 60 are not drawn.
     pub lanes: Vec<Lane>,
-    /// What else the reader should know, such as what was left out; a sentence each.
+    /// Further remarks for the reader, a sentence each: what was left out, for example.
     pub notes: Vec<String>,
 }
 
 /// A pass of the sender.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Pass {
-    /// Its number.
+    /// Number of the pass.
     pub number: u32,
-    /// When it began, in seconds.
+    /// Its beginning, in seconds.
     pub begin_s: f64,
-    /// When it ended, in seconds.
+    /// Its end, in seconds.
     pub end_s: f64,
-    /// DTUs that it sent.
+    /// DTUs that the sender sent in it.
     pub dtus: u64,
 }
 
 /// A stretch of time, in seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Interval {
-    /// When it began.
+    /// Its beginning.
     pub begin_s: f64,
-    /// When it ended.
+    /// Its end.
     pub end_s: f64,
 }
 
-/// A time in which the sender had nothing to send.
+/// Time in which the sender had nothing to send.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Wait {
-    /// When it began, in seconds.
+    /// Its beginning, in seconds.
     pub begin_s: f64,
-    /// When it ended, in seconds.
+    /// Its end, in seconds.
     pub end_s: f64,
-    /// What it waited for, as in "the Status Retry Timer".
+    /// Cause of the wait, as in "the Status Retry Timer".
     pub what: String,
-    /// NAKs that came meanwhile; empty if none is waited for.
+    /// NAKs that came meanwhile, by their fate; empty if the sender waits for none.
     pub naks: Vec<(Fate, u64)>,
 }
 
-/// Things that happened at one time, or so close together that it makes no difference here.
+/// Events of one kind at one time, or so close together that they are drawn as one.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Point {
-    /// When, in seconds.
+    /// Time, in seconds.
     pub at_s: f64,
-    /// How many.
+    /// Number of events.
     pub count: u64,
 }
 
-/// What became of a NAK at the sender.
+/// Fate of a NAK at the sender.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Fate {
     /// It made the sender schedule something.
@@ -118,20 +118,20 @@ pub enum Fate {
 /// One receiver.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Lane {
-    /// What it is called.
+    /// Name of the receiver.
     pub name: String,
-    /// Its NAKs.
+    /// NAKs of the receiver.
     pub naks: Vec<LaneNak>,
-    /// When it had everything, in seconds.
+    /// Time at which it had everything, in seconds.
     pub completed_s: Option<f64>,
 }
 
 /// A NAK of one receiver.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LaneNak {
-    /// When it left, in seconds.
+    /// Time at which it left, in seconds.
     pub sent_s: f64,
-    /// When it reached the sender, in seconds, and what became of it; `None` if it was lost.
+    /// Time at which it reached the sender, in seconds, and its fate; `None` if it was lost.
     pub reached: Option<(f64, Fate)>,
     /// DTUs that it asked for.
     pub dtus: u32,

@@ -1,8 +1,8 @@
-//! Pages of real transfers: what a sender and what a receiver saw.
+//! Pages of real transfers, as their sender or a receiver saw them.
 //!
-//! Whoever watches a transfer notes what passes ([`Sending`], [`Receiving`]), and has the page whenever it is wanted. What
-//! is kept is bounded, however long it takes and however many receive: time is in bins, which become twice as wide where
-//! there would be too many, and of many receivers only quantiles are kept over time.
+//! A program that observes a transfer records it in [`Sending`] or [`Receiving`], and can ask for the page at any
+//! time. Memory is bounded, however long the transfer takes and however many receivers there are. Time is in bins,
+//! which double in width when there would be too many. Of many receivers only quantiles are kept over time.
 //!
 //! ```
 //! use farcast_report::transfer::{Close, Sending, Totals, Words};
@@ -25,26 +25,26 @@ mod tests;
 pub use receiving::{Came, Product, Receiving};
 pub use sending::{Receiver, Sending, Totals};
 
-/// What the protocol calls things.
+/// Terms of the protocol.
 pub use farcast_delivery::Words;
 
-/// What is known at the end, besides what was noted on the way.
+/// Facts that are known at the end, in addition to the record of the transfer.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Close {
-    /// What the page is of.
+    /// Title of the page.
     pub title: String,
-    /// How it went, in some sentences.
+    /// Outcome, a sentence each.
     pub lead: Vec<String>,
-    /// In which settings.
+    /// Settings of the transfer: name and value.
     pub settings: Vec<(String, String)>,
-    /// How those stand who are known to a sender.
+    /// States of the receivers that the sender knows.
     pub receivers: Vec<Receiver>,
-    /// Octets of what is sent.
+    /// Size of the content, in octets.
     pub size: u64,
     /// Segments and symbols that a sender sent in each round.
     pub sent_per_round: Vec<u64>,
     /// The summary for programs, as JSON.
     pub summary: String,
-    /// Who made it: the program and its version.
+    /// Program that made the page, with its version.
     pub made_by: String,
 }

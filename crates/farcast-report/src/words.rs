@@ -1,8 +1,8 @@
-//! Numbers as people write them.
+//! Numbers in a form for people.
 
 use farcast_delivery::Noun;
 
-/// A count with its thousands apart: `1,902`.
+/// Returns a count with separated thousands: `1,902`.
 pub(super) fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::new();
@@ -15,17 +15,17 @@ pub(super) fn count(value: u64) -> String {
     text
 }
 
-/// How many of what, which has a regular plural: `1 packet`, `1,902 packets`.
+/// Returns a count and a noun with a regular plural: `1 packet`, `1,902 packets`.
 pub(super) fn counted(value: u64, what: &str) -> String {
     format!("{} {what}{}", count(value), if value == 1 { "" } else { "s" })
 }
 
-/// How many of what a protocol calls so: `1 pass`, `1,902 NAKs`.
+/// Returns a count and a noun in the protocol's terms: `1 pass`, `1,902 NAKs`.
 pub(super) fn counted_as(value: u64, what: Noun) -> String {
     format!("{} {}", count(value), what.after(value))
 }
 
-/// A length of time, to three places or the whole second: `15.9 ms`, `7.93 s`, `1543 s`.
+/// Returns a length of time, to three places or the whole second: `15.9 ms`, `7.93 s`, `1543 s`.
 pub(super) fn span(seconds: f64) -> String {
     let seconds = if seconds.is_finite() { seconds.max(0.0) } else { 0.0 };
     match seconds {
@@ -37,12 +37,12 @@ pub(super) fn span(seconds: f64) -> String {
     }
 }
 
-/// A time, to the millisecond: `31.204 s`.
+/// Returns a time, to the millisecond: `31.204 s`.
 pub(super) fn time(seconds: f64) -> String {
     format!("{:.3} s", if seconds.is_finite() { seconds.max(0.0) } else { 0.0 })
 }
 
-/// A share of a whole in per cent: `54 %`.
+/// Returns a share of a whole in per cent: `54 %`.
 pub(super) fn share(part: f64, whole: f64) -> String {
     let share = if whole > 0.0 { part / whole } else { 0.0 };
     format!("{:.0} %", 100.0 * share)

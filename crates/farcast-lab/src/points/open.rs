@@ -1,4 +1,4 @@
-//! A point that has begun.
+//! Points that have begun.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use super::{Done, PointError, SLICE, Slice, Wanted};
 use crate::figures::Figures;
 use crate::world::{Outcome, World};
 
-/// A point of which replications run.
+/// A point whose replications are running.
 pub(super) struct Open {
     wanted: Wanted,
-    /// Once it has been read.
+    /// Scenario of the point, once it has been read.
     world: Option<Arc<World>>,
     rule: Option<StoppingRule>,
-    /// The next that nobody has begun, counted from the first.
+    /// The next replication that no thread has begun, counted from the first.
     next: u64,
-    /// At most so many.
+    /// Greatest number of replications.
     most: u64,
-    /// What came before others that were begun earlier.
+    /// Outcomes that came before those of earlier replications.
     early: BTreeMap<u64, Vec<Outcome>>,
     figures: Figures,
     spent: Duration,
@@ -59,8 +59,8 @@ impl Open {
         self.world = Some(world);
     }
 
-    /// Replications that nobody has begun: as many as fit into a slice of time, and with a rule not many more than it
-    /// will look at next.
+    /// Takes replications that no thread has begun: as many as fit into a slice of time. With a stopping rule, these
+    /// are not many more than up to its next check.
     pub(super) fn slice(&mut self) -> Option<Slice> {
         let world = self.world.clone()?;
         let ahead = if self.rule.is_some() {
@@ -86,7 +86,7 @@ impl Open {
         (SLICE.as_nanos() / one.as_nanos()).clamp(1, 10_000) as u64
     }
 
-    /// Takes replications from `first` on; whether these were the last.
+    /// Takes the outcomes of replications from `first` on. Returns `true` if the point is complete.
     pub(super) fn put(
         &mut self,
         first: u64,

@@ -1,38 +1,38 @@
-//! The memory that a simulation may take.
+//! Limit on the memory of a simulation.
 
 use std::fmt;
 
 use farcast_core::units::Bytes;
 use farcast_sim::replicate::{HowMany, Plan, Replicable};
 
-/// The memory that a simulation may take.
+/// Limit on the memory of a simulation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Memory {
-    /// In octets.
+    /// The limit in octets.
     most: u64,
     limit: Limit,
 }
 
-/// Whose limit it is.
+/// Origin of a limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
-    /// The caller's.
+    /// The caller set it.
     Caller,
-    /// That of the machine, or of the group of processes to which this one belongs.
+    /// The machine has no more, or the control group of this process.
     Machine,
 }
 
-/// What passes a limit.
+/// Memory that exceeds a limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Need {
-    /// What all replications that run at once would take, by an estimate.
+    /// Estimate for all replications that run at once.
     WouldTake {
-        /// How much.
+        /// Amount of memory.
         memory: Bytes,
-        /// So many run at once.
+        /// Number of replications that run at once.
         at_once: u64,
     },
-    /// What this process has taken.
+    /// Memory that this process has taken.
     HasTaken(Bytes),
 }
 
@@ -48,28 +48,29 @@ impl fmt::Display for Need {
     }
 }
 
-/// A simulation takes more than it may. Amounts from 10 MB on are in whole megabytes.
+/// Error of a simulation that takes more memory than it may. Amounts from 10 MB on are in whole megabytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error(
     "{need}, more than the {most} that {}: simulate fewer receivers, fewer at once, or a shorter file",
     match limit { Limit::Caller => "it may", Limit::Machine => "this machine can give" }
 )]
 pub struct MemoryError {
-    /// What it takes.
+    /// Memory that it takes.
     pub need: Need,
-    /// What it may.
+    /// Limit that it exceeds.
     pub most: Bytes,
-    /// Who says so.
+    /// Origin of the limit.
     pub limit: Limit,
 }
 
 impl Memory {
-    /// At most so much.
+    /// Creates a limit that the caller sets.
     pub const fn at_most(Bytes(most): Bytes) -> Self {
         Self { most, limit: Limit::Caller }
     }
 
-    /// Nine tenths of what there is without swapping; no bound where the system does not say.
+    /// Creates a limit of nine tenths of the memory available without swapping; no limit if the system does not tell
+    /// it.
     pub fn of_machine() -> Self {
         Self { most: available().map_or(u64::MAX, |octets| octets / 10 * 9), limit: Limit::Machine }
     }
@@ -77,7 +78,7 @@ impl Memory {
     /// Refuses replications that cannot fit.
     ///
     /// # Errors
-    /// They would take more.
+    /// The estimate exceeds the limit.
     pub fn check(&self, scenario: &impl Replicable, plan: &Plan) -> Result<(), MemoryError> {
         let (HowMany::Count(replications) | HowMany::Until(_, replications)) = plan.how_many;
         let at_once = replications.min(plan.threads as u64).max(1);
@@ -88,10 +89,10 @@ impl Memory {
         Err(self.passed_by(Need::WouldTake { memory: rounded(needed), at_once }))
     }
 
-    /// Refuses what this process has taken by now, if that is more.
+    /// Refuses the memory that this process has taken by now, if it exceeds the limit.
     ///
     /// # Errors
-    /// It is more.
+    /// The memory exceeds the limit.
     pub fn look(&self) -> Result<(), MemoryError> {
         match resident() {
             Some(octets) if octets > self.most => Err(self.passed_by(Need::HasTaken(rounded(octets)))),
@@ -104,12 +105,12 @@ impl Memory {
     }
 }
 
-/// The nearest that a person can use.
+/// Rounds down to whole megabytes, from 10 MB on.
 fn rounded(octets: u64) -> Bytes {
     Bytes(if octets >= 10_000_000 { octets / 1_000_000 * 1_000_000 } else { octets })
 }
 
-/// Memory that could be taken without swapping, in octets: the machine's, or what is left of this group of processes'.
+/// Returns the memory available without swapping, in octets: that of the machine, or what the control group has left.
 fn available() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
@@ -121,7 +122,7 @@ fn available() -> Option<u64> {
     Some(machine.min(group))
 }
 
-/// Memory that this process has, in octets.
+/// Returns the memory that this process has, in octets.
 fn resident() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/statm").ok()?;
     let pages = text.split_whitespace().nth(1)?.parse::<u64>().ok()?;

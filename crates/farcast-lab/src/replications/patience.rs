@@ -1,4 +1,4 @@
-//! Somebody's time: whether a simulation takes long.
+//! Estimate of the remaining time, for a report if it is long.
 
 use std::time::Instant;
 
@@ -7,19 +7,19 @@ use farcast_sim::replicate::{HowMany, Plan, Replicable, Standing};
 
 use crate::Progress;
 
-/// After so long it can be told how long it will take.
+/// Time after which the remaining time can be estimated.
 const FIRST_MOMENTS: Span = Span::from_secs(5);
-/// What is said to be long.
+/// Remaining time that counts as long.
 const LONG: Span = Span::from_secs(600);
 
-/// Tells once, after the first moments or later, if it will take long.
+/// Reports once, after the first moments or later, that a simulation will take long.
 pub(super) struct Patience {
     begin: Instant,
     limit: Time,
     threads: u64,
     total: u64,
     told: bool,
-    /// When was looked last, and how far the furthest replication was then.
+    /// Time of the last estimate, and virtual time of the furthest replication then.
     last: (Span, Time),
 }
 
@@ -28,19 +28,19 @@ impl Patience {
     pub(super) fn new(scenario: &impl Replicable, plan: &Plan) -> Self {
         let total = match plan.how_many {
             HowMany::Count(n) => n,
-            // How many it will be is not known; so many it is at least.
+            // The number of replications is unknown; this is its lower bound.
             HowMany::Until(_, most) => most.min(10),
         };
         let (limit, threads) = (scenario.time_limit(), plan.threads.max(1) as u64);
         Self { begin: Instant::now(), limit, threads, total, told: false, last: (Span::ZERO, Time::ZERO) }
     }
 
-    /// How long it has taken so far.
+    /// Returns the time so far.
     pub(super) fn elapsed(&self) -> Span {
         Span::from_secs_f64(self.begin.elapsed().as_secs_f64())
     }
 
-    /// How much longer it takes, if that is long and was not told before.
+    /// Returns the remaining time, if it is long and was not reported before.
     pub(super) fn look(&mut self, standing: Standing) -> Option<Progress> {
         let elapsed = self.elapsed();
         let passed = elapsed.saturating_sub(self.last.0);
@@ -53,8 +53,8 @@ impl Patience {
         self.told.then_some(Progress::Long { left, at_worst: standing.done == 0 })
     }
 
-    /// How long it takes yet: by the replications that are done, or while there are none by the pace of the last
-    /// moments, which changes where a link fills up.
+    /// Estimates the remaining time from the replications that are done. While there are none, it uses the pace of
+    /// the last moments, which changes as a link fills up.
     fn left(&self, standing: Standing, elapsed: Span, passed: Span) -> Span {
         let seconds = if standing.done > 0 {
             let left = self.total.saturating_sub(standing.done) as f64;

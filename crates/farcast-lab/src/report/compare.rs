@@ -1,4 +1,4 @@
-//! A comparison.
+//! Page of a comparison.
 
 use farcast_report::page::{Axis, Cell, Chart, Column, Download, Figure, Interval, Mood, Page, Part, Table};
 
@@ -6,11 +6,11 @@ use super::{inline, label};
 use crate::compare::{Compared, Comparison};
 use crate::table::{Column as Values, Table as Data};
 
-/// Rows of a figure with rows, and sentences above it.
+/// Most rows of a figure with rows, and below most sentences above it.
 const MOST_ROWS: usize = 60;
 const MOST_SENTENCES: usize = 8;
 
-/// The page of what was compared: names and tables of both, and what came of it.
+/// Returns the page of a comparison, from the names and tables of both sides and the result.
 pub fn compare(names: [&str; 2], tables: [&Data; 2], compared: &Compared, version: &str) -> Page {
     let Compared { all, left_out } = compared;
     let mut parts = Vec::new();
@@ -65,12 +65,12 @@ pub fn compare(names: [&str; 2], tables: [&Data; 2], compared: &Compared, versio
     }
 }
 
-/// In per cent of the first's mean.
+/// Returns a value in per cent of the first's mean.
 fn share(one: &Comparison, value: f64) -> f64 {
     100.0 * value / one.a.mean.abs()
 }
 
-/// Result of a comparison, its figure in words.
+/// Returns the result of a comparison as a sentence, with the figure's name for people.
 fn sentence(one: &Comparison) -> String {
     format!("{}.", one.words().replace(&one.column, &inline(&one.column)))
 }

@@ -1,4 +1,4 @@
-//! A simulation.
+//! Page of a simulation.
 
 use farcast_report::page::{Axis, Bar, Cell, Chart, Column, Download, Figure, Page, Part, Table};
 use farcast_scenario::document::Document;
@@ -8,11 +8,11 @@ use farcast_stats::StatsError;
 use super::{MEASURED, label, measured};
 use crate::figures::Figures;
 
-/// The page of `replications` of a scenario, of which `document` has been read. Receivers' own times are shown where
-/// replications have them.
+/// Returns the page of `replications` of a scenario that was read from `document`. It shows the times of single
+/// receivers if replications have them.
 ///
 /// # Errors
-/// A figure that cannot be summed up.
+/// A figure cannot be summed up.
 pub fn simulation<R: AsRef<Replication> + serde::Serialize>(
     name: &str,
     document: &Document,
@@ -64,7 +64,7 @@ pub fn simulation<R: AsRef<Replication> + serde::Serialize>(
 /// Measures by name.
 type Named<'a> = Vec<(&'a str, Measure)>;
 
-/// When receivers had everything, and when all had.
+/// Returns the figure of the times at which receivers had everything, and at which all had.
 fn times<R: AsRef<Replication>>(replications: &[R]) -> Option<Part> {
     let all = || replications.iter().map(AsRef::as_ref);
     let never = |time: Option<f64>| time.unwrap_or(f64::NAN);
@@ -89,7 +89,7 @@ fn times<R: AsRef<Replication>>(replications: &[R]) -> Option<Part> {
     })
 }
 
-/// Octets of both ways, on average.
+/// Returns the figure of octets in both directions, mean of replications.
 fn octets<R: AsRef<Replication>>(replications: &[R]) -> Option<Part> {
     if replications.is_empty() {
         return None;
@@ -109,7 +109,7 @@ fn octets<R: AsRef<Replication>>(replications: &[R]) -> Option<Part> {
     }))
 }
 
-/// The table of all figures, and each by its name.
+/// Returns the table of all figures, and the measure of each by its name.
 fn table(figures: &Figures) -> Result<(Table, Named<'_>), StatsError> {
     let mut columns = vec![Column::text("figure")];
     columns.extend(MEASURED.map(Column::number));
@@ -124,7 +124,7 @@ fn table(figures: &Figures) -> Result<(Table, Named<'_>), StatsError> {
     Ok((Table { caption: "Over replications".into(), columns, rows }, measures))
 }
 
-/// Every replication.
+/// Returns all replications as CSV.
 fn csv(figures: &Figures) -> String {
     let columns: Vec<(&str, &[f64])> = figures.columns().collect();
     let table = Table {

@@ -1,13 +1,13 @@
-//! Published studies again.
+//! Page of repeated published studies.
 
 use farcast_report::page::{Axis, Cell, Chart, Column, Download, Figure, Interval, Mood, Page, Part, Table};
 
 use crate::study::{Results, Row, Verdict};
 
-/// Rows of a figure with rows.
+/// Most rows of a figure with rows.
 const MOST_ROWS: usize = 60;
 
-/// One page of all studies: the verdicts first, then each study's numbers.
+/// Returns one page of all studies: the verdicts first, then each study's numbers.
 pub fn studies(results: &[Results], version: &str) -> Page {
     let mut parts = vec![Part::Table(verdicts(results))];
     for one in results {
@@ -81,7 +81,7 @@ fn verdicts(results: &[Results]) -> Table {
     Table { caption: "Verdicts, study by study".into(), columns, rows: results.iter().map(row).collect() }
 }
 
-/// Ours over theirs, where both are above zero.
+/// Returns the figure of our numbers over the published ones, where both are above zero.
 fn ratios(one: &Results) -> Option<Part> {
     let row = |row: &Row| {
         let published = row.published.filter(|published| *published > 0.0 && row.farcast > 0.0)?;

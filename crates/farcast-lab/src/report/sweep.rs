@@ -1,4 +1,4 @@
-//! A sweep.
+//! Page of a sweep.
 
 use std::fmt::Write as _;
 
@@ -11,18 +11,18 @@ use super::{MEASURED, label, measured};
 use crate::sweep::{Sweep, Swept, summary};
 use crate::vary::Axis as Varied;
 
-/// Curves that a person can tell apart.
+/// Most curves that a reader can tell apart.
 const MOST_CURVES: usize = 7;
-/// Rows of a figure with rows.
+/// Most rows of a figure with rows.
 const MOST_ROWS: usize = 60;
-/// What a page shows of a sweep besides what was asked for, where it is there: delivery, overhead, feedback.
+/// Figures that a page shows in addition to the requested ones, if the sweep has them: delivery, overhead, feedback.
 const USUAL: [&str; 5] =
     ["completion_time_s", "receiver_time_s.p50", "forward.octets", "return.octets", "naks.sent"];
 
-/// The page of a sweep: `columns` are the figures that were asked for.
+/// Returns the page of a sweep; `columns` are the requested figures.
 ///
 /// # Errors
-/// A figure that cannot be summed up.
+/// A figure cannot be summed up.
 pub fn sweep(name: &str, sweep: &Sweep, swept: &Swept, columns: &[String]) -> Result<Page, StatsError> {
     let all = swept.columns();
     let mut figures: Vec<&str> = columns.iter().map(String::as_str).collect();
@@ -59,7 +59,7 @@ pub fn sweep(name: &str, sweep: &Sweep, swept: &Swept, columns: &[String]) -> Re
     })
 }
 
-/// What was run, and where the first figure is least and greatest.
+/// Returns the summary of the sweep, and where the first figure is least and greatest.
 fn lead(swept: &Swept, figure: Option<&str>) -> Result<Vec<String>, StatsError> {
     let mut lead = vec![format!(
         "{} points with {} replications in all, on common random numbers; {:.1} s of cores.",
@@ -116,19 +116,20 @@ fn table(swept: &Swept, figure: &str) -> Result<Table, StatsError> {
     Ok(Table { caption: label(figure), columns, rows })
 }
 
-/// What of a sweep one figure shows.
+/// The part of a sweep that one figure shows.
 struct View {
-    /// The axis from left to right, one of numbers.
+    /// The axis from left to right, which is one of numbers.
     over: usize,
-    /// The axes that tell its curves apart.
+    /// The axes that distinguish the curves.
     by: Vec<usize>,
-    /// The values of the others, by axis, and of those that tell curves apart the only ones that are drawn.
+    /// The drawn values of all other axes, by axis; also those of an axis in `by` of which only some curves are
+    /// drawn.
     only: Vec<(usize, Vec<usize>)>,
 }
 
-/// Curves over an axis of numbers, a curve for each combination of the others; where these are too many, a map of two
-/// axes, or of more than two a figure by each of the others, all else held at the value in the middle; where nothing is
-/// a number rows.
+/// Returns the charts of a figure. The first choice is curves over an axis of numbers, a curve for each combination
+/// of the others. If there are too many curves, two axes give a map. More axes give a chart by each of the other
+/// axes, with the rest held at their middle value. Without an axis of numbers, the chart has a row for each point.
 fn charts(swept: &Swept, figure: &str) -> Result<Vec<Part>, StatsError> {
     let axes = swept.grid.axes();
     let lengths: Vec<usize> = axes.iter().map(|axis| axis.values().len()).collect();
@@ -155,14 +156,14 @@ fn charts(swept: &Swept, figure: &str) -> Result<Vec<Part>, StatsError> {
     let view = |&by: &usize| {
         let mut only: Vec<_> = held(by).map(|&other| (other, vec![lengths[other] / 2])).collect();
         let drawn = lengths[by].min(MOST_CURVES);
-        // Evenly spread, with the first and the last.
+        // The drawn values are evenly spread, with the first and the last.
         only.push((by, (0..drawn).map(|curve| curve * (lengths[by] - 1) / (drawn - 1)).collect()));
         lines(swept, figure, &View { over, by: vec![by], only })
     };
     others.iter().map(view).collect()
 }
 
-/// The curves of a view.
+/// Returns the curves of a view.
 fn lines(swept: &Swept, figure: &str, view: &View) -> Result<Part, StatsError> {
     let axes = swept.grid.axes();
     let across = &axes[view.over];

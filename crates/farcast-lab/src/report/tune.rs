@@ -1,4 +1,4 @@
-//! A race.
+//! Page of tuning races.
 
 use farcast_report::page::{
     Axis, Cell, Chart, Column, Download, Figure, Interval, Mood, Page, Part, Point, Series, Table,
@@ -7,27 +7,27 @@ use farcast_report::page::{
 use super::statistic;
 use crate::tune::{Entry, Fate, Tuned, Tuning};
 
-/// Standard errors in half of a 95 % interval.
+/// Standard errors in half the width of a 95 % interval.
 const HALF: f64 = 1.959_964;
-/// Rows of a figure with rows.
+/// Most rows of a figure with rows.
 const MOST_ROWS: usize = 40;
 
-/// A case that was tuned.
+/// A case that was tuned, with its result.
 #[derive(Clone, Copy, Debug)]
 pub struct Case<'a> {
-    /// What it is called; empty where there is one.
+    /// Name of the case; empty if there is only one.
     pub name: &'a str,
-    /// What was asked.
+    /// The task.
     pub tuning: &'a Tuning,
-    /// What came of it.
+    /// The result.
     pub tuned: &'a Tuned,
     /// The best settings, as `send --plan` takes them.
     pub plan: Option<&'a str>,
-    /// What it means, in sentences.
+    /// Conclusions, in sentences.
     pub words: &'a [String],
 }
 
-/// The page of races in `scenario`.
+/// Returns the page of the races of `scenario`.
 pub fn tune(scenario: &str, version: &str, cases: &[Case<'_>]) -> Page {
     let mut page = Page {
         title: format!("{scenario}: the best settings"),
@@ -153,7 +153,7 @@ fn interval(value: f64, error: f64) -> Option<(f64, f64)> {
     error.is_finite().then_some((value - HALF * error, value + HALF * error))
 }
 
-/// What became of a setting, in words.
+/// Returns the fate of a setting in words.
 fn words(fate: Fate) -> &'static str {
     match fate {
         Fate::Best => "best",

@@ -1,5 +1,5 @@
-//! The same link and the same engine, three ways: simulated, behind an emulated link in real time, and beside the
-//! kernel's TCP there.
+//! Study of agreement: the same link and the same engine in simulation, behind an emulated link in real time, and
+//! beside the kernel's TCP on that link.
 //!
 //! A case is one document: the simulation reads it whole, the emulation reads its `[link]`, and the engines that run in
 //! real time get the settings that the simulated ones have.
@@ -34,10 +34,10 @@ pub(super) const STUDY: Study = Study {
 
 /// Replications for each run in real time.
 const PER_RUN: u64 = 20;
-/// Runs of a case in real time, at the least: one has no interval.
+/// Fewest runs of a case in real time: a single run has no interval.
 const LEAST_RUNS: u64 = 2;
 
-/// The right to make hosts.
+/// Checks that this process may create hosts.
 fn needs(_: &Options<'_>) -> Result<(), StudyError> {
     match Host::create(Place::Hub, 1500) {
         Ok(_) => Ok(()),
@@ -54,7 +54,7 @@ fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
     let simulated: Vec<_> =
         settings.iter().map(|setting| simulate(runner, setting, count)).collect::<Result<_, _>>()?;
     let mut jobs = Vec::new();
-    // Neighbours are different cases, so that what disturbs the machine for a while disturbs none of them alone.
+    // Neighbouring jobs are of different cases, so that a temporary disturbance of the machine affects no case alone.
     for run in 0..count {
         for (number, setting) in (0..).zip(&settings) {
             for (label, &way) in (0..).zip(setting.case.protocol.ways()) {
@@ -75,7 +75,7 @@ fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
     Ok(rows)
 }
 
-/// The rows of one way of a case. What was simulated is by size.
+/// Adds the rows of one way of running a case. `simulated` has the outcomes of each size.
 fn add_rows(
     case: &Case,
     way: Way,
@@ -102,7 +102,7 @@ fn add_rows(
     add("data segments sent", 1, |outcome| outcome.segments)
 }
 
-/// What each replication came to, of each size that `count` runs have.
+/// Returns the outcomes of the replications, for each of the sizes that `count` runs have.
 fn simulate(runner: &Runner<'_>, setting: &Setting, count: u64) -> Result<Vec<Vec<Outcome>>, StudyError> {
     let most = if setting.case.draws { u64::MAX } else { 1 };
     let of_size = |size: &Size| {

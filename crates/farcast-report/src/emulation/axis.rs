@@ -1,6 +1,6 @@
-//! Values and their units, from numbers to places.
+//! Vertical axes: units of values, and places on the drawing.
 
-/// What is measured.
+/// Quantity that a panel shows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Quantity {
     /// bit/s.
@@ -14,7 +14,7 @@ pub(super) enum Quantity {
 }
 
 impl Quantity {
-    /// The unit for values up to `top`: its name and its size.
+    /// Returns the unit for values up to `top`: its name and its size.
     fn unit(self, top: f64) -> (&'static str, f64) {
         let units: &[(&str, f64)] = match self {
             Self::Rate => &[
@@ -33,14 +33,14 @@ impl Quantity {
         units.iter().rev().find(|unit| top >= unit.1).copied().unwrap_or(units[0])
     }
 
-    /// A value as people write it, with its unit.
+    /// Returns a value in a form for people, with its unit.
     pub(super) fn words(self, value: f64) -> String {
         let (unit, size) = self.unit(value);
         format!("{} {unit}", digits(value / size))
     }
 }
 
-/// Three significant digits; a whole number in full, and without zeros at the end of a fraction.
+/// Returns a value to three significant digits: a whole number in full, and no zeros at the end of a fraction.
 fn digits(value: f64) -> String {
     if value >= 100.0 || value == 0.0 {
         return format!("{value:.0}");
@@ -50,25 +50,25 @@ fn digits(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
-/// An axis upward from 0.
+/// A vertical axis from 0 upward.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Axis {
-    /// Where 0 is.
+    /// Place of 0.
     pub(super) foot: f64,
-    /// Where the highest value is.
+    /// Place of the highest value.
     pub(super) head: f64,
     /// The highest value.
     top: f64,
-    /// The distance between marks.
+    /// Difference between neighbouring marks.
     step: f64,
     unit: (&'static str, f64),
 }
 
 impl Axis {
-    /// From 0 at `foot` to a round value not below `most` at `head`, with `marks` marks at most, 2 at least. What is no
-    /// positive number counts as the least that can be drawn.
+    /// Creates an axis from 0 at `foot` to a round value not below `most` at `head`, with at most `marks` marks, 2 at
+    /// least. If `most` is not a positive number, it counts as the least value that can be drawn.
     pub(super) fn new(quantity: Quantity, most: f64, (foot, head): (f64, f64), marks: f64) -> Self {
-        // Beyond these, nothing that is measured lies, and no number has room beside the axis.
+        // Measured values lie within these bounds, and larger numbers have no room beside the axis.
         let (least, greatest) = if quantity == Quantity::Time { (1e-6, 5e5) } else { (1.0, 1e18) };
         let most = if most.is_nan() { least } else { most.clamp(least, greatest) };
         let mut step = 10f64.powf((most / marks).log10().floor());
@@ -81,18 +81,18 @@ impl Axis {
         Self { foot, head, top, step, unit: quantity.unit(top) }
     }
 
-    /// Where a value is; what is higher than the axis, at its head.
+    /// Returns the place of a value; a value above the axis is at its head.
     pub(super) fn y(&self, value: f64) -> f64 {
         let share = (value / self.top).clamp(0.0, 1.0);
         self.foot + (self.head - self.foot) * if share.is_nan() { 0.0 } else { share }
     }
 
-    /// The name of the unit.
+    /// Returns the name of the unit.
     pub(super) fn unit(&self) -> &'static str {
         self.unit.0
     }
 
-    /// The values that are marked, with what is written there.
+    /// Returns the marked values, each with its label.
     pub(super) fn marks(&self) -> Vec<(f64, String)> {
         let in_unit = self.step / self.unit.1;
         let places = (-(in_unit.log10() + 1e-9).floor()).clamp(0.0, 9.0) as usize;

@@ -1,4 +1,4 @@
-//! The drawing of a way: panels above one another, and the axis of time.
+//! Drawing of one direction: panels above one another, and the axis of time.
 
 use super::axis::Axis;
 use super::{Direction, Run, Way, events, panels};
@@ -6,31 +6,31 @@ use crate::scale::Scale;
 use crate::svg::{Anchor, Area, Escaped, Svg, text_width};
 use crate::words::time;
 
-/// The height of letters on axes and of notes.
+/// Font size of axes and notes.
 pub(super) const SMALL: f64 = 11.0;
-/// The height of letters of headings.
+/// Font size of headings.
 pub(super) const LETTERS: f64 = 12.0;
-/// The height of the line above a panel.
+/// Height of the line above a panel.
 const HEADING: f64 = 26.0;
-/// The height of the axis of time.
+/// Height of the axis of time.
 const FOOT: f64 = 24.0;
 
-/// What a drawing has room for.
+/// Dimensions of a drawing, and the details for which it has room.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Format {
-    /// Its name, which is the class of what holds it.
+    /// Name of the format, which is the CSS class of the element around the drawing.
     pub(super) name: &'static str,
     pub(super) width: f64,
-    /// Where panels begin and end.
+    /// Left edge of the panels; `right` is their right edge.
     pub(super) left: f64,
     pub(super) right: f64,
-    /// Steps of throughput at most.
+    /// Most steps of the throughput curve.
     pub(super) steps: usize,
-    /// Whether what lies under the pointer is told.
+    /// True if bins have tooltips.
     pub(super) tips: bool,
 }
 
-/// For windows of 700 pixels and more, and for narrower ones.
+/// Formats for windows of 700 pixels and more, and for narrower ones.
 pub(super) const FORMATS: [Format; 2] = [
     Format { name: "wide", width: 1100.0, left: 64.0, right: 1092.0, steps: 120, tips: true },
     Format { name: "narrow", width: 380.0, left: 46.0, right: 376.0, steps: 60, tips: false },
@@ -42,11 +42,11 @@ pub(super) struct Chart<'a> {
     pub(super) format: Format,
     pub(super) scale: Scale,
     pub(super) svg: Svg,
-    /// What lies below all of it.
+    /// Background, drawn below everything else.
     pub(super) back: Svg,
-    /// Where the next panel begins.
+    /// Top of the next panel.
     pub(super) y: f64,
-    /// Where the first panel began.
+    /// Top of the first panel.
     pub(super) top: f64,
 }
 
@@ -56,7 +56,7 @@ impl<'a> Chart<'a> {
         Self { run, format, scale, svg: Svg::default(), back: Svg::default(), y: 0.0, top: 0.0 }
     }
 
-    /// The line above a panel: its name, and what it shows, as far as there is room.
+    /// Draws the line above a panel: its name, and the first of `notes` that fits.
     pub(super) fn heading(&mut self, name: &str, notes: &[String]) {
         let (x, y) = (self.format.left, self.y + HEADING - 8.0);
         let name = cut(name, self.format.width - x);
@@ -68,7 +68,8 @@ impl<'a> Chart<'a> {
         self.y += HEADING;
     }
 
-    /// The ground of a panel of this height, from where the next one begins.
+    /// Draws the background of a panel of this height, and moves the top of the next panel below it. Returns the
+    /// bottom and the top of the panel.
     pub(super) fn ground(&mut self, height: f64) -> (f64, f64) {
         let (x, width) = (self.format.left, self.format.right - self.format.left);
         self.back.rect("ground", Area { x, y: self.y, width, height }, "");
@@ -77,7 +78,7 @@ impl<'a> Chart<'a> {
         edges
     }
 
-    /// The marks of an axis, with lines through the panel.
+    /// Draws the marks of an axis, with lines through the panel.
     pub(super) fn axis(&mut self, axis: &Axis) {
         let (left, right) = (self.format.left, self.format.right);
         for (value, text) in axis.marks() {
@@ -87,14 +88,14 @@ impl<'a> Chart<'a> {
         }
     }
 
-    /// Where a bin begins and ends, at least so wide.
+    /// Returns the left and right edge of a bin, at least `least` apart.
     pub(super) fn column(&self, bin: usize, least: f64) -> (f64, f64) {
         let begin = self.scale.x(bin as f64 * self.run.bin_s);
         let end = self.scale.x((bin as f64 + 1.0) * self.run.bin_s).max(begin + least).min(self.format.right);
         (begin.min(end - least), end)
     }
 
-    /// The drawing as it is, with the axis of time at its foot.
+    /// Returns the finished drawing, with the axis of time at its foot.
     fn finish(mut self, label: &str) -> String {
         let (top, bottom) = (self.top, self.y);
         time_axis(&mut self, top, bottom);
@@ -112,7 +113,7 @@ impl<'a> Chart<'a> {
     }
 }
 
-/// As much of a heading as fits `width`.
+/// Returns as much of a heading as fits `width`.
 fn cut(name: &str, width: f64) -> String {
     if text_width(name, LETTERS) <= width {
         return name.to_owned();
@@ -125,7 +126,7 @@ fn cut(name: &str, width: f64) -> String {
     name.chars().take_while(fits).chain(['\u{2026}']).collect()
 }
 
-/// Lines at round times through all panels, and the times below.
+/// Draws lines at round times through all panels, and the times below them.
 fn time_axis(chart: &mut Chart<'_>, top: f64, bottom: f64) {
     let mut free = 0.0;
     let width = chart.format.width;
@@ -133,7 +134,7 @@ fn time_axis(chart: &mut Chart<'_>, top: f64, bottom: f64) {
         let x = chart.scale.x(at);
         chart.back.line("grid", (x, top), (x, bottom), "");
         let half = text_width(&text, SMALL) / 2.0;
-        // The last one may lean on the drawing's edge.
+        // The last label may touch the edge of the drawing.
         let middle = x.min(width - half);
         if middle - half >= free {
             chart.svg.text("tick", (middle, bottom + 16.0), Anchor::Middle, &text);
@@ -142,7 +143,7 @@ fn time_axis(chart: &mut Chart<'_>, top: f64, bottom: f64) {
     }
 }
 
-/// Draws what passed on a way.
+/// Draws the traffic of one direction.
 pub(super) fn draw_way(run: &Run, direction: Direction, format: Format) -> String {
     let way = way_of(run, direction);
     let mut chart = Chart::new(run, format);
@@ -163,14 +164,14 @@ pub(super) fn draw_way(run: &Run, direction: Direction, format: Format) -> Strin
         .finish(&format!("{name}: throughput, delay, octets inside and losses over {}", time(run.duration_s)))
 }
 
-/// Draws how late packets left.
+/// Draws the lateness of packets.
 pub(super) fn draw_lateness(run: &Run, format: Format) -> String {
     let mut chart = Chart::new(run, format);
     panels::lateness(&mut chart);
     chart.finish(&format!("lateness of packets over {}", time(run.duration_s)))
 }
 
-/// Hatched, when nothing passed.
+/// Draws outages as hatched areas.
 fn outages(chart: &mut Chart<'_>, way: &Way, top: f64, bottom: f64, id: &str) {
     if way.outages.is_empty() {
         return;

@@ -1,33 +1,33 @@
-//! What programs and people did, on the axis of time.
+//! Actions of programs and people, on the axis of time.
 
 use super::chart::{Chart, SMALL};
 use super::{Direction, Event, EventKind};
 use crate::svg::{Anchor, text_width};
 use crate::words::time;
 
-/// The height of a row of names.
+/// Height of a row of names.
 const ROW: f64 = 13.5;
-/// The height of the marks below them.
+/// Height of the marks below the names.
 const MARKS: f64 = 14.0;
-/// Rows of names at most; what finds no room has a mark only.
+/// Most rows of names; an event whose name finds no room has only a mark.
 const MOST_ROWS: usize = 4;
-/// From a mark to its name.
+/// Distance from a mark to its name.
 const GAP: f64 = 8.0;
 
-/// A mark, and where its name stands.
+/// A mark with the place of its name.
 struct Placed<'a> {
     event: &'a Event,
     x: f64,
-    /// The row of its name, from the lowest, and to which side of the mark it is.
+    /// Row of the name, from the lowest, and the side of the mark on which it stands; `None` if there is no room.
     name: Option<(usize, Anchor)>,
 }
 
-/// Whether an event is one of this way's, or of both.
+/// Returns `true` if an event concerns this direction or both.
 fn concerns(event: &Event, direction: Option<Direction>) -> bool {
     event.way.is_none() || event.way == direction
 }
 
-/// Marks in a row, and above them what they are, as far as there is room.
+/// Draws the marks of events in a row, and above them their names, as far as there is room.
 pub(super) fn strip(chart: &mut Chart<'_>, direction: Option<Direction>) {
     let placed = place(chart, direction);
     let Some(rows) = placed.iter().map(|placed| placed.name.map_or(0, |name| name.0 + 1)).max() else {
@@ -47,7 +47,7 @@ pub(super) fn strip(chart: &mut Chart<'_>, direction: Option<Direction>) {
     chart.y = base + MARKS / 2.0;
 }
 
-/// Its class, and its shape around a point.
+/// Returns the class of a kind of event, and its shape around a point.
 pub(super) fn look(kind: EventKind) -> (&'static str, &'static str) {
     match kind {
         EventKind::Start => ("start", "m-3 -5v10l8 -5z"),
@@ -56,7 +56,7 @@ pub(super) fn look(kind: EventKind) -> (&'static str, &'static str) {
     }
 }
 
-/// Events with their names in as low a row as there is room.
+/// Places events, each with its name in the lowest row that has room.
 fn place<'a>(chart: &Chart<'a>, direction: Option<Direction>) -> Vec<Placed<'a>> {
     let width = chart.format.width;
     let mut free = [0.0; MOST_ROWS];
@@ -75,7 +75,7 @@ fn place<'a>(chart: &Chart<'a>, direction: Option<Direction>) -> Vec<Placed<'a>>
                 (row, anchor)
             })
         });
-        // Marks of one kind on each other are one.
+        // Marks of one kind that would cover each other are drawn once.
         let last = &mut last[event.kind as usize];
         if name.is_some() || x >= *last + 1.0 {
             *last = x;
@@ -85,7 +85,7 @@ fn place<'a>(chart: &Chart<'a>, direction: Option<Direction>) -> Vec<Placed<'a>>
     placed
 }
 
-/// Lines through the panels where something happened, as long as there is room between them.
+/// Draws lines through the panels at the times of events, unless two would be too close.
 pub(super) fn lines(chart: &mut Chart<'_>, direction: Option<Direction>, top: f64, bottom: f64) {
     let mut last = f64::NEG_INFINITY;
     let run = chart.run;

@@ -11,7 +11,8 @@ use crate::words::{count, span, time};
 
 const STYLE: &str = include_str!("page.css");
 
-/// The page of a run: HTML in one piece, which needs nothing else, in light or in dark as its reader's browser has it.
+/// Returns the page of a run: one HTML file that needs nothing else, in the light or dark style of the reader's
+/// browser.
 pub fn page(run: &Run) -> String {
     let title = Escaped(&run.title);
     let mut page = format!(
@@ -59,7 +60,7 @@ fn facts(page: &mut String, run: &Run) {
     }
 }
 
-/// Whether the run counts, and how late packets were.
+/// Writes whether the run counts, and how late packets were.
 fn verdict(page: &mut String, run: &Run) {
     let late = &run.lateness;
     let limit = late.limit_s.map_or_else(String::new, |limit| format!(" (limit {})", span(limit)));
@@ -109,7 +110,7 @@ fn lateness(page: &mut String, run: &Run) {
     *page += "</section>\n";
 }
 
-/// A drawing in each format, of which the style shows one.
+/// Writes a drawing in each format; the style sheet shows one of them.
 fn figure(page: &mut String, draw: impl Fn(super::chart::Format) -> String) {
     *page += "<figure>\n";
     for format in FORMATS {
@@ -120,7 +121,7 @@ fn figure(page: &mut String, draw: impl Fn(super::chart::Format) -> String) {
     *page += "</figure>\n";
 }
 
-/// What lines, bands and marks mean.
+/// Writes the legend of lines, bands and marks.
 fn legend(page: &mut String, run: &Run) {
     let (left, right) = ((1.0, 7.0), (25.0, 7.0));
     let area = Area { x: 1.0, y: 1.0, width: 24.0, height: 12.0 };
@@ -178,9 +179,9 @@ fn entry(page: &mut String, words: &str, draw: impl FnOnce(&mut Svg)) {
     let _ = writeln!(page, "<li><svg viewBox=\"0 0 26 14\" aria-hidden=\"true\">{svg}</svg>{words}</li>");
 }
 
-/// The run as JSON, in which what is markup or no character of XML is written as an escape.
+/// Writes the run as JSON, with escapes for markup and for characters that XML does not allow.
 fn data(page: &mut String, run: &Run) {
-    // Numbers, texts and lists are all there is in it, and those can be written.
+    // A run has only numbers, texts and lists, which can always be written.
     let json = serde_json::to_string(run).unwrap_or_default();
     *page += "<script type=\"application/json\" id=\"data\">";
     for letter in json.chars() {
@@ -188,7 +189,7 @@ fn data(page: &mut String, run: &Run) {
             '&' | '<' | '>' => {
                 let _ = write!(page, "\\u{:04x}", u32::from(letter));
             }
-            // A script puts texts into the page: they show what is not to be obeyed there.
+            // A script may put these texts into a page; control characters are shown there, not obeyed.
             _ if is_obeyed(letter) => {
                 let _ = write!(page, "\\{}", letter.escape_default());
             }

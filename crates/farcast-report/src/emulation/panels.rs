@@ -1,4 +1,4 @@
-//! The panels of a way, and that of lateness.
+//! Panels of a direction, and the panel of lateness.
 
 use std::fmt::Write as _;
 
@@ -8,23 +8,23 @@ use super::{Bin, Cause, Delay, Way};
 use crate::svg::{Anchor, Area, text_width};
 use crate::words::{counted, span, time};
 
-/// The height of the panels of throughput and of delay.
+/// Height of the panels of throughput and delay.
 const HIGH: f64 = 120.0;
-/// The height of the panels of what is inside and of lateness.
+/// Height of the panels of octets inside and of lateness.
 const LOW: f64 = 64.0;
-/// The height of a row of losses.
+/// Height of a row of losses.
 const ROW: f64 = 26.0;
-/// Causes that have rows of their own.
+/// Most causes that have rows of their own.
 const MOST_ROWS: usize = 6;
-/// How wide a bin with something in it is at least, so that it is seen.
+/// Least width of a bin with something in it, so that it is visible.
 const LEAST: f64 = 2.5;
-/// A rate that is so many times what passed is not drawn: what passed would not be seen.
+/// Ratio of the set rate to the traffic above which the rate is not drawn: the traffic would be too low to see.
 const FAR_ABOVE: f64 = 4.0;
-/// What entered is drawn up to so many times what passed or the rate, and cut above.
+/// Ratio of the entered traffic to the delivered traffic or the rate above which the curve is cut.
 const CUT: f64 = 2.0;
 
-/// What entered and what was delivered, beside the rate. Of few packets in a bin each would be seen, so that a step is
-/// several bins where there are many.
+/// Draws the traffic that entered and that was delivered, and the set rate. If there are many bins, a step covers
+/// several of them: single packets would be visible in small bins.
 pub(super) fn throughput(chart: &mut Chart<'_>, way: &Way) {
     let together = way.bins.len().div_ceil(chart.format.steps).max(1);
     let step_s = together as f64 * chart.run.bin_s;
@@ -56,7 +56,7 @@ pub(super) fn throughput(chart: &mut Chart<'_>, way: &Way) {
     }
 }
 
-/// The rate as a line, where it is known.
+/// Draws the set rate as a line, where it is known.
 fn set_rate(chart: &mut Chart<'_>, axis: &Axis, rates: &[(f64, Option<f64>)]) {
     let ends = rates.iter().skip(1).map(|rate| rate.0).chain([f64::INFINITY]);
     let mut path = String::new();
@@ -76,7 +76,7 @@ fn set_rate(chart: &mut Chart<'_>, axis: &Axis, rates: &[(f64, Option<f64>)]) {
     }
 }
 
-/// How long packets took.
+/// Draws the delays of packets.
 pub(super) fn delay(chart: &mut Chart<'_>, way: &Way) {
     let delays = || way.bins.iter().filter_map(|bin| bin.delay);
     let most = delays().map(|delay| delay.max_s).fold(0.0, f64::max);
@@ -100,14 +100,14 @@ pub(super) fn delay(chart: &mut Chart<'_>, way: &Way) {
     }
 }
 
-/// One of the figures of a delay.
+/// Selects one figure of a delay.
 type Pick = fn(&Delay) -> f64;
 
-/// The bands of delays, each between two figures.
+/// Bands of delays, each between two figures.
 const BANDS: [(&str, Pick, Pick); 2] =
     [("range", |d| d.min_s, |d| d.max_s), ("percentiles", |d| d.p5_s, |d| d.p95_s)];
 
-/// A band over bins that follow each other.
+/// Returns the path of a band over adjacent bins.
 fn band(chart: &Chart<'_>, axis: &Axis, group: &[(usize, Delay)], low: Pick, high: Pick) -> String {
     let mut path = String::new();
     for (index, (bin, delay)) in group.iter().enumerate() {
@@ -121,7 +121,7 @@ fn band(chart: &Chart<'_>, axis: &Axis, group: &[(usize, Delay)], low: Pick, hig
     path + "Z"
 }
 
-/// The median over bins that follow each other.
+/// Returns the path of the median over adjacent bins.
 fn line(chart: &Chart<'_>, axis: &Axis, group: &[(usize, Delay)]) -> String {
     let mut path = String::new();
     for (index, (bin, delay)) in group.iter().enumerate() {
@@ -132,7 +132,7 @@ fn line(chart: &Chart<'_>, axis: &Axis, group: &[(usize, Delay)]) -> String {
     path
 }
 
-/// What is inside.
+/// Draws the octets inside the link.
 pub(super) fn inside(chart: &mut Chart<'_>, way: &Way) {
     let values: Vec<f64> = way.bins.iter().map(|bin| bin.inside_octets as f64).collect();
     let most = values.iter().copied().fold(0.0, f64::max);
@@ -141,7 +141,7 @@ pub(super) fn inside(chart: &mut Chart<'_>, way: &Way) {
     steps(chart, "inside", &axis, &values, 1, false);
 }
 
-/// A row for each cause of losses and drops, with bars as high as there are packets.
+/// Draws a row for each cause of losses and drops, with bars whose height is the number of packets.
 pub(super) fn failures(chart: &mut Chart<'_>, way: &Way) {
     if way.causes.is_empty() {
         chart.heading("losses", &["no packet was lost or dropped".to_owned()]);
@@ -161,7 +161,7 @@ fn packets_of(cause: &Cause) -> u64 {
     cause.bins.iter().fold(0, |sum, bin| sum.saturating_add(bin.1))
 }
 
-/// What a cause is called.
+/// Returns the label of a cause.
 pub(super) fn name_of(cause: &Cause) -> String {
     let verdict = if cause.dropped { "dropped" } else { "lost" };
     if cause.name.is_empty() { verdict.to_owned() } else { format!("{verdict}: {}", cause.name) }
@@ -177,13 +177,13 @@ fn row(chart: &mut Chart<'_>, cause: &Cause) {
     let class = if cause.dropped { "drop-bar" } else { "loss-bar" };
     for &(bin, count) in &cause.bins {
         let (x, end) = chart.column(bin, LEAST);
-        // One of many is seen too.
+        // Even one loss among many has a visible bar.
         let height = (foot - axis.y(count as f64)).max(3.0);
         chart.svg.rect(class, Area { x, y: foot - height, width: end - x, height }, "");
     }
 }
 
-/// How late packets left, the worst of each bin, beside the limit.
+/// Draws the lateness of the latest packet of each bin, and the limit.
 pub(super) fn lateness(chart: &mut Chart<'_>) {
     let run = chart.run;
     let bins = run.forward.bins.len().max(run.back.bins.len());
@@ -199,13 +199,13 @@ pub(super) fn lateness(chart: &mut Chart<'_>) {
         let (left, right, y) = (chart.format.left, chart.format.right, axis.y(limit));
         chart.svg.line("limit", (left, y), (right, y), "");
         let text = format!("limit of the 99th percentile: {}", span(limit));
-        // Below the line, where there is no room above it.
+        // The label stands below the line if there is no room above it.
         let text_y = if y - 4.0 < axis.head + 10.0 { y + 12.0 } else { y - 4.0 };
         chart.svg.text("limit-name", (right - 4.0, text_y), Anchor::End, &text);
     }
 }
 
-/// A panel with its heading and its axis, which has the unit in it.
+/// Draws a panel with its heading, which names the unit, and its axis.
 fn panel(
     chart: &mut Chart<'_>,
     name: &str,
@@ -227,7 +227,7 @@ fn panel(
     axis
 }
 
-/// A line with a step for each value, which is so many bins wide, or the area below it.
+/// Draws a line with a step for each value, or the area below it. A step is `bins` bins wide.
 fn steps(chart: &mut Chart<'_>, class: &str, axis: &Axis, values: &[f64], bins: usize, is_area: bool) {
     if values.is_empty() {
         return;
@@ -239,7 +239,7 @@ fn steps(chart: &mut Chart<'_>, class: &str, axis: &Axis, values: &[f64], bins: 
     chart.svg.steps(class, (chart.format.left, axis.foot), &points, &end, "");
 }
 
-/// What passed in each bin, told where the pointer rests.
+/// Adds tooltips with the traffic of each bin.
 pub(super) fn tips(chart: &mut Chart<'_>, way: &Way, top: f64, bottom: f64) {
     for (number, bin) in way.bins.iter().enumerate() {
         let failed: Vec<(&Cause, u64)> = way
@@ -260,7 +260,7 @@ pub(super) fn tips(chart: &mut Chart<'_>, way: &Way, top: f64, bottom: f64) {
     }
 }
 
-/// A bin in words.
+/// Returns the tooltip of a bin.
 fn told(bin_s: f64, number: usize, bin: &Bin, failed: &[(&Cause, u64)]) -> String {
     let rate = |octets: u64| Quantity::Rate.words(octets as f64 * 8.0 / bin_s);
     let begin = number as f64 * bin_s;

@@ -1,4 +1,4 @@
-//! Totals, terminals and events in words.
+//! Tables of totals, terminals and events.
 
 use std::fmt::Write as _;
 
@@ -7,12 +7,12 @@ use super::{Count, Run, Terminal, Way};
 use crate::svg::Escaped;
 use crate::words::{count, time};
 
-/// Terminals that have rows of their own.
+/// Most terminals that have rows of their own.
 const MOST_TERMINALS: usize = 20;
-/// Events that are listed.
+/// Most events that are listed.
 const MOST_EVENTS: usize = 200;
 
-/// A table, the first column of which names its rows.
+/// Writes a table whose first column names its rows.
 fn table(page: &mut String, class: &str, caption: &str, head: &[&str], rows: &[Vec<String>]) {
     // Writing to a String cannot fail.
     let _ = writeln!(
@@ -37,12 +37,12 @@ fn table(page: &mut String, class: &str, caption: &str, head: &[&str], rows: &[V
     *page += "</tbody>\n</table></div>\n";
 }
 
-/// Packets and their octets: `1,902 (2.85 MB)`.
+/// Returns packets and their octets: `1,902 (2.85 MB)`.
 fn packets(sum: Count) -> String {
     format!("{} ({})", count(sum.packets), Quantity::Octets.words(sum.octets as f64))
 }
 
-/// What passed on both ways.
+/// Writes the totals of both directions.
 pub(super) fn totals(page: &mut String, run: &Run) {
     let row = |name: &str, way: &Way| {
         let octets: u64 = way.bins.iter().fold(0, |sum, bin| sum.saturating_add(bin.carried.octets));
@@ -60,7 +60,7 @@ pub(super) fn totals(page: &mut String, run: &Run) {
     table(page, "counts", caption, &head, &[row("forward", &run.forward), row("return", &run.back)]);
 }
 
-/// What each terminal got and lost, the first of them one by one.
+/// Writes the packets that each terminal got and lost; only the first terminals have rows of their own.
 pub(super) fn terminals(page: &mut String, run: &Run) {
     let terminals = &run.terminals;
     if terminals.len() < 2 {
@@ -79,10 +79,10 @@ pub(super) fn terminals(page: &mut String, run: &Run) {
     table(page, "counts", "Packets of each terminal: to it (forward) and from it (return)", &head, &rows);
 }
 
-/// What is told of a terminal.
+/// Selects one figure of a terminal.
 type Pick = fn(&Terminal) -> u64;
 
-/// The columns of the table of terminals.
+/// Columns of the table of terminals.
 const COLUMNS: [(&str, Pick); 6] = [
     ("delivered to it", |t| t.delivered[0].packets),
     ("lost", |t| t.lost[0].packets),
@@ -97,7 +97,7 @@ fn terminal(one: &Terminal) -> Vec<String> {
     [one.terminal.to_string()].into_iter().chain(cells).collect()
 }
 
-/// The value that a share `q` of the terminals does not exceed: that of rank ⌈qn⌉.
+/// Returns the value that a share `q` of the terminals does not exceed: the value of rank ⌈qn⌉.
 fn quantile(terminals: &[Terminal], q: f64, pick: Pick) -> u64 {
     let mut values: Vec<u64> = terminals.iter().map(pick).collect();
     values.sort_unstable();
@@ -105,7 +105,7 @@ fn quantile(terminals: &[Terminal], q: f64, pick: Pick) -> u64 {
     values.get(rank.saturating_sub(1)).copied().unwrap_or(0)
 }
 
-/// What happened, for those who do not see it in the drawings.
+/// Lists the events, for readers who do not see them in the drawings.
 pub(super) fn events(page: &mut String, run: &Run) {
     if run.events.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! Figures: what is drawn, as specifications of Vega-Lite.
+//! Figures of a page, as specifications of Vega-Lite.
 
 mod rows;
 
@@ -8,48 +8,48 @@ use serde_json::{Value, json};
 
 use crate::svg::Escaped;
 
-/// A figure with what it says.
+/// A chart with its title and note.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Figure {
-    /// Above it.
+    /// Title above the chart.
     pub title: String,
-    /// Below it: what is shown, and what bars and bands mean.
+    /// Note below the chart: its content, and the meaning of bars and bands.
     pub note: String,
-    /// What is drawn.
+    /// Chart of the figure.
     pub chart: Chart,
 }
 
 /// An axis.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Axis {
-    /// What it shows, with the unit.
+    /// Label of the axis, with the unit.
     pub label: String,
-    /// Whether equal ratios are equally far apart.
+    /// True if equal ratios are equally far apart.
     pub is_logarithmic: bool,
-    /// Whether it begins at zero.
+    /// True if the axis begins at zero.
     pub has_zero: bool,
-    /// Whether it has whole numbers only.
+    /// True if the axis marks whole numbers only.
     pub is_whole: bool,
 }
 
 impl Axis {
-    /// Equal differences are equally far apart; zero is shown where the values come near it.
+    /// Creates an axis on which equal differences are equally far apart; it shows zero if the values come near it.
     pub fn linear(label: &str) -> Self {
         Self { label: label.to_owned(), is_logarithmic: false, has_zero: false, is_whole: false }
     }
 
-    /// Equal ratios are equally far apart; values above zero only.
+    /// Creates an axis on which equal ratios are equally far apart, for values above zero.
     pub fn logarithmic(label: &str) -> Self {
         Self { label: label.to_owned(), is_logarithmic: true, has_zero: false, is_whole: false }
     }
 
-    /// The same from zero on.
+    /// Returns the axis beginning at zero.
     #[must_use]
     pub fn from_zero(self) -> Self {
         Self { has_zero: true, ..self }
     }
 
-    /// The same with whole numbers only.
+    /// Returns the axis with marks at whole numbers only.
     #[must_use]
     pub fn of_counts(self) -> Self {
         Self { is_whole: true, ..self }
@@ -64,47 +64,47 @@ impl Axis {
     }
 }
 
-/// A point with its interval, low and high, where it has one.
+/// A point with its interval, low and high, if it has one.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Point {
-    /// Where.
+    /// Place on the horizontal axis.
     pub x: f64,
-    /// What was found there.
+    /// Value at that place.
     pub y: f64,
-    /// From where to where it may be.
+    /// Low and high end of the interval.
     pub interval: Option<(f64, f64)>,
 }
 
 /// A curve.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Series {
-    /// What the legend calls it.
+    /// Name in the legend.
     pub name: String,
-    /// Its points.
+    /// Points of the curve.
     pub points: Vec<Point>,
 }
 
 /// A value with its interval, in a row of its own.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Interval {
-    /// What it is of.
+    /// Name of the row.
     pub name: String,
-    /// Which kind, for the colour; empty for none.
+    /// Kind of the value, which sets its colour; empty for none.
     pub kind: String,
-    /// What was found.
+    /// The value itself.
     pub value: f64,
-    /// From where to where it may be.
+    /// Low and high end of the interval.
     pub interval: Option<(f64, f64)>,
 }
 
 /// A part of a bar.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Bar {
-    /// Which bar.
+    /// Name of the bar.
     pub name: String,
-    /// Which part.
+    /// Name of the part.
     pub part: String,
-    /// How long.
+    /// Length of the part.
     pub value: f64,
 }
 
@@ -115,88 +115,88 @@ pub struct Cell {
     pub x: String,
     /// The second.
     pub y: String,
-    /// What was found there.
+    /// Value for the two settings.
     pub value: f64,
 }
 
-/// What is drawn. Values that are not finite are left out.
+/// Kind of chart with its data. Values that are not finite are left out.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Chart {
     /// Curves, with bars for intervals.
     Lines {
-        /// From left to right.
+        /// Horizontal axis.
         x: Axis,
-        /// From the bottom up.
+        /// Vertical axis.
         y: Axis,
         /// The curves.
         series: Vec<Series>,
     },
     /// Curves over time, without a mark for each point.
     Course {
-        /// From left to right.
+        /// Horizontal axis.
         x: Axis,
-        /// From the bottom up.
+        /// Vertical axis.
         y: Axis,
         /// The curves, each with its points in order.
         series: Vec<Series>,
-        /// Whether a value stays until the next; otherwise a straight line goes there.
+        /// True if a value holds until the next; otherwise a straight line leads there.
         has_steps: bool,
     },
-    /// Parts of a whole over time, one upon the other; a value stays until the next.
+    /// Parts of a whole over time, stacked; a value holds until the next.
     Stack {
-        /// From left to right.
+        /// Horizontal axis.
         x: Axis,
-        /// From the bottom up.
+        /// Vertical axis.
         y: Axis,
         /// The parts, all with points at the same places.
         series: Vec<Series>,
     },
-    /// The share of values that are at most so much: the empirical distribution function of each sample.
+    /// Empirical distribution function of each sample: the share of values up to each value.
     Distribution {
-        /// What the values are.
+        /// Axis of the values.
         x: Axis,
         /// Name and values of each sample.
         samples: Vec<(String, Vec<f64>)>,
     },
     /// Values with intervals, one below the other.
     Intervals {
-        /// What the values are.
+        /// Axis of the values.
         x: Axis,
-        /// From the top down.
+        /// Rows from top to bottom.
         rows: Vec<Interval>,
-        /// A line to compare them with.
+        /// Vertical line at a value for comparison.
         reference: Option<f64>,
     },
     /// Bars of parts, one below the other.
     Bars {
-        /// What their lengths are.
+        /// Axis of the lengths.
         x: Axis,
-        /// In the order of their names' first appearance.
+        /// Parts of the bars; bars stand in the order in which their names first appear.
         bars: Vec<Bar>,
     },
     /// A value for each combination of two settings.
     Heat {
-        /// What the settings and the value are called.
+        /// Names of the two settings and of the value.
         labels: [String; 3],
         /// The cells.
         cells: Vec<Cell>,
     },
 }
 
-/// Pixels of a figure's height.
+/// Height of a figure in pixels.
 const HEIGHT: f64 = 320.0;
-/// Decades of a logarithmic axis within which there is room for more than powers of ten.
+/// Most decades of a logarithmic axis that has room for more marks than the powers of ten.
 const FEW_DECADES: f64 = 3.0;
-/// Points of a distribution's curve at most: a screen has no more.
+/// Most points of a distribution's curve: a screen has no more.
 const MOST_STEPS: usize = 2000;
-/// Characters of a legend in one line on the narrowest screen, and what a sign takes of them.
+/// Characters in one line of a legend on the narrowest screen, and below the characters that a symbol takes of them.
 const NARROWEST: usize = 40;
 const SIGN: usize = 4;
-/// Points of a course at most that the pointer finds: each is an element of the page.
+/// Most points of a course that have tooltips: each is an element of the page.
 const MOST_POINTERS: usize = 2000;
 
 impl Figure {
-    /// Where the figure comes, which is empty until the script has drawn it.
+    /// Writes the element of the figure, which is empty until the script draws into it.
     pub(super) fn html(&self, number: usize, out: &mut String) {
         // A String takes all that is written.
         let _ = writeln!(
@@ -212,7 +212,7 @@ impl Figure {
 }
 
 impl Chart {
-    /// What Vega-Lite takes.
+    /// Returns the chart as a specification of Vega-Lite.
     pub(super) fn specification(&self) -> Value {
         let mut specification = match self {
             Self::Lines { x, y, series } => lines(x, y, series),
@@ -230,13 +230,13 @@ impl Chart {
     }
 }
 
-/// Labels as people read them: large numbers with a prefix of the SI, small ones as they are.
+/// Returns an axis with labels for people: large numbers with an SI prefix, small ones as they are.
 fn ticks() -> Value {
     let label = "abs(datum.value) >= 1e5 ? format(datum.value, '~s') : format(datum.value, '~g')";
     json!({"labelOverlap": true, "labelExpr": label})
 }
 
-/// A quantitative channel.
+/// Returns a quantitative channel.
 fn number(field: &str, axis: &Axis) -> Value {
     let mut ticks = ticks();
     if axis.is_whole {
@@ -245,8 +245,8 @@ fn number(field: &str, axis: &Axis) -> Value {
     json!({"field": field, "type": "quantitative", "title": axis.label, "scale": axis.scale(), "axis": ticks})
 }
 
-/// Numbers that a logarithmic axis is marked with: few enough to be read beside each other, from the least to the
-/// greatest of `values`. None where they are too close for two of them.
+/// Returns the numbers that a logarithmic axis marks: few enough to be legible beside each other, from the least to
+/// the greatest of `values`. Returns none if the values are too close for two marks.
 fn round_numbers(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
     let positive = values.into_iter().filter(|value| value.is_finite() && *value > 0.0);
     let (least, greatest) =
@@ -262,7 +262,7 @@ fn round_numbers(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
     if numbers.len() < 2 { Vec::new() } else { numbers }
 }
 
-/// Marks of a logarithmic axis in place of those that would stand one upon the other.
+/// Replaces the marks of a logarithmic axis, which would overlap, by round numbers.
 fn spread(axis: &Axis, channel: &mut Value, values: impl IntoIterator<Item = f64>) {
     let numbers = if axis.is_logarithmic { round_numbers(values) } else { Vec::new() };
     if !numbers.is_empty() {
@@ -270,13 +270,13 @@ fn spread(axis: &Axis, channel: &mut Value, values: impl IntoIterator<Item = f64
     }
 }
 
-/// The same from left to right, where labels need more room than from the bottom up.
+/// Returns marks for a horizontal axis, whose labels need more room than those of a vertical one.
 fn ticks_across(mut ticks: Value) -> Value {
     ticks["tickCount"] = json!({"expr": "ceil(width / 80)"});
     ticks
 }
 
-/// A quantitative channel from left to right; of whole numbers no halves are labelled.
+/// Returns a quantitative channel on the horizontal axis; for whole numbers it labels no fractions.
 fn across(field: &str, axis: &Axis, values: impl Iterator<Item = f64> + Clone) -> Value {
     let mut channel = number(field, axis);
     channel["axis"] = ticks_across(channel["axis"].take());
@@ -287,8 +287,8 @@ fn across(field: &str, axis: &Axis, values: impl Iterator<Item = f64> + Clone) -
     channel
 }
 
-/// A legend below, which lines of a colour and a dash share; none for one name. All stand side by side where they
-/// are short; else how many do follows from the reader's width.
+/// Returns a legend below the chart, shared by colours and dashes; none for a single name. Short names stand in one
+/// row; otherwise the number of columns follows from the window's width.
 pub(super) fn legend(names: &[&str]) -> Value {
     if names.len() < 2 {
         return Value::Null;
@@ -301,12 +301,12 @@ pub(super) fn legend(names: &[&str]) -> Value {
     legend
 }
 
-/// A dash for each name, so that lines can be told apart without colours.
+/// Returns a dash for each name, so that lines differ even without colours.
 fn dash(names: &[&str]) -> Value {
     json!({"field": "series", "type": "nominal", "sort": names, "scale": {"domain": names}, "legend": legend(names)})
 }
 
-/// A colour for each name, in their order.
+/// Returns a colour for each name, in their order.
 fn colour(names: &[&str]) -> Value {
     let legend = legend(names);
     json!({"field": "series", "type": "nominal", "sort": names, "scale": {"domain": names}, "legend": legend})
@@ -349,19 +349,19 @@ fn lines(x: &Axis, y: &Axis, series: &[Series]) -> Value {
     })
 }
 
-/// Where the points of all series are from left to right.
+/// Returns the horizontal places of the points of all series.
 fn places(series: &[Series]) -> impl Iterator<Item = f64> + Clone {
     series.iter().flat_map(|one| one.points.iter().map(|point| point.x))
 }
 
-/// The points of all series.
+/// Returns the points of all series.
 fn points(series: &[Series]) -> Vec<Value> {
     let all = series.iter().flat_map(|one| one.points.iter().map(move |point| (one, point)));
     let drawn = all.filter(|(_, point)| point.x.is_finite() && point.y.is_finite());
     drawn.map(|(one, point)| json!({"x": point.x, "y": point.y, "series": one.name})).collect()
 }
 
-/// What the pointer shows of a point.
+/// Returns the tooltip of a point.
 fn told(x: &Axis, y: &Axis) -> Value {
     json!([
         {"field": "series", "title": " "},
@@ -378,7 +378,7 @@ fn course(x: &Axis, y: &Axis, series: &[Series], has_steps: bool) -> Value {
         vec![json!({"mark": line, "encoding": {"y": number("y", y), "strokeDash": dash(&names)}})];
     let values = points(series);
     if values.len() <= MOST_POINTERS {
-        // Nobody sees these; they are what the pointer finds.
+        // Invisible points, on which the tooltips appear.
         layer.push(json!({"mark": {"type": "point", "filled": true, "size": 60, "opacity": 0},
                           "encoding": {"y": number("y", y), "tooltip": told(x, y)}}));
     }

@@ -1,4 +1,4 @@
-//! Tables that sort.
+//! Sortable tables.
 
 use std::fmt::Write as _;
 
@@ -7,66 +7,67 @@ use crate::svg::Escaped;
 /// A table.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Table {
-    /// What it shows.
+    /// Caption of the table.
     pub caption: String,
-    /// Its columns.
+    /// Columns of the table.
     pub columns: Vec<Column>,
-    /// Its rows, each with a cell for each column.
+    /// Rows of the table, each with a cell for each column.
     pub rows: Vec<Vec<Cell>>,
 }
 
 /// A column.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Column {
-    /// Its heading, with the unit.
+    /// Heading of the column, with the unit.
     pub title: String,
-    /// Whether it is of numbers, which stand to the right.
+    /// True for numbers, which are aligned to the right.
     pub is_number: bool,
 }
 
 impl Column {
-    /// A column of texts.
+    /// Creates a column of texts.
     pub fn text(title: &str) -> Self {
         Self { title: title.to_owned(), is_number: false }
     }
 
-    /// A column of numbers.
+    /// Creates a column of numbers.
     pub fn number(title: &str) -> Self {
         Self { title: title.to_owned(), is_number: true }
     }
 }
 
-/// What is in a cell.
+/// Cell of a table.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Cell {
-    /// What is shown.
+    /// Text of the cell.
     pub shown: String,
-    /// By what it is sorted, and what the pointer shows, where it is a number.
+    /// Exact number, if the cell is one: the key for sorting, and the tooltip.
     pub exact: Option<f64>,
-    /// Whether it is good news.
+    /// Assessment of the content.
     pub mood: Mood,
 }
 
-/// Whether a cell is good news; its text says so too.
+/// Assessment of a cell's content, shown as a colour; the text says the same.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Mood {
-    /// Neither.
+    /// Neutral.
     #[default]
     Plain,
-    /// It agrees, or is the best.
+    /// Agrees, or is the best.
     Good,
-    /// It differs, or failed.
+    /// Differs, or failed.
     Bad,
-    /// Nobody can tell.
+    /// Undecided.
     Unsure,
 }
 
-/// Columns beyond which there is less between them.
+/// Most columns of a table with normal spacing.
 const MOST_WIDE: usize = 10;
-/// The longest unit that stays with the word before it.
+/// Most characters of a unit that stays with the word before it.
 const LONGEST_UNIT: usize = 3;
 
-/// A title, and its last word with the unit behind, which stay in one line; empty where there is none.
+/// Splits a title before its last word if a short unit follows, so that the two stay in one line; otherwise the
+/// second part is empty.
 fn with_unit(title: &str) -> (&str, &str) {
     match title.rsplit_once(", ") {
         Some((what, unit)) if unit.chars().count() <= LONGEST_UNIT && !unit.contains(' ') => {
@@ -76,22 +77,22 @@ fn with_unit(title: &str) -> (&str, &str) {
     }
 }
 
-/// Rows that are shown at most.
+/// Most rows that are shown.
 const MOST_ROWS: usize = 1000;
 
 impl Cell {
-    /// A text.
+    /// Creates a cell with a text.
     pub fn text(shown: impl Into<String>) -> Self {
         Self { shown: shown.into(), ..Self::default() }
     }
 
-    /// A number to three digits, or nothing.
+    /// Creates a cell with a number to three digits; empty for `None`.
     pub fn number(value: Option<f64>) -> Self {
         let value = value.filter(|value| value.is_finite());
         Self { shown: value.map_or_else(String::new, digits), exact: value, mood: Mood::Plain }
     }
 
-    /// Half of an interval.
+    /// Creates a cell with half the width of an interval.
     pub fn half_width(value: Option<f64>) -> Self {
         let value = value.filter(|value| value.is_finite());
         Self {
@@ -101,14 +102,14 @@ impl Cell {
         }
     }
 
-    /// The same, as news.
+    /// Returns the cell with an assessment.
     #[must_use]
     pub fn with(self, mood: Mood) -> Self {
         Self { mood, ..self }
     }
 }
 
-/// A number to three digits, or to as many as stand before its point.
+/// Returns a number to three significant digits, or to all digits before its point.
 pub(crate) fn digits(value: f64) -> String {
     let magnitude = value.abs();
     if magnitude == 0.0 {
@@ -123,9 +124,9 @@ pub(crate) fn digits(value: f64) -> String {
 }
 
 impl Table {
-    /// Whether all rows are shown.
+    /// Writes the table with its first rows, at most [`MOST_ROWS`].
     pub(super) fn html(&self, number: usize, out: &mut String) {
-        // A String takes all that is written.
+        // Writing to a String cannot fail.
         let _ = write!(
             out,
             "<div class=\"table{}\">\n<table id=\"table-{number}\">\n<caption>{}</caption>\n<thead><tr>",
@@ -174,7 +175,7 @@ impl Table {
         }
     }
 
-    /// The table as CSV (RFC 4180), numbers exact.
+    /// Returns the table as CSV (RFC 4180), with exact numbers.
     pub fn csv(&self) -> String {
         let quoted = |text: &str| {
             if text.contains([',', '"', '\n', '\r']) {

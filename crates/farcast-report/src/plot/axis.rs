@@ -1,28 +1,28 @@
-//! From numbers to places along an axis.
+//! Mapping of numbers to places along an axis.
 
 use super::Axis;
 
-/// Marks of an axis, about.
+/// Approximate number of marks of an axis.
 const TICKS: f64 = 6.0;
-/// Of a logarithmic axis: how far left of its least value what is not above zero stands, in decades.
+/// Distance in decades, on a logarithmic axis, between its least value and the values not above zero on its left.
 const GAP: f64 = 0.5;
-/// Decades that are few.
+/// Most decades of a logarithmic axis that has room for more marks than the powers of ten.
 const FEW: f64 = 2.5;
 
-/// An axis with the values that it holds.
+/// An axis with the values at its ends.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Along {
     is_logarithmic: bool,
-    /// Values at both ends, of a logarithmic axis their logarithms.
+    /// Values at both ends; their logarithms if the axis is logarithmic.
     values: (f64, f64),
-    /// The places of these.
+    /// Places of both ends.
     places: (f64, f64),
-    /// Where what is not above zero stands, on a logarithmic axis that has such.
+    /// Place for values not above zero, as a logarithm, on a logarithmic axis with such values.
     zero: Option<f64>,
 }
 
 impl Along {
-    /// An axis for `values` from place to place.
+    /// Creates an axis for `values` between two places.
     pub(super) fn of(axis: &Axis, values: &(impl Iterator<Item = f64> + Clone), places: (f64, f64)) -> Self {
         let is_logarithmic = axis.is_logarithmic;
         let above = values.clone().filter(|value| !is_logarithmic || *value > 0.0);
@@ -50,7 +50,7 @@ impl Along {
         self.places.0 + share * (self.places.1 - self.places.0)
     }
 
-    /// Where a value is; one beyond an end stands at it.
+    /// Returns the place of a value; a value beyond an end stands at that end.
     pub(super) fn at(&self, value: f64) -> f64 {
         if !self.is_logarithmic {
             return self.place(value);
@@ -59,7 +59,7 @@ impl Along {
         self.place(scaled)
     }
 
-    /// The places that are marked, and what is written there.
+    /// Returns the marked places, each with its label.
     pub(super) fn ticks(&self) -> Vec<(f64, String)> {
         if !self.is_logarithmic {
             return self.round_numbers();
@@ -67,7 +67,7 @@ impl Along {
         let mut ticks: Vec<_> =
             self.zero.map(|zero| (self.place(zero), "0".to_owned())).into_iter().collect();
         let first = self.zero.map_or(self.values.0, |zero| zero + GAP);
-        // Within few decades there is room for more than their powers.
+        // Few decades leave room for more marks than the powers of ten.
         let factors = if self.values.1 - first < FEW { &[1, 2, 5][..] } else { &[1] };
         let (least, most) = (first - 1e-9, self.values.1 + 1e-9);
         for power in least.floor() as i32..=most.floor() as i32 {
@@ -81,7 +81,7 @@ impl Along {
         ticks
     }
 
-    /// Multiples of 1, 2 or 5 times a power of ten.
+    /// Returns marks at multiples of 1, 2 or 5 times a power of ten.
     fn round_numbers(&self) -> Vec<(f64, String)> {
         let range = self.values.1 - self.values.0;
         let unit = 10_f64.powf((range / TICKS).log10().floor());
@@ -95,7 +95,7 @@ impl Along {
     }
 }
 
-/// A power of ten, so many times, as people write it.
+/// Returns a multiple of a power of ten in a form for people.
 fn written(factor: u32, power: i32) -> String {
     match power {
         0..=5 => (factor * 10_u32.pow(power as u32)).to_string(),

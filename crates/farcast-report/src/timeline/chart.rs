@@ -1,4 +1,4 @@
-//! The drawing: lanes above one another, with one axis of time.
+//! Drawing of a timeline: lanes above one another, with one axis of time.
 
 use super::Timeline;
 use super::marks::Mark;
@@ -7,62 +7,62 @@ use crate::scale::Scale;
 use crate::svg::{Anchor, Area, Svg, longest_that_fits, text_width};
 use crate::words::time;
 
-/// The drawing's width; on the page it grows and shrinks with the window.
+/// Width of the drawing; on the page it scales with the window.
 pub(super) const WIDTH: f64 = 1400.0;
-/// Where lanes begin; left of it is what they are.
+/// Left edge of the lanes; their names stand left of it.
 pub(super) const LEFT: f64 = 190.0;
-/// Where lanes end; right of it are numbers.
+/// Right edge of the lanes; numbers stand right of it.
 pub(super) const RIGHT: f64 = 1285.0;
-/// The height of letters.
+/// Font size of names.
 pub(super) const LETTERS: f64 = 12.0;
-/// The height of small letters.
+/// Font size of notes and times.
 pub(super) const SMALL: f64 = 11.0;
-/// What lies between lanes.
+/// Distance between lanes.
 const GAP: f64 = 14.0;
-/// The height of the axis and of the milestones below it.
+/// Height of the axis and of the milestones below it.
 const HEAD: f64 = 44.0;
-/// The height of the axis at the foot.
+/// Height of the axis at the foot.
 const FOOT: f64 = 26.0;
 
-/// What lanes are drawn on.
+/// Drawing to which lanes are added.
 #[derive(Debug)]
 pub(super) struct Chart<'a> {
     pub(super) timeline: &'a Timeline,
     pub(super) scale: Scale,
     pub(super) svg: Svg,
-    /// What lies below all lines.
+    /// Background, drawn below all lines.
     back: Svg,
-    /// Where the next lane begins.
+    /// Top of the next lane.
     pub(super) y: f64,
 }
 
 impl Chart<'_> {
-    /// What a lane is: its name, and a few words on what it shows.
+    /// Draws the heading of a lane: its name, and a few words on its content.
     pub(super) fn heading(&mut self, y: f64, name: &str, words: &str) {
         self.svg.text("heading", (LEFT - 12.0, y), Anchor::End, name);
         self.svg.text("note", (LEFT - 12.0, y + 14.0), Anchor::End, words);
     }
 
-    /// The ground of a lane.
+    /// Draws the background of a lane.
     pub(super) fn ground(&mut self, height: f64) {
         let area = Area { x: LEFT, y: self.y, width: RIGHT - LEFT, height };
         self.back.rect("ground", area, "");
     }
 
-    /// What stands at the right end of a lane: the first of `texts` that there is room for.
+    /// Draws a text at the right end of a lane: the first of `texts` that fits.
     pub(super) fn at_the_right(&mut self, y: f64, texts: &[String]) {
         if let Some(text) = longest_that_fits(texts, SMALL, WIDTH - RIGHT - 8.0) {
             self.svg.text("note", (RIGHT + 8.0, y), Anchor::Start, text);
         }
     }
 
-    /// Goes on below a lane.
+    /// Moves the top of the next lane below a lane of this height.
     pub(super) fn below(&mut self, height: f64) {
         self.y += height + GAP;
     }
 }
 
-/// Draws `timeline`.
+/// Returns the drawing of `timeline`.
 pub(super) fn draw(timeline: &Timeline) -> String {
     let scale = Scale::new(LEFT, RIGHT, timeline.duration_s);
     let mut chart = Chart { timeline, scale, svg: Svg::default(), back: Svg::default(), y: HEAD };
@@ -93,7 +93,7 @@ pub(super) fn draw(timeline: &Timeline) -> String {
     whole.into_string()
 }
 
-/// Lines at round times, with their times above and below.
+/// Draws lines at round times, with their times above and below.
 fn axis(svg: &mut Svg, scale: &Scale, bottom: f64) {
     let mut free = 0.0;
     for (at, text) in scale.ticks() {
@@ -107,7 +107,7 @@ fn axis(svg: &mut Svg, scale: &Scale, bottom: f64) {
     }
 }
 
-/// Lines through all lanes where passes begin, as long as there is room between them.
+/// Draws lines through all lanes where passes begin, unless two would be too close.
 fn pass_lines(svg: &mut Svg, timeline: &Timeline, scale: &Scale, bottom: f64) {
     let mut last = f64::NEG_INFINITY;
     for pass in &timeline.passes {
@@ -119,7 +119,8 @@ fn pass_lines(svg: &mut Svg, timeline: &Timeline, scale: &Scale, bottom: f64) {
     }
 }
 
-/// The turns of the transmission, in words where there is room; and when everyone had everything, through all lanes.
+/// Draws the milestones, with their words where there is room, and a line through all lanes when every receiver is
+/// complete.
 fn milestones(svg: &mut Svg, timeline: &Timeline, scale: &Scale, bottom: f64) {
     let mut turns: Vec<(f64, Mark, &str)> =
         timeline.milestones.iter().map(|(at, words)| (*at, Mark::Milestone, words.as_str())).collect();
@@ -146,7 +147,7 @@ fn milestones(svg: &mut Svg, timeline: &Timeline, scale: &Scale, bottom: f64) {
     }
 }
 
-/// When the last receiver had everything, if all have.
+/// Returns the time at which the last receiver was complete; `None` unless all are.
 fn everyone_complete(timeline: &Timeline) -> Option<f64> {
     let complete = timeline.completions.iter().fold(0u64, |sum, point| sum.saturating_add(point.count));
     let last = timeline.completions.iter().map(|point| point.at_s).reduce(f64::max)?;

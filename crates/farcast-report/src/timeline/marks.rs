@@ -1,11 +1,11 @@
-//! Marks: each kind of thing has a shape of its own besides its colour.
+//! Marks: each kind of event has a shape of its own besides its colour.
 
 use farcast_delivery::Words;
 
 use super::Fate;
 use crate::svg::Svg;
 
-/// What a mark stands for.
+/// Kind of event for which a mark stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Mark {
     Request,
@@ -17,7 +17,7 @@ pub(super) enum Mark {
 }
 
 impl Mark {
-    /// Its class, which has its colour, and its shape around a point.
+    /// Returns the class of the mark, which sets its colour, and its shape around a point.
     fn look(self) -> (&'static str, &'static str) {
         match self {
             Self::Request => ("request", "m-5 -5h10l-5 10z"),
@@ -31,7 +31,7 @@ impl Mark {
         }
     }
 
-    /// Its class.
+    /// Returns the class of the mark.
     pub(super) fn class(self) -> &'static str {
         self.look().0
     }
@@ -42,11 +42,11 @@ impl Mark {
     }
 }
 
-/// What becomes of NAKs, in the order in which it is shown, with its name.
+/// Fates of NAKs with their names, in the order of display.
 pub(super) const FATES: [(Fate, &str); 3] =
     [(Fate::Used, "used"), (Fate::Known, "known"), (Fate::Late, "late")];
 
-/// What is said of a fate.
+/// Returns the explanation of a fate.
 pub(super) fn meaning(fate: Fate, words: &Words) -> String {
     match fate {
         Fate::Used => format!("the sender scheduled {} for it", words.segment.many),

@@ -1,4 +1,4 @@
-//! The NAKs of all receivers: sent, and what became of them.
+//! NAKs of all receivers: those sent, and the fates of those that reached the sender.
 
 use super::Point;
 use super::chart::{Chart, LEFT, RIGHT, SMALL};
@@ -7,22 +7,23 @@ use crate::scale::Column;
 use crate::svg::{Anchor, longest_that_fits};
 use crate::words::{count, counted_as, time};
 
-/// The height of each row.
+/// Height of a row.
 const ROW: f64 = 34.0;
-/// The width in which NAKs are counted together.
+/// Width of a column in which NAKs are counted together.
 const COLUMN: f64 = 10.0;
 
 /// A row of the lane.
 struct Row {
     mark: Mark,
     name: String,
-    /// What is said of a NAK in it.
+    /// Explanation of a NAK in this row.
     said: String,
     columns: Vec<Column>,
     total: u64,
 }
 
-/// A row for what is sent, and one for each fate; marks stand as high as there are NAKs in their column.
+/// Draws a row for NAKs that were sent, and one for each fate. The height of a mark shows the number of NAKs in its
+/// column.
 pub(super) fn naks(chart: &mut Chart<'_>) {
     let rows = rows(chart);
     let most = rows.iter().flat_map(|row| &row.columns).map(|column| column.count).max().unwrap_or(0);
@@ -53,7 +54,7 @@ fn rows(chart: &Chart<'_>) -> Vec<Row> {
         total: points.iter().fold(0, |sum, point| sum.saturating_add(point.count)),
     };
     let mut rows = Vec::new();
-    // Where nothing is known of what was sent, there is no row of it.
+    // Without data on NAKs that were sent, there is no row for them.
     if !timeline.naks_sent.is_empty() {
         rows.push(row(Mark::Sent, "sent", String::from("sent by receivers"), &timeline.naks_sent));
     }
@@ -80,8 +81,8 @@ fn draw_row(chart: &mut Chart<'_>, row: &Row, base: f64, most: u64) {
     chart.at_the_right(base - 2.0, &[format!("{} {}", count(row.total), row.name), count(row.total)]);
     for column in &row.columns {
         let x = chart.scale.x(f64::midpoint(column.first_s, column.last_s));
-        // One NAK is a mark on the line; the most stand as high as there is room, and between them each doubling
-        // is as high as any other.
+        // A single NAK is a mark on the line, and the greatest number stands as high as there is room. In between,
+        // every doubling adds the same height.
         let y = base - (ROW - 16.0) * doublings(column.count) / doublings(most).max(1.0);
         let when = if column.count == 1 {
             format!("at {}", time(column.first_s))
@@ -96,7 +97,7 @@ fn draw_row(chart: &mut Chart<'_>, row: &Row, base: f64, most: u64) {
     }
 }
 
-/// How often 1 is doubled to make `value`, at least 1; between powers of two along a straight line.
+/// Returns how often 1 is doubled to make `value`, at least 1; linear between powers of two.
 fn doublings(value: u64) -> f64 {
     let whole = value.max(1).ilog2();
     f64::from(whole) + value.max(1) as f64 / (1u64 << whole) as f64 - 1.0

@@ -11,8 +11,8 @@ use crate::words::{share, span};
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
 
-/// The page of a replication: HTML in one piece, which needs nothing else, in light or in dark as its reader's browser
-/// has it.
+/// Returns the page of a replication: one HTML file that needs nothing else, in the light or dark style of the
+/// reader's browser.
 pub fn page(timeline: &Timeline) -> String {
     let title = Escaped(&timeline.title);
     let head = format!(
@@ -58,7 +58,7 @@ fn figures(page: &mut String, timeline: &Timeline) {
     *page += "</dl>\n";
 }
 
-/// How much of the time the sender sent, and how much it waited for what.
+/// Returns a sentence on the share of time in which the sender sent, and on the shares in which it waited, by cause.
 fn balance(timeline: &Timeline) -> Option<String> {
     let length = |begin: f64, end: f64| if begin < end { end - begin } else { 0.0 };
     let sending: f64 = timeline.passes.iter().map(|pass| length(pass.begin_s, pass.end_s)).sum();
@@ -82,7 +82,7 @@ fn balance(timeline: &Timeline) -> Option<String> {
     Some(text + ".")
 }
 
-/// What the colours and shapes mean.
+/// Writes the legend of colours and shapes.
 fn legend(page: &mut String, timeline: &Timeline) {
     let words = &timeline.words;
     let (round, nak, query) = (words.round.one, words.nak.one, words.query.one);

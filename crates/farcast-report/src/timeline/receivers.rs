@@ -1,4 +1,4 @@
-//! The receivers: how many are complete, and each on its own.
+//! Lanes of the receivers: the number of complete ones, and each on its own.
 
 use std::cmp::Ordering;
 
@@ -8,16 +8,16 @@ use super::{Lane, LaneNak};
 use crate::svg::{Anchor, text_width};
 use crate::words::{count, counted, counted_as, share, time};
 
-/// The height of the curve of complete receivers.
+/// Height of the curve of complete receivers.
 const CURVE: f64 = 96.0;
-/// The height of a receiver's lane.
+/// Height of a receiver's lane.
 const ROW: f64 = 17.0;
-/// More receivers than this have no lanes.
+/// Most receivers that have lanes.
 const MOST_LANES: usize = 60;
-/// NAKs that are drawn of one receiver: more would not be told apart.
+/// Most NAKs drawn of one receiver: more could not be told apart.
 const MOST_NAKS: usize = 150;
 
-/// How many receivers have everything, over time.
+/// Draws the number of receivers that have everything, over time.
 pub(super) fn complete(chart: &mut Chart<'_>) {
     let receivers = chart.timeline.receivers;
     let (top, bottom) = (chart.y, chart.y + CURVE);
@@ -48,7 +48,7 @@ pub(super) fn complete(chart: &mut Chart<'_>) {
     chart.below(CURVE);
 }
 
-/// Each receiver, if they are few.
+/// Draws a lane for each receiver, if there are few.
 pub(super) fn lanes(chart: &mut Chart<'_>) {
     let lanes = &chart.timeline.lanes;
     if lanes.is_empty() || lanes.len() > MOST_LANES {
@@ -73,7 +73,7 @@ fn draw_lane(chart: &mut Chart<'_>, lane: &Lane, requests: &[f64], y: f64) {
     asked(chart, lane, requests, y);
     lacking(chart, lane, y);
     let mut naks: Vec<LaneNak> = lane.naks.iter().copied().take(MOST_NAKS).collect();
-    // What leaves at one instant, and comes to the same, is drawn once.
+    // NAKs that leave at one instant and have the same outcome are drawn once.
     naks.sort_by(order);
     for alike in naks.chunk_by(|a, b| order(a, b).is_eq()) {
         draw_naks(chart, lane, alike, y);
@@ -91,14 +91,15 @@ fn draw_lane(chart: &mut Chart<'_>, lane: &Lane, requests: &[f64], y: f64) {
     }
 }
 
-/// Less useful NAKs come first, so that the marks of others lie above theirs.
+/// Orders NAKs: less useful ones come first, so that the marks of others lie above theirs.
 fn order(a: &LaneNak, b: &LaneNak) -> Ordering {
     let parts = |nak: &LaneNak| nak.reached.map_or((0.0, None), |(at, fate)| (at, Some(fate)));
     let ((a_at, a_fate), (b_at, b_fate)) = (parts(a), parts(b));
     b_fate.cmp(&a_fate).then(a.sent_s.total_cmp(&b.sent_s)).then(a_at.total_cmp(&b_at))
 }
 
-/// From the last status request to the first NAK behind it: its way, and what the receiver waits to spread its answers.
+/// Draws lines from a status request to the first NAK behind it: the propagation, and the back-off that spreads
+/// answers.
 fn asked(chart: &mut Chart<'_>, lane: &Lane, requests: &[f64], y: f64) {
     let mut last = None;
     for nak in lane.naks.iter().take(MOST_NAKS) {
@@ -113,7 +114,7 @@ fn asked(chart: &mut Chart<'_>, lane: &Lane, requests: &[f64], y: f64) {
     }
 }
 
-/// From the first NAK on a receiver lacks DTUs that it has asked for.
+/// Draws the time in which a receiver lacks DTUs that it asked for, from its first NAK on.
 fn lacking(chart: &mut Chart<'_>, lane: &Lane, y: f64) {
     let Some(first) = lane.naks.iter().map(|nak| nak.sent_s).reduce(f64::min) else { return };
     let until = lane.completed_s.unwrap_or(chart.scale.duration());

@@ -1,4 +1,4 @@
-//! The sender's lanes: its passes and what it waits for, and its status requests.
+//! Lanes of the sender: its passes and waits, and its status requests.
 
 use std::fmt::Write as _;
 
@@ -10,16 +10,16 @@ use super::{Pass, Wait};
 use crate::svg::{Anchor, Area, longest_that_fits, wrapped};
 use crate::words::{count, counted, counted_as, span, time};
 
-/// The height of the line with the names of passes.
+/// Height of the line with the names of passes.
 const NAMES: f64 = 18.0;
-/// The height of passes and waits.
+/// Height of passes and waits.
 const BAR: f64 = 78.0;
-/// The distance between lines of writing.
+/// Distance between lines of text.
 const LINE: f64 = 13.5;
-/// The height of the lane of status requests.
+/// Height of the lane of status requests.
 const REQUESTS: f64 = 22.0;
 
-/// Passes as bars, the data in them darker, and between them hatched what the sender waits for.
+/// Draws passes as bars with their data darker, and the waits between them hatched.
 pub(super) fn passes_and_waits(chart: &mut Chart<'_>) {
     let what = format!("sends {}, then waits", chart.timeline.words.round.many);
     chart.heading(chart.y + NAMES + 34.0, "sender", &what);
@@ -36,7 +36,7 @@ fn passes(chart: &mut Chart<'_>) {
     let mut drawn = f64::NEG_INFINITY;
     for pass in &chart.timeline.passes {
         let (x, end) = (chart.scale.x(pass.begin_s), chart.scale.x(pass.end_s));
-        // A pass that is within the width of a line of the one before would not be seen.
+        // A pass narrower than a line, just behind the one before, would be invisible.
         if end.max(x + 2.0) < drawn + 0.5 {
             continue;
         }
@@ -53,7 +53,7 @@ fn told(pass: &Pass, words: &Words) -> String {
     format!("{round} {}: {segments} in {long}, from {begin} to {end}", pass.number)
 }
 
-/// When data left within the passes: a pass may pause.
+/// Draws the times within passes in which data left: a pass may pause.
 fn data(chart: &mut Chart<'_>) {
     let mut drawn = f64::NEG_INFINITY;
     for interval in &chart.timeline.data {
@@ -68,7 +68,7 @@ fn data(chart: &mut Chart<'_>) {
     }
 }
 
-/// The names of passes above their bars, each as long as there is room before the next.
+/// Draws the names of passes above their bars, each as long as there is room before the next.
 fn names(chart: &mut Chart<'_>) {
     let passes = &chart.timeline.passes;
     let begins = passes.iter().skip(1).map(|pass| chart.scale.x(pass.begin_s)).chain([RIGHT + 70.0]);
@@ -97,7 +97,7 @@ fn names(chart: &mut Chart<'_>) {
 fn waits(chart: &mut Chart<'_>) {
     let timeline = chart.timeline;
     let mut drawn = f64::NEG_INFINITY;
-    // The same wait again and again is written once.
+    // A wait that repeats without a gap has one label.
     for waits in timeline.waits.chunk_by(goes_on) {
         let begin = chart.scale.x(waits[0].begin_s);
         let mut end = begin;
@@ -116,12 +116,12 @@ fn waits(chart: &mut Chart<'_>) {
     }
 }
 
-/// Whether `next` is the wait `wait` begun anew.
+/// Returns `true` if `next` repeats `wait` without a gap.
 fn goes_on(wait: &Wait, next: &Wait) -> bool {
     wait.what == next.what && (wait.end_s - next.begin_s).abs() < 1e-9
 }
 
-/// Writes between `begin` and `end` what is waited for, as much of it as there is room for.
+/// Writes the cause of waits between `begin` and `end`, as much of it as there is room for.
 fn write(chart: &mut Chart<'_>, waits: &[Wait], begin: f64, end: f64) {
     let lines = lines(waits, chart.timeline.words.nak, end - begin - 8.0);
     let middle = f64::midpoint(begin, end);
@@ -131,7 +131,7 @@ fn write(chart: &mut Chart<'_>, waits: &[Wait], begin: f64, end: f64) {
     }
 }
 
-/// What is written in waits, in at most five lines of `width`.
+/// Returns the label of waits, in at most five lines of `width`.
 fn lines(waits: &[Wait], nak: Noun, width: f64) -> Vec<String> {
     let each = span(waits[0].end_s - waits[0].begin_s);
     let alike = waits.iter().all(|wait| span(wait.end_s - wait.begin_s) == each);
@@ -179,7 +179,7 @@ fn why(wait: &Wait, nak: Noun) -> String {
     text
 }
 
-/// Status requests, one mark for each.
+/// Draws status requests, one mark for each column.
 pub(super) fn requests(chart: &mut Chart<'_>) {
     let total = chart.timeline.requests.iter().fold(0u64, |sum, point| sum.saturating_add(point.count));
     let middle = chart.y + REQUESTS / 2.0;

@@ -1,20 +1,20 @@
-//! What happens over time, in bins of one width.
+//! Values over time, in bins of one width.
 
-/// Bins at most.
+/// Most bins.
 pub(super) const MOST_BINS: usize = 1000;
-/// Their width at first, in s: how often whoever watches looks.
+/// Initial width of a bin, in s: about the interval at which observers record.
 const FIRST_WIDTH: f64 = 0.1;
 
-/// How two bins become one.
+/// Rule for merging two bins into one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Merge {
-    /// What was counted is added up.
+    /// Counts are added.
     Sum,
-    /// What was last seen stands.
+    /// The last value that was seen stays.
     Last,
 }
 
-/// Some values over time. Bins become twice as wide where there would be too many.
+/// Values over time, in columns. Bins double in width when there would be too many.
 #[derive(Clone, Debug)]
 pub(super) struct Course {
     merge: Merge,
@@ -24,31 +24,31 @@ pub(super) struct Course {
 }
 
 impl Course {
-    /// Counts: a bin has what happened in it.
+    /// Creates a course of counts: a bin holds the number of events in it.
     pub(super) fn of_counts(columns: usize) -> Self {
         Self { merge: Merge::Sum, width: FIRST_WIDTH, columns, bins: Vec::new() }
     }
 
-    /// Levels: a bin has what was last seen in it, which is not a number where nothing was.
+    /// Creates a course of levels: a bin holds the last level seen in it, or not-a-number if none was seen.
     pub(super) fn of_levels(columns: usize) -> Self {
         Self { merge: Merge::Last, width: FIRST_WIDTH, columns, bins: Vec::new() }
     }
 
-    /// A bin's width, s.
+    /// Returns the width of a bin, in s.
     pub(super) fn width(&self) -> f64 {
         self.width
     }
 
-    /// When each bin begins, s, and what is in it.
+    /// Returns the beginning of each bin, in s, and its values.
     pub(super) fn bins(&self) -> impl Iterator<Item = (f64, &[f64])> {
         let width = self.width;
         self.bins.chunks(self.columns).enumerate().map(move |(place, bin)| (place as f64 * width, bin))
     }
 
-    /// Counts what happened from `from` to `to`, spread evenly.
+    /// Counts events from `from` to `to`, spread evenly.
     pub(super) fn count(&mut self, (from, to): (f64, f64), counts: &[f64]) {
         if counts.iter().all(|&count| count == 0.0) {
-            // What is behind the last bin is nothing.
+            // Nothing is counted, so no bins have to be added.
             return;
         }
         let last = self.reach(to);
@@ -67,7 +67,7 @@ impl Course {
         }
     }
 
-    /// Counts what cannot be divided, and happened between `from` and `to`.
+    /// Counts indivisible events that happened between `from` and `to`, at the middle of that time.
     pub(super) fn tally(&mut self, (from, to): (f64, f64), column: usize, count: u64) {
         if count > 0 {
             let place = self.reach(f64::midpoint(from, to));
@@ -75,7 +75,7 @@ impl Course {
         }
     }
 
-    /// Notes how it stands at `at`.
+    /// Records the levels at `at`.
     pub(super) fn note(&mut self, at: f64, levels: &[f64]) {
         let place = self.reach(at);
         for (value, level) in self.bins[place * self.columns..].iter_mut().zip(levels) {
@@ -83,7 +83,7 @@ impl Course {
         }
     }
 
-    /// The bin of `at`, with all before it.
+    /// Returns the bin of `at`, after adding it and all bins before it.
     fn reach(&mut self, at: f64) -> usize {
         while self.place(at) >= MOST_BINS {
             self.widen();
@@ -96,7 +96,7 @@ impl Course {
     }
 
     fn place(&self, at: f64) -> usize {
-        // What is no time counts as the first.
+        // A time that is not a number, or negative, belongs to the first bin.
         (at / self.width).max(0.0) as usize
     }
 

@@ -1,4 +1,4 @@
-//! What a receiver saw.
+//! Record of a transfer at a receiver.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -8,56 +8,56 @@ use super::units::{self, Unit};
 use super::{Close, Words};
 use crate::page::{Axis, Cell, Chart, Column, Download, Figure, Mood, Page, Part, Point, Series, Table};
 
-/// Products that have a curve: the latest.
+/// Most products that have a curve: the latest.
 const MOST_CURVES: usize = 12;
-/// Products that are listed: the latest.
+/// Most products that are listed: the latest.
 const MOST_PRODUCTS: usize = 1000;
-/// After so long without anything under way, time begins anew with the next product, s.
+/// Idle time after which the next product begins a new origin of time, in s.
 const PAUSE: f64 = 30.0;
-/// What comes: new segments, parity, what brought nothing new, requests, what they asked for.
+/// Number of columns: new segments, parity, useless octets, requests, segments asked for.
 const COMING: usize = 5;
 const REQUESTS: usize = 3;
 const ASKED: usize = 4;
-/// What of it is octets, and what that is called.
+/// Names of the columns that hold octets.
 const KINDS: [&str; 3] = ["new segments", "parity", "brought nothing new"];
 
-/// What has come of an object so far, in segments and requests.
+/// Progress of an object so far, in segments and requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Came {
-    /// Segments that are there.
+    /// Segments that are present.
     pub have: u32,
-    /// Segments that came and were new.
+    /// New segments that came.
     pub segments: u64,
-    /// Parity symbols that were new.
+    /// New parity symbols that came.
     pub parity: u64,
     /// Segments and symbols that brought nothing new.
     pub duplicates: u64,
     /// Requests for repair that were sent.
     pub requests: u64,
-    /// Segments that they asked for.
+    /// Segments for which the requests asked.
     pub asked: u64,
 }
 
-/// An object that is received, as it was joined and as it ended.
+/// An object in reception, as it was joined and as it ended.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Product {
-    /// What it is called.
+    /// Name of the object.
     pub name: String,
-    /// Who sends it.
+    /// Name of the sender.
     pub sender: String,
-    /// Its octets.
+    /// Size in octets.
     pub size: u64,
-    /// Octets of a segment.
+    /// Segment size in octets.
     pub segment_size: u32,
-    /// Segments that were there before.
+    /// Segments that were present before.
     pub held: u32,
-    /// How it went, in a sentence; empty while it is under way.
+    /// Outcome in a sentence; empty while reception is under way.
     pub outcome: String,
-    /// Whether it is complete.
+    /// True if the object is complete.
     pub complete: bool,
-    /// How long it took, s.
+    /// Time that reception took, in s.
     pub time_s: f64,
-    /// What came of it.
+    /// Progress of the object.
     pub came: Came,
 }
 
@@ -67,24 +67,24 @@ struct UnderWay {
     seen_s: f64,
 }
 
-/// Octets that are there of a product over time.
+/// Octets of a product that are present, over time.
 struct Stored {
     object: u32,
     name: String,
-    /// When it was joined, and what was there then.
+    /// Time of joining, in s since the origin, and octets present then.
     begin: (f64, f64),
     course: Course,
 }
 
-/// What a receiver saw so far.
+/// Record of a transfer at a receiver.
 pub struct Receiving {
     words: Words,
     under_way: BTreeMap<u32, UnderWay>,
-    /// The latest that have ended, and since when they were received.
+    /// The latest products that have ended, each with the time at which its reception began.
     ended: VecDeque<(f64, Product)>,
-    /// How many have ended, and how many of them are complete.
+    /// Number of products that have ended, and number of complete ones among them.
     counts: (u64, u64),
-    /// From when on it is drawn, and when something was last seen, s.
+    /// Origin of time in the drawings; `seen_s` is the time of the last record. Both in s.
     origin_s: f64,
     seen_s: f64,
     coming: Course,
@@ -92,7 +92,7 @@ pub struct Receiving {
 }
 
 impl Receiving {
-    /// Nothing yet, by a protocol that calls things so.
+    /// Creates an empty record, for a protocol with these terms.
     pub fn new(words: Words) -> Self {
         Self {
             words,
@@ -106,17 +106,17 @@ impl Receiving {
         }
     }
 
-    /// Whether anything is under way.
+    /// Returns `true` if any object is in reception.
     pub fn is_busy(&self) -> bool {
         !self.under_way.is_empty()
     }
 
-    /// What is under way, by number.
+    /// Returns the numbers of the objects in reception.
     pub fn objects(&self) -> Vec<u32> {
         self.under_way.keys().copied().collect()
     }
 
-    /// Notes that `object` is received from `at_s` on.
+    /// Records that `object` is received from `at_s` on.
     pub fn joined(&mut self, at_s: f64, object: u32, product: Product) {
         if self.under_way.is_empty() && (self.counts.0 == 0 || at_s - self.seen_s > PAUSE) {
             (self.origin_s, self.coming) = (at_s, Course::of_counts(COMING));
@@ -132,7 +132,7 @@ impl Receiving {
         self.stored.push_back(Stored { object, name, begin, course: Course::of_levels(1) });
     }
 
-    /// Notes what has come of `object` until `at_s`.
+    /// Records the progress of `object` until `at_s`.
     pub fn look(&mut self, at_s: f64, object: u32, came: Came) {
         let Some(one) = self.under_way.get_mut(&object) else { return };
         let (before, size) = (one.product.came, f64::from(one.product.segment_size));
@@ -149,17 +149,17 @@ impl Receiving {
         (one.product.came, one.seen_s) = (came, at_s);
         self.seen_s = at_s;
         let there = octets(&one.product, came.have);
-        // Numbers come again: the latest is meant.
+        // Object numbers are reused: the latest product is meant.
         if let Some(stored) = self.stored.iter_mut().rfind(|stored| stored.object == object) {
             stored.course.note(at_s - self.origin_s, &[there]);
         }
     }
 
-    /// Notes that it is over with `object`, which is what is known of it now.
+    /// Records the end of `object`, with the final data of `product`.
     pub fn ended(&mut self, at_s: f64, object: u32, product: Product) {
         self.look(at_s, object, product.came);
         if let Some(stored) = self.stored.iter_mut().rfind(|stored| stored.object == object) {
-            // What it is called may have come late.
+            // The name may have become known late.
             stored.name.clone_from(&product.name);
         }
         let began = self.under_way.remove(&object).map_or(at_s, |one| one.began_s);
@@ -172,7 +172,7 @@ impl Receiving {
         self.ended.push_back((began, product));
     }
 
-    /// The page. What `close` has of a sender is not looked at.
+    /// Returns the page. Parts of `close` that belong to a sender are ignored.
     pub fn page(&self, close: &Close) -> Page {
         let clock = units::time(self.seen_s - self.origin_s);
         let since =
@@ -216,7 +216,7 @@ impl Receiving {
         let unit = units::octets(all().fold(0.0, f64::max));
         let mut names: Vec<String> = Vec::new();
         let series = self.stored.iter().map(|one| {
-            // The same product may come again.
+            // The same product may be received again.
             let times = names.iter().filter(|name| **name == one.name).count();
             names.push(one.name.clone());
             let name = if times > 0 { format!("{} ({})", one.name, times + 1) } else { one.name.clone() };
@@ -337,7 +337,7 @@ impl Receiving {
         ]
     }
 
-    /// Everything over time.
+    /// Returns all columns over time, as CSV.
     fn series(&self) -> String {
         let titles = ["from_s", "to_s", "new_octets", "parity_octets", "useless_octets", "requests", "asked"];
         let (width, origin) = (self.coming.width(), self.origin_s);
@@ -350,7 +350,7 @@ impl Receiving {
     }
 }
 
-/// Octets of so many segments.
+/// Returns the octets of `segments` segments.
 fn octets(product: &Product, segments: u32) -> f64 {
     (u64::from(segments) * u64::from(product.segment_size)).min(product.size) as f64
 }

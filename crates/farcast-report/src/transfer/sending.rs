@@ -1,41 +1,41 @@
-//! What a sender saw.
+//! Record of a transfer at a sender.
 
 use super::course::{Course, MOST_BINS};
 use super::units::{self, Unit};
 use super::{Close, Words};
 use crate::page::{Axis, Bar, Cell, Chart, Column, Download, Figure, Mood, Page, Part, Point, Series, Table};
 
-/// Receivers that have a curve each; of more quantiles are drawn.
+/// Most receivers that have a curve each; of more, quantiles are drawn.
 const MOST_CURVES: usize = 12;
-/// Rounds that are listed one by one.
+/// Most rounds that are listed one by one.
 const MOST_ROUNDS: usize = 1000;
-/// For how long receivers are left alone after each was looked at, by their number, s: not to be what the sender does.
+/// Pause after each look at receivers, in s for each receiver, so that looking costs the sender little.
 const LOOK_PER_RECEIVER: f64 = 1e-5;
-/// The quantiles of many receivers.
+/// Quantiles shown of many receivers.
 const QUANTILES: [(f64, &str); 4] = [(0.0, "least"), (0.05, "5 %"), (0.5, "median"), (0.95, "95 %")];
-/// Kinds of what leaves, and what they are called.
+/// Names of the kinds of octets that leave.
 const KINDS: [&str; 4] = ["data", "repairs", "parity", "control"];
-/// Columns of what passes: the kinds, octets heard, requests, what they asked for.
+/// Number of columns: the kinds, octets heard, requests, segments asked for.
 const PASSING: usize = KINDS.len() + 3;
 const REQUESTS: usize = 5;
 const ASKED: usize = 6;
 
-/// What has passed so far: octets that have left, with all headers, by what they were for, and what was heard.
+/// Totals so far: octets sent with all headers, by their purpose, and what was heard.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Totals {
-    /// Segments in the first round.
+    /// Octets of segments in the first round.
     pub data: u64,
-    /// Segments in later rounds.
+    /// Octets of segments in later rounds.
     pub repairs: u64,
-    /// Parity symbols.
+    /// Octets of parity symbols.
     pub parity: u64,
-    /// All else that was sent.
+    /// Octets of everything else that was sent.
     pub control: u64,
     /// Octets that were heard, without headers of UDP and IP.
     pub heard: u64,
     /// Requests for repair that were heard.
     pub requests: u64,
-    /// Segments that they asked for.
+    /// Segments for which the requests asked.
     pub asked: u64,
 }
 
@@ -45,22 +45,22 @@ impl Totals {
     }
 }
 
-/// How a receiver stands, as far as its sender knows.
+/// State of a receiver, as far as its sender knows.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Receiver {
-    /// What it is called.
+    /// Name of the receiver.
     pub name: String,
-    /// How it stands, in words.
+    /// State in words.
     pub state: String,
-    /// Whether it is known to have everything.
+    /// True if it is known to have everything.
     pub complete: bool,
-    /// When it had, s.
+    /// Time at which it had everything, in s.
     pub time_s: Option<f64>,
     /// Segments that it asked for again.
     pub asked: Option<u64>,
-    /// Those as a part of what was sent, %.
+    /// Share of the sent segments that it asked for again, in %.
     pub loss_percent: Option<f64>,
-    /// Its requests for repair.
+    /// Requests for repair that it sent.
     pub requests: Option<u64>,
 }
 
@@ -69,29 +69,29 @@ struct Round {
     number: u32,
 }
 
-/// What a sender saw so far.
+/// Record of a transfer at a sender.
 pub struct Sending {
     words: Words,
-    /// What passed in each bin.
+    /// Traffic in each bin.
     passing: Course,
     totals: Totals,
-    /// When it was last looked, s.
+    /// Time of the last record, in s.
     seen_s: f64,
     rounds: Vec<Round>,
-    /// Rounds that are not listed.
+    /// Number of rounds that are not listed.
     more_rounds: u32,
-    /// Who has a curve, in the order of their first appearance.
+    /// Receivers that have a curve, in the order of their first appearance.
     names: Vec<String>,
-    /// What part of all each has, %.
+    /// Share of the whole that each of these has, in %.
     shares: Course,
-    /// Of all receivers: quantiles of that, and how many have everything.
+    /// Quantiles of that share over all receivers, and the number of receivers that have everything.
     crowd: Course,
-    /// When receivers are to be looked at again, s.
+    /// Time of the next look at receivers, in s.
     next_look_s: f64,
 }
 
 impl Sending {
-    /// Nothing yet, of a protocol that calls things so.
+    /// Creates an empty record, for a protocol with these terms.
     pub fn new(words: Words) -> Self {
         Self {
             words,
@@ -107,7 +107,7 @@ impl Sending {
         }
     }
 
-    /// Notes what has passed until `at_s`.
+    /// Records the totals until `at_s`.
     pub fn passed(&mut self, at_s: f64, totals: Totals) {
         let at_s = at_s.max(self.seen_s);
         let (now, before) = (totals.columns(), self.totals.columns());
@@ -123,7 +123,7 @@ impl Sending {
         (self.totals, self.seen_s) = (totals, at_s);
     }
 
-    /// Notes that a round begins at `at_s`.
+    /// Records that a round begins at `at_s`.
     pub fn round(&mut self, at_s: f64, number: u32) {
         if self.rounds.len() < MOST_ROUNDS {
             self.rounds.push(Round { began_s: at_s, number });
@@ -132,12 +132,12 @@ impl Sending {
         }
     }
 
-    /// Whether it is time to [look](Self::look) at receivers.
+    /// Returns `true` if it is time to [look](Self::look) at receivers.
     pub fn wants_look(&self, at_s: f64) -> bool {
         at_s >= self.next_look_s
     }
 
-    /// Notes of all receivers what part of all they have, 0 to 1.
+    /// Records, for all receivers, the share of the whole that each has, 0 to 1.
     pub fn look<'a>(&mut self, at_s: f64, receivers: impl Iterator<Item = (&'a str, f64)>) {
         let mut all = Vec::new();
         let mut shares = [f64::NAN; MOST_CURVES];
@@ -169,7 +169,7 @@ impl Sending {
         self.crowd.note(at_s, &crowd);
     }
 
-    /// The page.
+    /// Returns the page.
     pub fn page(&self, close: &Close) -> Page {
         let clock = units::time(self.seen_s);
         let x = Axis::linear(&format!("time, {}", clock.name)).from_zero();
@@ -195,7 +195,7 @@ impl Sending {
         parts.push(Part::Heading("Feedback".into()));
         parts.extend(self.feedback(clock, &x));
         if !self.rounds.is_empty() {
-            // Where they are short, there are many.
+            // A protocol with short rounds has many of them.
             let rounds = self.rounds(&close.sent_per_round);
             downloads.push(csv("rounds.csv", rounds.csv()));
             parts.extend([Part::Heading(capital(self.words.round.many)), Part::Table(rounds)]);
@@ -211,7 +211,7 @@ impl Sending {
         }
     }
 
-    /// What part of all receivers have over time, and how many of them all of it.
+    /// Returns the figures of the share that receivers have over time, and of the number that have everything.
     fn delivery(&self, close: &Close, clock: Unit, x: &Axis) -> Vec<Part> {
         let (known, mut parts) = (close.receivers.len().max(self.names.len()), Vec::new());
         let course = |title: &str, note: &str, y: Axis, series: Vec<Series>, has_steps| {
@@ -246,13 +246,13 @@ impl Sending {
         parts
     }
 
-    /// Where the curves of what passes end, s.
+    /// Returns the end of the curves of traffic, in s.
     fn drawn_until(&self) -> f64 {
         self.passing.bins().last().map_or(self.seen_s, |(begin, _)| begin + self.passing.width())
     }
 
     fn receivers(&self, receivers: &[Receiver]) -> Table {
-        /// What of a receiver stands in a column.
+        /// Selects a number of a receiver for a column.
         type Value = fn(&Receiver) -> Option<f64>;
         let some = |value: Value| receivers.iter().any(|one| value(one).is_some());
         let asked: Value = |one| one.asked.map(|asked| asked as f64);
@@ -273,7 +273,7 @@ impl Sending {
         Table { caption: "Receivers".into(), columns, rows: receivers.iter().map(row).collect() }
     }
 
-    /// What left over time.
+    /// Returns the figure of the sending rate over time.
     fn rate(&self, clock: Unit, x: &Axis) -> Option<Part> {
         let width = self.passing.width();
         let bits = |octets: f64| octets * 8.0 / width;
@@ -305,13 +305,13 @@ impl Sending {
         })
     }
 
-    /// What the kinds are.
+    /// Returns the explanation of the kinds of octets.
     fn kinds(&self) -> String {
         let (round, segments) = (self.words.round, self.words.segment.many);
         format!("data are {segments} of the first {}, repairs those of later {}", round.one, round.many)
     }
 
-    /// What it took.
+    /// Returns the figure and table of the octets that were sent.
     fn overhead(&self, size: u64) -> Vec<Part> {
         let octets = &self.totals.columns()[..KINDS.len()];
         let all: u64 = octets.iter().sum();
@@ -364,7 +364,7 @@ impl Sending {
         Table { caption, columns, rows: self.rounds.iter().map(row).collect() }
     }
 
-    /// What receivers asked for over time.
+    /// Returns the figures of the requests of receivers over time.
     fn feedback(&self, clock: Unit, x: &Axis) -> Vec<Part> {
         let naks = self.words.nak.many;
         if self.totals.requests == 0 {
@@ -394,7 +394,7 @@ impl Sending {
         ]
     }
 
-    /// Everything over time.
+    /// Returns all columns over time, as CSV.
     fn series(&self) -> String {
         let mut columns = vec![Column::number("from_s"), Column::number("to_s")];
         columns.extend(KINDS.map(|kind| Column::number(&format!("{kind}_octets"))));
@@ -409,10 +409,10 @@ impl Sending {
     }
 }
 
-/// A column of `course` as a curve, its values divided by `of`.
+/// Returns a column of `course` as a curve, with its values divided by `of`.
 pub(super) fn curve(course: &Course, column: usize, name: &str, (clock, of): (Unit, f64)) -> Series {
     let seen = course.bins().filter(|(_, bin)| !bin[column].is_nan());
-    // What is seen in a bin was so at its end at the latest.
+    // A level seen in a bin held at the end of the bin at the latest.
     let points = seen.map(|(begin, bin)| Point {
         x: (begin + course.width()) / clock.of,
         y: bin[column] / of,
@@ -421,8 +421,8 @@ pub(super) fn curve(course: &Course, column: usize, name: &str, (clock, of): (Un
     Series { name: name.to_owned(), points: points.collect() }
 }
 
-/// The same of what somebody is known to have: it stays until more is known, and is not short of a line where it is known
-/// but once.
+/// Returns a curve of what a receiver is known to have. A value holds until more is known; a point before the first
+/// makes a line even of a single value.
 fn known_curve(course: &Course, column: usize, name: &str, clock: Unit) -> Series {
     let mut series = curve(course, column, name, (clock, 1.0));
     if let Some(&first) = series.points.first() {
@@ -431,7 +431,7 @@ fn known_curve(course: &Course, column: usize, name: &str, clock: Unit) -> Serie
     series
 }
 
-/// What each bin of `course` has, held until the next begins.
+/// Returns the value of each bin of `course`, held until the next bin begins.
 pub(super) fn held(course: &Course, clock: Unit, value: impl Fn(&[f64]) -> f64) -> Vec<Point> {
     let at = |x: f64, y: f64| Point { x: x / clock.of, y, interval: None };
     let mut points: Vec<Point> = course.bins().map(|(begin, bin)| at(begin, value(bin))).collect();
@@ -440,7 +440,7 @@ pub(super) fn held(course: &Course, clock: Unit, value: impl Fn(&[f64]) -> f64) 
     points
 }
 
-/// How many of `times`, which are in order, have passed, from the beginning to `end`.
+/// Returns the number of `times`, which are sorted, that have passed, from 0 to `end`.
 fn steps(times: &[f64], end: f64, clock: Unit) -> Vec<Point> {
     let at = |x: f64, y: usize| Point { x: x / clock.of, y: y as f64, interval: None };
     let every = times.len().div_ceil(MOST_BINS).max(1);
@@ -452,22 +452,22 @@ fn steps(times: &[f64], end: f64, clock: Unit) -> Vec<Point> {
     points
 }
 
-/// A number that is exact.
+/// Creates a cell with an exact whole number.
 pub(super) fn whole(count: u64) -> Cell {
     Cell { shown: count.to_string(), exact: Some(count as f64), mood: Mood::Plain }
 }
 
-/// A number with three decimals at most.
+/// Creates a cell with a number to three decimals at most.
 pub(super) fn thousandths(value: Option<f64>) -> Cell {
     Cell::number(value.map(|value| (value * 1e3).round() / 1e3))
 }
 
-/// A bin's width in words.
+/// Returns the width of a bin in words.
 pub(super) fn interval(width: f64) -> String {
     if width < 1.0 { format!("{:.0} ms", width * 1e3) } else { format!("{} s", crate::page::digits(width)) }
 }
 
-/// With a capital, as a sentence begins.
+/// Returns `text` with a capital first letter.
 pub(super) fn capital(text: &str) -> String {
     let mut rest = text.chars();
     rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())

@@ -1,13 +1,14 @@
-//! Units that suit what is drawn.
+//! Units that suit the values of a figure.
 
-/// A unit, and how much of it is one of the plain one.
+/// A unit, with its size in plain units.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Unit {
     pub(super) name: &'static str,
     pub(super) of: f64,
 }
 
-/// Seconds up to a quarter of an hour.
+/// Returns a unit of time for values up to `longest_s`: seconds up to a quarter of an hour, minutes up to three
+/// hours.
 pub(super) fn time(longest_s: f64) -> Unit {
     match longest_s {
         ..=900.0 => Unit { name: "s", of: 1.0 },
@@ -16,12 +17,12 @@ pub(super) fn time(longest_s: f64) -> Unit {
     }
 }
 
-/// Octets, with the prefix of the SI that the greatest value wants.
+/// Returns octets with the SI prefix that suits the greatest value.
 pub(super) fn octets(greatest: f64) -> Unit {
     prefixed(greatest, ["B", "kB", "MB", "GB", "TB"])
 }
 
-/// Bits in a second, the same way.
+/// Returns bits per second with the SI prefix that suits the greatest value.
 pub(super) fn rate(greatest: f64) -> Unit {
     prefixed(greatest, ["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"])
 }
@@ -37,7 +38,7 @@ fn prefixed(greatest: f64, names: [&'static str; 5]) -> Unit {
     Unit { name: names[0], of: 1.0 }
 }
 
-/// Octets for people, to four digits.
+/// Returns a number of octets for people, to three digits.
 pub(super) fn size(octets_: u64) -> String {
     let unit = octets(octets_ as f64);
     format!("{} {}", crate::page::digits(octets_ as f64 / unit.of), unit.name)

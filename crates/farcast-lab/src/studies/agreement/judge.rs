@@ -1,4 +1,4 @@
-//! How a number in real time is judged by the simulated one.
+//! Verdicts on numbers from real time, by the simulated ones.
 
 use farcast_stats::{StatsError, Summary};
 
@@ -6,10 +6,10 @@ use crate::study::{Judged, Rule, Verdict};
 
 const RULE: &str = "a mean of runs in real time agrees if it is within 3 % of the simulated mean, or if the 95 % \
                     confidence intervals of both overlap";
-/// What a mean may be off, however narrow the intervals.
+/// Relative deviation of a mean that always agrees, however narrow the intervals.
 const CLOSE: f64 = 0.03;
 
-/// The verdict on runs in `real` time by those that were `simulated`.
+/// Returns the verdict on runs in `real` time, by those that were `simulated`.
 pub(super) fn compare(simulated: &[f64], real: &[f64]) -> Result<Judged, StatsError> {
     let (simulated, real) = (Summary::of(simulated)?, Summary::of(real)?);
     let both = simulated.ci95_half_width.unwrap_or(0.0) + real.ci95_half_width.unwrap_or(0.0);
@@ -21,8 +21,8 @@ const BY_SIZE: &str = "where sizes differ from run to run, each run is set besid
                        all agrees if it is within 3 % of what is simulated, or if the 95 % confidence interval of the \
                        differences holds zero";
 
-/// The verdict on runs in `real` time, the first of the first size and so on, and then again, by the `simulated` runs
-/// of each size. The interval is that of the differences.
+/// Returns the verdict on runs in `real` time by the `simulated` runs of each size. Runs in real time take the sizes
+/// in turn. The interval is that of the differences.
 pub(super) fn compare_sizes(simulated: &[Vec<f64>], real: &[f64]) -> Result<Judged, StatsError> {
     let means =
         simulated.iter().map(|runs| Ok(Summary::of(runs)?.mean)).collect::<Result<Vec<_>, StatsError>>()?;
@@ -33,7 +33,7 @@ pub(super) fn compare_sizes(simulated: &[Vec<f64>], real: &[f64]) -> Result<Judg
     Ok(judged(expected, expected + difference.mean, difference.ci95_half_width, half, BY_SIZE))
 }
 
-/// The verdict where a mean may be off by `half`.
+/// Returns the verdict if a mean may be off by `half`.
 fn judged(
     simulated: f64,
     real: f64,

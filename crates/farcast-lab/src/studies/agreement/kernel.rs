@@ -1,4 +1,4 @@
-//! The kernel's TCP.
+//! Runs with the kernel's TCP.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, Shutdown, SocketAddr, SocketAddrV4, TcpListener, TcpStream};
@@ -19,18 +19,18 @@ use super::runs::{Ending, Job, Outcome, failure, hurry};
 use crate::study::StudyError;
 
 const PORT: u16 = 5001;
-/// No call waits longer.
+/// Longest time that a call waits.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// What the kernel is set to, as for the measurements that our settings follow: buffers as they are by default, and
-/// nothing learnt from connections before.
+/// Parameters of the kernel, as in the measurements that our settings follow: default buffers, and nothing remembered
+/// from earlier connections.
 const PARAMETERS: [(&str, &str); 3] = [
     ("net.ipv4.tcp_rmem", "4096 131072 6291456"),
     ("net.ipv4.tcp_wmem", "4096 16384 4194304"),
     ("net.ipv4.tcp_no_metrics_save", "1"),
 ];
 
-/// One run.
+/// Runs a job, and returns its outcome.
 pub(super) fn run(job: &Job<'_>, emulation: &Emulation, ending: Ending<'_>) -> Result<Outcome, StudyError> {
     let Protocol::Tcp { congestion } = job.setting.case.protocol else {
         return Err(failure("the kernel speaks TCP here"));
@@ -48,7 +48,7 @@ pub(super) fn run(job: &Job<'_>, emulation: &Emulation, ending: Ending<'_>) -> R
         });
         let sender = scope.spawn(move || {
             hub.namespace().enter()?;
-            // Where nobody comes to listen, the receiver says why.
+            // If the receiver does not listen, its own error says why.
             let _ = listening.recv();
             send(sink, congestion, payload, ending)
         });
@@ -62,7 +62,7 @@ fn prepare(host: &Host) -> Result<(), EmuError> {
     PARAMETERS.iter().try_for_each(|(name, value)| host.namespace().set_parameter(name, value))
 }
 
-/// A socket with this congestion control.
+/// Creates a socket with this congestion control.
 fn tcp(congestion: &str) -> Result<OwnedFd, StudyError> {
     let socket = socket(AddressFamily::INET, SocketType::STREAM, None)?;
     set_tcp_congestion(&socket, congestion)
@@ -73,7 +73,7 @@ fn tcp(congestion: &str) -> Result<OwnedFd, StudyError> {
     Ok(socket)
 }
 
-/// Takes everything, and compares it; when the last octet came.
+/// Receives everything and compares it with `payload`. Returns the time of the last octet.
 fn receive(
     at: SocketAddrV4,
     congestion: &str,
@@ -85,7 +85,7 @@ fn receive(
     let socket = tcp(congestion)?;
     bind(&socket, &SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, at.port()))?;
     listen(&socket, 1)?;
-    // The other end waits for this.
+    // The sender waits for this message.
     let _ = listens.send(());
     let (mut stream, _) = TcpListener::from(socket).accept()?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -103,7 +103,7 @@ fn receive(
     Ok(ending.clock.now())
 }
 
-/// Connects and sends everything; when it began.
+/// Connects and sends everything. Returns the time at which it began.
 fn send(to: SocketAddrV4, congestion: &str, payload: &[u8], ending: Ending<'_>) -> Result<Time, StudyError> {
     hurry();
     let socket = tcp(congestion)?;
@@ -112,7 +112,7 @@ fn send(to: SocketAddrV4, congestion: &str, payload: &[u8], ending: Ending<'_>) 
     let mut stream = TcpStream::from(socket);
     stream.write_all(payload)?;
     stream.shutdown(Shutdown::Write)?;
-    // Until the other end has everything and closes.
+    // This waits until the other end has everything and closes.
     let _ = stream.read(&mut [0; 1])?;
     Ok(began)
 }

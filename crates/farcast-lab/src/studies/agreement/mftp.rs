@@ -1,4 +1,4 @@
-//! MFTP with the drivers of `farcast send` and `farcast receive`: real sockets, a real file, three receivers.
+//! Runs of MFTP with the drivers of `farcast send` and `farcast receive`: real sockets, a real file, three receivers.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
@@ -23,19 +23,19 @@ use super::cases::RECEIVERS;
 use super::runs::{Ending, Job, Outcome, failure, hurry};
 use crate::study::StudyError;
 
-/// How much sending time a late wake-up may make up for at once, as `farcast send` has it at these rates: without it a
+/// Sending time that is made up for at once after a late wake-up, as in `farcast send` at these rates. Without it a
 /// driver in real time falls behind.
 const CREDIT: Span = Span::from_millis(20);
 
-/// What the sender knows.
+/// Data of the sender for the outcome.
 struct Sent {
-    /// When the first pass began.
+    /// Time at which the first pass began.
     began: Time,
     /// DTUs of each pass.
     dtus_per_pass: Vec<u64>,
 }
 
-/// One run.
+/// Runs a job, and returns its outcome.
 pub(super) fn run(job: &Job<'_>, emulation: &Emulation, ending: Ending<'_>) -> Result<Outcome, StudyError> {
     let config = job.size.scenario.sender().cloned();
     let config = config.ok_or_else(|| failure("the scenario has no transfer"))?;
@@ -59,7 +59,7 @@ pub(super) fn run(job: &Job<'_>, emulation: &Emulation, ending: Ending<'_>) -> R
         let (hub, sending) = (emulation.hub(), config.clone());
         let sender = scope.spawn(move || send(job, hub, sending, &listening, (ended, ending)));
         let sent = joined(sender);
-        // Who has not got everything by now gets nothing more.
+        // The sender has ended, so incomplete receivers get nothing more.
         stop.store(true, Ordering::Relaxed);
         let completed = receivers.into_iter().map(joined).collect::<Result<Vec<_>, _>>();
         let Sent { began, dtus_per_pass } = sent?;
@@ -72,7 +72,7 @@ pub(super) fn run(job: &Job<'_>, emulation: &Emulation, ending: Ending<'_>) -> R
     })
 }
 
-/// What a thread came to; its panic goes on here.
+/// Returns the result of a thread; its panic continues here.
 fn joined<T>(thread: thread::ScopedJoinHandle<'_, T>) -> T {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
@@ -81,7 +81,7 @@ fn socket() -> SocketOptions {
     SocketOptions { interface: Some(DEVICE.into()), ..SocketOptions::default() }
 }
 
-/// Sends the file once all listen, until all have `ended`.
+/// Sends the file once all receivers listen, until all have `ended`.
 fn send(
     job: &Job<'_>,
     hub: &Host,
@@ -91,7 +91,7 @@ fn send(
 ) -> Result<Sent, StudyError> {
     hub.namespace().enter()?;
     hurry();
-    // There are fewer when a receiver could not begin, which says why.
+    // Fewer messages come if a receiver could not begin; its own error says why.
     if listening.iter().take(RECEIVERS as usize).count() < RECEIVERS as usize {
         return Err(failure("a receiver does not listen"));
     }
@@ -109,7 +109,7 @@ fn send(
         if let SendNotice::Event(SenderEvent::Pass { pass: 1, .. }) = notice {
             began = Some(ending.clock.now());
         }
-        // What the sender says to nobody is not waited for.
+        // The sender is stopped once no receiver is left to hear it.
         if ending.is_due() || ended.load(Ordering::Relaxed) == RECEIVERS as usize {
             stop.store(true, Ordering::Relaxed);
         }
@@ -129,7 +129,7 @@ fn send(
     Ok(Sent { began: began.ok_or_else(|| failure("no data was sent"))?, dtus_per_pass })
 }
 
-/// The settings of the simulated sender, with what only a driver in real time knows.
+/// Returns the settings of the simulated sender, completed by those that only a driver in real time knows.
 fn in_real_time(config: SenderConfig, product: Product, server: SocketAddr) -> SenderConfig {
     let pace = match config.pace {
         Pace::Rate { rate, overhead, granule, .. } => Pace::Rate { rate, overhead, credit: CREDIT, granule },
@@ -138,8 +138,8 @@ fn in_real_time(config: SenderConfig, product: Product, server: SocketAddr) -> S
     SenderConfig { product, server, response: server, pace, ..config }
 }
 
-/// Receives the file and compares it with the `payload`; when the last segment had come. What verifying takes is no
-/// part of the protocol's time, and takes none in simulation.
+/// Receives the file and compares it with the `payload`. Returns the time at which the last segment came.
+/// Verification is not part of the protocol's time, and takes none in simulation.
 fn receive(
     (host, seed): (&Host, u64),
     sender: &SenderConfig,
@@ -168,7 +168,7 @@ fn receive(
     };
     let (mut completed, mut ready) = (None, Some(ready));
     let mut observer = |_: Time, _: &Receiver, notice: &ReceiveNotice<'_, ReceiverEvent>| match notice {
-        // The sender waits for this, or for the end of a receiver that cannot begin.
+        // The sender waits for this message, or for the end of a receiver that cannot begin.
         ReceiveNotice::Listening { .. } => drop(ready.take().map(|ready| ready.send(()))),
         ReceiveNotice::Event(ReceiverEvent::Complete) => completed = Some(ending.clock.now()),
         _ => {}

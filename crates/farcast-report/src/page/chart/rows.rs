@@ -1,23 +1,23 @@
-//! Figures with a row for each name.
+//! Charts with a row for each name.
 
 use serde_json::{Value, json};
 
 use super::{Axis, Bar, Interval, across, colour, ticks, ticks_across};
 use crate::text::visible;
 
-/// Characters of a name that has room beside its row on a narrow screen.
+/// Most characters of a name that fits beside its row on a narrow screen.
 const BESIDE: usize = 18;
-/// Characters of a line above a row: a narrow screen has room for them.
+/// Most characters of a line above a row on a narrow screen.
 const LINE: usize = 44;
-/// Pixels of a line of a name, and of a row without its name.
+/// Pixels of a line of a name, and below those of a row without its name.
 const LINE_HEIGHT: usize = 14;
 const ROW: usize = 22;
 
-/// Names of rows, without what all of them say.
+/// Names of rows, without the parts that all of them share.
 pub(super) struct Names {
-    /// Parts that all names have.
+    /// Parts that all names share.
     common: Vec<String>,
-    /// The rest of each name, in lines.
+    /// Rest of each name, in lines.
     short: Vec<String>,
 }
 
@@ -31,7 +31,7 @@ impl Names {
             parts.iter().filter(|part| !common.contains(part)).map(|&part| part.to_owned()).collect()
         };
         let short: Vec<Vec<String>> = parts.iter().map(rest).collect();
-        // One row, or one that is what all have, is called what it is called.
+        // A single row keeps its whole name; so do all rows if one has nothing but the common parts.
         if names.len() < 2 || short.iter().any(Vec::is_empty) {
             let whole = |parts: &Vec<&str>| wrapped(parts.iter().copied());
             return Self { common: Vec::new(), short: parts.iter().map(whole).collect() };
@@ -40,23 +40,23 @@ impl Names {
         Self { common: common.into_iter().map(str::to_owned).collect(), short }
     }
 
-    /// Whether names stand beside their rows; otherwise each stands above its own.
+    /// Returns `true` if names stand beside their rows; otherwise each stands above its own.
     fn are_beside(&self) -> bool {
         self.short.iter().all(|name| name.chars().count() <= BESIDE)
     }
 
-    /// Pixels of a row with its name.
+    /// Returns the height in pixels of a row with its name.
     fn step(&self) -> usize {
         let lines = self.short.iter().map(|name| name.lines().count()).max().unwrap_or(1);
         if self.are_beside() { ROW } else { ROW + lines * LINE_HEIGHT }
     }
 
-    /// Pixels between the middle of a row with its name and that of what is drawn.
+    /// Returns the pixels between the middle of a row with its name and the middle of its drawing.
     fn shift(&self) -> usize {
         (self.step() - ROW) / 2
     }
 
-    /// The channel that says in which row a value is.
+    /// Returns the channel that assigns values to rows.
     fn channel(&self, order: &[&str]) -> Value {
         let axis = if self.are_beside() { json!({"labelExpr": "datum.label"}) } else { Value::Null };
         let mut channel = json!({"field": "row", "type": "nominal", "title": null, "axis": axis});
@@ -64,12 +64,12 @@ impl Names {
         channel
     }
 
-    /// In which row the value of name number `place` is.
+    /// Returns the row of the value of name number `place`.
     fn row<'a>(&'a self, place: usize, order: &[&'a str]) -> &'a str {
         if self.are_beside() { &self.short[place] } else { order[place] }
     }
 
-    /// The layer of names that stand above their rows.
+    /// Returns the layer of names above their rows; `None` if names stand beside them.
     fn layer(&self) -> Option<Value> {
         let top = (self.step() / 2) as f64 - 2.0;
         let mark = json!({"type": "text", "align": "left", "baseline": "top", "lineBreak": "\n", "lineHeight": LINE_HEIGHT,
@@ -78,7 +78,7 @@ impl Names {
         (!self.are_beside()).then(|| json!({"mark": mark, "encoding": encoding}))
     }
 
-    /// A line above the figure that says what all rows have.
+    /// Returns the title of the figure with the parts that all rows share.
     fn title(&self) -> Value {
         if self.common.is_empty() {
             return Value::Null;
@@ -89,7 +89,7 @@ impl Names {
     }
 }
 
-/// Parts in lines of at most [`LINE`] characters, broken between parts, else between words, else anywhere.
+/// Wraps parts into lines of at most [`LINE`] characters: between parts, else between words, else anywhere.
 fn wrapped<'a>(parts: impl Iterator<Item = &'a str>) -> String {
     let mut lines: Vec<String> = Vec::new();
     for part in parts {
@@ -107,7 +107,7 @@ fn wrapped<'a>(parts: impl Iterator<Item = &'a str>) -> String {
     lines.iter().map(|line| line.trim_end()).collect::<Vec<_>>().join("\n")
 }
 
-/// One part in lines, broken between words where there are some.
+/// Wraps one part into lines, between words if there are any.
 fn broken(part: &str) -> Vec<String> {
     let (mut lines, mut line) = (Vec::new(), String::new());
     for letter in part.chars() {
