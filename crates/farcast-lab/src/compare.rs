@@ -1,4 +1,4 @@
-//! What differs between two sets of replications, and by how much.
+//! Comparison of two sets of replications: the figures that differ, and by how much.
 
 use std::fmt::Write as _;
 
@@ -9,38 +9,38 @@ use serde::Serialize;
 
 use crate::table::{Column, Table};
 
-/// How tables are compared.
+/// Options of a comparison.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Options {
-    /// The columns; none for the completion time, or all that both tables have where there is none.
+    /// Columns to compare. If empty: the completion time, or all columns that both tables have if there is none.
     pub columns: Vec<String>,
-    /// Whether row i of one belongs to row i of the other: replications on common random numbers.
+    /// True if row i of one table belongs to row i of the other, as replications on common random numbers do.
     pub paired: bool,
-    /// Of intervals, 0.5 to 0.9999; what is less probable than 1 - level by chance is said to differ.
+    /// Level of the intervals, 0.5 to 0.9999. Means differ if their adjusted p-value is below 1 - level.
     pub level: f64,
 }
 
-/// Why tables cannot be compared.
+/// Error of a comparison.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CompareError {
-    /// They do not both have a column of numbers of this name.
+    /// A column that is not one of numbers in both tables.
     #[error("{column} is not a column of numbers in both: both have {}", common.join(", "))]
     Column {
-        /// Which.
+        /// Name of the column.
         column: String,
-        /// What both have.
+        /// Columns of numbers that both tables have.
         common: Vec<String>,
     },
-    /// They have no column in common, or no group of rows.
+    /// The tables have no column in common, or no group of rows.
     #[error("the two have no column of numbers and no settings in common")]
     Nothing,
-    /// Nothing that both have can be compared.
+    /// All columns and groups were left out.
     #[error("nothing can be compared: {}", in_lines(.0))]
     AllLeftOut(Vec<LeftOut>),
 }
 
-/// The first of what was left out, and how many there are besides.
+/// Returns the first item that was left out, and the number of further ones.
 fn in_lines(left_out: &[LeftOut]) -> String {
     let first = left_out.first().map(LeftOut::words).unwrap_or_default();
     match left_out.len() {
@@ -49,44 +49,44 @@ fn in_lines(left_out: &[LeftOut]) -> String {
     }
 }
 
-/// A column, of rows with the same settings, that was not compared.
+/// A column that was not compared, for rows with the same settings.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LeftOut {
-    /// The settings of these rows, where tables are of sweeps.
+    /// Settings of the rows, if the tables are of sweeps.
     pub settings: Settings,
-    /// The column; empty for all of them.
+    /// Name of the column; empty for all columns.
     pub column: String,
-    /// Why.
+    /// Reason for leaving it out.
     pub why: Why,
 }
 
-/// Why something was not compared.
+/// Reason for which something was not compared.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Why {
-    /// Rows that should belong to each other are not as many.
+    /// Paired samples of different sizes.
     #[error("{a} and {b} values cannot be paired; leave --paired away to compare them as they are")]
     Unpaired {
-        /// Values of the first.
+        /// Number of values of the first.
         a: usize,
-        /// Values of the second.
+        /// Number of values of the second.
         b: usize,
     },
-    /// A replication that was not finished has no time.
+    /// Replications that did not finish and so have no completion time.
     #[error(
         "{} of {} replications of A and {} of {} of B were not finished, so there is no mean; give them more time \
          (time_limit){}",
         a.0, a.1, b.0, b.1, if *counted { ", or compare how many receivers were left with --column incomplete" } else { "" }
     )]
     Unfinished {
-        /// Of the first: those that were not, and all.
+        /// Number of unfinished replications of the first, and of all.
         a: (usize, usize),
-        /// Of the second.
+        /// The same numbers of the second.
         b: (usize, usize),
-        /// Whether both have a column that counts who was left.
+        /// True if both have a column that counts incomplete receivers.
         counted: bool,
     },
-    /// One of the two has no such settings.
+    /// Settings that only this one of the two has.
     #[error("only {0} has these settings")]
     OnlyIn(&'static str),
     /// The statistics cannot be computed.
@@ -95,7 +95,7 @@ pub enum Why {
 }
 
 impl LeftOut {
-    /// Which it is and why, in one sentence.
+    /// Returns one sentence with the settings, the column and the reason.
     pub fn words(&self) -> String {
         let column = if self.column.is_empty() { String::new() } else { format!("{}: ", self.column) };
         let settings =
@@ -104,75 +104,75 @@ impl LeftOut {
     }
 }
 
-/// What was compared, and what could not be.
+/// Result of a comparison.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Compared {
-    /// Column by column and, of sweeps, setting by setting; not empty.
+    /// Comparisons by column and, for sweeps, by setting; not empty.
     pub all: Vec<Comparison>,
-    /// What was left out.
+    /// Items that were left out.
     pub left_out: Vec<LeftOut>,
 }
 
 /// Keys and values.
 pub type Settings = Vec<(String, String)>;
 
-/// One sample.
+/// Summary of one sample.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Sample {
-    /// Values.
+    /// Number of values.
     pub n: u64,
-    /// Their mean.
+    /// Mean of the values.
     pub mean: f64,
-    /// Their standard deviation.
+    /// Standard deviation of the values.
     pub sd: Option<f64>,
-    /// Their median.
+    /// Median of the values.
     pub p50: f64,
-    /// Their 95 % quantile.
+    /// 95 % quantile of the values.
     pub p95: f64,
 }
 
-/// A column of both tables, of rows with the same settings.
+/// Comparison of a column of both tables, for rows with the same settings.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Comparison {
-    /// The settings of these rows, where tables are of sweeps.
+    /// Settings of the rows, if the tables are of sweeps.
     pub settings: Settings,
-    /// The column.
+    /// Name of the column.
     pub column: String,
-    /// The first.
+    /// Summary of the first.
     pub a: Sample,
-    /// The second.
+    /// Summary of the second.
     pub b: Sample,
-    /// By how much the second's mean is more than the first's.
+    /// Mean of the second less mean of the first.
     pub difference: f64,
-    /// Half the width of the interval of that.
+    /// Half the width of the interval of the difference.
     pub half_width: f64,
-    /// How probable a difference at least as great is by chance.
+    /// Probability of a difference at least as great by chance.
     pub p: f64,
-    /// The same after Holm, for all that was compared.
+    /// `p` after Holm's adjustment for all comparisons.
     pub p_adjusted: f64,
     /// The greatest distance between the two empirical distribution functions (Kolmogorov and Smirnov).
     pub ks: f64,
-    /// How probable that is if both are of one distribution.
+    /// Probability of a distance at least as great if both samples come from one distribution.
     pub ks_p: f64,
-    /// Whether the means differ at the level that was asked for, with all comparisons taken together.
+    /// True if the means differ at the requested level, with all comparisons taken together.
     pub differs: bool,
 }
 
-/// Columns that say which row it is, or which settings it has.
+/// Columns that identify the row instead of holding a figure.
 const LABELS: [&str; 2] = ["point", "replication"];
-/// What is asked for most.
+/// Name of the figure that is asked for most.
 const TIME: &str = "completion_time_s";
 
-/// Compares `b` with `a`, column by column and, of sweeps, setting by setting. What cannot be compared is left out, and
-/// said.
+/// Compares `b` with `a`, by column and, for sweeps, by setting. Columns and groups that cannot be compared are
+/// listed as left out.
 ///
 /// # Errors
-/// They have nothing in common, or nothing that can be compared.
+/// The tables have nothing in common, or nothing that can be compared.
 pub fn compare(a: &Table, b: &Table, options: &Options) -> Result<Compared, CompareError> {
     let keys = keys(a, b);
     let common = common(a, b, &keys);
     let columns = if !options.columns.is_empty() {
-        // Two names may mean one column.
+        // Two names may stand for one column.
         let mut columns: Vec<String> = Vec::new();
         for column in options.columns.iter().map(|column| meant(column, &common)) {
             if !columns.iter().any(|other| other == column) {
@@ -248,7 +248,7 @@ pub fn compare(a: &Table, b: &Table, options: &Options) -> Result<Compared, Comp
     Ok(compared)
 }
 
-/// The column of both that `name` means.
+/// Returns the column of both tables for which `name` stands.
 fn meant<'a>(name: &'a str, common: &'a [String]) -> &'a str {
     crate::figures::find(name, common.iter().map(String::as_str)).unwrap_or(name)
 }
@@ -320,7 +320,7 @@ fn sample(values: &[f64]) -> Result<Sample, StatsError> {
 }
 
 impl Comparison {
-    /// What it says, in one sentence: which is more, by how much, how sure that is.
+    /// Returns the result in one sentence: which is more, by how much, and how sure that is.
     pub fn words(&self) -> String {
         let mut text = String::new();
         if !self.settings.is_empty() {
@@ -334,7 +334,7 @@ impl Comparison {
         };
         if self.differs {
             let way = if *difference > 0.0 { "more" } else { "less" };
-            // A String takes all that is written.
+            // Writing to a String cannot fail.
             let _ = write!(
                 text,
                 "{column} is {} {way} in B than in A{share}, 95 % interval {} to {}; {}",
@@ -361,7 +361,7 @@ impl Comparison {
     }
 }
 
-/// `a = 1, b = 2`.
+/// Returns settings as text: `a = 1, b = 2`.
 fn words(settings: &[(String, String)]) -> String {
     settings.iter().map(|(key, value)| format!("{key} = {value}")).collect::<Vec<_>>().join(", ")
 }
@@ -370,13 +370,13 @@ fn chance(p: f64) -> String {
     if p < 0.001 { "p < 0.001".to_owned() } else { format!("p = {p:.3}") }
 }
 
-/// Four digits.
+/// Returns a value to four digits.
 fn plain(value: f64) -> String {
     let places = if value == 0.0 { 0 } else { (3 - value.abs().log10().floor() as i64).clamp(0, 12) };
     format!("{value:.*}", places as usize)
 }
 
-/// The columns of settings: what stands between a sweep's point and its replication, in both.
+/// Returns the columns of settings: those between a sweep's point and its replication, in both tables.
 fn keys(a: &Table, b: &Table) -> Vec<String> {
     let of = |table: &Table| -> Vec<String> {
         let names: Vec<&str> = table.columns().map(|(name, _)| name).collect();
@@ -391,7 +391,7 @@ fn keys(a: &Table, b: &Table) -> Vec<String> {
     of(a).into_iter().filter(|key| theirs.contains(key)).collect()
 }
 
-/// Columns of numbers that both have, without settings.
+/// Returns the columns of numbers that both tables have, without settings.
 fn common(a: &Table, b: &Table, keys: &[String]) -> Vec<String> {
     let is_number = |table: &Table, name: &str| matches!(table.column(name), Some(Column::Numbers(_)));
     let names = a.columns().map(|(name, _)| name).filter(|name| is_number(a, name) && is_number(b, name));
@@ -399,7 +399,7 @@ fn common(a: &Table, b: &Table, keys: &[String]) -> Vec<String> {
     names.filter(|name| !is_label(name)).map(str::to_owned).collect()
 }
 
-/// The rows of each combination of settings, in the order in which they come.
+/// Returns the rows of each combination of settings, in the order of their first appearance.
 fn groups(table: &Table, keys: &[String]) -> Vec<(Settings, Vec<usize>)> {
     let mut groups: Vec<(Settings, Vec<usize>)> = Vec::new();
     let columns: Vec<(&String, &Column)> =

@@ -1,8 +1,9 @@
 //! Runs the replications of many points on all cores.
 //!
-//! A thread takes some replications of the point that was begun first and still has some, so that few points with many
-//! replications keep all cores busy as many points with few do. All points have the same seed: replication 7 of one has
-//! the random numbers of replication 7 of every other, and points are compared on common random numbers.
+//! A thread takes some replications of the point that was begun first and still has some. So few points with many
+//! replications keep all cores busy, just as many points with few do. All points have the same seed: replication 7 of
+//! one has the random numbers of replication 7 of every other. Points are therefore compared on common random
+//! numbers.
 
 mod open;
 
@@ -23,65 +24,65 @@ use crate::replications::{Memory, MemoryError};
 use crate::world::{Outcome, World};
 use open::Open;
 
-/// Between two looks at how points stand.
+/// Interval between two reports of progress.
 const LOOK: Duration = Duration::from_millis(100);
-/// About so long a thread works before it takes more.
+/// Approximate time that a thread works before it takes more replications.
 const SLICE: Duration = Duration::from_millis(20);
 
-/// Replications of one point that are wanted: from `first` on, as many as `how_many` says.
+/// Replications of one point to run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Wanted {
-    /// The caller's number of the point.
+    /// Number by which the caller knows the point.
     pub point: usize,
     /// The first replication.
     pub first: u64,
-    /// How many from there on; a precision counts all from `first` on.
+    /// Number of replications from there on; a precision applies to all from `first` on.
     pub how_many: HowMany,
 }
 
-/// What came of a point.
+/// Results of a point.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Done {
-    /// The caller's number of the point.
+    /// Number by which the caller knows the point.
     pub point: usize,
-    /// The figures of its replications, in order.
+    /// Figures of its replications, in order.
     pub figures: Figures,
-    /// The time that cores spent in its replications, in seconds.
+    /// Time that cores spent on its replications, in seconds.
     pub cpu_s: f64,
 }
 
-/// How points are run.
+/// Resources for running points.
 #[derive(Clone, Copy, Debug)]
 pub struct Work<'a> {
-    /// The seed of all random numbers.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// Threads, at least 1; figures do not depend on it.
+    /// Number of threads, at least 1; figures do not depend on it.
     pub threads: usize,
-    /// The memory that they may take.
+    /// Memory that the replications may take.
     pub memory: &'a Memory,
-    /// Set by whoever wants it all to end: what is not done by then is thrown away.
+    /// Flag by which the caller ends the work; points that are incomplete by then are thrown away.
     pub stop: &'a AtomicBool,
 }
 
-/// How points stand.
+/// Progress of points.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Standing {
-    /// Since they were begun, in real time.
+    /// Time since the work began, in real time.
     pub elapsed: Span,
-    /// Points that are done.
+    /// Number of points that are done.
     pub points: usize,
-    /// Replications that are done.
+    /// Number of replications that are done.
     pub replications: u64,
 }
 
-/// Why points could not be run.
+/// Error of running points.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PointError {
     /// The scenario of a point is wrong.
     #[error(transparent)]
     Document(#[from] DocumentError),
-    /// Replications take more memory than they may.
+    /// The replications take more memory than they may.
     #[error(transparent)]
     Memory(#[from] MemoryError),
     /// A replication cannot be run.
@@ -98,11 +99,13 @@ impl From<StatsError> for PointError {
     }
 }
 
-/// Runs what is `wanted`, in that order as far as cores allow. `make` reads the scenario of a point; `done` is told of
-/// each point when it is complete, in any order, and `progress` ten times a second how all stand.
+/// Runs the replications in `wanted`, in that order as far as cores allow.
+///
+/// `make` reads the scenario of a point. `done` is called for each point when it is complete, in any order.
+/// `progress` is called ten times a second or more often.
 ///
 /// # Errors
-/// The first that a point gives, or that `done` gives; [`PointError::Interrupted`] if `stop` was set before all were
+/// The first error of a point or of `done`; [`PointError::Interrupted`] if `stop` was set before all points were
 /// done.
 pub fn run<E: From<PointError>>(
     wanted: &[Wanted],
@@ -158,14 +161,14 @@ pub fn run<E: From<PointError>>(
     }
 }
 
-/// What threads tell.
+/// Message of a thread to the caller of [`run`].
 enum Told {
     Replications(u64),
     Point(Box<Done>),
     Failed(PointError),
 }
 
-/// Points that wait and points that are open.
+/// Points that wait, and points that have begun.
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Wanted>,
@@ -187,7 +190,7 @@ struct Shared<'a> {
 }
 
 impl Shared<'_> {
-    /// Nothing panics while it is held that others could still finish.
+    /// Locks the queue. After a panic of another thread the queue is still valid, so the poison is ignored.
     fn lock(&self) -> std::sync::MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -202,29 +205,29 @@ impl Shared<'_> {
                         break;
                     }
                     drop(queue);
-                    // Others work on what is left, and what they find may ask for more.
+                    // Other threads still work, and their results may open up more replications.
                     std::thread::park_timeout(Duration::from_millis(1));
                     continue;
                 }
                 Err(error) => Err(error),
             };
             if let Err(error) = told {
-                // Nobody may be listening any more.
+                // The receiver may be gone already.
                 drop(tell.send(Told::Failed(error)));
                 break;
             }
         }
     }
 
-    /// What to do next: some replications of an open point, or of one that is opened for it. `None` if there is nothing
-    /// at the moment.
+    /// Takes the next replications to run: of an open point, or of a waiting point that is opened for it. `None` if
+    /// there are none at the moment.
     fn take(&self) -> Result<Option<Slice>, PointError> {
         let mut queue = self.lock();
         if let Some(slice) = queue.open.iter_mut().find_map(Open::slice) {
             return Ok(Some(slice));
         }
         let Some(wanted) = queue.waiting.pop_front() else { return Ok(None) };
-        // It holds a place, so that nobody ends while it is read.
+        // The entry in the queue keeps other threads from ending while the scenario is read.
         queue.open.push(Open::new(wanted)?);
         drop(queue);
         let world = (self.make)(wanted.point)?;
@@ -265,7 +268,7 @@ impl Shared<'_> {
     }
 }
 
-/// The time that this thread has had of a core.
+/// Returns the processor time of this thread.
 fn cpu_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))

@@ -2,7 +2,7 @@
 
 use farcast_core::Span;
 
-/// Progress of a work.
+/// Progress of work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Progress {

@@ -1,4 +1,4 @@
-//! What is compared: links, what is sent over them, and in which ways.
+//! Cases of the comparison: links, traffic, and ways of running it.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use farcast_tcp::{Algorithm, Config};
 use crate::shipped;
 use crate::study::StudyError;
 
-/// A satellite for files to many: 2 Mbit/s, and a thin way back. Nothing is dropped.
+/// A satellite link for files to many receivers: 2 Mbit/s, and a slow return path. Its queues drop nothing.
 const GEO: &str = r#"
 [link.forward]
 rate = "2 Mbit/s"
@@ -23,7 +23,7 @@ delay = "260 ms"
 queue = "unlimited"
 "#;
 
-/// A link for TCP with 100 ms one way; queues of one bandwidth-delay product, 50,000 octets.
+/// A link for TCP with a one-way delay of 100 ms; queues of one bandwidth-delay product, 50,000 octets.
 const MEDIUM: &str = r#"
 [link.forward]
 rate = "2 Mbit/s"
@@ -35,7 +35,7 @@ delay = "100 ms"
 queue = "50000 B"
 "#;
 
-/// A link for TCP with 260 ms one way, likewise: 130,000 octets.
+/// A link for TCP with a one-way delay of 260 ms; queues of one bandwidth-delay product, 130,000 octets.
 const LONG: &str = r#"
 [link.forward]
 rate = "2 Mbit/s"
@@ -47,39 +47,39 @@ delay = "260 ms"
 queue = "130000 B"
 "#;
 
-/// Each packet is lost with 1e-3, both ways.
+/// Loss of each packet with probability 1e-3, in both directions.
 const LOSSY: &[&str] = &["link.forward.per=0.001", "link.return.per=0.001"];
 
-/// Where the link of a case stands.
+/// Source of the link of a case.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Link {
-    /// In a text of its own.
+    /// A text in this program.
     Text(&'static str),
-    /// In a link that ships with farcast.
+    /// A link that ships with farcast.
     Shipped(&'static str),
 }
 
-/// What is sent over it.
+/// Traffic of a case.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Protocol {
     /// A file to three receivers.
     Mftp {
         /// Octets of the file.
         octets: usize,
-        /// At this rate.
+        /// Rate of the sender.
         rate: &'static str,
-        /// With the settings of this preset.
+        /// Name of the preset with the settings.
         preset: &'static str,
     },
     /// Octets from the hub to the terminal.
     Tcp {
-        /// As the kernel calls it, and the scenario.
+        /// Congestion control, as the kernel and the scenario call it.
         congestion: &'static str,
     },
 }
 
 impl Protocol {
-    /// The ways in real time.
+    /// Returns the ways of running it in real time.
     pub(super) const fn ways(self) -> &'static [Way] {
         match self {
             Self::Mftp { .. } => &[Way::Sockets],
@@ -88,7 +88,7 @@ impl Protocol {
     }
 }
 
-/// How something runs in real time.
+/// Way of running a case in real time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Way {
     /// The drivers of `send` and `receive`, with real sockets and files.
@@ -100,7 +100,7 @@ pub(super) enum Way {
 }
 
 impl Way {
-    /// For people.
+    /// Returns its name for people.
     pub(super) const fn column(self) -> &'static str {
         match self {
             Self::Sockets => "real sockets and files",
@@ -115,10 +115,10 @@ impl Way {
 pub(super) struct Case {
     pub(super) name: &'static str,
     link: Link,
-    /// Keys that differ from the link's text.
+    /// Assignments that change the link's text.
     settings: &'static [&'static str],
     pub(super) protocol: Protocol,
-    /// Whether anything random decides what happens.
+    /// True if the outcome depends on random numbers.
     pub(super) draws: bool,
 }
 
@@ -144,7 +144,7 @@ const fn mftp(
     Case { name, link, settings, protocol: Protocol::Mftp { octets, rate, preset }, draws: true }
 }
 
-/// MFTP as its draft has it.
+/// Preset of MFTP according to its draft.
 const DRAFT: &str = "draft";
 
 pub(super) const CASES: [Case; 10] = [
@@ -184,37 +184,37 @@ pub(super) const CASES: [Case; 10] = [
     tcp("TCP CUBIC: 2 Mbit/s, 260 ms, no loss", LONG, &[], CUBIC),
 ];
 
-/// Simulations of all cases: four of MFTP, and six of TCP with all sizes.
+/// Number of simulated settings: four of MFTP, and six of TCP with all sizes.
 pub(super) const SETTINGS: u64 = 4 + 6 * SIZES.len() as u64;
 
-/// Receivers of a file.
+/// Number of receivers of a file.
 pub(super) const RECEIVERS: u32 = 3;
 
-/// Octets that TCP carries in the runs of a case, one after the other and then again. One size would say more of where
-/// its end falls than of the TCPs: whether one of the last segments is dropped at the queue decides about a round trip.
+/// Octets that TCP carries in the runs of a case, in turn. A single size would depend on the end of its transfer more
+/// than on the TCPs: a drop of one of the last segments at the queue costs a whole round trip.
 const SIZES: [usize; 10] =
     [450_000, 500_000, 550_000, 600_000, 650_000, 700_000, 750_000, 800_000, 850_000, 900_000];
 
-/// A case, ready to run.
+/// A case that is ready to run.
 pub(super) struct Setting {
     pub(super) case: &'static Case,
-    /// What is emulated.
+    /// Links to emulate.
     pub(super) links: Links,
-    /// What is sent, in the order of runs.
+    /// Content of the runs, in their order.
     pub(super) sizes: Vec<Size>,
 }
 
-/// What is sent in a run.
+/// Content of a run.
 pub(super) struct Size {
-    /// What is simulated, with the settings of the engines; of the same document as the links.
+    /// Scenario to simulate, with the settings of the engines, from the document of the links.
     pub(super) scenario: Scenario,
     pub(super) payload: Vec<u8>,
-    /// The file that holds the payload, where a file is sent.
+    /// File with the payload; empty for TCP.
     pub(super) file: PathBuf,
 }
 
 impl Setting {
-    /// Makes what is sent, with its file in the directory `place`, and what is simulated.
+    /// Creates the content, with its file in the directory `place`, and the scenarios.
     pub(super) fn new(case: &'static Case, place: &Path) -> Result<Self, StudyError> {
         let mut document = match case.link {
             Link::Text(text) => Document::parse("link", text)?,
@@ -234,13 +234,13 @@ impl Setting {
         Ok(Self { case, links, sizes })
     }
 
-    /// What is sent in this run.
+    /// Returns the content of this run.
     pub(super) fn size(&self, run: u64) -> &Size {
         &self.sizes[run as usize % self.sizes.len()]
     }
 }
 
-/// Octets that do not compress.
+/// Returns octets that do not compress.
 fn noise(octets: usize) -> Vec<u8> {
     let mut stream = RandomStream::derive(1, &[]);
     let mut noise: Vec<u8> =
@@ -249,7 +249,7 @@ fn noise(octets: usize) -> Vec<u8> {
     noise
 }
 
-/// A transfer of a file in the directory `place`, which begins when all have registered.
+/// Returns the transfer of a file in the directory `place`, which begins when all receivers have registered.
 fn file(
     mut document: Document,
     octets: usize,
@@ -259,7 +259,7 @@ fn file(
     let (payload, file) = (noise(octets), place.join("file"));
     std::fs::create_dir_all(place)?;
     std::fs::write(&file, &payload)?;
-    // The product is the file with the manifest before it.
+    // The product is the file behind its manifest.
     let size = Outgoing::scan(&[&file], |_| {})?.size();
     for setting in [
         format!("receivers={RECEIVERS}"),
@@ -269,7 +269,7 @@ fn file(
         format!("protocol.preset=\"{preset}\""),
         format!("protocol.start_receivers={RECEIVERS}"),
         "protocol.start_after=\"60 s\"".to_owned(),
-        // What is confirmed when all is delivered is not waited for.
+        // A short interval, so that the run does not wait for completions after all is delivered.
         "protocol.completion_interval=\"200 ms\"".to_owned(),
     ] {
         document.set(&setting)?;
@@ -277,7 +277,7 @@ fn file(
     Ok(Size { scenario: Scenario::read(&document)?, payload, file })
 }
 
-/// A bulk transfer with the settings of [`config`].
+/// Returns a bulk transfer with the settings of [`config`].
 fn flow(mut document: Document, octets: usize, congestion: &str) -> Result<Size, StudyError> {
     let hystart = congestion == CUBIC_NAME;
     document.set(&format!(
@@ -289,7 +289,7 @@ fn flow(mut document: Document, octets: usize, congestion: &str) -> Result<Size,
 
 const CUBIC_NAME: &str = "cubic";
 
-/// Our TCP as the kernel has it with this congestion control.
+/// Returns the settings of our TCP that match the kernel's with this congestion control.
 pub(super) fn config(congestion: &str) -> Config {
     let cubic = congestion == CUBIC_NAME;
     let congestion = if cubic { Algorithm::Cubic } else { Algorithm::Reno };
