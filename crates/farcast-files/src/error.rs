@@ -278,7 +278,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// A file, or a part of it, came damaged again and again.
-    #[error("\"{}\" arrived damaged again and again; find out who alters what is sent, and receive it again", path.display())]
+    #[error("\"{}\" arrived damaged again and again: it changed at its sender while it was sent, or somebody alters it on the way; have it sent again", path.display())]
     DigestMismatch {
         /// Where the file would have been.
         path: PathBuf,
@@ -294,7 +294,7 @@ pub enum StoreError {
     },
     /// The head of the product came damaged again and again: it does not have the product's id.
     #[error(
-        "the list of files of product {id} arrived damaged again and again; find out who alters what is sent, and receive it again"
+        "the list of files of product {id} arrived damaged again and again: it changed at its sender while it was sent, or somebody alters it on the way; have it sent again"
     )]
     CorruptHead {
         /// The product.

@@ -20,8 +20,8 @@ use crate::{Entry, Manifest, ProductId, SourceError};
 mod scan;
 mod watch;
 
-use watch::Fates;
 pub use watch::{Change, ChangedFile};
+use watch::{Fates, ctime_of};
 
 /// Files and directories to be sent as one product.
 ///
@@ -115,17 +115,20 @@ struct Source {
     spooled: Option<u64>,
 }
 
-/// What changes when a file is written or replaced.
+/// Appearance of a file. Some of it changes when the file is written or replaced; the time of the last change of anything
+/// does too where somebody sets the other times back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct State {
     size: u64,
     mtime_ns: i64,
+    ctime_ns: i64,
     device_and_inode: (u64, u64),
 }
 
 impl State {
     fn of(stat: &Stat) -> Self {
-        Self { size: size_of(stat), mtime_ns: mtime_of(stat), device_and_inode: (stat.st_dev, stat.st_ino) }
+        let device_and_inode = (stat.st_dev, stat.st_ino);
+        Self { size: size_of(stat), mtime_ns: mtime_of(stat), ctime_ns: ctime_of(stat), device_and_inode }
     }
 }
 

@@ -8,9 +8,9 @@ use core::net::SocketAddr;
 use farcast_core::engine::{Arrival, RejectCounts};
 use farcast_core::{Bitmap, Run, Time};
 use farcast_delivery::{
-    Answer, Asked, Cause, Content, Delivery, Ending, Figure, Geometry, Milestone, ObjectId, Outcome, Packet,
-    Phase, Protocol, Proved, Purpose, Received, ReceiverEngine, Request, RequestCounts, RoundProgress,
-    Routes, SenderEngine,
+    Answer, Asked, Cause, Content, Delivery, Ending, Figure, Geometry, Gone, Milestone, ObjectId, Outcome,
+    Packet, Phase, Protocol, Proved, Purpose, Received, ReceiverEngine, Request, RequestCounts,
+    RoundProgress, Routes, SenderEngine,
 };
 use farcast_norm::NodeId;
 
@@ -153,6 +153,11 @@ impl SenderEngine for Sender {
         Self::abort(self);
     }
 
+    fn withdraw(&mut self, _now: Time, object: ObjectId, _gone: &Gone, _why: &str) {
+        // An object is a file.
+        Self::withdraw(self, object.get());
+    }
+
     fn moved(&mut self, _now: Time, source: SocketAddr) {
         Self::moved(self, source);
     }
@@ -239,6 +244,7 @@ impl ReceiverEngine for Receiver {
                 let outcome = match outcome {
                     ReceiverOutcome::Complete(at) => Outcome::Complete(at),
                     ReceiverOutcome::Lost => Outcome::Lost,
+                    ReceiverOutcome::Withdrawn => Outcome::Missed,
                     ReceiverOutcome::Stopped => Outcome::Failed,
                 };
                 Request::Ended(object, outcome)

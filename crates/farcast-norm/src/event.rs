@@ -46,9 +46,9 @@ pub enum SenderOutcome {
     Acknowledged,
     /// Everything was sent, and what was asked for; nobody was named, so who has it is not known.
     Unknown,
-    /// Named receivers have not acknowledged.
+    /// Named receivers have not acknowledged, or nobody can have all.
     Incomplete {
-        /// How many.
+        /// Number of named receivers that have not.
         lacking: u32,
     },
     /// Its owner gave up.
@@ -109,6 +109,8 @@ pub enum ReceiverOutcome {
     Complete(Time),
     /// The sender has left, fallen silent, or cannot repair it any more.
     Lost,
+    /// The sender cannot send the object any more, and goes on with others.
+    Withdrawn,
     /// Its owner did not want it, could not keep it, or gave up.
     Stopped,
 }

@@ -8,9 +8,9 @@ use core::net::SocketAddr;
 use farcast_core::engine::{Arrival, RejectCounts};
 use farcast_core::{Bitmap, Run, Time};
 use farcast_delivery::{
-    Answer, Asked, Cause, Content, Delivery, Ending, ErasureCode, Figure, Geometry, Milestone, ObjectId,
-    Outcome, Packet, Phase, Protocol, Proved, Purpose, Received, ReceiverEngine, Request, RequestCounts,
-    RoundProgress, Routes, SenderEngine,
+    Answer, Asked, Cause, Content, Delivery, Ending, ErasureCode, Figure, Geometry, Gone, Milestone,
+    ObjectId, Outcome, Packet, Phase, Protocol, Proved, Purpose, Received, ReceiverEngine, Request,
+    RequestCounts, RoundProgress, Routes, SenderEngine,
 };
 
 use crate::event::{ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
@@ -156,6 +156,11 @@ impl SenderEngine for Sender {
         Self::abort(self);
     }
 
+    fn withdraw(&mut self, _now: Time, object: ObjectId, _gone: &Gone, _why: &str) {
+        // An object is a file.
+        Self::withdraw(self, object);
+    }
+
     fn moved(&mut self, _now: Time, source: SocketAddr) {
         Self::moved(self, source);
     }
@@ -254,6 +259,7 @@ impl ReceiverEngine for Receiver {
                 let outcome = match outcome {
                     ReceiverOutcome::Complete(at) => Outcome::Complete(at),
                     ReceiverOutcome::Lost => Outcome::Lost,
+                    ReceiverOutcome::Withdrawn => Outcome::Missed,
                     ReceiverOutcome::Stopped => Outcome::Failed,
                 };
                 Request::Ended(object, outcome)

@@ -170,7 +170,9 @@ fn tell_seal(args: &SendArgs, to: SocketAddr, sealing: Option<&Sealing>, output:
 /// What is told of a file that is not what it was, in a line and for programs.
 fn changed(args: &SendArgs, file: &ChangedFile, name: &str) -> (String, Value) {
     let then = match args.changing {
-        ChangingArg::Skip if args.speaks() == Speaks::Mftp => "nothing of it is sent any more",
+        ChangingArg::Skip if matches!(args.speaks(), Speaks::Mftp | Speaks::Norm | Speaks::Mdp) => {
+            "nothing of it is sent any more"
+        }
         // By these it is not taken back: what there is in its place is sent, and found wrong.
         ChangingArg::Skip => "no receiver can complete it",
         ChangingArg::Again => "all is sent again",

@@ -178,13 +178,13 @@ impl Outgoing {
             return;
         }
         if !is_file(&stat) {
-            return fates.spoil(file, Change::Replaced, changed_ns(&stat));
+            return fates.spoil(file, Change::Replaced, ctime_of(&stat));
         }
         match self.is_as_it_was(file, source, goes_on) {
             Ok(true) => {
                 fates.odd().insert(file, Odd { change: None, seen: Some(state) });
             }
-            Ok(false) if goes_on() => fates.spoil(file, Change::Changed, changed_ns(&stat)),
+            Ok(false) if goes_on() => fates.spoil(file, Change::Changed, ctime_of(&stat)),
             // It may be read by a descriptor from before; else whoever needs it finds that out.
             Ok(false) | Err(_) => {}
         }
@@ -216,8 +216,8 @@ impl Outgoing {
     }
 }
 
-/// When anything of the file was last changed.
-fn changed_ns(stat: &fs::Stat) -> i64 {
+/// Returns the time of the last change of anything of the file, in nanoseconds since 1970.
+pub(super) fn ctime_of(stat: &fs::Stat) -> i64 {
     let nanoseconds = i64::try_from(stat.st_ctime_nsec).unwrap_or(0);
     stat.st_ctime.saturating_mul(1_000_000_000).saturating_add(nanoseconds)
 }

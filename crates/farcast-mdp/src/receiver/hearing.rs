@@ -189,7 +189,9 @@ impl Receiver {
                 let gone = |object: &u32| object < sync || invalid.contains(object);
                 let gone: alloc::vec::Vec<u32> = session.objects.keys().copied().filter(gone).collect();
                 for object in gone {
-                    self.lose(object);
+                    let is_listed = invalid.contains(&object);
+                    let why = if is_listed { ReceiverOutcome::Withdrawn } else { ReceiverOutcome::Lost };
+                    self.give_up(object, why);
                 }
                 Ok(())
             }
@@ -372,11 +374,16 @@ impl Receiver {
 
     /// `object` cannot be had any more.
     fn lose(&mut self, object: u32) {
+        self.give_up(object, ReceiverOutcome::Lost);
+    }
+
+    /// `object` cannot be had any more, for this reason.
+    fn give_up(&mut self, object: u32, why: ReceiverOutcome) {
         match self.session.as_ref().and_then(|session| session.objects.get(&object)).map(|one| one.state) {
             Some(State::Complete(at)) => self.end(object, ReceiverOutcome::Complete(at)),
             // What the owner says of it still counts.
             Some(State::Verifying) | None => {}
-            Some(_) => self.end(object, ReceiverOutcome::Lost),
+            Some(_) => self.end(object, why),
         }
     }
 

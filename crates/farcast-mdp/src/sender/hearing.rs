@@ -26,7 +26,7 @@ impl Sender {
             return Err(Reject::Unexpected);
         }
         match &said.answer {
-            Answer::Nack(nacks) => self.nack(now, nacks, Self::known(now, said))?,
+            Answer::Nack(nacks) => self.nack(now, message.source, nacks, Self::known(now, said))?,
             Answer::Object(object) => self.acknowledged(message.source, *object)?,
             Answer::Probe => {}
         }
@@ -48,16 +48,23 @@ impl Sender {
         }
     }
 
-    fn nack(&mut self, now: Time, nacks: &[ObjectNack], known: Time) -> Result<(), Reject> {
-        // All of it is right, or nothing is taken. What has not begun, or never was, is said not to be there.
-        let (there, gone): (Vec<_>, Vec<_>) =
-            nacks.iter().partition(|nack| (nack.object as usize) < self.begun.len());
+    fn nack(&mut self, now: Time, from: NodeId, nacks: &[ObjectNack], known: Time) -> Result<(), Reject> {
+        // All of it is right, or nothing is taken. What has not begun, never was, or is withdrawn, is said not to be there.
+        let is_there =
+            |object: u32| (object as usize) < self.begun.len() && !self.withdrawn.contains(&object);
+        let (there, gone): (Vec<_>, Vec<_>) = nacks.iter().partition(|nack| is_there(nack.object));
         for nack in &there {
             let one = &self.begun[nack.object as usize];
             nack.requests.iter().try_for_each(|request| one.check(request))?;
         }
         if there.is_empty() && gone.is_empty() {
             return Err(Reject::Inconsistent);
+        }
+        for nack in &gone {
+            // It never will acknowledge that one.
+            if let Some(one) = self.begun.get_mut(nack.object as usize) {
+                one.waiting.retain(|&waiting| waiting != from);
+            }
         }
         self.squelch(now, &gone);
         let (spent, there): (Vec<_>, Vec<_>) =

@@ -50,6 +50,9 @@ const ROUNDS: usize = 4096;
 /// Of how many objects a flush asks for acknowledgements.
 const ASKED_AT_ONCE: usize = 8;
 
+/// Flushes for receivers of which each lacks only what is withdrawn.
+const BEREFT_FLUSHES: u32 = 3;
+
 /// Sends objects, one after the other.
 #[derive(Debug)]
 pub struct Sender {
@@ -58,6 +61,10 @@ pub struct Sender {
     geometries: Vec<Geometry>,
     /// Objects that have begun.
     begun: Vec<Outgoing>,
+    /// Objects whose source is gone.
+    withdrawn: BTreeSet<u32>,
+    /// One of them was not sent whole before.
+    is_cut_short: bool,
     phase: Phase,
     timers: Timers<Timer>,
     pacer: Pacer,
@@ -100,6 +107,8 @@ impl Sender {
         Ok(Self {
             geometries,
             begun: Vec::new(),
+            withdrawn: BTreeSet::new(),
+            is_cut_short: false,
             phase: Phase::Idle,
             timers: Timers::default(),
             pacer: Pacer::new(Some(pace)),
@@ -183,6 +192,19 @@ impl Sender {
         }
     }
 
+    /// Sends nothing of `object` any more, whose source is gone. Receivers that ask for it are told so.
+    pub fn withdraw(&mut self, object: u32) {
+        if !self.withdrawn.insert(object) {
+            return;
+        }
+        let begun = self.begun.get_mut(object as usize);
+        self.is_cut_short |= begun.as_ref().is_none_or(|begun| !begun.is_through());
+        if let Some(begun) = begun {
+            begun.clear();
+            self.asked.remove(&object);
+        }
+    }
+
     /// So many datagrams of so many octets in all have left beside what it sends: they count against its rate.
     pub fn spend(&mut self, datagrams: u64, octets: u64) {
         self.pacer.charge(self.pacer.span_beside(datagrams, octets));
@@ -202,6 +224,11 @@ impl Sender {
         self.events.push_back(SenderEvent::Object(object as u32));
         if self.config.objects[object].has_info() {
             self.outbox.push_back(self.info(object as u32, Flags::default()));
+        }
+        if self.withdrawn.contains(&(object as u32)) {
+            // Receivers can name what they will not have.
+            self.begun[object].clear();
+            return;
         }
         self.progress.segments = self.progress.segments.saturating_add(geometry.segments());
     }
@@ -282,7 +309,9 @@ impl Sender {
         let asked = |one: &Outgoing| one.waiting.is_empty() || one.asks >= robust;
         let through = if named { self.begun.iter().all(asked) } else { self.flushes >= robust };
         let delivered = named && last && self.lacking.is_empty();
-        if delivered || (through && self.flushes >= robust) {
+        let is_bereft = named && self.begun.iter().all(|one| one.waiting.is_empty());
+        let most = if is_bereft { robust.min(BEREFT_FLUSHES) } else { robust };
+        if delivered || (through && self.flushes >= most) {
             // What is being gathered is still sent, and the next object comes when its time has come.
             if last && self.asked.is_empty() {
                 self.conclude();
@@ -303,6 +332,7 @@ impl Sender {
     fn conclude(&mut self) {
         let lacking = self.lacking.len() as u32;
         let outcome = match (self.config.ackers.is_empty(), lacking) {
+            (true, _) if self.is_cut_short => SenderOutcome::Incomplete { lacking: 0 },
             (true, _) => SenderOutcome::Unknown,
             (false, 0) => SenderOutcome::Acknowledged,
             (false, lacking) => SenderOutcome::Incomplete { lacking },

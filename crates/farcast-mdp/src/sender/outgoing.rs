@@ -85,6 +85,16 @@ impl Outgoing {
         }
     }
 
+    /// Sends nothing of it any more.
+    pub(super) fn clear(&mut self) {
+        self.source = Bitmap::new(self.source.len());
+        self.symbols = Bitmap::new(self.symbols.len());
+        self.unasked = Bitmap::new(self.unasked.len());
+        self.asked.clear();
+        self.info_asked = false;
+        self.frontier = self.geometry.segments();
+    }
+
     /// How many segments and symbols are to be sent.
     pub(super) fn len(&self) -> u32 {
         self.source.count() + self.symbols.count()

@@ -227,15 +227,17 @@ impl Receiver {
         let numbers = remote.numbers.as_mut().ok_or(Reject::Unexpected)?;
         let from = numbers.of(point.object).unwrap_or(0);
         let listed: BTreeSet<u32> = invalid.iter().filter_map(|&id| numbers.of(id)).collect();
+        // The owner's word still counts of one that is being verified.
         let mut gone: Vec<u32> = remote
             .objects
-            .keys()
-            .copied()
-            .filter(|&number| number < from || listed.contains(&number))
+            .iter()
+            .filter(|(_, object)| object.state != super::object::State::Verifying)
+            .map(|(&number, _)| number)
+            .filter(|number| *number < from || listed.contains(number))
             .collect();
         // What was sent before this one listened was never its.
         let mut failed = None;
-        for number in listed {
+        for &number in &listed {
             if numbers.is_unheard(number) {
                 numbers.take(number);
                 failed = failed.or((!Numbers::was_missed(number)).then_some(number));
@@ -248,7 +250,9 @@ impl Receiver {
         gone.sort_unstable();
         for number in gone {
             self.remotes[at].note_failed(number);
-            self.end((at, number), ReceiverOutcome::Lost);
+            let is_listed = listed.contains(&number);
+            let outcome = if is_listed { ReceiverOutcome::Withdrawn } else { ReceiverOutcome::Lost };
+            self.end((at, number), outcome);
         }
         Ok(())
     }

@@ -21,6 +21,8 @@ pub(super) struct Acker {
     pub(super) node: NodeId,
     /// How many objects from the first it has acknowledged.
     pub(super) has: u32,
+    /// It has asked last for nothing but what is withdrawn.
+    pub(super) is_bereft: bool,
 }
 
 impl Sender {
@@ -39,7 +41,7 @@ impl Sender {
             Answer::Nack(requests) => {
                 // What comes to the sender alone, others have not heard.
                 let alone = self.config.unicast || from.destination == self.config.source;
-                self.nack(now, (said.response, requests), alone)?;
+                self.nack(now, message.source, (said.response, requests), alone)?;
             }
             Answer::Flushed { point, .. } => self.flushed(message.source, point)?,
             Answer::Ack { .. } => {}
@@ -67,11 +69,15 @@ impl Sender {
     fn nack(
         &mut self,
         now: Time,
+        from: NodeId,
         (response, requests): (Option<Stamp>, &[Request]),
         alone: bool,
     ) -> Result<(), Reject> {
         let parity = self.config.parity.into();
         let parts = Check { objects: &self.objects, fec: self.config.fec, parity }.parts(requests)?;
+        if let Some(acker) = self.ackers.iter_mut().find(|acker| acker.node == from) {
+            acker.is_bereft = parts.lacks_withdrawn && parts.asked.is_empty();
+        }
         if parts.is_cut {
             // What else it says, of other objects, round trips and losses, is heard.
             let _ = self.rejects.note::<()>(Err(Reject::Limit));
@@ -172,6 +178,13 @@ impl Sender {
     /// Whether everybody who was named has acknowledged everything.
     pub(super) fn is_acknowledged(&self) -> bool {
         !self.ackers.is_empty() && self.lacking(self.objects.count()).next().is_none()
+    }
+
+    /// Whether all who have not acknowledged everything have asked last for nothing but what is withdrawn.
+    pub(super) fn is_bereft(&self) -> bool {
+        let all = self.objects.count();
+        let mut lacking = self.ackers.iter().filter(|acker| acker.has < all).peekable();
+        lacking.peek().is_some() && lacking.all(|acker| acker.is_bereft)
     }
 
     /// Who has not acknowledged the first `objects` objects.

@@ -60,6 +60,9 @@ const ROUNDS: usize = 4096;
 /// The most between flushes that named receivers do not answer, where two round trips are not more.
 const UNHURRIED: Span = Span::from_millis(250);
 
+/// Flushes for receivers of which each lacks only what is withdrawn.
+const BEREFT_FLUSHES: u32 = 3;
+
 /// Sends objects.
 #[derive(Debug)]
 pub struct Sender {
@@ -81,6 +84,8 @@ pub struct Sender {
     flushes: u32,
     /// Who is to acknowledge.
     ackers: Vec<Acker>,
+    /// An object was withdrawn before all of it was sent.
+    is_cut_short: bool,
     /// Up to which object, and how often, they were asked while more was to be sent.
     watermark: (u32, u32),
     /// Something was asked for by unicast since it was said what was.
@@ -119,7 +124,8 @@ impl Sender {
             probes: 0,
             departures: Departures::default(),
             flushes: 0,
-            ackers: config.ackers.iter().map(|&node| Acker { node, has: 0 }).collect(),
+            ackers: config.ackers.iter().map(|&node| Acker { node, has: 0, is_bereft: false }).collect(),
+            is_cut_short: false,
             watermark: (0, 0),
             unheard: false,
             outbox: VecDeque::new(),
@@ -190,6 +196,12 @@ impl Sender {
         if self.ending.is_none() && self.phase != Phase::Ended {
             self.end(SenderOutcome::Aborted);
         }
+    }
+
+    /// Sends nothing of `object` any more, whose source is gone. Receivers that ask for it are told so.
+    pub fn withdraw(&mut self, object: ObjectId) {
+        self.is_cut_short |= object.get() >= self.objects.passed();
+        self.objects.withdraw(object.get());
     }
 
     /// So many datagrams of so many octets in all have left beside what it sends: they count against its rate.
@@ -268,7 +280,9 @@ impl Sender {
     fn flush(&mut self, now: Time) {
         self.phase = Phase::Waiting;
         self.control.rest(now);
-        if self.flushes >= self.config.robust || self.is_acknowledged() {
+        let is_bereft = self.is_bereft();
+        let most = if is_bereft { self.config.robust.min(BEREFT_FLUSHES) } else { self.config.robust };
+        if self.flushes >= most || self.is_acknowledged() {
             // What is being gathered is still sent.
             if self.asked.is_empty() {
                 self.conclude();
@@ -283,7 +297,11 @@ impl Sender {
             (often * (1 << self.flushes.min(10))).min(often.max(UNHURRIED))
         };
         self.patience.note(now, self.advertised().span(), self.config.backoff);
-        let wait = wait.max(self.patience.left(now) / u64::from(self.config.robust - self.flushes));
+        let wait = if is_bereft {
+            often
+        } else {
+            wait.max(self.patience.left(now) / u64::from(most - self.flushes))
+        };
         self.flushes += 1;
         self.outbox.push_back(self.flush_up_to(self.objects.count()));
         self.timers.set(Timer::Flush, now + wait);
@@ -314,6 +332,7 @@ impl Sender {
     fn conclude(&mut self) {
         let lost: Vec<_> = self.lacking(self.objects.count()).collect();
         let outcome = match (self.ackers.is_empty(), lost.len() as u32) {
+            (true, _) if self.is_cut_short => SenderOutcome::Incomplete { lacking: 0 },
             (true, _) => SenderOutcome::Unknown,
             (false, 0) => SenderOutcome::Acknowledged,
             (false, lacking) => SenderOutcome::Incomplete { lacking },

@@ -82,6 +82,8 @@ pub(super) struct Objects {
     passed: u32,
     /// Of which so much was sent again that requests are not heard any more.
     spent: Bitmap,
+    /// Objects whose source is gone; they are among the former.
+    withdrawn: Bitmap,
     ahead: Ahead,
 }
 
@@ -94,9 +96,10 @@ impl Objects {
             .zip(geometries)
             .map(|(object, geometry)| Outgoing::new(object, geometry, config))
             .collect();
-        let (due, spent) = (Bitmap::full(list.len() as u32), Bitmap::new(list.len() as u32));
+        let count = list.len() as u32;
+        let (due, spent, withdrawn) = (Bitmap::full(count), Bitmap::new(count), Bitmap::new(count));
         let ahead = Ahead::new(config.auto_parity, config.parity);
-        Self { list, fec: config.fec, due, passed: 0, spent, ahead }
+        Self { list, fec: config.fec, due, passed: 0, spent, withdrawn, ahead }
     }
 
     pub(super) fn get(&self, object: u32) -> Option<&Outgoing> {
@@ -116,6 +119,31 @@ impl Objects {
     /// Of which so much was sent again that requests are not heard any more.
     pub(super) fn spent(&self) -> &Bitmap {
         &self.spent
+    }
+
+    /// Objects whose source is gone.
+    pub(super) fn withdrawn(&self) -> &Bitmap {
+        &self.withdrawn
+    }
+
+    /// Sends nothing of `object` any more but what it is, once, so that receivers can name what they will not have.
+    pub(super) fn withdraw(&mut self, object: u32) {
+        let Some(outgoing) = self.list.get_mut(object as usize) else { return };
+        outgoing.info_due &= !outgoing.info_said;
+        outgoing.schedule.clear();
+        if outgoing.is_idle() {
+            self.due.remove(object);
+        }
+        self.withdrawn.insert(object);
+        self.spent.insert(object);
+        self.pass_withdrawn();
+    }
+
+    /// Counts those that are withdrawn and come next among what was sent whole.
+    fn pass_withdrawn(&mut self) {
+        while self.withdrawn.contains(self.passed) && !self.due.contains(self.passed) {
+            self.passed += 1;
+        }
     }
 
     /// Which of them has this number on the wire.
@@ -176,6 +204,7 @@ impl Objects {
             self.due.remove(object);
             // The lowest goes first, so those before are through.
             self.passed = self.passed.max(object + 1);
+            self.pass_withdrawn();
         }
         fresh
     }
@@ -188,6 +217,9 @@ impl Objects {
 
     /// Says again what is said of `object`, if that is anything and was said; whether that is news.
     pub(super) fn say_again(&mut self, object: u32) -> bool {
+        if self.withdrawn.contains(object) {
+            return false;
+        }
         let outgoing = &mut self.list[object as usize];
         let new = outgoing.info_said && !outgoing.info_due;
         outgoing.info_due |= new;
@@ -199,6 +231,9 @@ impl Objects {
 
     /// Sends all of `object` again that has left; whether that is news.
     pub(super) fn send_again(&mut self, object: u32) -> bool {
+        if self.withdrawn.contains(object) {
+            return false;
+        }
         let said = self.say_again(object);
         self.list[object as usize].schedule.again() && self.note_due(object) || said
     }
@@ -214,7 +249,10 @@ impl Objects {
         let outgoing = &mut self.list[object as usize];
         let segments = outgoing.block_len(block);
         let schedule = &mut outgoing.schedule;
-        if !schedule.has_begun(block) || !schedule.repair(block, symbols, source, parity) {
+        if self.withdrawn.contains(object)
+            || !schedule.has_begun(block)
+            || !schedule.repair(block, symbols, source, parity)
+        {
             return false;
         }
         if let Some(symbols) = symbols {

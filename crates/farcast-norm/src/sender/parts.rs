@@ -30,8 +30,10 @@ pub(super) enum Part {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Parts {
     pub(super) asked: Vec<Part>,
-    /// Numbers of objects that the sender does not have.
+    /// Numbers of objects that the sender does not have, or not any more.
     pub(super) gone: Vec<u16>,
+    /// Somebody lacks an object that the sender had.
+    pub(super) lacks_withdrawn: bool,
     /// Something else was asked for, of objects of which requests are not heard any more.
     pub(super) is_cut: bool,
 }
@@ -68,8 +70,9 @@ impl Check<'_> {
         }
         let level = request.level;
         let Some(objects) = self.objects_of((first.object, last.object), to)? else { return Ok(()) };
+        self.withdrawn(objects, to);
         let spent = self.objects.spent();
-        to.is_cut |= spent.count_in(objects) > 0;
+        to.is_cut |= spent.count_in(objects) > self.objects.withdrawn().count_in(objects);
         if level.has(Level::INFO) {
             to.asked.extend(spent.gaps_in(objects).map(Part::Info));
         }
@@ -88,6 +91,18 @@ impl Check<'_> {
             to.asked.push(part);
         }
         Ok(())
+    }
+
+    /// Notes those of `objects` whose source is gone.
+    fn withdrawn(self, objects: Run, to: &mut Parts) {
+        let withdrawn = self.objects.withdrawn();
+        if withdrawn.count_in(objects) == 0 {
+            return;
+        }
+        to.lacks_withdrawn = true;
+        let room = GONE - to.gone.len();
+        let lacked = objects.segments().filter(|&object| withdrawn.contains(object));
+        to.gone.extend(lacked.take(room).map(|object| object as u16));
     }
 
     /// The objects of these numbers that there are.

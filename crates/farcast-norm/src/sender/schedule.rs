@@ -61,6 +61,13 @@ impl Schedule {
         }
     }
 
+    /// Sends nothing any more.
+    pub(super) fn clear(&mut self) {
+        self.source = Bitmap::new(self.source.len());
+        self.repairs = Bitmap::new(self.repairs.len());
+        (self.next_ahead, self.ahead) = (0, (0, 0));
+    }
+
     /// How many segments and symbols are to be sent.
     pub(super) fn len(&self) -> u32 {
         self.source.count() + self.repairs.count()

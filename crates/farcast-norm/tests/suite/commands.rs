@@ -242,13 +242,15 @@ fn ends(engine: &mut Receiver) -> Vec<ReceiverOutcome> {
 #[test]
 fn an_object_that_cannot_be_had_any_more_is_over() {
     let now = Time::ZERO + ms(400);
-    for (from, invalid, over) in
-        [(point(1, 0, 0), vec![], true), (point(0, 0, 0), vec![0], true), (point(0, 0, 0), vec![7], false)]
-    {
+    let (lost, withdrawn) = (Some(ReceiverOutcome::Lost), Some(ReceiverOutcome::Withdrawn));
+    for (from, invalid, expected) in [
+        (point(1, 0, 0), vec![], lost),
+        (point(0, 0, 0), vec![0], withdrawn),
+        (point(0, 0, 0), vec![7], None),
+    ] {
         let mut engine = begun();
         assert_eq!(hear(&mut engine, now, FromSender::Squelch { point: from, invalid }), Ok(()));
-        let expected = if over { &[ReceiverOutcome::Lost][..] } else { &[] };
-        assert_eq!(ends(&mut engine), expected);
+        assert_eq!(ends(&mut engine), Vec::from_iter(expected));
         // It is not acknowledged either.
         let flush = FromSender::Flush { point: point(0, 3, 9), ackers: vec![node(0)] };
         assert_eq!(hear(&mut engine, now, flush), Ok(()));

@@ -14,6 +14,12 @@ pub(super) fn outcome<E>(report: &ReceiveReport<E>, end: ReceiverOutcome) -> Str
     if let Some(error) = &report.error {
         return error.to_string();
     }
+    if end == ReceiverOutcome::Withdrawn {
+        let kept = kept(report, " for another time");
+        return format!(
+            "{name}: its sender cannot send it any more: it changed there, was removed, or is not remembered; {kept}"
+        );
+    }
     if report.outcome == Outcome::Missed {
         let kept = kept(report, " for another time");
         return format!("{name}: the sender has ended or cannot repair any more what did not arrive; {kept}");
@@ -25,7 +31,7 @@ pub(super) fn outcome<E>(report: &ReceiveReport<E>, end: ReceiverOutcome) -> Str
         ReceiverOutcome::Complete(_) => {
             format!("{name} complete: {}; nothing vouches for its content but the protocol", brought(report))
         }
-        ReceiverOutcome::Lost => {
+        ReceiverOutcome::Lost | ReceiverOutcome::Withdrawn => {
             format!("{name}: the sender has ended or fallen silent; {}", kept(report, " for its return"))
         }
         ReceiverOutcome::Stopped => format!("{name}: stopped; {}", kept(report, " for the next try")),

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use crate::args::{ChangingArg, SendArgs};
 use crate::output::Output;
 use crate::progress::{MOST_LINES, Progress, overhead, part_of, rate, size, time_left, times_the_size};
+use crate::protocols::Speaks;
 use crate::report::{End, Sending};
 use crate::sealing;
 use crate::table::{Align, Table};
@@ -325,7 +326,10 @@ impl<F: Face> View<'_, F> {
     /// The files that receivers may have got wrong, in words. Those who are known to have everything have verified it.
     fn spoiled(&self, report: &Report<F::Protocol>, verdict: &Verdict) -> Option<String> {
         let acknowledged = verdict.exit == Exit::Done && !self.face.receivers().is_empty();
-        let sent: Vec<_> = report.changed.iter().filter(|file| file.was_sent).cloned().collect();
+        // By these a file that changes is sent no more, and who lacks it never has it.
+        let takes_back = matches!(self.args.speaks(), Speaks::Norm | Speaks::Mdp);
+        let all_lack = takes_back && verdict.exit == Exit::Incomplete;
+        let sent: Vec<_> = report.changed.iter().filter(|file| all_lack || file.was_sent).cloned().collect();
         (!acknowledged && !sent.is_empty()).then(|| changed_files(&sent))
     }
 
