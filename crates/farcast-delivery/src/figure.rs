@@ -9,9 +9,9 @@ pub struct RequestCounts {
     pub sent: u64,
     /// Requests for return capacity that collided; on a way back without contention always 0.
     pub collided: u64,
-    /// Requests that reached the sender after a round later than the next one had begun.
+    /// Requests that reached the sender after a later round than theirs had begun.
     pub late: u64,
-    /// Requests that the sender took in time for the round that follows theirs.
+    /// Requests that the sender accepted before that.
     pub used: u64,
 }
 

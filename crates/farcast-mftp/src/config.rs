@@ -1,4 +1,4 @@
-//! Settings of the two engines, checked when an engine is made.
+//! Settings of the two engines, checked when an engine is created.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -12,95 +12,95 @@ use crate::error::ConfigError;
 use crate::message::ClientId;
 use crate::proof::Secret;
 
-/// Symbols that a block may have in a code of one octet, and up to how many DTUs of it leave enough for parity: the
-/// large code takes several times as long.
+/// Maximum symbols of a block in a code of one octet, and the most DTUs that leave enough of them for parity. The large
+/// code takes several times as long.
 const SMALL_CODE: u32 = 255;
 const SMALL_BLOCK: u32 = 220;
-/// The longest block that gets parity where nobody chose it: a large code codes all of it for each symbol.
+/// Longest block that gets parity by default. The large code processes the whole block for each symbol.
 const LARGE_BLOCK: u32 = 2200;
-/// The memory, in octets, that coding a block with parity chosen by us may take.
+/// Maximum memory, in octets, for coding a block with the default parity.
 const CODING_MEMORY: u64 = 64 << 20;
 
-/// What is sent.
+/// Product to be sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Product {
-    /// A digest that commits to all of it.
+    /// Digest that commits to the whole product.
     pub id: [u8; 32],
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// What it is called, 1 to 256 bytes.
+    /// Name of the product, 1 to 256 bytes.
     pub name: String,
 }
 
-/// Who may receive (draft §6).
+/// Group model (draft §6).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Group {
-    /// These and nobody else.
+    /// Only these receivers.
     Closed(Vec<Invited>),
-    /// Whoever registers, up to `limit`.
+    /// Any receivers that register, up to `limit`.
     OpenLimited {
-        /// The most members.
+        /// Maximum number of members.
         limit: u32,
     },
-    /// Whoever listens.
+    /// Anybody who listens.
     OpenUnlimited,
 }
 
-/// A receiver that a closed group expects.
+/// Receiver that a closed group expects.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Invited {
-    /// What the user calls it: a name, or an address.
+    /// Name or address by which the user calls the receiver.
     pub label: String,
-    /// Its id on the wire.
+    /// Identifier on the wire.
     pub id: ClientId,
 }
 
 impl Invited {
-    /// The receiver that `label` means: an address is itself, everything else a name.
+    /// Creates the receiver that `label` means: an address stands for itself, anything else is a name.
     pub fn new(label: &str) -> Self {
         let id = label.parse::<IpAddr>().map_or_else(|_| ClientId::from_name(label), ClientId::from_address);
         Self { label: label.into(), id }
     }
 }
 
-/// When data begins; whichever comes first. The owner may also say so ([`start`](crate::Sender::start)).
+/// Conditions for the start of data, whichever is fulfilled first. The owner may also [start](crate::Sender::start) it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Start {
-    /// When this many receivers have registered.
+    /// Number of registered receivers at which data begins.
     pub receivers: Option<u32>,
-    /// When this much time has passed since the first announcement and somebody has registered.
+    /// Time after the first announcement at which data begins, if any receiver has registered.
     pub after: Option<Span>,
 }
 
-/// How fast data leaves.
+/// Pace of data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pace {
-    /// At a rate that counts every bit of a datagram with its headers (draft §9.9).
+    /// A rate that counts every bit of a datagram with its headers (draft §9.9).
     Rate {
-        /// The rate.
+        /// Rate limit.
         rate: BitRate,
-        /// Bytes of UDP and IP headers counted with each datagram: 28 for IPv4, 48 for IPv6, 0 to leave them out.
+        /// Bytes of UDP and IP headers, added to each datagram: 28 for IPv4, 48 for IPv6, 0 to leave them out.
         overhead: u16,
-        /// How much sending time a late driver may make up for at once. A driver that is never later than that keeps
-        /// the rate, and a link of this rate never has more to hold than what it carries in that time, what the driver
-        /// lets leave ahead, a datagram, and control messages that leave out of turn.
+        /// Sending time that a late driver may make up for at once. A driver that is never later keeps the rate. A link
+        /// of this rate then queues at most the data of that time, what the driver sends ahead, one datagram, and the
+        /// control messages that leave out of turn.
         credit: Span,
-        /// Bytes that the link sends as one: each datagram with its headers is counted in whole ones, as it is on
-        /// a bearer whose FEC blocks are not shared, or on ATM cells. 1 for a link without them.
+        /// Size in bytes of the link's transmission unit. Each datagram with its headers is rounded up to whole units,
+        /// as on a bearer whose FEC blocks are not shared, or on ATM cells. 1 for a link without them.
         granule: u16,
     },
-    /// As fast as receivers acknowledge: at most `segments` DTUs beyond what the slowest has acknowledged.
+    /// The pace of acknowledgements: at most `segments` DTUs beyond those that the slowest receiver has acknowledged.
     Window {
-        /// The window in DTUs.
+        /// Size of the window in DTUs.
         segments: u32,
-        /// Whether a long or narrow way is not to be flooded with a windowful: what it carries is estimated from the
-        /// acknowledgements, and DATA is paced by that. Otherwise all that the window allows leaves at once.
+        /// `true` to avoid flooding a long or narrow path with a whole window: DATA is paced by the path's rate, which
+        /// is estimated from the acknowledgements. Otherwise all DTUs that the window allows leave at once.
         paced: bool,
     },
 }
 
 impl Pace {
-    /// The rate, if there is one.
+    /// Returns the rate limit, if there is one.
     pub(crate) fn steady(self) -> Option<RatePace> {
         match self {
             Self::Rate { rate, overhead, credit, granule } => {
@@ -111,17 +111,17 @@ impl Pace {
     }
 }
 
-/// When the next pass begins.
+/// Start of the next pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PassWait {
-    /// As soon as anything is to be sent again (draft §9.5, §11.2.1).
+    /// As soon as any DTU must be sent again (draft §9.5, §11.2.1).
     Draft,
-    /// A whole Status Retry Timer after every pass, as the BGAN study reads it. A pass then sends what was asked for
-    /// before it began; NAKs that come while it runs are for the next.
+    /// A whole Status Retry Timer after every pass, as the BGAN study interprets it. A pass sends what was requested
+    /// before it began; NAKs that come during the pass count for the next one.
     FixedTimer,
 }
 
-/// When receivers are asked what they miss.
+/// Times of status requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NakTiming {
     /// After every block of every pass (draft §11.2.1).
@@ -130,115 +130,115 @@ pub enum NakTiming {
     EndOfFirstPass,
 }
 
-/// The Status Retry Timer.
+/// Duration of the Status Retry Timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StatusRetry {
-    /// Always this long.
+    /// A fixed duration.
     Fixed(Span),
-    /// The time that a full block's product bytes take at the rate, and `round_trips` round trips.
+    /// The time of a full block's product bytes at the rate, plus `round_trips` round trips.
     BlockTime {
-        /// n of the study's `block time + n x RTT`.
+        /// Number n in the study's `block time + n x RTT`.
         round_trips: u32,
     },
-    /// One and a half of the longest round trip that was measured, the back-off window, and 20 ms.
+    /// One and a half of the longest measured round trip, plus the back-off window, plus 20 ms.
     Measured,
 }
 
-/// Everything that a [`Sender`](crate::Sender) needs to know.
+/// Configuration of a [`Sender`](crate::Sender).
 #[expect(clippy::struct_excessive_bools, reason = "they are settings, each independent of the others")]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SenderConfig {
-    /// The Transmission Identifier, not 0; with the server's address it names this transmission.
+    /// Transmission Identifier, not 0. Together with the server's address it identifies the transmission.
     pub transmission: u32,
-    /// Where data comes from, as receivers see it.
+    /// Source address of data, as receivers see it.
     pub server: SocketAddr,
-    /// Where receivers answer.
+    /// Destination address of receivers' answers.
     pub response: SocketAddr,
-    /// Where announcements go.
+    /// Destination address of announcements.
     pub public: SocketAddr,
-    /// Where data goes; its port is the public one's.
+    /// Destination address of data; its port is the public one's.
     pub private: SocketAddr,
-    /// The Application Reference, 1 to 64 bytes.
+    /// Application Reference, 1 to 64 bytes.
     pub application: String,
-    /// What is sent.
+    /// Product to be sent.
     pub product: Product,
-    /// What tokens are made from: receivers then prove what they say ([`proof`](crate::proof)). Without it everyone is
-    /// believed, as in the draft.
+    /// Secret from which tokens are made, so that receivers prove their messages ([`proof`](crate::proof)). Without it
+    /// every message is believed, as in the draft.
     pub secret: Option<Secret>,
     /// Product bytes in a DTU.
     pub dtu_size: u32,
     /// DTUs in a block.
     pub block_size: u32,
-    /// The largest UDP payload for control messages, bytes; longer host lists are split.
+    /// Maximum UDP payload of control messages in bytes; longer host lists are split.
     pub datagram: usize,
-    /// Who may receive.
+    /// Group model.
     pub group: Group,
-    /// When data begins.
+    /// Conditions for the start of data.
     pub start: Start,
-    /// Between announcements before data begins.
+    /// Interval between announcements before data begins.
     pub announce_interval: Span,
-    /// Between announcements for late joiners, once data has begun.
+    /// Interval between announcements for late joiners, once data has begun.
     pub late_announce_interval: Span,
-    /// After this long without a start, it starts with whoever is there, or gives up.
+    /// Maximum time of the announcement phase. Afterwards the sender starts with the registered receivers, or gives up.
     pub announce_limit: Span,
-    /// Between the last announcement and data, for receivers to join a private group of its own.
+    /// Time between the last announcement and data, for receivers to join a separate private group.
     pub join_delay: Span,
-    /// For how long data may leave behind the first announcement, before anybody has registered; zero for not at all.
-    /// In a closed group, at a rate, to the group that announcements go to, with [`PassWait::Draft`] and
+    /// Time for which data may leave after the first announcement, before any receiver has registered; zero for none.
+    /// It requires a closed group, a rate, data on the announcement group, [`PassWait::Draft`] and
     /// [`NakTiming::EachBlock`].
     pub early_data: Span,
-    /// Whether receivers may register once data has begun.
+    /// `true` if receivers may register once data has begun.
     pub late_entry: bool,
-    /// How fast.
+    /// Pace of data.
     pub pace: Pace,
-    /// When the next pass begins.
+    /// Start of the next pass.
     pub pass_wait: PassWait,
-    /// When receivers are asked.
+    /// Times of status requests.
     pub nak_timing: NakTiming,
-    /// How long answers are waited for.
+    /// Time for which the sender waits for answers.
     pub status_retry: StatusRetry,
-    /// Whether a NAK that comes while answers are waited for begins the wait anew
-    /// (with [`PassWait::FixedTimer`]).
+    /// `true` if a NAK that comes during the wait for answers restarts the wait (with [`PassWait::FixedTimer`]).
     pub nak_restarts_wait: bool,
-    /// Repeated status requests without any answer after which a receiver is given up; with the first request, that
-    /// is one more without an answer.
+    /// Number of repeated status requests without an answer after which a receiver is given up. Together with the first
+    /// request, one more goes unanswered.
     pub status_retry_count: u32,
-    /// A receiver is given up only when it has left requests unanswered for this long, however many. One that answers
-    /// and comes no further for five times as long is given up too.
+    /// Time for which a receiver must have left all requests unanswered before it is given up, however many they are. A
+    /// receiver that answers but makes no progress for five times as long is given up too.
     pub silence: Span,
-    /// Whether the request that ends a pass is sent twice: a lost one costs a Status Retry Timer. On a thin return
-    /// channel the doubled answers may cost more.
+    /// `true` if the request that ends a pass is sent twice, because a lost one costs a Status Retry Timer. On a thin
+    /// return channel the doubled answers may cost more.
     pub ask_twice: bool,
-    /// Whether a pass that takes less than an eighth of a round trip to send is sent twice: the link would be idle,
-    /// and a repair that is lost costs another round trip. Not with [`PassWait::FixedTimer`].
+    /// `true` if a pass that takes less than an eighth of a round trip is sent twice. The link would be idle anyway,
+    /// and a lost repair costs another round trip. Not with [`PassWait::FixedTimer`].
     pub repeat_small_passes: bool,
-    /// The round trip to assume until one is measured.
+    /// Round trip that is assumed until one is measured.
     pub round_trip: Span,
-    /// Whether it is measured; otherwise it stays as it is assumed.
+    /// `true` if the round trip is measured; otherwise the assumed one stays.
     pub measure_round_trip: bool,
-    /// Over how long receivers spread their answers; zero for at once.
+    /// Window over which receivers spread their answers; zero to answer at once.
     pub backoff_window: Span,
-    /// Parity symbols that a block may have; 0 turns parity off. While one takes part that has shown no proofs to a
-    /// sender that asks for them, none are sent: it may know nothing of parity.
+    /// Maximum number of parity symbols of a block; 0 turns parity off. A sender that asks for proofs sends no parity
+    /// while a receiver without proofs takes part, because that receiver may know nothing of parity.
     pub parity_symbols: u32,
-    /// Whether some of them are sent before they are asked for, where asking would take longer: behind the blocks at
-    /// the first pass's end, and with repairs. With members and a rate, and [`PassWait::Draft`].
+    /// `true` if some parity symbols are sent before they are requested, where a request would take longer: after the
+    /// blocks at the end of the first pass, and with repairs. It requires members, a rate, and [`PassWait::Draft`].
     pub parity_ahead: bool,
-    /// Segments at the product's head that the first pass sends twice (the manifest).
+    /// Number of segments at the product's head that the first pass sends twice (the manifest).
     pub head_segments: u32,
-    /// Segments at the product's head by which receivers can tell what they have of it already: sent alone before the
-    /// first pass where all who take part hold something and some of them have yet to compare. 0 where nobody can.
+    /// Number of segments at the product's head (the list of files) from which receivers can tell which parts they have
+    /// already. They are sent alone before the first pass if all receivers hold something and some have yet to compare.
+    /// 0 if no receiver can compare.
     pub list_segments: u32,
-    /// The transfer is aborted after this long.
+    /// Time after which the transfer is aborted.
     pub transfer_limit: Span,
-    /// Between Completions.
+    /// Interval between Completions.
     pub completion_interval: Span,
-    /// How often each confirmation, the last Completion and an Abort are sent.
+    /// Number of times that each confirmation, the last Completion and an Abort are sent.
     pub repeats: u32,
 }
 
 impl SenderConfig {
-    /// A sender of `product` to the group `to`, every other setting at its default: open-limited group of 1,024,
+    /// Creates a configuration to send `product` to the group `to` with default settings: open-limited group of 1,024,
     /// the draft's pass rule, requests after each block, 1 Mbit/s.
     pub fn new(product: Product, server: SocketAddr, to: SocketAddr) -> Self {
         let ipv6 = to.is_ipv6();
@@ -290,10 +290,10 @@ impl SenderConfig {
         }
     }
 
-    /// Parity symbols for blocks as they are set, where nobody has chosen a number: as many as the codes of one octet
-    /// have room for, where that is enough; else one for four DTUs, up to the next power of two, which is what coding
-    /// takes its time for. They cost nothing until they are asked for. None where a receiver would have to refuse the
-    /// memory that coding takes, and for blocks so long that coding one would hold up sending.
+    /// Returns the default number of parity symbols for the configured blocks. It is the room of the one-octet code if
+    /// that is enough. Otherwise it is a quarter of the DTUs, rounded up to a power of two, on which the time of coding
+    /// depends. Symbols cost nothing until they are requested. The number is 0 if coding would need more memory than a
+    /// receiver grants, or if a block is so long that coding it would hold up sending.
     pub fn automatic_parity(&self) -> u32 {
         let segments = self.product.size.div_ceil(self.dtu_size.max(1).into());
         let block = u32::try_from(segments).unwrap_or(u32::MAX).min(self.block_size);
@@ -352,63 +352,62 @@ impl SenderConfig {
     }
 }
 
-/// Everything that a [`Receiver`](crate::Receiver) needs to know.
+/// Configuration of a [`Receiver`](crate::Receiver).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReceiverConfig {
-    /// Its name, 1 to 64 bytes; it makes the id.
+    /// Name of the receiver, 1 to 64 bytes; the identifier is derived from it.
     pub name: Option<String>,
-    /// The id where there is no name.
+    /// Identifier of a receiver without a name.
     pub id: ClientId,
-    /// The port that announcements and data come to.
+    /// Port for announcements and data.
     pub port: u16,
-    /// The Application Reference to listen for.
+    /// Application Reference to listen for.
     pub application: String,
-    /// The seed of its random answers.
+    /// Seed of the random waits before answers.
     pub seed: u64,
-    /// What nonces are made from: with it the receiver proves what it says to senders that grant tokens
-    /// ([`proof`](crate::proof)), and what it sends is bounded by what it receives.
+    /// Secret from which nonces are made. With it the receiver proves its messages to senders that grant tokens
+    /// ([`proof`](crate::proof)), and limits what it sends by what it receives.
     pub secret: Option<Secret>,
-    /// Bytes that the driver can buffer, to be told to the sender.
+    /// Bytes that the driver can buffer, as reported to the sender.
     pub receive_buffer_bytes: Option<u32>,
-    /// Whether data that comes before the registration is confirmed is kept.
+    /// `true` if data that comes before the registration is confirmed is kept.
     pub keep_early_data: bool,
-    /// Between registrations while data runs and no confirmation comes.
+    /// Interval between registrations while data runs and no confirmation comes.
     pub register_retry: Span,
-    /// Registrations without confirmation after which it gives up, or, with proofs, says them less often.
+    /// Number of unconfirmed registrations after which the receiver gives up or, with proofs, registers less often.
     pub register_retry_count: u32,
-    /// Between Dones until one is confirmed.
+    /// Interval between Dones until one is confirmed.
     pub done_retry: Span,
-    /// Dones without confirmation after which they come ten times less often.
+    /// Number of unconfirmed Dones after which they come ten times less often.
     pub done_retry_count: u32,
-    /// Without a confirmation for this long, it stops asking; the product is complete all the same.
+    /// Time without a confirmation after which the receiver stops asking for one; the product is complete all the same.
     pub done_patience: Span,
-    /// Without any sign of the sender for this long, it stops waiting.
+    /// Time without any sign of the sender after which the receiver gives up.
     pub patience: Span,
-    /// DTUs that a product may have; a bitmap of them is kept.
+    /// Maximum number of DTUs of a product; a bitmap of them is kept.
     pub max_segments: u32,
-    /// Bytes of memory that parity symbols may take, with all that it takes to keep them, of blocks that cannot be
-    /// rebuilt yet.
+    /// Maximum bytes of memory for the parity symbols of blocks that cannot be rebuilt yet, overhead included.
     pub parity_memory_bytes: u64,
-    /// NAKs that one status request may provoke; the next request brings the rest.
+    /// Maximum number of NAKs for one status request; the next request brings the rest.
     pub naks_per_request: u32,
-    /// How the waits that spread answers are drawn from `seed`.
+    /// Method by which the random waits before answers are drawn from `seed`.
     pub waits: Waits,
 }
 
-/// How a receiver's random waits are drawn.
+/// Method by which a receiver's random waits are drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Waits {
-    /// One after the other from one stream: an engine's own, or one for all receivers of a population.
+    /// One after the other from one stream: that of an engine, or that of a whole population.
     #[default]
     InTurn,
-    /// Each from a stream of its own, named by the receiver's id and the instant at which the wait begins. Then a
-    /// population waits as single engines with the same seed do, so that the two can be compared.
+    /// Each from a stream of its own, identified by the receiver's id and the instant at which the wait begins. A
+    /// population then waits exactly as single engines with the same seed do, so that the two can be compared.
     ByReceiver,
 }
 
 impl Waits {
-    /// A uniform part of `window` for a receiver of this id, whose wait begins now; `turn` is the stream of those in
-    /// turn.
+    /// Draws a uniform part of `window` for a receiver of this id, whose wait begins now; `turn` is the stream for
+    /// [`InTurn`](Self::InTurn).
     pub(crate) fn draw(
         self,
         (seed, id): (u64, ClientId),
@@ -425,7 +424,7 @@ impl Waits {
 }
 
 impl ReceiverConfig {
-    /// A receiver with this id that listens on `port`, every other setting at its default.
+    /// Creates a configuration for a receiver with this id that listens on `port`, with default settings.
     pub fn new(id: ClientId, port: u16) -> Self {
         Self {
             name: None,
@@ -449,7 +448,7 @@ impl ReceiverConfig {
         }
     }
 
-    /// The same under a name, from which its id follows.
+    /// Sets the name, and the id that is derived from it.
     #[must_use]
     pub fn named(self, name: &str) -> Self {
         Self { id: ClientId::from_name(name), name: Some(name.into()), ..self }

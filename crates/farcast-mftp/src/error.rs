@@ -1,22 +1,22 @@
-//! What can be wrong with a configuration.
+//! Errors of a configuration.
 
 use alloc::string::String;
 
 use crate::message::ClientId;
 
-/// A setting that the engines cannot work with.
+/// Setting with which the engines cannot work.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// The product cannot be cut like this.
+    /// The product cannot be divided like this.
     #[error(transparent)]
     Geometry(#[from] farcast_delivery::GeometryError),
     /// A text that goes on the wire is empty or too long.
     #[error("the {what} must have 1 to {most} bytes")]
     Text {
-        /// Which text.
+        /// Name of the text.
         what: &'static str,
-        /// The most bytes that fit.
+        /// Maximum number of bytes.
         most: usize,
     },
     /// A closed group has no members.
@@ -25,11 +25,11 @@ pub enum ConfigError {
     /// Two invited receivers have the same id.
     #[error("receivers {first} and {second} have the same id ({id}); rename one of them")]
     SameId {
-        /// One name.
+        /// Name of one receiver.
         first: String,
-        /// The other.
+        /// Name of the other receiver.
         second: String,
-        /// Their id.
+        /// Identifier of both.
         id: ClientId,
     },
     /// The announcement does not fit a datagram.
@@ -40,7 +40,7 @@ pub enum ConfigError {
         "sending without a rate needs receivers that register: use a closed or open-limited group, or set a rate"
     )]
     WindowWithoutMembers,
-    /// A population of nobody, of many with one name, or with ids past the last.
+    /// A population has no receiver, has many with one name, or has ids past the last.
     #[error("a population needs at least one receiver, ids that go up to it, and no name")]
     Population,
     /// A limit must not be zero.

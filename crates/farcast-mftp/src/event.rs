@@ -1,4 +1,4 @@
-//! What the engines tell their owners.
+//! Events that the engines report to their owners.
 
 use alloc::string::String;
 use core::net::{IpAddr, SocketAddr};
@@ -9,101 +9,101 @@ use farcast_delivery::Offer;
 use crate::message::{ClientId, DeclineReason};
 use crate::sender::GivenUp;
 
-/// What a [`Sender`](crate::Sender) tells.
+/// Event of a [`Sender`](crate::Sender).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SenderEvent {
     /// A receiver has registered, or registered anew from another address.
     Registered {
-        /// Who.
+        /// Identifier of the receiver.
         client: ClientId,
-        /// Where it answers from.
+        /// Address from which it answers.
         address: SocketAddr,
         /// Segments that it holds already.
         held: u32,
     },
     /// An invited receiver does not want the product.
     Declined {
-        /// Who.
+        /// Identifier of the receiver.
         client: ClientId,
-        /// Why.
+        /// Reason that it gave.
         reason: DeclineReason,
     },
     /// A registration was refused.
     Refused {
-        /// The id that it used.
+        /// Identifier that the registration used.
         client: ClientId,
-        /// Where it came from.
+        /// Source address of the registration.
         address: SocketAddr,
-        /// Whether another receiver has that id; otherwise it was not invited.
+        /// `true` if another receiver has that id; otherwise the receiver was not invited.
         collision: bool,
     },
     /// Data begins.
     Started {
-        /// How many receivers take part.
+        /// Number of receivers that take part.
         receivers: u32,
-        /// Whether all of them hold part of the product, so that they are asked first.
+        /// `true` if all of them hold part of the product, so that the sender asks first what is missing.
         restart: bool,
     },
     /// A pass begins.
     Pass {
-        /// Its number, from 1.
+        /// Number of the pass, from 1.
         pass: u32,
         /// DTUs scheduled for it so far.
         dtus: u32,
     },
-    /// A receiver has everything.
+    /// A receiver has the whole product.
     Done {
-        /// Who.
+        /// Identifier of the receiver.
         client: ClientId,
     },
     /// A receiver has left.
     Quit {
-        /// Who.
+        /// Identifier of the receiver.
         client: ClientId,
-        /// One of [`cancel`](crate::message::cancel).
+        /// Reason, one of [`cancel`](crate::message::cancel).
         reason: u32,
-        /// Its words.
+        /// Receiver's text.
         text: Option<String>,
     },
     /// A receiver was given up.
     Lost {
-        /// Who.
+        /// Identifier of the receiver.
         client: ClientId,
-        /// Why.
+        /// Reason for which it was given up.
         why: GivenUp,
     },
-    /// Everyone has everything, has left or was given up; what follows only confirms.
+    /// Every receiver has the whole product, has left, or was given up. The messages that follow only confirm.
     Delivered,
-    /// It is over.
+    /// The transmission has ended.
     Ended(SenderOutcome),
 }
 
-/// How a transmission ended for its sender.
+/// Outcome of a transmission for its sender.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum SenderOutcome {
-    /// Every receiver that took part is accounted for; [`Sender::members`](crate::Sender::members) says how.
+    /// Every receiver that took part is accounted for; see [`Sender::members`](crate::Sender::members).
     Finished,
-    /// Nobody registered.
+    /// No receiver registered.
     NoReceivers,
-    /// The owner, the time limit or the silence of everyone stopped it.
+    /// The owner, the time limit, or the silence of all receivers stopped the transmission.
     Aborted {
-        /// One of [`cancel`](crate::message::cancel).
+        /// Reason, one of [`cancel`](crate::message::cancel).
         reason: u32,
     },
     /// Another transmission uses the group.
     GroupInUse {
-        /// Whose.
+        /// Address of its sender.
         by: SocketAddr,
-        /// Its Transmission Identifier.
+        /// Transmission Identifier of the other transmission.
         transmission: u32,
     },
 }
 
-/// What a [`Receiver`](crate::Receiver) tells. `Store`, `StoreParity`, `Decode`, `Compare`, `Complete` and `Offered`
-/// ask for an answer.
+/// Event of a [`Receiver`](crate::Receiver). `Store`, `StoreParity`, `Decode`, `Compare`, `Complete` and `Offered`
+/// expect an answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ReceiverEvent {
-    /// Answer with [`accept`](crate::Receiver::accept) or [`decline`](crate::Receiver::decline).
+    /// A product is offered: answer with [`accept`](crate::Receiver::accept) or [`decline`](crate::Receiver::decline).
     Offered(Offer),
     /// The sender has accepted the registration.
     Accepted,
@@ -111,72 +111,72 @@ pub enum ReceiverEvent {
     Store {
         /// Segments of the product.
         segments: Run,
-        /// Where in the message's run they begin.
+        /// Number of the message's datagram that carries the first segment.
         offset: u32,
     },
     /// Keep these parity symbols; their payload is `offset` symbols into the message just handled.
     StoreParity {
-        /// The block.
+        /// Block that the symbols belong to.
         block: u32,
-        /// Its parity symbols.
+        /// Parity symbols to be kept.
         symbols: Run,
-        /// Where in the message's run they begin.
+        /// Number of the message's datagram that carries the first symbol.
         offset: u32,
     },
-    /// Rebuild what is missing of a block from its parity, store it, and answer with
+    /// Rebuild the missing segments of a block from its parity, store them, and answer with
     /// [`decoded`](crate::Receiver::decoded).
     Decode {
-        /// The block.
+        /// Block to be rebuilt.
         block: u32,
     },
-    /// The sender waits until what is there already is known: compare, and answer with
+    /// Compare stored files with the list of files, for which the sender waits, and answer with
     /// [`compared`](crate::Receiver::compared).
     Compare,
     /// A sender's pass has begun, as far as can be seen here.
     Pass {
-        /// Its number.
+        /// Number of the pass.
         pass: u32,
     },
-    /// Every segment is stored: verify, give the files their names, and answer with
+    /// Verify the product, every segment of which is stored, give the files their names, and answer with
     /// [`verified`](crate::Receiver::verified) or [`fail`](crate::Receiver::fail).
     Complete,
     /// A server asks to listen to this group (JOIN GROUP).
     JoinGroup(IpAddr),
     /// A server asks to stop listening to this group (LEAVE GROUP).
     LeaveGroup(IpAddr),
-    /// Another transmission was announced while this one runs, and is passed over.
+    /// Another transmission was announced while this one runs, and is ignored.
     Busy {
-        /// Whose.
+        /// Address of its sender.
         server: SocketAddr,
     },
-    /// A transmission was announced for a list of receivers that does not have this one (or not in this piece of
-    /// it), and is passed over. Told once for each server.
+    /// A transmission was announced for a list of receivers without this one (or with it in another piece of the list),
+    /// and is ignored. Reported once for each server.
     NotInvited {
-        /// Whose.
+        /// Address of its sender.
         server: SocketAddr,
     },
     /// The transmission is over; the receiver listens for the next one.
     Ended(ReceiverOutcome),
 }
 
-/// How a transmission ended for a receiver.
+/// Outcome of a transmission for a receiver.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ReceiverOutcome {
     /// The product is complete and verified.
     Complete {
-        /// Whether the sender confirmed that it knows.
+        /// `true` if the sender confirmed the receiver's report.
         confirmed: bool,
-        /// When the last segment had come and the product was verified.
+        /// Time at which the product was verified, after the last segment had come.
         at: Time,
     },
     /// The sender gave up, or refused this receiver.
     Aborted {
-        /// One of [`cancel`](crate::message::cancel).
+        /// Reason, one of [`cancel`](crate::message::cancel).
         reason: u32,
-        /// Its words.
+        /// Sender's text.
         text: Option<String>,
     },
-    /// The owner declined or stopped it.
+    /// The owner declined or stopped the transmission.
     Stopped,
     /// The registration was never confirmed.
     NotAccepted,

@@ -1,4 +1,4 @@
-//! The names of what MFTP reports of a transfer.
+//! Names of the figures that MFTP reports of a transfer.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -7,18 +7,18 @@ use farcast_delivery::{Figure, Noun, RequestCounts, Words};
 
 /// Passes that sent something.
 pub const PASSES: &str = "passes";
-/// DTUs that each of them sent, parity symbols and repetitions among them.
+/// DTUs that each pass sent, including parity symbols and repetitions.
 pub const DTUS_PER_PASS: &str = "dtus_per_pass";
 /// NAKs that receivers sent.
 pub const NAKS_SENT: &str = "naks.sent";
-/// Requests for return capacity that collided; on a way back without contention always 0.
+/// Requests for return capacity that collided; always 0 on a return path without contention.
 pub const NAKS_COLLIDED: &str = "naks.collided";
-/// NAKs that reached the sender after the pass behind the one they answer had begun.
+/// NAKs that reached the sender after a later pass than theirs had begun.
 pub const NAKS_LATE: &str = "naks.late";
-/// NAKs that the sender took in time for the pass behind the one they answer.
+/// NAKs that the sender accepted before a later pass than theirs had begun.
 pub const NAKS_USED: &str = "naks.used";
 
-/// The draft's words.
+/// Terms of the draft.
 pub(crate) const WORDS: Words = Words {
     round: Noun { one: "pass", many: "passes" },
     segment: Noun { one: "DTU", many: "DTUs" },
@@ -27,7 +27,7 @@ pub(crate) const WORDS: Words = Words {
     answers: "the Status Retry Timer",
 };
 
-/// The figures of a transfer whose passes sent so many DTUs.
+/// Returns the figures of a transfer whose passes sent this many DTUs each.
 pub(crate) fn figures(dtus_per_pass: &[u64], naks: &RequestCounts) -> Vec<Figure> {
     vec![
         Figure::count(PASSES, dtus_per_pass.len() as u64).labelled("passes"),
@@ -35,7 +35,7 @@ pub(crate) fn figures(dtus_per_pass: &[u64], naks: &RequestCounts) -> Vec<Figure
         Figure::count(NAKS_SENT, naks.sent).labelled("NAKs sent"),
         Figure::count(NAKS_COLLIDED, naks.collided).labelled("requests collided"),
         Figure::count(NAKS_LATE, naks.late).labelled("NAKs too late"),
-        // What is neither late nor used asked for nothing new: the summary does without it.
+        // A NAK that is neither late nor used requested nothing new; the summary omits it.
         Figure::count(NAKS_USED, naks.used),
     ]
 }

@@ -1,4 +1,4 @@
-//! MFTP's messages as the engines speak them (draft-miller-mftp-spec-03 §12).
+//! MFTP's messages as the engines handle them (draft-miller-mftp-spec-03 §12).
 //!
 //! Blocks and DTUs count from 0 here and from 1 on the wire.
 
@@ -15,25 +15,25 @@ use md5::{Digest, Md5};
 use crate::proof::{Proof, Token};
 use crate::wire;
 
-/// A message: the transmission that it belongs to (0 for group management), and what it says.
+/// Message: the transmission that it belongs to (0 for group management), and its body.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// The Transmission Identifier; together with the server's address it names a transmission.
+    /// Transmission Identifier; together with the server's address it identifies a transmission.
     pub transmission: u32,
-    /// What it says.
+    /// Body of the message.
     pub body: Body,
-    /// What shows that it comes from whom it names ([`proof`](crate::proof); farcast's own, never with DATA).
+    /// Proof of the message's origin ([`proof`](crate::proof); farcast's own, never with DATA).
     pub proof: Option<Proof>,
 }
 
 impl Message {
-    /// A message without a proof: the draft's way.
+    /// Creates a message without a proof, as in the draft.
     pub const fn new(transmission: u32, body: Body) -> Self {
         Self { transmission, body, proof: None }
     }
 }
 
-/// What a message says.
+/// Body of a message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Body {
     /// A client asks a server for its public groups.
@@ -42,9 +42,9 @@ pub enum Body {
     Join(Join),
     /// The server asks clients to stop listening to a group.
     Leave(Leave),
-    /// Asks whether a host is there.
+    /// A host asks whether another host is there.
     Echo(Echo),
-    /// The answer to an echo: everything but its host list.
+    /// A host answers an echo with all of it except the host list.
     EchoResponse(Echo),
     /// A transmission is about to begin, or goes on.
     Announce(Box<Announce>),
@@ -52,37 +52,37 @@ pub enum Body {
     Registration(Registration),
     /// One or more DTUs.
     Data(Data),
-    /// The server asks what is missing.
+    /// The server asks which DTUs are missing.
     StatusRequest(StatusRequest),
     /// A client misses DTUs of a block.
     Nak(Nak),
     /// A client has answered a status request of type ALL.
     Ack(Ack),
-    /// A client has everything.
+    /// A client has the whole product.
     Done(Done),
-    /// The server confirms who is done; without a list, the transmission is over.
+    /// The server confirms Dones; without a list, the transmission is over.
     Completion(Completion),
-    /// The server gives up, for all or for some.
+    /// The server gives up, for all clients or for some.
     Abort(Abort),
     /// A client leaves.
     Quit(Quit),
     /// Aggregators may forget the transmission.
     End(End),
-    /// The server hands a client the token of its session (farcast's own).
+    /// The server grants a client the token of its session (farcast's own).
     Grant(Grant),
 }
 
-/// A client's identity: its IPv4 address, or a Global ID in the class E range 240.0.0.0/4.
+/// Client identifier: its IPv4 address, or a Global ID in the class E range 240.0.0.0/4.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ClientId(pub u32);
 
 impl ClientId {
-    /// The Global ID of a receiver's name: 28 bits of the name's MD5 digest behind the class E prefix.
+    /// Derives the Global ID of a receiver's name: 28 bits of the name's MD5 digest behind the class E prefix.
     pub fn from_name(name: &str) -> Self {
         Self::global(name.as_bytes())
     }
 
-    /// The id of a receiver without a name: its IPv4 address, or a Global ID made from its IPv6 address.
+    /// Derives the id of a receiver without a name: its IPv4 address, or a Global ID made from its IPv6 address.
     pub fn from_address(address: IpAddr) -> Self {
         match address {
             IpAddr::V4(v4) => Self(v4.to_bits()),
@@ -115,84 +115,84 @@ impl fmt::Debug for ClientId {
 /// QUERY GROUP.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Query {
-    /// The application whose groups are wanted; 1 to 64 bytes.
+    /// Application whose groups are requested; 1 to 64 bytes.
     pub application: String,
-    /// Whether groups of all applications are wanted.
+    /// `true` to request groups of all applications.
     pub all: bool,
 }
 
 /// JOIN GROUP.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Join {
-    /// The application whose announcements go there; 1 to 64 bytes.
+    /// Application whose announcements go to the group; 1 to 64 bytes.
     pub application: String,
-    /// The public address.
+    /// Address of the public group.
     pub public: IpAddr,
-    /// Whether all applications' announcements go there.
+    /// `true` if all applications' announcements go there.
     pub all: bool,
-    /// Whom it is for; everyone if absent.
+    /// Clients that are asked; all if absent.
     pub hosts: Option<Vec<ClientId>>,
 }
 
 /// LEAVE GROUP.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Leave {
-    /// The group to leave.
+    /// Address of the group to leave.
     pub public: IpAddr,
-    /// Whom it is for; everyone if absent.
+    /// Clients that are asked; all if absent.
     pub hosts: Option<Vec<ClientId>>,
 }
 
 /// ECHO and ECHO RESPONSE.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Echo {
-    /// Chosen by the asker, returned as it is.
+    /// Number chosen by the asking host, returned unchanged.
     pub sequence: u32,
-    /// 1 to 4096 bytes to be returned as they are.
+    /// Data of 1 to 4096 bytes, returned unchanged.
     pub data: Option<Vec<u8>>,
-    /// Who is to answer a multicast echo; all if absent. Absent in a response.
+    /// Clients that must answer a multicast echo; all if absent. Absent in a response.
     pub hosts: Option<Vec<ClientId>>,
 }
 
-/// Who may take part (draft §6).
+/// Group model (draft §6).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GroupModel {
     /// Only the clients that the announcement lists.
     Closed,
-    /// Whoever registers, up to a limit.
+    /// Any clients that register, up to a limit.
     OpenLimited,
-    /// Whoever listens; nobody registers and nobody is known.
+    /// Anybody who listens; no client registers and none is known.
     OpenUnlimited,
 }
 
-/// The Announce Options.
+/// Announce Options.
 #[expect(clippy::struct_excessive_bools, reason = "they are the flags of one word on the wire")]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AnnounceOptions {
-    /// Who may take part.
+    /// Group model.
     pub model: GroupModel,
-    /// Clients stay in the private group afterwards.
+    /// `true` if clients stay in the private group afterwards.
     pub stay_in_group: bool,
-    /// The transmission goes on where an earlier one of the same product stopped.
+    /// `true` if the transmission continues where an earlier one of the same product stopped.
     pub restart: bool,
-    /// Clients replace a product that they have already.
+    /// `true` if clients replace a product that they have already.
     pub overwrite: bool,
-    /// Clients may join after data began.
+    /// `true` if clients may join after data has begun.
     pub late_entry: bool,
 }
 
-/// A client's standing in an announcement's host list.
+/// State of a client in an announcement's host list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Standing {
-    /// Invited, has not answered.
+    /// The client is invited and has not answered.
     Pending,
-    /// Its registration is accepted.
+    /// The client's registration is accepted.
     Accepted,
-    /// It declined, and the server knows.
+    /// The client has declined, and the server knows.
     Declined(DeclineReason),
 }
 
-/// Why a client declines (draft §13: 1001 to 1008; one byte on the wire, less 1000).
+/// Reason for which a client declines (draft §13: 1001 to 1008; one byte on the wire, less 1000).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum DeclineReason {
@@ -200,22 +200,22 @@ pub enum DeclineReason {
     Disk = 1,
     /// Not enough memory.
     Memory = 2,
-    /// Something in the client's system.
+    /// A problem of the client's system.
     System = 3,
-    /// It has the product and must not overwrite it.
+    /// The client has the product and must not overwrite it.
     AlreadyHave = 4,
-    /// Nothing to restart from, and late entry is not allowed.
+    /// There is nothing to restart from, and late entry is not allowed.
     NothingToRestart = 5,
-    /// The application is not known.
+    /// The application is unknown.
     UnknownApplication = 6,
-    /// Not interested in this sender.
+    /// The client is not interested in this sender.
     UnwantedSender = 7,
-    /// Not interested in this type.
+    /// The client is not interested in this type.
     UnwantedType = 8,
 }
 
 impl DeclineReason {
-    /// The reason with this number on the wire.
+    /// Returns the reason with this number on the wire.
     pub fn from_wire(byte: u8) -> Option<Self> {
         [
             Self::Disk,
@@ -247,13 +247,13 @@ impl fmt::Display for DeclineReason {
     }
 }
 
-/// Reasons of QUIT (2001 on) and ABORT (3001 on), draft §13, as they are on the wire.
+/// Reasons of QUIT (from 2001) and ABORT (from 3001), draft §13, as they are on the wire.
 pub mod cancel {
     /// QUIT: the client's application stopped it.
     pub const QUIT_APPLICATION: u32 = 2001;
     /// QUIT: the transfer took longer than announced.
     pub const QUIT_TRANSFER_TIMEOUT: u32 = 2002;
-    /// QUIT: something in the client's system, such as its disk.
+    /// QUIT: a problem of the client's system, such as its disk.
     pub const QUIT_SYSTEM: u32 = 2003;
     /// QUIT: too many DTUs were missed.
     pub const QUIT_ERROR_THRESHOLD: u32 = 2004;
@@ -261,92 +261,93 @@ pub mod cancel {
     pub const ABORT_APPLICATION: u32 = 3001;
     /// ABORT: the transfer took longer than the limit.
     pub const ABORT_TRANSFER_TIMEOUT: u32 = 3002;
-    /// ABORT: nobody answers status requests.
+    /// ABORT: no client answers status requests.
     pub const ABORT_STATUS_TIMEOUT: u32 = 3003;
-    /// ABORT: something in the server's system.
+    /// ABORT: a problem of the server's system.
     pub const ABORT_SYSTEM: u32 = 3004;
-    /// ABORT to one client: not invited (farcast's own).
+    /// ABORT to one client: it is not invited (farcast's own).
     pub const ABORT_NOT_INVITED: u32 = 3101;
     /// ABORT to one client: another client has its id (farcast's own).
     pub const ABORT_COLLISION: u32 = 3102;
-    /// ABORT: the product changed at its source, so what was sent of it is of no use (farcast's own).
+    /// ABORT: the product changed at its source, so the part that was sent is useless (farcast's own).
     pub const ABORT_SOURCE_CHANGED: u32 = 3103;
-    /// ABORT: the product changed at its source, and what it is now is sent next (farcast's own).
+    /// ABORT: the product changed at its source, and its new version is sent next (farcast's own).
     pub const ABORT_SOURCE_RENEWED: u32 = 3104;
 }
 
 /// ANNOUNCE.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Announce {
-    /// Where the data comes from.
+    /// Source address of data.
     pub server: SocketAddr,
-    /// Where answers go.
+    /// Destination address of answers.
     pub response: SocketAddr,
-    /// The group that carries data, on the announcement's port.
+    /// Group that carries data, on the announcement's port.
     pub private: IpAddr,
-    /// Seconds until data begins, at most; 0 once it has.
+    /// Maximum time until data begins, in seconds; 0 once it has begun.
     pub announce_duration_s: u32,
-    /// Model and flags.
+    /// Group model and flags.
     pub options: AnnounceOptions,
-    /// Which application this is for; 1 to 64 bytes.
+    /// Application that the announcement is for; 1 to 64 bytes.
     pub application: String,
     /// DTUs in a block.
     pub block_size: u32,
-    /// bit/s; `u32::MAX` where it is more or not limited.
+    /// Data rate in bit/s; `u32::MAX` if it is higher or not limited.
     pub data_rate_bps: u32,
-    /// What the product is called; 1 to 256 bytes.
+    /// Name of the product; 1 to 256 bytes.
     pub product_name: String,
-    /// Seconds after which a client gives up.
+    /// Time in seconds after which a client gives up.
     pub transfer_duration_s: u32,
     /// Product bytes in a DTU.
     pub dtu_size: u32,
-    /// Bytes.
+    /// Size of the product in bytes.
     pub product_size: u64,
-    /// Per cent of missed DTUs at which a client gives up.
+    /// Percentage of missed DTUs at which a client gives up.
     pub error_threshold: Option<u32>,
-    /// 1 to 64 bytes for the application.
+    /// Data for the application, 1 to 64 bytes.
     pub user_data: Option<Vec<u8>>,
-    /// Who is invited or accepted.
+    /// Clients that are invited or accepted.
     pub hosts: Option<Vec<(ClientId, Standing)>>,
-    /// Milliseconds over which clients spread their answers.
+    /// Window in milliseconds over which clients spread their answers.
     pub backoff_window_ms: Option<u32>,
-    /// What the product is: a digest that commits to all of it (farcast's own).
+    /// Digest that commits to the whole product (farcast's own).
     pub product_id: Option<[u8; 32]>,
-    /// Parity symbols that a block may have (farcast's own).
+    /// Maximum number of parity symbols of a block (farcast's own).
     pub parity_symbols: Option<u32>,
-    /// The server grants tokens, and shows the key of this commitment when the transmission is over (farcast's own).
+    /// Commitment to the key that the server shows when the transmission is over. Its presence means that the server
+    /// grants tokens (farcast's own).
     pub commitment: Option<Proof>,
 }
 
-/// One client in a REGISTRATION; an aggregator sends several.
+/// Entry for one client in a REGISTRATION; an aggregator sends several.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RegistrationEntry {
-    /// Who.
+    /// Identifier of the client.
     pub client: ClientId,
-    /// An aggregator's serial number for it.
+    /// Serial number that an aggregator gives the client.
     pub serial: Option<u32>,
-    /// Takes part, or declines and why.
+    /// Response of the client: it takes part, or declines with a reason.
     pub response: Result<(), DeclineReason>,
 }
 
 /// REGISTRATION.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Registration {
-    /// The server that it answers.
+    /// Server that the registration answers.
     pub server: SocketAddr,
-    /// At least one client.
+    /// Entries of the clients, at least one.
     pub entries: Vec<RegistrationEntry>,
-    /// The receiver's name, 1 to 64 bytes (farcast's own, as are the following).
+    /// Name of the receiver, 1 to 64 bytes (farcast's own, as are the following fields).
     pub name: Option<String>,
-    /// Segments that it holds from an earlier transmission.
+    /// Segments that the client holds from an earlier transmission.
     pub segments_held: Option<u32>,
-    /// Bytes that it can buffer while it is busy.
+    /// Bytes that the client can buffer while it is busy.
     pub receive_buffer_bytes: Option<u32>,
-    /// The client asks for a token; the answer repeats this.
+    /// Nonce by which the client requests a token; the answer repeats it.
     pub nonce: Option<Proof>,
 }
 
-/// What a DATA message carries.
+/// Kind of the payload of a DATA message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DataKind {
     /// DTUs of the product.
@@ -358,150 +359,150 @@ pub enum DataKind {
 /// DATA: a run of DTUs of one block, or of its parity symbols; on the wire one message each.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Data {
-    /// The pass, from 1.
+    /// Number of the pass, from 1.
     pub pass: u32,
-    /// The block, from 0.
+    /// Number of the block, from 0.
     pub block: u32,
-    /// DTUs of the product, or parity symbols.
+    /// Kind of the payload.
     pub kind: DataKind,
-    /// The DTUs (or parity symbols) within the block, from 0.
+    /// DTUs (or parity symbols) within the block, from 0.
     pub dtus: Run,
-    /// Payload bytes of each.
+    /// Payload bytes of each DTU except the last.
     pub len: u16,
-    /// Payload bytes of the last, which is shorter at the product's end.
+    /// Payload bytes of the last DTU, which is shorter at the product's end.
     pub last_len: u16,
 }
 
-/// What a status request wants to hear.
+/// Kind of answer that a status request demands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StatusType {
-    /// Only what is missing.
+    /// NAKs only.
     NakOnly,
-    /// That too, and then an ACK.
+    /// NAKs, followed by an ACK.
     All,
 }
 
 /// STATUS REQUEST.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StatusRequest {
-    /// The pass that it follows; 0 before data.
+    /// Pass that the request follows; 0 before data.
     pub pass: u32,
-    /// The blocks that it asks about, from 0.
+    /// Blocks that the request asks about, from 0.
     pub blocks: Run,
-    /// The DTUs of each that it asks about, from 0.
+    /// DTUs of each block that the request asks about, from 0.
     pub dtus: Run,
-    /// What is to be answered.
+    /// Kind of answer that is demanded.
     pub status: StatusType,
-    /// Who is asked; everyone if absent.
+    /// Clients that are asked; all if absent.
     pub hosts: Option<Vec<ClientId>>,
 }
 
-/// NAK RESPONSE: what a client misses of one block.
+/// NAK RESPONSE: the DTUs of one block that a client misses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Nak {
-    /// The server that it answers.
+    /// Server that the NAK answers.
     pub server: SocketAddr,
-    /// Who.
+    /// Identifier of the client.
     pub client: ClientId,
-    /// The pass of the status request.
+    /// Pass of the status request.
     pub pass: u32,
-    /// The block, from 0.
+    /// Number of the block, from 0.
     pub block: u32,
-    /// The missing DTUs. Its length is the block's number of DTUs rounded up to a multiple of 8.
+    /// Bitmap of the missing DTUs. Its length is the block's number of DTUs, rounded up to a multiple of 8.
     pub missing: Bitmap,
-    /// Parity symbols of the block that the client holds (farcast's own).
+    /// Number of the block's parity symbols that the client holds (farcast's own).
     pub parity_held: u32,
-    /// How many of the missing DTUs came and were not stored: they were not lost on the way (farcast's own).
+    /// Number of missing DTUs that came but were not stored, so that they were not lost on the way (farcast's own).
     pub unstored: u32,
 }
 
-/// The NAKs of many clients of an open-unlimited group for one block that arrive at one instant, as one: how a
-/// simulated population speaks. It is never on the wire.
+/// Merged NAKs of many clients of an open-unlimited group for one block that arrive at one instant. Only simulated
+/// populations use them; they are never on the wire.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Naks {
-    /// The server that they answer.
+    /// Server that the NAKs answer.
     pub server: SocketAddr,
-    /// The pass of the status request.
+    /// Pass of the status request.
     pub pass: u32,
-    /// The block, from 0.
+    /// Number of the block, from 0.
     pub block: u32,
-    /// The union of the missing DTUs, as long as a single NAK's.
+    /// Union of the missing DTUs; a bitmap as long as that of a single NAK.
     pub missing: Bitmap,
-    /// How many NAKs these are.
+    /// Number of NAKs.
     pub count: u64,
 }
 
 /// ACK RESPONSE.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ack {
-    /// The server that it answers.
+    /// Server that the ACK answers.
     pub server: SocketAddr,
-    /// The pass of the status request.
+    /// Pass of the status request.
     pub pass: u32,
-    /// The blocks that the request asked about.
+    /// Blocks that the request asked about.
     pub blocks: Run,
-    /// Who.
+    /// Identifier of the client.
     pub client: ClientId,
 }
 
 /// DONE.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Done {
-    /// The server that it answers.
+    /// Server that the message answers.
     pub server: SocketAddr,
-    /// Who.
+    /// Identifier of the client.
     pub client: ClientId,
-    /// DTUs that it asked for again, in all.
+    /// Total number of DTUs that the client requested again.
     pub naked_dtus: u32,
-    /// Seconds that the transfer took.
+    /// Duration of the transfer in seconds.
     pub duration_s: u32,
 }
 
 /// COMPLETION.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Completion {
-    /// Whose Done is confirmed; absent, the transmission is over for everyone.
+    /// Clients whose Done is confirmed; if absent, the transmission is over for everyone.
     pub hosts: Option<Vec<ClientId>>,
 }
 
 /// ABORT.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Abort {
-    /// One of [`cancel`].
+    /// Reason, one of [`cancel`].
     pub reason: u32,
-    /// Whom it is for; everyone if absent.
+    /// Clients that are addressed; all if absent.
     pub hosts: Option<Vec<ClientId>>,
-    /// The reason in words, 1 to 256 bytes (farcast's own).
+    /// Reason as text, 1 to 256 bytes (farcast's own).
     pub text: Option<String>,
 }
 
 /// QUIT.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Quit {
-    /// One of [`cancel`].
+    /// Reason, one of [`cancel`].
     pub reason: u32,
-    /// Who. The draft has the server guess it from the source address.
+    /// Identifier of the client. The draft has the server guess it from the source address.
     pub client: Option<ClientId>,
-    /// The reason in words, 1 to 256 bytes (farcast's own).
+    /// Reason as text, 1 to 256 bytes (farcast's own).
     pub text: Option<String>,
 }
 
 /// END.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct End {
-    /// The server whose transmission it was.
+    /// Server of the transmission.
     pub server: SocketAddr,
-    /// Where answers went.
+    /// Destination address of answers.
     pub response: SocketAddr,
 }
 
-/// GRANT: the server's answer to a registration, to its source alone. Its proof shows that it has seen the
+/// GRANT: the server's answer to a registration, sent to its source alone. Its proof shows that the server has seen the
 /// registration's nonce.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Grant {
-    /// Whom it is for.
+    /// Client that is addressed.
     pub client: ClientId,
-    /// What the client proves itself with from now on.
+    /// Token with which the client proves its messages from now on.
     pub token: Token,
 }
 
@@ -527,7 +528,7 @@ impl farcast_core::Message for Message {
 }
 
 impl Data {
-    /// Payload bytes of the DTU `segment` places behind the first.
+    /// Returns the payload bytes of the DTU `segment` places behind the first.
     pub fn payload_len(&self, segment: u32) -> usize {
         usize::from(if segment + 1 == self.dtus.count() { self.last_len } else { self.len })
     }

@@ -1,23 +1,23 @@
-//! Many like receivers behind one fan-out as one entity: what makes a million of them cheap to simulate.
+//! Many like receivers behind one fan-out as one entity, so that a million of them are cheap to simulate.
 //!
-//! A [`Population`] is what N [`Receiver`](crate::Receiver)s would be together. It decides by the same functions (the
-//! receiver's control, once for all receivers in the same state; the same rules for NAKs) and differs in what it
-//! keeps: which receivers lack which segments is held by segment, so that a receiver costs its losses and not its
-//! packets. Given the same losses it says the same things at the same nanoseconds (law 11).
+//! A [`Population`] behaves like N [`Receiver`](crate::Receiver)s together. It decides by the same functions: the
+//! receiver's control, once for all receivers in the same state, and the same rules for NAKs. It differs in its state:
+//! the receivers that lack a segment are stored by segment, so that the cost of a receiver depends on its losses and
+//! not on its packets. With the same losses it sends the same messages at the same nanoseconds (law 11).
 //!
-//! What it leaves out, for which single receivers are there: products that are held in part beforehand, a sender that
-//! is started again. How long the sender was silent is counted for all receivers together, from the last message that
+//! Two cases are left out, for which single receivers exist: products that are held in part beforehand, and a sender
+//! that is started again. The sender's silence is counted for all receivers together, from the last message that
 //! reached the fan-out.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
 //! | `data.rs` | data, parity, completeness |
-//! | `lacking.rs` | which receivers lack which segments |
-//! | `parity.rs` | which receivers hold which parity symbols |
+//! | `lacking.rs` | receivers that lack each segment |
+//! | `parity.rs` | receivers that hold each parity symbol |
 //! | `cohorts.rs` | receivers in the same state |
 //! | `hearing.rs` | messages other than data |
 //! | `asking.rs` | status requests and NAKs |
-//! | `held.rs` | answers that wait, and NAKs of others that make them needless |
+//! | `held.rs` | answers that wait, and NAKs of other receivers that make them needless |
 
 mod asking;
 mod cohorts;
@@ -47,10 +47,10 @@ use held::Held;
 use lacking::Lacking;
 use parity::Parity;
 
-/// What a population of ours says.
+/// Messages of a population of MFTP.
 pub(crate) type Feedback = farcast_delivery::Feedback<Message, Naks>;
 
-/// Many like receivers as one entity. The [module](self) says what it is.
+/// Population of like receivers as one entity; see the [module](self).
 #[derive(Clone, Debug)]
 pub struct Population {
     config: ReceiverConfig,
@@ -58,34 +58,34 @@ pub struct Population {
     terms: Option<Terms>,
     cohorts: Cohorts,
     lacking: Lacking,
-    /// `None` where the transmission has none.
+    /// Parity that receivers hold; `None` for a transmission without parity.
     parity: Option<Parity>,
     held: Vec<Held>,
-    /// DTUs that each receiver has asked for, for its Done.
+    /// DTUs that each receiver has requested, for its Done.
     naked: Vec<u32>,
-    /// When each receiver had everything; `Time::NEVER` before.
+    /// Time at which each receiver was complete; `Time::NEVER` before.
     completed: Vec<Time>,
     last_heard: Time,
     random: RandomStream,
     feedback: VecDeque<(Time, Feedback)>,
     stats: FeedbackCounts,
-    /// Reused lists.
+    /// Lists that are reused.
     lost: Vec<u32>,
     who: Vec<u32>,
     got: Vec<u32>,
-    /// Those who do not answer the request at hand, ascending.
+    /// Receivers that do not answer the current request, in ascending order.
     excluded: Vec<u32>,
-    /// Of each receiver, the number of the block and round in which it was last counted.
+    /// Number of the block and round in which each receiver was last counted.
     marks: Vec<u32>,
     mark: u32,
 }
 
 impl Population {
-    /// `receivers` receivers that listen. Receiver n has the id of `config` plus n; `config.seed` is the seed of the
-    /// random waits of all.
+    /// Creates `receivers` receivers that listen. Receiver n has the id of `config` plus n; `config.seed` is the seed
+    /// of the random waits of all.
     ///
     /// # Errors
-    /// The first setting that cannot work; a name cannot be many receivers'.
+    /// Returns the first setting that cannot work; a name cannot belong to many receivers.
     pub fn new(config: ReceiverConfig, receivers: u32) -> Result<Self, ConfigError> {
         config.check()?;
         if receivers == 0 || config.name.is_some() || config.id.0.checked_add(receivers).is_none() {
@@ -115,38 +115,38 @@ impl Population {
         })
     }
 
-    /// How many receivers.
+    /// Returns the number of receivers.
     pub fn len(&self) -> u32 {
         self.receivers
     }
 
-    /// Whether there are none: never.
+    /// Returns `true` if there are no receivers, which never happens.
     pub fn is_empty(&self) -> bool {
         self.receivers == 0
     }
 
-    /// When each receiver had the whole product; [`Time::NEVER`] for one that does not have it.
+    /// Returns the time at which each receiver had the whole product; [`Time::NEVER`] for one that does not have it.
     pub fn completed(&self) -> &[Time] {
         &self.completed
     }
 
-    /// DTUs that a receiver lacks; `None` while nobody has heard of the product.
+    /// Returns the number of DTUs that a receiver lacks; `None` while no announcement has been heard.
     pub fn lacks(&self, receiver: u32) -> Option<u32> {
         self.terms.as_ref().map(|_| self.lacking.count(receiver))
     }
 
-    /// Whether the transmission is over for every receiver.
+    /// Returns `true` if the transmission is over for every receiver.
     pub fn is_over(&self) -> bool {
         self.cohorts.count(FINISHED) + self.cohorts.count(GONE) == self.receivers
     }
 
-    /// What has been done so far.
+    /// Returns the counts of messages sent so far.
     pub fn stats(&self) -> &FeedbackCounts {
         &self.stats
     }
 
-    /// Takes a message whose first segment reaches the fan-out at `now`, as much of its run as does so before the
-    /// population's own next timer, but at least one segment; how many segments that were.
+    /// Handles a message whose first segment reaches the fan-out at `now`. It takes the segments of the run that arrive
+    /// before the population's own next timer, but at least one. Returns the number of segments taken.
     pub fn handle(&mut self, now: Time, from: &Arrival, message: &Message, channel: &mut Channel<'_>) -> u32 {
         let ours = |terms: &Terms| message.transmission == terms.transmission && from.source == terms.source;
         match &message.body {
@@ -155,7 +155,7 @@ impl Population {
                 if self.terms.as_ref().is_some_and(ours) {
                     return self.data(&passage, data, channel);
                 }
-                // What comes before any announcement was heard, or from elsewhere, still passes the channel.
+                // Data before any announcement, or from another sender, still passes the channel.
                 self.let_pass(&passage, channel)
             }
             Body::Nak(nak) => {
@@ -163,7 +163,7 @@ impl Population {
                 self.overhear(now, octets, (message.transmission, nak), channel);
                 1
             }
-            // What else other receivers say concerns nobody here.
+            // Other messages of receivers concern no receiver.
             Body::Registration(_) | Body::Ack(_) | Body::Done(_) | Body::Quit(_) => {
                 let passage = Passage::of(now, from, message, channel);
                 self.let_pass(&passage, channel)
@@ -192,18 +192,18 @@ impl Population {
         self.order(first);
     }
 
-    /// When it wants to be woken; [`Time::NEVER`] if nothing is to be waited for.
+    /// Returns the time of the next timer; [`Time::NEVER`] if none runs.
     pub fn poll_timeout(&self) -> Time {
         let held = self.held.iter().map(Held::due).min().unwrap_or(Time::NEVER);
         self.cohorts.next_due().map_or(held, |(at, _)| at.min(held))
     }
 
-    /// The next thing that it says, and when: in a run, that may be later than the first segment's time.
+    /// Returns the next message and its time, which may be later than the first segment's time if that began a run.
     pub fn poll_feedback(&mut self) -> Option<(Time, Feedback)> {
         self.feedback.pop_front()
     }
 
-    /// At one instant receivers speak in their order, not in that of their states.
+    /// Sorts messages of one instant by receiver rather than by state.
     fn order(&mut self, first: usize) {
         let receivers = self.receivers;
         let speaker = |(at, one): &(Time, Feedback)| match one {
@@ -222,7 +222,7 @@ impl Population {
         ClientId(self.config.id.0 + receiver)
     }
 
-    /// One receiver says `body`.
+    /// Sends `body` from one receiver.
     fn say(&mut self, at: Time, receiver: u32, body: Body) {
         let Some(terms) = &self.terms else { return };
         let message = Message::new(terms.transmission, body);
@@ -231,7 +231,7 @@ impl Population {
         self.feedback.push_back((at, Feedback::Each { receiver, transmit }));
     }
 
-    /// The address that answers go to; the sender's own unless it announced another.
+    /// Returns the address for answers, which is the sender's own unless it announced another.
     pub fn response(&self) -> Option<SocketAddr> {
         self.terms.as_ref().map(|terms| terms.response)
     }

@@ -1,25 +1,25 @@
-//! Who says what: tokens, proofs, and the key that ends a transmission.
+//! Proofs of the origin of messages: tokens, proofs, and the key that ends a transmission.
 //!
-//! The draft has nothing against a host that speaks in another's name. Without keys agreed on beforehand, what can be
-//! had is this: whoever does not see a member's unicast cannot speak for it.
+//! The draft has no defence against a host that speaks in another's name. Without keys agreed on beforehand, this much
+//! can be had: a host that does not see a member's unicast cannot speak for it.
 //!
 //! * A receiver's registration carries a **nonce**. The sender answers it, at its source and nowhere else, with a GRANT
-//!   of a **token** whose proof is a digest of the nonce and of what the sender announces. So the receiver knows that
-//!   whoever grants has seen its registration, and that what it took for the sender's announcement is; and the sender
-//!   knows, from the first proof that fits, that the receiver is where it says.
-//! * From then on each of the receiver's messages carries a **proof**: a keyed digest of what it says.
-//! * Each announcement carries a **commitment**, the digest of a key. ABORT to all, END and the last COMPLETION
-//!   show the key, which nobody but the sender can have known before.
+//!   of a **token**. The proof of the GRANT is a digest of the nonce and of the sender's announcement. So the receiver
+//!   knows that the granting host has seen its registration, and that the announcement is really the sender's. The
+//!   sender knows, from the first valid proof, that the receiver is at the address that it claims.
+//! * From then on each of the receiver's messages carries a **proof**: a keyed digest of the message.
+//! * Each announcement carries a **commitment**, the digest of a key. ABORT to all, END and the last COMPLETION show
+//!   the key, which only the sender can have known before.
 //!
-//! Tokens are not kept: they follow from a secret of the sender's, the receiver's id, address and nonce. A stranger
-//! costs no memory. Digests are keyed BLAKE3, cut to 64 bits: each guess has to be sent, and is answered with nothing.
+//! Tokens are not stored: they are derived from the sender's secret and the receiver's id, address and nonce. A
+//! stranger costs no memory. Digests are keyed BLAKE3, cut to 64 bits: each guess has to be sent, and gets no answer.
 
 use core::net::{IpAddr, SocketAddr};
 
 use crate::message::{Announce, Body, ClientId, Message};
 use crate::wire;
 
-/// 256 bits that nobody else knows, from which an engine makes what others must not guess.
+/// Secret of 256 bits, from which an engine derives the values that others must not guess.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Secret(pub [u8; 32]);
 
@@ -29,15 +29,15 @@ impl core::fmt::Debug for Secret {
     }
 }
 
-/// What a member of a session proves itself with.
+/// Token with which a member of a session proves its messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Token(pub [u8; 16]);
 
-/// 64 bits that only one who knows a token, a nonce or a key can have made.
+/// Proof of 64 bits that requires the knowledge of a token, a nonce or a key.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Proof(pub [u8; 8]);
 
-/// What a digest is for: no digest is good for anything else.
+/// Purpose of a digest, so that no digest is valid for any other.
 #[derive(Clone, Copy)]
 #[repr(u8)]
 enum Purpose {
@@ -57,7 +57,7 @@ impl Secret {
         hasher
     }
 
-    /// The token of the receiver `client` at `address` that registered with `nonce`.
+    /// Derives the token of the receiver `client` at `address` that registered with `nonce`.
     pub(crate) fn token(
         &self,
         transmission: u32,
@@ -71,22 +71,22 @@ impl Secret {
         Token(first(&hasher))
     }
 
-    /// The nonce of a registration with `server`. It is the same whenever this receiver asks, so that one that was
-    /// started again is known by it, and another for each server, so that none can use it with another.
+    /// Derives the nonce of a registration with `server`. It is always the same for one server, so that the sender
+    /// recognises a receiver that was started again. It differs between servers, so that none can use it with another.
     pub(crate) fn nonce(&self, transmission: u32, server: SocketAddr) -> Proof {
         let mut hasher = self.hasher(Purpose::Nonce, transmission);
         hash_address(&mut hasher, server);
         Proof(first(&hasher))
     }
 
-    /// The key that shows that a transmission is over.
+    /// Derives the key that proves the end of a transmission.
     pub(crate) fn end_key(&self, transmission: u32) -> Proof {
         Proof(first(&self.hasher(Purpose::EndKey, transmission)))
     }
 }
 
 impl Token {
-    /// The proof of `message`, whatever proof it carries.
+    /// Computes the proof of `message`, regardless of the proof that it carries.
     pub(crate) fn prove(&self, message: &Message) -> Proof {
         let mut key = [0; 32];
         key[..16].copy_from_slice(&self.0);
@@ -97,14 +97,14 @@ impl Token {
     }
 }
 
-/// What an announcement says of the key that will show its end.
+/// Computes the commitment in an announcement to the key that will prove its end.
 pub(crate) fn commitment(transmission: u32, key: Proof) -> Proof {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&[Purpose::Commitment as u8]).update(&transmission.to_be_bytes()).update(&key.0);
     Proof(first(&hasher))
 }
 
-/// What an announcement promises, whomever it lists and whenever it is sent: a digest of it.
+/// Computes a digest of the terms of an announcement, which do not depend on its host list and time.
 pub(crate) fn terms(transmission: u32, m: &Announce) -> Proof {
     let mut fixed = m.clone();
     (fixed.hosts, fixed.announce_duration_s, fixed.options.restart) = (None, 0, false);
@@ -114,7 +114,7 @@ pub(crate) fn terms(transmission: u32, m: &Announce) -> Proof {
     Proof(first(&hasher))
 }
 
-/// The proof of a grant: whoever grants has seen the registration's nonce, and announces these terms.
+/// Computes the proof of a grant: the granting host has seen the registration's nonce, and announces these terms.
 pub(crate) fn grant(nonce: Proof, terms: Proof) -> Proof {
     let mut hasher = blake3::Hasher::new();
     hasher.update(&[Purpose::Grant as u8]).update(&nonce.0).update(&terms.0);

@@ -11,7 +11,7 @@ use super::{Feedback, Population};
 use crate::message::{Body, Message, Nak, Naks, StatusType};
 use crate::receiver::answers::{self, Gaps, Question};
 
-/// The segments that one receiver lacks, ascending, and the parity that it holds.
+/// Segments that one receiver lacks, in ascending order, and the parity that it holds.
 pub(super) struct List<'a> {
     pub(super) segments: &'a [u32],
     pub(super) parity: Option<&'a Parity>,
@@ -39,7 +39,7 @@ impl Gaps for List<'_> {
     }
 
     fn is_rebuilding(&self, _block: u32) -> bool {
-        // What can be rebuilt is so at once.
+        // A block that can be rebuilt is rebuilt at once.
         false
     }
 
@@ -48,11 +48,11 @@ impl Gaps for List<'_> {
     }
 }
 
-/// What each of some receivers lacked of the blocks that a request asked about: lists one behind the other.
+/// Segments that some receivers lacked of the requested blocks: their lists, one behind the other.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Lists {
     pub(super) receivers: Vec<u32>,
-    /// Where the list of each receiver begins in `segments`; one more at the end.
+    /// Start of each receiver's list in `segments`, and the end of the last list.
     begins: Vec<u32>,
     segments: Vec<u32>,
 }
@@ -65,8 +65,8 @@ impl Lists {
 }
 
 impl Population {
-    /// Those who receive and have heard a request answer it, at once or after a part of the back-off window.
-    /// `self.lost` have not heard it.
+    /// Handles a status request. The receivers that take part and have heard it answer at once, or after a part of the
+    /// back-off window. The receivers in `self.lost` have not heard it.
     pub(super) fn ask(&mut self, now: Time, question: Question, channel: &mut Channel<'_>) {
         self.flush(now, &question);
         let Some(terms) = &self.terms else { return };
@@ -90,7 +90,7 @@ impl Population {
         self.hold(now, question, lists, window);
     }
 
-    /// What each of those who answer lacks of the blocks that are asked about.
+    /// Returns the segments that each answering receiver lacks of the requested blocks.
     fn lists(&mut self, question: &Question) -> Lists {
         let Some(segments) = self.segments(question) else { return Lists::default() };
         let mut counts = alloc::vec![0u32; self.receivers as usize];
@@ -110,7 +110,7 @@ impl Population {
             if count > 0 || answers {
                 lists.receivers.push(receiver);
                 lists.begins.push(begin);
-                // From here on `counts` is where the receiver's next segment goes.
+                // From here on, `counts` is the place of the receiver's next segment.
                 counts[receiver as usize] = begin;
                 begin += count;
             }
@@ -129,7 +129,7 @@ impl Population {
         lists
     }
 
-    /// The segments from the first to the last block of a question.
+    /// Returns the segments from the first to the last block of a question.
     fn segments(&self, question: &Question) -> Option<Run> {
         let geometry = self.terms.as_ref()?.geometry();
         let (first, last) =
@@ -137,8 +137,8 @@ impl Population {
         Run::new(first.first(), last.end() - first.first())
     }
 
-    /// The answer of a receiver that lacked these segments when it was asked. If it waited since, it may have got some
-    /// of them, and some blocks need not be spoken of.
+    /// Sends the answer of a receiver that lacked these segments when it was asked. If it has `waited`, it may have
+    /// received some of them, and NAKs for some blocks are needless.
     pub(super) fn answer(
         &mut self,
         at: Time,
@@ -164,7 +164,7 @@ impl Population {
             self.say_nak(at, receiver, nak);
         }
         if question.status == StatusType::All {
-            // Last, so that the sender has heard everything when it comes.
+            // The ACK comes last, so that the sender has all NAKs before it.
             self.say_ack(at, receiver, question);
         }
     }
@@ -176,8 +176,8 @@ impl Population {
         self.say(at, receiver, Body::Nak(nak));
     }
 
-    /// The NAKs of all who answer, united block by block. Nothing of this depends on how many receivers lack a
-    /// segment but the counting.
+    /// Sends the merged NAKs of all answering receivers, block by block. Except for the counts, the work does not
+    /// depend on the number of receivers that lack a segment.
     fn answer_merged(
         &mut self,
         now: Time,
@@ -211,7 +211,8 @@ impl Population {
         }
     }
 
-    /// Those who lack something of `asked` and answer, ascending, into `senders`; notes what each asks for.
+    /// Collects into `senders`, in ascending order, the receivers that lack a segment of `asked` and answer. Also
+    /// counts the requests of each.
     fn count(&mut self, asked: Run, senders: &mut Vec<u32>) {
         senders.clear();
         self.mark += 1;
@@ -238,7 +239,7 @@ impl Population {
             marks[receiver as usize] = 0;
         }
         self.stats.naked_dtus += dtus;
-        // Where most have lost something, looking at everyone beats sorting.
+        // If most receivers lost a segment, a pass over all receivers is faster than sorting.
         if senders.len() > self.receivers as usize / 16 {
             senders.clear();
             senders.extend((0..self.receivers).filter(|&receiver| marks[receiver as usize] == mark));
@@ -247,7 +248,7 @@ impl Population {
         }
     }
 
-    /// A NAK as long as every one of this block.
+    /// Returns a NAK of this block; all of them have the same length.
     fn sample_nak(&self, naks: &Naks, receiver: u32) -> Message {
         let Naks { server, pass, block, missing, .. } = naks.clone();
         let nak =
@@ -259,7 +260,7 @@ impl Population {
         }
     }
 
-    /// What those who are not among `lost` and not excluded lack of `asked`.
+    /// Unites the segments of `asked` that receivers lack, except those in `lost` and the excluded ones.
     fn unite(&mut self, block: u32, asked: Run, lost: &[u32], naks: &mut Naks) {
         let Some(terms) = &self.terms else { return };
         let first = block * terms.geometry().block_size();

@@ -1,4 +1,4 @@
-//! Receivers of a population that are in the same state.
+//! Cohorts: receivers of a population that are in the same state.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -7,27 +7,27 @@ use farcast_core::Time;
 
 use crate::receiver::control::Control;
 
-/// The number of a cohort.
+/// Number of a cohort.
 pub(super) type CohortId = u32;
 
-/// Where everyone begins.
+/// Initial cohort of all receivers.
 const ALL: CohortId = 0;
-/// Those for whom the transmission is over and who have the product.
+/// Receivers for which the transmission is over and that have the product.
 pub(super) const FINISHED: CohortId = 1;
-/// Those for whom it is over and who lack something.
+/// Receivers for which the transmission is over and that lack some of the product.
 pub(super) const GONE: CohortId = 2;
 
 /// Receivers that share one [`Control`].
 #[derive(Clone, Debug, Default)]
 struct Cohort {
-    /// `None` where no announcement was heard, or the transmission is over.
+    /// Shared control; `None` before any announcement was heard, or after the transmission.
     control: Option<Control>,
-    /// Its members and some that have moved on: who is a member is said by [`Cohorts::of`].
+    /// Members, and some former members; [`Cohorts::of`] decides who is a member.
     members: Vec<u32>,
-    /// Whether `members` may be out of order.
+    /// `true` if `members` may be out of order.
     unsorted: bool,
     count: u32,
-    /// Its place in [`Cohorts::due`].
+    /// Time of the cohort's entry in [`Cohorts::due`].
     due: Option<Time>,
 }
 
@@ -35,11 +35,11 @@ struct Cohort {
 #[derive(Clone, Debug)]
 pub(super) struct Cohorts {
     list: Vec<Cohort>,
-    /// The cohort of each receiver.
+    /// Cohort of each receiver.
     of: Vec<CohortId>,
     free: Vec<CohortId>,
     due: BTreeSet<(Time, CohortId)>,
-    /// `None` where something has changed since.
+    /// Cached survey; `None` after a change.
     survey: Option<Survey>,
 }
 
@@ -57,7 +57,7 @@ impl Cohorts {
         }
     }
 
-    /// The cohorts that have members and are in the transmission, or outside and may join.
+    /// Returns the cohorts with members that take part in the transmission, or that are outside and may join.
     pub(super) fn ids(&self) -> impl Iterator<Item = CohortId> + use<> {
         let ids: Vec<CohortId> = (0..self.list.len() as CohortId)
             .filter(|&id| id != FINISHED && id != GONE && self.list[id as usize].count > 0)
@@ -77,7 +77,7 @@ impl Cohorts {
         self.list[id as usize].count
     }
 
-    /// The members of a cohort, ascending, into `list`.
+    /// Copies the members of a cohort into `list`, in ascending order.
     pub(super) fn members(&mut self, id: CohortId, list: &mut Vec<u32>) {
         let (cohort, of) = (&mut self.list[id as usize], &self.of);
         if cohort.members.len() != cohort.count as usize || cohort.unsorted {
@@ -86,14 +86,14 @@ impl Cohorts {
                 cohort.members.sort_unstable();
                 cohort.unsorted = false;
             }
-            // One that left and came back is there twice.
+            // A member that left and came back is in the list twice.
             cohort.members.dedup();
         }
         list.clear();
         list.extend_from_slice(&cohort.members);
     }
 
-    /// A cohort of its own for `control`, without members yet.
+    /// Creates a cohort for `control`, without members.
     pub(super) fn found(&mut self, control: Option<Control>) -> CohortId {
         let id = self.free.pop().unwrap_or_else(|| {
             self.list.push(Cohort::default());
@@ -103,7 +103,7 @@ impl Cohorts {
         id
     }
 
-    /// Gives a cohort another control.
+    /// Replaces the control of a cohort.
     pub(super) fn put(&mut self, id: CohortId, control: Option<Control>) {
         self.survey = None;
         let cohort = &mut self.list[id as usize];
@@ -126,7 +126,7 @@ impl Cohorts {
         if from == to {
             return;
         }
-        // Who finishes took data before, and needs none now: for the survey nothing has changed.
+        // A receiver that finishes took data before and needs none now. The survey stays the same.
         if to != FINISHED {
             self.survey = None;
         }
@@ -144,12 +144,12 @@ impl Cohorts {
         }
     }
 
-    /// The cohort that wants to be woken first, and when.
+    /// Returns the cohort with the earliest timer, and its time.
     pub(super) fn next_due(&self) -> Option<(Time, CohortId)> {
         self.due.first().copied()
     }
 
-    /// Brings up to date what is known of all cohorts together, where something has changed.
+    /// Returns the survey of all cohorts, and updates it if it is out of date.
     pub(super) fn survey(&mut self, takes: impl Fn(&Control) -> bool) -> &Survey {
         if self.survey.is_none() {
             let (mut survey, mut list) = (Survey::default(), Vec::new());
@@ -175,15 +175,15 @@ impl Cohorts {
     }
 }
 
-/// What is known of all cohorts together.
+/// Properties of all cohorts together.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Survey {
-    /// Those who take no data, ascending: it is as if they lost it. Who has finished lacks nothing and is not among
-    /// them.
+    /// Receivers that take no data, in ascending order: for them all data counts as lost. A receiver that has finished
+    /// lacks nothing and is not in the list.
     pub(super) deaf: Vec<u32>,
-    /// Those who do not take part (yet, or any more) and lack something, ascending.
+    /// Receivers that do not take part, yet or any more, and lack some of the product, in ascending order.
     pub(super) outside: Vec<u32>,
-    /// Whether some take part without confirmation and have not yet begun to repeat their registration: the first
-    /// DTU that they hear begins that.
+    /// `true` if some receivers take part without confirmation and do not yet repeat their registration. The first DTU
+    /// that they hear starts the repetition.
     pub(super) unconfirmed: bool,
 }

@@ -12,14 +12,14 @@ use crate::message::{Body, Data, Done, Message};
 use crate::receiver::control::{Act, Control};
 use crate::receiver::delivery::Part;
 
-/// A run of datagrams on its way past the fan-out.
+/// Run of datagrams that passes the fan-out.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Passage {
-    /// When the first is there, and how far apart they are.
+    /// Arrival of the first datagram, and interval between datagrams.
     first: Time,
     spacing: Span,
     count: u32,
-    /// Octets of each but the last, and of the last.
+    /// Octets of each datagram except the last, and of the last.
     octets: (u64, u64),
 }
 
@@ -38,12 +38,12 @@ impl Passage {
         if index + 1 == self.count { self.octets.1 } else { self.octets.0 }
     }
 
-    /// Whether the datagram at `index` is for after `limit`. The first never is.
+    /// Returns `true` if the datagram at `index` arrives at `limit` or later. The first never does.
     fn is_beyond(&self, index: u32, limit: Time) -> bool {
         index > 0 && self.at(index) >= limit
     }
 
-    /// How many datagrams from `index` on, without the last, are there before `limit`.
+    /// Returns the number of datagrams from `index` on, without the last, that arrive before `limit`.
     fn ahead(&self, index: u32, limit: Time) -> u32 {
         let most = self.count - 1 - index;
         if self.spacing.is_zero() {
@@ -55,7 +55,7 @@ impl Passage {
 }
 
 impl Population {
-    /// A run that is of no use to anybody; how many datagrams it has.
+    /// Passes a run that no receiver can use through the channel. Returns its number of datagrams.
     pub(super) fn let_pass(&mut self, passage: &Passage, channel: &mut Channel<'_>) -> u32 {
         for index in 0..passage.count {
             self.draw(passage.at(index), passage.octets(index), Among::These(&[]), channel);
@@ -63,7 +63,8 @@ impl Population {
         passage.count
     }
 
-    /// A run of the transmission at hand, as much of it as may be taken now; how many datagrams those are.
+    /// Handles a run of the current transmission, as much of it as may be taken now. Returns the number of datagrams
+    /// taken.
     pub(super) fn data(&mut self, passage: &Passage, data: &Data, channel: &mut Channel<'_>) -> u32 {
         let Some(terms) = &self.terms else { return passage.count };
         let (part, whole) = (Part::of(data, terms), terms.geometry().block_run(data.block));
@@ -115,8 +116,8 @@ impl Population {
         index
     }
 
-    /// Passes over segments from `index` on that reach everyone for the first time before `limit`, but not the last of
-    /// the run nor the last that is unsent; how many.
+    /// Passes over segments from `index` on that reach every receiver for the first time before `limit`. The last of
+    /// the run and the last unsent segment are left out. Returns the number of segments passed.
     fn spare(
         &mut self,
         passage: &Passage,
@@ -138,7 +139,7 @@ impl Population {
         spared
     }
 
-    /// One segment reaches the fan-out. Whether that may have moved a timer.
+    /// Handles one segment at the fan-out. Returns `true` if a timer may have moved.
     fn segment(&mut self, at: Time, octets: u64, segment: u32, channel: &mut Channel<'_>) -> bool {
         if self.lacking.is_unsent(segment) {
             let plain = self.is_plain();
@@ -173,7 +174,7 @@ impl Population {
         self.complete_whole(at) || !plain
     }
 
-    /// One parity symbol of `block` reaches the fan-out. Whether that may have moved a timer.
+    /// Handles one parity symbol of `block` at the fan-out. Returns `true` if a timer may have moved.
     fn symbol(
         &mut self,
         at: Time,
@@ -193,14 +194,14 @@ impl Population {
         self.complete_whole(at) || !plain
     }
 
-    /// A datagram reaches the fan-out that is of use to `who`: of these, the ones that do not get it are then in
-    /// `self.lost`. Whether it moves no timer, which is so where nobody waits for a confirmation.
+    /// Handles a datagram that is useful to the receivers in `who`; those that do not get it are then in `self.lost`.
+    /// Returns `true` if it moves no timer, which is so if no receiver waits for a confirmation.
     fn offer(&mut self, at: Time, octets: u64, who: &[u32], channel: &mut Channel<'_>) -> bool {
         let plain = self.is_plain();
         if plain {
             self.draw(at, octets, Among::These(who), channel);
         } else {
-            // Whom the first DTU that they hear moves is decided by what reaches everyone, not only those who lack it.
+            // The first DTU that a receiver hears may change its state, even if the receiver does not lack it.
             self.draw(at, octets, Among::All, channel);
             self.first_data(at);
             self.add_deaf(Some(who));
@@ -208,14 +209,14 @@ impl Population {
         plain
     }
 
-    /// Whether everyone who lacks something takes data, and none of them is moved by it.
+    /// Returns `true` if every receiver that lacks a segment takes data, and data changes the state of none.
     fn is_plain(&mut self) -> bool {
         let config = &self.config;
         let survey = self.cohorts.survey(|control| control.takes_data(config).is_ok());
         survey.deaf.is_empty() && !survey.unconfirmed
     }
 
-    /// Of `self.got`, those who lack nothing any more have everything since `at`. Whether there are some.
+    /// Completes, at `at`, the receivers in `self.got` that lack nothing any more. Returns `true` if there are any.
     fn complete_whole(&mut self, at: Time) -> bool {
         if self.lacking.unsent() > 0 {
             return false;
@@ -229,7 +230,7 @@ impl Population {
         some
     }
 
-    /// Adds those who take no data to those who lost it, and leaves out who is not in `among`.
+    /// Adds the receivers that take no data to those that lost it, and removes those that are not in `among`.
     fn add_deaf(&mut self, among: Option<&[u32]>) {
         let config = &self.config;
         let survey = self.cohorts.survey(|control| control.takes_data(config).is_ok());
@@ -241,7 +242,7 @@ impl Population {
         }
     }
 
-    /// The first data that unconfirmed receivers hear begins the repetition of their registration.
+    /// Starts the repetition of registrations at unconfirmed receivers that hear their first data.
     fn first_data(&mut self, at: Time) {
         for cohort in self.cohorts.ids() {
             let Some(mut control) = self.cohorts.control(cohort).filter(|c| c.is_unconfirmed()).cloned()
@@ -253,10 +254,10 @@ impl Population {
         }
     }
 
-    /// Those in `got` have everything since `at`, and it is verified at once.
+    /// Completes the receivers in `got` at `at`, and verifies the product at once.
     fn complete(&mut self, at: Time) {
         let got = core::mem::take(&mut self.got);
-        // Receivers of one cohort go to one cohort.
+        // Receivers of one cohort move to one cohort.
         let mut founded: Vec<(CohortId, CohortId, Act)> = Vec::new();
         for &receiver in &got {
             let from = self.cohorts.of(receiver);

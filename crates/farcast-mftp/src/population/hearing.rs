@@ -18,7 +18,7 @@ use crate::receiver::answers::Question;
 use crate::receiver::control::{Act, Control, Terms};
 
 impl Population {
-    /// A message other than data reaches the fan-out; `self.lost` have lost it.
+    /// Handles a message other than data at the fan-out; the receivers in `self.lost` have lost it.
     pub(super) fn hear(&mut self, now: Time, from: &Arrival, message: &Message, channel: &mut Channel<'_>) {
         if let Body::Announce(announce) = &message.body {
             return self.announce(now, from, message.transmission, announce);
@@ -55,7 +55,7 @@ impl Population {
         }
     }
 
-    /// Something that concerns all who hear it, each by its state.
+    /// Handles a message for all receivers that hear it, each by its state.
     fn all(&mut self, now: Time, decide: impl Fn(&Control) -> Act) {
         for cohort in self.cohorts.ids() {
             let Some(control) = self.cohorts.control(cohort).cloned() else { continue };
@@ -64,21 +64,21 @@ impl Population {
         }
     }
 
-    /// The members of `cohort` who heard the message get `control`; those who lost it keep the old one, in a cohort of
-    /// their own. Whether anyone may have heard it.
+    /// Gives `control` to the members of `cohort` that heard the message. Those that lost it keep the old control, in a
+    /// cohort of their own. Returns `true` if any member may have heard it.
     pub(super) fn step(&mut self, cohort: CohortId, control: Control) -> bool {
         self.cohorts.control(cohort) == Some(&control) || self.part(cohort, control)
     }
 
-    /// Those of `cohort` who heard the message get `control` and do `act`.
+    /// Gives `control` to the members of `cohort` that heard the message, and carries out `act` for them.
     fn part_and_act(&mut self, now: Time, cohort: CohortId, control: Control, act: &Act) {
         if *act != Act::Nothing && self.part(cohort, control) {
             self.act(now, cohort, act);
         }
     }
 
-    /// As [`step`](Self::step), but parts those who lost the message even where their control stays the same. Whether
-    /// anyone heard it.
+    /// Like [`step`](Self::step), but also separates the members that lost the message if their control stays the same.
+    /// Returns `true` if any member heard it.
     fn part(&mut self, cohort: CohortId, control: Control) -> bool {
         let stay: Vec<u32> = self.lost.iter().copied().filter(|&r| self.cohorts.of(r) == cohort).collect();
         let old = self.cohorts.control(cohort).cloned();
@@ -128,7 +128,7 @@ impl Population {
         }
     }
 
-    /// Those outside who hear the announcement join.
+    /// Lets the outside receivers that hear the announcement join.
     fn invite(&mut self, now: Time, cohort: CohortId, m: &Announce) {
         let Some(terms) = &self.terms else { return };
         let mut control = Control::offered(now, terms);
@@ -139,7 +139,7 @@ impl Population {
             }
             return;
         }
-        // In a closed group only those in the list (draft §6).
+        // In a closed group only listed receivers join (draft §6).
         let invited: Vec<u32> = self.listed(cohort, m).into_iter().map(|(receiver, _)| receiver).collect();
         if !invited.is_empty() {
             let joined = self.cohorts.found(Some(control));
@@ -150,15 +150,15 @@ impl Population {
         }
     }
 
-    /// The members of `cohort` whom an announcement lists and who heard it.
+    /// Returns the members of `cohort` that an announcement lists and that heard it.
     fn listed(&self, cohort: CohortId, m: &Announce) -> Vec<(u32, Standing)> {
         let hosts = m.hosts.as_deref().unwrap_or(&[]);
         let known = hosts.iter().filter_map(|&(id, standing)| Some((self.index(id)?, standing)));
         known.filter(|&(r, _)| self.cohorts.of(r) == cohort && self.lost.binary_search(&r).is_err()).collect()
     }
 
-    /// Those who wait for their confirmation hear another announcement: whom it lists as accepted goes to a cohort of
-    /// those who are in the same state then.
+    /// Confirms the waiting receivers that an announcement lists as accepted and that heard it. Each moves to a cohort
+    /// of receivers in its new state.
     fn confirm(&mut self, now: Time, m: &Announce) {
         let mut last = FINISHED;
         for &(id, standing) in m.hosts.as_deref().unwrap_or(&[]) {
@@ -196,7 +196,7 @@ impl Population {
         }
     }
 
-    /// All members of a cohort do the same.
+    /// Carries out `act` for all members of a cohort.
     pub(super) fn act(&mut self, now: Time, cohort: CohortId, act: &Act) {
         let mut members = Vec::new();
         self.cohorts.members(cohort, &mut members);
@@ -207,7 +207,7 @@ impl Population {
             Act::Done => members.into_iter().for_each(|receiver| self.say_done(now, receiver)),
             Act::Quit(reason, text) => {
                 for receiver in members {
-                    // An answer to nobody is repeated by nobody.
+                    // Nobody answers a Quit, so nothing else would repeat a lost one.
                     for _ in 0..3 {
                         let client = Some(self.id(receiver));
                         let quit = Quit { reason: *reason, client, text: Some((*text).into()) };
@@ -248,7 +248,7 @@ impl Population {
         self.terms.as_ref().map_or(Span::ZERO, |terms| terms.backoff)
     }
 
-    /// A uniform part of the back-off window for one receiver.
+    /// Draws a uniform part of the back-off window for one receiver.
     pub(super) fn wait(&mut self, now: Time, receiver: u32, window: Span) -> Span {
         let id = self.id(receiver);
         self.config.waits.draw((self.config.seed, id), now, window, &mut self.random)
@@ -286,10 +286,10 @@ impl Population {
         self.say(now, receiver, Body::Ack(ack));
     }
 
-    /// The first timer of a cohort is due.
+    /// Acts on the first timer of a cohort.
     pub(super) fn expire(&mut self, now: Time, cohort: CohortId) {
         let Some(mut control) = self.cohorts.control(cohort).cloned() else { return };
-        // Patience is counted from what was last heard, which is noted once for all.
+        // Patience counts from the last message heard, which is recorded once for all receivers.
         if control.patience_ends() <= now && self.last_heard + self.config.patience > now {
             control.touch(self.last_heard, &self.config);
         } else if let Some(act) = control.expire(now, &self.config) {
@@ -299,7 +299,7 @@ impl Population {
         self.cohorts.put(cohort, Some(control));
     }
 
-    /// Whether `receiver` takes part and lacks something or nothing, but has not finished.
+    /// Returns `true` if `receiver` takes part and its product is not yet complete.
     pub(super) fn is_receiving(&self, receiver: u32) -> bool {
         self.cohorts.control(self.cohorts.of(receiver)).is_some_and(Control::is_receiving)
     }

@@ -16,12 +16,12 @@ use crate::receiver::answers::{Question, says_the_same};
 pub(super) struct Held {
     question: Question,
     lists: Lists,
-    /// When, and the place in `lists`; in the order of time.
+    /// Time of each answer and its place in `lists`, in the order of time.
     queue: Vec<(Time, u32)>,
     next: usize,
-    /// The places of those who have not answered.
+    /// Places of the receivers that have not answered.
     waiting: Bitmap,
-    /// Places, and blocks for which another receiver has said the same.
+    /// Places, and blocks for which another receiver has sent the same NAK.
     needless: BTreeSet<(u32, u32)>,
 }
 
@@ -30,7 +30,7 @@ impl Held {
         self.queue.get(self.next).map_or(Time::NEVER, |&(at, _)| at)
     }
 
-    /// The place of `receiver`, if it has not answered.
+    /// Returns the place of `receiver`, if it has not answered.
     fn place(&self, receiver: u32) -> Option<u32> {
         let place = self.lists.receivers.binary_search(&receiver).ok()? as u32;
         self.waiting.contains(place).then_some(place)
@@ -38,7 +38,7 @@ impl Held {
 }
 
 impl Population {
-    /// What those in `lists` have to say waits, a part of `window` of its own for each.
+    /// Holds back the answers of the receivers in `lists`, each for its own part of `window`.
     pub(super) fn hold(&mut self, now: Time, question: Question, lists: Lists, window: Span) {
         let places = lists.receivers.len() as u32;
         let wait = |(place, &receiver): (u32, &u32)| (now + self.wait(now, receiver, window), place);
@@ -48,8 +48,8 @@ impl Population {
         self.held.push(Held { question, lists, queue, next: 0, waiting, needless: BTreeSet::new() });
     }
 
-    /// A new request finds answers to earlier ones still held back: they go first (draft §4.1.1). A request that is
-    /// sent twice against loss does not undo the spreading of its answers.
+    /// Sends the answers to earlier requests that are still held back when a new request comes (draft §4.1.1). A
+    /// request that was sent twice against loss does not undo the spreading of its answers.
     pub(super) fn flush(&mut self, now: Time, question: &Question) {
         self.excluded.clear();
         self.excluded.extend_from_slice(&self.lost);
@@ -58,7 +58,7 @@ impl Population {
             for &(at, place) in &held.queue[held.next..] {
                 let receiver = held.lists.receivers[place as usize];
                 if held.question == *question {
-                    // It has its answer pending; it does not make another.
+                    // The receiver has an answer pending and makes no other.
                     self.excluded.push(receiver);
                     stay.push((at, place));
                 } else if self.lost.binary_search(&receiver).is_ok() {
@@ -80,7 +80,7 @@ impl Population {
         self.excluded.dedup();
     }
 
-    /// Answers whose time has come.
+    /// Sends the answers that are due.
     pub(super) fn answer_due(&mut self, now: Time) {
         let mut all = core::mem::take(&mut self.held);
         for held in &mut all {
@@ -100,8 +100,8 @@ impl Population {
         self.answer(at, &held.question, held.lists.get(place as usize), Some(&needless));
     }
 
-    /// Another receiver's NAK of so many octets reaches the fan-out. Those who hear it while they wait to say the same
-    /// of its block need not say it.
+    /// Handles another receiver's NAK of this many octets at the fan-out. Receivers that hear it while they wait to
+    /// send the same NAK for its block need not send it.
     pub(super) fn overhear(
         &mut self,
         now: Time,
@@ -127,7 +127,7 @@ impl Population {
         self.who = who;
     }
 
-    /// Those who wait to say of its block what `theirs` says, ascending, into `who`.
+    /// Collects into `who`, in ascending order, the receivers that wait to send the same NAK for its block as `theirs`.
     fn who_would_say(&self, transmission: u32, theirs: &Nak, who: &mut Vec<u32>) {
         who.clear();
         let Some(terms) = &self.terms else { return };
@@ -138,7 +138,7 @@ impl Population {
         if !ours || first >= block.count() {
             return;
         }
-        // Who lacks the same lacks the first of it.
+        // A receiver that lacks the same segments lacks the first of them.
         self.lacking.who(block.first() + first, who);
         let mut lacks = Vec::new();
         who.retain(|&receiver| {
@@ -147,7 +147,8 @@ impl Population {
         });
     }
 
-    /// Whether `receiver` waits in `held` to say what `theirs` says of its block, whose segments are given.
+    /// Returns `true` if `receiver` waits in `held` to send the same NAK as `theirs` for its block, whose segments are
+    /// given.
     fn would_say(
         &self,
         held: &Held,

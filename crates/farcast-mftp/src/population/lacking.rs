@@ -1,33 +1,33 @@
-//! Which receivers of a population lack which segments, kept by segment.
+//! Receivers of a population that lack each segment.
 
 use alloc::vec::Vec;
 
 use farcast_core::{Bitmap, Run};
 
-/// As many as fit where a list would have its pointer.
+/// Number of receivers that fit where a list would have its pointer.
 const HANDFUL: usize = 5;
 
-/// Who lacks one segment.
+/// Receivers that lack one segment.
 #[derive(Clone, Debug)]
 enum Lack {
-    /// So many of these, ascending: the common case has no place of its own.
+    /// A number of receivers, in ascending order. This most common case needs no allocation.
     Handful(u8, [u32; HANDFUL]),
-    /// These, ascending.
+    /// A list of receivers, in ascending order.
     Few(Vec<u32>),
-    /// These: more than one in 32, so that a bit for each receiver is shorter than their list.
+    /// A bitmap of receivers, if more than one in 32 lack the segment, so that a bit for each is shorter than a list.
     Many(Bitmap),
 }
 
-/// The gaps of all receivers of a population: a receiver costs its losses, not its segments.
+/// Gaps of all receivers of a population. The cost of a receiver depends on its losses, not on its segments.
 #[derive(Clone, Debug)]
 pub(super) struct Lacking {
     receivers: u32,
     segments: Vec<Lack>,
-    /// The segments that anyone lacks.
+    /// Segments that any receiver lacks.
     open: Bitmap,
-    /// Of these, the ones that were never sent: everyone lacks them, whatever `segments` says.
+    /// Segments that were never sent; every receiver lacks them, regardless of `segments`.
     unsent: Bitmap,
-    /// Of each receiver, how many of the other segments it lacks.
+    /// Number of the other segments that each receiver lacks.
     gaps: Vec<u32>,
 }
 
@@ -42,33 +42,33 @@ impl Lacking {
         }
     }
 
-    /// Whether everyone lacks `segment`.
+    /// Returns `true` if `segment` was never sent, so that every receiver lacks it.
     pub(super) fn is_unsent(&self, segment: u32) -> bool {
         self.unsent.contains(segment)
     }
 
-    /// Segments that everyone lacks.
+    /// Returns the number of segments that were never sent.
     pub(super) fn unsent(&self) -> u32 {
         self.unsent.count()
     }
 
-    /// How many segments from `first` on, at most `most`, were never sent.
+    /// Returns the number of consecutive segments from `first` on, at most `most`, that were never sent.
     pub(super) fn unsent_from(&self, first: u32, most: u32) -> u32 {
         self.unsent.next_clear(first).map_or(most, |sent| (sent - first).min(most))
     }
 
-    /// `run` was sent for the first time, and everyone got it.
+    /// Records that `run` was sent for the first time and reached every receiver.
     pub(super) fn sent_to_all(&mut self, run: Run) {
         self.unsent.remove_run(run);
         self.open.remove_run(run);
     }
 
-    /// Segments that `receiver` lacks.
+    /// Returns the number of segments that `receiver` lacks.
     pub(super) fn count(&self, receiver: u32) -> u32 {
         self.unsent.count() + self.gaps[receiver as usize]
     }
 
-    /// Whether `receiver` lacks `segment`.
+    /// Returns `true` if `receiver` lacks `segment`.
     pub(super) fn lacks(&self, segment: u32, receiver: u32) -> bool {
         match &self.segments[segment as usize] {
             _ if self.is_unsent(segment) => true,
@@ -78,13 +78,13 @@ impl Lacking {
         }
     }
 
-    /// The segments of `run` that anyone lacks, in order.
+    /// Returns the segments of `run` that any receiver lacks, in order.
     pub(super) fn open_in(&self, run: Run) -> impl Iterator<Item = u32> + '_ {
         let from = move |first| self.open.next_set(first).filter(|&segment| segment < run.end());
         core::iter::successors(from(run.first()), move |&last| from(last + 1))
     }
 
-    /// Those who lack `segment`, ascending, into `list`.
+    /// Copies the receivers that lack `segment` into `list`, in ascending order.
     pub(super) fn who(&self, segment: u32, list: &mut Vec<u32>) {
         list.clear();
         match &self.segments[segment as usize] {
@@ -95,8 +95,8 @@ impl Lacking {
         }
     }
 
-    /// Those who lack something of `run`, ascending, into `who`, and in `counts`, which holds a number of each receiver
-    /// and is all 0 before, how many segments that are.
+    /// Collects into `who`, in ascending order, the receivers that lack any segment of `run`, and counts those segments
+    /// in `counts`. `counts` has an entry for each receiver and must be all 0 before.
     pub(super) fn count_in(&self, run: Run, counts: &mut [u32], who: &mut Vec<u32>) {
         who.clear();
         for segment in self.open_in(run) {
@@ -108,7 +108,7 @@ impl Lacking {
                 *count += 1;
             });
         }
-        // Where most have lost something, looking at everyone beats sorting.
+        // If most receivers lost a segment, a pass over all receivers is faster than sorting.
         if who.len() > self.receivers as usize / 16 {
             who.clear();
             who.extend((0..self.receivers).filter(|&receiver| counts[receiver as usize] > 0));
@@ -117,7 +117,7 @@ impl Lacking {
         }
     }
 
-    /// Calls `each` with those who lack `segment`, ascending.
+    /// Calls `each` with the receivers that lack `segment`, in ascending order.
     pub(super) fn for_each(&self, segment: u32, each: impl FnMut(u32)) {
         match &self.segments[segment as usize] {
             _ if self.is_unsent(segment) => (0..self.receivers).for_each(each),
@@ -127,7 +127,7 @@ impl Lacking {
         }
     }
 
-    /// Whether `test` holds for anyone who lacks `segment`.
+    /// Returns `true` if `test` holds for any receiver that lacks `segment`.
     pub(super) fn any(&self, segment: u32, test: impl FnMut(u32) -> bool) -> bool {
         match &self.segments[segment as usize] {
             _ if self.is_unsent(segment) => (0..self.receivers).any(test),
@@ -137,7 +137,8 @@ impl Lacking {
         }
     }
 
-    /// `segment` was sent for the first time: only `lacking`, ascending, still lack it.
+    /// Records that `segment` was sent for the first time: only the receivers in `lacking`, in ascending order, still
+    /// lack it.
     pub(super) fn sent_first(&mut self, segment: u32, lacking: &[u32]) {
         self.unsent.remove(segment);
         for &receiver in lacking {
@@ -146,7 +147,8 @@ impl Lacking {
         self.put(segment, lacking);
     }
 
-    /// `segment` was sent again: `got` have it now, and `lacking`, ascending, still lack it.
+    /// Records that `segment` was sent again: the receivers in `got` have it now, and those in `lacking`, in ascending
+    /// order, still lack it.
     pub(super) fn sent_again(&mut self, segment: u32, got: &[u32], lacking: &[u32]) {
         for &receiver in got {
             self.gaps[receiver as usize] -= 1;
@@ -154,7 +156,7 @@ impl Lacking {
         self.put(segment, lacking);
     }
 
-    /// Segments of `run` that were never sent become gaps like others, of everyone.
+    /// Turns segments of `run` that were never sent into ordinary gaps of every receiver.
     pub(super) fn give_up_unsent(&mut self, run: Run) {
         while let Some(segment) = self.unsent.next_set(run.first()).filter(|&segment| segment < run.end()) {
             self.unsent.remove(segment);
@@ -163,12 +165,12 @@ impl Lacking {
         }
     }
 
-    /// `receiver` has rebuilt so many segments; [`strike`](Self::strike) takes it off their lists.
+    /// Records that `receiver` has rebuilt this many segments; [`strike`](Self::strike) removes it from their lists.
     pub(super) fn rebuilt(&mut self, receiver: u32, segments: u32) {
         self.gaps[receiver as usize] -= segments;
     }
 
-    /// Takes `receivers`, who have rebuilt what they lacked of `run`, off its lists.
+    /// Removes from the lists of `run` the `receivers` that have rebuilt the segments that they lacked of it.
     pub(super) fn strike(&mut self, run: Run, receivers: &Bitmap) {
         let mut left = Vec::new();
         let mut next = run.first();
@@ -201,7 +203,7 @@ impl Lacking {
             }
             *place = Lack::Many(bits);
         } else if let Lack::Few(list) = place {
-            // A list in place keeps its allocation.
+            // An existing list keeps its allocation.
             list.clear();
             list.extend_from_slice(lacking);
         } else {

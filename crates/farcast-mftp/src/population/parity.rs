@@ -1,4 +1,4 @@
-//! Which receivers of a population hold which parity symbols, kept by block.
+//! Receivers of a population that hold each parity symbol, by block.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -10,25 +10,25 @@ use crate::config::ReceiverConfig;
 use crate::receiver::control::Terms;
 use crate::receiver::parity::{Cost, is_decodable};
 
-/// How one receiver stands with a block of which it lacks something.
+/// State of one receiver for a block of which it lacks DTUs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Need {
-    /// DTUs that it lacks.
+    /// Number of DTUs that it lacks.
     missing: u32,
-    /// Symbols that it holds: a block has at most 32,768.
+    /// Number of symbols that it holds; a block has at most 32,768.
     held: u16,
-    /// Symbols that it has room for; 0 as long as it has taken none.
+    /// Number of symbols for which it has reserved memory; 0 as long as it holds none.
     room: u16,
 }
 
-/// A block of which parity was sent while someone lacked something of it.
+/// State of a block of which parity was sent while receivers lacked DTUs of it.
 #[derive(Clone, Debug, Default)]
 struct Block {
-    /// Those who lack something, ascending, and how each of them stands.
+    /// Receivers that lack DTUs, in ascending order, and the state of each.
     who: Vec<u32>,
     needs: Vec<Need>,
-    /// Of each symbol that was sent, those who lacked something and did not get it, ascending: whom it would be new to
-    /// if it came again. Who is not in `who` any more may be there yet.
+    /// For each symbol that was sent, the receivers that lacked DTUs and did not get it, in ascending order. The symbol
+    /// would be new to them if it came again. The lists may contain receivers that are no longer in `who`.
     missed: BTreeMap<u32, Vec<u32>>,
 }
 
@@ -37,7 +37,7 @@ impl Block {
         self.who.binary_search(&receiver).ok().map(|place| &self.needs[place])
     }
 
-    /// Calls `keep` with everyone who lacks something, in order, and leaves out those for whom it says no.
+    /// Calls `keep` for each receiver that lacks DTUs, in order, and removes those for which it returns `false`.
     fn retain(&mut self, mut keep: impl FnMut(u32, &mut Need) -> bool) {
         let mut kept = 0;
         for place in 0..self.who.len() {
@@ -52,17 +52,17 @@ impl Block {
     }
 }
 
-/// What each receiver's parity takes of its memory.
+/// Memory that each receiver's parity takes.
 #[derive(Clone, Debug)]
 struct Memory {
     cost: Cost,
     limit: u64,
-    /// Bytes of each receiver; empty where nobody can reach the limit.
+    /// Bytes of each receiver; empty if no receiver can reach the limit.
     used: Vec<u64>,
 }
 
 impl Memory {
-    /// Whether there is room for symbols of a block with which `receiver` stands so, and makes it.
+    /// Reserves memory for symbols of a block with this state of `receiver`. Returns `false` if there is no room.
     fn admits(&mut self, receiver: u32, need: &mut Need) -> bool {
         let old = u32::from(need.room);
         let room = self.cost.room(old, need.missing);
@@ -77,7 +77,7 @@ impl Memory {
         true
     }
 
-    /// `receiver` forgets the symbols of a block.
+    /// Releases the memory of a block's symbols at `receiver`.
     fn release(&mut self, receiver: u32, need: Need) {
         if let Some(used) = self.used.get_mut(receiver as usize) {
             *used -= self.cost.bytes(need.room.into());
@@ -85,21 +85,21 @@ impl Memory {
     }
 }
 
-/// The parity that all receivers of a population hold: a receiver costs the blocks of which it lacks something when
-/// their parity comes, and the symbols that it loses.
+/// Parity that all receivers of a population hold. The cost of a receiver depends on the incomplete blocks for which
+/// parity comes, and on the symbols that it loses.
 #[derive(Clone, Debug)]
 pub(super) struct Parity {
     blocks: BTreeMap<u32, Block>,
     memory: Memory,
-    /// Those who have rebuilt the block at hand and still stand in the lists of its segments: taking many off at once
-    /// costs no more than taking off one.
+    /// Receivers that have rebuilt the current block and are still in the lists of its segments. To remove many at once
+    /// costs no more than to remove one.
     rebuilt: Bitmap,
-    /// Reused: DTUs that each receiver lacks of a block; all 0.
+    /// Buffer of the DTUs that each receiver lacks of a block; all 0 between uses.
     counts: Vec<u32>,
 }
 
 impl Parity {
-    /// What `receivers` receivers hold of a transmission that has parity: nothing. `None` of one that has none.
+    /// Creates the empty parity state of `receivers` receivers; `None` for a transmission without parity.
     pub(super) fn new(receivers: u32, terms: &Terms, config: &ReceiverConfig) -> Option<Self> {
         if terms.offer.parity_symbols == 0 {
             return None;
@@ -116,12 +116,12 @@ impl Parity {
         })
     }
 
-    /// Parity of `block`, whose segments these are, is sent: from here on it is known who needs how much of it.
+    /// Begins to track the parity needs of `block`, with these segments, when its parity is first sent.
     pub(super) fn begin(&mut self, block: u32, segments: Run, lacking: &mut Lacking) {
         if self.blocks.contains_key(&block) {
             return;
         }
-        // Who rebuilds it lacks nothing more of it, also of what was never sent.
+        // A receiver that rebuilds the block lacks none of its segments, even those that were never sent.
         lacking.give_up_unsent(segments);
         let mut who = Vec::new();
         lacking.count_in(segments, &mut self.counts, &mut who);
@@ -133,7 +133,7 @@ impl Parity {
         self.blocks.insert(block, Block { who, needs, missed: BTreeMap::new() });
     }
 
-    /// Those to whom `symbol` of `block` would be new and of use, ascending, into `list`.
+    /// Collects into `list`, in ascending order, the receivers to which `symbol` of `block` would be new and useful.
     pub(super) fn who(&self, block: u32, symbol: u32, list: &mut Vec<u32>) {
         list.clear();
         let Some(block) = self.blocks.get(&block) else { return };
@@ -143,8 +143,8 @@ impl Parity {
         }
     }
 
-    /// `symbol` of `block` reaches those of `who` who are not among `lost`, both ascending. Those who have then rebuilt
-    /// the block come into `rebuilt`.
+    /// Records that `symbol` of `block` reaches the receivers in `who` that are not in `lost`, both in ascending order.
+    /// Collects into `rebuilt` the receivers that can then rebuild the block.
     pub(super) fn sent(
         &mut self,
         (block, symbol): (u32, u32),
@@ -182,7 +182,8 @@ impl Parity {
         }
     }
 
-    /// A segment of `block` has reached `got`, who lacked it, ascending: some of them may rebuild the block now.
+    /// Records that a segment of `block` has reached the receivers in `got`, in ascending order, which lacked it. Some
+    /// of them may now rebuild the block.
     pub(super) fn filled(&mut self, block: u32, got: &[u32], lacking: &mut Lacking) {
         let Self { blocks, memory, rebuilt: bits, .. } = self;
         let Some(state) = blocks.get_mut(&block) else { return };
@@ -209,14 +210,15 @@ impl Parity {
         }
     }
 
-    /// Leaves out of `list` those who have rebuilt the block at hand.
+    /// Removes from `list` the receivers that have rebuilt the current block.
     pub(super) fn leave_out_rebuilt(&self, list: &mut Vec<u32>) {
         if !self.rebuilt.is_empty() {
             list.retain(|&receiver| !self.rebuilt.contains(receiver));
         }
     }
 
-    /// Takes those who have rebuilt the block at hand, whose segments these are, off the lists of who lacks them.
+    /// Removes the receivers that have rebuilt the current block, with these segments, from the lists of those that
+    /// lack them.
     pub(super) fn settle(&mut self, segments: Run, lacking: &mut Lacking) {
         if !self.rebuilt.is_empty() {
             lacking.strike(segments, &self.rebuilt);
@@ -224,7 +226,7 @@ impl Parity {
         }
     }
 
-    /// Symbols of `block` that `receiver` holds.
+    /// Returns the number of symbols of `block` that `receiver` holds.
     pub(super) fn held(&self, block: u32, receiver: u32) -> u32 {
         self.blocks.get(&block).and_then(|block| block.need(receiver)).map_or(0, |need| need.held.into())
     }

@@ -10,7 +10,7 @@ use super::control::Terms;
 use super::session::Pending;
 use crate::message::{Ack, Body, ClientId, Nak, StatusRequest, StatusType};
 
-/// What a status request asks.
+/// Content of a status request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Question {
     pub(crate) pass: u32,
@@ -24,7 +24,7 @@ impl Question {
         Self { pass: m.pass, blocks: m.blocks, dtus: m.dtus, status: m.status }
     }
 
-    /// The segments of `block` that it asks about.
+    /// Returns the segments of `block` that the request asks about.
     pub(crate) fn segments(&self, terms: &Terms, block: u32) -> Option<Run> {
         let run = terms.geometry().block_run(block)?;
         let first = run.first() + self.dtus.first().min(run.count());
@@ -32,19 +32,19 @@ impl Question {
     }
 }
 
-/// Which segments a receiver lacks: a bitmap in an engine, a list for one of a population.
+/// Segments that a receiver lacks: a bitmap in an engine, a list for one receiver of a population.
 pub(crate) trait Gaps {
-    /// The first lacking segment at or after `from`.
+    /// Returns the first lacking segment at or after `from`.
     fn next_gap(&self, from: u32) -> Option<u32>;
     /// Calls `each` with the runs of lacking segments in `run`, in order.
     fn gaps_in(&self, run: Run, each: &mut dyn FnMut(Run));
-    /// Whether the owner is rebuilding `block` from parity, so that nothing of it need be asked for.
+    /// Returns `true` if the owner is rebuilding `block` from parity, so that none of it need be requested.
     fn is_rebuilding(&self, block: u32) -> bool;
-    /// Parity symbols of `block` that are held.
+    /// Returns the number of parity symbols of `block` that are held.
     fn parity_held(&self, block: u32) -> u32;
 }
 
-/// The NAKs of `client` that answer `question`, at most `most`: one for each block in which it lacks something.
+/// Returns the NAKs of `client` that answer `question`, at most `most`: one for each block of which it lacks segments.
 pub(crate) fn naks(
     gaps: &impl Gaps,
     question: &Question,
@@ -55,7 +55,7 @@ pub(crate) fn naks(
     let mut naks = Vec::new();
     let mut block = question.blocks.first();
     while block < question.blocks.end() && naks.len() < most as usize {
-        // Jump over blocks that are complete: a restart may ask about many.
+        // Complete blocks are skipped: a restart may ask about many.
         let Some(gap) = gaps.next_gap(block.saturating_mul(terms.geometry().block_size())) else { break };
         block = block.max(terms.geometry().block_of(gap));
         if block >= question.blocks.end() {
@@ -67,7 +67,7 @@ pub(crate) fn naks(
     naks
 }
 
-/// The NAK of `block`, if anything that was asked about is missing there and not being rebuilt.
+/// Returns the NAK of `block`, if a requested segment is missing there and is not being rebuilt.
 pub(crate) fn nak(
     gaps: &impl Gaps,
     question: &Question,
@@ -89,8 +89,8 @@ pub(crate) fn nak(
     (!nak.missing.is_empty()).then_some(nak)
 }
 
-/// Whether who has these gaps would answer `question`, as far as it asks about the block of `theirs`, with a NAK that
-/// misses the same (draft §4.1.1).
+/// Returns `true` if a receiver with these gaps would answer `question`, for the block of `theirs`, with a NAK of the
+/// same DTUs (draft §4.1.1).
 pub(crate) fn says_the_same(gaps: &impl Gaps, question: &Question, terms: &Terms, theirs: &Nak) -> bool {
     let block = theirs.block;
     if question.pass != theirs.pass || !question.blocks.contains(block) || gaps.is_rebuilding(block) {
@@ -107,12 +107,12 @@ pub(crate) fn says_the_same(gaps: &impl Gaps, question: &Question, terms: &Terms
     contained && missing > 0 && missing == theirs.missing.count()
 }
 
-/// The map of a NAK of `block` that misses nothing.
+/// Returns the bitmap of a NAK of `block` without missing DTUs.
 pub(crate) fn empty_map(terms: &Terms, block: u32) -> Bitmap {
     Bitmap::new(map_len(terms, block))
 }
 
-/// How long the map of a NAK of `block` is.
+/// Returns the length of the bitmap of a NAK of `block`.
 fn map_len(terms: &Terms, block: u32) -> u32 {
     terms.geometry().block_len(block).next_multiple_of(8)
 }
@@ -125,7 +125,7 @@ impl Receiver {
             // A request sent twice against loss must not undo the spreading of its answers.
             return;
         }
-        // A new request finds the answers to the last one still held back: they go first (draft §4.1.1).
+        // Answers to the last request that are still held back go before those to a new one (draft §4.1.1).
         self.send_answers(now);
         let backoff = self.backoff(now);
         let Some(session) = &mut self.session else { return };
@@ -137,7 +137,7 @@ impl Receiver {
         }
     }
 
-    /// Sends the NAKs that are held back, and the ACK that was asked for.
+    /// Sends the NAKs that are held back, and the ACK if it was requested.
     pub(super) fn send_answers(&mut self, now: Time) {
         let Some(session) = &mut self.session else { return };
         session.control.answered();
@@ -161,7 +161,7 @@ impl Receiver {
             self.answer(now, Body::Nak(nak));
         }
         if question.status == StatusType::All {
-            // Last, so that the sender has heard everything when it comes.
+            // The ACK comes last, so that the sender has all NAKs before it.
             self.acknowledge(now, question.pass, question.blocks);
         }
     }
@@ -172,7 +172,7 @@ impl Receiver {
         self.answer(now, Body::Ack(Ack { server, pass, blocks, client }));
     }
 
-    /// Another receiver's NAK: the same one of ours need not be sent (draft §4.1.1).
+    /// Handles another receiver's NAK, which makes the same NAK of this receiver needless (draft §4.1.1).
     pub(super) fn overheard(&mut self, transmission: u32, theirs: &Nak) -> Result<(), Reject> {
         let id = self.config.id;
         let session = self.session.as_mut().ok_or(Reject::Unexpected)?;

@@ -1,4 +1,4 @@
-//! What is there already in older versions of the files, and is not to be sent.
+//! Comparison with stored older versions of the files, whose parts need not be sent.
 
 use farcast_core::{Bitmap, Run, Time};
 
@@ -8,12 +8,12 @@ use super::session::Comparison;
 use crate::event::ReceiverEvent;
 use crate::message::{Body, StatusRequest, StatusType};
 
-/// How often a request finds that the owner has the first segment of the list and has not said how long it is, before
-/// that is waited for no more.
+/// Number of requests for which the receiver waits until the owner tells the length of the list, once it has the list's
+/// first segment.
 const ASKED: u8 = 20;
 
 impl Receiver {
-    /// The owner knows that the first `segments` are the list of files.
+    /// Stores the owner's report that the first `segments` are the list of files.
     pub fn list_is(&mut self, segments: u32) {
         if let Some(session) = &mut self.session
             && let Comparison::Due { list, .. } = &mut session.comparison
@@ -22,7 +22,7 @@ impl Receiver {
         }
     }
 
-    /// The owner knows the list of files, and could compare.
+    /// Stores the owner's report that it knows the list of files, and could compare.
     pub fn listed(&mut self) {
         if let Some(session) = &mut self.session
             && let Comparison::Due { .. } = session.comparison
@@ -31,7 +31,8 @@ impl Receiver {
         }
     }
 
-    /// The owner has compared: it holds these segments too (a bitmap of another length counts as empty).
+    /// Handles the owner's report that it has compared and also holds these segments. A bitmap of another length counts
+    /// as empty.
     pub fn compared(&mut self, now: Time, held: &Bitmap) {
         let Some(session) = &mut self.session else { return };
         let Comparison::Running(question) = session.comparison else { return };
@@ -39,31 +40,31 @@ impl Receiver {
         if held.len() == session.have.len() {
             self.held(held);
         }
-        // If that is everything, a Done is the answer.
+        // If the product is complete, a Done is the answer.
         if self.session.as_ref().is_some_and(|session| session.control.is_receiving()) {
             self.hold_answers(now, question);
         }
     }
 
-    /// A request to one that has something to compare: whether it is answered here.
+    /// Handles a status request if there is something to compare. Returns `true` if it is answered here.
     pub(super) fn asked_to_compare(&mut self, now: Time, m: &StatusRequest) -> bool {
         let Some(session) = &mut self.session else { return false };
         match session.comparison {
             Comparison::None => return false,
-            // Everything is being sent: what is missing is told as ever.
+            // Everything is being sent, so the usual NAKs answer the request.
             Comparison::Due { .. } | Comparison::Listed if m.pass > 0 && !session.restart => return false,
             Comparison::Due { list, asked } => return self.ask_for_list(now, m, list, asked),
             Comparison::Listed => self.events.push_back(ReceiverEvent::Compare),
             Comparison::Running(_) => {}
         }
         session.comparison = Comparison::Running(Question::of(m));
-        // The sender must not take the time that it takes for silence.
+        // The sender must not mistake the time of the comparison for silence.
         self.acknowledge(now, m.pass, m.blocks);
         true
     }
 
-    /// Asks for what is missing of the list, of which the first segment tells how long it is; whether that is what is
-    /// to be said.
+    /// Requests the missing segments of the list, whose first segment tells its length. Returns `true` if that is the
+    /// answer to the status request.
     fn ask_for_list(&mut self, now: Time, m: &StatusRequest, list: Option<u32>, asked: u8) -> bool {
         let Some(session) = &mut self.session else { return false };
         let geometry = *session.geometry();
@@ -93,7 +94,7 @@ impl Receiver {
         for nak in missing {
             self.answer(now, Body::Nak(nak));
         }
-        // Where nothing is missing, the owner is about to say so.
+        // If no segment is missing, the owner is about to report.
         if nothing || m.status == StatusType::All {
             self.acknowledge(now, m.pass, m.blocks);
         }

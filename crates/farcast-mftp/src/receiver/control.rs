@@ -1,9 +1,9 @@
-//! What a receiver decides without looking at which segments it has.
+//! Decisions of a receiver that do not depend on which segments it has.
 //!
 //! The rules are here, once, for the [engine](crate::Receiver) of one receiver and for a
-//! [population](crate::Population) of many: each calls these functions and carries out the [`Act`] that they return.
-//! A [`Control`] is small and cloneable: a population holds one for all receivers that are in the same state, and
-//! copies it when a message reaches some of them and not the others.
+//! [population](crate::Population) of many: each calls these functions and carries out the [`Act`] that they return. A
+//! [`Control`] is small and cloneable: a population has one for all receivers in the same state, and copies it when a
+//! message reaches some of them and not the others.
 
 use core::net::SocketAddr;
 
@@ -16,53 +16,53 @@ use crate::event::ReceiverOutcome;
 use crate::message::{Abort, Announce, Body, Completion, GroupModel, Standing, StatusRequest};
 use crate::wire;
 
-/// What is announced again so soon after a registration is a copy of what was answered, unless data has begun.
+/// Time after a registration within which an announcement counts as a copy of the answered one, unless data has begun.
 const COPY_WITHIN: Span = Span::from_millis(20);
-/// The pieces of an announcement with a long list of hosts follow each other for longer than that: a registration
-/// answers all of them.
+/// Maximum time over which the pieces of an announcement with a long host list arrive: one registration answers all of
+/// them.
 const PIECES_WITHIN: Span = Span::from_secs(2);
-/// Hosts from which on a list is long, and may have come in pieces.
+/// Number of hosts from which a list is long, and may have come in pieces.
 const LONG_LIST: usize = 64;
-/// The most DTUs that a block may have: the largest datagram holds one NAK of them. A sender that claims more
-/// would have its receivers build answers that cannot be sent.
+/// Maximum number of DTUs of a block: the largest datagram holds one NAK of them. A sender that announces more would
+/// make its receivers build answers that cannot be sent.
 const LARGEST_BLOCK: usize = wire::block_size_for(65_507, 40);
 
 timers! {
-    /// The receiver's timers.
+    /// Timers of a receiver.
     pub(crate) enum Timer {
-        /// Send the registration (again).
+        /// Send the registration, for the first time or again.
         Register = "register",
         /// Send the NAKs that were held back to spread them.
         Answer = "answer",
         /// Send Done again.
         Done = "done",
-        /// The sender has not been heard for long.
+        /// The sender has not been heard for a long time.
         Patience = "patience",
         /// The announced transfer duration is over.
         Transfer = "transfer",
     }
 }
 
-/// Where a receiver stands with a transmission.
+/// State of a receiver in a transmission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
-    /// The owner has been asked.
+    /// The product is offered to the owner.
     Offered,
-    /// Taking part.
+    /// The receiver takes part.
     Receiving,
-    /// Every segment is there; the owner verifies.
+    /// Every segment is stored, and the owner verifies.
     Verifying,
-    /// Verified; waiting for the sender's confirmation.
+    /// The product is verified, and the receiver waits for the sender's confirmation.
     Completing {
-        /// When it was verified.
+        /// Time at which the product was verified.
         since: Time,
     },
 }
 
-/// What is to be done, besides what the control has noted for itself.
+/// Action to be carried out, in addition to the changes of the control itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Act {
-    /// Nothing.
+    /// No action.
     Nothing,
     /// Register, after a part of the back-off window.
     RegisterLater,
@@ -72,24 +72,24 @@ pub(crate) enum Act {
     Accepted,
     /// Answer a status request, after a part of the back-off window.
     Answer,
-    /// Send the answers that are held back.
+    /// Send the answers that are held back, at once.
     Flush,
     /// Acknowledge the status request.
     Ack,
-    /// Report that everything is there.
+    /// Report that the product is complete.
     Done,
-    /// Leave, with a reason of [`cancel`](crate::message::cancel) and words.
+    /// Leave, with a reason of [`cancel`](crate::message::cancel) and a text.
     Quit(u32, &'static str),
     /// The transmission is over for this receiver.
     End(ReceiverOutcome),
 }
 
-/// What a transmission's announcement says, the same for all its receivers.
+/// Terms of a transmission, from its announcement; the same for all its receivers.
 #[derive(Clone, Debug)]
 pub(crate) struct Terms {
-    /// Where its messages come from.
+    /// Source address of the sender's messages.
     pub(crate) source: SocketAddr,
-    /// The server as it names itself, for answers.
+    /// Server address as the sender announces it, for use in answers.
     pub(crate) server: SocketAddr,
     pub(crate) response: SocketAddr,
     pub(crate) transmission: u32,
@@ -100,7 +100,7 @@ pub(crate) struct Terms {
 }
 
 impl Terms {
-    /// The terms of an announcement from outside, checked against what a receiver can bear.
+    /// Creates the terms of an announcement, and checks them against the receiver's limits.
     pub(crate) fn new(
         from: &Arrival,
         transmission: u32,
@@ -144,14 +144,14 @@ impl Terms {
         })
     }
 
-    /// Goes over to the announcement of the same product by a sender that was started again.
+    /// Adopts the announcement of the same product by a sender that was started again.
     pub(crate) fn follow(&mut self, from: &Arrival, transmission: u32, m: &Announce) {
         let (server, response) = addresses(from, m);
         (self.source, self.server, self.response) = (from.source, server, response);
         (self.transmission, self.model) = (transmission, m.options.model);
         self.backoff = Span::from_millis(m.backoff_window_ms.unwrap_or(0).into());
         self.transfer = Span::from_secs(m.transfer_duration_s.into());
-        // Parity symbols are the same in every transmission of one product cut the same way, so they stay.
+        // Parity symbols are the same in every transmission of a product with the same blocks, so they stay valid.
         self.offer.parity_symbols = parity_symbols(m);
     }
 
@@ -159,52 +159,53 @@ impl Terms {
         &self.offer.geometry
     }
 
-    /// Where `body` goes. A registration is for the sender alone: who else hears its nonce could come in our place.
+    /// Returns the destination of `body`. A registration goes to the sender alone, because a host that hears its nonce
+    /// could take this receiver's place.
     pub(crate) fn answers_to(&self, body: &Body) -> SocketAddr {
         let alone = matches!(body, Body::Registration(_)) && self.response.ip().is_multicast();
         if alone { self.source } else { self.response }
     }
 }
 
-/// The server and response addresses of an announcement.
+/// Returns the server and response addresses of an announcement.
 ///
-/// A sender that does not know its own address announces 0.0.0.0; answers then go where the announcement came from.
-/// They go there too where the announced address could not be answered, or is another host's: nobody is to aim
-/// our answers at a third.
+/// A sender that does not know its own address announces 0.0.0.0; answers then go to the source of the announcement.
+/// They also go there if the announced address is unusable or belongs to another host, so that nobody can direct
+/// answers at a third host.
 fn addresses(from: &Arrival, m: &Announce) -> (SocketAddr, SocketAddr) {
     let sound = m.response.port() != 0 && m.response.is_ipv4() == from.source.is_ipv4();
     let own = m.response.ip() == from.source.ip() || m.response.ip().is_multicast();
     (m.server, if sound && own { m.response } else { from.source })
 }
 
-/// The parity symbols of an announcement: more than a block code can have is a claim that nothing would back.
+/// Returns the parity symbols of an announcement, limited to the maximum of a block code.
 fn parity_symbols(m: &Announce) -> u32 {
     m.parity_symbols.unwrap_or(0).min(32_768)
 }
 
-/// Where a receiver stands, apart from which segments it has.
+/// State of a receiver, apart from the segments that it has.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Control {
     pub(crate) state: State,
-    /// Whether the sender has confirmed the registration, or none is needed.
+    /// `true` if the sender has confirmed the registration, or no confirmation is needed.
     pub(crate) accepted: bool,
     registrations: u32,
-    /// When it registered last, as long as that is not confirmed.
+    /// Time of the last registration, as long as it is not confirmed.
     registered: Option<Time>,
-    /// Whether the registration is repeated by the clock.
+    /// `true` if a timer repeats the registration.
     pub(crate) register_timer: bool,
     dones: u32,
-    /// When the first Done was sent to the sender at hand.
+    /// Time at which the first Done was sent to the current sender.
     reporting_since: Time,
     done_sent: Time,
     pub(crate) began: Time,
-    /// When its sender was last heard.
+    /// Time at which the sender was last heard.
     pub(crate) last_heard: Time,
     timers: Timers<Timer>,
 }
 
 impl Control {
-    /// A transmission has been offered to the owner.
+    /// Creates the state of a receiver to whose owner a transmission was offered.
     pub(crate) fn offered(now: Time, terms: &Terms) -> Self {
         Self {
             state: State::Offered,
@@ -221,7 +222,7 @@ impl Control {
         }
     }
 
-    /// The owner takes part.
+    /// Begins to take part, by the owner's decision.
     pub(crate) fn accept(&mut self, now: Time, terms: &Terms, config: &ReceiverConfig) -> Act {
         self.state = State::Receiving;
         self.began = now;
@@ -230,14 +231,14 @@ impl Control {
         self.register_if_needed()
     }
 
-    /// A sender that was started again is followed: what the control knew of the old one is void.
+    /// Follows a sender that was started again. The state about the old sender is discarded.
     pub(crate) fn follow(&mut self, now: Time, terms: &Terms, config: &ReceiverConfig) -> Act {
         self.last_heard = now;
         self.accepted = terms.model == GroupModel::OpenUnlimited;
         (self.registrations, self.register_timer) = (0, false);
         self.timers.set(Timer::Patience, now + config.patience);
         if matches!(self.state, State::Completing { .. }) {
-            // The sender that was started again does not know that we have everything.
+            // The sender that was started again does not know that the product is complete here.
             self.dones = 0;
         } else {
             self.timers.set(Timer::Transfer, now + terms.transfer);
@@ -249,7 +250,7 @@ impl Control {
         if self.accepted { Act::Nothing } else { Act::RegisterLater }
     }
 
-    /// The sender was heard.
+    /// Records that the sender was heard.
     pub(crate) fn touch(&mut self, now: Time, config: &ReceiverConfig) {
         self.last_heard = now;
         if self.state != State::Offered {
@@ -257,7 +258,8 @@ impl Control {
         }
     }
 
-    /// An announcement of the transmission at hand, with what it says of this receiver: perhaps it confirms it.
+    /// Handles an announcement of the current transmission, with this receiver's entry in its list, which may confirm
+    /// the registration.
     pub(crate) fn announced(&mut self, now: Time, m: &Announce, standing: Option<Standing>) -> Act {
         let is_long = m.hosts.as_ref().is_some_and(|hosts| hosts.len() >= LONG_LIST);
         let within = if is_long { PIECES_WITHIN } else { COPY_WITHIN };
@@ -285,7 +287,7 @@ impl Control {
         Act::Nothing
     }
 
-    /// Registers, or gives up after too many times.
+    /// Registers, or gives up after too many registrations.
     fn register(&mut self, now: Time, config: &ReceiverConfig) -> Act {
         if self.accepted {
             return Act::Nothing;
@@ -295,7 +297,8 @@ impl Control {
             if often && config.secret.is_none() {
                 return Act::End(ReceiverOutcome::NotAccepted);
             }
-            // While the sender is heard, it may yet hear us: with proofs this is also how a lost token comes again.
+            // As long as the sender is heard, it may also hear the receiver. With proofs this also recovers a lost
+            // token.
             let times = if often { 4 } else { 1 };
             self.timers.set(Timer::Register, now + config.register_retry * times);
         }
@@ -304,7 +307,7 @@ impl Control {
         Act::Register
     }
 
-    /// Whether data that comes now is taken; otherwise why not.
+    /// Checks that data that comes now is taken, and returns the reason if it is not.
     pub(crate) fn takes_data(&self, config: &ReceiverConfig) -> Result<(), Reject> {
         match self.state {
             State::Receiving if self.accepted || config.keep_early_data => Ok(()),
@@ -314,7 +317,7 @@ impl Control {
         }
     }
 
-    /// Data runs although no confirmation came: from now on the registration is repeated by the clock.
+    /// Starts to repeat the registration by a timer, because data runs although no confirmation came.
     pub(crate) fn data_before_confirmation(&mut self, now: Time, config: &ReceiverConfig) {
         if self.is_unconfirmed() {
             self.register_timer = true;
@@ -322,27 +325,27 @@ impl Control {
         }
     }
 
-    /// Whether the sender has let this receiver wait for its registration, and since when it takes part.
+    /// Returns the time since which the receiver takes part without a confirmation of its registration.
     pub(crate) fn waits_since(&self) -> Option<Time> {
         (!self.accepted && self.state != State::Offered).then_some(self.began)
     }
 
-    /// Whether it has everything and says so.
+    /// Returns `true` if the receiver has the whole product and reports it.
     pub(crate) fn is_completing(&self) -> bool {
         matches!(self.state, State::Completing { .. })
     }
 
-    /// Whether it takes part and lacks something.
+    /// Returns `true` if the receiver takes part and lacks segments.
     pub(crate) fn is_receiving(&self) -> bool {
         self.state == State::Receiving
     }
 
-    /// Whether data would begin the repetition of the registration.
+    /// Returns `true` if data would start the repetition of the registration.
     pub(crate) fn is_unconfirmed(&self) -> bool {
         !self.accepted && !self.register_timer && self.state != State::Offered
     }
 
-    /// A status request for this receiver.
+    /// Handles a status request for this receiver.
     pub(crate) fn asked(
         &mut self,
         now: Time,
@@ -350,7 +353,7 @@ impl Control {
         terms: &Terms,
         config: &ReceiverConfig,
     ) -> Result<Act, Reject> {
-        // A request for several blocks asks about all of each (draft §12.1.6), so each of them is worth a look.
+        // A request for several blocks asks about all DTUs of each (draft §12.1.6), so each block may need an answer.
         let (geometry, dtus) = (terms.geometry(), m.dtus);
         let whole = dtus.first() == 0 && dtus.count() >= geometry.block_len(0);
         let within = dtus.first() < geometry.block_size() && (m.blocks.count() == 1 || whole);
@@ -359,10 +362,10 @@ impl Control {
         }
         self.data_before_confirmation(now, config);
         match self.state {
-            // Nothing is said before the owner has decided.
+            // No answer is sent before the owner has decided.
             State::Offered => Err(Reject::Unexpected),
             State::Receiving => Ok(Act::Answer),
-            // The sender must not take the time that verifying takes for silence.
+            // The sender must not mistake the time of verification for silence.
             State::Verifying => Ok(Act::Ack),
             State::Completing { .. } => Ok(self.report(now, config)),
         }
@@ -373,12 +376,12 @@ impl Control {
         self.timers.set(Timer::Answer, at);
     }
 
-    /// No answer is held back any more.
+    /// Records that no answer is held back any more.
     pub(crate) fn answered(&mut self) {
         self.timers.stop(Timer::Answer);
     }
 
-    /// Every segment is there. Whether that is news.
+    /// Records that every segment is stored. Returns `true` if it was not known before.
     pub(crate) fn complete(&mut self) -> bool {
         let news = self.state == State::Receiving;
         if news {
@@ -388,7 +391,7 @@ impl Control {
         news
     }
 
-    /// Segments that were there are missing after all. Whether they can still come.
+    /// Records that stored segments are missing after all. Returns `true` if they can still come.
     pub(crate) fn lost(&mut self) -> bool {
         if self.state == State::Verifying {
             self.state = State::Receiving;
@@ -396,7 +399,7 @@ impl Control {
         self.is_receiving()
     }
 
-    /// The product is verified and has its final name.
+    /// Records that the product is verified and has its final name.
     pub(crate) fn verified(&mut self, now: Time, terms: &Terms, config: &ReceiverConfig) -> Act {
         if self.state != State::Verifying {
             return Act::Nothing;
@@ -404,13 +407,13 @@ impl Control {
         self.state = State::Completing { since: now };
         self.timers.stop(Timer::Transfer);
         if terms.model == GroupModel::OpenUnlimited {
-            // Nobody registers, so nobody reports.
+            // Receivers do not register, so they do not report.
             return self.finished(now);
         }
         self.report(now, config)
     }
 
-    /// Sends Done, and again after a while: longer ones when many were in vain, as in an outage.
+    /// Sends Done, and schedules the next one. The interval is longer after many unconfirmed Dones, as in an outage.
     pub(crate) fn report(&mut self, now: Time, config: &ReceiverConfig) -> Act {
         if self.dones == 0 {
             self.reporting_since = now;
@@ -422,7 +425,7 @@ impl Control {
         Act::Done
     }
 
-    /// A Completion, and whether its list has this receiver.
+    /// Handles a Completion; `listed` is `true` if its list has this receiver.
     pub(crate) fn completion(
         &mut self,
         now: Time,
@@ -435,7 +438,7 @@ impl Control {
                 Act::End(ReceiverOutcome::Complete { confirmed: true, at: since })
             }
             State::Completing { .. } if m.hosts.is_none() => self.finished(now),
-            // Others are confirmed and we are not: our Done was lost, if it has had the time to arrive.
+            // Others are confirmed and this receiver is not. If its Done has had the time to arrive, the Done was lost.
             State::Completing { .. } if now.since(self.done_sent) >= config.done_retry / 2 => {
                 self.report(now, config)
             }
@@ -444,12 +447,12 @@ impl Control {
         }
     }
 
-    /// The sender aborts.
+    /// Handles an Abort of the sender.
     pub(crate) fn aborted(&self, now: Time, m: &Abort) -> Act {
         self.over(now, || ReceiverOutcome::Aborted { reason: m.reason, text: m.text.clone() })
     }
 
-    /// The sender has ended the transmission.
+    /// Handles the end of the transmission by the sender.
     pub(crate) fn ended(&self, now: Time) -> Act {
         self.over(now, || ReceiverOutcome::Incomplete)
     }
@@ -457,24 +460,24 @@ impl Control {
     fn over(&self, now: Time, outcome: impl Fn() -> ReceiverOutcome) -> Act {
         match self.state {
             State::Completing { .. } => self.finished(now),
-            // What is being verified needs the sender no more.
+            // Verification does not need the sender any more.
             State::Verifying => Act::Nothing,
             State::Offered | State::Receiving => Act::End(outcome()),
         }
     }
 
-    /// The product is complete, whether the sender knows or not.
+    /// Ends with the complete product, confirmed or not.
     pub(crate) fn finished(&self, now: Time) -> Act {
         let at = if let State::Completing { since } = self.state { since } else { now };
         Act::End(ReceiverOutcome::Complete { confirmed: false, at })
     }
 
-    /// When the sender's silence becomes too long.
+    /// Returns the time at which the sender's silence becomes too long.
     pub(crate) fn patience_ends(&self) -> Time {
         self.timers.due(Timer::Patience)
     }
 
-    /// When the control wants to be woken.
+    /// Returns the next timer.
     pub(crate) fn deadline(&self) -> Option<Deadline> {
         self.timers.next()
     }

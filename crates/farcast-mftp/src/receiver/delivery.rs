@@ -10,20 +10,20 @@ use super::session::Symbols;
 use crate::event::{ReceiverEvent, ReceiverOutcome};
 use crate::message::{Body, Data, DataKind, Done, Message, Quit, cancel};
 
-/// What a message of data carries, checked against the terms.
+/// Content of a DATA message, checked against the terms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Part {
-    /// These segments of the product.
+    /// Segments of the product.
     Segments(Run),
-    /// These parity symbols of its block.
+    /// Parity symbols of the message's block.
     Symbols(Run),
 }
 
 impl Part {
-    /// What `data` carries.
+    /// Returns the content of `data`.
     ///
     /// # Errors
-    /// It is not of this product, or not as long as it must be.
+    /// Returns an error if the content is not of this product, or if its length is wrong.
     pub(crate) fn of(data: &Data, terms: &Terms) -> Result<Self, Reject> {
         let (geometry, full) = (terms.geometry(), terms.geometry().segment_size());
         let within = data.block < geometry.blocks() && data.dtus.end() <= terms.offer.parity_symbols;
@@ -95,7 +95,7 @@ impl Receiver {
         if missing == 0 || session.decoding.contains(&block) {
             return Ok(0);
         }
-        // What a sender may make us hold is bounded by configuration; beyond that, DTUs come instead.
+        // Configuration limits the memory that a sender can make the receiver use. Beyond the limit, DTUs come instead.
         let cost = Cost::of(&session.terms);
         let reserved = session.parity.get(&block).map_or(0, |symbols| symbols.reserved);
         let wanted = cost.room(reserved, missing);
@@ -120,7 +120,7 @@ impl Receiver {
         Ok(new)
     }
 
-    /// Has the owner rebuild `block` once its parity makes up for what is missing.
+    /// Requests that the owner rebuild `block` once its parity makes up for the missing DTUs.
     fn check_decodable(&mut self, block: u32) {
         let Some(session) = &mut self.session else { return };
         let Some(held) = session.parity.get(&block).map(|symbols| symbols.held.count()) else { return };
@@ -134,13 +134,13 @@ impl Receiver {
         }
     }
 
-    /// The owner has rebuilt and stored `block`, or could not.
+    /// Handles the owner's report that it has rebuilt and stored `block`, or could not.
     pub fn decoded(&mut self, block: u32, rebuilt: bool) {
         let Some(session) = &mut self.session else { return };
         if !session.decoding.remove(&block) {
             return;
         }
-        // Whether it worked or not, these symbols are used up; what is still missing is asked for anew.
+        // The symbols are used up in either case; DTUs that are still missing are requested anew.
         session.forget_parity(block);
         if let (true, Some(run)) = (rebuilt, session.terms.offer.geometry.block_run(block)) {
             session.have.insert_run(run);
@@ -148,7 +148,7 @@ impl Receiver {
         }
     }
 
-    /// The owner has found that it holds these segments too, in a file that is there already.
+    /// Handles the owner's report that it also holds these segments, in a file that exists already.
     pub fn held(&mut self, segments: &Bitmap) {
         let Some(session) = self.session.as_mut().filter(|s| s.control.state == State::Receiving) else {
             return;
@@ -161,8 +161,8 @@ impl Receiver {
         self.check_complete();
     }
 
-    /// The owner does not hold these segments after all: they were damaged, or could not be stored. They are asked for
-    /// again, also when everything seemed to be there.
+    /// Handles the owner's report that it does not hold these segments after all, because they were damaged or could
+    /// not be stored. They are requested again, even if the product seemed complete.
     pub fn lost(&mut self, segments: Run) {
         if let Some(session) = &mut self.session
             && session.control.lost()
@@ -172,7 +172,7 @@ impl Receiver {
         }
     }
 
-    /// `data` came and could not be stored: it is missing, and was not lost on the way.
+    /// Records that `data` came and could not be stored. It is missing, but was not lost on the way.
     pub fn unstored(&mut self, data: &Data) {
         let Some(session) = self.session.as_mut().filter(|session| session.control.is_receiving()) else {
             return;
@@ -193,26 +193,26 @@ impl Receiver {
         }
     }
 
-    /// The product is verified and has its final name: tell the sender.
+    /// Handles the owner's report that the product is verified and has its final name, and tells the sender.
     pub fn verified(&mut self, now: Time) {
         let Some(session) = &mut self.session else { return };
         let act = session.control.verified(now, &session.terms, &self.config);
         self.act(now, act);
     }
 
-    /// The product cannot be stored or does not verify: leave and say why. `reason` is one of
-    /// [`cancel`].
+    /// Leaves because the product cannot be stored or verified, and tells the sender. `reason` is one of [`cancel`].
     pub fn fail(&mut self, reason: u32, text: Option<alloc::string::String>) {
         if self.session.is_none() {
             return;
         }
         let text = text.filter(|text| (1..=256).contains(&text.len()));
-        // An answer to nobody is repeated by nobody.
+        // Nobody answers a Quit, so nothing else would repeat a lost one.
         self.take_leave(Body::Quit(Quit { reason, client: Some(self.config.id), text }), 3);
         self.end(ReceiverOutcome::Stopped);
     }
 
-    /// Sends what ends the session for this receiver `times`, and keeps it until its proof was asked for.
+    /// Sends the message that ends the session for this receiver `times`, and keeps it until the sender has asked for
+    /// its proof.
     pub(super) fn take_leave(&mut self, body: Body, times: u32) {
         let Some(session) = &self.session else { return };
         let message = session.guard.prove(Message::new(session.terms.transmission, body));
@@ -223,7 +223,7 @@ impl Receiver {
         self.keep_parting(message);
     }
 
-    /// The user stops it. What is complete and verified stays so.
+    /// Stops on the user's demand. A complete and verified product stays so.
     pub fn stop(&mut self, now: Time) {
         match &self.session {
             Some(session) if matches!(session.control.state, State::Completing { .. }) => {

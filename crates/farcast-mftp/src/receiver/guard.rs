@@ -1,4 +1,4 @@
-//! What a receiver knows of who its sender is, and how much anyone may make it say.
+//! Evidence of the sender's identity, and limits on the messages that anybody can make the receiver send.
 
 use core::net::SocketAddr;
 
@@ -10,52 +10,51 @@ use super::{Receiver, Session};
 use crate::message::{Announce, Body, Data, Grant, GroupModel, Message};
 use crate::proof::{Proof, Secret, Token, commitment, grant, terms};
 
-/// A sender that grants tokens and has not granted one for this long gives way to another.
+/// Time after which a sender that grants tokens, but has not granted one, gives way to another.
 const GRANT_AFTER: Span = Span::from_secs(4);
-/// So does one that granted a token and has sent nothing since.
+/// Time after which a sender that granted a token, but has sent nothing since, gives way.
 const DATA_AFTER: Span = Span::from_secs(30);
-/// And one that has no tokens and has neither confirmed nor sent anything, or has fallen silent: a single forged
-/// datagram looks as if it sent.
+/// Time after which a sender without tokens gives way if it has neither confirmed nor sent anything, or has fallen
+/// silent. A single forged datagram would look as if it sent.
 const CONFIRM_AFTER: Span = Span::from_secs(10);
-/// A sender that gave way is not taken up again before this long, if others ask.
+/// Time for which a sender that gave way is not taken up again, if other senders announce.
 const SHUNNED_FOR: Span = Span::from_secs(30);
-/// How many of those are remembered.
+/// Number of these senders that are remembered.
 const SHUNNED: usize = 64;
 
-/// Octets that may be said for each octet heard from a sender; the part of DATA's that may, as what is missing takes
-/// much less to say; and the most that is saved up so.
+/// Limits on octets sent in return for octets heard from a sender: `CREDIT` for each octet, or one for `DATA_CREDIT`
+/// octets of DATA, because NAKs are much shorter. `SAVED` is the maximum that accumulates.
 const CREDIT: u64 = 3;
 const DATA_CREDIT: u64 = 8;
 const SAVED: u64 = 64 << 10;
-/// Octets said beyond that to all senders together that have not shown that they are where they say: at once, and a
-/// second.
+/// Octets sent beyond that credit to all senders together that have not proved their address: at once, and per second.
 const STRANGERS: (u64, u64) = (4096, 512);
-/// Octets said in a second, beyond that credit, to a sender that has shown it: it may have to ask for what an outage
-/// has kept from us, and somebody else may ask in its name.
+/// Octets per second sent beyond that credit to a sender that has proved its address. After an outage the receiver may
+/// have to request much, and another host may make requests in the sender's name.
 const MEMBER: u64 = 8 << 10;
 
-/// What is known of the sender of a session.
+/// Evidence about the sender of a session.
 #[derive(Clone, Debug)]
 pub(super) struct Guard {
-    /// A digest of what it is taken to announce.
+    /// Digest of the announcement that the receiver believes.
     terms: Proof,
-    /// Since when.
+    /// Time since which it does.
     since: Time,
-    /// Whether nobody registers, so that nothing is ever proved.
+    /// `true` if receivers do not register, so that nothing is ever proved.
     unlimited: bool,
-    /// What the sender has to repeat; `None` where one of both has no proofs.
+    /// Nonce that the sender must repeat; `None` if either side has no proofs.
     nonce: Option<Proof>,
     token: Option<Token>,
-    /// What the announcement said of the key that ends the session.
+    /// Commitment in the announcement to the key that ends the session.
     commitment: Option<Proof>,
-    /// When the token came.
+    /// Time at which the token came.
     granted: Time,
-    /// Whether data or a status request has come, and when data did.
+    /// `true` if data or a status request has come, and the time of the last data.
     engaged: bool,
     data_at: Time,
-    /// Octets that may be said for what was heard, at most [`SAVED`].
+    /// Octets that may be sent for those that were heard, at most [`SAVED`].
     credit: u64,
-    /// Octets said beyond the credit in the second that began then.
+    /// Octets sent beyond the credit in the second that began at `second`.
     said: u64,
     second: Time,
 }
@@ -80,8 +79,8 @@ impl Guard {
         }
     }
 
-    /// Whether `m`, which comes from where the session's announcement came from, takes its place: they contradict each
-    /// other, and no token has shown in all this time that the first one is the sender's.
+    /// Returns `true` if `m`, from the same source as the session's announcement, takes its place. The two contradict
+    /// each other, and no token has shown for a long time that the first one is the sender's.
     pub(super) fn is_disproved(&self, now: Time, transmission: u32, m: &Announce, proofs: bool) -> bool {
         let open = match self.nonce {
             Some(_) => self.token.is_none() && !(self.unlimited && self.engaged),
@@ -90,12 +89,12 @@ impl Guard {
         open && now.since(self.since) >= GRANT_AFTER && terms(transmission, m) != self.terms
     }
 
-    /// What is announced, as far as nothing has shown that it is.
+    /// Returns the digest of the announcement, as long as nothing has proved it.
     pub(super) fn unproven_terms(&self) -> Option<Proof> {
         self.token.is_none().then_some(self.terms)
     }
 
-    /// Takes the token with which everything is proved from now on.
+    /// Stores the token with which all messages are proved from now on.
     pub(super) fn take_token(&mut self, now: Time, proof: Option<Proof>, token: Token) -> Result<(), Reject> {
         if !self.is_grant(proof) {
             return Err(Reject::Unproven);
@@ -104,52 +103,54 @@ impl Guard {
         Ok(())
     }
 
-    /// Whether `proof` shows that a token is from who announces what we take part in.
+    /// Returns `true` if `proof` shows that a token is from the host that announces this session.
     fn is_grant(&self, proof: Option<Proof>) -> bool {
         self.nonce.is_some_and(|nonce| proof == Some(grant(nonce, self.terms)))
     }
 
-    /// What a registration asks to be repeated.
+    /// Returns the nonce of a registration, which the answer must repeat.
     pub(super) fn nonce(&self) -> Option<Proof> {
         self.nonce
     }
 
-    /// Whether this receiver has what it proves itself with, or needs nothing.
+    /// Returns `true` if the receiver has its token, or needs none.
     pub(super) fn is_settled(&self) -> bool {
         self.nonce.is_none() || self.token.is_some()
     }
 
-    /// `message` with the proof that it is ours, if we can give one.
+    /// Adds the receiver's proof to `message`, if it has a token.
     pub(super) fn prove(&self, mut message: Message) -> Message {
         message.proof = self.token.map(|token| token.prove(&message));
         message
     }
 
-    /// Whether `proof` repeats our nonce, where there is one: only who has seen our registration can.
+    /// Returns `true` if `proof` repeats the nonce, where there is one. Only a host that has seen the registration can
+    /// do that.
     fn is_answer(&self, proof: Option<Proof>) -> bool {
         self.nonce.is_none() || proof == self.nonce
     }
 
-    /// Whether `proof` is the key that the announcement committed to, where it did.
+    /// Returns `true` if `proof` is the key to which the announcement committed, if it did.
     fn is_end(&self, transmission: u32, proof: Option<Proof>) -> bool {
         let Some(committed) = self.commitment else { return true };
         proof.is_some_and(|key| commitment(transmission, key) == committed)
     }
 
-    /// Refuses what ends the session, for everyone or for this receiver, unless it shows that it is the sender's word.
+    /// Rejects a message that ends the session, for everyone or for this receiver, unless it is proved to be the
+    /// sender's.
     pub(super) fn check_end(&self, message: &Message) -> Result<(), Reject> {
         let shown = match &message.body {
             Body::Abort(m) if m.hosts.is_some() => self.is_answer(message.proof),
             Body::Abort(_) | Body::End(_) => self.is_end(message.transmission, message.proof),
             Body::Completion(m) if m.hosts.is_none() => self.is_end(message.transmission, message.proof),
-            // Nobody can have confirmed what we could not yet prove.
+            // Nobody can have confirmed a report that could not yet be proved.
             Body::Completion(_) => self.is_settled(),
             _ => true,
         };
         if shown { Ok(()) } else { Err(Reject::Unproven) }
     }
 
-    /// The sender was heard: `message` is from its address.
+    /// Records that the sender was heard: `message` is from its address.
     pub(super) fn hear(&mut self, now: Time, message: &Message) {
         let earned = match &message.body {
             Body::Data(Data { dtus, len, .. }) => u64::from(dtus.count()) * u64::from(*len) / DATA_CREDIT,
@@ -162,23 +163,23 @@ impl Guard {
         }
     }
 
-    /// Tells whether its announcement came longer ago than `age`.
+    /// Returns `true` if its announcement came longer ago than `age`.
     pub(super) fn is_older_than(&self, now: Time, age: Span) -> bool {
         now.since(self.since) >= age
     }
 
-    /// Tells whether a sender that shows that it is there takes the place of this one at once: it has shown nothing itself, or
-    /// nothing has come of it for `patience`.
+    /// Returns `true` if a sender that proves its presence takes the place of this one at once. This one has proved
+    /// nothing itself, or has sent nothing for `patience`.
     pub(super) fn yields(&self, now: Time, silence: Span, patience: Span) -> bool {
         let flows = self.engaged && now.since(self.data_at) < patience;
         let granted = self.token.is_some() && silence < patience;
         !flows && !granted
     }
 
-    /// Whether another sender may take the place of this one, which has shown nothing.
+    /// Returns `true` if another sender may take the place of this one, which has proved nothing.
     pub(super) fn gives_way(&self, now: Time, waits_since: Option<Time>, silence: Span) -> bool {
         match (self.nonce, self.token) {
-            // Nobody registers there, so nothing but data shows that there is a sender.
+            // Receivers do not register there, so only data proves that there is a sender.
             _ if self.unlimited => now.since(self.data_at) >= DATA_AFTER,
             (Some(_), None) => waits_since.is_some_and(|since| now.since(since) >= GRANT_AFTER),
             (Some(_), Some(_)) => !self.engaged && now.since(self.granted) >= DATA_AFTER,
@@ -189,7 +190,7 @@ impl Guard {
         }
     }
 
-    /// Whether `octets` may be said to the sender now.
+    /// Takes the credit for `octets` to the sender. Returns `true` if they may be sent now.
     fn may_say(&mut self, now: Time, octets: u64, strangers: &mut Bucket) -> bool {
         let credit = self.credit.min(octets);
         let beyond = octets - credit;
@@ -199,7 +200,7 @@ impl Guard {
         said
     }
 
-    /// Takes `octets` of this second's own, if so many are left.
+    /// Takes `octets` from the allowance of this second, if enough is left.
     fn take_own(&mut self, now: Time, octets: u64) -> bool {
         if now.since(self.second) >= Span::from_secs(1) {
             (self.second, self.said) = (now, 0);
@@ -210,7 +211,7 @@ impl Guard {
     }
 }
 
-/// Octets that may be said to whom nothing is owed.
+/// Allowance of octets to senders without credit.
 #[derive(Clone, Debug)]
 pub(super) struct Bucket {
     level: u64,
@@ -233,7 +234,7 @@ impl Bucket {
     }
 }
 
-/// Senders that asked for this receiver and then let it wait.
+/// Senders that announced to this receiver and then let it wait.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shunned(alloc::collections::VecDeque<((SocketAddr, u32), Time)>);
 
@@ -250,7 +251,7 @@ impl Shunned {
     }
 }
 
-/// A refusal or a farewell, kept until the sender has had the time to ask for its proof.
+/// Refusal or farewell that is kept until the sender has had the time to ask for its proof.
 #[derive(Clone, Debug)]
 pub(super) struct Parting {
     response: SocketAddr,
@@ -259,11 +260,11 @@ pub(super) struct Parting {
     pub(super) until: Time,
 }
 
-/// How long the sender may take to ask.
+/// Time that the sender has to ask.
 const PARTING: Span = Span::from_secs(3);
 
 impl Receiver {
-    /// Sends `message` to the session's sender, with the proof that it is ours, as far as it may be made to.
+    /// Sends `message` to the session's sender with the receiver's proof, if the limits allow it.
     pub(super) fn say(&mut self, now: Time, message: Message) {
         let Some(session) = &mut self.session else { return };
         let message = session.guard.prove(message);
@@ -277,7 +278,7 @@ impl Receiver {
         self.outbox.push_back(farcast_core::Transmit::new(message, to));
     }
 
-    /// Says `message` to `to`, which is no session's sender; as far as it may be made to.
+    /// Sends `message` to `to`, which is not the session's sender, if the limits allow it.
     pub(super) fn say_to_stranger(&mut self, now: Time, message: Message, to: SocketAddr) {
         let octets = message.wire_len(0) as u64;
         if self.config.secret.is_some() && !self.strangers.take(now, octets) {
@@ -287,7 +288,8 @@ impl Receiver {
         self.outbox.push_back(farcast_core::Transmit::new(message, to));
     }
 
-    /// A token: from now on everything said is proved with it. What was said without is said again.
+    /// Handles a token, with which all messages are proved from now on. Messages that were sent without it are sent
+    /// again.
     pub(super) fn granted(
         &mut self,
         now: Time,
@@ -309,8 +311,8 @@ impl Receiver {
         let Some(session): Option<&mut Session> = session else {
             return self.granted_over(now, from, message, m);
         };
-        // Announced elsewhere in its name, it would grant what nothing then comes of: its data is not from where it is
-        // expected.
+        // A session announced from another address in this sender's name would grant a token, but its data would never
+        // come from the expected address.
         if from.source != session.terms.source {
             return Err(Reject::OtherSession);
         }
@@ -327,7 +329,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Keeps `message`, which ends the session, until its proof was asked for.
+    /// Keeps `message`, which ends the session, until the sender has asked for its proof.
     pub(super) fn keep_parting(&mut self, message: Message) {
         let Some(session) = &self.session else { return };
         if session.guard.is_settled() {

@@ -11,14 +11,15 @@ use super::{Receiver, ReceiverStats};
 use crate::event::{ReceiverEvent, ReceiverOutcome};
 use crate::message::{Announce, Body, DeclineReason, GroupModel, Registration, RegistrationEntry};
 
-/// After this much silence of the transmission at hand, another one from the same host takes its place.
+/// Silence of the current transmission after which another one from the same host takes its place.
 const SUPERSEDED_AFTER: Span = Span::from_secs(5);
-/// After this much silence of its sender, the same product is taken from another, who may be the same, started again or
-/// under a new address: at least, and so many times what a DTU takes at the announced rate.
+/// Silence of the sender after which the same product is received from another sender, which may be the same one
+/// restarted or at a new address. It is at least this long, and at least this many times the time of a DTU at the
+/// announced rate.
 const FOLLOWED_AFTER: (Span, u64) = (Span::from_secs(2), 4);
 
 impl Session {
-    /// Whether `m` announces what is received here, cut the same way.
+    /// Returns `true` if `m` announces the current product with the same blocks.
     fn is_same(&self, m: &Announce) -> bool {
         let geometry = Geometry::new(m.product_size, m.dtu_size, m.block_size);
         m.product_id.is_some()
@@ -27,7 +28,7 @@ impl Session {
             && geometry.as_ref() == Ok(self.terms.geometry())
     }
 
-    /// How long its sender may be silent before another is followed.
+    /// Returns the silence of the sender after which another is followed.
     pub(super) fn followed_after(&self) -> Span {
         let (least, times) = FOLLOWED_AFTER;
         let rate = farcast_core::BitRate::from_bps(self.terms.offer.rate_bps.into());
@@ -61,7 +62,7 @@ impl Receiver {
         let silence = now.since(session.control.last_heard);
         let gives_way = session.guard.gives_way(now, session.control.waits_since(), silence);
         if session.is_same(m) {
-            // A sender that is heard is still there, so this is another, or someone who says so.
+            // A sender that is heard is still there. So this announcement is from another one, or forged.
             if silence >= session.followed_after() || gives_way {
                 return self.follow(now, from, transmission, m);
             }
@@ -69,7 +70,7 @@ impl Receiver {
             && self.invites(m)
             && !self.shunned.has(now, (from.source, transmission))
         {
-            // The same host sends something else and the old transmission is silent: it was started again differently.
+            // The same host sends another product and the old transmission is silent: the sender was started again.
             let superseded = silence >= SUPERSEDED_AFTER && terms.source.ip() == from.source.ip();
             if superseded || gives_way {
                 self.shunned.add(now, (terms.source, terms.transmission));
@@ -85,8 +86,7 @@ impl Receiver {
         Err(Reject::OtherSession)
     }
 
-    /// The same sender was started again and sends the same product under a new identifier: go on with what is
-    /// here.
+    /// Follows the sender of the same product, started again under a new identifier, and keeps the stored segments.
     fn follow(&mut self, now: Time, from: &Arrival, transmission: u32, m: &Announce) -> Result<(), Reject> {
         if !self.invites(m) {
             return Err(Reject::Stranger);
@@ -106,7 +106,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Our address is another one now: registers anew from there, so that the sender knows our answers.
+    /// Registers again after a change of the receiver's own address, so that the sender recognises its answers.
     pub fn moved(&mut self, now: Time) {
         let Some(session) = self.session.as_mut().filter(|s| s.control.state != State::Offered) else {
             return;
@@ -131,7 +131,8 @@ impl Receiver {
             return Err(Reject::Duplicate);
         }
         if !self.invites(m) {
-            // A client that is not in the list of a closed group stays out silently (draft §6); its owner is told.
+            // A client that is not in the list of a closed group stays out silently (draft §6); only its owner learns
+            // of it.
             if self.uninvited_by != Some(from.source) {
                 self.uninvited_by = Some(from.source);
                 self.events.push_back(ReceiverEvent::NotInvited { server: from.source });
@@ -146,8 +147,8 @@ impl Receiver {
         Ok(())
     }
 
-    /// Takes part in the transmission that was offered, with the segments that are there already (a bitmap of
-    /// another length counts as empty).
+    /// Takes part in the offered transmission, with the segments that are stored already. A bitmap of another length
+    /// counts as empty.
     pub fn accept(&mut self, now: Time, held: Bitmap) {
         let Some(session) = self.session.as_mut().filter(|s| s.control.state == State::Offered) else {
             return;
@@ -159,10 +160,10 @@ impl Receiver {
         self.check_complete();
     }
 
-    /// Takes part, with something that may be an older version of the product, and these segments of the product
-    /// itself; where there are any, its list of files is known already (`listed`). Else the owner tells
-    /// [how long the list of files is](Self::list_is) and [when it is there](Self::listed), and if the sender waits for
-    /// that, [`ReceiverEvent::Compare`] asks for a comparison.
+    /// Takes part with a possible older version of the product, and with these segments of the product itself. `listed`
+    /// is `true` if segments are stored and the list of files is known already. Otherwise the owner reports [the list's
+    /// length](Self::list_is) and [its completion](Self::listed). If the sender waits for the comparison,
+    /// [`ReceiverEvent::Compare`] requests it.
     pub fn accept_comparing(&mut self, now: Time, held: Bitmap, listed: bool) {
         if let Some(session) = self.session.as_mut().filter(|s| s.control.state == State::Offered) {
             session.comparison =
@@ -171,7 +172,7 @@ impl Receiver {
         self.accept(now, held);
     }
 
-    /// Stays out of the transmission that was offered, and says why.
+    /// Declines the offered transmission with a reason.
     pub fn decline(&mut self, reason: DeclineReason) {
         if self.session.as_ref().is_some_and(|s| s.control.state == State::Offered) {
             if let Some(session) = &self.session {
@@ -204,7 +205,7 @@ impl Receiver {
         Body::Registration(registration)
     }
 
-    /// An announcement of the transmission at hand: perhaps it confirms us.
+    /// Handles an announcement of the current transmission, which may confirm the registration.
     fn known_announce(&mut self, now: Time, m: &Announce) {
         let id = self.config.id;
         let Some(session) = self.session.as_mut().filter(|s| s.control.state != State::Offered) else {
@@ -215,7 +216,7 @@ impl Receiver {
         if session.control.accepted {
             return;
         }
-        // Who grants tokens and has not granted one has not heard us, whatever it is said to say.
+        // A sender that grants tokens and has not granted one has not heard this receiver, whatever its list says.
         let hosts = m.hosts.as_ref().filter(|_| session.guard.is_settled());
         let standing = hosts.and_then(|hosts| hosts.iter().find(|(host, _)| *host == id));
         let act = session.control.announced(now, m, standing.map(|&(_, standing)| standing));

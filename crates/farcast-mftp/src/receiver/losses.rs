@@ -1,4 +1,4 @@
-//! Losses of a receiver: of what was sent to it, what did not reach it.
+//! Losses of a receiver: DTUs that were sent to it and did not reach it.
 
 use alloc::collections::BTreeMap;
 
@@ -10,27 +10,28 @@ use crate::message::{Data, DataKind, Nak};
 /// State of a block.
 #[derive(Clone, Copy, Debug, Default)]
 struct Block {
-    /// The pass of the last NAK, 0 before the first, and what was counted as lost by it.
+    /// Pass of the last NAK, 0 before the first, and the losses counted by it.
     pass: u32,
     lost: u32,
-    /// The last pass of which DTUs of the block came.
+    /// Last pass of which DTUs of the block came.
     heard: u32,
     symbols: Symbols,
 }
 
-/// Parity symbols of a block. They are numbered in the order of sending, so gaps among those that came are losses.
+/// Parity symbols of a block. They are numbered in the order of sending, so gaps between received ones are losses.
 #[derive(Clone, Copy, Debug, Default)]
 struct Symbols {
-    /// The first that counts, and the end of those that came.
+    /// First symbol that counts, and the end of the received ones.
     first: u32,
     end: u32,
-    /// Number of those that came, and of those that were counted as lost.
+    /// Number of symbols received, and of those counted as lost.
     came: u32,
     lost: u32,
 }
 
 impl Symbols {
-    /// Notes that `new` of the symbols `run` came for the first time; those from `first` on were sent to this receiver.
+    /// Records that `new` of the symbols `run` came for the first time; those from `first` on were sent to this
+    /// receiver.
     fn note(&mut self, run: Run, new: u32, first: u32) {
         if self.end == 0 {
             self.first = first.min(run.first());
@@ -55,20 +56,20 @@ struct Unstored {
     dtus: u32,
 }
 
-/// Counts DTUs that were sent and did not come, once for each time they were sent.
+/// Counter of DTUs that were sent and did not come, once for each time that they were sent.
 ///
-/// What a restart asks for first, what went by before the receiver joined and what came and was not stored was not
-/// lost. To ask again while nothing was sent is no loss either.
+/// Some missing DTUs are not lost: those that a restart requests first, those that passed before the receiver joined,
+/// and those that came and were not stored. A repeated request without a new transmission counts no loss either.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Losses {
-    /// The first DTU of the first pass that came: a block and a place in it. `None` before.
+    /// Block and place of the first DTU of the first pass that came; `None` before.
     since: Option<(u32, u32)>,
     blocks: BTreeMap<u32, Block>,
     unstored: BTreeMap<u32, Unstored>,
 }
 
 impl Losses {
-    /// Notes that `data` came.
+    /// Records that `data` came.
     pub(super) fn heard(&mut self, data: &Data) {
         if self.since.is_none() {
             let first_pass = data.pass == 1 && data.kind == DataKind::Source;
@@ -81,9 +82,9 @@ impl Losses {
         }
     }
 
-    /// Notes that `new` of the parity symbols `run` of `block` came for the first time.
+    /// Records that `new` of the parity symbols `run` of `block` came for the first time.
     pub(super) fn parity(&mut self, block: u32, run: Run, new: u32) {
-        // Whether symbols before these went by before it joined is known only of blocks that began after that.
+        // Symbols that passed before the receiver joined can be ruled out only for blocks that began after that.
         let whole = self.since.is_some_and(|(since, _)| block > since);
         let first = if whole { 0 } else { run.first() };
         self.blocks.entry(block).or_default().symbols.note(run, new, first);
@@ -94,7 +95,7 @@ impl Losses {
         self.blocks.get_mut(&block).map_or(0, |block| block.symbols.settle())
     }
 
-    /// Notes that `dtus` of `block` came in `pass` and were not stored.
+    /// Records that `dtus` of `block` came in `pass` and were not stored.
     pub(super) fn unstored(&mut self, block: u32, pass: u32, dtus: u32) {
         let unstored = self.unstored.entry(block).or_default();
         if unstored.pass != pass {
@@ -103,13 +104,14 @@ impl Losses {
         unstored.dtus = unstored.dtus.saturating_add(dtus);
     }
 
-    /// How many of the DTUs that `nak` names came in its pass and were not stored.
+    /// Returns the number of DTUs in `nak` that came in its pass and were not stored.
     pub(super) fn unstored_of(&self, nak: &Nak) -> u32 {
         let of_pass = self.unstored.get(&nak.block).filter(|unstored| unstored.pass == nak.pass);
         of_pass.map_or(0, |unstored| unstored.dtus.min(nak.missing.count()))
     }
 
-    /// Notes `nak`, an answer to `question`; how many more DTUs were lost. In a restart only what was asked for is sent.
+    /// Records `nak`, an answer to `question`, and returns the number of further lost DTUs. In a restart only requested
+    /// DTUs are sent.
     pub(super) fn asked(&mut self, question: &Question, nak: &Nak, restart: bool) -> u32 {
         let before = self.blocks.get(&nak.block).copied().unwrap_or_default();
         let lost = self.lost(question, nak, restart, before).saturating_sub(nak.unstored);
@@ -119,7 +121,7 @@ impl Losses {
         lost.saturating_sub(counted) + block.symbols.settle()
     }
 
-    /// DTUs that were lost, of those sent since the last NAK for their block.
+    /// Returns the number of DTUs lost among those sent since the last NAK for their block.
     fn lost(&self, question: &Question, nak: &Nak, restart: bool, before: Block) -> u32 {
         if nak.pass == 0 {
             return 0;
@@ -130,12 +132,12 @@ impl Losses {
         if before.pass == nak.pass {
             return before.lost;
         }
-        // A request for this block alone follows what was sent of it: parity shows by its numbers.
+        // A request for this block alone follows the DTUs sent of it. Losses of parity show in its numbers.
         let alone = question.blocks.count() == 1 && before.symbols.end == 0;
         if before.heard > before.pass || alone { nak.missing.count() } else { 0 }
     }
 
-    /// DTUs that `nak` names and that were sent in the first pass after this receiver had joined.
+    /// Returns the number of DTUs in `nak` that were sent in the first pass after this receiver had joined.
     fn lost_of_first_pass(&self, nak: &Nak) -> u32 {
         let (block, dtu) = self.since.unwrap_or((u32::MAX, 0));
         match nak.block {

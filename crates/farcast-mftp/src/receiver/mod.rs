@@ -1,16 +1,18 @@
 //! The client half of MFTP (draft §11).
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `control.rs` | what is decided without looking at segments; a population decides by it too |
-//! | `session.rs` | what is known of the transmission at hand |
-//! | `guard.rs` | who its sender is, and how much anyone may make it say |
+//! | `control.rs` | decisions that do not depend on segments, also used by a population |
+//! | `session.rs` | state of the current transmission |
+//! | `guard.rs` | evidence of the sender's identity, and limits on answers |
 //! | `joining.rs` | announcements, registration |
 //! | `rivals.rs` | other transmissions that are announced meanwhile |
+//! | `over.rs` | transmissions that are over |
 //! | `delivery.rs` | data, parity, completeness |
-//! | `parity.rs` | what parity is worth and takes; of a population, too |
+//! | `losses.rs` | DTUs lost on the way |
+//! | `parity.rs` | value and cost of parity, also used by a population |
 //! | `answers.rs` | status requests and NAKs |
-//! | `comparing.rs` | what is there already in older versions |
+//! | `comparing.rs` | comparison with stored older versions |
 
 pub(crate) mod answers;
 mod comparing;
@@ -44,28 +46,28 @@ use over::Over;
 use rivals::Rivals;
 use session::Session;
 
-/// What a receiver has seen, for reports.
+/// Counts of a receiver, for reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReceiverStats {
-    /// DTUs of the transmission at hand that came and were new.
+    /// DTUs of the current transmission that were new.
     pub dtus: u64,
-    /// Parity symbols that came and were new.
+    /// Parity symbols that were new.
     pub parity: u64,
     /// DTUs and parity symbols that brought nothing new.
     pub duplicates: u64,
     /// NAK messages sent.
     pub naks: u64,
-    /// DTUs that they asked for, in all: again as often as it asked.
+    /// DTUs requested by the NAKs, in all; a DTU requested again counts again.
     pub naked_dtus: u64,
-    /// DTUs that were sent to it and did not come, once for each time they were sent.
+    /// DTUs that were sent to the receiver and did not come, once for each time they were sent.
     pub lost: u64,
-    /// NAKs not sent because another receiver's said the same.
+    /// NAKs not sent because another receiver's was the same.
     pub suppressed: u64,
-    /// Messages not sent because more may not be said to whoever asked.
+    /// Messages not sent because of the limits on answers.
     pub unsaid: u64,
 }
 
-/// A receiver of one product after the other: the client of MFTP as a sans-I/O engine.
+/// Receiver of one product after the other: the client of MFTP as a sans-I/O engine.
 ///
 /// It listens for announcements; each [`ReceiverEvent::Offered`] waits for the owner's
 /// [`accept`](Self::accept) or [`decline`](Self::decline).
@@ -79,22 +81,22 @@ pub struct Receiver {
     stats: ReceiverStats,
     random: RandomStream,
     over: VecDeque<Over>,
-    /// A refusal or farewell that the sender may yet ask a proof of.
+    /// Refusal or farewell for which the sender may yet ask a proof.
     parting: Option<Parting>,
-    /// What may be said to senders that have not shown that they are where they say.
+    /// Allowance for messages to senders that have not proved their address.
     strangers: Bucket,
     shunned: Shunned,
     rivals: Rivals,
     busy_with: Option<SocketAddr>,
-    /// The server whose list does not have this receiver, to be told of once.
+    /// Server whose list does not have this receiver, to be reported once.
     uninvited_by: Option<SocketAddr>,
 }
 
 impl Receiver {
-    /// A receiver that listens.
+    /// Creates a receiver that listens.
     ///
     /// # Errors
-    /// The first setting that cannot work.
+    /// Returns the first setting that cannot work.
     pub fn new(config: ReceiverConfig) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
@@ -115,32 +117,33 @@ impl Receiver {
         })
     }
 
-    /// Its id on the wire.
+    /// Returns the receiver's id on the wire.
     pub fn id(&self) -> ClientId {
         self.config.id
     }
 
-    /// Whether a transmission is at hand, or one that was left has yet to be told so.
+    /// Returns `true` if there is a current transmission, or if a sender that the receiver left has yet to be told.
     pub fn is_busy(&self) -> bool {
         self.session.is_some() || self.parting.is_some()
     }
 
-    /// The same, of the sender at `source`.
+    /// Returns `true` if the current transmission is of the sender at `source`, or if a sender that the receiver left
+    /// has yet to be told.
     pub fn is_busy_with(&self, source: SocketAddr) -> bool {
         self.session.as_ref().is_some_and(|session| session.terms.source == source) || self.parting.is_some()
     }
 
-    /// The segments that have come, while a transmission is at hand.
+    /// Returns the segments that have come, while there is a current transmission.
     pub fn have(&self) -> Option<&Bitmap> {
         self.session.as_ref().map(|session| &session.have)
     }
 
-    /// What has been seen of the transmission at hand, or of the last one.
+    /// Returns the counts of the current transmission, or of the last one.
     pub fn stats(&self) -> &ReceiverStats {
         &self.stats
     }
 
-    /// Messages turned down, by reason.
+    /// Returns the number of rejected messages, by reason.
     pub fn rejects(&self) -> &RejectCounts {
         &self.rejects
     }
@@ -152,7 +155,7 @@ impl Receiver {
         self.outbox.push_back(Transmit::new(message, server));
     }
 
-    /// Sends `body` to where the session's answers go.
+    /// Sends `body` to the session's response address.
     fn answer(&mut self, now: Time, body: Body) {
         if let Some(session) = &self.session {
             let message = Message::new(session.terms.transmission, body);
@@ -160,7 +163,7 @@ impl Receiver {
         }
     }
 
-    /// A uniform part of the session's back-off window.
+    /// Draws a uniform part of the session's back-off window.
     fn backoff(&mut self, now: Time) -> Span {
         let window = self.session.as_ref().map_or(Span::ZERO, |session| session.terms.backoff);
         let ReceiverConfig { waits, seed, id, .. } = self.config;
@@ -168,7 +171,7 @@ impl Receiver {
     }
 
     fn end(&mut self, outcome: ReceiverOutcome) {
-        // A sender that fell silent, or did not hear us, may be heard again.
+        // A sender that fell silent, or did not hear this receiver, may be heard again.
         let over = !matches!(outcome, ReceiverOutcome::SenderLost | ReceiverOutcome::NotAccepted);
         if let Some(session) = self.session.take().filter(|_| over) {
             self.remember_over(session, &outcome);
@@ -195,7 +198,7 @@ impl Receiver {
             Body::Grant(grant) => return self.granted(now, from, message, grant),
             _ => {}
         }
-        // A transmission is named by its server's address and its identifier (draft §2).
+        // A transmission is identified by its server's address and its identifier (draft §2).
         let ours =
             |s: &&mut Session| message.transmission == s.terms.transmission && from.source == s.terms.source;
         let Some(session) = self.session.as_mut().filter(ours) else {
@@ -212,7 +215,7 @@ impl Receiver {
         result
     }
 
-    /// Something that the session's sender says.
+    /// Handles a message of the session's sender.
     fn take_from_sender(&mut self, now: Time, message: &Message) -> Result<(), Reject> {
         let session = self.session.as_mut().ok_or(Reject::Unexpected)?;
         session.control.touch(now, &self.config);
@@ -243,10 +246,10 @@ impl Receiver {
         Ok(())
     }
 
-    /// Carries out what the control has decided.
+    /// Carries out an action that the control has decided.
     fn act(&mut self, now: Time, act: Act) {
         match act {
-            // A request's answer and its acknowledgement are made where the request is at hand.
+            // The caller that has the request answers and acknowledges it.
             Act::Nothing | Act::Answer | Act::Ack => {}
             Act::RegisterLater => {
                 let wait = self.backoff(now);
@@ -267,8 +270,8 @@ impl Receiver {
         if !self.is_for_me(echo.hosts.as_deref()) {
             return Err(Reject::OtherSession);
         }
-        // What a sender has returned vouches for who has no proofs. One that has them returns nothing: whoever claims
-        // our address would have us vouch for him.
+        // An echo with data vouches for a receiver without proofs. A receiver with proofs returns no data: a host that
+        // claims its address could otherwise use the echo to pose as it.
         let data = echo.data.clone().filter(|_| self.config.secret.is_none());
         let body = Body::EchoResponse(Echo { sequence: echo.sequence, data, hosts: None });
         self.say_to_stranger(now, Message::new(0, body), from.source);

@@ -1,4 +1,4 @@
-//! Transmissions that are over for a receiver, and what their senders still hear of it.
+//! Transmissions that are over for a receiver, and its later messages to their senders.
 
 use alloc::vec::Vec;
 use core::net::SocketAddr;
@@ -12,23 +12,23 @@ use crate::event::ReceiverOutcome;
 use crate::message::{Announce, Body, Grant, Message};
 use crate::proof::terms;
 
-/// Transmissions whose end is remembered, so that a late announcement does not begin them again.
+/// Number of ended transmissions that are remembered, so that a late announcement does not begin them again.
 const REMEMBERED: usize = 16;
-/// What flows this long after the sender has ended a transmission says that it was not the sender.
+/// Time after an end beyond which continuing data shows that the sender had not ended the transmission.
 const FLOWS_ON_AFTER: Span = Span::from_secs(1);
 
-/// A transmission that is over for this receiver.
+/// Transmission that is over for this receiver.
 #[derive(Clone, Debug)]
 pub(super) struct Over {
     source: SocketAddr,
     transmission: u32,
     at: Time,
-    /// Whether it was the sender's word that ended it.
+    /// `true` if a message of the sender ended it.
     ended_by_sender: bool,
-    /// What proves what is still said.
+    /// Evidence and token for further messages.
     guard: Guard,
-    /// What reports that everything is here, behind who says so: a sender that does not know us any more does not know
-    /// our proofs. Empty where nothing is to be reported.
+    /// Registration and Done that report the complete product again. The registration comes first, because a sender
+    /// that no longer knows the receiver does not know its proofs. Empty if there is nothing to report.
     report: Vec<Transmit<Message>>,
 }
 
@@ -37,8 +37,8 @@ impl Over {
         (self.source, self.transmission) == (source, transmission)
     }
 
-    /// Whether `m` announces it. Unless a token has shown that it is what the sender announced, another announcement
-    /// may be the true one.
+    /// Returns `true` if `m` announces this transmission. Another announcement may be the true one, unless a token has
+    /// proved the first.
     pub(super) fn is_announced_by(&self, source: SocketAddr, transmission: u32, m: &Announce) -> bool {
         let unproven = self.guard.unproven_terms();
         self.is(source, transmission) && unproven.is_none_or(|unproven| unproven == terms(transmission, m))
@@ -46,7 +46,7 @@ impl Over {
 }
 
 impl Receiver {
-    /// Remembers `session`, which has ended with `outcome`.
+    /// Stores `session`, which has ended with `outcome`.
     pub(super) fn remember_over(&mut self, session: Session, outcome: &ReceiverOutcome) {
         if self.over.len() == REMEMBERED {
             self.over.pop_front();
@@ -64,8 +64,8 @@ impl Receiver {
         });
     }
 
-    /// What is said to a sender that asks again although everything was reported. Where nobody forges, a confirmation
-    /// is one, and nothing is.
+    /// Returns the messages for a sender that asks again although everything was reported. Without proofs a
+    /// confirmation is trusted, and there are none.
     fn last_report(&self, session: &Session) -> Vec<Transmit<Message>> {
         let Some(done) = session.done.clone().filter(|_| self.config.secret.is_some()) else {
             return Vec::new();
@@ -87,7 +87,7 @@ impl Receiver {
         }
     }
 
-    /// Something of a transmission that is over, or that never was ours.
+    /// Handles a message of a transmission that is over, or that never was this receiver's.
     pub(super) fn over_again(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
         let flows = matches!(message.body, Body::Data(_) | Body::StatusRequest(_));
         let known = |over: &Over| over.is(from.source, message.transmission);
@@ -95,16 +95,17 @@ impl Receiver {
         let index = self.over.iter().position(known).filter(|_| flows).ok_or(reason)?;
         let over = &self.over[index];
         if matches!(message.body, Body::StatusRequest(_)) && !over.report.is_empty() {
-            // Our Done, or its confirmation, was not what we took it for.
+            // The sender did not get the Done, or its confirmation was forged.
             self.report_again(now, index);
         } else if over.ended_by_sender && now.since(over.at) >= FLOWS_ON_AFTER {
-            // It goes on, so whoever ended it was not the sender: the next announcement is heard.
+            // The transmission continues, so the end was not the sender's. The next announcement is accepted.
             self.over.remove(index);
         }
         Err(reason)
     }
 
-    /// A token of a transmission that is over: its sender does not know yet that it was we who reported.
+    /// Handles a token of a transmission that is over: its sender does not know yet that the report was this
+    /// receiver's.
     pub(super) fn granted_over(
         &mut self,
         now: Time,

@@ -1,7 +1,8 @@
-//! Other transmissions that are announced while one is at hand.
+//! Other transmissions that are announced during the current one.
 //!
-//! Announcing costs nothing, and one transmission is received at a time. So one that has shown nothing keeps its place only
-//! until another shows that its sender is there: it grants a token, or sends data where no tokens are granted.
+//! An announcement costs nothing, and only one transmission is received at a time. So a transmission that has proved
+//! nothing keeps its place only until the sender of another proves its presence: it grants a token, or sends data where
+//! no tokens are granted.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -16,27 +17,27 @@ use crate::event::ReceiverOutcome;
 use crate::message::{Announce, Body, Grant, GroupModel, Message, Registration, RegistrationEntry};
 use crate::wire;
 
-/// The most that are remembered.
+/// Maximum number of transmissions that are remembered.
 const MOST: usize = 8;
 /// Octets of the longest announcement that is remembered.
 const LONGEST: usize = 1024;
-/// Time that a sender has to show that it is there before others are asked to.
+/// Time that a sender has to prove its presence before others are asked to.
 const SHOWS: Span = Span::from_millis(500);
-/// The longest silence of a sender that is borne while another shows that it is there, however slow the sender says it is.
+/// Maximum silence of a sender that is tolerated while another proves its presence, however slow the announced rate.
 const PATIENCE: Span = Span::from_secs(5);
-/// Octets that may be said for each octet of an announcement.
+/// Octets that may be sent for each octet of an announcement.
 const CREDIT: usize = 3;
 
-/// A transmission that is announced while another is at hand.
+/// Transmission that is announced during another one.
 #[derive(Clone, Debug)]
 struct Rival {
     from: Arrival,
     transmission: u32,
-    /// Of the receivers that it lists only this one.
+    /// Announcement, with only this receiver in its host list.
     announce: Box<Announce>,
 }
 
-/// Those that were heard last.
+/// Transmissions that were announced last.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rivals(VecDeque<Rival>);
 
@@ -56,7 +57,7 @@ impl Rivals {
 }
 
 impl Receiver {
-    /// Tells whether the transmission at hand gives way to one that shows that its sender is there.
+    /// Returns `true` if the current transmission gives way to one whose sender proves its presence.
     fn gives_way(&self, now: Time) -> bool {
         self.session.as_ref().is_some_and(|session| {
             let silence = now.since(session.control.last_heard);
@@ -67,8 +68,7 @@ impl Receiver {
         })
     }
 
-    /// Remembers a transmission that is announced while one is at hand that gives way, and asks its sender to show that it
-    /// is there.
+    /// Stores a transmission that is announced during one that gives way, and asks its sender to prove its presence.
     pub(super) fn sound_out(&mut self, now: Time, from: &Arrival, transmission: u32, m: &Announce) {
         if !self.invites(m) || !self.gives_way(now) {
             return;
@@ -112,7 +112,7 @@ impl Receiver {
         }
     }
 
-    /// Takes up a rival whose sender has granted a token; whether it was one.
+    /// Takes up a transmission whose sender has granted a token. Returns `true` if it did.
     pub(super) fn granted_by_rival(
         &mut self,
         now: Time,
@@ -139,7 +139,8 @@ impl Receiver {
         true
     }
 
-    /// Takes up a rival that sends data, where nothing else can show that its sender is there; whether it was one.
+    /// Takes up a transmission that sends data, if its sender cannot prove its presence otherwise. Returns `true` if it
+    /// did.
     pub(super) fn data_of_rival(&mut self, now: Time, from: &Arrival, message: &Message) -> bool {
         let at = self.rivals.find(from, message.transmission);
         match at.filter(|&at| !proves(&self.rivals.0[at].announce)) {
@@ -154,12 +155,12 @@ impl Receiver {
     fn take_rival(&mut self, now: Time, at: usize) {
         let Some(Rival { from, transmission, announce }) = self.rivals.0.remove(at) else { return };
         self.end(ReceiverOutcome::SenderLost);
-        // What is announced was looked at when it was remembered.
+        // The announcement was checked when it was stored.
         let _ = self.offer(now, &from, transmission, &announce);
     }
 }
 
-/// Tells whether the sender that announces `m` grants tokens to those that register.
+/// Returns `true` if the sender that announces `m` grants tokens to receivers that register.
 fn proves(m: &Announce) -> bool {
     m.commitment.is_some() && m.options.model != GroupModel::OpenUnlimited
 }

@@ -1,4 +1,4 @@
-//! What a receiver knows of the transmission at hand.
+//! State of a receiver for the current transmission.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use core::num::NonZeroU32;
@@ -17,25 +17,25 @@ use crate::message::{Data, DataKind, Nak};
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
     pub(super) question: Question,
-    /// Blocks for which another receiver has said the same.
+    /// Blocks for which another receiver has sent the same NAK.
     pub(super) suppressed: BTreeSet<u32>,
 }
 
-/// How far the comparison with what is there already is.
+/// Progress of the comparison with stored older versions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Comparison {
-    /// There is nothing to compare, or it is over.
+    /// There is nothing to compare, or the comparison is over.
     None,
-    /// The list of files is awaited.
+    /// The receiver waits for the list of files.
     Due {
-        /// The segments of the list, once the owner knows how many they are.
+        /// Number of segments of the list, once the owner knows it.
         list: Option<u32>,
-        /// How often was asked while it had to say so.
+        /// Number of status requests during the wait for the owner's report.
         asked: u8,
     },
     /// The owner knows the list.
     Listed,
-    /// The owner compares; the question that it will answer.
+    /// The owner compares, and will answer this question.
     Running(Question),
 }
 
@@ -43,7 +43,7 @@ pub(super) enum Comparison {
 #[derive(Clone, Debug)]
 pub(super) struct Symbols {
     pub(super) held: Bitmap,
-    /// As many as there is memory for: what completes a block that was begun must never be refused for want of it.
+    /// Number of symbols for which memory is reserved: the last symbol of a block must never be refused for lack of it.
     pub(super) reserved: u32,
 }
 
@@ -52,12 +52,12 @@ pub(super) struct Session {
     pub(super) terms: Terms,
     pub(super) control: Control,
     pub(super) have: Bitmap,
-    /// Parity symbols held, of blocks that are not complete.
+    /// Parity symbols held, of incomplete blocks.
     pub(super) parity: BTreeMap<u32, Symbols>,
-    /// The bytes that they take in all and may yet take, at their owner too.
+    /// Bytes that these symbols take and have reserved, at their owner too.
     pub(super) parity_memory: u64,
     pub(super) comparison: Comparison,
-    /// Whether the sender says that it sends nothing that is not asked for.
+    /// `true` if the sender announces that it sends only requested DTUs.
     pub(super) restart: bool,
     /// Blocks that the owner is rebuilding.
     pub(super) decoding: BTreeSet<u32>,
@@ -66,7 +66,7 @@ pub(super) struct Session {
     pub(super) naked_dtus: u64,
     pub(super) losses: Losses,
     pub(super) guard: Guard,
-    /// The last Done that was sent.
+    /// Last Done that was sent.
     pub(super) done: Option<farcast_core::Transmit<crate::message::Message>>,
 }
 
@@ -94,14 +94,14 @@ impl Session {
         self.terms.geometry()
     }
 
-    /// Completes `nak`, an answer to `question`, with what it says of what came and is missing; how many more DTUs were
-    /// lost.
+    /// Adds to `nak`, an answer to `question`, the number of DTUs that came and were not stored. Returns the number of
+    /// further lost DTUs.
     pub(super) fn note_asked(&mut self, question: &Question, nak: &mut Nak) -> u32 {
         nak.unstored = self.losses.unstored_of(nak);
         self.losses.asked(question, nak, self.restart)
     }
 
-    /// Notes that `segments` came and are not stored: they were not lost on the way.
+    /// Records that `segments` came and are not stored, so that they were not lost on the way.
     pub(super) fn note_unstored(&mut self, segments: Run) {
         let geometry = *self.geometry();
         let mut rest = segments.clip(0, geometry.segments());
@@ -113,15 +113,15 @@ impl Session {
         }
     }
 
-    /// Forgets the parity symbols of `block`: it is complete, or they did not help.
+    /// Drops the parity symbols of `block`, which is complete, or which they did not help to rebuild.
     pub(super) fn forget_parity(&mut self, block: u32) {
         if let Some(symbols) = self.parity.remove(&block) {
             self.parity_memory -= Cost::of(&self.terms).bytes(symbols.reserved);
         }
     }
 
-    /// The segments held, as a registration says it: none, but said, where there is something to compare the list of
-    /// files with.
+    /// Returns the number of segments held, as a registration reports it. If there is something to compare, it is an
+    /// explicit 0.
     pub(super) fn claim(&self) -> Option<u32> {
         match self.comparison {
             Comparison::None => Some(self.have.count()).filter(|&held| held > 0),
@@ -129,22 +129,23 @@ impl Session {
         }
     }
 
-    /// Who has more than the list has part of the product, and says that instead.
+    /// Drops a pending comparison if segments beyond the list are stored. The receiver then reports these instead.
     pub(super) fn drop_stale_comparison(&mut self) {
         let Comparison::Due { list, .. } = self.comparison else { return };
-        // Where only the list has been sent, what is there is of the list, whether its length is known or not.
+        // If only the list has been sent, stored segments belong to it, even if its length is not known.
         let own = list.unwrap_or(if self.restart { self.have.len() } else { 0 });
         if self.have.next_set(own).is_some() {
             self.comparison = Comparison::None;
         }
     }
 
-    /// DTUs of `block` that are missing.
+    /// Returns the number of DTUs of `block` that are missing.
     pub(super) fn missing_in(&self, block: u32) -> u32 {
         self.geometry().block_run(block).map_or(0, |run| run.count() - self.have.count_in(run))
     }
 
-    /// How many segments of `data` may be taken at once: up to the one that changes what the receiver does.
+    /// Returns the number of segments of `data` that may be taken at once, up to the one that changes the receiver's
+    /// state.
     pub(super) fn prefix(&self, data: &Data) -> NonZeroU32 {
         let whole = NonZeroU32::new(data.dtus.count()).unwrap_or(NonZeroU32::MIN);
         let delicate = data.kind == DataKind::Parity
@@ -158,7 +159,7 @@ impl Session {
         if segments.count() - self.have.count_in(segments) < self.have.len() - self.have.count() {
             return whole;
         }
-        // The last gap is in this run: everything is there once it is filled.
+        // The last gap is in this run: the product is complete once it is filled.
         let last = (segments.segments()).rev().find(|&segment| !self.have.contains(segment));
         last.and_then(|last| NonZeroU32::new(last - segments.first() + 1)).unwrap_or(whole)
     }
