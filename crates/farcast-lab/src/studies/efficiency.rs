@@ -1,8 +1,9 @@
-//! What repair costs: octets on the wire over those of the file, by how many receive and what they lose, beside what
-//! nobody can do without.
+//! Study of the cost of repair: octets on the wire over those of the file, by number of receivers and loss, beside
+//! the least that is possible.
 //!
-//! No paper: the reference is 1/(1 - p), what a receiver that loses a part p of everything must be sent. With many
-//! receivers the worst of them decides, so that even an ideal code needs more: how much is a row of its own.
+//! There is no paper: the reference is 1/(1 - p), the amount to send to a receiver that loses a part p of everything.
+//! With many receivers the unluckiest one decides, so that even an ideal code needs more. A row of its own shows that
+//! amount.
 
 mod ideal;
 
@@ -17,7 +18,7 @@ use crate::study::{Judged, Row, Rule, Runner, Study, StudyError, Verdict};
 pub(super) const STUDY: Study = Study {
     name: "efficiency",
     citation: "octets on the wire over octets of the file, by receivers and losses, beside 1/(1 - p)",
-    // Two ways do without the greatest number; the longer file is sent to one number of receivers.
+    // Two ways leave out the greatest number of receivers; the longer file is sent to one number of receivers.
     settings: (LOSSES.len() * (WAYS.len() * (RECEIVERS.len() + 1) - 2)) as u64,
     replications: (10, 2),
     columns: ["1/(1 - p)", "farcast"],
@@ -25,7 +26,7 @@ pub(super) const STUDY: Study = Study {
     reproduce,
 };
 
-/// A link of 10 Mbit/s, 250 ms each way, and losses that are independent of one another.
+/// A link of 10 Mbit/s, 250 ms each way, with independent losses.
 const SCENARIO: &str = "\
 receivers = 1
 time_limit = \"4 h\"
@@ -39,27 +40,27 @@ per = 0.01
 delay = \"250 ms\"
 ";
 
-/// How many receive. More take memory that a study cannot ask for: `docs/src/efficiency.md` says how to ask for them.
+/// Numbers of receivers. Larger groups take more memory than a study may ask for; see `docs/src/efficiency.md`.
 const RECEIVERS: [u32; 5] = [1, 10, 100, 1000, 10_000];
 
 const LOSSES: [f64; 3] = [0.01, 0.05, 0.2];
 
-/// How many receivers something is demanded of.
+/// Number of receivers at which the ways are judged.
 const JUDGED: u32 = 1000;
 
-/// A file that is sent.
+/// A file to send.
 struct File {
     table: &'static str,
     octets: f64,
-    /// `protocol.file`.
+    /// Value of `protocol.file`.
     size: &'static str,
-    /// Segments of 1,400 octets.
+    /// Number of segments of 1,400 octets.
     segments: u32,
-    /// Segments of the longest block that MFTP has parity for unasked and that divides it evenly.
+    /// Block size in segments: the longest for which MFTP has parity by default and which divides the file evenly.
     mftp_block: &'static str,
 }
 
-/// To all numbers of receivers.
+/// File for all numbers of receivers.
 const SHORT: File = File {
     table: "octets on the wire over the file's 1 MB",
     octets: 1e6,
@@ -68,7 +69,8 @@ const SHORT: File = File {
     mftp_block: "715",
 };
 
-/// To so many as something is demanded of: of a longer file the unluckiest receiver loses less more than the others.
+/// File for the number of receivers that is judged: with a longer file, the loss of the unluckiest receiver is nearer
+/// to the mean.
 const LONG: File = File {
     table: "octets on the wire over the file's 10 MB",
     octets: 1e7,
@@ -77,22 +79,22 @@ const LONG: File = File {
     mftp_block: "1430",
 };
 
-/// A way to repair.
+/// A protocol and its way of repair.
 struct Way {
     name: &'static str,
-    /// `[protocol]`.
+    /// Table `[protocol]` of the scenario.
     protocol: &'static str,
-    /// Whether one symbol repairs many losses.
+    /// True if one symbol repairs many losses.
     is_coded: bool,
-    /// Whether receivers can ask for repair.
+    /// True if receivers can ask for repair.
     asks: bool,
-    /// The most receivers of which it is asked: a sender that keeps account of each of its members takes long for more,
-    /// and so do receivers with an engine each.
+    /// Most receivers. A sender that tracks each of its members takes long for more, and so do receivers with an
+    /// engine each.
     most: u32,
 }
 
-/// Each fits 1,400 octets of the file into a datagram, and knows how many receive, and what they lose, where that is
-/// asked for.
+/// Ways to compare. Each puts 1,400 octets of the file into a datagram, and gets the number of receivers and the loss
+/// as settings if it has such settings.
 const WAYS: [Way; 6] = [
     Way {
         name: "MFTP, repetition",
@@ -144,14 +146,14 @@ const WAYS: [Way; 6] = [
     },
 ];
 
-/// MDP's code has 255 symbols: as long blocks as leave parity enough for the unluckiest of 1,000.
+/// MDP's code has 255 symbols. These are the longest blocks that leave enough parity for the unluckiest of 1,000.
 const MDP_CODES: [(f64, &str); 3] = [
     (0.01, "block_size = 239\nparity = 16"),
     (0.05, "block_size = 220\nparity = 35"),
     (0.2, "block_size = 179\nparity = 76"),
 ];
 
-/// The link's rate, in octets a second, and its delay, in seconds.
+/// Rate of the link, in octets per second, and below its delay, in seconds.
 const RATE: f64 = 1.25e6;
 const DELAY: f64 = 0.25;
 
@@ -199,7 +201,7 @@ fn named(receivers: u32) -> String {
     if receivers == 1 { "1 receiver".to_owned() } else { format!("{receivers} receivers") }
 }
 
-/// What a receiver must be sent that loses a part `loss` of it.
+/// Returns the amount to send, as a multiple of the file, to a receiver that loses a part `loss`.
 fn limit(loss: f64) -> f64 {
     1.0 / (1.0 - loss)
 }
@@ -236,8 +238,8 @@ fn sum_up(
     Ok(Summary::of(&numbers)?)
 }
 
-/// Octets that were sent; where the sender cannot know when to end, those up to the one that completes the last receiver,
-/// at the link's rate since the first symbol.
+/// Returns the octets that were sent. A one-way sender cannot know when to end. Its octets are those up to the one
+/// that completes the last receiver, at the link's rate since the first symbol.
 fn octets(way: &Way, replication: &Replication) -> Option<f64> {
     if way.asks {
         return Some(replication.forward.octets as f64);
@@ -246,7 +248,7 @@ fn octets(way: &Way, replication: &Replication) -> Option<f64> {
     Some((replication.completion_time_s? - begun - DELAY) * RATE)
 }
 
-/// Requests that receivers sent; none of them is lost on its way here.
+/// Returns the number of requests that receivers sent; the link of this study loses none of them.
 fn nacks(replication: &Replication) -> Option<f64> {
     let transfer = replication.transfer.as_ref()?;
     let count = transfer.count("naks.sent").or_else(|| transfer.count("nacks.sent"))?;

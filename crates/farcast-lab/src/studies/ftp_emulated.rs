@@ -1,7 +1,7 @@
-//! The method of two studies with today's programs: FTP through their links, emulated in real time, with the kernel's
-//! TCP, vsftpd and curl, beside farcast's own TCP and FTP in simulation.
+//! Study of FTP with today's programs, by the method of two published studies: the kernel's TCP, vsftpd and curl
+//! through an emulated link in real time, beside farcast's own TCP and FTP in simulation.
 //!
-//! Both read the same text of a link. What is timed is what the studies time: from RETR until the last octet is there.
+//! Both read the same text of a link. The time is the one that the studies measure: from RETR to the last octet.
 
 mod cell;
 mod curl;
@@ -31,10 +31,10 @@ pub(super) const STUDY: Study = Study {
 /// Replications for each run in real time.
 const PER_RUN: u64 = 20;
 
-/// Runs of a cell, at the least: one has no interval.
+/// Fewest runs of a cell: a single run has no interval.
 const LEAST_RUNS: u64 = 2;
 
-/// An emulated mean may be off by this share of the simulated one.
+/// Relative deviation of an emulated mean from the simulated mean that always agrees.
 const CLOSE: f64 = 0.03;
 const AGREES: &str = "a mean in real time agrees if it is within 3 % of the simulated mean, or if the 95 % intervals of \
                       both overlap";
@@ -47,7 +47,7 @@ fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
     let count = (runner.replications() / PER_RUN).max(LEAST_RUNS);
     let seed = |number, run| RandomStream::derive(runner.seed(), &[number, run]).bits();
     let of_cell = |(number, cell)| (0..count).map(move |run| Job { cell, seed: seed(number, run) });
-    // Cells whose transfers take long come first, so that none of them is left for the end.
+    // Cells with long transfers come first, so that none of them is left for the end.
     let jobs: Vec<_> = (0..).zip(&CELLS).flat_map(of_cell).collect();
     let times = runs::all(runner, &ground, &jobs)?;
     let mut rows = Vec::new();
@@ -56,19 +56,19 @@ fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
         let emulated: Vec<f64> = jobs.iter().zip(&times).filter(of).map(|(_, &time)| time).collect();
         rows.extend(simulated.rows(cell, &Summary::of(&emulated)?));
     }
-    // The tables of the links, each with its items together.
+    // The tables stand by link, each with the rows of an item together.
     rows.sort_by_key(|row| (row.row != CELLS[0].case(), row.item == ITEMS[1]));
     Ok(rows)
 }
 
-/// What is compared, and what stands there for information.
+/// The compared item, and the item for information.
 const ITEMS: [&str; 2] = ["from RETR to the last octet, s", "likewise, the study's TCP simulated, s"];
 
-/// A cell's times in simulation.
+/// Times of a cell in simulation.
 struct Simulated {
-    /// With the TCP of the programs.
+    /// Times with the TCP of the programs.
     kernel: Summary,
-    /// With the study's.
+    /// Times with the TCP of the study.
     study: Summary,
 }
 
@@ -84,7 +84,7 @@ impl Simulated {
     }
 }
 
-/// The verdict on the mean in real time.
+/// Returns the verdict on the mean in real time.
 fn compare(simulated: &Summary, emulated: &Summary) -> Judged {
     let both = [simulated, emulated].map(|one| one.ci95_half_width.unwrap_or(0.0));
     let reach = (CLOSE * simulated.mean).max(both[0] + both[1]);
@@ -99,7 +99,7 @@ fn compare(simulated: &Summary, emulated: &Summary) -> Judged {
     }
 }
 
-/// A mean beside which the one in real time stands without a verdict.
+/// Returns the mean in real time beside that of the study's TCP, without a verdict.
 fn beside(study: &Summary, emulated: &Summary) -> Judged {
     Judged {
         published: Some(study.mean),

@@ -1,8 +1,8 @@
 //! Teyeb, Boussif, Sørensen, Wigard and Mogensen, "Emulation Based Performance Investigation of FTP File Downloads over
 //! UMTS Dedicated Channels" (ICN 2005).
 //!
-//! Both experiments have the parameters of the shipped scenario; only maxDAT, the two timers and the file change. What
-//! a frame of the paper's frame erasure rate is, it does not say: the figures have an interval of 10 ms, and its claims
+//! Both experiments have the parameters of the shipped scenario; only maxDAT, the two timers and the file change. The
+//! paper does not say what a frame of its frame erasure rate is. The figures use an interval of 10 ms, and the claims
 //! are judged for four readings.
 
 mod cell;
@@ -24,26 +24,27 @@ pub(super) const STUDY: Study = Study {
     reproduce,
 };
 
-/// Timer status prohibit of figure 3, in ms, and what is very high for claim T11.
+/// Values of the timer status prohibit in figure 3, in ms, and below a very high value for claim T11.
 const PROHIBITS: [u32; 3] = [50, 100, 150];
 const VERY_HIGH: u32 = 1000;
-/// Files of figure 4 in `KByte` of 1024 octets. Only the least and the greatest are named.
+/// Files of figure 4 in `KByte` of 1024 octets. The paper names only the least and the greatest.
 const FILES: [u32; 4] = [1, 10, 50, 100];
-/// `maxDAT` of the main reading's figures, and of the other readings.
+/// Values of `maxDAT` in the figures of the main reading, and below those of the other readings.
 const ALL: [u32; 10] = [1, 2, 3, 4, 5, 6, 7, 8, 9, 10];
 const SOME: [u32; 5] = [1, 2, 3, 5, 10];
 
-/// What a frame of the frame erasure rate may be.
+/// Reading of the paper's frame erasure rate: the unit that is erased.
 #[derive(Clone, Copy)]
 struct Reading {
     name: &'static str,
-    /// In the scenario's words: what an erasure takes.
+    /// Unit of erasure, in the scenario's words.
     unit: &'static str,
-    /// The transmission time interval of the downlink in ms.
+    /// Transmission time interval of the downlink, in ms.
     tti: u32,
 }
 
-/// The first is the main one: the reference bearer of TS 34.108 has 10 ms, and an interval is a frame of the channel.
+/// Readings, the main one first: the reference bearer of TS 34.108 has 10 ms, and an interval is a frame of the
+/// channel.
 const READINGS: [Reading; 4] = [
     Reading { name: "interval of 10 ms", unit: "tti", tti: 10 },
     Reading { name: "interval of 20 ms", unit: "tti", tti: 20 },
@@ -51,18 +52,18 @@ const READINGS: [Reading; 4] = [
     Reading { name: "PDU, 20 ms", unit: "pdu", tti: 20 },
 ];
 
-/// How many settings a reading has.
+/// Returns the number of settings of a reading.
 const fn settings(max_dats: &[u32]) -> u64 {
     (max_dats.len() * (PROHIBITS.len() + FILES.len()) + 1) as u64
 }
 
-/// What is the same along a curve.
+/// Parameters that are constant along a curve.
 #[derive(Clone, Copy)]
 struct Line {
-    /// Timer poll and timer status prohibit in ms.
+    /// Timer poll, in ms; `prohibit` is the timer status prohibit, in ms.
     poll: u32,
     prohibit: u32,
-    /// `KByte` of 1024 octets.
+    /// Size of the file in `KByte` of 1024 octets.
     file: u32,
 }
 
@@ -83,7 +84,7 @@ impl Curve {
         Ok(Self { line, cells: cells.collect::<Result<_, _>>()? })
     }
 
-    /// At `maxDAT` 1, and at 10.
+    /// Returns the cells at the ends: at `maxDAT` 1, and at 10.
     fn ends(&self) -> Option<(&Cell, &Cell)> {
         self.cells.first().zip(self.cells.last())
     }
@@ -96,7 +97,7 @@ struct Experiments {
     prohibits: Vec<Curve>,
     /// Figure 4: a curve for each file.
     files: Vec<Curve>,
-    /// As figure 3 at `maxDAT` 10, with a very high status prohibit.
+    /// Figure 3 at `maxDAT` 10, with a very high status prohibit.
     slow: Curve,
 }
 

@@ -1,8 +1,9 @@
 //! Muddasani and Horan, "Assessment of the Multicast Dissemination Protocol for Constrained Satellite Channels"
 //! (NMSU-ECE-03-002, 2003): the transfers by FTP, and in [`mdp`] those by MDP.
 //!
-//! Each replication is one session with one file, for the report speaks of single-attempt trials. What it leaves open
-//! is fixed once for all settings; only the file, the errors of the vector and the frame change.
+//! Each replication is one session with one file, because the report speaks of single-attempt trials. Parameters that
+//! the report leaves open are fixed once for all settings; only the file, the errors of the vector and the frame
+//! change.
 
 mod mdp;
 mod session;
@@ -36,8 +37,8 @@ const NO_RUNS: &str = "the report as we have it prints no such runs";
 const CLIENT_ONLY: &str = "the report has the client's clock only";
 const FIGURE: &str = "the report has it in a figure only";
 
-/// What else the simulator of the link can do, tried with 1 MB at a bit error rate of 1e-5 and frames of 1500: what
-/// it is called, and what it sets.
+/// Further settings of the link's simulator, tried with 1 MB at a bit error rate of 1e-5 and frames of 1500: the name
+/// of each, and its assignments.
 const FURTHER: [(&str, &[&str]); 3] = [
     ("BER 1e-5, way back of 2400 bit/s", &["link.stages.serial.return.rate=\"2400 bit/s\""]),
     (
@@ -50,25 +51,25 @@ const FURTHER: [(&str, &[&str]); 3] = [
     ),
 ];
 
-/// A file: its name in the table of runs, its size in octets, and what it is called here.
+/// A file: its name in the table of runs, its size in octets, and its title here.
 struct File {
     name: &'static str,
     octets: u32,
     title: &'static str,
 }
 
-/// 1 MB is 1000 times 1024 octets: the report's own 97.6 % of the channel follows from it (Conclusions).
+/// Files. 1 MB is 1000 times 1024 octets: the report's 97.6 % of the channel follows from it (Conclusions).
 const FILES: [File; 2] = [File { name: "100K", octets: 102_400, title: "a file of 100 KB" }, LARGE];
 
 const LARGE: File = File { name: "1M", octets: 1_024_000, title: "a file of 1 MB" };
 
-/// A channel and the frame on it.
+/// A channel with the frame used on it.
 struct Channel {
-    /// As the table of runs writes it.
+    /// Bit error rate, as the table of runs writes it.
     ber: &'static str,
-    /// In a vector of ten million bits (Table 2).
+    /// Errors in a vector of ten million bits (Table 2).
     errors: u32,
-    /// The MTU in octets.
+    /// MTU in octets.
     frame: u32,
 }
 
@@ -81,13 +82,13 @@ impl Channel {
         format!("BER {}, frames of {}", self.ber, self.frame)
     }
 
-    /// Whether FTP may stop here, as the report saw at high bit error rates.
+    /// Returns `true` if FTP may stop here, as the report saw at high bit error rates.
     const fn may_stop(&self) -> bool {
         self.errors >= 100
     }
 }
 
-/// The first three have the frame that Table 3 finds best, and published runs.
+/// Channels. The first three have the frame that Table 3 finds best, and published runs.
 const CHANNELS: [Channel; 7] = [
     Channel::new("0", 0, 1500),
     Channel::new("1e-6", 10, 1500),
@@ -98,17 +99,17 @@ const CHANNELS: [Channel; 7] = [
     Channel::new("1e-4", 1000, 1500),
 ];
 
-/// The channel's rate in (10), in bit/s: that of the report's MDP, and not of the line.
+/// Rate of the channel in (10), in bit/s: that of the report's MDP, not that of the line.
 const CHANNEL_BPS: f64 = 88_000.0;
 
-/// What of each packet is not data: IP and TCP, and 12 octets of timestamps.
+/// Octets of each packet that are not data: IP and TCP headers, and below 12 octets of timestamps.
 const IP_AND_TCP: u32 = 40;
 const TIMESTAMPS: u32 = 12;
 
-/// The socket's send buffer in octets of data, at frames of `frame` octets.
+/// Returns the socket's send buffer in octets of data, at frames of `frame` octets.
 ///
-/// Linux 2.4 counts memory: of each segment its data and about 350 octets around it (room for headers, and the buffer's
-/// own record). The shipped scenario has what fits 32 KiB at frames of 1500.
+/// Linux 2.4 counts memory. Each segment takes its data and about 350 octets around it: room for headers, and the
+/// buffer's own record. The shipped scenario has the data that fits 32 KiB at frames of 1500.
 const fn send_buffer(frame: u32) -> u32 {
     const MEMORY: u32 = 32 << 10;
     const AROUND: u32 = 350;
@@ -116,9 +117,9 @@ const fn send_buffer(frame: u32) -> u32 {
     MEMORY / (data + AROUND) * data
 }
 
-/// Packets that fit before the line at frames of `frame` octets, in Linux 2.4: four in the device's queue, one that
-/// waits for the line, one that is being framed, and what lies in the buffers of the serial driver and of asynchronous
-/// PPP.
+/// Returns the number of packets that fit before the line at frames of `frame` octets, in Linux 2.4. These are four
+/// in the device's queue, one that waits for the line, one in framing, and the content of the buffers of the serial
+/// driver and of asynchronous PPP.
 const fn device_queue(frame: u32) -> u32 {
     const BUFFERS: u32 = 4096 + 256;
     const FRAMING: u32 = 5;
@@ -159,32 +160,33 @@ fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
     Ok(rows)
 }
 
-/// What is compared; `None` where a cell has no such row.
+/// Returns the verdict on an item of a cell; `None` if the cell has no such row.
 type Item<'a> = fn(&Cell<'a>) -> Result<Option<Judged>, StudyError>;
 
 /// One file over one channel.
 struct Cell<'a> {
     file: &'a File,
     channel: &'a Channel,
-    /// The mean of the published runs, and how many there are.
+    /// Mean of the published runs, and their number.
     published: Option<(f64, u64)>,
-    /// Of each replication.
+    /// Result of each replication.
     transfers: Vec<Transfer>,
 }
 
-/// What became of one transfer. Times are in seconds.
+/// Result of one transfer. Times are in seconds.
 #[derive(Clone, Copy)]
 struct Transfer {
-    /// The client's clock: until it had written the last octet into the send buffer.
+    /// Time by the client's clock: until it had written the last octet into the send buffer.
     client: Option<f64>,
-    /// From the same start until the server had received the last octet.
+    /// Time from the same start until the server had received the last octet.
     delivery: Option<f64>,
     /// Segments that were sent again.
     again: u64,
 }
 
 impl<'a> Cell<'a> {
-    /// As `farcast simulate sgls --set traffic.files.files=.. --set link.stages.serial.forward.vector_errors=..`.
+    /// Simulates the cell, as `farcast simulate sgls --set traffic.files.files=.. --set
+    /// link.stages.serial.forward.vector_errors=..` does.
     fn simulate(
         runner: &Runner<'_>,
         file: &'a File,
@@ -206,9 +208,9 @@ impl<'a> Cell<'a> {
         Ok(Self { file, channel, published, transfers })
     }
 
-    /// Of all transfers; `None` if one did not end.
+    /// Returns the times of all transfers; `None` if one did not end.
     fn times(&self, of: fn(&Transfer) -> Option<f64>) -> Option<Vec<f64>> {
-        // The clock may have stopped although what was in the buffer never arrived.
+        // The client's clock may have stopped although the data in the buffer never arrived.
         let ended = |one: &Transfer| one.delivery.and(of(one));
         self.transfers.iter().map(ended).collect()
     }
@@ -223,7 +225,7 @@ impl<'a> Cell<'a> {
         }))
     }
 
-    /// Where there is no mean. Transfers that do not end are later than all others.
+    /// Returns the verdict on the median, if there is no mean. Transfers that do not end are later than all others.
     fn median(&self) -> Result<Option<Judged>, StudyError> {
         if self.times(|one| one.client).is_some() {
             return Ok(None);
@@ -245,7 +247,7 @@ impl<'a> Cell<'a> {
         Ok(Some(rules::unpublished(ours.mean, ours.ci95_half_width, CLIENT_ONLY)))
     }
 
-    /// The share of the channel by (10): of the mean time, so it has no interval of its own.
+    /// Returns the share of the channel by (10). It follows from the mean time, so it has no interval of its own.
     fn throughput(&self) -> Result<Option<Judged>, StudyError> {
         let Some(times) = self.times(|one| one.client) else { return Ok(None) };
         let bits = 8.0 * f64::from(self.file.octets);
@@ -273,8 +275,8 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// What makes the shipped scenario this cell's; and what pppd and Linux 2.4 do unless they are told otherwise: headers
-/// are compressed, the device's queue is short and TCP hears of what it drops, and writers are woken late.
+/// Returns the assignments that make this cell of the shipped scenario. Some follow the defaults of pppd and Linux
+/// 2.4: headers are compressed, the device's queue is short and reports its drops to TCP, and writers are woken late.
 fn settings(file: &File, channel: &Channel) -> [String; 9] {
     [
         "time_limit=\"4 h\"".to_owned(),
@@ -296,13 +298,13 @@ fn transfer(replication: &Replication) -> Option<Transfer> {
     Some(Transfer { client, delivery, again: report.tcp.retransmits })
 }
 
-/// The mean of the published runs, and how many there are.
+/// Returns the mean of the published runs, and their number.
 fn published(file: &File, channel: &Channel) -> Option<(f64, u64)> {
     let runs = published_runs(RUNS, file.name, channel.ber, channel.frame)?;
     Some((Summary::of(&runs).ok()?.mean, runs.len() as u64))
 }
 
-/// The runs of a table, in the order of their files.
+/// Returns the runs of a table, in the order of their files.
 fn published_runs(table: &str, file: &str, ber: &str, frame: u32) -> Option<Vec<f64>> {
     let here = format!("{file},{ber},{frame},");
     let runs = table.lines().find_map(|line| line.strip_prefix(&here))?;

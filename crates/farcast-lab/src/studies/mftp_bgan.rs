@@ -1,8 +1,8 @@
 //! Thilakawardana, Acar, Hale and Tafazolli, "Impact of Status Retry Timer values on MFTP performance over BGAN
 //! satellite multicast" (PIMRC 2007).
 //!
-//! Every share in its text is a multiple of one fourteenth, so its runs per point are 14 and not the 100 that the text
-//! says. All 15 settings have the parameters of the shipped scenario; only receivers, loss and n change.
+//! Every share in the paper's text is a multiple of one fourteenth, so its runs per point are 14 and not the 100 that
+//! the text says. All 15 settings have the parameters of the shipped scenario; only receivers, loss and n change.
 
 use farcast_mftp::Sender;
 use farcast_mftp::figures::PASSES;
@@ -26,21 +26,21 @@ pub(super) const STUDY: Study = Study {
     reproduce,
 };
 
-/// Why paired differences have no counterpart.
+/// Reason for which paired differences have no published counterpart.
 const UNPAIRED: &str = "the paper compares means and not paired runs; ours have common random numbers";
-/// Runs behind each point.
+/// Number of runs behind each published point.
 const RUNS: u64 = 14;
-/// Round trips in the Status Retry Timer.
+/// Multiples n of the round trip in the Status Retry Timer.
 const N: [u32; 5] = [1, 2, 4, 6, 10];
-/// Table 1: the timer in seconds for each n.
+/// Published timer in seconds for each n (Table 1).
 const TIMERS: [f64; 5] = [7.845, 8.845, 10.845, 12.845, 16.845];
-/// The n that the paper finds best, and beyond which the delay grows.
+/// The n that the paper finds best, and above which the delay grows.
 const BEST: u32 = 4;
 
-/// Passes, and the share of runs in per cent that took so many.
+/// Numbers of passes, each with the share of runs in per cent that took it.
 type Shares = &'static [(u64, f64)];
 
-/// One of the paper's three cases: what it prints.
+/// One of the paper's three cases, with its printed numbers.
 struct Case {
     receivers: u32,
     per: &'static str,
@@ -48,7 +48,7 @@ struct Case {
     passes: (u64, u64),
     /// The mean delay in seconds at the best n.
     delay: f64,
-    /// For each n.
+    /// Shares for each n.
     shares: [Shares; 5],
 }
 
@@ -100,9 +100,9 @@ struct Cell {
     shares: Shares,
     /// The Status Retry Timer in seconds.
     timer: f64,
-    /// Of each replication, when the last receiver had the file, in seconds.
+    /// Time at which the last receiver had the file, in seconds, of each replication.
     delays: Vec<f64>,
-    /// Of each replication.
+    /// Number of passes of each replication.
     passes: Vec<u64>,
 }
 
@@ -115,7 +115,7 @@ impl Cell {
         self.passes.len() as u64
     }
 
-    /// Replications that took so many passes.
+    /// Returns the number of replications that took `passes` passes.
     fn count(&self, passes: u64) -> u64 {
         self.passes.iter().filter(|&&taken| taken == passes).count() as u64
     }
@@ -134,7 +134,8 @@ fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
     Ok(rows)
 }
 
-/// As `farcast simulate mftp-bgan --set receivers=.. --set link.forward.per=.. --set protocol.srt.n=..`.
+/// Simulates a point, as `farcast simulate mftp-bgan --set receivers=.. --set link.forward.per=.. --set
+/// protocol.srt.n=..` does.
 fn simulate(runner: &Runner<'_>, case: &Case, n: u32, shares: Shares) -> Result<Cell, StudyError> {
     let mut document = shipped::document(STUDY.name)?;
     for setting in [
@@ -160,7 +161,7 @@ fn simulate(runner: &Runner<'_>, case: &Case, n: u32, shares: Shares) -> Result<
     Ok(Cell { n, shares, timer, delays, passes })
 }
 
-/// Table 1.
+/// Returns the rows of Table 1.
 fn timers(cells: &[Cell]) -> Vec<Row> {
     let row = |(cell, published): (&Cell, f64)| {
         let place = ("Status Retry Timer, s", "all cases", &*cell.column());
@@ -169,7 +170,7 @@ fn timers(cells: &[Cell]) -> Vec<Row> {
     cells.iter().zip(TIMERS).map(row).collect()
 }
 
-/// All rows of a case.
+/// Adds all rows of a case.
 fn compare(case: &Case, cells: &[Cell], rows: &mut Vec<Row>) -> Result<(), StudyError> {
     let name = format!("{} receivers, PER {}", case.receivers, case.per);
     let mut add = |item: &str, column: &str, decimals, judged| {
@@ -232,20 +233,20 @@ fn unpublished_share(ours: u64, all: u64) -> Result<Judged, StudyError> {
     Ok(rules::unpublished(share, Some(half), "the paper does not print this share"))
 }
 
-/// How probable a table of 14 runs is, by our shares, that is no more probable than the paper's.
+/// Returns the probability, by our shares, of a table of 14 runs that is no more probable than the paper's.
 fn distribution(cell: &Cell) -> Result<Judged, StudyError> {
     const WHY: &str = "the exact multinomial test of the paper's 14 runs against our shares, one half added to each of \
                        our counts; below 0.05 they hardly go together; the verdicts stand at the shares";
     let runs = |share: f64| (share * RUNS as f64 / 100.0).round() as u64;
     let mut theirs: Vec<u64> = cell.shares.iter().map(|&(_, share)| runs(share)).collect();
     let mut ours: Vec<u64> = cell.shares.iter().map(|&(passes, _)| cell.count(passes)).collect();
-    // Where the paper prints one share, all other passes are one category.
+    // If the paper prints one share, all other passes are one category.
     theirs.push(RUNS - theirs.iter().sum::<u64>());
     ours.push(cell.replications() - ours.iter().sum::<u64>());
     Ok(rules::unpublished(rules::distribution(&theirs, &ours)?, None, WHY))
 }
 
-/// Of all other n, how much longer they take than the best.
+/// Returns the delay of every other n less the delay of the best.
 fn differences(cells: &[Cell]) -> Result<Vec<Compared>, StudyError> {
     let best = cells.iter().find(|cell| cell.n == BEST);
     let others = cells.iter().filter(|cell| cell.n != BEST);
@@ -255,7 +256,7 @@ fn differences(cells: &[Cell]) -> Result<Vec<Compared>, StudyError> {
     Ok(compared.collect::<Result<_, _>>()?)
 }
 
-/// From each n, how much longer the next takes.
+/// Returns, for each n, the delay of the next n less its own.
 fn steps(cells: &[Cell]) -> Result<Vec<Compared>, StudyError> {
     let step = |pair: &[Cell]| Compared::of(pair[0].n.into(), &pair[1].delays, &pair[0].delays);
     Ok(cells.windows(2).map(step).collect::<Result<_, _>>()?)

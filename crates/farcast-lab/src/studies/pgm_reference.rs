@@ -1,4 +1,4 @@
-//! PGM without congestion control over a tree with a satellite link, as ns-2's `Agent/PGM` does it, beside farcast's.
+//! Study of PGM without congestion control over a tree with a satellite link: ns-2's `Agent/PGM` beside farcast's.
 
 mod cell;
 
@@ -19,19 +19,19 @@ pub(super) const STUDY: Study = Study {
     reproduce,
 };
 
-/// The measurements.
+/// Table of the measurements.
 const TABLE: &str = include_str!("../../../../vectors/ns2/pgm.csv");
-/// How many there are.
+/// Number of the measurements.
 const CELLS: u64 = 11;
-/// What a number may be off, of ns-2's.
+/// Relative deviation from ns-2's number that always agrees.
 const CLOSE: f64 = 0.05;
 const RULE: &str = "a number agrees within 5 % of the measured mean, or if that lies in the 95 % prediction interval for \
                     the mean of as many runs as were measured";
-/// Fewer are as good as none.
+/// Number of events below which a difference does not matter.
 const FEW: f64 = 1.5;
 const TINY: &str = "of one event or none it does not matter who had it";
 
-/// What is compared: what it is called, the column of the table, decimals, and ours.
+/// A measure: its name, the column of the table, its decimals, and our value.
 type Measure = (&'static str, &'static str, usize, fn(&Cell<'_>, &TreeReplication) -> Option<f64>);
 
 const MEASURES: [Measure; 12] = [
@@ -67,7 +67,7 @@ fn heard<'a>(one: &'a TreeReplication, receiver: &str) -> Option<&'a farcast_sim
     one.node(receiver)?.heard.as_ref()
 }
 
-/// Over the time for which the source sends, as it was measured.
+/// Returns the goodput in kbit/s over the time for which the source sends, as in the measurement.
 fn goodput(cell: &Cell<'_>, one: &TreeReplication, receiver: &str) -> Option<f64> {
     Some(heard(one, receiver)?.useful_octets as f64 * 8.0 / cell.duration_s() / 1e3)
 }
@@ -93,13 +93,13 @@ fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
     Ok(rows)
 }
 
-/// The verdict on one number.
+/// Returns the verdict on one number.
 fn judge(published: f64, runs: u64, ours: &[f64]) -> Result<Judged, StudyError> {
     let summary = Summary::of(ours)?;
     let mut within = (published * (1.0 - CLOSE), published * (1.0 + CLOSE));
     if summary.n > 1 {
         let (low, high) = rules::mean(published, runs, &summary)?.rule.agrees_within.unwrap_or(within);
-        // What agrees with the mean of theirs is where ours may lie.
+        // The interval for their mean, about ours, has the same width as one for ours, about theirs.
         let half = (high - low) / 2.0;
         within = (within.0.min(published - half), within.1.max(published + half));
     }

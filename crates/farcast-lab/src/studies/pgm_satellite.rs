@@ -1,7 +1,7 @@
 //! Chodorek and Chodorek, "PGM-based reliable multicast data dissemination in satellite IP networks".
 //!
-//! Its figures 2 to 5 over the shipped scenario, and its claims judged by rules. What it does not say is a setting that
-//! is the same in all figures; where a claim hangs on one, it is judged for other values beside that.
+//! It has figures 2 to 5 over the shipped scenario, and judges the paper's claims by rules. A parameter that the
+//! paper does not give has one value in all figures; a claim that depends on it is also judged for other values.
 
 mod cell;
 mod claims;

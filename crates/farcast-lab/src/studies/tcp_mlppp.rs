@@ -2,8 +2,8 @@
 //! Communications Letters 2005): its closed-form model, and TCP over an emulated bundle whose calls drop.
 //!
 //! Units and windows are inferred: 1 MB is 1 024 000 octets, 1 KB is 1024, and a window is in whole packets, rounded
-//! up. Of the readings that were tried only this one gives all ten printed predictions, so that these agree says little
-//! by itself; that one reading serves all ten says more.
+//! up. Of the readings that were tried, only this one gives all ten printed predictions. Their agreement therefore
+//! says little by itself; that a single reading serves all ten says more.
 
 mod calls;
 mod simulated;
@@ -31,23 +31,23 @@ pub(super) const STUDY: Study = Study {
     reproduce,
 };
 
-/// When a prediction agrees.
+/// Rule for the verdict on a prediction.
 const RULE: &str =
     "a prediction of the model agrees if it lies within 0.5 % of the printed one or rounds to its digits";
-/// Why a measurement beside the model's number has no verdict.
+/// Reason for which a measurement beside the model's number has no verdict.
 const MODELLED: &str =
     "a measurement beside the model's number has no verdict, it has one beside the simulated";
-/// Why the round trip has none.
+/// Reason for which the round trip has no verdict.
 const INPUT: &str = "the round trip is an input of the paper's model, the same for all bundles; ours comes out of the \
                      simulation, by Little's law, and the simulated transfer times have the verdict";
-/// Why counts have none.
+/// Reason for which counts have no verdict.
 const UNCOUNTED: &str = "the paper does not print it; its model takes a timeout for every call that drops";
-/// Why a figure has none.
+/// Reason for which a figure has no verdict.
 const FIGURE: &str = "the paper has it in a figure only";
 const FIGURE_5_ONLY: &str = "the paper has it in a figure only; ours are 10 replications at most";
-/// The rule's share of the printed number.
+/// Share of the printed number in the rule.
 const CLOSE: f64 = 0.005;
-/// 1 MB and 1 KB of the paper, inferred.
+/// Octets of the paper's 1 MB and, below, 1 KB; inferred.
 const MEGABYTE: f64 = 1_024_000.0;
 const KILOBYTE: u32 = 1024;
 
@@ -55,11 +55,11 @@ const KILOBYTE: u32 = 1024;
 struct Cell {
     links: u32,
     megabytes: f64,
-    /// In packets.
+    /// Window in packets.
     window: u32,
-    /// In minutes, and with how many decimals it is printed.
+    /// Predicted time in minutes, and the number of its printed decimals.
     predicted: (f64, i32),
-    /// In minutes.
+    /// Measured time in minutes.
     measured: f64,
 }
 
@@ -68,7 +68,7 @@ impl Cell {
         Self { links, megabytes, window, predicted, measured }
     }
 
-    /// What the model says, in minutes.
+    /// Returns the model's time in minutes.
     fn modelled(&self) -> Result<f64, ModelError> {
         minutes(iridium(self.links, self.window, DROPS), self.megabytes, 1448)
     }
@@ -86,7 +86,8 @@ const TABLE_1: [Cell; 4] = [
     Cell::new(8, 35.7, 34, (324.0, 0), 315.0),
 ];
 
-/// At 7 links the printed window, 41 KB, gives 29 packets; 30 follow from any size between 41.01 and 42.42 KB.
+/// Columns of Table II. At 7 links the printed window, 41 KB, gives 29 packets; 30 follow from any size between 41.01
+/// and 42.42 KB.
 const TABLE_2: [Cell; 6] = [
     Cell::new(3, 4.82, 12, (98.1, 1), 96.0),
     Cell::new(4, 0.85, 16, (13.4, 1), 15.0),
@@ -96,18 +97,18 @@ const TABLE_2: [Cell; 6] = [
     Cell::new(8, 1.40, 34, (12.7, 1), 12.0),
 ];
 
-/// The round trip of the tables.
+/// Round trip of the tables, in seconds.
 const ROUND_TRIP_S: f64 = 19.0;
 /// Minutes between drops of a link in the tables.
 const DROPS: u64 = 50;
-/// Links, megabytes and packets in the window of figure 4.
+/// Links, megabytes, and window in packets, of figure 4.
 const SIX_LINKS: (u32, f64, u32) = (6, 10.0, 25);
 /// Minutes between drops of a link in figure 4, and loss probabilities and minutes in figure 5.
 const FIGURE_4: [u64; 3] = [50, 30, 20];
 const FIGURE_5: ([(&str, f64); 4], [u64; 5]) =
     ([("1e-5", 1e-5), ("1e-4", 1e-4), ("5e-4", 5e-4), ("1e-3", 1e-3)], [10, 20, 30, 50, 100]);
 
-/// How often a point of figure 5 is simulated at most.
+/// Most replications of a point of figure 5.
 const FEW: u64 = 10;
 
 fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
@@ -122,7 +123,8 @@ fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
     Ok(rows)
 }
 
-/// A table's predictions, its measurements beside what is simulated and beside the model's, and what else comes out.
+/// Adds the rows of a table: the model's predictions, the measurements beside the simulation and beside the model,
+/// and further results of the simulation.
 fn table(
     runner: &Runner<'_>,
     title: &str,
@@ -155,11 +157,11 @@ fn table(
     Ok(())
 }
 
-/// What is compared in a table.
+/// Returns the verdict on an item of a table.
 type Item = fn(&Cell, &Transfers) -> Result<Judged, StudyError>;
 
-/// What the paper plots: the model as a line; means of eight measured transfers with quartiles. How often each was
-/// simulated.
+/// Adds the rows of figure 4: the paper plots the model as a line, and means of eight measured transfers with
+/// quartiles. Returns the least number of replications of a point.
 fn figure_4(runner: &Runner<'_>, rows: &mut Vec<Row>) -> Result<u64, StudyError> {
     let (links, megabytes, window) = SIX_LINKS;
     let simulate = |interval_min| {
@@ -188,7 +190,7 @@ fn figure_4(runner: &Runner<'_>, rows: &mut Vec<Row>) -> Result<u64, StudyError>
     Ok(points.iter().map(|(_, transfers)| transfers.count() as u64).min().unwrap_or(0))
 }
 
-/// What the paper predicts only. Simulated is all of it, or where `quick` two of its points.
+/// Adds the rows of figure 5, which the paper only predicts. All its points are simulated, or two of them if `quick`.
 fn figure_5(runner: &Runner<'_>, quick: bool, rows: &mut Vec<Row>) -> Result<(), StudyError> {
     let (losses, intervals_min) = FIGURE_5;
     let mut add = |item: &str, interval_min: u64, judged| {
@@ -215,8 +217,8 @@ fn figure_5(runner: &Runner<'_>, quick: bool, rows: &mut Vec<Row>) -> Result<(),
     Ok(())
 }
 
-/// How often the paper's test rejects times of our calls, which are exponential: as often as its level says, and a
-/// little more, because the mean is estimated.
+/// Returns the row of the share of our samples of calls that the paper's test rejects. Our calls are exponential, so
+/// it rejects as often as its level says, and a little more because the mean is estimated.
 fn drops(samples: u64) -> Result<Row, StudyError> {
     const WHY: &str = "the test of the times between drops agrees if its level, 5 %, lies in the 95 % interval of the share of \
                        our samples that it rejects (a fitted mean makes it 5 to 6 %); the paper's sample passed";
@@ -228,19 +230,19 @@ fn drops(samples: u64) -> Result<Row, StudyError> {
     Ok(Row::new(STUDY.name, place, 1, judged))
 }
 
-/// The seed of the samples of calls.
+/// Seed of the samples of calls.
 const DRAWS: u64 = 1;
 
-/// The points of figure 5 that are simulated with `--quick`.
+/// Points of figure 5 that are simulated with `--quick`.
 const QUICK_POINTS: [(&str, u64); 2] = [("1e-5", 50), ("1e-3", 50)];
 
-/// The bundle of the tables and of figure 4.
+/// Returns the bundle of the tables and of figure 4.
 fn iridium(links: u32, window: u32, interval_min: u64) -> Bundle {
     let (rtt, timeout) = (Span::from_secs_f64(ROUND_TRIP_S), Span::from_secs(60));
     bundle(links, interval_min, path(5e-4, rtt, timeout, window.into()))
 }
 
-/// The bundle of figure 5, for which T0 is not given: as in the tables.
+/// Returns the bundle of figure 5. The paper does not give its T0; this one is that of the tables.
 fn inmarsat(p: f64, interval_min: u64) -> Bundle {
     let (rtt, timeout) = (Span::from_millis(610), Span::from_secs(60));
     bundle(4, interval_min, path(p, rtt, timeout, 40.0))
@@ -262,7 +264,7 @@ fn minutes(bundle: Bundle, megabytes: f64, mss: u32) -> Result<f64, ModelError> 
 }
 
 fn prediction((published, decimals): (f64, i32), farcast: f64) -> Judged {
-    // Half a unit of the last printed digit, or the share, whichever is more.
+    // Half a unit of the last printed digit, or the share if that is more.
     let half = (CLOSE * published).max(0.5 * 10_f64.powi(-decimals));
     let within = (published - half, published + half);
     let agrees = within.0 <= farcast && farcast <= within.1;
@@ -271,7 +273,7 @@ fn prediction((published, decimals): (f64, i32), farcast: f64) -> Judged {
     Judged { published: Some(published), farcast, ci95_half_width: None, verdict, rule }
 }
 
-/// A published number beside another, without a verdict.
+/// Returns a published number beside another, without a verdict.
 fn beside(published: f64, farcast: f64, ci95_half_width: Option<f64>, sentence: &'static str) -> Judged {
     let rule = Rule { sentence, agrees_within: None };
     Judged { published: Some(published), farcast, ci95_half_width, verdict: Verdict::Undetermined, rule }

@@ -1,5 +1,4 @@
-//! Runs in real time: several at once, each on hosts and a link of its own, and again where the relay did not keep
-//! time.
+//! Runs in real time: several at once, each on hosts and a link of its own, and repeated if the relay was late.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,25 +15,25 @@ use super::cases::{Protocol, RECEIVERS, Setting, Size, Way};
 use super::{STUDY, kernel, mftp, tunnel};
 use crate::study::{Runner, StudyError};
 
-/// Runs at once: links of 2 Mbit/s leave a machine idle, and more would wait for each other's wake-ups.
+/// Number of runs at once: links of 2 Mbit/s leave a machine idle, and more runs would delay each other's wake-ups.
 const AT_ONCE: usize = 4;
-/// How often an invalid run is repeated.
+/// Most repetitions of an invalid run.
 const REPEATS: u32 = 5;
-/// No run takes nearly as long.
+/// Longest time of a run, far above what any run takes.
 const LIMIT: Span = Span::from_secs(60);
 
-/// What a run or a replication came to.
+/// Outcome of a run or a replication.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Outcome {
-    /// The completion time.
+    /// Completion time, in seconds.
     pub(super) seconds: f64,
-    /// Passes, of MFTP.
+    /// Number of passes; MFTP only.
     pub(super) passes: Option<f64>,
-    /// Segments with data that were sent, where they are counted.
+    /// Number of data segments sent, if they are counted.
     pub(super) segments: Option<f64>,
 }
 
-/// A run that is to be made.
+/// A run to be made.
 pub(super) struct Job<'a> {
     pub(super) setting: &'a Setting,
     pub(super) size: &'a Size,
@@ -42,7 +41,7 @@ pub(super) struct Job<'a> {
     pub(super) seed: u64,
 }
 
-/// When a run must end: at its limit, or because somebody wants it.
+/// Conditions under which a run must end: its time limit, or an interruption.
 #[derive(Clone, Copy)]
 pub(super) struct Ending<'a> {
     pub(super) clock: Clock,
@@ -50,16 +49,16 @@ pub(super) struct Ending<'a> {
 }
 
 impl Ending<'_> {
-    /// Whether it must.
+    /// Returns `true` if the run must end now.
     pub(super) fn is_due(&self) -> bool {
         self.interrupted.load(Ordering::Relaxed) || self.clock.now() >= Time::ZERO + LIMIT
     }
 }
 
-/// A run that waits: its number, and how often it was late.
+/// A run that waits: its number, and how often it was invalid.
 type Waiting = (usize, u32);
 
-/// Makes all runs; their outcomes in the same order.
+/// Makes all runs, and returns their outcomes in the same order.
 pub(super) fn all(runner: &Runner<'_>, jobs: &[Job<'_>]) -> Result<Vec<Outcome>, StudyError> {
     let waiting: Mutex<VecDeque<Waiting>> = Mutex::new((0..jobs.len()).map(|number| (number, 0)).collect());
     let (sender, results) = mpsc::channel();
@@ -79,7 +78,7 @@ pub(super) fn all(runner: &Runner<'_>, jobs: &[Job<'_>]) -> Result<Vec<Outcome>,
     outcomes.into_iter().collect::<Option<_>>().ok_or_else(|| failure("a run has no outcome"))
 }
 
-/// Makes runs while any wait.
+/// Makes runs until none waits.
 fn work(
     jobs: &[Job<'_>],
     waiting: &Mutex<VecDeque<Waiting>>,
@@ -91,7 +90,7 @@ fn work(
         let Some((number, late)) = queue().pop_front() else { return };
         let result = match judged(&jobs[number], late, interrupted) {
             Ok(Some(outcome)) => Ok(outcome),
-            // Behind all others, when the machine may have less to do.
+            // The run goes to the end of the queue, when the machine may have less to do.
             Ok(None) => {
                 queue().push_back((number, late + 1));
                 continue;
@@ -101,12 +100,12 @@ fn work(
                 Err(failure)
             }
         };
-        // Whoever listens stops at the first failure.
+        // The receiver stops at the first failure and may be gone.
         let _ = results.send((number, result));
     }
 }
 
-/// A run that was `late` so often before; nothing if it is to be repeated.
+/// Makes a run that was invalid `late` times before; `None` if it is to be repeated.
 fn judged(job: &Job<'_>, late: u32, interrupted: &AtomicBool) -> Result<Option<Outcome>, StudyError> {
     let name = format!("{}: {}, {}", STUDY.name, job.setting.case.name, job.way.column());
     let outcome = once(job, interrupted);
@@ -120,11 +119,11 @@ fn judged(job: &Job<'_>, late: u32, interrupted: &AtomicBool) -> Result<Option<O
             REPEATS + 1
         )));
     }
-    // Its draws will be the same, so that which runs are repeated does not depend on them.
+    // A repetition has the same draws, so that the choice of repeated runs does not depend on them.
     Ok(outcome)
 }
 
-/// One run; nothing if the relay did not keep time.
+/// Makes a run once; `None` if the relay was late.
 fn once(job: &Job<'_>, interrupted: &AtomicBool) -> Result<Option<Outcome>, StudyError> {
     let links = job.setting.links.clone();
     let plan = match job.setting.case.protocol {
@@ -138,7 +137,7 @@ fn once(job: &Job<'_>, interrupted: &AtomicBool) -> Result<Option<Outcome>, Stud
         Way::Tunnel => tunnel::run(job, &emulation, ending),
         Way::Kernel => kernel::run(job, &emulation, ending),
     };
-    // An error of the relay explains those of the ends.
+    // An error of the relay explains the errors of the ends.
     let report = emulation.finish()?;
     if report.valid { outcome.map(Some) } else { Ok(None) }
 }
@@ -147,8 +146,8 @@ fn group() -> Group {
     Group { receivers: RECEIVERS, delay: Span::ZERO, losses: None }
 }
 
-/// Lets this thread, and those that it starts, go before what else runs on the machine, but behind the relay: an end
-/// that wakes late is no property of its link.
+/// Raises the priority of this thread, and of those that it starts, above other programs but below the relay: an end
+/// that wakes late is not a property of its link.
 pub(super) fn hurry() {
     use thread_priority::{
         RealtimeThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue, ThreadSchedulePolicy,
@@ -157,12 +156,12 @@ pub(super) fn hurry() {
     const BEHIND_THE_RELAY: u8 = 20;
     let policy = ThreadSchedulePolicy::Realtime(RealtimeThreadSchedulePolicy::Fifo);
     let Ok(priority) = ThreadPriorityValue::try_from(BEHIND_THE_RELAY) else { return };
-    // Where that is refused, things are as they are.
+    // If the system refuses, the priority stays as it is.
     let _ =
         set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Crossplatform(priority), policy);
 }
 
-/// Why a run failed.
+/// Returns the error of a failed run.
 pub(super) fn failure(sentence: &str) -> StudyError {
     StudyError::Run(sentence.into())
 }

@@ -1,5 +1,5 @@
-//! Our TCP against itself, each end behind a TUN device of its own, whose packets the kernels at both ends of the link
-//! forward.
+//! Runs of our TCP against itself. Each end is behind a TUN device of its own, and the kernels at both ends of the
+//! link forward its packets.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,21 +19,21 @@ use super::cases::{Protocol, config};
 use super::runs::{Ending, Job, Outcome, failure, hurry};
 use crate::study::StudyError;
 
-/// The device that leads to an engine.
+/// Name of the device that leads to an engine.
 const DEVICE: &str = "engine0";
-/// Networks of the engines: behind the hub, and behind the terminal. The kernel has the first address, the engine the
-/// second.
+/// Networks of the engines: behind the hub, and below behind the terminal. The kernel has the first address, the
+/// engine the second.
 const SOURCE: [u8; 3] = [10, 1, 0];
 const SINK: [u8; 3] = [10, 2, 0];
 const PORT: u16 = 5001;
-/// How often a driver looks whether it must end.
+/// Interval at which a driver checks whether it must end.
 const LOOK: Span = Span::from_millis(50);
 
 fn address([a, b, c]: [u8; 3], host: u8) -> IpAddr {
     Ipv4Addr::new(a, b, c, host).into()
 }
 
-/// One run.
+/// Runs a job, and returns its outcome.
 pub(super) fn run(job: &Job<'_>, emulation: &Emulation, ending: Ending<'_>) -> Result<Outcome, StudyError> {
     let Protocol::Tcp { congestion } = job.setting.case.protocol else {
         return Err(failure("only TCP goes by TUN devices"));
@@ -66,7 +66,7 @@ pub(super) fn run(job: &Job<'_>, emulation: &Emulation, ending: Ending<'_>) -> R
     })
 }
 
-/// A device beside the link's, with a network of its own to which the kernel forwards.
+/// Creates a TUN device with a network of its own, to which the kernel forwards.
 fn device(host: &Host, network: [u8; 3], mtu: u16) -> Result<Tun, EmuError> {
     host.namespace().set_parameter("net.ipv4.ip_forward", "1")?;
     host.namespace().run(|| {
@@ -78,7 +78,7 @@ fn device(host: &Host, network: [u8; 3], mtu: u16) -> Result<Tun, EmuError> {
     })?
 }
 
-/// Takes everything, and compares it; when the last octet came.
+/// Receives everything and compares it with `payload`. Returns the time of the last octet.
 fn receive(tun: Tun, mut endpoint: Endpoint, payload: &[u8], ending: Ending<'_>) -> Result<Time, StudyError> {
     hurry();
     endpoint.listen(Some(PORT), Carries::Octets)?;
@@ -108,7 +108,8 @@ fn receive(tun: Tun, mut endpoint: Endpoint, payload: &[u8], ending: Ending<'_>)
     completed.ok_or_else(|| failure(&broken.unwrap_or_default()))
 }
 
-/// Connects and sends everything until the other end is `done`; when it began, and how many segments it sent.
+/// Connects, sends everything, and runs until the other end is `done`. Returns the time at which it began, and the
+/// number of segments sent.
 fn send(
     tun: Tun,
     endpoint: Endpoint,

@@ -1,13 +1,15 @@
-//! What a code takes of which any symbols are as good as any others, where receivers lose symbols independently.
+//! Cost of an ideal code, of which any symbols are as good as any others, if receivers lose symbols independently.
 
-/// How many symbols must be sent until each of `receivers`, of which each loses a part `loss` of them, has `segments`.
+/// Returns the expected number of symbols to send until each of `receivers` has `segments`, if each loses a part
+/// `loss`.
 ///
-/// Each needs a number with the negative binomial distribution; the greatest of independent ones is wanted. Its mean is
-/// the sum of the probabilities that somebody lacks something after so many.
+/// The number for one receiver has the negative binomial distribution; the result is the mean of the greatest of
+/// independent ones. This mean is the sum, over all numbers of symbols, of the probability that some receiver is not
+/// complete by then.
 pub(super) fn symbols(segments: u32, loss: f64, receivers: u32) -> f64 {
     let kept = f64::from(segments);
-    // That a receiver is complete with exactly `segments`, with one more, and so on, until that is out of question: as
-    // logarithms, for the first are too small for a number.
+    // Logarithms of the probabilities that a receiver is complete with exactly `segments`, with one more, and so on,
+    // until they are negligible. The first ones are too small for a double.
     let mut exactly = vec![kept * (-loss).ln_1p()];
     let mut more = 0.0;
     while let Some(&last) = exactly.last().filter(|&&last| more < kept || last > f64::MIN_POSITIVE.ln()) {
@@ -18,7 +20,7 @@ pub(super) fn symbols(segments: u32, loss: f64, receivers: u32) -> f64 {
     let mut expected = kept;
     for part in exactly[1..].iter().rev() {
         beyond += part.exp();
-        // 1 - (1 - beyond)^receivers; rounding may take the tail past 1.
+        // The term is 1 - (1 - beyond)^receivers; rounding may take the tail past 1.
         expected -= (f64::from(receivers) * (-f64::min(beyond, 1.0 - f64::EPSILON)).ln_1p()).exp_m1();
     }
     expected

@@ -1,4 +1,4 @@
-//! The settings: a link, and what is changed of it; and what the simulator makes of them.
+//! Cells of the study: a link with changed settings, and its simulation.
 
 use farcast_scenario::document::Document;
 use farcast_sim::outcome::{FlowCounts, Replication};
@@ -7,7 +7,7 @@ use farcast_sim::scenario::Scenario;
 use super::{FILE, STUDY};
 use crate::study::{Runner, StudyError};
 
-/// A link of a study: the scenario that ships with farcast, of which the emulation reads the link.
+/// A link of a study, from a scenario that ships with farcast; the emulation reads only the link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Link {
     /// The bearer of `ftp-umts`.
@@ -17,10 +17,10 @@ pub(super) enum Link {
 }
 
 impl Link {
-    /// Both.
+    /// Both links.
     pub(super) const BOTH: [Self; 2] = [Self::Umts, Self::Serial];
 
-    /// What its file is called.
+    /// Returns the name of the link's file.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Umts => "umts.toml",
@@ -35,13 +35,13 @@ impl Link {
         }
     }
 
-    /// The link of the scenario, letter by letter. It stands at the end there.
+    /// Returns the text of the scenario's link, unchanged. It stands at the end of the scenario.
     pub(super) fn text(self) -> &'static str {
         let text = self.scenario();
         text.find("[[link").map_or("", |at| &text[at..])
     }
 
-    /// The name of the flow in the scenario.
+    /// Returns the name of the flow in the scenario.
     const fn flow(self) -> &'static str {
         match self {
             Self::Umts => "file",
@@ -50,53 +50,53 @@ impl Link {
     }
 }
 
-/// Whose TCP is simulated, with the session that belongs to it.
+/// TCP to simulate, with the FTP session that belongs to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Tcp {
-    /// That of today's Linux, with the commands that curl sends.
+    /// The TCP of today's Linux, with the commands that curl sends.
     Kernel,
-    /// The scenario's, which is the study's.
+    /// The TCP of the study, as in the scenario.
     Study,
 }
 
 impl Tcp {
-    /// Both.
+    /// Both TCPs.
     pub(super) const BOTH: [Self; 2] = [Self::Kernel, Self::Study];
 }
 
-/// A setting.
+/// A link with its settings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Cell {
     pub(super) link: Link,
     pub(super) column: &'static str,
-    /// What differs from the link's text.
+    /// Assignments that change the link's text.
     pub(super) settings: [&'static str; 2],
-    /// The longest packet in octets, as the settings say.
+    /// The longest packet in octets, as in `settings`.
     mtu: u16,
     /// The send buffer of the study's TCP in octets.
     send_buffer: u32,
 }
 
-/// A bearer with `maxDAT` as one of the settings.
+/// Returns a bearer with this `maxDAT`.
 const fn umts(column: &'static str, max_dat: &'static str) -> Cell {
     let settings = [max_dat, "link.mtu=\"1500 B\""];
     Cell { link: Link::Umts, column, settings, mtu: 1500, send_buffer: 128 << 10 }
 }
 
-/// A serial line with the errors of its vector; frames of 1500 octets.
+/// Returns a serial line with these errors in its vector; frames of 1500 octets.
 const fn serial(column: &'static str, errors: &'static str) -> Cell {
     let settings = [errors, "link.mtu=\"1500 B\""];
     Cell { link: Link::Serial, column, settings, mtu: 1500, send_buffer: 26_064 }
 }
 
-/// Those that take longest first.
+/// Cells, those with the longest transfers first.
 pub(super) const CELLS: [Cell; 6] = [
     umts("maxDAT 1", "link.stages.bearer.max_transmissions=1"),
     umts("maxDAT 3", "link.stages.bearer.max_transmissions=3"),
     umts("maxDAT 10", "link.stages.bearer.max_transmissions=10"),
     serial("BER 0, frames of 1500", "link.stages.serial.forward.vector_errors=0"),
     serial("BER 1e-6, frames of 1500", "link.stages.serial.forward.vector_errors=10"),
-    // The frame that the study finds best for these errors. 34 segments of 598 octets fit its buffer, as in `mdp-ftp`.
+    // This frame is the study's best for these errors. Its buffer holds 34 segments of 598 octets, as in `mdp-ftp`.
     Cell {
         column: "BER 1e-5, frames of 650",
         settings: ["link.stages.serial.forward.vector_errors=100", "link.mtu=\"650 B\""],
@@ -107,7 +107,7 @@ pub(super) const CELLS: [Cell; 6] = [
 ];
 
 impl Cell {
-    /// The case in tables.
+    /// Returns the name of the case in tables.
     pub(super) const fn case(&self) -> &'static str {
         match self.link {
             Link::Umts => "UMTS bearer of 384 kbit/s, 100 KByte",
@@ -115,7 +115,8 @@ impl Cell {
         }
     }
 
-    /// From RETR (STOR, of the study's serial line) until the last octet was there, in seconds, of each replication.
+    /// Returns the time of each replication in seconds: from RETR to the last octet (from STOR on the study's serial
+    /// line).
     pub(super) fn simulate(&self, runner: &Runner<'_>, tcp: Tcp) -> Result<Vec<f64>, StudyError> {
         let replications = runner.run(&Scenario::read(&self.document(tcp)?)?)?;
         replications.iter().map(time).collect::<Option<_>>().ok_or_else(|| {
@@ -135,7 +136,7 @@ impl Cell {
         Ok(document)
     }
 
-    /// What is sent over the link, as settings of the scenario's flow.
+    /// Returns the settings of the scenario's flow.
     fn traffic(&self, tcp: Tcp) -> Vec<String> {
         let file = match self.link {
             Link::Umts => format!("size=\"{FILE} B\""),
@@ -152,11 +153,11 @@ impl Cell {
     }
 }
 
-/// Headers of IP and TCP without options, in octets: what is left of the MTU is the MSS that is offered.
+/// Octets of IP and TCP headers without options; the MTU less these is the MSS that is offered.
 const IP_AND_TCP: u16 = 40;
 
-/// Linux with Reno, as in `tcp-reference`, and the session of curl: its PWD costs a round trip, as SYST does. The
-/// buffer is the most that Linux lets its own grow to.
+/// Settings of Linux with Reno, as in `tcp-reference`, and the session of curl, whose PWD costs a round trip, as SYST
+/// does. The buffer is the greatest to which Linux lets its own grow.
 const KERNEL: [&str; 9] = [
     "preset=\"modern\"",
     "recovery=\"rack\"",

@@ -1,25 +1,25 @@
-//! What curl says of a transfer: its trace with times.
+//! Reader of curl's trace of a transfer, with times.
 //!
-//! Lines that begin with a time tell what was sent or received, as in `12:00:01.250000 => Send header, 11 bytes (0xb)`;
-//! what it was stands on lines below, as in `0000: RETR file`. The times are of a day, in UTC.
+//! Lines that begin with a time report data sent or received, as in `12:00:01.250000 => Send header, 11 bytes (0xb)`.
+//! The data stands on the lines below, as in `0000: RETR file`. Times are those of a day, in UTC.
 
-/// curl's arguments that make the trace.
+/// Arguments with which curl writes the trace.
 pub(super) const TRACE: &str = "--trace-ascii trace --trace-time";
 
 const DAY_S: f64 = 86_400.0;
 
-/// A transfer as curl saw it.
+/// A transfer according to curl.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Transfer {
-    /// From RETR until the last octet had arrived, in seconds.
+    /// Time from RETR to the arrival of the last octet, in seconds.
     pub(super) seconds: f64,
     /// Octets of the file that arrived.
     pub(super) octets: u64,
-    /// The commands that were sent, without arguments.
+    /// Commands that were sent, without arguments.
     pub(super) commands: Vec<String>,
 }
 
-/// Reads a trace; none if there was no RETR or nothing arrived.
+/// Reads a trace; `None` if there was no RETR or no data arrived.
 pub(super) fn transfer(trace: &str) -> Option<Transfer> {
     let (mut commanded, mut last, mut octets) = (None, None, 0);
     let mut commands = Vec::new();
@@ -45,7 +45,7 @@ pub(super) fn transfer(trace: &str) -> Option<Transfer> {
 
 /// A line with a time.
 struct Entry<'a> {
-    /// In seconds of the day.
+    /// Time in seconds of the day.
     at: f64,
     what: &'a str,
 }

@@ -1,4 +1,4 @@
-//! What the programs need: the right to run them, a file, and the server's settings.
+//! Requirements of the programs: the right to run them, a file, and the server's settings.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -13,19 +13,19 @@ use super::STUDY;
 use super::cell::Link;
 use crate::study::{Options, StudyError};
 
-/// Octets of the file: the 100 `KByte` of both studies.
+/// Size of the file in octets: the 100 `KByte` of both studies.
 pub(super) const FILE: usize = 102_400;
 
 /// The programs, and the Debian package of each.
 const PROGRAMS: [(&str, &str); 2] = [("vsftpd", "vsftpd"), ("curl", "curl")];
 
-/// Where programs may be, beside the user's own path.
+/// Directories of programs, in addition to the user's own path.
 const SYSTEM: &str = "/usr/sbin:/usr/bin:/sbin:/bin";
 
-/// Whether the programs can run here.
+/// Checks that the programs can run here.
 ///
 /// # Errors
-/// One sentence that says what is missing.
+/// One sentence about what is missing.
 pub(super) fn needs(options: &Options<'_>) -> Result<(), StudyError> {
     let missing = |what: &str| Err(StudyError::Missing(format!("{}: {what}", STUDY.name)));
     let Some(executable) = options.executable else {
@@ -34,7 +34,7 @@ pub(super) fn needs(options: &Options<'_>) -> Result<(), StudyError> {
     if !rustix::process::geteuid().is_root() {
         return missing("vsftpd gives up its rights before it serves, so run this as root");
     }
-    // Without this right the emulator makes a namespace of users, in which vsftpd finds nobody to become.
+    // Without this right the emulator creates a user namespace, in which vsftpd has no user to switch to.
     if !capabilities(None)?.effective.contains(CapabilitySet::SYS_ADMIN) {
         return missing(
             "vsftpd gives up its rights before it serves, so run this as root who may make namespaces",
@@ -50,11 +50,12 @@ pub(super) fn needs(options: &Options<'_>) -> Result<(), StudyError> {
     emulates(executable)
 }
 
-/// Exit codes of `farcast emulate` whose programs ran: the machine was too busy for true times, and no packet passed.
+/// Exit codes of `farcast emulate` whose programs ran: the machine was too busy for valid times, and no packet
+/// passed.
 const INVALID: i32 = 122;
 const NOTHING_PASSED: i32 = 123;
 
-/// Whether the program can make hosts here: it says itself what is missing.
+/// Checks that farcast can create hosts here; its own message says what is missing.
 fn emulates(executable: &Path) -> Result<(), StudyError> {
     let place = tempfile::tempdir()?;
     let mut command = Command::new(executable);
@@ -68,7 +69,7 @@ fn emulates(executable: &Path) -> Result<(), StudyError> {
     Err(StudyError::Missing(last.strip_prefix("farcast: ").unwrap_or(last).to_owned()))
 }
 
-/// The user's path and the system's: daemons are often in neither of a user's directories.
+/// Returns the user's path and the system's: daemons are often in no directory of the user's path.
 pub(super) fn path() -> std::ffi::OsString {
     let mut path = std::env::var_os("PATH").unwrap_or_default();
     path.push(":");
@@ -76,15 +77,15 @@ pub(super) fn path() -> std::ffi::OsString {
     path
 }
 
-/// Something that keeps the whole from going on.
+/// Returns the error that ends the study.
 pub(super) fn failure(sentence: &str) -> StudyError {
     StudyError::Run(format!("{}: {sentence}", STUDY.name))
 }
 
-/// A directory with what all runs share. It is gone when this is.
+/// Directory with the files that all runs share. Dropping it removes the directory.
 pub(super) struct Ground {
     dir: TempDir,
-    /// The file's octets. They are random: on a serial line it depends on an octet whether it is escaped.
+    /// Octets of the file. They are random, because a serial line escapes certain octets.
     contents: Vec<u8>,
 }
 
@@ -112,12 +113,12 @@ impl Ground {
         Ok(ground)
     }
 
-    /// Of something in it.
+    /// Returns the path of a file in the directory.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }
 
-    /// A new directory in it, for one run.
+    /// Creates a directory in it, for one run.
     pub(super) fn for_a_run(&self) -> Result<TempDir, StudyError> {
         Ok(tempfile::tempdir_in(self.dir.path())?)
     }
@@ -126,7 +127,8 @@ impl Ground {
         &self.contents
     }
 
-    /// vsftpd.conf(5). Anybody may read and nobody write; without its cages, which need more than a namespace has.
+    /// Returns the text of vsftpd.conf(5). Everyone may read and nobody write. The sandboxes are off, because they
+    /// need more rights than a namespace has.
     fn settings(&self) -> String {
         let [root, empty] = [ROOT, EMPTY].map(|name| self.path(name));
         format!(
@@ -139,7 +141,7 @@ impl Ground {
     }
 }
 
-/// What the file is called, and the directories and the settings beside it.
+/// Name of the file, and below the names of the directories and the settings.
 pub(super) const NAME: &str = "file";
 const ROOT: &str = "root";
 const EMPTY: &str = "empty";

@@ -1,5 +1,5 @@
-//! Transfers in real time, some at once: `farcast emulate` as anybody would start it, with a server at the far end and
-//! a client at the near one.
+//! Transfers in real time, several at once: each runs `farcast emulate` as a user would, with a server at the far end
+//! and a client at the near end.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -16,32 +16,32 @@ use super::curl::{self, TRACE};
 use super::place::{self, Ground, NAME, SETTINGS, failure};
 use crate::study::{Runner, StudyError};
 
-/// Emulations at once, at the most: so few hardly disturb each other on two cores.
+/// Most emulations at once: so few hardly disturb each other on two cores.
 const AT_ONCE: usize = 4;
-/// How often a run may be invalid, because the machine was too busy for it. From the second time on it has the machine
-/// to itself, as far as that is up to us.
+/// Attempts at a run that is invalid because the machine was too busy. From the second attempt on, no other run of
+/// this study uses the machine.
 const ATTEMPTS: u32 = 5;
-/// How often a child is looked at.
+/// Interval at which a child process is checked.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// The congestion control of both ends. Some systems give new namespaces another than the machine's, and allow there
-/// only those that everybody may choose, of which this is always one.
+/// Command that sets the congestion control of both ends. Some systems give new namespaces another one than the
+/// machine's, and allow there only those that every user may choose; Reno always is one of these.
 const RENO: &str = "echo reno > /proc/sys/net/ipv4/tcp_congestion_control";
 
-/// curl without the user's settings. It gives up after ten minutes, which is far beyond any transfer that is simulated.
+/// Command of curl without the user's settings. It gives up after ten minutes, far above any simulated transfer.
 const CLIENT: &str = "curl --disable --silent --show-error --noproxy '*' --max-time 600 --output file \
                       --disable-epsv --ftp-method nocwd --ignore-content-length";
-/// What it sends then.
+/// Commands that curl then sends.
 const COMMANDS: [&str; 6] = ["USER", "PASS", "PWD", "PASV", "TYPE", "RETR"];
 
-/// One transfer.
+/// A transfer to be made.
 #[derive(Clone, Copy)]
 pub(super) struct Job<'a> {
     pub(super) cell: &'a Cell,
     pub(super) seed: u64,
 }
 
-/// The time of each transfer in seconds, in order.
+/// Returns the time of each transfer in seconds, in order.
 pub(super) fn all(runner: &Runner<'_>, ground: &Ground, jobs: &[Job<'_>]) -> Result<Vec<f64>, StudyError> {
     let executable = runner.executable().ok_or_else(|| failure("there is no program that emulates"))?;
     let crew = Crew {
@@ -76,16 +76,16 @@ pub(super) fn all(runner: &Runner<'_>, ground: &Ground, jobs: &[Job<'_>]) -> Res
     })
 }
 
-/// Those who run the jobs.
+/// State that the threads share.
 struct Crew<'a> {
     executable: &'a Path,
     ground: &'a Ground,
     jobs: &'a [Job<'a>],
-    /// The next job.
+    /// Index of the next job.
     next: AtomicUsize,
-    /// Set when one has failed.
+    /// Set when a job has failed.
     over: AtomicBool,
-    /// Held by those who run, and by one alone who runs again.
+    /// Lock that first attempts share and that a repeated attempt holds alone.
     machine: RwLock<()>,
     interrupted: &'a AtomicBool,
 }
@@ -99,7 +99,7 @@ impl Crew<'_> {
         while !self.is_over() {
             let number = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(job) = self.jobs.get(number) else { return };
-            // Who no longer listens has an error already.
+            // The receiver is gone only after an error.
             if let Some(result) = self.time(job).transpose()
                 && done.send((number, result)).is_err()
             {
@@ -108,7 +108,7 @@ impl Crew<'_> {
         }
     }
 
-    /// The time of a transfer; none if it was stopped.
+    /// Returns the time of a transfer; `None` if it was stopped.
     fn time(&self, job: &Job<'_>) -> Result<Option<f64>, StudyError> {
         for attempt in 0..ATTEMPTS {
             let again = attempt > 0;
@@ -126,7 +126,7 @@ impl Crew<'_> {
         )))
     }
 
-    /// Runs an emulation in `dir`; none if it was stopped.
+    /// Runs an emulation in `dir`; `None` if it was stopped.
     fn emulate(&self, job: &Job<'_>, dir: &Path) -> Result<Option<ExitStatus>, StudyError> {
         let mut child = command(self.executable, self.ground, job, dir)?.spawn()?;
         loop {
@@ -147,7 +147,7 @@ fn rest() {
     thread::sleep(LOOK);
 }
 
-/// Ends an emulation in good order: it takes its programs and namespaces with it.
+/// Terminates an emulation, which cleans up its programs and namespaces.
 fn stop(child: &mut Child) -> Result<(), StudyError> {
     rustix::process::kill_process(rustix::process::Pid::from_child(child), rustix::process::Signal::TERM)
         .map_err(std::io::Error::from)?;
@@ -155,7 +155,7 @@ fn stop(child: &mut Child) -> Result<(), StudyError> {
     Ok(())
 }
 
-/// `farcast emulate LINK --far vsftpd -- curl`.
+/// Returns the command `farcast emulate LINK --far vsftpd -- curl`.
 fn command(executable: &Path, ground: &Ground, job: &Job<'_>, dir: &Path) -> Result<Command, StudyError> {
     let mut command = Command::new(executable);
     command.current_dir(dir).env("PATH", place::path()).env("TZ", "UTC0");
@@ -171,11 +171,11 @@ fn command(executable: &Path, ground: &Ground, job: &Job<'_>, dir: &Path) -> Res
     Ok(command)
 }
 
-/// What the programs and the emulator said, and its report.
+/// File with the output of the programs and the emulator, and below the emulator's report.
 const SAID: &str = "said";
 const REPORT: &str = "report.json";
 
-/// The time of a transfer; none if its run is invalid.
+/// Returns the time of a transfer; `None` if its run is invalid.
 fn judged(ground: &Ground, job: &Job<'_>, dir: &Path, status: ExitStatus) -> Result<Option<f64>, StudyError> {
     let report = fs::read_to_string(dir.join(REPORT)).ok();
     let report = report.and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok());
@@ -191,7 +191,7 @@ fn judged(ground: &Ground, job: &Job<'_>, dir: &Path, status: ExitStatus) -> Res
     measured(ground, job, dir).map(Some)
 }
 
-/// The time of a transfer that has ended well.
+/// Returns the time of a transfer that has ended well.
 fn measured(ground: &Ground, job: &Job<'_>, dir: &Path) -> Result<f64, StudyError> {
     let column = job.cell.column;
     let trace = fs::read(dir.join("trace"))?;

@@ -1,4 +1,4 @@
-//! One setting: what its replications came to, and how two settings compare.
+//! Cells: the replications of one setting, and the comparison of two settings.
 
 use std::cmp::Ordering;
 
@@ -10,31 +10,31 @@ use super::{Line, Reading, STUDY};
 use crate::shipped;
 use crate::study::{Runner, StudyError};
 
-/// Two settings differ if the mean of their paired differences is more than so many half widths of its 95 % interval
-/// from 0: about three standard errors, for there are hundreds of comparisons.
+/// Half widths of the 95 % interval of the mean of paired differences. Two settings differ if this mean is farther
+/// from 0. The bound is about three standard errors, because there are hundreds of comparisons.
 const HALF_WIDTHS: f64 = 1.5;
-/// Where there is no mean: standard deviations of the sign test.
+/// Standard deviations at which the sign test decides, if there is no mean.
 const SIGMAS: f64 = 3.0;
 
-/// What is measured.
+/// Measured quantity.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Metric {
-    /// From RETR until the last octet was received, in seconds; of transfers that do not end, none.
+    /// Time from RETR to the last octet, in seconds; none for transfers that do not end.
     Time,
-    /// The file by that time, in kbit/s.
+    /// Size of the file over that time, in kbit/s.
     Throughput,
     /// Status PDUs on the uplink for each hundred data PDUs on the downlink.
     Overhead,
-    /// The mean from an SDU's entering the bearer until its delivery, of those on the downlink, in seconds.
+    /// Mean time from the entry of an SDU into the bearer until its delivery, on the downlink, in seconds.
     Delay,
-    /// Data PDUs sent again on the downlink for each that was erased.
+    /// Data PDUs retransmitted on the downlink, for each that was erased.
     Repeats,
 }
 
-/// A setting.
+/// Replications of one setting.
 pub(super) struct Cell {
     pub(super) max_dat: u32,
-    /// Of each replication.
+    /// Result of each replication.
     transfers: Vec<Transfer>,
 }
 
@@ -48,7 +48,7 @@ struct Transfer {
 }
 
 impl Cell {
-    /// As `farcast simulate umts` with these settings.
+    /// Simulates the setting, as `farcast simulate umts` with these settings does.
     pub(super) fn simulate(
         runner: &Runner<'_>,
         reading: Reading,
@@ -68,29 +68,31 @@ impl Cell {
         Ok(Self { max_dat, transfers })
     }
 
-    /// The metric of each replication.
+    /// Returns the metric of each replication.
     fn values(&self, metric: Metric) -> impl Iterator<Item = Option<f64>> + '_ {
         self.transfers.iter().map(move |one| one.value(metric))
     }
 
-    /// Over the replications that have it; none if one has no end where the metric needs one.
+    /// Returns the summary over the replications that have the metric. It is `None` if the metric needs an end and a
+    /// replication has none.
     pub(super) fn summary(&self, metric: Metric) -> Result<Option<Summary>, StatsError> {
         let values: Vec<f64> = self.values(metric).flatten().collect();
         let whole = values.len() == self.transfers.len() || !metric.needs_end();
         (whole && !values.is_empty()).then(|| Summary::of(&values)).transpose()
     }
 
-    /// The median time. Transfers that do not end are later than all others.
+    /// Returns the median time. Transfers that do not end are later than all others.
     pub(super) fn median_time(&self) -> Result<Option<f64>, StatsError> {
         Ok(Measure::of(self.values(Metric::Time))?.p50)
     }
 
-    /// How many transfers have ended, of how many.
+    /// Returns the number of transfers that have ended, and the number of all.
     pub(super) fn ended(&self) -> (u64, u64) {
         (self.values(Metric::Time).flatten().count() as u64, self.transfers.len() as u64)
     }
 
-    /// Whether its metric is less or more than the other's, or neither for all that the replications tell.
+    /// Tells whether the metric is less or greater than that of `other`; equal if the replications do not show a
+    /// difference.
     pub(super) fn compare(&self, other: &Self, metric: Metric) -> Result<Ordering, StatsError> {
         let pairs = || self.values(metric).zip(other.values(metric));
         let both: Vec<f64> = pairs().filter_map(|(a, b)| Some(a? - b?)).collect();
@@ -107,7 +109,7 @@ impl Cell {
     }
 }
 
-/// By how many pairs the one ends before the other; pairs of which neither ends do not count.
+/// Compares by the number of pairs in which one ends before the other. Pairs in which neither ends do not count.
 fn sign_test(pairs: impl Iterator<Item = (Option<f64>, Option<f64>)>) -> Ordering {
     let late = |time: Option<f64>| time.unwrap_or(f64::INFINITY);
     let signs = pairs.map(|(a, b)| late(a).total_cmp(&late(b))).filter(|sign| sign.is_ne());
@@ -155,7 +157,7 @@ impl Transfer {
     }
 }
 
-/// What makes the shipped scenario this cell's.
+/// Returns the assignments that make this setting of the shipped scenario.
 fn settings(reading: Reading, line: Line, max_dat: u32) -> [String; 6] {
     let bearer = |setting: String| format!("link.stages.bearer.{setting}");
     [

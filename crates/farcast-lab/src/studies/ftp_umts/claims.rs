@@ -1,4 +1,4 @@
-//! What the paper says of its figures, judged for every reading.
+//! Claims of the paper about its figures, judged for every reading.
 
 use std::cmp::Ordering;
 
@@ -9,9 +9,9 @@ use super::{Curve, Experiments, STUDY};
 use crate::study::{Judged, Row, Rule, Verdict, rules};
 
 const CASE: &str = "Claims";
-/// Runs behind a published mean, as far as we have to suppose: the paper does not say.
+/// Number of runs behind a published mean. This is an assumption: the paper does not say.
 const RUNS: u64 = 10;
-/// Lines that the paper's plots show as one, in per cent.
+/// Greatest difference of lines that the paper's plots show as one, in per cent.
 const SAME: f64 = 5.0;
 const FLAT: f64 = 10.0;
 
@@ -30,11 +30,11 @@ const HURTS: &str = "the paper has no number, only that it hurts: ours is the ra
                      of means, or of medians where not all end";
 const OURS: &str = "the paper does not say how many end";
 
-/// A claim about comparisons: pairs of cells, of which the first should be less or the same by the metric.
+/// Pairs of cells that a claim compares: the first should be less than the second or the same, by the metric.
 type Pairs<'a> = Vec<(&'a Cell, &'a Cell, Metric)>;
 type Counted = fn(&Experiments) -> Pairs<'_>;
 
-/// Claims with numbers: of each its name, the decimals, and what comes of it.
+/// Numbers of a claim: the name, the decimals and the verdict of each.
 type Numbers = Vec<(String, usize, Judged)>;
 type Numbered = fn(&Experiments) -> Result<Numbers, StatsError>;
 
@@ -55,7 +55,7 @@ const COUNTED_CLAIMS: [(&str, Counted); 11] = [
 const NUMBERED_CLAIMS: [Numbered; 6] =
     [ratios, shares, curves_coincide, delay_is_flat, utilisation, very_high];
 
-/// All claims by their number, each for all readings.
+/// Returns the rows of all claims by their number, each for all readings.
 pub(super) fn rows(studies: &[Experiments]) -> Result<Vec<Row>, StatsError> {
     let mut rows = Vec::new();
     for (item, pairs) in COUNTED_CLAIMS {
@@ -73,7 +73,7 @@ pub(super) fn rows(studies: &[Experiments]) -> Result<Vec<Row>, StatsError> {
                 numbers.map(|(item, decimals, judged)| row(&item, study.reading.name, decimals, judged)),
             );
         }
-        // Each item with all its readings together, in the order in which items first come.
+        // The rows of an item stand together for all readings, in the order in which items first appear.
         let items: Vec<String> = some.iter().map(|row| row.item.clone()).collect();
         some.sort_by_key(|row| items.iter().position(|item| *item == row.item));
         rows.extend(some);
@@ -87,7 +87,7 @@ fn row(item: &str, column: &str, decimals: usize, judged: Judged) -> Row {
     Row::new(STUDY.name, (item, CASE, column), decimals, judged)
 }
 
-/// How many pairs contradict.
+/// Returns the verdict on pairs, with the number of those that contradict.
 fn count(pairs: &Pairs<'_>) -> Result<Judged, StatsError> {
     let (mut confirm, mut contradict) = (0_u32, 0_u32);
     for (less, more, metric) in pairs {
@@ -116,25 +116,25 @@ fn judged(
     Judged { published: Some(published), farcast, ci95_half_width, verdict, rule }
 }
 
-/// Whether `published` lies `within`.
+/// Returns the verdict on whether `published` lies `within`.
 fn inside(published: f64, ours: (f64, Option<f64>), within: (f64, f64), sentence: &'static str) -> Judged {
     let agrees = within.0 <= published && published <= within.1;
     let verdict = if agrees { Verdict::Agrees } else { Verdict::Differs };
     judged(published, ours, verdict, sentence, Some(within))
 }
 
-/// Each step of maxDAT: behind it no more than before.
+/// Returns a pair for each step of maxDAT: the metric should not rise.
 fn falling(curves: &[Curve], metric: Metric) -> Pairs<'_> {
     let steps = curves.iter().flat_map(|curve| curve.cells.windows(2));
     steps.map(|step| (&step[1], &step[0], metric)).collect()
 }
 
-/// Each step of maxDAT: behind it no less than before.
+/// Returns a pair for each step of maxDAT: the metric should not fall.
 fn rising(curves: &[Curve], metric: Metric) -> Pairs<'_> {
     falling(curves, metric).into_iter().map(|(after, before, metric)| (before, after, metric)).collect()
 }
 
-/// At each maxDAT, each status prohibit and the next.
+/// Returns a pair for each maxDAT, and for each status prohibit and the next.
 fn by_prohibit(study: &Experiments, metric: Metric, falls: bool) -> Pairs<'_> {
     let neighbours = study.prohibits.windows(2);
     let pairs = neighbours.flat_map(|two| two[0].cells.iter().zip(&two[1].cells));
@@ -166,7 +166,8 @@ fn nothing_is_faster(study: &Experiments) -> Pairs<'_> {
     pairs.map(|(last, other)| (last, other, Metric::Time)).collect()
 }
 
-/// T2: time at maxDAT 1 by that at 10. The increase that the paper prints is one less.
+/// Returns the numbers of T2: time at maxDAT 1 over time at 10. The increase that the paper prints is this ratio less
+/// one.
 fn ratios(study: &Experiments) -> Result<Numbers, StatsError> {
     let mut numbers = Vec::new();
     for (curve, published) in study.prohibits.iter().zip([9.0, 7.47, 6.89]) {
@@ -185,8 +186,8 @@ fn ratios(study: &Experiments) -> Result<Numbers, StatsError> {
     Ok(numbers)
 }
 
-/// Half the width of the 95 % prediction interval of the logarithm of a ratio of two means of so many runs. They are
-/// taken as independent; on common random numbers ours are a little nearer.
+/// Returns half the width of the 95 % prediction interval of the logarithm of a ratio of two means of `runs` runs
+/// each. It takes the means as independent; on common random numbers ours vary a little less.
 fn relative(one: &Summary, ten: &Summary, runs: u64) -> Result<f64, StatsError> {
     let share = |of: &Summary| {
         let sd = of.sd.ok_or(StatsError::TooFew { given: of.n, needed: 2 })?;
@@ -195,7 +196,7 @@ fn relative(one: &Summary, ten: &Summary, runs: u64) -> Result<f64, StatsError> 
     Ok(share(one)?.hypot(share(ten)?))
 }
 
-/// T2: how many transfers end without repetition.
+/// Returns the numbers of T2: the share of transfers that end, without repetition.
 fn shares(study: &Experiments) -> Result<Numbers, StatsError> {
     let mut numbers = Vec::new();
     for max_dat in [1, 2] {
@@ -209,7 +210,7 @@ fn shares(study: &Experiments) -> Result<Numbers, StatsError> {
     Ok(numbers)
 }
 
-/// T3: how far the greatest of some means is above the least, in per cent of the greatest.
+/// Returns the difference between the greatest and the least of some means, in per cent of the greatest.
 fn spread(means: &[f64]) -> f64 {
     let greatest = means.iter().copied().fold(0.0, f64::max);
     let least = means.iter().copied().fold(f64::INFINITY, f64::min);
@@ -234,7 +235,7 @@ fn curves_coincide(study: &Experiments) -> Result<Numbers, StatsError> {
     Ok(apart("T3: times at maxDAT 10 are the same, % apart", means(last, Metric::Time)?, SAME))
 }
 
-/// T5, for each status prohibit.
+/// Returns the numbers of T5, for each status prohibit.
 fn delay_is_flat(study: &Experiments) -> Result<Numbers, StatsError> {
     let mut numbers = Vec::new();
     for curve in &study.prohibits {
@@ -246,7 +247,8 @@ fn delay_is_flat(study: &Experiments) -> Result<Numbers, StatsError> {
     Ok(numbers)
 }
 
-/// T9: the mean throughput at maxDAT 10 of the least and the greatest file, in per cent of 384 kbit/s.
+/// Returns the numbers of T9: mean throughput at maxDAT 10 of the least and the greatest file, in per cent of 384
+/// kbit/s.
 fn utilisation(study: &Experiments) -> Result<Numbers, StatsError> {
     let mut numbers = Vec::new();
     let ends = study.files.first().into_iter().chain(study.files.last());
@@ -255,7 +257,7 @@ fn utilisation(study: &Experiments) -> Result<Numbers, StatsError> {
         let Some(ours) = ten.summary(Metric::Throughput)? else { continue };
         let sd = ours.sd.ok_or(StatsError::TooFew { given: ours.n, needed: 2 })?;
         let percent = |kbps: f64| 100.0 * kbps / 384.0;
-        // What is printed has no decimals.
+        // The printed numbers have no decimals.
         let half = percent(prediction_half_width(sd, RUNS, ours.n)?) + 0.5;
         let mean = percent(ours.mean);
         let judged =
@@ -265,7 +267,7 @@ fn utilisation(study: &Experiments) -> Result<Numbers, StatsError> {
     Ok(numbers)
 }
 
-/// T11, of medians where not all end: later than all others is late enough for them.
+/// Returns the number of T11, of medians if not all transfers end; those count as later than all others.
 fn very_high(study: &Experiments) -> Result<Numbers, StatsError> {
     let same = study.prohibits.iter().find(|curve| curve.line.prohibit == 100);
     let cells = same.and_then(|curve| curve.cells.last()).zip(study.slow.cells.last());
@@ -286,6 +288,6 @@ fn very_high(study: &Experiments) -> Result<Numbers, StatsError> {
         },
     };
     let item = "T11: time at maxDAT 10, prohibit 1 s by 100 ms".to_owned();
-    // That it hurts is a ratio above 1.
+    // The claim is that the timer hurts: a ratio above 1.
     Ok(vec![(item, 2, judged(1.0, ours, verdict, HURTS, None))])
 }

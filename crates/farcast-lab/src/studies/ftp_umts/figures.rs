@@ -1,4 +1,4 @@
-//! Figures 3 and 4 under the main reading, as numbers. The paper has them as plots.
+//! Figures 3 and 4 under the main reading, as numbers. The paper has only plots of them.
 
 use farcast_stats::StatsError;
 
@@ -9,7 +9,7 @@ use crate::study::{Row, rules};
 const FIGURE: &str = "the paper has it in a figure only";
 const SOME_END: &str = "not all our transfers end within 1 h, so there is no mean";
 
-/// An item of a figure, with the factor of its unit and decimals.
+/// An item of a figure: its name, its metric, the factor of its unit, and its decimals.
 type Item = (&'static str, Metric, f64, usize);
 
 const TIME: Item = ("download time, s", Metric::Time, 1.0, 2);
@@ -18,7 +18,7 @@ const DELAY: Item = ("mean SDU delay, ms", Metric::Delay, 1000.0, 0);
 const REPEATS: Item = ("PDUs repeated for each that is erased", Metric::Repeats, 1.0, 2);
 const THROUGHPUT: Item = ("mean throughput, kbit/s", Metric::Throughput, 1.0, 1);
 
-/// All rows of both figures.
+/// Returns all rows of both figures.
 pub(super) fn rows(study: &Experiments) -> Result<Vec<Row>, StatsError> {
     let mut rows = Vec::new();
     for curve in &study.prohibits {
@@ -46,7 +46,7 @@ fn column(cell: &Cell) -> String {
     format!("maxDAT {}", cell.max_dat)
 }
 
-/// An item over maxDAT, where there is a mean.
+/// Returns the rows of an item over maxDAT, where there is a mean.
 fn line(curve: &Curve, case: &str, (name, metric, unit, decimals): Item) -> Result<Vec<Row>, StatsError> {
     let mut rows = Vec::new();
     for cell in &curve.cells {
@@ -58,7 +58,7 @@ fn line(curve: &Curve, case: &str, (name, metric, unit, decimals): Item) -> Resu
     Ok(rows)
 }
 
-/// Figure 4 (a): the times by the greatest of the file. Only if all have means.
+/// Returns the rows of figure 4 (a): times over the greatest time of the file, if all cells have means.
 fn normalised(curve: &Curve, case: &str) -> Result<Vec<Row>, StatsError> {
     let means = curve.cells.iter().map(|cell| Ok(cell.summary(Metric::Time)?.map(|summary| summary.mean)));
     let Some(means) = means.collect::<Result<Option<Vec<f64>>, StatsError>>()? else { return Ok(Vec::new()) };
@@ -70,7 +70,7 @@ fn normalised(curve: &Curve, case: &str) -> Result<Vec<Row>, StatsError> {
     Ok(curve.cells.iter().zip(means).map(row).collect())
 }
 
-/// Of cells without a mean time: how many end, and the median if there is one.
+/// Returns the rows of cells without a mean time: the share of transfers that end, and the median if there is one.
 fn unfinished(curve: &Curve, case: &str) -> Result<Vec<Row>, StatsError> {
     let mut rows = Vec::new();
     for cell in &curve.cells {

@@ -1,5 +1,5 @@
-//! The report's transfers by MDP: its 64 files in one session, in two readings of what it leaves open; its comparison
-//! with FTP; and what else the simulator of the link can do.
+//! Transfers of the report by MDP: its 64 files in one session, in two readings of what it leaves open; its
+//! comparison with FTP; and further settings of the link's simulator.
 
 use farcast_stats::{Summary, TukeyHsd, tukey_hsd};
 
@@ -10,16 +10,16 @@ use crate::study::{Judged, Row, Rule, Runner, StudyError, Verdict, rules};
 /// The published runs.
 const RUNS: &str = include_str!("../../../../../vectors/mdp-ftp/mdp_runs.csv");
 
-/// How many settings are simulated here.
+/// Number of settings that are simulated here.
 pub(super) const SETTINGS: u64 = (2 * CHANNELS.len() + FURTHER.len()) as u64;
 
-/// A bit error rate as the tables of runs write it, and the errors in a vector of ten million bits (Table 2).
+/// Bit error rates as the tables of runs write them, each with the errors in a vector of ten million bits (Table 2).
 const CHANNELS: [(&str, u32); 4] = [("0", 0), ("1e-6", 10), ("1e-5", 100), ("1e-4", 1000)];
 
-/// The frame that the runs were made with.
+/// Frame of the published runs, in octets.
 const FRAME: u32 = 1500;
 
-/// Files by the names of their sizes, and what they are called here.
+/// Names of the files' sizes, each with its title here.
 const FILES: [(&str, &str); 4] = [
     ("10K", "a file of 10 KB"),
     ("100K", "a file of 100 KB"),
@@ -27,7 +27,7 @@ const FILES: [(&str, &str); 4] = [
     ("10M", "a file of 10 MB"),
 ];
 
-/// The order of Table 1, by sizes.
+/// Order of the files in Table 1, by sizes.
 const ORDER: [&str; 64] = [
     "100K", "1M", "100K", "10M", "100K", "10M", "100K", "10M", "10M", "100K", "1M", "10K", "10M", "1M", "1M",
     "10K", "10K", "1M", "10M", "1M", "10K", "100K", "100K", "100K", "1M", "100K", "100K", "1M", "10K", "10K",
@@ -48,17 +48,17 @@ const PAIRED: &str = "a difference agrees if both it and the published one, of r
 const ARITHMETIC: &str = "the report's numbers by its equations (4) to (7), computed from its own runs: one agrees if \
                           it rounds to the printed one";
 
-/// How far means of 16 whole seconds lie from that of the times: at most 0.125 for one standard deviation, where half
-/// of them are a second longer; times Student's t of 15 degrees of freedom.
+/// Greatest deviation of a mean of 16 whole seconds from the mean of the times. One standard deviation is at most
+/// 0.125, if half of the clocks show a second more; Student's t of 15 degrees of freedom multiplies it.
 const CLOCK: f64 = 0.27;
 
-/// The channel's rate in (10), in bit/s.
+/// Rate of the channel in (10), in bit/s.
 const CHANNEL_BPS: f64 = 88_000.0;
 
-/// Sessions in a reading and on a channel: the seconds of each file, as [`ORDER`] has them.
+/// Sessions in a reading and on a channel: the seconds of each file, in the order of [`ORDER`].
 type Sessions = Vec<Vec<Option<f64>>>;
 
-/// Adds the rows of MDP, and those that compare it with `ftp`, which has the cells of each file.
+/// Adds the rows of MDP, and those of its comparison with `ftp`, which has the cells of each file.
 pub(super) fn rows(
     runner: &Runner<'_>,
     ftp: &[(&str, Vec<Cell<'_>>)],
@@ -67,7 +67,7 @@ pub(super) fn rows(
     let mut compared = Vec::new();
     for (reading, item, share, most) in [
         (Reading::A, "MDP, reading A, s", "MDP, reading A, throughput (10), %", u64::MAX),
-        // Without errors it differs little from A, and with them it is only shown how far off it is.
+        // Without errors B differs little from A; with errors it only shows how far off it is.
         (
             Reading::B,
             "MDP, reading B, s",
@@ -98,12 +98,12 @@ pub(super) fn rows(
     arithmetic(rows)
 }
 
-/// The times of the files of a size in a session; `None` if one never arrived.
+/// Returns the times of the files of a size in a session; `None` if one never arrived.
 fn times(name: &str, session: &[Option<f64>]) -> Option<Vec<f64>> {
     ORDER.iter().zip(session).filter(|(of, _)| **of == name).map(|(_, time)| *time).collect()
 }
 
-/// The mean of the files of a size in each session.
+/// Returns the mean of the files of a size in each session.
 fn means(name: &str, sessions: &Sessions) -> Option<Vec<f64>> {
     let mean = |session: &Vec<Option<f64>>| {
         times(name, session).map(|times| times.iter().sum::<f64>() / times.len() as f64)
@@ -140,7 +140,7 @@ fn within(published: f64, ours: &Summary, half: f64, sentence: &'static str) -> 
     }
 }
 
-/// 10 MB without errors: what the report calls 97.6 %.
+/// Returns the share of the channel of 10 MB without errors, which the report gives as 97.6 %.
 fn throughput(reading: Reading, sessions: &Sessions) -> Result<Option<Judged>, StudyError> {
     const PUBLISHED: f64 = 97.6;
     let Some(means) = means("10M", sessions) else { return Ok(None) };
@@ -149,7 +149,7 @@ fn throughput(reading: Reading, sessions: &Sessions) -> Result<Option<Judged>, S
     Ok(Some(within(PUBLISHED, &Summary::of(&shares)?, 0.01 * PUBLISHED, SHARE)))
 }
 
-/// A session with one file each.
+/// Adds the rows of sessions with one file and further settings.
 fn further(runner: &Runner<'_>, rows: &mut Vec<Row>) -> Result<(), StudyError> {
     for (column, settings) in FURTHER {
         let session = Session { reading: Reading::A, files: &["1M"], errors: 100, settings };
@@ -168,7 +168,7 @@ fn further(runner: &Runner<'_>, rows: &mut Vec<Row>) -> Result<(), StudyError> {
     Ok(())
 }
 
-/// MDP less FTP, as its runs stand in pairs: the n-th file of a size, and here the n-th replication.
+/// Adds the rows of MDP less FTP. Their runs form pairs: the n-th file of a size, and here the n-th replication.
 fn compare(
     mdp: &[(&str, Sessions)],
     ftp: &[(&str, Vec<Cell<'_>>)],
@@ -206,13 +206,13 @@ fn differences(mdp: &[f64], ftp: &[f64]) -> Vec<f64> {
     mdp.iter().zip(ftp).map(|(mdp, ftp)| mdp - ftp).collect()
 }
 
-/// Which way a mean differs significantly from nothing, if it does.
+/// Returns `Some(true)` for a mean significantly above 0, `Some(false)` for one below, and otherwise `None`.
 fn sign(difference: &Summary) -> Option<bool> {
     let half = difference.ci95_half_width.unwrap_or(f64::INFINITY);
     (difference.mean.abs() > half).then_some(difference.mean > 0.0)
 }
 
-/// The report's example of Tukey's difference, 100 KB without errors (Table 9), from its own runs.
+/// Adds the report's example of Tukey's difference, 100 KB without errors (Table 9), from its own runs.
 fn arithmetic(rows: &mut Vec<Row>) -> Result<(), StudyError> {
     let runs = published_runs(RUNS, "100K", "0", FRAME).zip(published_runs(FTP_RUNS, "100K", "0", FRAME));
     let Some((mdp, ftp)) = runs else { return Ok(()) };

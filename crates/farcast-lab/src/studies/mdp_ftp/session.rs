@@ -1,4 +1,4 @@
-//! A session of the report's MDP: files one after the other over the simulated line, and how long each took.
+//! Sessions of the report's MDP: files in sequence over the simulated line, and the time of each.
 
 use farcast_core::Time;
 use farcast_mdp::{Mdp, SenderEvent};
@@ -8,12 +8,12 @@ use farcast_sim::star::{Kind, Observer, Pulse, Star};
 use crate::shipped;
 use crate::study::{Runner, StudyError};
 
-/// How the report's MDP is understood ([`farcast_mdp::Preset`]).
+/// Reading of the report's MDP ([`farcast_mdp::Preset`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Reading {
-    /// Payload alone counts, packets of 1,500 octets, 1 MB of 2^20.
+    /// Only payload counts; packets have 1,500 octets, and 1 MB is 2^20.
     A,
-    /// Messages count, segments of 1,024 octets, 1 MB of 1,024,000.
+    /// Whole messages count; segments have 1,024 octets, and 1 MB is 1,024,000.
     B,
 }
 
@@ -25,7 +25,7 @@ impl Reading {
         }
     }
 
-    /// Octets of a file by the report's name for its size; 0 of others.
+    /// Returns the octets of a file by the report's name for its size; 0 for other names.
     pub(super) fn octets(self, name: &str) -> u64 {
         match (name, self) {
             ("10K", _) => 10 << 10,
@@ -39,7 +39,7 @@ impl Reading {
     }
 }
 
-/// What is sent over which line.
+/// A session: its files, and the settings of its line.
 pub(super) struct Session<'a> {
     pub(super) reading: Reading,
     /// The files, by the names of their sizes.
@@ -51,15 +51,15 @@ pub(super) struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// How many seconds each file took in each replication: from when its sender began with it until the receiver had
-    /// it; `None` of one that it never had. At most `most` replications.
+    /// Returns the seconds of each file in each of at most `most` replications. They run from the sender's beginning
+    /// with the file until the receiver had it; `None` for a file that it never had.
     pub(super) fn times(&self, runner: &Runner<'_>, most: u64) -> Result<Vec<Vec<Option<f64>>>, StudyError> {
         let scenario = self.scenario()?;
         let (seed, files) = (runner.seed(), self.files.len());
         runner.map(most, |index, pulse| one(&scenario, seed, index, files, pulse))
     }
 
-    /// The shipped scenario, whose FTP gives way to MDP.
+    /// Returns the shipped scenario with these files and settings.
     fn scenario(&self) -> Result<Scenario, StudyError> {
         let mut document = shipped::document("sgls-mdp")?;
         let sizes: Vec<String> =
@@ -74,7 +74,7 @@ impl Session<'_> {
     }
 }
 
-/// When the sender began with each file.
+/// Observer that records when the sender began with each file.
 #[derive(Default)]
 struct Begins(Vec<Time>);
 
@@ -86,7 +86,7 @@ impl Observer<Mdp> for Begins {
     }
 }
 
-/// One replication; `None` if it was stopped.
+/// Runs one replication; `None` if it was stopped.
 fn one(
     scenario: &Scenario,
     seed: u64,

@@ -1,4 +1,4 @@
-//! A measurement of ns-2's, and the scenario that repeats it.
+//! Measurements of ns-2, each with the scenario that repeats it.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,12 +7,12 @@ use farcast_scenario::Document;
 
 use crate::study::StudyError;
 
-/// What all cells have alike: the tree's trunk and the timers.
+/// Part of the scenario that all cells share: the tree's trunk and the timers.
 const TREE: &str = include_str!("tree.toml");
-/// SACK from S2 to R11, with a window of 100 packets.
+/// A TCP flow with SACK from S2 to R11, with a window of 100 packets.
 const TCP: &str = include_str!("tcp.toml");
 
-/// A measurement: its columns by name.
+/// A measurement: its values by column name.
 pub(super) struct Cell<'a> {
     fields: BTreeMap<&'a str, &'a str>,
     /// The first receiver behind the satellite.
@@ -20,7 +20,7 @@ pub(super) struct Cell<'a> {
 }
 
 impl<'a> Cell<'a> {
-    /// All of a table whose first line names the columns.
+    /// Returns all cells of a table whose first line names the columns.
     pub(super) fn all(table: &'a str) -> Vec<Self> {
         let mut lines = table.lines();
         let names: Vec<&str> = lines.next().unwrap_or_default().split(',').collect();
@@ -40,27 +40,27 @@ impl<'a> Cell<'a> {
         self.text(column).parse().ok()
     }
 
-    /// The mean that was measured of `column`, if it was.
+    /// Returns the measured mean of `column`; `None` if it was not measured.
     pub(super) fn mean(&self, column: &str) -> Option<f64> {
         self.number(&format!("{column}_mean"))
     }
 
-    /// How often it was measured.
+    /// Returns the number of measured runs.
     pub(super) fn runs(&self) -> u64 {
         self.text("seeds").parse().unwrap_or(1)
     }
 
-    /// For how long the source sends.
+    /// Returns the time for which the source sends, in seconds.
     pub(super) fn duration_s(&self) -> f64 {
         self.number("sim_s").unwrap_or_default()
     }
 
-    /// Octets of a packet's payload.
+    /// Returns the octets of a packet's payload.
     pub(super) fn payload(&self) -> f64 {
         self.number("payload").unwrap_or(1.0)
     }
 
-    /// The receiver that the table calls R6, as in a tree of ten.
+    /// Returns the receiver that the table calls R6, after its name in a tree of ten.
     pub(super) fn first_of_b(&self) -> &str {
         &self.first_of_b
     }
@@ -69,7 +69,7 @@ impl<'a> Cell<'a> {
         self.text("tcp_background") == "1"
     }
 
-    /// Whether everybody behind the satellite loses the same.
+    /// Returns `true` if all receivers behind the satellite lose the same packets.
     fn is_shared(&self) -> bool {
         self.text("loss_mode") == "link"
     }
@@ -85,12 +85,12 @@ impl<'a> Cell<'a> {
         format!("PER {per}")
     }
 
-    /// The scenario.
+    /// Returns the scenario.
     pub(super) fn document(&self) -> Result<Document, StudyError> {
         let mut text = TREE.to_owned();
         let receivers: u32 = self.text("receivers").parse().unwrap_or(10);
         let half = receivers / 2;
-        // ns-2's hosts have an element each, between the receiver and its link.
+        // Every host of ns-2 has an element, between its receiver and its link.
         for number in 1..=receivers {
             let _ = write!(
                 text,

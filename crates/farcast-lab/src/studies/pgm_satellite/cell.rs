@@ -1,4 +1,4 @@
-//! What the replications of a setting came to, in a steady state.
+//! Cells: the replications of a setting in a steady state.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -17,20 +17,20 @@ use super::setup::Setup;
 use crate::shipped;
 use crate::study::{Effort, Runner, StudyError};
 
-/// What is measured, in kbit/s.
+/// Measured quantity, in kbit/s.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Metric {
     /// Content that was new to R1.
     UsefulAtR1,
-    /// Content that came to R1 and brought nothing new.
+    /// Content that came to R1 and was not new.
     UselessAtR1,
     /// Content that was new to R6.
     UsefulAtR6,
-    /// What the source let enter the satellite, with all headers.
+    /// Traffic that entered the satellite link, with all headers.
     OnSatellite,
-    /// Repairs on the way to R1, with all headers.
+    /// Repairs on the path to R1, with all headers.
     RepairsToR1,
-    /// What TCP brought to R11.
+    /// Data of TCP that R11 received.
     Tcp,
 }
 
@@ -39,21 +39,22 @@ const METRICS: usize = 6;
 /// The rates of one replication, in the order of [`Metric`].
 type Rates = [f64; METRICS];
 
-/// Between which instants, in seconds, things are counted.
+/// Instants, in seconds, between which octets are counted.
 type Window = (u32, u32);
 
-/// The warm-up is what comes before the first instant: what was counted by then is taken away.
+/// Windows for full and, below, for quick effort. The warm-up ends at the first instant; octets counted by then are
+/// subtracted.
 const FULL: Window = (60, 300);
 const QUICK: Window = (20, 45);
 
-/// A setting's replications.
+/// Replications of a setting.
 #[derive(Debug)]
 pub(super) struct Cell {
     rates: Vec<Rates>,
 }
 
 impl Cell {
-    /// The metric of each replication.
+    /// Returns the metric of each replication.
     pub(super) fn values(&self, metric: Metric) -> Vec<f64> {
         self.rates.iter().map(|rates| rates[metric as usize]).collect()
     }
@@ -63,7 +64,7 @@ impl Cell {
     }
 }
 
-/// The settings that were simulated; each is once.
+/// Settings that were simulated, each once.
 pub(super) struct Cells<'r, 'o> {
     runner: &'r Runner<'o>,
     known: RefCell<Vec<(Setup, Window, Rc<Cell>)>>,
@@ -87,7 +88,7 @@ impl<'r, 'o> Cells<'r, 'o> {
         if self.is_quick() { QUICK } else { FULL }
     }
 
-    /// The first and the second half of what is counted.
+    /// Returns the cells of the first and the second half of the window.
     pub(super) fn halves(&self, setup: Setup) -> Result<[Rc<Cell>; 2], StudyError> {
         let (begin, end) = self.window();
         let middle = u32::midpoint(begin, end);
@@ -116,7 +117,7 @@ fn simulate(runner: &Runner<'_>, setup: &Setup, (begin, end): Window) -> Result<
     Ok(Cell { rates })
 }
 
-/// Runs a tree, and counts from an instant on.
+/// Task that runs a tree and counts from an instant on.
 struct Counted<'a> {
     index: u64,
     pulse: &'a Pulse,
@@ -136,7 +137,7 @@ impl TreeTask for Counted<'_> {
     }
 }
 
-/// The shipped scenario with a setting, until an instant.
+/// Returns the shipped scenario with a setting, until an instant.
 fn scenario(setup: &Setup, until: u32) -> Result<TreeScenario, StudyError> {
     let mut document = if setup.has_a { shipped::document(STUDY.name)? } else { without_a()? };
     for setting in setup.settings() {
@@ -146,7 +147,7 @@ fn scenario(setup: &Setup, until: u32) -> Result<TreeScenario, StudyError> {
     Ok(TreeScenario::read(&document)?)
 }
 
-/// The shipped scenario without network A.
+/// Returns the shipped scenario without network A.
 fn without_a() -> Result<Document, StudyError> {
     let text = shipped::named(STUDY.name).map_or("", |shipped| shipped.text());
     let mut text = text.to_owned();
@@ -158,7 +159,7 @@ fn without_a() -> Result<Document, StudyError> {
     Ok(Document::parse("pgm-satellite without network A", &parts.join("\n\n"))?)
 }
 
-/// What a replication has counted, in the order of [`Metric`].
+/// Returns the octets that a replication has counted, in the order of [`Metric`].
 fn octets(one: &TreeReplication) -> Rates {
     let heard = |name: &str| one.node(name).and_then(|node| node.heard);
     let (first, sixth) = (heard("R1"), heard("R6"));
@@ -174,7 +175,7 @@ fn octets(one: &TreeReplication) -> Rates {
     counts.map(|octets| octets as f64)
 }
 
-/// Octets of a kind that entered an edge on the way forward.
+/// Returns the octets of a kind of packet that entered an edge on the forward path.
 fn carried(one: &TreeReplication, edge: &str, kind: &str) -> u64 {
     let octets = one.edge(edge).map_or(&[][..], |edge| &edge.forward.octets);
     octets.iter().find(|(name, _)| *name == kind).map_or(0, |(_, octets)| *octets)

@@ -1,4 +1,4 @@
-//! What the paper says of its figures, judged by ratios of what our replications came to.
+//! Claims of the paper about its figures, judged by ratios of our results.
 
 use farcast_stats::Summary;
 
@@ -13,31 +13,31 @@ const RULE: &str = "the paper has words; of each its reading here is a range tha
                     settings on common random numbers, must lie in: a claim agrees if the whole 95 % interval does, \
                     differs if nothing of it does, and is undetermined otherwise";
 
-/// The acknowledgement's bitmap as PGMCC's largest window.
+/// Setting that makes the acknowledgement's bitmap PGMCC's largest window.
 pub(super) const CEILING: &[&str] = &["protocol.window=32"];
-/// The gateway before the satellite keeps repairs from who did not ask.
+/// Settings that make the gateways network elements: repairs then go only to receivers that asked.
 const ELEMENTS: &[&str] =
     &["node.G0.kind=\"element\"", "node.G1.kind=\"element\"", "node.G2.kind=\"element\""];
-/// A repairer tells the source how those fare whom it serves.
+/// Setting with which a repairer tells the source of the reception of the receivers it serves.
 const FEEDBACK: &[&str] = &["protocol.repairer.feedback=true"];
-/// Beside R1 and R6 there are ten where there was one.
+/// Settings with ten receivers in place of one, beside R1 and beside R6.
 const MORE: &[&str] = &["node.R2.receivers=10", "node.R7.receivers=10"];
-/// A source that may be as fast as the terrestrial line.
+/// Setting with a source as fast as the terrestrial line.
 const FAST: &[&str] = &["protocol.rate=\"10 Mbit/s\""];
 
 const LOW: f64 = 1e-3;
 const HIGH: f64 = 0.1;
 const ANY: f64 = f64::MAX;
-/// Numbers that a plot shows as one line.
+/// Range of ratios that a plot shows as one line.
 const SAME: (f64, f64) = (0.9, 1.1);
 
-/// Judges claim after claim.
+/// Judge of the claims, one after the other.
 struct Judge<'c, 'r, 'o> {
     cells: &'c Cells<'r, 'o>,
     rows: Vec<Row>,
 }
 
-/// All claims by their number.
+/// Returns the rows of all claims by their number.
 pub(super) fn rows(cells: &Cells<'_, '_>) -> Result<Vec<Row>, StudyError> {
     let mut judge = Judge { cells, rows: Vec::new() };
     judge.payloads()?;
@@ -64,7 +64,7 @@ impl Judge<'_, '_, '_> {
         Ok(())
     }
 
-    /// A metric of one setting by that of another.
+    /// Adds the ratio of a metric of one setting to that of another.
     fn ratio(
         &mut self,
         item: &str,
@@ -72,14 +72,14 @@ impl Judge<'_, '_, '_> {
         [above, below]: [(Setup, Metric); 2],
         within: (f64, f64),
     ) -> Result<(), StudyError> {
-        // What is nothing is a thousandth of a kbit/s here, so that there is a ratio.
+        // A rate of 0 counts as a thousandth of a kbit/s, so that there is a ratio.
         let values = |(setup, metric)| Ok::<_, StudyError>(self.cells.of(setup)?.values(metric));
         let (above, below) = (values(above)?, values(below)?);
         let ratios: Vec<f64> = above.iter().zip(&below).map(|(a, b)| a / b.max(1e-3)).collect();
         self.push(item, column, &ratios, within)
     }
 
-    /// T1 and T2: over the payload.
+    /// Judges T1 and T2: goodput over the payload.
     fn payloads(&mut self) -> Result<(), StudyError> {
         let ftp = Setup::new(Source::FtpPgmcc);
         let ways = [
@@ -109,7 +109,7 @@ impl Judge<'_, '_, '_> {
         )
     }
 
-    /// T3 and T4: ftp beside TCP.
+    /// Judges T3 and T4: ftp beside TCP.
     fn with_tcp(&mut self) -> Result<(), StudyError> {
         let ftp = Setup::new(Source::FtpPgmcc);
         let of = |window| (ftp.tcp(window), Metric::UsefulAtR6);
@@ -120,7 +120,7 @@ impl Judge<'_, '_, '_> {
             ("window 32, no network A", ftp.without_a().with(CEILING)),
             ("source up to 10 Mbit/s", ftp.with(FAST)),
         ];
-        // What overruns the satellite takes long.
+        // A source that overruns the satellite takes long to simulate.
         let ways = if self.cells.is_quick() { &ways[..2] } else { &ways };
         for (payload, item, within) in [
             (1000, "T4: ftp by TCP, payload 1000 B: fair", (0.5, 2.0)),
@@ -134,7 +134,7 @@ impl Judge<'_, '_, '_> {
         Ok(())
     }
 
-    /// T5 to T8: losses without a repairer.
+    /// Judges T5 to T8: losses without a repairer.
     fn no_repairer(&mut self) -> Result<(), StudyError> {
         let cbr = Setup::new(Source::CbrPgm);
         let of = |per| (cbr.per(per), Metric::UsefulAtR1);
@@ -146,7 +146,7 @@ impl Judge<'_, '_, '_> {
         }
         for (name, cbr) in ways {
             let of = |per| (cbr.per(per), Metric::UselessAtR1);
-            // In proportion to losses it would be two.
+            // In proportion to losses, the ratio would be two.
             self.ratio("T6: useless at R1, PER 0.2 by 0.1", name, [of(0.2), of(HIGH)], (2.5, ANY))?;
         }
         for source in [Source::CbrPgmcc, Source::FtpPgmcc] {
@@ -166,7 +166,7 @@ impl Judge<'_, '_, '_> {
         Ok(())
     }
 
-    /// T9 and T10: the same beside TCP.
+    /// Judges T9 and T10: the same beside TCP.
     fn beside_tcp(&mut self) -> Result<(), StudyError> {
         let beside = |source| Setup::new(source).tcp(Some(WINDOW));
         for (source, within) in
@@ -187,7 +187,7 @@ impl Judge<'_, '_, '_> {
         Ok(())
     }
 
-    /// T11 to T14: losses with a repairer.
+    /// Judges T11 to T14: losses with a repairer.
     fn repairer(&mut self) -> Result<(), StudyError> {
         let at = |source, dlr, per| Setup::new(source).dlr(dlr).per(per);
         for (item, metric) in [
@@ -222,7 +222,7 @@ impl Judge<'_, '_, '_> {
         Ok(())
     }
 
-    /// T15: TCP beside a repairer.
+    /// Judges T15: TCP beside a repairer.
     fn unfair(&mut self) -> Result<(), StudyError> {
         let beside = |source| Setup::new(source).tcp(Some(WINDOW)).per(LOW);
         let ways = Source::ALL.map(|source| (source.name(), source, beside(source).dlr(Dlr::Before)));
@@ -236,7 +236,7 @@ impl Judge<'_, '_, '_> {
         Ok(())
     }
 
-    /// T16 and T17.
+    /// Judges T16 and T17: the delay, and the number of receivers.
     fn delay_and_size(&mut self) -> Result<(), StudyError> {
         let ftp = Setup::new(Source::FtpPgmcc);
         let ways = Source::ALL.map(|source| (source.name(), Setup::new(source)));
@@ -257,7 +257,7 @@ impl Judge<'_, '_, '_> {
         Ok(())
     }
 
-    /// Whether the warm-up is over when counting begins.
+    /// Checks that the warm-up is over when counting begins.
     fn steady(&mut self) -> Result<(), StudyError> {
         let ftp = Setup::new(Source::FtpPgmcc);
         for (name, setup) in [("ftp/PGMCC, PER 0", ftp), ("ftp/PGMCC, PER 0.001", ftp.per(LOW))] {
@@ -270,7 +270,7 @@ impl Judge<'_, '_, '_> {
     }
 }
 
-/// By where the interval of the mean lies.
+/// Returns the verdict by the place of the mean's interval.
 fn judged(summary: &Summary, within: (f64, f64)) -> Judged {
     let half = summary.ci95_half_width.unwrap_or(0.0);
     let (low, high) = (summary.mean - half, summary.mean + half);

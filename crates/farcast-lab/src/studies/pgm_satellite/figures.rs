@@ -1,4 +1,4 @@
-//! Figures 2 to 5 as numbers. The paper has them as plots.
+//! Figures 2 to 5 as numbers. The paper has only plots of them.
 
 use super::STUDY;
 use super::cell::{Cells, Metric};
@@ -7,19 +7,19 @@ use crate::study::{Row, StudyError, rules};
 
 const FIGURE: &str = "the paper has it in a figure only";
 
-/// Octets of a packet's content in figure 2, and at a first look.
+/// Octets of a packet's content in figure 2, and below those for quick effort.
 const PAYLOADS: [u32; 7] = [100, 250, 500, 1000, 2000, 5000, 10_000];
 const SOME_PAYLOADS: [u32; 3] = [500, 1000, 5000];
-/// Packet error rates of figures 3 and 4.
+/// Packet error rates of figures 3 and 4, and below those for quick effort.
 const PERS: [f64; 8] = [0.0, 1e-5, 1e-4, 1e-3, 1e-2, 5e-2, 1e-1, 2e-1];
 const SOME_PERS: [f64; 3] = [0.0, 1e-3, 1e-1];
 /// One-way delays of figure 5 in ms: LEO, between, MEO, between, GEO.
 const DELAYS: [u32; 5] = [7, 30, 75, 150, 260];
 const SOME_DELAYS: [u32; 2] = [7, 260];
-/// The receiver's window of TCP where the paper does not say it: the larger of figure 2.
+/// Receiver's window of TCP in packets, if the paper does not give it: the larger of figure 2.
 pub(super) const WINDOW: u32 = 100;
 
-/// A curve's place: what is measured and its name, and the figure.
+/// A curve: its figure, its metric and its name.
 struct Curve<'a> {
     figure: &'a str,
     metric: Metric,
@@ -43,7 +43,7 @@ pub(super) fn rows(cells: &Cells<'_, '_>) -> Result<Vec<Row>, StudyError> {
     Ok(rows)
 }
 
-/// Figures 2a and 2b.
+/// Returns the rows of figures 2a and 2b.
 fn payloads(cells: &Cells<'_, '_>) -> Result<Vec<Row>, StudyError> {
     let payloads = if cells.is_quick() { &SOME_PAYLOADS[..] } else { &PAYLOADS };
     let mut rows = Vec::new();
@@ -68,7 +68,7 @@ fn payloads(cells: &Cells<'_, '_>) -> Result<Vec<Row>, StudyError> {
     Ok(rows)
 }
 
-/// Figures 3 or 4, the first three without TCP.
+/// Returns the rows of figure 3 or 4; the first three parts are without TCP.
 fn losses(cells: &Cells<'_, '_>, figure: &str, dlr: Dlr) -> Result<Vec<Row>, StudyError> {
     let pers = if cells.is_quick() { &SOME_PERS[..] } else { &PERS };
     let mut rows = Vec::new();
@@ -91,7 +91,7 @@ fn losses(cells: &Cells<'_, '_>, figure: &str, dlr: Dlr) -> Result<Vec<Row>, Stu
     Ok(rows)
 }
 
-/// Figure 5, and beside it ftp where the satellite loses.
+/// Returns the rows of figure 5, and in addition those of ftp with losses on the satellite.
 fn delays(cells: &Cells<'_, '_>) -> Result<Vec<Row>, StudyError> {
     let delays = if cells.is_quick() { &SOME_DELAYS[..] } else { &DELAYS };
     let figure = "Figure 5: useful data at R6 over the satellite's delay, kbit/s";

@@ -1,10 +1,10 @@
-//! The figures as plots.
+//! Plots of the figures.
 
 use farcast_report::plot::{Axis, Curve, Plot, Point};
 
 use crate::study::Row;
 
-/// The figures among `rows`: of each the name of its file and its drawing, in the order in which they come.
+/// Returns the figures among `rows`, each with the name of its file and its drawing, in order of appearance.
 pub(crate) fn of(rows: &[Row]) -> Vec<(String, String)> {
     let mut plots: Vec<(String, Plot)> = Vec::new();
     for row in rows {
@@ -25,7 +25,7 @@ pub(crate) fn of(rows: &[Row]) -> Vec<(String, String)> {
     plots.into_iter().map(|(name, plot)| (name, plot.svg())).collect()
 }
 
-/// The empty plot of a row of a figure: `Figure 3a: what over what, unit`.
+/// Returns the empty plot of a row of a figure: `Figure 3a: what over what, unit`.
 fn begun(row: &Row) -> Option<(String, Plot)> {
     let (number, _) = row.row.strip_prefix("Figure ")?.split_once(": ")?;
     let (x, is_logarithmic) = match row.column.split(' ').next()? {
@@ -43,7 +43,7 @@ fn begun(row: &Row) -> Option<(String, Plot)> {
     Some((format!("{}-figure-{number}.svg", row.paper), plot))
 }
 
-/// The number in a column's name.
+/// Returns the number in a column's name.
 fn x(column: &str) -> Option<f64> {
     column.split(' ').find_map(|word| word.parse().ok())
 }

@@ -1,20 +1,20 @@
-//! A setting of the scenario.
+//! Settings of the scenario.
 
-/// What the source sends, and how.
+/// Traffic of the source, and its congestion control.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Source {
     /// 600 kbit/s, without congestion control.
     CbrPgm,
     /// 600 kbit/s, under PGMCC.
     CbrPgmcc,
-    /// All that PGMCC lets through.
+    /// As much as PGMCC allows.
     FtpPgmcc,
 }
 
 impl Source {
     pub(super) const ALL: [Self; 3] = [Self::CbrPgm, Self::CbrPgmcc, Self::FtpPgmcc];
 
-    /// As the paper's legends have it.
+    /// Returns the name in the paper's legends.
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::CbrPgm => "CBR/PGM",
@@ -25,7 +25,7 @@ impl Source {
 
     const fn settings(self) -> &'static [&'static str] {
         const CBR: &str = "protocol.source_rate=\"600 kbit/s\"";
-        // A source of constant rate may send beyond it to repair.
+        // Repairs may exceed the rate of a source of constant rate.
         const ROOM: &str = "protocol.rate=\"10 Mbit/s\"";
         match self {
             Self::CbrPgm => &["protocol.rate_control=\"fixed\"", CBR, ROOM],
@@ -35,7 +35,7 @@ impl Source {
     }
 }
 
-/// Where the repairer is.
+/// Location of the repairer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Dlr {
     Nowhere,
@@ -45,27 +45,28 @@ pub(super) enum Dlr {
     Behind,
 }
 
-/// A setting: what the figures vary, and what differs from the shipped scenario besides.
+/// A setting: the parameters that the figures vary, and further changes to the shipped scenario.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Setup {
     pub(super) source: Source,
     pub(super) dlr: Dlr,
-    /// The receiver's window of the TCP beside it, in packets, if there is one.
+    /// Receiver's window of the TCP beside it, in packets; `None` without TCP.
     pub(super) tcp: Option<u32>,
-    /// Losses on the satellite's way forward.
+    /// Packet error rate on the satellite's forward path.
     pub(super) per: f64,
     /// Octets of a packet's content.
     pub(super) payload: u32,
-    /// The satellite's one-way delay in ms.
+    /// One-way delay of the satellite in ms.
     pub(super) delay: u32,
-    /// Whether the receivers of network A are there.
+    /// True if the receivers of network A are there.
     pub(super) has_a: bool,
-    /// Further settings.
+    /// Further assignments.
     pub(super) more: &'static [&'static str],
 }
 
 impl Setup {
-    /// Packets of 1000 octets over a geostationary satellite without losses, TCP or repairer.
+    /// Creates the basic setting: packets of 1000 octets over a geostationary satellite, without losses, TCP or
+    /// repairer.
     pub(super) const fn new(source: Source) -> Self {
         let (dlr, tcp, more) = (Dlr::Nowhere, None, &[]);
         Self { source, dlr, tcp, per: 0.0, payload: 1000, delay: 260, has_a: true, more }
@@ -99,7 +100,7 @@ impl Setup {
         Self { more, ..self }
     }
 
-    /// What makes the shipped scenario this.
+    /// Returns the assignments that make this setting of the shipped scenario.
     pub(super) fn settings(&self) -> Vec<String> {
         let mut settings = vec![
             format!("edge.satellite.link.forward.per={:?}", self.per),
@@ -108,7 +109,7 @@ impl Setup {
         ];
         settings.push(match self.tcp {
             Some(window) => format!("flow.tcp.window=\"{window} packets\""),
-            // Long after all is over.
+            // The flow would start long after the end.
             None => "flow.tcp.start=\"100 h\"".to_owned(),
         });
         let at = match self.dlr {

@@ -1,4 +1,4 @@
-//! Whether calls of single Iridium channels end as the paper has fitted: after exponential times.
+//! Test of whether calls of single Iridium channels last exponential times, as the paper has fitted.
 
 use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Span, Stage, Time};
@@ -8,16 +8,16 @@ use farcast_stats::chi_square_exponential;
 
 use crate::study::StudyError;
 
-/// How many calls the paper collected.
+/// Number of calls that the paper collected.
 const CALLS: usize = 394;
-/// Classes of the test, equally probable under the fitted density. The paper does not say how many it had.
+/// Number of classes of the test, equally probable under the fitted density. The paper does not give its own.
 const CLASSES: u64 = 20;
-/// Its level.
+/// Level of the test.
 const LEVEL: f64 = 0.05;
-/// A channel's rate; nothing is sent over it.
+/// Rate of a channel; nothing is sent over it.
 const RATE: BitRate = BitRate::from_bps(2400).unwrap();
 
-/// Of `samples` samples of a channel's calls, how many the paper's test rejects.
+/// Returns the number of samples, out of `samples` samples of a channel's calls, that the paper's test rejects.
 pub(super) fn rejected(seed: u64, samples: u64) -> Result<u64, StudyError> {
     let mut rejected = 0;
     for sample in 0..samples {
@@ -27,9 +27,9 @@ pub(super) fn rejected(seed: u64, samples: u64) -> Result<u64, StudyError> {
     Ok(rejected)
 }
 
-/// How long the calls of one channel lasted, in minutes.
+/// Returns the durations of the calls of one channel, in minutes.
 fn durations(stream: RandomStream) -> Result<Vec<f64>, StudyError> {
-    // What a modem's report takes does not count: the call is over when it drops.
+    // The time until a modem reports does not count: a call is over when it drops.
     let (between, redial) = (Span::from_secs(50 * 60), Span::from_secs(30));
     let detection = Detection::Carrier { after: Span::ZERO };
     let calls = Some(Calls { time_between_drops: between, redial, detection });

@@ -1,4 +1,4 @@
-//! TCP over the emulated bundle: the shipped scenarios with a setting's links, file, window, drops and losses.
+//! Simulations of TCP over a bundle: the shipped scenarios with a setting's links, file, window, drops and losses.
 
 use farcast_sim::outcome::{FlowCounts, Replication};
 use farcast_sim::scenario::Scenario;
@@ -13,7 +13,7 @@ use crate::study::{Runner, StudyError};
 struct Transfer {
     minutes: f64,
     timeouts: u64,
-    /// Calls that dropped until it was complete.
+    /// Number of calls that dropped until it was complete.
     drops: f64,
 }
 
@@ -21,7 +21,7 @@ struct Transfer {
 pub(super) struct Transfers {
     all: Vec<Transfer>,
     octets: f64,
-    /// In octets.
+    /// Window in octets.
     window: f64,
 }
 
@@ -29,7 +29,7 @@ pub(super) struct Transfers {
 pub(super) struct Iridium {
     pub(super) links: u32,
     pub(super) megabytes: f64,
-    /// In packets.
+    /// Window in packets.
     pub(super) window: u32,
     /// Minutes between drops of a link.
     pub(super) interval_min: u64,
@@ -39,7 +39,8 @@ pub(super) struct Iridium {
 const MSS: u32 = 1448;
 
 impl Iridium {
-    /// As `farcast simulate iridium --set link.stages.bundle.links=.. --set traffic.file.size=..` and so on.
+    /// Simulates the setting, as `farcast simulate iridium --set link.stages.bundle.links=.. --set
+    /// traffic.file.size=..` and so on does.
     pub(super) fn simulate(&self, runner: &Runner<'_>) -> Result<Transfers, StudyError> {
         let octets = (self.megabytes * MEGABYTE).round();
         let settings = [
@@ -53,7 +54,7 @@ impl Iridium {
     }
 }
 
-/// A setting of figure 5, at most `most` times: the loss probability as it is written, and minutes between drops.
+/// Simulates a setting of figure 5 at most `most` times: the loss probability as text, and minutes between drops.
 pub(super) fn inmarsat(
     runner: &Runner<'_>,
     most: u64,
@@ -78,7 +79,7 @@ fn simulate(
         document.set(setting)?;
     }
     let replications = runner.run_at_most(&Scenario::read(&document)?, most)?;
-    // A mean of those that were complete would hide the others.
+    // A mean over complete transfers alone would hide the others.
     replications.iter().map(transfer).collect::<Option<_>>().ok_or_else(|| {
         StudyError::Unfinished(format!(
             "{}: a transfer with {} was not complete within 48 h",
@@ -96,36 +97,36 @@ fn transfer(replication: &Replication) -> Option<Transfer> {
 }
 
 impl Transfers {
-    /// How many.
+    /// Returns the number of transfers.
     pub(super) const fn count(&self) -> usize {
         self.all.len()
     }
 
-    /// The transfer times in minutes.
+    /// Returns the transfer times in minutes.
     pub(super) fn minutes(&self) -> Result<Summary, StatsError> {
         self.summary(|one| one.minutes)
     }
 
-    /// A quantile of the transfer times in minutes.
+    /// Returns a quantile of the transfer times in minutes.
     pub(super) fn quantile(&self, p: f64) -> Result<f64, StatsError> {
         let mut minutes: Vec<_> = self.all.iter().map(|one| one.minutes).collect();
         minutes.sort_unstable_by(f64::total_cmp);
         quantile(&minutes, p)
     }
 
-    /// Round trips in seconds by Little's law: what a full window holds, by what gets through.
+    /// Returns round trips in seconds by Little's law: the octets of a full window over the throughput.
     ///
-    /// The window is less than full after a loss, so this is the most that the mean can be.
+    /// The window is less than full after a loss, so the result is an upper bound of the mean.
     pub(super) fn round_trip_s(&self) -> Result<Summary, StatsError> {
         self.summary(|one| self.window * one.minutes * 60.0 / self.octets)
     }
 
-    /// Retransmission timeouts of a transfer.
+    /// Returns the retransmission timeouts of a transfer.
     pub(super) fn timeouts(&self) -> Result<Summary, StatsError> {
         self.summary(|one| one.timeouts as f64)
     }
 
-    /// Calls that dropped during a transfer.
+    /// Returns the calls that dropped during a transfer.
     pub(super) fn drops(&self) -> Result<Summary, StatsError> {
         self.summary(|one| one.drops)
     }
