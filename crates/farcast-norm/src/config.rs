@@ -1,4 +1,4 @@
-//! Settings of the two engines, checked when an engine is made.
+//! Settings of the sender's and the receiver's engine, checked when an engine is made.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -12,99 +12,102 @@ use crate::message::{Fec, Fti, FtiStyle, NodeId};
 use crate::quantise::{GroupSize, LossStyle};
 use crate::timing::ROBUST;
 
-/// The longest round trip that is believed.
+/// Longest round trip that is believed.
 const GRTT_MOST: Span = Span::from_secs(10);
 
-/// What decides the rate of a sender.
+/// Rate control of a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Pacing {
-    /// Nothing: it stays what it is.
+    /// Fixed rate.
     #[default]
     Fixed,
-    /// What receivers report of losses and round trips ([`cc`](crate::cc)).
+    /// Rate that follows the receivers' reports of losses and round trips ([`cc`](crate::cc)).
     NormCc {
-        /// Nobody makes it slower.
+        /// Lower bound of the rate.
         least: BitRate,
     },
 }
 
-/// What is sent as one object.
+/// Object to send.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Object {
-    /// What it is.
+    /// Kind of the object.
     pub kind: Kind,
-    /// Octets of it, below 2^48.
+    /// Octets of the object, below 2^48.
     pub size: u64,
-    /// What is said of it, at most a segment: of a file its name. Empty: nothing, and no INFO leaves but that of an
-    /// object of no octets, which is nothing else.
+    /// Content of the object's INFO, at most a segment: a file's name. If it is empty, no INFO leaves, except for an
+    /// object of no octets, which consists of nothing but INFO.
     pub info: Vec<u8>,
-    /// What receivers that are farcast are told besides, in INFO.
+    /// Metadata that INFO adds for receivers that are farcast.
     pub vouched: Option<Vouched>,
 }
 
-/// What an object is (RFC 5740 §4.2.1).
+/// Kind of an object (RFC 5740 §4.2.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A file.
     File,
-    /// Octets that no file is made of.
+    /// Octets that do not come from a file.
     Data,
 }
 
-/// The most objects of a list: half of what their numbers can tell apart.
+/// Maximum number of objects of a list: half of what object numbers can distinguish.
 pub const MOST_OBJECTS: usize = 1 << 15;
 
-/// What a sender sends, and how.
+/// Configuration of a sender.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SenderConfig {
-    /// Who it is.
+    /// Node id of the sender.
     pub node: NodeId,
-    /// Another number for each time that it is started.
+    /// Instance number, a new one for each start of the sender.
     pub instance: u16,
-    /// Where what it says comes from; unicast answers go there.
+    /// Source address of all messages; unicast answers go there.
     pub source: SocketAddr,
-    /// The group that it sends to.
+    /// Group that the sender sends to.
     pub group: SocketAddr,
-    /// What is sent, one after the other: 1 to [`MOST_OBJECTS`]. On the wire they have the numbers of this list.
+    /// Objects to send, one after the other: 1 to [`MOST_OBJECTS`]. An object's number on the wire is its index in this
+    /// list.
     pub objects: Vec<Object>,
     /// Octets of a segment.
     pub segment_size: u16,
-    /// Segments of a block, at most.
+    /// Maximum number of segments of a block.
     pub block_len: u16,
     /// Parity symbols of a block.
     pub parity: u16,
-    /// Of these, how many are sent with each block, unasked.
+    /// Parity symbols, among those of `parity`, that are sent with each block unasked.
     pub auto_parity: u16,
-    /// How symbols are numbered and parity is computed.
+    /// Numbering of symbols, and erasure code.
     pub fec: Fec,
-    /// How the number of parity symbols is said.
+    /// Meaning of the field that carries the number of parity symbols.
     pub fti: FtiStyle,
-    /// How fast; under congestion control the most.
+    /// Rate; under congestion control its upper bound.
     pub pace: RatePace,
-    /// What decides the rate.
+    /// Rate control.
     pub pacing: Pacing,
-    /// The group's greatest round trip, until it has been measured.
+    /// Greatest round trip of the group (GRTT), until it has been measured.
     pub grtt: Span,
-    /// The greatest that is believed.
+    /// Greatest GRTT that is believed.
     pub grtt_most: Span,
-    /// How many greatest round trips receivers spread their requests over: 4 for any group, 6 where only the sender
-    /// sends to it, 0 for a single receiver (RFC 5740 §5.3).
+    /// Number of GRTTs over which receivers spread their requests: 4 for any group, 6 where only the sender sends to
+    /// it, 0 for a single receiver (RFC 5740 §5.3).
     pub backoff: u8,
-    /// How many receivers there may be.
+    /// Maximum number of receivers.
     pub receivers: GroupSize,
-    /// Whether they answer it alone, and not the group; for who drives it.
+    /// `true` if receivers answer the sender alone, and not the group. Only the sender's owner reads this.
     pub unicast: bool,
-    /// How often what must arrive is said.
+    /// Robustness factor: number of repetitions of messages that must arrive.
     pub robust: u32,
-    /// Who must have all objects before the sender says that they are delivered; nobody: it cannot know.
+    /// Receivers that must have all objects before the sender reports them as delivered. If there are none, it cannot
+    /// know.
     pub ackers: Vec<NodeId>,
-    /// Whether they are asked after each object, too, and not only in the end.
+    /// `true` if these receivers are asked after each object, and not only at the end.
     pub watermarks: bool,
 }
 
 impl SenderConfig {
-    /// A file of `size` octets, of which nothing is said, at `rate` to `group`, all else as usual: segments of 1,400 octets, blocks of 64 with
-    /// 16 parity symbols, RFC 5740's round trip of half a second and group of 10,000.
+    /// Returns the configuration of a sender of one file of `size` octets without INFO, at `rate` to `group`. Defaults
+    /// are segments of 1,400 octets, blocks of 64 with 16 parity symbols, and RFC 5740's round trip of half a second
+    /// and group of 10,000.
     pub fn new(node: NodeId, size: u64, source: SocketAddr, group: SocketAddr, rate: BitRate) -> Self {
         let overhead = if group.is_ipv4() { 28 } else { 48 };
         Self {
@@ -132,7 +135,7 @@ impl SenderConfig {
         }
     }
 
-    /// How the objects are cut, if everything can be as it is asked for.
+    /// Checks the configuration, and returns the geometry of each object.
     pub(crate) fn check(&self) -> Result<Vec<Geometry>, ConfigError> {
         let (block, parity) = (self.block_len, self.parity);
         let most = (1u32 << self.fec.symbol_bits()) - 1;
@@ -160,7 +163,7 @@ impl SenderConfig {
         self.objects.iter().map(|object| self.cut(object)).collect()
     }
 
-    /// How `object` is cut, if it can be.
+    /// Returns the geometry of `object`, if it can be cut.
     fn cut(&self, object: &Object) -> Result<Geometry, ConfigError> {
         if object.size >> 48 != 0 {
             return Err(ConfigError::Size(object.size));
@@ -186,7 +189,7 @@ impl SenderConfig {
         nobody.or(twice).map_or(Ok(()), |node| Err(ConfigError::Node(node)))
     }
 
-    /// What receivers are told of how an object of `size` octets is cut.
+    /// Returns the transmission information for receivers of an object of `size` octets.
     pub(crate) fn transmission(&self, size: u64) -> Fti {
         let last = match self.fti {
             FtiStyle::MaxN if self.fec != Fec::SmallBlock => self.block_len + self.parity,
@@ -197,7 +200,7 @@ impl SenderConfig {
     }
 }
 
-/// How an object of `size` octets is cut (RFC 5052 §9.1); one of none is not.
+/// Returns the geometry of an object of `size` octets (RFC 5052 §9.1). An object of no octets has an empty geometry.
 pub(crate) fn geometry(size: u64, segment_size: u16, block_len: u16) -> Result<Geometry, GeometryError> {
     let (segment_size, block_len) = (segment_size.into(), block_len.into());
     if size == 0 {
@@ -207,47 +210,48 @@ pub(crate) fn geometry(size: u64, segment_size: u16, block_len: u16) -> Result<G
     }
 }
 
-/// What of a sender's objects is received that began before it was heard.
+/// Reception of a sender's objects that began before the receiver heard the sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Sync {
-    /// All of them, as far as the sender can repair them: who is to acknowledge must have everything.
+    /// All objects, as far as the sender can repair them. A receiver that is to acknowledge must have everything.
     #[default]
     All,
-    /// The one that is heard first, from its beginning, and those behind it, as NRL's library does.
+    /// Objects from the one that is heard first on, this one from its beginning, as in NRL's library.
     Current,
 }
 
-/// How a receiver receives.
+/// Configuration of a receiver.
 #[derive(Clone, Debug)]
 pub struct ReceiverConfig {
-    /// Who it is.
+    /// Node id of the receiver.
     pub node: NodeId,
-    /// The group that it listens to.
+    /// Group that the receiver listens to.
     pub group: SocketAddr,
-    /// Whether it answers the sender alone, instead of the group, where others hear what they need not ask for.
+    /// `true` if the receiver answers the sender alone, instead of the group. In the group, other receivers hear its
+    /// requests and need not repeat them.
     pub unicast: bool,
-    /// Whether it never says anything.
+    /// `true` if the receiver never sends anything.
     pub silent: bool,
-    /// What it receives of a sender that it has not heard from the beginning.
+    /// Objects to receive of a sender that was not heard from its beginning.
     pub sync: Sync,
-    /// How the number of parity symbols is said.
+    /// Meaning of the field that carries the number of parity symbols.
     pub fti: FtiStyle,
-    /// How it says what it loses.
+    /// Precision of reported losses.
     pub loss: LossStyle,
-    /// The greatest round trip of a group that it believes a sender.
+    /// Greatest GRTT that is believed of a sender.
     pub grtt_most: Span,
-    /// How often silence is forgiven.
+    /// Robustness factor: number of silent periods that are forgiven.
     pub robust: u32,
-    /// Octets of the largest object that it takes.
+    /// Octets of the largest object that is accepted.
     pub largest: u64,
-    /// Octets of parity, and of blocks that are being rebuilt, that it has its owner keep.
+    /// Octets of parity, and of blocks that are being rebuilt, that the owner is asked to keep.
     pub parity_memory: u64,
-    /// The seed of its waits.
+    /// Seed of random waits.
     pub seed: u64,
 }
 
 impl ReceiverConfig {
-    /// As usual: answers to the group, objects below 2^48 octets, 64 MiB of parity.
+    /// Returns the default configuration: answers to the group, objects below 2^48 octets, 64 MiB of parity.
     pub const fn new(node: NodeId, group: SocketAddr) -> Self {
         Self {
             node,

@@ -1,4 +1,4 @@
-//! What the engines tell.
+//! Events of the engines.
 
 use alloc::vec::Vec;
 
@@ -7,110 +7,111 @@ use farcast_delivery::{ObjectId, Offer};
 
 use crate::message::NodeId;
 
-/// What a sender tells.
+/// Event of a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SenderEvent {
-    /// It sends.
+    /// The sender begins to send.
     Started {
-        /// How many receivers are to acknowledge.
+        /// Number of receivers that are to acknowledge.
         ackers: u32,
     },
-    /// It sends for the first time (1), or what was asked for.
+    /// The sender begins a round: it sends for the first time (1), or repairs.
     Round {
-        /// Which time.
+        /// Number of the round.
         round: u32,
-        /// Segments and symbols that it then has to send.
+        /// Segments and symbols that are to be sent in the round.
         segments: u32,
     },
-    /// A named receiver has all objects up to this one, of which it is not the last.
+    /// A named receiver has all objects up to this one, which is not the last.
     Reached {
-        /// Which receiver.
+        /// Receiver.
         node: NodeId,
-        /// Up to which object.
+        /// Object.
         object: ObjectId,
     },
     /// A named receiver has everything.
     Acknowledged(NodeId),
-    /// A named receiver has not said that it has everything, however often it was asked.
+    /// A named receiver has not acknowledged everything, although it was asked as often as the settings allow.
     Lost(NodeId),
     /// All named receivers have everything.
     Delivered,
-    /// It is over.
+    /// The transmission is over.
     Ended(SenderOutcome),
 }
 
-/// How it ended for a sender.
+/// Outcome of a transmission for its sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SenderOutcome {
     /// Every named receiver has everything.
     Acknowledged,
-    /// Everything was sent, and what was asked for; nobody was named, so who has it is not known.
+    /// Everything was sent, including repairs that were asked for. No receiver was named, so it is not known which
+    /// receivers have everything.
     Unknown,
-    /// Named receivers have not acknowledged, or nobody can have all.
+    /// Named receivers have not acknowledged, or no receiver can have everything.
     Incomplete {
-        /// Number of named receivers that have not.
+        /// Number of named receivers that have not acknowledged.
         lacking: u32,
     },
-    /// Its owner gave up.
+    /// The owner aborted the transmission.
     Aborted,
 }
 
-/// What a receiver tells.
+/// Event of a receiver.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ReceiverEvent {
-    /// An object is there to be had.
+    /// A sender offers an object.
     Offered(Offer),
-    /// What is said of an object that was offered before is known now.
+    /// The INFO of an object that was offered before has arrived.
     Named(Offer),
-    /// Store these segments of the message at hand.
+    /// These segments of the message at hand are to be stored.
     Store {
-        /// The object.
+        /// Object.
         object: ObjectId,
-        /// Counted through the object.
+        /// Segments, counted through the object.
         segments: Run,
-        /// Where in the message they begin.
+        /// Index in the message of the first of them.
         offset: u32,
     },
-    /// Keep these parity symbols of the message at hand.
+    /// These parity symbols of the message at hand are to be kept.
     StoreParity {
-        /// The object.
+        /// Object.
         object: ObjectId,
-        /// The block.
+        /// Block.
         block: u32,
-        /// Its symbols.
+        /// Parity symbols of the block.
         symbols: Run,
-        /// Where in the message they begin.
+        /// Index in the message of the first of them.
         offset: u32,
     },
     /// A block can be rebuilt.
     Decode {
-        /// The object.
+        /// Object.
         object: ObjectId,
-        /// Which.
+        /// Block.
         block: u32,
     },
-    /// Everything of an object is there.
+    /// All segments of an object are there.
     Complete(ObjectId),
-    /// It is over with an object.
+    /// The reception of an object is over.
     Ended(ObjectId, ReceiverOutcome),
-    /// A sender's application says something (CMD(APPLICATION)).
+    /// A sender's application has sent a command (CMD(APPLICATION)).
     Command {
-        /// Which sender's.
+        /// Sender.
         sender: NodeId,
-        /// What.
+        /// Content of the command.
         content: Vec<u8>,
     },
 }
 
-/// How it ended for a receiver.
+/// Outcome of an object for a receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReceiverOutcome {
-    /// The object is there and verified since this instant.
+    /// The object is complete, and verified since this instant.
     Complete(Time),
     /// The sender has left, fallen silent, or cannot repair it any more.
     Lost,
     /// The sender cannot send the object any more, and goes on with others.
     Withdrawn,
-    /// Its owner did not want it, could not keep it, or gave up.
+    /// The owner did not want the object, could not keep it, or gave up.
     Stopped,
 }

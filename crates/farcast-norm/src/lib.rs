@@ -1,14 +1,14 @@
 //! NORM, NACK-Oriented Reliable Multicast, as sans-I/O engines.
 //!
 //! Source: RFC 5740 with its building blocks RFC 5401 (timers, quantisation), RFC 5052 (blocks) and RFC 5510
-//! (Reed-Solomon), cited by number and section. Where NRL's library, which everybody runs, does otherwise, the code
-//! says DEVIATION.
+//! (Reed-Solomon), cited by number and section. Where NRL's library, the implementation in common use, differs from an
+//! RFC, the code says DEVIATION.
 //!
 //! * [`Sender`] and [`Receiver`] are the engines ([`farcast_core::Engine`]).
-//! * [`Message`] is what engines speak; [`wire`] turns it into bytes and back.
-//! * [`SenderConfig`] and [`ReceiverConfig`] hold every setting; [`Settings`] is what a user chooses of them.
-//! * [`stream`] has their like for streams, whose octets are inside.
-//! * [`quantise`] has the field's coarse numbers: round trips, group sizes, rates, losses.
+//! * [`Message`] is the type that engines exchange; [`wire`] encodes and decodes it.
+//! * [`SenderConfig`] and [`ReceiverConfig`] hold every setting; [`Settings`] holds those that a user chooses.
+//! * [`stream`] has the engines for streams, which keep the streams' octets.
+//! * [`quantise`] has the coarse numbers of header fields: round trips, group sizes, rates, losses.
 #![no_std]
 #![forbid(unsafe_code)]
 

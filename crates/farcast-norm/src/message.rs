@@ -1,4 +1,4 @@
-//! NORM's messages as the engines speak them (RFC 5740 §4).
+//! Messages of NORM as the engines exchange them (RFC 5740 §4).
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -10,7 +10,7 @@ use farcast_delivery::{Geometry, Vouched};
 use crate::quantise::{GroupSize, Loss, Rate, Rtt};
 use crate::wire;
 
-/// Who speaks: chosen by the user, unique in a session (`NormNodeId`). 0 and 2^32 - 1 are nobody.
+/// Node id (`NormNodeId`): chosen by the user, unique in a session. 0 and 2^32 - 1 do not name a node.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
 
@@ -20,7 +20,7 @@ impl NodeId {
     /// `NORM_NODE_ANY`.
     pub const ANY: Self = Self(u32::MAX);
 
-    /// Whether a node may have it.
+    /// Returns `true` if the id can name a node.
     pub const fn is_somebody(self) -> bool {
         self.0 != Self::NONE.0 && self.0 != Self::ANY.0
     }
@@ -38,129 +38,130 @@ impl fmt::Debug for NodeId {
     }
 }
 
-/// A message.
+/// Message of a sender or a receiver.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// Who says it.
+    /// Node that sends the message.
     pub source: NodeId,
-    /// Counts what the source says; of a run, its first datagram, and each of the others one more.
+    /// Sequence number of the source's datagrams. In a run, the first datagram has it, and each of the others one more.
     pub sequence: u16,
-    /// What it says.
+    /// Content of the message.
     pub body: Body,
 }
 
-/// What a message says, by whose it is.
+/// Content of a message, by the role of its source.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Body {
-    /// A sender's: what it says of itself in each message, and what is its own.
+    /// Message of a sender: the terms that every message has, and the content of this one.
     Sender(Terms, FromSender),
-    /// A receiver's.
+    /// Message of a receiver.
     Receiver(FromReceiver),
 }
 
-/// What every message of a sender says of it (RFC 5740 §4.2.1).
+/// Terms that every message of a sender carries (RFC 5740 §4.2.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Terms {
-    /// Another number for each time that the sender was started.
+    /// Instance number, a new one for each start of the sender.
     pub instance: u16,
-    /// The greatest round trip of the group.
+    /// Greatest round trip of the group (GRTT).
     pub grtt: Rtt,
-    /// How many of them receivers spread their answers over, 0 to 15; 0 where they are not to wait.
+    /// Number of GRTTs over which receivers spread their answers, 0 to 15; 0 where they are not to wait.
     pub backoff: u8,
-    /// How many receivers there may be.
+    /// Maximum number of receivers.
     pub group: GroupSize,
 }
 
-/// What only a sender says.
+/// Content of a sender's message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FromSender {
     /// Symbols of an object.
     Data(Data),
-    /// What an application says of an object.
+    /// Information of an application about an object.
     Info(Info),
-    /// So far it has sent; what is missing before is to be asked for, and who is named acknowledges (CMD(FLUSH)).
+    /// Point up to which the sender has sent (CMD(FLUSH)). Receivers ask for what they miss before it, and the named
+    /// receivers acknowledge it.
     Flush {
-        /// The last symbol that it has sent.
+        /// Last symbol that the sender has sent.
         point: Point,
-        /// Who is to acknowledge it.
+        /// Receivers that are to acknowledge the point.
         ackers: Vec<NodeId>,
     },
-    /// It leaves (CMD(EOT)).
+    /// End of the transmission: the sender leaves (CMD(EOT)).
     Eot,
-    /// What was asked for cannot be had (CMD(SQUELCH)).
+    /// Refusal of a request for something that cannot be repaired (CMD(SQUELCH)).
     Squelch {
-        /// Where what it can repair begins.
+        /// First symbol that the sender can repair.
         point: Point,
-        /// Objects behind that which cannot be repaired either.
+        /// Objects behind that point that cannot be repaired either.
         invalid: Vec<u16>,
     },
     /// A probe of round trips, and of congestion (CMD(CC)).
     Probe(Probe),
-    /// What receivers have asked for by unicast (`CMD(REPAIR_ADV)`).
+    /// Requests that receivers have sent by unicast (`CMD(REPAIR_ADV)`).
     RepairAdv {
-        /// 1: there was more than this.
+        /// Flags; 1 if there were more requests than fit.
         flags: u8,
-        /// Of whose answers on congestion others need not repeat. What it says of the sequence is not to be relied on.
+        /// Congestion feedback that other receivers need not repeat. Its sequence number is not reliable.
         feedback: Option<Feedback>,
-        /// What was asked for.
+        /// Requests.
         requests: Vec<Request>,
     },
-    /// Acknowledgement is asked for (`CMD(ACK_REQ)`).
+    /// Request for an acknowledgement (`CMD(ACK_REQ)`).
     AckReq {
-        /// Of what: 1 of a probe, 2 of a flush, from 16 on of what the application decides.
+        /// Type of the acknowledgement: 1 of a probe, 2 of a flush, from 16 on as the application decides.
         kind: u8,
-        /// To be repeated in the acknowledgement.
+        /// Id to be repeated in the acknowledgement.
         id: u8,
-        /// By whom.
+        /// Receivers that are to acknowledge.
         ackers: Vec<NodeId>,
     },
-    /// An application's own command (CMD(APPLICATION)).
+    /// Command of an application (CMD(APPLICATION)).
     Application(Vec<u8>),
 }
 
-/// What an object is, and what of it a message is (RFC 5740 §4.2.1).
+/// Flags of an object, and of a message of it (RFC 5740 §4.2.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Flags(pub u8);
 
 impl Flags {
-    /// What is sent again, or parity on demand.
+    /// The message repeats something, or is parity on demand.
     pub const REPAIR: Self = Self(0x01);
-    /// Exactly what was asked for.
+    /// The message is exactly what was asked for.
     pub const EXPLICIT: Self = Self(0x02);
     /// The object has INFO.
     pub const INFO: Self = Self(0x04);
-    /// It is not repaired.
+    /// The object is not repaired.
     pub const UNRELIABLE: Self = Self(0x08);
     /// The object is a file.
     pub const FILE: Self = Self(0x10);
     /// The object is a stream.
     pub const STREAM: Self = Self(0x20);
 
-    /// Whether all of `other` are set.
+    /// Returns `true` if all flags of `other` are set.
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// These and `other`.
+    /// Returns these flags and those of `other`.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 }
 
-/// How symbols are numbered and parity is computed (FEC Encoding ID).
+/// Numbering of symbols, and erasure code (FEC Encoding ID).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Fec {
     /// 5: Reed-Solomon over GF(2^8) (RFC 5510).
     ReedSolomon8,
-    /// 2: Reed-Solomon over GF(2^m), with m of 2 to 16 (RFC 5510). A payload id does not say m.
+    /// 2: Reed-Solomon over GF(2^m), with m of 2 to 16 (RFC 5510). The payload id does not contain m.
     ReedSolomon(u8),
-    /// 129: small block, systematic; which code is a matter of its instance (RFC 5445).
+    /// 129: small block, systematic; the instance id selects the code (RFC 5445).
     SmallBlock,
 }
 
 impl Fec {
-    /// Its number.
+    /// Returns the FEC Encoding ID.
     pub const fn id(self) -> u8 {
         match self {
             Self::ReedSolomon8 => 5,
@@ -169,7 +170,7 @@ impl Fec {
         }
     }
 
-    /// Bits of a symbol's number.
+    /// Returns the number of bits of a symbol's number.
     pub const fn symbol_bits(self) -> u32 {
         match self {
             Self::ReedSolomon8 => 8,
@@ -178,7 +179,7 @@ impl Fec {
         }
     }
 
-    /// Bits of a block's number.
+    /// Returns the number of bits of a block's number.
     pub const fn block_bits(self) -> u32 {
         match self {
             Self::SmallBlock => 32,
@@ -186,64 +187,65 @@ impl Fec {
         }
     }
 
-    /// Octets of a payload id.
+    /// Returns the number of octets of a payload id.
     pub const fn payload_id_len(self) -> usize {
         if matches!(self, Self::SmallBlock) { 8 } else { 4 }
     }
 }
 
-/// A symbol of an object, or the place of one.
+/// Symbol of an object, or the place of one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Symbol {
-    /// The block, from 0.
+    /// Block, from 0.
     pub block: u32,
-    /// Its source symbols, where the payload id says so (129 alone).
+    /// Number of the block's source symbols, where the payload id has it (129 alone).
     pub block_len: Option<u16>,
-    /// The encoding symbol, from 0: parity follows the block's source symbols.
+    /// Encoding symbol, from 0: parity follows the block's source symbols.
     pub symbol: u16,
 }
 
-/// A symbol of an object: to where a sender has come, or what a receiver asks for.
+/// Symbol of a numbered object: progress of a sender, or an item that a receiver asks for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Point {
-    /// How its symbols are numbered.
+    /// Numbering of the symbols.
     pub fec: Fec,
-    /// The object.
+    /// Object.
     pub object: u16,
-    /// Which of its symbols.
+    /// Symbol.
     pub symbol: Symbol,
 }
 
-/// How an object is cut and coded (FEC Object Transmission Information, `EXT_FTI`).
+/// Size of an object and its division into symbols (FEC Object Transmission Information, `EXT_FTI`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fti {
-    /// Octets of the object, below 2^48; of a stream, those that its sender keeps.
+    /// Octets of the object, below 2^48; of a stream, the octets that its sender keeps.
     pub size: u64,
     /// Octets of a segment.
     pub segment_size: u16,
-    /// The most source symbols of a block; 8 bits in FEC id 5.
+    /// Maximum number of source symbols of a block; 8 bits in FEC id 5.
     pub max_block_len: u16,
-    /// RFC 5510: the most symbols of a block, parity included. NRL's library, and FEC id 129: the parity symbols. 8
-    /// bits in FEC id 5. [`parity_symbols`](Self::parity_symbols) reads either.
+    /// Maximum number of symbols of a block, including parity, by RFC 5510. In NRL's library, and in FEC id 129, the
+    /// number of parity symbols. 8 bits in FEC id 5. [`parity_symbols`](Self::parity_symbols) reads either.
     pub last: u16,
-    /// Which code, of FEC id 129; 0 else.
+    /// Code instance of FEC id 129; 0 for others.
     pub instance: u16,
-    /// Symbols in a datagram, of FEC id 2; 1 else.
+    /// Symbols in a datagram of FEC id 2; 1 for others.
     pub group: u8,
 }
 
-/// What the last field of an [`Fti`] of FEC ids 5 and 2 is.
+/// Meaning of the last field of an [`Fti`] of FEC ids 5 and 2.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum FtiStyle {
-    /// The number of parity symbols. DEVIATION: as NRL's library has it.
+    /// Number of parity symbols. DEVIATION: this is how NRL's library does it.
     #[default]
     Parity,
-    /// The most symbols of a block (RFC 5510).
+    /// Maximum number of symbols of a block (RFC 5510).
     MaxN,
 }
 
 impl Fti {
-    /// The parity symbols of a block, by whoever writes in `style`. What is less than a block can only be parity.
+    /// Returns the number of parity symbols of a block, for a sender that writes in `style`. A number smaller than a
+    /// block's can only be that of parity.
     pub fn parity_symbols(&self, fec: Fec, style: FtiStyle) -> u16 {
         match style {
             FtiStyle::MaxN if fec != Fec::SmallBlock => {
@@ -253,42 +255,42 @@ impl Fti {
         }
     }
 
-    /// How the object is cut (RFC 5052 §9.1); `None` if it cannot be.
+    /// Returns the object's geometry (RFC 5052 §9.1); `None` if the object cannot be cut so.
     pub fn geometry(&self) -> Option<Geometry> {
         crate::config::geometry(self.size, self.segment_size, self.max_block_len).ok()
     }
 }
 
-/// DATA: a run of symbols of one block, on the wire one message each.
+/// DATA: run of symbols of one block, each of which is a message on the wire.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Data {
-    /// What it is.
+    /// Flags of the object and the message.
     pub flags: Flags,
-    /// How symbols are numbered.
+    /// Numbering of the symbols.
     pub fec: Fec,
-    /// The object.
+    /// Object.
     pub object: u16,
-    /// The block, from 0.
+    /// Block, from 0.
     pub block: u32,
-    /// The block's source symbols, where the payload id says so (129 alone).
+    /// Number of the block's source symbols, where the payload id has it (129 alone).
     pub block_len: Option<u16>,
-    /// The encoding symbols, from 0: all of them source symbols, or all parity.
+    /// Encoding symbols, from 0: all of them source symbols, or all of them parity.
     pub symbols: Run,
-    /// How the object is cut.
+    /// Size and division of the object, if the message has them.
     pub fti: Option<Fti>,
     /// Octets of each symbol but the last.
     pub len: u16,
-    /// Octets of the last, which is shorter at the object's end; of a single one, `len`.
+    /// Octets of the last symbol, which is shorter at the object's end; equal to `len` for a single symbol.
     pub last_len: u16,
 }
 
 impl Data {
-    /// Octets of the symbol `segment` places behind the first.
+    /// Returns the octets of the symbol `segment` places behind the first.
     pub fn payload_len(&self, segment: u32) -> usize {
         usize::from(if segment + 1 == self.symbols.count() { self.last_len } else { self.len })
     }
 
-    /// The block's source symbols, as far as the message says.
+    /// Returns the number of the block's source symbols, if the message tells it.
     pub fn source_symbols(&self) -> Option<u32> {
         match (self.block_len, &self.fti) {
             (Some(len), _) => Some(len.into()),
@@ -297,7 +299,8 @@ impl Data {
         }
     }
 
-    /// Whether `next` continues this run: the next symbol of the same kind, and full ones so far.
+    /// Returns `true` if `next` continues this run: it has the next symbol of the same kind, and all symbols so far are
+    /// full.
     pub fn continues(&self, next: &Self) -> bool {
         let same = (self.flags, self.fec, self.object, self.block, self.block_len, self.fti)
             == (next.flags, next.fec, next.object, next.block, next.block_len, next.fti);
@@ -308,24 +311,24 @@ impl Data {
     }
 }
 
-/// INFO: what an application says of an object; of a file mostly its name.
+/// INFO: information of an application about an object; for a file mostly its name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Info {
-    /// What the object is.
+    /// Flags of the object.
     pub flags: Flags,
-    /// How its symbols are numbered.
+    /// Numbering of the object's symbols.
     pub fec: Fec,
-    /// The object.
+    /// Object.
     pub object: u16,
-    /// How it is cut.
+    /// Size and division of the object, if the message has them.
     pub fti: Option<Fti>,
-    /// What a sender of farcast vouches for; others say nothing of this, and pass over it.
+    /// Metadata that a farcast sender vouches for. Other senders do not have it, and other receivers skip it.
     pub vouched: Option<Vouched>,
-    /// At most a segment.
+    /// Content, at most a segment.
     pub content: Vec<u8>,
 }
 
-/// A sender's time of its own clock, given back by receivers.
+/// Time of a sender's clock, which receivers return.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Stamp {
     /// Seconds.
@@ -335,13 +338,13 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// An instant to the microsecond, of seconds modulo 2^32.
+    /// Returns the stamp of an instant, to the microsecond, with seconds modulo 2^32.
     pub const fn of(time: Time) -> Self {
         let micros = time.as_nanos() / 1000;
         Self { seconds: (micros / 1_000_000) as u32, micros: (micros % 1_000_000) as u32 }
     }
 
-    /// The same, `span` later.
+    /// Returns the stamp that is `span` later.
     #[must_use]
     pub fn later(self, span: Span) -> Self {
         let micros = u64::from(self.micros) + span.as_nanos() / 1000;
@@ -349,7 +352,7 @@ impl Stamp {
         Self { seconds, micros: (micros % 1_000_000) as u32 }
     }
 
-    /// How long ago `earlier` was; `None` if it lies ahead, by half of the seconds that there are.
+    /// Returns the span since `earlier`; `None` if that lies ahead, by comparison modulo 2^32 seconds.
     pub fn since(self, earlier: Self) -> Option<Span> {
         let seconds = self.seconds.wrapping_sub(earlier.seconds).cast_signed();
         let micros = i64::from(seconds) * 1_000_000 + i64::from(self.micros) - i64::from(earlier.micros);
@@ -357,113 +360,113 @@ impl Stamp {
     }
 }
 
-/// CMD(CC).
+/// Probe of round trips and congestion (CMD(CC)).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Probe {
-    /// 0; NRL's library marks the first of a sender with 1.
+    /// Flags: 0, but NRL's library marks the first probe of a sender with 1.
     pub flags: u8,
-    /// Counts probes.
+    /// Sequence number of probes.
     pub sequence: u16,
-    /// When it left.
+    /// Departure time.
     pub sent: Stamp,
-    /// How fast it sends (`EXT_RATE`). Receivers answer a probe that has it with what they think of the rate.
+    /// Current rate of the sender (`EXT_RATE`). Receivers answer a probe with a rate by congestion feedback.
     pub rate: Option<Rate>,
-    /// What it knows of some receivers.
+    /// State of some receivers.
     pub nodes: Vec<ProbedNode>,
 }
 
-/// What a probe says of a receiver.
+/// State of a receiver in a probe.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ProbedNode {
-    /// Which.
+    /// Node id of the receiver.
     pub node: NodeId,
-    /// What it is for congestion control ([`cc`]).
+    /// Role of the receiver in congestion control ([`cc`]).
     pub flags: u8,
-    /// Its round trip.
+    /// Round trip of the receiver.
     pub rtt: Rtt,
-    /// What it would bear.
+    /// Rate that the receiver can bear.
     pub rate: Rate,
 }
 
 /// Flags of congestion control (RFC 5740 §4.2.3.4).
 pub mod cc {
-    /// It limits the rate.
+    /// Current limiting receiver: it limits the rate.
     pub const CLR: u8 = 0x01;
-    /// It may come to.
+    /// Potential limiting receiver: it may come to limit the rate.
     pub const PLR: u8 = 0x02;
-    /// Its round trip is measured.
+    /// The receiver's round trip is measured.
     pub const RTT: u8 = 0x04;
-    /// It has not lost anything yet.
+    /// The receiver is in slow start: it has not lost anything yet.
     pub const START: u8 = 0x08;
-    /// It leaves.
+    /// The receiver leaves.
     pub const LEAVE: u8 = 0x10;
 }
 
-/// What a receiver says of congestion (`EXT_CC`).
+/// Congestion feedback of a receiver (`EXT_CC`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Feedback {
-    /// The probe that it answers.
+    /// Sequence number of the probe that is answered.
     pub sequence: u16,
-    /// What it is ([`cc`]).
+    /// Flags of congestion control ([`cc`]).
     pub flags: u8,
-    /// Its round trip.
+    /// Round trip of the receiver.
     pub rtt: Rtt,
-    /// What it loses.
+    /// Loss of the receiver.
     pub loss: Loss,
-    /// What it would bear.
+    /// Rate that the receiver can bear.
     pub rate: Rate,
 }
 
-/// A receiver's message (RFC 5740 §4.3).
+/// Message of a receiver (RFC 5740 §4.3).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FromReceiver {
-    /// The sender that it is for.
+    /// Sender that the message is for.
     pub sender: NodeId,
-    /// That sender's instance.
+    /// Instance of that sender.
     pub instance: u16,
-    /// The sender's time of the last probe, and what has passed since it came; `None` if none has come.
+    /// Time stamp of the last probe, plus the time since its arrival; `None` if none has come.
     pub response: Option<Stamp>,
-    /// On congestion.
+    /// Congestion feedback.
     pub feedback: Option<Feedback>,
-    /// What it says.
+    /// Content.
     pub answer: Answer,
 }
 
-/// What a receiver says.
+/// Content of a receiver's message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// What it misses.
+    /// Requests for what the receiver misses.
     Nack(Vec<Request>),
-    /// It has all up to a point.
+    /// Acknowledgement that the receiver has everything up to a point.
     Flushed {
-        /// 0 where a flush asked for it.
+        /// Id of the request; 0 where a flush asked for it.
         id: u8,
-        /// The point.
+        /// Point.
         point: Point,
     },
-    /// Another acknowledgement: of a probe (1), or what an application has asked for.
+    /// Acknowledgement of a probe (1), or of a request of the application.
     Ack {
-        /// Of what; not 2.
+        /// Type of the acknowledgement; not 2.
         kind: u8,
-        /// What the request said.
+        /// Id of the request.
         id: u8,
-        /// The application's.
+        /// Content of the application.
         content: Vec<u8>,
     },
 }
 
-/// How a repair request lists what it asks for.
+/// Form of the items of a repair request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
-    /// One by one.
+    /// Single items.
     Items,
-    /// From one to another, both included: an even number of points.
+    /// Ranges from one item to another, both included: an even number of points.
     Ranges,
-    /// How many symbols of a block, the number standing in a symbol's place.
+    /// Counts of symbols of a block. The number takes the place of a symbol's number.
     Erasures,
 }
 
-/// What the items of a repair request are: a set of bits.
+/// Kind of the items of a repair request: a set of bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Level(pub u8);
 
@@ -477,26 +480,26 @@ impl Level {
     /// Whole objects.
     pub const OBJECT: Self = Self(0x08);
 
-    /// Whether all of `other` are set.
+    /// Returns `true` if all bits of `other` are set.
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// These and `other`.
+    /// Returns these bits and those of `other`.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 }
 
-/// A part of what a receiver misses (RFC 5740 §4.3.1).
+/// Request for a part of what a receiver misses (RFC 5740 §4.3.1).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// How it lists them.
+    /// Form of the items.
     pub form: Form,
-    /// What they are.
+    /// Kind of the items.
     pub level: Level,
-    /// Which.
+    /// Items.
     pub points: Vec<Point>,
 }
 
@@ -528,7 +531,7 @@ impl farcast_core::Message for Message {
 }
 
 impl Message {
-    /// Its symbols, if it is DATA.
+    /// Returns the symbols, if the message is DATA.
     pub fn data(&self) -> Option<&Data> {
         match &self.body {
             Body::Sender(_, FromSender::Data(data)) => Some(data),

@@ -1,23 +1,23 @@
-//! Numbers as NORM writes them: coarse, in a few bits (RFC 5401 §5.1.1, §5.4; RFC 5740 §4.2.1, §4.2.3.4, §4.3.1).
+//! Coarse numbers of NORM's header fields, in a few bits (RFC 5401 §5.1.1, §5.4; RFC 5740 §4.2.1, §4.2.3.4, §4.3.1).
 //!
-//! Both ends compute with what is on the wire, not with what was meant. Logarithms are libm's: the same digits on every
-//! platform.
+//! Both ends compute with the value on the wire, not with the value before it was rounded. Logarithms are libm's: the
+//! same digits on every platform.
 
 use farcast_core::Span;
 
-/// The shortest and the longest round trip that can be said, in seconds.
+/// Shortest and longest round trip that can be expressed, in seconds.
 const RTT_RANGE: (f64, f64) = (1e-6, 1000.0);
 
-/// A round-trip time, of 1 us to 1000 s in 256 steps: of 1 us at first, from 33 us on of 8 %.
+/// Round-trip time, of 1 us to 1000 s in 256 steps: steps of 1 us at first, and of 8 % from 33 us on.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Rtt(pub u8);
 
 impl Rtt {
-    /// The step that holds `span`, which is at least as long where it is within the range.
+    /// Returns the step for `span`. Within the range the step is at least as long as `span`.
     pub fn of(span: Span) -> Self {
         let (least, most) = RTT_RANGE;
         let seconds = span.as_secs_f64().clamp(least, most);
-        // The rounding of 1 us steps is that of RFC 5401; a division may end just below a whole number.
+        // RFC 5401 rounds 1 us steps this way; a division may end just below a whole number.
         Self(if seconds < 33e-6 {
             (libm::floor(seconds / least + 1e-6) - 1.0) as u8
         } else {
@@ -25,7 +25,7 @@ impl Rtt {
         })
     }
 
-    /// What it says.
+    /// Returns the round-trip time.
     pub fn span(self) -> Span {
         let (least, most) = RTT_RANGE;
         Span::from_secs_f64(if self.0 <= 31 {
@@ -36,40 +36,42 @@ impl Rtt {
     }
 }
 
-/// How many receivers there may be: 1 or 5 times a power of ten, from 10 to 500,000,000 (RFC 5740 §4.2.1). Four bits.
+/// Number of receivers of a group: 1 or 5 times a power of ten, from 10 to 500,000,000 (RFC 5740 §4.2.1). It takes four
+/// bits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct GroupSize(u8);
 
 impl GroupSize {
-    /// From its four bits; the others are cut off.
+    /// Makes a group size from its four bits; higher bits are cut off.
     pub const fn from_bits(bits: u8) -> Self {
         Self(bits & 0xF)
     }
 
-    /// The four bits.
+    /// Returns the four bits.
     pub const fn bits(self) -> u8 {
         self.0
     }
 
-    /// The least that holds `receivers`; the greatest where none does.
+    /// Returns the least group size that holds `receivers`; the greatest where none does.
     pub fn of(receivers: u64) -> Self {
         let all = (0..8).flat_map(|exponent| [Self(exponent), Self(exponent | 8)]);
         all.into_iter().find(|size| size.receivers() >= receivers).unwrap_or(Self(0xF))
     }
 
-    /// What it says.
+    /// Returns the number of receivers.
     pub const fn receivers(self) -> u64 {
         let mantissa = if self.0 & 8 == 0 { 1 } else { 5 };
         mantissa * 10u64.pow((self.0 & 7) as u32 + 1)
     }
 }
 
-/// A rate in bytes per second: twelve bits of mantissa and a decimal exponent in four (RFC 5740 §4.2.3.4).
+/// Rate in bytes per second: twelve bits of mantissa and a decimal exponent in four (RFC 5740 §4.2.3.4).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Rate(pub u16);
 
 impl Rate {
-    /// `rate` in bytes per second, from 1 on, to three digits. Less is 0, more than can be said the most.
+    /// Returns the field for a rate in bytes per second, to three digits. A rate below 1 becomes 0, and one beyond the
+    /// range the maximum.
     pub fn of(bytes_per_second: f64) -> Self {
         if bytes_per_second.is_nan() || bytes_per_second < 1.0 {
             return Self(0);
@@ -78,42 +80,42 @@ impl Rate {
         if exponent > 15.0 {
             return Self(u16::MAX);
         }
-        // Just below the next power of ten the mantissa rounds to 13 bits, which there are not.
+        // Just below the next power of ten the mantissa would round to 13 bits.
         let mantissa = libm::round(bytes_per_second / libm::pow(10.0, exponent) * 409.6).min(4095.0);
         Self((mantissa as u16) << 4 | exponent as u16)
     }
 
-    /// What it says, in bytes per second.
+    /// Returns the rate in bytes per second.
     pub fn bytes_per_second(self) -> f64 {
         f64::from(self.0 >> 4) / 409.6 * libm::pow(10.0, f64::from(self.0 & 0xF))
     }
 }
 
-/// The part of packets that is lost, of 0 to 1 in 32 bits.
+/// Fraction of packets that are lost, of 0 to 1 in 32 bits.
 ///
 /// DEVIATION: RFC 5740 §4.3.1 has 16 bits and 16 reserved ones, which are 0. NRL's library puts 16 more bits of the
-/// loss there; whoever reads 16 reads the same.
+/// loss there. A reader of 16 bits reads the same.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Loss(pub u32);
 
-/// In how many bits a [`Loss`] is said.
+/// Precision of a [`Loss`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum LossStyle {
-    /// 32, as NRL's library does.
+    /// 32 bits, as in NRL's library.
     #[default]
     Fine,
-    /// 16, rounded down (RFC 5740 §4.3.1).
+    /// 16 bits, rounded down (RFC 5740 §4.3.1).
     Coarse,
 }
 
 impl Loss {
-    /// A part of 0 to 1; what lies outside is cut.
+    /// Returns the field for a fraction of 0 to 1; values outside are clamped.
     pub fn of(part: f64) -> Self {
-        // A cast saturates, and makes 0 of what is no number.
+        // A cast saturates, and turns NaN into 0.
         Self(libm::round(part * f64::from(u32::MAX)) as u32)
     }
 
-    /// `part` as it is said in `style`.
+    /// Returns the field for a fraction in `style`.
     pub fn of_style(part: f64, style: LossStyle) -> Self {
         match style {
             LossStyle::Fine => Self::of(part),
@@ -122,7 +124,7 @@ impl Loss {
         }
     }
 
-    /// What it says.
+    /// Returns the fraction.
     pub fn part(self) -> f64 {
         f64::from(self.0) / f64::from(u32::MAX)
     }
@@ -134,7 +136,7 @@ mod tests {
 
     #[test]
     fn round_trips_are_those_of_the_wire() {
-        // Values that NRL's library sends, and RFC 5401's ends.
+        // Values from NRL's library, and the ends of RFC 5401's range.
         for (milliseconds, byte) in [(500, 0x9D), (250, 0x94), (100, 0x88), (50, 0x7F)] {
             assert_eq!(Rtt::of(Span::from_millis(milliseconds)), Rtt(byte), "{milliseconds} ms");
         }

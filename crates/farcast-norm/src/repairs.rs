@@ -1,16 +1,16 @@
-//! How much of an object is sent again, however often it is asked for.
+//! Bound on the repairs of an object, however often they are requested.
 //!
-//! Requests are proved by nothing: whoever can send to a group can ask in any name, and without a bound keep a sender
-//! repairing for ever.
+//! Requests are not authenticated: anyone who can send to a group can ask in any name. Without a bound, they could keep
+//! a sender repairing for ever.
 
-/// Of an object so many times its segments, whoever asks: parity makes a group's need that of its worst receiver, which
-/// at nine tenths of loss is about ten times, and somewhat more for each factor of receivers.
+/// Repairs per segment of an object, for all receivers together. With parity a group needs as much as its worst
+/// receiver: about ten times the object at nine tenths of loss, and somewhat more for each factor of receivers.
 const TIMES: u64 = 64;
 
-/// And so many on top, for objects so short that one request asks for a large part.
+/// Additional repairs of an object, for objects so short that one request asks for a large part.
 const ABOVE: u64 = 1024;
 
-/// What was sent again of an object, and how much may be.
+/// Counter and bound of an object's repairs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Repairs {
     sent: u64,
@@ -18,17 +18,18 @@ pub struct Repairs {
 }
 
 impl Repairs {
-    /// Of an object of `segments`: 64 times as many symbols and INFO messages, and 1024.
+    /// Returns the bound for an object of `segments`: 64 times as many symbols and INFO messages, plus 1024.
     pub const fn of(segments: u32) -> Self {
         Self { sent: 0, most: segments as u64 * TIMES + ABOVE }
     }
 
-    /// So many symbols, or INFO messages, have been sent again.
+    /// Counts symbols or INFO messages that have been sent again.
     pub const fn note(&mut self, count: u32) {
         self.sent = self.sent.saturating_add(count as u64);
     }
 
-    /// Whether requests for the object are not heard any more. What was asked for before is still sent.
+    /// Returns `true` if requests for the object are no longer heard. Repairs that were requested before are still
+    /// sent.
     pub const fn are_spent(&self) -> bool {
         self.sent >= self.most
     }

@@ -1,4 +1,4 @@
-//! Repair requests as they are made, as many as fit a message; and how much they ask for.
+//! Repair requests: lists that fit one message, and the number of symbols that they ask for.
 
 use alloc::vec::Vec;
 
@@ -6,11 +6,11 @@ use farcast_core::Run;
 
 use crate::message::{Fec, Form, Level, Point, Request, Symbol};
 
-/// The requests of one message, in the order of what they ask for.
+/// Requests of one message, in the order of what they ask for.
 #[derive(Debug)]
 pub(crate) struct List {
     pub(crate) requests: Vec<Request>,
-    /// Octets that are left.
+    /// Octets of room that are left.
     room: usize,
 }
 
@@ -19,7 +19,7 @@ impl List {
         Self { requests: Vec::new(), room }
     }
 
-    /// Adds points, to the last request if that is of the same kind; whether there was room.
+    /// Adds points, to the last request if that is of the same kind. Returns `true` if there was room.
     pub(crate) fn add(&mut self, form: Form, level: Level, points: &[Point]) -> bool {
         let same = self.requests.last().is_some_and(|last| (last.form, last.level) == (form, level));
         let octets: usize = points.iter().map(|point| 4 + point.fec.payload_id_len()).sum();
@@ -35,7 +35,8 @@ impl List {
         true
     }
 
-    /// Adds a run, whose numbers `point` makes points of: one by one where that is not longer.
+    /// Adds a run of numbers, which `point` turns into points: as single items where these are not longer than a range.
+    /// Returns `true` if there was room.
     pub(crate) fn add_run(&mut self, level: Level, run: Run, point: impl Fn(u32) -> Point) -> bool {
         if run.count() > 2 {
             self.add(Form::Ranges, level, &[point(run.first()), point(run.last())])
@@ -45,13 +46,13 @@ impl List {
     }
 }
 
-/// A symbol as payload ids say it; `block_len` of its block.
+/// Returns a symbol in the form of payload ids; `block_len` is the number of source symbols of its block.
 pub(crate) const fn point(fec: Fec, object: u16, (block, block_len): (u32, u32), symbol: u32) -> Point {
     let block_len = if matches!(fec, Fec::SmallBlock) { Some(block_len as u16) } else { None };
     Point { fec, object, symbol: Symbol { block, block_len, symbol: symbol as u16 } }
 }
 
-/// How many symbols they ask for; a whole block or object, and what is said of one, counts as one.
+/// Returns the number of symbols that requests ask for. A whole block, a whole object and an INFO count as one.
 pub(crate) fn asked_for(requests: &[Request]) -> u32 {
     requests.iter().map(asked_for_by).fold(0, u32::saturating_add)
 }
@@ -91,7 +92,7 @@ mod tests {
         let objects = [0, 9].map(|object| point(Fec::ReedSolomon8, object, (0, 64), 0));
         assert_eq!(count(request(ranges, Level::OBJECT, &objects)), 10);
         assert_eq!(count(request(ranges, Level::INFO, &objects)), 10);
-        // What makes no sense is little, and nothing overflows.
+        // A range that makes no sense counts as one, and nothing overflows.
         assert_eq!(count(request(ranges, Level::BLOCK, &[symbol(7, 0), symbol(4, 0)])), 1);
         let all = request(ranges, Level::BLOCK, &[symbol(0, 0), symbol(u32::MAX, 0)]);
         assert_eq!(asked_for(&[all.clone(), all]), u32::MAX);

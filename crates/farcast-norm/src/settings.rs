@@ -1,8 +1,8 @@
-//! What a user chooses of a transfer, and what follows from it: the same for every face.
+//! Settings of a transfer that a user chooses, and the configuration that follows from them.
 //!
-//! [`Settings`] has what may be chosen, each with a default that is good where nothing is known. What depends on the
-//! link, on how many receive, and on what they lose is computed from these in [`Settings::sender`], and nowhere else:
-//! whoever sends, predicts or simulates a transfer arrives at the same [`SenderConfig`].
+//! [`Settings`] has everything that may be chosen, each with a default that is good where nothing is known. Values that
+//! depend on the link, on the number of receivers and on their losses are computed in [`Settings::sender`], and nowhere
+//! else. Therefore sending, prediction and simulation of a transfer use the same [`SenderConfig`].
 
 use alloc::vec::Vec;
 use core::net::SocketAddr;
@@ -15,114 +15,115 @@ use crate::message::{Fec, NodeId};
 use crate::quantise::GroupSize;
 use crate::timing::ROBUST;
 
-/// How much sending time a late wake-up may make up for at once: what the burst takes at the rate, within these bounds.
+/// Bounds on the sending time that a late wake-up may make up for at once. Between them it is the time of a burst at
+/// the rate.
 const CREDIT: (Span, Span) = (Span::from_millis(5), Span::from_millis(20));
-/// Ethernet's.
+/// Maximum octets of an IP packet on Ethernet.
 const MTU: u32 = 1500;
-/// Octets of a datagram of DATA besides the segment: common header, payload id, and how the object is cut.
+/// Octets of a datagram of DATA besides the segment: common header, payload id, and transmission information.
 const HEADERS: u32 = 32;
-/// Where symbols have 16 bits, it takes a word more to say how the object is cut.
+/// The same where symbols have 16 bits, whose transmission information is a word longer.
 const WIDE_HEADERS: u32 = 36;
-/// Symbols of a block that the code over GF(2^8) has room for.
+/// Maximum number of symbols of a block in the code over GF(2^8).
 const SYMBOLS: u32 = 255;
-/// The loss for which blocks are cut where less is expected.
+/// Least loss to design blocks for, where less is expected.
 const LEAST_LOSS: f64 = 0.1;
-/// The loss beyond which no parity is made ready.
+/// Greatest loss to prepare parity for.
 const MOST_LOSS: f64 = 0.5;
-/// Of how many blocks the parity is to suffice.
+/// Fraction of blocks for which the parity is to suffice.
 const SUFFICES: f64 = 0.999;
-/// What part of blocks is to need no request where what is lost is known.
+/// Fraction of blocks that are to need no request, where the loss is known.
 const UNASKED: f64 = 0.9;
-/// The group that RFC 5740 §5.1.1 has receivers reckon with where nobody says how many there are.
+/// Group size of RFC 5740 §5.1.1, for receivers where the number is not known.
 const UNKNOWN_GROUP: u32 = 10_000;
 
-/// A rate under congestion control is never less than one in so many of what it may be.
+/// Divisor of the rate that gives the default lower bound under congestion control.
 const LEAST_PART: u64 = 1000;
 
-/// What decides the rate.
+/// Rate control.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RateControl {
-    /// It is as fast as it may be.
+    /// Fixed rate.
     Fixed,
-    /// What receivers report: NORM-CC.
+    /// NORM-CC: the rate follows receivers' reports.
     NormCc,
 }
 
-/// Parity symbols.
+/// Number of parity symbols.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Parity {
-    /// As many as suit.
+    /// Automatic number.
     Auto,
-    /// So many.
+    /// This number.
     Symbols(u16),
 }
 
-/// What the way to receivers is like, as far as a sender knows it.
+/// Properties of the path to receivers, as far as a sender knows them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Way {
     /// Octets of IP and UDP headers: 28 or 48.
     pub headers: u16,
-    /// Octets of IP packets that pass unfragmented; `None` for Ethernet's 1500.
+    /// Maximum octets of IP packets that pass unfragmented; `None` for Ethernet's 1500.
     pub mtu: Option<u32>,
-    /// Octets that the link sends as one ([`RatePace`]).
+    /// Octets that the link sends as one unit ([`RatePace`]).
     pub granule: u16,
 }
 
-/// What is sent, and by whom to whom.
+/// Objects to send, with their sender and receivers.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Sent {
-    /// Who sends.
+    /// Node id of the sender.
     pub node: NodeId,
-    /// The instance of the sender.
+    /// Instance of the sender.
     pub instance: u16,
-    /// The objects.
+    /// Objects.
     pub objects: Vec<Object>,
-    /// Where it comes from.
+    /// Source address.
     pub source: SocketAddr,
-    /// The group, or the one receiver.
+    /// Group, or the address of the one receiver.
     pub group: SocketAddr,
-    /// Who is to acknowledge.
+    /// Receivers that are to acknowledge.
     pub ackers: Vec<NodeId>,
 }
 
-/// What may be chosen.
+/// Settings that a user may choose.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Settings {
-    /// How fast, at most.
+    /// Rate, or its upper bound under congestion control.
     pub rate: BitRate,
-    /// What decides how fast.
+    /// Rate control.
     pub control: RateControl,
-    /// How slow nobody makes it; `None` for a thousandth of `rate`.
+    /// Lower bound of the rate under congestion control; `None` for a thousandth of `rate`.
     pub least_rate: Option<BitRate>,
-    /// Octets of a segment; `None` for what fits the way.
+    /// Octets of a segment; `None` for what fits a packet.
     pub segment_size: Option<u16>,
     /// Segments of a block; `None` for as many as the code has room for beside the parity.
     pub block_len: Option<u16>,
     /// Parity symbols that a block may have.
     pub parity: Parity,
-    /// Of these, how many are sent with each block, unasked: as many as what is expected to be lost asks for, or so
-    /// many.
+    /// Parity symbols, among those of `parity`, that are sent with each block unasked. The automatic number follows
+    /// from the expected loss.
     pub ahead: Parity,
-    /// What part of the datagrams a receiver is expected to lose.
+    /// Fraction of the datagrams that a receiver is expected to lose.
     pub loss: Probability,
-    /// How many receive, where it is not known by their names.
+    /// Number of receivers, where it is not known from their names.
     pub receivers: Option<u32>,
-    /// The round trip to assume until one is measured.
+    /// Round trip to assume until one is measured.
     pub round_trip: Span,
-    /// How many greatest round trips receivers spread their requests over; `None` for what suits their number.
+    /// Number of GRTTs over which receivers spread their requests; `None` for what suits their number.
     pub backoff: Option<u8>,
-    /// Whether receivers answer the sender alone instead of the group.
+    /// `true` if receivers answer the sender alone instead of the group.
     pub unicast: bool,
-    /// How often what must arrive is said.
+    /// Robustness factor: number of repetitions of messages that must arrive.
     pub robust: u32,
-    /// Octets that may leave together, at most.
+    /// Maximum octets that may leave together.
     pub burst: u64,
-    /// The transfer is aborted after this long.
+    /// Time after which the transfer is aborted.
     pub time_limit: Span,
 }
 
 impl Settings {
-    /// The defaults, at `rate`.
+    /// Returns the defaults, at `rate`.
     pub const fn new(rate: BitRate) -> Self {
         Self {
             rate,
@@ -143,12 +144,12 @@ impl Settings {
         }
     }
 
-    /// The configuration of a sender of `sent` over `way`.
+    /// Returns the configuration of a sender of `sent` over `way`.
     pub fn sender(&self, sent: Sent, way: Way) -> SenderConfig {
         let mut config = SenderConfig::new(sent.node, 0, sent.source, sent.group, self.rate);
         let named = u32::try_from(sent.ackers.len()).unwrap_or(u32::MAX);
         let receivers = self.receivers.or((named > 0).then_some(named));
-        // To one address there is one receiver.
+        // A unicast address has one receiver.
         let receivers = if sent.group.ip().is_multicast() { receivers } else { Some(1) };
         (config.instance, config.objects) = (sent.instance, sent.objects);
         self.code(&mut config, receivers.unwrap_or(1), way);
@@ -173,18 +174,18 @@ impl Settings {
         config
     }
 
-    /// The least rate where none is chosen.
+    /// Returns the default lower bound of the rate.
     fn part(&self) -> BitRate {
         BitRate::from_bps(self.rate.as_bps().div_ceil(LEAST_PART)).unwrap_or(self.rate)
     }
 
-    /// How much of a block is parity, and how much of that is sent unasked.
+    /// Sets block length, parity, and parity that is sent unasked.
     ///
-    /// Blocks that the code over GF(2^8) has no room for have the one over GF(2^16). The longer a block, the less
-    /// what the unluckiest of many receivers loses of it lies above the mean: at 5 %, of 1,000 receivers one loses a
-    /// ninth of a block of 200 segments, and a twelfth of one of 700. But a block is rebuilt when all of it is there,
-    /// and its rebuilding takes time that grows with its square: NRL's library does not keep up, so only who asks for them
-    /// has them.
+    /// Blocks that do not fit the code over GF(2^8) use the code over GF(2^16). The longer a block, the closer the loss
+    /// of the unluckiest of many receivers is to the mean. At 5 %, one of 1,000 receivers loses a ninth of a block of
+    /// 200 segments, and a twelfth of one of 700. But a block is rebuilt only when all of it is there, and its
+    /// rebuilding takes time that grows with its square. NRL's library is too slow for such blocks, so only users that
+    /// ask for them get them.
     fn code(&self, config: &mut SenderConfig, receivers: u32, way: Way) {
         let loss = self.loss.get();
         let reckoned = (loss * 1.5).clamp(LEAST_LOSS, MOST_LOSS);
@@ -193,7 +194,7 @@ impl Settings {
             (Parity::Symbols(symbols), _) => symbols.into(),
             (Parity::Auto, None) => enough(),
             (Parity::Auto, Some(block)) if u32::from(block) >= SYMBOLS => {
-                // As many as are lost of the block and of the parity itself.
+                // Parity makes up for losses of the block and of the parity itself.
                 let mean = f64::from(block) * reckoned / (1.0 - reckoned);
                 (mean + 4.0 * libm::sqrt(mean)) as u32
             }
@@ -221,15 +222,15 @@ impl Settings {
     }
 }
 
-/// Octets of a segment that fits `way` with all headers: an even number, as symbols of 16 bits want it.
+/// Returns the octets of a segment that fits `way` with all headers: an even number, as symbols of 16 bits need it.
 fn segment_size(way: Way, headers: u32) -> u16 {
     let room = way.mtu.unwrap_or(MTU).min(MTU).saturating_sub(u32::from(way.headers) + headers);
     u16::try_from(room & !1).unwrap_or(u16::MAX).max(4)
 }
 
-/// Over how many greatest round trips so many receivers spread what they ask for: a few may all ask without harm, and
-/// each round trip of waiting delays the last of them thrice, as the sender gathers for as long. RFC 5740 §5.3 has 4
-/// for groups of any size.
+/// Returns the number of GRTTs over which receivers spread their requests. A few receivers may all ask without harm.
+/// Each round trip of waiting delays the last of them three times as long, because the sender also gathers requests
+/// that long. RFC 5740 §5.3 has 4 for groups of any size.
 fn backoff(receivers: Option<u32>) -> u8 {
     match receivers {
         Some(0..=32) => 0,
@@ -239,14 +240,13 @@ fn backoff(receivers: Option<u32>) -> u8 {
     }
 }
 
-/// The fewest of `symbols` symbols that cover what one of `receivers` loses of them in all but 1 - `share` of the
-/// cases.
+/// Returns the fewest of `symbols` symbols that cover the losses of each of `receivers` with probability `share`.
 fn sufficient(symbols: u32, loss: f64, receivers: u32, share: f64) -> u32 {
     (0..symbols).find(|&lost| power(at_most(symbols, loss, lost), receivers) >= share).unwrap_or(symbols)
 }
 
-/// Parity with each block of `block` segments such that nine blocks of ten need no request: what is asked for takes
-/// round trips, and what is sent beyond that is seldom needed.
+/// Returns the parity symbols to send with each block of `block` segments, such that nine blocks of ten need no
+/// request. Requests take round trips, and more parity is seldom needed.
 fn ahead(block: u32, most: u32, loss: f64, receivers: u32) -> u32 {
     if loss <= 0.0 {
         return 0;
@@ -255,7 +255,7 @@ fn ahead(block: u32, most: u32, loss: f64, receivers: u32) -> u32 {
     (0..most).find(suffices).unwrap_or(most)
 }
 
-/// How likely of `symbols` at most `lost` are lost, each with probability `part`.
+/// Returns the probability that at most `lost` of `symbols` are lost, each with probability `part`.
 fn at_most(symbols: u32, part: f64, lost: u32) -> f64 {
     let (mut probability, odds) = (power(1.0 - part, symbols), part / (1.0 - part));
     if probability < f64::MIN_POSITIVE && part < 1.0 {
@@ -269,7 +269,8 @@ fn at_most(symbols: u32, part: f64, lost: u32) -> f64 {
     sum.min(1.0)
 }
 
-/// The same where that nothing is lost is too unlikely for a number: summed from the likeliest of these losses down.
+/// Returns the same probability where the probability of no loss is too small for a number. It sums from the likeliest
+/// of these losses down.
 fn at_most_of_many(symbols: u32, part: f64, lost: u32) -> f64 {
     let mode = (f64::from(symbols + 1) * part) as u32;
     let factorial = |n: u32| libm::lgamma(f64::from(n) + 1.0);
@@ -292,7 +293,7 @@ fn at_most_of_many(symbols: u32, part: f64, lost: u32) -> f64 {
     sum.min(1.0)
 }
 
-/// `base` to the power of `exponent`, the same on every machine.
+/// Returns `base` to the power of `exponent`, with the same result on every machine.
 fn power(base: f64, exponent: u32) -> f64 {
     let (mut result, mut square) = (1.0, base);
     for bit in 0..u32::BITS - exponent.leading_zeros() {
@@ -308,7 +309,7 @@ fn power(base: f64, exponent: u32) -> f64 {
 mod tests {
     use super::*;
 
-    /// Sums the law of the binomial distribution from its definition, by exact coefficients.
+    /// Sums the binomial distribution from its definition, with exact coefficients.
     fn reference(symbols: u32, part: f64, lost: u32) -> f64 {
         let choose = |n: u32, k: u32| (0..k).map(|i| f64::from(n - i) / f64::from(i + 1)).product::<f64>();
         let term = |k: u32| {
@@ -333,7 +334,7 @@ mod tests {
             let (ours, other) = (at_most_of_many(symbols, part, lost), at_most(symbols, part, lost));
             assert!((ours - other).abs() < 1e-9, "{symbols} {part} {lost}: {ours} {other}");
         }
-        // Far beyond what a product can say: the mean is the median of so many.
+        // These numbers are far beyond a product's range; with so many symbols the mean is the median.
         let half = at_most(60_000, 0.2, 12_000);
         assert!((half - 0.5).abs() < 0.01 && at_most(60_000, 0.2, 12_500) > 0.999_99, "{half}");
     }
@@ -357,7 +358,7 @@ mod tests {
         assert_eq!(settings(Some(200), 0.05).0, Fec::ReedSolomon8);
         let (fec, block, parity, ahead) = settings(Some(715), 0.05);
         assert_eq!((fec, block), (Fec::ReedSolomon(16), 715));
-        // What 1,000 receivers lose of 760 symbols: 38 of them in the mean, and a little more than three deviations.
+        // Losses of 1,000 receivers of 760 symbols: 38 in the mean, plus a little more than three deviations.
         assert!((50..65).contains(&ahead) && parity > ahead, "{ahead} of {parity}");
     }
 
@@ -365,7 +366,7 @@ mod tests {
     fn parity_ahead_follows_what_is_lost_and_how_many_receive() {
         let symbols = |loss, receivers| ahead(200, 55, loss, receivers);
         assert_eq!(symbols(0.0, 1000), 0);
-        // One receiver: of 215 symbols it loses at most 15 in 9 cases of 10, and of 214 at most 14 not so often.
+        // One receiver loses at most 15 of 215 symbols in 9 cases of 10, and at most 14 of 214 less often.
         assert_eq!(symbols(0.05, 1), 15);
         let many = [1, 10, 100, 1000].map(|receivers| symbols(0.05, receivers));
         assert!(many.is_sorted() && many[3] < 30, "{many:?}");

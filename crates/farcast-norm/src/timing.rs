@@ -1,4 +1,4 @@
-//! How long to wait (RFC 5401 §3.2.2, §3.2.3.2; RFC 5740 §5).
+//! Waiting times (RFC 5401 §3.2.2, §3.2.3.2; RFC 5740 §5).
 
 use farcast_core::random::RandomStream;
 use farcast_core::{Span, Time};
@@ -6,18 +6,19 @@ use farcast_core::{Span, Time};
 use crate::message::{NodeId, Terms};
 use crate::quantise::GroupSize;
 
-/// How often what must arrive is said, and how often silence is forgiven (`NORM_ROBUST_FACTOR`).
+/// Robustness factor (`NORM_ROBUST_FACTOR`): number of repetitions of messages that must arrive, and of silent periods
+/// that are forgiven.
 pub const ROBUST: u32 = 20;
 
-/// A wait of up to `most`, exponentially more often late than early: of `group` receivers that wait so, few come first.
+/// Draws a wait of up to `most`, exponentially more often late than early, so that few of `group` receivers come first.
 pub fn random_backoff(most: Span, group: GroupSize, random: &mut RandomStream) -> Span {
     let lambda = libm::log(group.receivers() as f64) + 1.0;
     let part = libm::log(random.unit() * libm::expm1(lambda) + 1.0) / lambda;
     Span::from_secs_f64(most.as_secs_f64() * part)
 }
 
-/// The waits of receivers. Each is a function of who waits, and since when: many receivers as one draw what each of
-/// them would.
+/// Random waits of receivers. Each wait is a function of the receiver and the instant at which it begins. Therefore a
+/// population draws the same waits as single receivers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Waits {
     pub(crate) seed: u64,
@@ -28,34 +29,35 @@ impl Waits {
         RandomStream::derive(self.seed, &[u64::from(node.0), now.as_nanos()])
     }
 
-    /// Until `node`, which finds at `now` that it lacks something, asks for it, under these terms and with a greatest
-    /// round trip of `grtt`.
+    /// Returns the wait until `node`, which finds at `now` that it lacks something, asks for it, under these terms and
+    /// with a GRTT of `grtt`.
     pub(crate) fn backoff(self, node: NodeId, now: Time, terms: Terms, grtt: Span) -> Span {
         random_backoff(grtt * u64::from(terms.backoff), terms.group, &mut self.random(node, now))
     }
 
-    /// Until `node`, which was asked at `now`, acknowledges: over one round trip (RFC 5740 §5.5.3).
+    /// Returns the wait until `node`, which was asked at `now`, acknowledges: up to one GRTT (RFC 5740 §5.5.3).
     pub(crate) fn acknowledgement(self, node: NodeId, now: Time, grtt: Span) -> Span {
         Span::from_secs_f64(grtt.as_secs_f64() * self.random(node, now).unit())
     }
 }
 
-/// How long what was asked for has to come (RFC 5740 §5.3).
+/// Returns the time that requested repairs have to arrive (RFC 5740 §5.3).
 pub(crate) fn holdoff(terms: Terms, grtt: Span) -> Span {
     grtt * (u64::from(terms.backoff) + 2)
 }
 
-/// How long nothing must be heard of a sender until something is wrong (RFC 5740 §5.3).
+/// Returns the time after which silence of a sender means that something is wrong (RFC 5740 §5.3).
 pub(crate) fn silence(grtt: Span, robust: u32) -> Span {
     (grtt * 2 * u64::from(robust)).max(Span::from_secs(1))
 }
 
-/// For each octet that a sender says, so many may be said because of it.
+/// Octets that may be sent to a sender for each octet that it sends.
 const ANSWERS: u64 = 3;
-/// So much may be saved up.
+/// Maximum credit.
 const MOST_CREDIT: u64 = 1 << 16;
 
-/// The octets that may be said to a sender that has said `octets` more, where `credit` might be before.
+/// Returns the octets that may be sent to a sender after `octets` more have come from it, where the credit was `credit`
+/// before.
 pub fn earned(credit: u64, octets: u64) -> u64 {
     credit.saturating_add(octets.saturating_mul(ANSWERS)).min(MOST_CREDIT)
 }

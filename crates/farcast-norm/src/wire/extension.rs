@@ -7,16 +7,16 @@ use super::octets::{Reader, Sink};
 use crate::message::Feedback;
 use crate::quantise::{Loss, Rate, Rtt};
 
-/// `EXT_CC`: what a receiver says of congestion.
+/// `EXT_CC`: congestion feedback of a receiver.
 const CC: u8 = 3;
-/// `EXT_FTI`: how an object is cut.
+/// `EXT_FTI`: size and division of an object.
 pub(super) const FTI: u8 = 64;
-/// `EXT_RATE`: how fast a sender sends.
+/// `EXT_RATE`: rate of a sender.
 const RATE: u8 = 128;
 
-/// Ours, of INFO: what farcast vouches for. The type is one that nobody has been assigned; that it is ours, and not
-/// somebody else's of this type, the length and the mark say. Whoever does not know it passes over it by its length, as
-/// RFC 5740 §4.1 has everybody do.
+/// Extension of farcast in INFO: metadata that the sender vouches for. The type is unassigned. The length and the mark
+/// show that the extension is farcast's, and not another one of this type. Other receivers skip it by its length, as
+/// RFC 5740 §4.1 demands.
 ///
 /// ```text
 /// | 112 | 12 | mode | mark (4) | BLAKE3 of the content (32) | modification time, signed ns since 1970 (8) |
@@ -25,17 +25,18 @@ const VOUCHED: u8 = 112;
 const VOUCHED_WORDS: u8 = 12;
 const MARK: [u8; 4] = *b"fcst";
 
-/// The extensions of a header that we know, each without its type; the length is within what is kept.
+/// Known extensions of a header, each without its type; lengths are checked.
 #[derive(Default)]
 pub(super) struct Found<'a> {
-    /// With its length in words, which tells one FEC Encoding ID's from another's.
+    /// Extension with its length in words, which tells the formats of FEC Encoding IDs apart.
     pub(super) fti: Option<&'a [u8]>,
     pub(super) feedback: Option<Feedback>,
     pub(super) rate: Option<Rate>,
     pub(super) vouched: Option<Vouched>,
 }
 
-/// Looks through a header's extensions. Those of types below 128 say their length in words; the others have one.
+/// Finds the known extensions of a header. Extensions of types below 128 have their length in words; the others have
+/// one word.
 pub(super) fn find(octets: &[u8]) -> Result<Found<'_>, DecodeError> {
     let mut found = Found::default();
     let mut reader = Reader::new(octets);
@@ -61,7 +62,7 @@ pub(super) fn find(octets: &[u8]) -> Result<Found<'_>, DecodeError> {
     Ok(found)
 }
 
-/// `None` if it is somebody else's, or says what no file has.
+/// Decodes the extension; `None` if it is another one of this type, or has a mode that no file has.
 fn vouched(extension: &[u8]) -> Option<Vouched> {
     let (head, rest) = extension.split_first_chunk::<8>()?;
     let (digest, mtime) = rest.split_first_chunk::<32>()?;

@@ -1,4 +1,4 @@
-//! FEC payload ids, and how an object is cut (RFC 5510 §4, §5; RFC 5445 §4).
+//! FEC payload ids and transmission information (RFC 5510 §4, §5; RFC 5445 §4).
 
 use alloc::vec::Vec;
 
@@ -7,7 +7,7 @@ use super::extension::FTI;
 use super::octets::{Reader, Sink};
 use crate::message::{Fec, Fti, Point, Symbol};
 
-/// The code of an FEC Encoding ID; of 2 with m = `field_bits`.
+/// Returns the code of an FEC Encoding ID; for 2 with m = `field_bits`.
 pub(super) fn from_id(id: u8, field_bits: u8) -> Result<Fec, DecodeError> {
     match id {
         5 => Ok(Fec::ReedSolomon8),
@@ -18,7 +18,8 @@ pub(super) fn from_id(id: u8, field_bits: u8) -> Result<Fec, DecodeError> {
     }
 }
 
-/// The code and the cut of an object whose message has `id` and perhaps the extension `fti`.
+/// Returns the code, and the transmission information if there is any, of an object whose message has `id` and perhaps
+/// the extension `fti`.
 pub(super) fn with_fti(
     id: u8,
     fti: Option<&[u8]>,
@@ -29,7 +30,7 @@ pub(super) fn with_fti(
     let mut reader = Reader::new(octets.get(2..).ok_or(wrong)?);
     let size = u64::from(reader.u16()?) << 32 | u64::from(reader.u32()?);
     let expected = if id == 5 { 12 } else { 16 };
-    // An unknown code's extension has a length that we do not know.
+    // The extension of an unknown code has an unknown length.
     let plain = from_id(id, 8)?;
     if octets.len() != expected {
         return Err(wrong);
@@ -57,7 +58,7 @@ pub(super) fn put_fti<S: Sink>(fec: Fec, fti: Option<&Fti>, out: &mut S) {
     match fec {
         Fec::ReedSolomon8 => {
             out.u16(fti.segment_size);
-            // What has no room in eight bits is no code of this kind; a configuration does not have it.
+            // A number that does not fit eight bits is not valid in this code; a configuration does not have it.
             out.put(&[fti.max_block_len as u8, fti.last as u8]);
             return;
         }
@@ -90,7 +91,7 @@ pub(super) fn put_symbol<S: Sink>(fec: Fec, symbol: &Symbol, out: &mut S) {
     }
 }
 
-/// An item of a repair request, or what an acknowledgement of a flush has.
+/// Decodes an item of a repair request, or the point of a flush's acknowledgement.
 pub(super) fn point(reader: &mut Reader<'_>, field_bits: u8) -> Result<Point, DecodeError> {
     let fec = from_id(reader.u8()?, field_bits)?;
     reader.u8()?;
@@ -104,7 +105,7 @@ pub(super) fn put_point<S: Sink>(point: &Point, out: &mut S) {
     put_symbol(point.fec, &point.symbol, out);
 }
 
-/// All the integers of `octets`, each of `N` octets.
+/// Decodes all integers of `octets`, each of `N` octets.
 pub(super) fn list<const N: usize, T>(
     octets: &[u8],
     read: impl Fn([u8; N]) -> T,

@@ -1,9 +1,9 @@
-//! NORM on the wire: messages to bytes and back (RFC 5740 §4). All integers are big-endian.
+//! Wire format of NORM: messages to bytes and back (RFC 5740 §4). All integers are big-endian.
 //!
-//! A message is a header, which says its own length in words of four octets, and what follows it. The header ends with
-//! extensions; those that we do not know are skipped. [`decode`] checks everything that it uses and allocates nothing
-//! by a length that a message claims: lists are as long as the octets that are there. Payload stays in the datagram;
-//! [`Packet::payload`] says where.
+//! A message is a header, which has its own length in words of four octets, and content behind it. The header ends with
+//! extensions; unknown ones are skipped. [`decode`] checks everything that it uses, and allocates nothing by a length
+//! that a message claims: lists are as long as the octets that are there. Payload stays in the datagram, at
+//! [`Packet::payload`].
 
 mod extension;
 mod fec;
@@ -20,29 +20,29 @@ use core::ops::Range;
 use crate::message::{Body, Message, NodeId};
 use octets::{Counter, Reader, Sink};
 
-/// The protocol's version.
+/// Version of the protocol.
 pub const VERSION: u8 = 1;
 
-/// A decoded datagram: the message (DATA is a run of one), and where in the datagram its payload is.
+/// Decoded datagram: the message (DATA is a run of one), and the range of its payload in the datagram.
 pub type Packet = farcast_delivery::Packet<Message>;
 
-/// Why a datagram is not a NORM message.
+/// Reason for which a datagram is not a NORM message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// It ends before something in it does.
+    /// The datagram ends before a field of it ends.
     #[error("message is cut short")]
     Truncated,
-    /// Its version is not 1.
+    /// The version is not 1.
     #[error("version {0} is not 1")]
     Version(u8),
-    /// Its type is not one of RFC 5740 §4.1 that says something.
+    /// The type is not one of the message types of RFC 5740 §4.1.
     #[error("unknown message type {0}")]
     Type(u8),
-    /// The header's length does not hold what its type has.
+    /// The header is shorter than its type needs, or longer than the datagram.
     #[error("a header of {0} words does not hold what the message has")]
     HeaderLength(u8),
-    /// An extension has a length of 0, of more than there is, or that its type cannot have.
+    /// An extension has a length of 0, a length beyond the header, or one that its type cannot have.
     #[error("header extension {0} has a wrong length")]
     ExtensionLength(u8),
     /// An extension comes twice.
@@ -54,19 +54,19 @@ pub enum DecodeError {
     /// An FEC Encoding ID is not one of those spoken.
     #[error("unknown FEC Encoding ID {0}")]
     Fec(u8),
-    /// What says how an object is cut has a field size that there is not.
+    /// The transmission information has an invalid field size.
     #[error("a field of 2^{0} elements: m must be 2 to 16")]
     FieldSize(u8),
     /// A symbol cannot have this number in a run.
     #[error("symbol without a number")]
     Symbol,
-    /// Its payload is longer than a datagram's can be, or empty where it must not be.
+    /// The payload is longer than a datagram's can be, or empty where it must not be.
     #[error("a payload of {0} octets")]
     Payload(usize),
     /// A repair request lists neither items, nor ranges, nor erasures.
     #[error("unknown form of repair request {0}")]
     Form(u8),
-    /// A repair request's length is no number of items, or of pairs of them.
+    /// The length of a repair request is not that of whole items, or of pairs of them.
     #[error("a repair request of {0} octets")]
     RequestLength(u16),
     /// A list of nodes or objects ends within an entry.
@@ -83,11 +83,12 @@ mod kind {
     pub(super) const ACK: u8 = 5;
 }
 
-/// Reads one datagram. `field_bits` is the m of objects of FEC Encoding ID 2 where the datagram does not say it, 2 to
-/// 16 (RFC 5510: 8).
+/// Decodes one datagram. `field_bits` is the m of objects of FEC Encoding ID 2 where the datagram does not have it, 2
+/// to 16 (RFC 5510: 8).
 ///
 /// # Errors
-/// What is wrong with it; nothing has been allocated beyond what the datagram itself holds.
+/// The reason for which the datagram is not a message. Nothing has been allocated beyond what the datagram itself
+/// holds.
 pub fn decode(datagram: &[u8], field_bits: u8) -> Result<Packet, DecodeError> {
     let mut reader = Reader::new(datagram);
     let (first, words) = (reader.u8()?, reader.u8()?);
@@ -108,29 +109,29 @@ pub fn decode(datagram: &[u8], field_bits: u8) -> Result<Packet, DecodeError> {
     Ok(Packet { message: Message { source, sequence, body }, payload })
 }
 
-/// What a decoder of one type of message needs.
+/// Input of a decoder of one type of message.
 struct Parts<'a> {
     datagram: &'a [u8],
-    /// Octets of the header, no more than there are.
+    /// Octets of the header, no more than the datagram has.
     header_len: usize,
-    /// The same in words, for errors.
+    /// Length of the header in words, for errors.
     words: u8,
     field_bits: u8,
 }
 
 impl<'a> Parts<'a> {
-    /// The extensions, which begin where the reader stands.
+    /// Decodes the extensions, which begin where the reader stands.
     fn extensions(&self, reader: &Reader<'a>) -> Result<extension::Found<'a>, DecodeError> {
         let octets = self.datagram.get(reader.at()..self.header_len);
         extension::find(octets.ok_or(DecodeError::HeaderLength(self.words))?)
     }
 
-    /// What is behind the header.
+    /// Returns the octets behind the header.
     fn content(&self) -> &'a [u8] {
         &self.datagram[self.header_len..]
     }
 
-    /// The same as a reader.
+    /// Returns a reader of the octets behind the header.
     fn rest(&self) -> Reader<'a> {
         Reader::new(self.content())
     }
@@ -140,7 +141,7 @@ impl<'a> Parts<'a> {
     }
 }
 
-/// Appends a message, or datagram `segment` (from 0) of a DATA run as far as its payload, to `out`.
+/// Appends a message to `out`. Of a DATA run, datagram `segment` (from 0) is appended, up to its payload.
 pub fn encode(message: &Message, segment: u32, out: &mut Vec<u8>) {
     let start = out.len();
     let header_len = write(message, segment, out);
@@ -148,14 +149,14 @@ pub fn encode(message: &Message, segment: u32, out: &mut Vec<u8>) {
     out[start + 1] = ((header_len - start) / 4) as u8;
 }
 
-/// The length in octets of datagram `segment` of `message`, payload included.
+/// Returns the length in octets of datagram `segment` of `message`, including payload.
 pub fn encoded_len(message: &Message, segment: u32) -> usize {
     let mut counter = Counter(0);
     write(message, segment, &mut counter);
     counter.0 + message.data().map_or(0, |data| data.payload_len(segment))
 }
 
-/// Writes a message with a header length of 0; where in `out` its header ends.
+/// Writes a message with a header length of 0. Returns the position in `out` at which the header ends.
 fn write<S: Sink>(message: &Message, segment: u32, out: &mut S) -> usize {
     let kind = match &message.body {
         Body::Sender(_, said) => sender::kind_of(said),

@@ -1,14 +1,14 @@
-//! Integers in a row of octets.
+//! Integers in a sequence of octets.
 
 use alloc::vec::Vec;
 
 use super::DecodeError;
 
-/// Where encoders write: octets, or only their number.
+/// Output of encoders: octets, or only their number.
 pub(super) trait Sink {
     fn put(&mut self, octets: &[u8]);
 
-    /// How many octets there are.
+    /// Returns the number of octets so far.
     fn at(&self) -> usize;
 
     fn u8(&mut self, value: u8) {
@@ -34,7 +34,7 @@ impl Sink for Vec<u8> {
     }
 }
 
-/// Counts what is written.
+/// Sink that counts octets.
 pub(super) struct Counter(pub(super) usize);
 
 impl Sink for Counter {
@@ -47,7 +47,7 @@ impl Sink for Counter {
     }
 }
 
-/// Reads integers one after the other.
+/// Reader of integers, one after the other.
 #[derive(Clone)]
 pub(super) struct Reader<'a> {
     octets: &'a [u8],
@@ -59,12 +59,12 @@ impl<'a> Reader<'a> {
         Self { octets, at: 0 }
     }
 
-    /// How far it has come.
+    /// Returns the number of octets that were read.
     pub(super) fn at(&self) -> usize {
         self.at
     }
 
-    /// What is left.
+    /// Returns the octets that are left.
     pub(super) fn rest(&self) -> &'a [u8] {
         &self.octets[self.at..]
     }

@@ -1,4 +1,4 @@
-//! A receiver's messages (RFC 5740 §4.3).
+//! Messages of receivers (RFC 5740 §4.3).
 
 use alloc::vec::Vec;
 
@@ -8,14 +8,14 @@ use super::octets::{Reader, Sink};
 use super::{DecodeError, Parts, kind};
 use crate::message::{Answer, Form, FromReceiver, Level, NodeId, Request, Stamp};
 
-/// The acknowledgement type of a flush.
+/// Acknowledgement type of a flush.
 const FLUSH: u8 = 2;
 
 pub(super) fn kind_of(said: &FromReceiver) -> u8 {
     if matches!(said.answer, Answer::Nack(_)) { kind::NACK } else { kind::ACK }
 }
 
-/// Writes what follows the common header; where the header ends.
+/// Writes the part behind the common header. Returns the position at which the header ends.
 pub(super) fn encode<S: Sink>(said: &FromReceiver, out: &mut S) -> usize {
     out.u32(said.sender.0);
     out.u16(said.instance);
@@ -24,7 +24,7 @@ pub(super) fn encode<S: Sink>(said: &FromReceiver, out: &mut S) -> usize {
         Answer::Flushed { id, .. } => [FLUSH, id],
         Answer::Ack { kind, id, .. } => [kind, id],
     });
-    // No time at all is no answer.
+    // A zero time means that there is no response to a probe.
     let stamp = said.response.unwrap_or(Stamp { seconds: 0, micros: 0 });
     out.u32(stamp.seconds);
     out.u32(stamp.micros);
@@ -38,7 +38,7 @@ pub(super) fn encode<S: Sink>(said: &FromReceiver, out: &mut S) -> usize {
     end
 }
 
-/// Reads what follows the common header of a message of `kind`.
+/// Reads the part behind the common header of a message of `kind`.
 pub(super) fn decode(
     kind: u8,
     mut reader: Reader<'_>,
@@ -66,7 +66,7 @@ pub(super) fn put_requests<S: Sink>(requests: &[Request], out: &mut S) {
         };
         out.put(&[form, level.0]);
         let octets: usize = points.iter().map(|point| 4 + point.fec.payload_id_len()).sum();
-        // Requests are cut to a segment long before.
+        // Requests are limited to a segment long before.
         out.u16(octets as u16);
         for point in points {
             put_point(point, out);

@@ -1,4 +1,4 @@
-//! A sender's messages (RFC 5740 §4.2).
+//! Messages of senders (RFC 5740 §4.2).
 
 use core::ops::Range;
 
@@ -32,7 +32,7 @@ pub(super) fn kind_of(said: &FromSender) -> u8 {
     }
 }
 
-/// Writes what follows the common header; where the header ends.
+/// Writes the part behind the common header. Returns the position at which the header ends.
 pub(super) fn encode<S: Sink>(terms: Terms, said: &FromSender, segment: u32, out: &mut S) -> usize {
     out.u16(terms.instance);
     out.put(&[terms.grtt.0, terms.backoff << 4 | terms.group.bits()]);
@@ -57,7 +57,7 @@ pub(super) fn encode<S: Sink>(terms: Terms, said: &FromSender, segment: u32, out
     }
 }
 
-/// Writes what follows a header that ends here; where that is.
+/// Writes the content behind a header that ends here. Returns that position.
 fn header_and<S: Sink>(out: &mut S, content: impl FnOnce(&mut S)) -> usize {
     let end = out.at();
     content(out);
@@ -111,7 +111,7 @@ fn encode_probe<S: Sink>(probe: &Probe, out: &mut S) -> usize {
     })
 }
 
-/// A command that is about a place in what is sent.
+/// Writes the header fields of a command that is about a point of the transmission.
 fn put_place<S: Sink>(command: u8, point: &Point, out: &mut S) {
     out.put(&[command, point.fec.id()]);
     out.u16(point.object);
@@ -124,7 +124,7 @@ fn put_nodes<S: Sink>(nodes: &[NodeId], out: &mut S) {
     }
 }
 
-/// Reads what follows the common header of a message of `kind`.
+/// Reads the part behind the common header of a message of `kind`.
 pub(super) fn decode(
     kind: u8,
     mut reader: Reader<'_>,
@@ -142,7 +142,8 @@ pub(super) fn decode(
 
 fn decode_data(mut reader: Reader<'_>, parts: &Parts<'_>) -> Result<Data, DecodeError> {
     let (flags, id, object) = (Flags(reader.u8()?), reader.u8()?, reader.u16()?);
-    // How a payload id is to be read may be said behind it, but its length depends on the code alone.
+    // An extension behind the payload id may decide the meaning of the payload id, but its length depends on the code
+    // alone.
     let mut behind = reader.clone();
     behind.take(fec::from_id(id, 8)?.payload_id_len())?;
     let found = parts.extensions(&behind)?;
@@ -180,7 +181,7 @@ fn decode_command(mut reader: Reader<'_>, parts: &Parts<'_>) -> Result<FromSende
     }
 }
 
-/// A command whose own fields fit the one word that it begins with.
+/// Decodes a command whose own fields fit the one word that it begins with.
 fn decode_short(command: u8, mut reader: Reader<'_>, parts: &Parts<'_>) -> Result<FromSender, DecodeError> {
     let (flags, kind, id) = (reader.u8()?, reader.u8()?, reader.u8()?);
     let found = parts.extensions(&reader)?;
