@@ -1,20 +1,21 @@
-//! Many like receivers behind one fan-out as one entity: what makes a million of them cheap to simulate.
+//! Population: many like receivers behind one fan-out, simulated as one entity. It makes a million receivers cheap.
 //!
-//! A [`Population`] is what N [`Receiver`](crate::Receiver)s would be together, whose owners take everything, hold
-//! nothing beforehand, and verify at once. It decides by the same functions: what is asked for and what others ask for
-//! (`receiver::needs`), how long each one waits (`timing`). Of a block it keeps how many symbols each receiver lacks,
-//! and of each symbol who missed it; of what was heard of the sender, what those know who have not heard the last
-//! message. So a receiver costs its losses and not its packets. Given the same losses it says the same things at the
-//! same nanoseconds (law 11).
+//! A [`Population`] does what N [`Receiver`](crate::Receiver)s would do together, whose owners accept everything, hold
+//! nothing beforehand, and verify at once. It decides by the same functions: requests and their suppression
+//! (`receiver::needs`), and waits (`timing`). For each block it keeps the number of symbols that each receiver lacks,
+//! and for each symbol the receivers that missed it. State that follows from the sender's messages is common to all
+//! receivers that have heard the last message, and kept one by one for the others. So a receiver costs its losses and
+//! not its packets. Given the same losses, a population sends the same messages at the same nanoseconds as single
+//! receivers (law 11).
 //!
-//! What it leaves out: a second object or sender; receivers' bounds on the memory of parity, and on how many blocks of
-//! others' requests are remembered; what applications ask for; and a sender that comes back after it was given up.
+//! Left out are a second object or sender, receivers' bounds on the memory of parity and on the number of blocks of
+//! others' requests that are remembered, requests of applications, and a sender that comes back after it was given up.
 //!
-//! | file | what |
+//! | file | subject |
 //! |---|---|
-//! | `blocks.rs` | who lacks how much of which blocks, and what of that others have asked for |
-//! | `hearing.rs` | what receivers know of their sender |
-//! | `asking.rs` | who asks, and when |
+//! | `blocks.rs` | symbols of each block that receivers lack, and others' requests for them |
+//! | `hearing.rs` | state of receivers that follows from the sender's messages |
+//! | `asking.rs` | requests and their times |
 
 mod asking;
 mod blocks;
@@ -40,12 +41,12 @@ use asking::Waiting;
 use blocks::Blocks;
 use hearing::{Control, Hearing, grtt};
 
-/// The object that all receive.
+/// Object that all receivers receive.
 #[derive(Clone, Debug)]
 struct Object {
     number: (u16, Fec),
     blocks: Blocks,
-    /// Those who do not know what is said of it, ascending.
+    /// Receivers that have not heard the object's INFO, ascending.
     nameless: Vec<u32>,
 }
 
@@ -55,48 +56,48 @@ impl Object {
     }
 }
 
-/// Many like receivers as one entity. The [module](self) says what it is.
+/// Many like receivers as one entity; see the [module](self).
 #[derive(Clone, Debug)]
 pub struct Population {
     config: ReceiverConfig,
     receivers: u32,
     waits: Waits,
-    /// The sender: where it sends from, who it is, its instance.
+    /// Sender: its address, its node id, its instance.
     sender: Option<(SocketAddr, NodeId, u16)>,
     object: Option<Object>,
-    /// What those who have heard of the object but nothing of it call it.
+    /// Number and code of the object, for receivers that have heard of the object but nothing of its content.
     unheard: (u16, Fec),
     hearing: Hearing,
     waiting: Waiting,
-    /// Probes, and when they came; of each receiver, how many there were when it heard one last.
+    /// Probes with their times of arrival, and for each receiver the number of probes up to the last one that it heard.
     probes: Vec<(Stamp, Time)>,
     probed: Vec<u32>,
-    /// How often each receiver has said something.
+    /// Number of messages that each receiver has sent.
     said: Vec<u16>,
-    /// Those for whom it is over.
+    /// Receivers whose reception is over.
     over: Bitmap,
     completed: Vec<Time>,
     counts: FeedbackCounts,
     feedback: VecDeque<TimedFeedback<Message, Infallible>>,
-    /// Who does not hear the datagram at hand, ascending, and as bits.
+    /// Receivers that do not hear the datagram at hand, ascending, and as bits.
     lost: Vec<u32>,
     deaf: Bitmap,
-    /// Of these, the ones to whom it does not come; where it is over for anybody.
+    /// Receivers that the channel lost the datagram at hand for; kept only when reception is over for any receiver.
     astray: Vec<u32>,
-    /// Reused; empty.
+    /// Set of receivers (a buffer that is reused, empty between uses).
     apart: Bitmap,
-    /// Reused: those who have a block, and those who hear everything.
+    /// Buffers that are reused: receivers that have come to have a block, and receivers that hear everything.
     got: Vec<u32>,
     kept_up: Vec<u32>,
-    /// What named receivers are to acknowledge as soon as they can.
+    /// Points that named receivers are to acknowledge as soon as they can.
     owed: BTreeMap<u32, Point>,
 }
 
 impl Population {
-    /// `receivers` of these settings, whose nodes are numbered from that of `config` on.
+    /// Makes a population of `receivers` with these settings, whose nodes are numbered from that of `config` on.
     ///
     /// # Errors
-    /// What of the settings cannot be; a number that no node may have.
+    /// A setting that cannot work; a number that no node may have.
     pub fn new(config: &ReceiverConfig, receivers: u32) -> Result<Self, ConfigError> {
         config.check()?;
         let last = config.node.0.checked_add(receivers.saturating_sub(1));
@@ -134,7 +135,7 @@ impl Population {
         NodeId(self.config.node.0 + receiver)
     }
 
-    /// The receiver that `node` is, if it is one of these.
+    /// Returns the receiver with the id `node`, if it is one of the population's.
     fn receiver(&self, node: NodeId) -> Option<u32> {
         node.0.checked_sub(self.config.node.0).filter(|&receiver| receiver < self.receivers)
     }
@@ -143,7 +144,7 @@ impl Population {
         self.completed[receiver as usize] != Time::NEVER
     }
 
-    /// One receiver says `answer`.
+    /// Queues `answer` of one receiver, as far as the receiver's credit allows.
     fn say(&mut self, at: Time, receiver: u32, answer: Answer) {
         let Some((source, sender, instance)) = self.sender else { return };
         let probe = (self.probed[receiver as usize] as usize).checked_sub(1).map(|probe| self.probes[probe]);
@@ -161,7 +162,7 @@ impl Population {
         self.feedback.push_back((at, Feedback::Each { receiver, transmit }));
     }
 
-    /// At one instant receivers speak in their order.
+    /// Sorts feedback from index `first` on: at one instant, receivers speak in their order.
     fn order(&mut self, first: usize) {
         let speaker = |(at, one): &TimedFeedback<Message, Infallible>| match one {
             Feedback::Each { receiver, .. } => (*at, *receiver),
@@ -170,13 +171,13 @@ impl Population {
         self.feedback.make_contiguous()[first..].sort_by_key(speaker);
     }
 
-    /// Whether the datagram at hand comes to `receiver`, for whom it may be over.
+    /// Returns `true` if the datagram at hand reaches `receiver`, even if that receiver's reception is over.
     fn reaches(&self, receiver: u32) -> bool {
         let over = self.over.contains(receiver);
         if over { self.astray.binary_search(&receiver).is_err() } else { !self.deaf.contains(receiver) }
     }
 
-    /// Draws who does not hear a datagram of so many octets.
+    /// Draws the receivers that do not hear a datagram of `octets`.
     fn draw(&mut self, now: Time, octets: u64, spared: bool, channel: &mut Channel<'_>) {
         for &receiver in &self.lost {
             self.deaf.remove(receiver);
@@ -196,10 +197,10 @@ impl Population {
     }
 }
 
-/// What the sender says.
+/// Handling of the sender's messages.
 impl Population {
-    /// All but `self.lost` hear something that makes of what a receiver knows what `step` does. Whether those who
-    /// were not behind, of whom `self.kept_up` are then the ones that lack anything, are to look for what they lack.
+    /// Applies `step` to the state of all receivers but `self.lost`, who hear a message. Returns `true` if receivers
+    /// that were not behind are to look for what they lack; `self.kept_up` then has those of them that lack anything.
     fn heard(&mut self, step: impl Fn(&mut Control) -> bool) -> bool {
         let Self { hearing, lost, kept_up, receivers, completed, .. } = self;
         let object = self.object.as_ref();
@@ -216,12 +217,12 @@ impl Population {
         all
     }
 
-    /// When nothing will have been heard for long, if the last was at `now` and under these terms.
+    /// Returns the time at which the sender counts as silent, if its last message came at `now` with these terms.
     fn quiet_at(&self, now: Time, terms: Terms) -> Time {
         now + silence(grtt(terms, &self.config), self.config.robust)
     }
 
-    /// One datagram of so many octets of a sender reaches the fan-out.
+    /// Handles one datagram of a sender, of `octets`, that reaches the fan-out.
     fn hear(
         &mut self,
         now: Time,
@@ -267,12 +268,13 @@ impl Population {
                 });
                 self.overhear(None, requests);
             }
-            // Data goes its own way.
+            // Data is handled apart.
             FromSender::Data(_) | FromSender::AckReq { .. } | FromSender::Application(_) => {}
         }
     }
 
-    /// The object is heard of for the first time, if it is: whether it is that object.
+    /// Begins the object, if this is the first message with its transmission information. Returns `true` if the message
+    /// belongs to that object.
     fn begin(&mut self, number: u16, (flags, fec, fti): (Flags, Fec, Option<Fti>)) -> bool {
         if let Some(object) = &self.object {
             return object.number == (number, fec);
@@ -289,7 +291,7 @@ impl Population {
         true
     }
 
-    /// What is said of the object is known to those who hear it.
+    /// Handles INFO of the object.
     fn info(&mut self, now: Time, (terms, octets): (Terms, u64), info: &Info) {
         if !self.begin(info.object, (info.flags, info.fec, info.fti)) {
             return;
@@ -352,7 +354,7 @@ impl Population {
         }
     }
 
-    /// The sender has gone, as far as that is heard.
+    /// Ends reception for the receivers that hear of the sender's end.
     fn gone(&mut self, now: Time) {
         self.got.clear();
         for receiver in 0..self.receivers {
@@ -363,7 +365,7 @@ impl Population {
         self.leave(now);
     }
 
-    /// It is over for those in `self.got`. Who has everything but what is said of it needs that no more.
+    /// Ends reception for the receivers in `self.got`. A receiver that lacks only INFO counts as complete.
     fn leave(&mut self, now: Time) {
         for &receiver in &self.got {
             self.over.insert(receiver);
@@ -375,14 +377,14 @@ impl Population {
         self.complete(now);
     }
 
-    /// Those who have heard nothing for long look again for what they lack, until they have done so too often.
+    /// Handles silence of the sender: receivers look again for what they lack, until there were too many silences.
     fn quiet(&mut self, now: Time) {
         let Self { hearing, over, completed, config, receivers, got, .. } = self;
         hearing.settle();
         let mut stirred = core::mem::take(&mut hearing.stirred);
         stirred.clear();
         got.clear();
-        // Whether the receiver goes on waiting.
+        // Returns `true` if the receiver goes on waiting.
         let mut stirs = |receiver: u32, silences: u32| {
             if over.contains(receiver) {
                 return false;
@@ -421,9 +423,10 @@ impl Population {
     }
 }
 
-/// What the sender sends.
+/// Handling of the sender's data.
 impl Population {
-    /// A run of symbols, as much of it as comes before anything else happens here; how many that are.
+    /// Handles a run of symbols until something else happens in the population. Returns the number of symbols that were
+    /// handled.
     fn data(
         &mut self,
         now: Time,
@@ -453,7 +456,7 @@ impl Population {
         count
     }
 
-    /// One symbol, with so many octets, reaches the fan-out.
+    /// Handles one symbol, in a message of `octets`, that reaches the fan-out.
     fn symbol(&mut self, at: Time, (terms, octets): (Terms, u64), block: u32, symbol: u32) {
         let quiet_at = self.quiet_at(at, terms);
         let exists = self.object.as_ref().is_some_and(|object| symbol < object.blocks.symbols_of(block));
@@ -472,7 +475,7 @@ impl Population {
         }
     }
 
-    /// Those who hear the symbol at hand store it.
+    /// Stores the symbol at hand for the receivers that hear it.
     fn store(&mut self, at: Time, block: u32, symbol: u32) {
         let Self { object: Some(object), lost, deaf, got, receivers, .. } = self else { return };
         got.clear();
@@ -487,7 +490,7 @@ impl Population {
         }
     }
 
-    /// Of those in `self.got`, the ones who have everything have it since `at`.
+    /// Marks the receivers in `self.got` that have everything as complete since `at`.
     fn complete(&mut self, at: Time) {
         let got = core::mem::take(&mut self.got);
         for &receiver in &got {
@@ -503,7 +506,7 @@ impl Population {
         self.got = got;
     }
 
-    /// When it wants to be woken.
+    /// Returns the time at which the population wants to be woken.
     fn due(&self) -> Time {
         self.waiting.due().min(self.hearing.quiet_at())
     }
@@ -551,7 +554,7 @@ impl farcast_delivery::Population for Population {
         self.speak(now);
         if self.hearing.quiet_at() <= now {
             self.quiet(now);
-            // Who does not wait asks at once.
+            // A receiver without a back-off asks at once.
             self.speak(now);
         }
         self.waiting.forget();

@@ -1,4 +1,4 @@
-//! Receivers that limit a sender, or may come to (RFC 5740 §5.5.2).
+//! Receivers that limit a sender, or may come to do so (RFC 5740 §5.5.2).
 
 use alloc::vec::Vec;
 use core::mem;
@@ -8,33 +8,33 @@ use farcast_core::Span;
 use crate::message::{NodeId, ProbedNode, cc};
 use crate::quantise::{Rate, Rtt};
 
-/// Receivers kept beside the one that limits.
+/// Maximum number of potential limiting receivers (PLR).
 const POTENTIAL: usize = 4;
-/// Others whose round trips the next probe tells them.
+/// Maximum number of other receivers whose round trips the next probe contains.
 const TOLD: usize = 16;
-/// Rates that differ by no more than this part are alike: then the longer round trip limits.
+/// Relative difference up to which two rates count as equal; then the longer round trip limits.
 const ALIKE: f64 = 0.1;
-/// How much of a round trip's mean stays with each sample: of the receiver that limits, and of the others.
+/// Weight of the old mean in the smoothing of round trips: for the limiting receiver, and for the others.
 const KEPT: (f64, f64) = (0.9, 0.5);
 
-/// A receiver.
+/// Report of a receiver that may limit the sender.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Candidate {
     pub(super) node: NodeId,
-    /// Its round trip in seconds, smoothed.
+    /// Round trip in seconds, smoothed.
     pub(super) trip: f64,
-    /// What it can take, in octets per second.
+    /// Rate that the receiver can take, in octets per second.
     pub(super) rate: f64,
-    /// Whether it has not lost anything.
+    /// `true` if the receiver has not lost anything.
     pub(super) start: bool,
-    /// The probe that it answered last.
+    /// Sequence number of the probe that the receiver answered last.
     pub(super) sequence: u16,
-    /// Probes since then.
+    /// Number of probes since then.
     pub(super) unanswered: u32,
 }
 
 impl Candidate {
-    /// Whether it limits more than `other` does.
+    /// Returns `true` if this receiver limits the sender more than `other` does.
     fn limits_more(&self, other: &Self) -> bool {
         let alike = (self.rate - other.rate).abs() <= other.rate * ALIKE;
         if alike { self.trip > other.trip } else { self.rate < other.rate }
@@ -45,7 +45,7 @@ impl Candidate {
         *self = Self { trip, ..*new };
     }
 
-    /// What a probe says of it.
+    /// Returns the receiver's entry in a probe, with the flag `role`.
     fn told(&self, role: u8) -> ProbedNode {
         let start = if self.start { cc::START } else { 0 };
         let rtt = Rtt::of(Span::from_secs_f64(self.trip));
@@ -53,27 +53,27 @@ impl Candidate {
     }
 }
 
-/// All of them.
+/// Limiting receiver, potential limiting receivers, and others to name in the next probe.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Candidates {
     limiting: Option<Candidate>,
     potential: Vec<Candidate>,
-    /// Who has spoken since the last probe, besides these.
+    /// Other receivers that have answered since the last probe.
     told: Vec<ProbedNode>,
 }
 
 impl Candidates {
-    /// The receiver that limits the sender.
+    /// Returns the receiver that limits the sender.
     pub(super) fn limiting(&self) -> Option<&Candidate> {
         self.limiting.as_ref()
     }
 
-    /// What is known of `node`, if it is one of them.
+    /// Returns the report of `node`, if it is the limiting receiver or a potential one.
     pub(super) fn known(&self, node: NodeId) -> Option<&Candidate> {
         self.limiting.iter().chain(&self.potential).find(|candidate| candidate.node == node)
     }
 
-    /// A receiver has spoken. Whether that says more of the receiver that limits, be it the same or another.
+    /// Notes a receiver's report. Returns `true` if it updates or replaces the limiting receiver.
     pub(super) fn heard(&mut self, new: &Candidate) -> bool {
         let before = self.limiting.map(|limiting| limiting.node);
         match &mut self.limiting {
@@ -86,7 +86,7 @@ impl Candidates {
         after == Some(new.node) || after != before
     }
 
-    /// One that does not limit has spoken.
+    /// Notes the report of a receiver that does not limit.
     fn heard_other(&mut self, new: &Candidate) {
         if let Some(known) = self.potential.iter_mut().find(|known| known.node == new.node) {
             known.take(new, KEPT.1);
@@ -102,7 +102,7 @@ impl Candidates {
         }
     }
 
-    /// The next probe tells a receiver its round trip.
+    /// Puts a receiver's round trip into the next probe.
     pub(super) fn tell(&mut self, new: &Candidate) {
         self.told.retain(|told| told.node != new.node);
         if self.told.len() < TOLD {
@@ -110,7 +110,7 @@ impl Candidates {
         }
     }
 
-    /// Makes the one limit that does so most.
+    /// Makes the receiver that limits most the limiting one.
     fn settle(&mut self) {
         for potential in &mut self.potential {
             match &mut self.limiting {
@@ -128,7 +128,7 @@ impl Candidates {
         }
     }
 
-    /// `node` has left.
+    /// Removes `node`, which has left.
     pub(super) fn remove(&mut self, node: NodeId) {
         self.potential.retain(|potential| potential.node != node);
         self.told.retain(|told| told.node != node);
@@ -136,7 +136,8 @@ impl Candidates {
         self.settle();
     }
 
-    /// A probe leaves. Who left more than `most` of them unanswered is forgotten. Whether that was the one that limits.
+    /// Counts a probe that leaves, and removes receivers that left more than `most` probes unanswered. Returns `true`
+    /// if the limiting receiver was removed.
     pub(super) fn age(&mut self, most: u32) -> bool {
         for candidate in self.limiting.iter_mut().chain(&mut self.potential) {
             candidate.unanswered += 1;
@@ -147,7 +148,7 @@ impl Candidates {
         gone
     }
 
-    /// What a probe says of receivers: who limits, who may, and others once.
+    /// Returns the entries of a probe: the limiting receiver, the potential ones, and each other receiver once.
     pub(super) fn list(&mut self) -> Vec<ProbedNode> {
         let limiting = self.limiting.iter().map(|candidate| candidate.told(cc::CLR));
         let potential = self.potential.iter().map(|candidate| candidate.told(cc::PLR));
@@ -184,7 +185,7 @@ mod tests {
         assert_eq!(limiting(&candidates), 3);
         assert!(candidates.heard(&candidate(4, 500.0, 0.01)));
         assert_eq!(limiting(&candidates), 4);
-        // It recovers, and one of the others limits again.
+        // Node 4 recovers, and one of the others limits again.
         assert!(candidates.heard(&candidate(4, 5000.0, 0.01)));
         assert_eq!(limiting(&candidates), 3);
         candidates.remove(NodeId(3));

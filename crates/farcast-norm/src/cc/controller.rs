@@ -1,4 +1,4 @@
-//! How fast a sender sends (RFC 5740 §5.5.2, RFC 4654 §4).
+//! Rate of a sender (RFC 5740 §5.5.2, RFC 4654 §4).
 
 use alloc::vec::Vec;
 
@@ -10,74 +10,75 @@ use super::candidates::{Candidate, Candidates};
 use crate::message::{Feedback, NodeId, ProbedNode, cc};
 use crate::quantise::Rate;
 
-/// Probes that the limiting receiver may leave unanswered before the rate is halved for each.
+/// Number of probes that the limiting receiver may leave unanswered. The rate is halved for each further one.
 const PATIENCE: u32 = 4;
-/// An answer to a probe further back says nothing.
+/// Age of a probe, in probes, beyond which its answers are refused.
 const OLDEST: u16 = 64;
-/// Shorter round trips are taken for this: in a millisecond a host can do nothing about its rate.
+/// Least round trip. Shorter ones are taken for this: in a millisecond a host cannot adjust its rate.
 const SHORTEST: Span = Span::from_millis(1);
-/// With nothing to send the rate is halved for each of these, or for two round trips (RFC 6298's least).
+/// Least time for which the rate is halved once while there is nothing to send (the minimum of RFC 6298). The time is
+/// two round trips if that is longer.
 const TIME_OUT: Span = Span::from_secs(1);
-/// Between probes while nobody limits, in the end.
+/// Longest interval between probes while no receiver limits.
 const LONGEST: Span = Span::from_secs(30);
 
-/// Between which rates a sender stays, counted like a fixed rate: datagrams with all their headers.
+/// Bounds of a sender's rate, counted like a fixed rate: datagrams with all their headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Nobody makes it slower.
+    /// Lower bound.
     pub least: BitRate,
-    /// Nobody makes it faster.
+    /// Upper bound.
     pub most: BitRate,
 }
 
-/// What a receiver has said.
+/// Report of a receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Report {
-    /// Who.
+    /// Receiver.
     pub node: NodeId,
-    /// Its round trip, as the same message shows it; `None` where that shows none.
+    /// Round trip that the same message shows; `None` if it shows none.
     pub trip: Option<Span>,
-    /// What it says of congestion.
+    /// Congestion feedback.
     pub feedback: Feedback,
 }
 
-/// The rate of a sender.
+/// Rate control of a sender by NORM-CC.
 ///
-/// It starts with a segment a round trip, one a second at most, and doubles until somebody loses something. From then
-/// on it follows the receiver that limits it: down at once, up by a segment a round trip.
+/// The rate starts with a segment a round trip, one a second at most, and doubles until a receiver loses something.
+/// From then on it follows the receiver that limits it: down at once, up by a segment a round trip.
 #[derive(Clone, Debug)]
 pub struct NormCc {
     bounds: Limits,
-    /// The same in octets per second of messages, as all rates here.
+    /// Bounds in octets per second of messages, as all rates in this type.
     limits: (f64, f64),
-    /// Octets of a segment's message, and of that with all headers.
+    /// Octets of a segment's message, without and with headers of UDP and IP.
     segment: (f64, f64),
-    /// The longest round trip that is believed.
+    /// Longest round trip that is believed.
     longest: Span,
     robust: u32,
     grtt: Span,
     rate: f64,
-    /// Whether nobody has lost anything yet.
+    /// `true` if no receiver has lost anything yet.
     slow_start: bool,
-    /// Up to here the rate doubles in a round trip: a part of what it was before answers failed or there was nothing to
-    /// send.
+    /// Rate up to which the rate doubles in a round trip. It is a part of the rate before answers failed or before
+    /// there was nothing to send.
     known_good: f64,
     candidates: Candidates,
-    /// The last probe; none at first.
+    /// Sequence number of the last probe.
     sequence: Option<u16>,
-    /// When the rate was last raised, or could have been.
+    /// Time at which the rate was last raised, or could have been.
     raised: Time,
-    /// Since when there is nothing to send; halvings for that are behind it.
+    /// Beginning of the time with nothing to send; it moves on with each halving of the rate.
     idle: Option<Time>,
-    /// Until the next probe while nobody limits.
+    /// Interval between probes while no receiver limits.
     interval: Span,
     until: Time,
 }
 
 impl NormCc {
-    /// Of a sender of segments in messages of `segment` octets, with `overhead` more of UDP and IP. `trips` are the
-    /// group's round trip as far as is known, and the longest that is believed. Who leaves `robust` probes unanswered
-    /// is forgotten.
+    /// Makes the rate control of a sender of segments in messages of `segment` octets, with `overhead` more octets of
+    /// UDP and IP. `trips` are the GRTT as far as it is known, and the longest round trip that is believed. A receiver
+    /// that leaves more than `robust` probes unanswered is forgotten.
     pub fn new(bounds: Limits, segment: usize, overhead: u16, trips: (Span, Span), robust: u32) -> Self {
         let (grtt, longest) = (trips.0, trips.1.max(SHORTEST));
         let size = segment.max(1) as f64;
@@ -104,17 +105,18 @@ impl NormCc {
         }
     }
 
-    /// The receiver that limits it.
+    /// Returns the receiver that limits the sender.
     pub fn limiting(&self) -> Option<NodeId> {
         self.candidates.limiting().map(|limiting| limiting.node)
     }
 
-    /// Whether nobody has lost anything yet.
+    /// Returns `true` if no receiver has lost anything yet.
     pub fn is_starting(&self) -> bool {
         self.slow_start
     }
 
-    /// Probe `sequence` leaves at `now`: what it says of the rate and of receivers. `grtt` is the group's round trip.
+    /// Prepares probe `sequence`, which leaves at `now`: returns the rate and the receivers that it contains. `grtt` is
+    /// the current GRTT.
     pub(crate) fn probe(&mut self, now: Time, sequence: u16, grtt: Span) -> (Rate, Vec<ProbedNode>) {
         self.grtt = grtt;
         self.advance(now);
@@ -122,12 +124,12 @@ impl NormCc {
         (Rate::of(self.rate), self.candidates.list())
     }
 
-    /// From `now` on there is nothing to send.
+    /// Notes that there is nothing to send from `now` on.
     pub(crate) fn rest(&mut self, now: Time) {
         self.idle.get_or_insert(now);
     }
 
-    /// There is something to send again.
+    /// Notes that there is something to send again.
     pub(crate) fn resume(&mut self, now: Time) {
         if self.idle.is_some() {
             self.decay(now);
@@ -136,16 +138,16 @@ impl NormCc {
         }
     }
 
-    /// The round trip that it goes by.
+    /// Returns the round trip that the rate control uses, in seconds.
     fn trip(&self) -> f64 {
         self.candidates.limiting().map_or(self.grtt.as_secs_f64(), |limiting| limiting.trip)
     }
 
-    /// Halves the rate for each stretch in which nothing was sent: what the way carries then is not known.
+    /// Halves the rate for each stretch in which nothing was sent, because the capacity of the path is then not known.
     ///
     /// DEVIATION: RFC 5740 §5.5.2 halves it for each round trip. A sender pauses after each round of repairs for
-    /// several round trips of the group, to hear what still lacks, and would crawl through the next; so it does as TCP, which
-    /// validates its window for each time-out (RFC 2861).
+    /// several GRTTs, to hear requests, and would crawl through the next round. So it does as TCP, which validates its
+    /// window for each time-out (RFC 2861).
     fn decay(&mut self, now: Time) {
         let Some(since) = self.idle else { return };
         let stretch = Span::from_secs_f64(self.trip() * 2.0).max(TIME_OUT);
@@ -153,7 +155,7 @@ impl NormCc {
         if stretches == 0 {
             return;
         }
-        // That it was carried once is still worth a faster beginning.
+        // The path has carried this rate once, so the rate may rise to it fast.
         self.known_good = self.known_good.max(self.rate);
         let first = (self.segment.0 / self.trip().max(1.0)).min(self.rate);
         let halved = self.rate * libm::exp2(-(stretches.min(64) as f64));
@@ -161,14 +163,16 @@ impl NormCc {
         self.idle = Some(since + stretch * stretches);
     }
 
-    /// The limiting receiver does not answer: probes, data or answers are lost, and perhaps all of them.
+    /// Halves the rate because the limiting receiver does not answer: probes, data or answers are lost, and perhaps all
+    /// of them.
     fn back_off(&mut self) {
         self.slow_start = false;
         self.known_good = self.known_good.max(self.rate / 2.0);
         self.rate = (self.rate / 2.0).max(self.limits.0);
     }
 
-    /// Until the next probe: a round trip of the receiver that limits, but at most a probe for each segment.
+    /// Returns the time until the next probe: a round trip of the limiting receiver, but at least the time of a
+    /// segment.
     fn pause(&mut self) -> Span {
         match self.candidates.limiting() {
             Some(limiting) if self.idle.is_none() => {
@@ -182,19 +186,19 @@ impl NormCc {
         }
     }
 
-    /// Where another limits since `now`, or there is something to send again, the next probe need not wait for long.
+    /// Brings the next probe forward, because another receiver limits since `now` or there is something to send again.
     fn hasten(&mut self, now: Time) {
         self.interval = Span::ZERO;
         let pause = self.pause();
         self.until = self.until.min(now + pause);
     }
 
-    /// The limiting receiver has spoken.
+    /// Adjusts the rate to a report of the limiting receiver.
     fn follow(&mut self, now: Time) {
         let Some(&Candidate { rate, start, trip, .. }) = self.candidates.limiting() else { return };
         let target = rate.clamp(self.limits.0, self.limits.1);
         if self.slow_start && start {
-            // Once a round trip of the group, so that everybody's answers are to this rate.
+            // Once a GRTT, so that the answers of all receivers are to this rate.
             if now.since(self.raised) >= self.grtt {
                 self.raised = now;
                 self.rate = target.clamp(self.rate / 2.0, self.rate * 2.0).max(self.limits.0);
@@ -203,7 +207,7 @@ impl NormCc {
         }
         self.slow_start = false;
         if target <= self.rate {
-            // What it gives now is what the way carries.
+            // A lower rate shows the capacity of the path.
             (self.rate, self.raised, self.known_good) = (target, now, 0.0);
             return;
         }
@@ -217,13 +221,13 @@ impl NormCc {
         self.raised = now;
     }
 
-    /// What a receiver that says this can take, in octets per second.
+    /// Returns the rate that a receiver with this feedback can take, in octets per second.
     fn borne(&self, trip: Span, feedback: &Feedback) -> f64 {
         let said = feedback.rate.bytes_per_second();
         if feedback.flags & (cc::RTT | cc::START) != 0 {
             return said;
         }
-        // It has counted with the group's round trip; by the equation the rate is inverse to that.
+        // The receiver has used the GRTT; by the equation the rate is inverse to the round trip.
         let scaled = said * feedback.rtt.span().as_secs_f64() / trip.as_secs_f64();
         scaled.min(said.max(self.rate))
     }
@@ -258,7 +262,7 @@ impl RateControl for NormCc {
             unanswered: 0,
         };
         if candidate.start && candidate.rate < 1.0 {
-            // It has not measured anything yet, but is to know its round trip.
+            // The receiver has not measured anything yet, but is to learn its round trip.
             self.candidates.tell(&candidate);
             return Ok(());
         }
@@ -310,7 +314,7 @@ mod tests {
         BitRate::from_bps(bps).expect("positive")
     }
 
-    /// A controller without headers, whose probes go out as they are due.
+    /// Controller without headers, whose probes leave when they are due.
     struct Desk {
         cc: NormCc,
         now: Time,
@@ -326,14 +330,14 @@ mod tests {
             desk
         }
 
-        /// The next probe leaves when it is due.
+        /// Sends the next probe when it is due.
         fn next(&mut self) -> Vec<ProbedNode> {
             self.now = self.cc.until();
             self.probe += 1;
             self.cc.probe(self.now, self.probe, MS * 500).1
         }
 
-        /// Node `node` answers the last probe with a rate in octets per second; its round trip is 100 ms.
+        /// Reports an answer of `node` to the last probe with a rate in octets per second; its round trip is 100 ms.
         fn hear(&mut self, node: u32, flags: u8, rate: f64) {
             let feedback = Feedback {
                 sequence: self.probe,
@@ -385,7 +389,7 @@ mod tests {
             desk.hear(1, cc::RTT, 1e9);
             near(desk.rate(), 200_000 + step * 10_000);
         }
-        // Time without answers is not made up for.
+        // A time without answers is not made up for.
         desk.now += MS * 5000;
         desk.hear(1, cc::RTT, 1e9);
         near(desk.rate(), 260_000);
@@ -398,10 +402,10 @@ mod tests {
     fn who_does_not_know_its_round_trip_is_reckoned_with_it() {
         let mut desk = Desk::new();
         desk.cc.rate = 1e6;
-        // It counts with 0.5 s; it is 0.1 s away.
+        // The receiver computes with 0.5 s, but its round trip is 0.1 s.
         desk.hear(1, 0, 10_000.0);
         near(desk.rate(), (10_000.0 * Rtt::of(MS * 500).span().as_secs_f64() / 0.1) as u64);
-        // Who has heard nothing yet only learns its round trip.
+        // A receiver that has heard nothing yet only learns its round trip.
         desk.hear(2, cc::START, 0.0);
         assert_eq!(desk.cc.limiting(), Some(NodeId(1)));
         let told: Vec<(u32, u8)> = desk.next().iter().map(|node| (node.node.0, node.flags)).collect();
@@ -423,7 +427,7 @@ mod tests {
         near(desk.rate(), 400_000);
         desk.next();
         near(desk.rate(), 200_000);
-        // An answer: back to half of what it was in few round trips, then step by step.
+        // After an answer the rate returns to half of what it was in few round trips, then rises step by step.
         desk.hear(1, cc::RTT, 800_000.0);
         near(desk.rate(), 400_000);
         for expected in [410_000, 420_000] {
@@ -431,7 +435,7 @@ mod tests {
             desk.hear(1, cc::RTT, 800_000.0);
             near(desk.rate(), expected);
         }
-        // What is less than that is what the way carries: from there on step by step, too.
+        // A lower rate shows the capacity of the path: from there on the rate rises step by step, too.
         for (heard, expected) in [(100_000.0, 100_000), (800_000.0, 110_000)] {
             desk.now += MS * 100;
             desk.hear(1, cc::RTT, heard);
@@ -460,11 +464,11 @@ mod tests {
         desk.cc.rate = 1e6;
         desk.hear(1, cc::RTT, 1e6);
         assert_eq!(desk.cc.until(), desk.now + MS * 100);
-        // Not more than one a segment.
+        // There is at most one probe for each segment.
         desk.hear(1, cc::RTT, 2000.0);
         desk.next();
         assert_eq!(desk.cc.until().since(desk.now).as_millis(), 500);
-        // With nothing to send they grow rare, whoever answers.
+        // With nothing to send, probes become rare, even if receivers answer.
         desk.cc.rest(desk.now);
         before = desk.now;
         pauses.clear();

@@ -1,24 +1,24 @@
-//! What TCP would send at (RFC 4654 §2.1, RFC 5348 §3.1): as a function of packet size, round trip and loss events, and
-//! the other way round.
+//! TCP equation (RFC 4654 §2.1, RFC 5348 §3.1): the rate as a function of packet size, round trip and loss events, and
+//! its inverse.
 
-/// Below this part of loss events the equation says more than anybody sends at.
+/// Least rate of loss events; below it the equation yields higher rates than any sender has.
 const LEAST_LOSS: f64 = 1e-12;
 
-/// The rate in octets per second at which packets of `size` octets go over a round trip of `trip` seconds where `loss`,
-/// from 0 to 1, of them begin a loss event. Infinite without loss.
+/// Returns the rate in octets per second for packets of `size` octets and a round trip of `trip` seconds, where a
+/// fraction `loss`, from 0 to 1, of the packets begins a loss event. Infinite without loss.
 pub(super) fn rate(size: f64, trip: f64, loss: f64) -> f64 {
     size / (trip * cost(loss.min(1.0)))
 }
 
-/// The part of loss events at which [`rate`] is `rate` octets per second: 1 where it is less at any.
+/// Returns the fraction of loss events at which [`rate`] is `rate` octets per second; 1 where every loss gives more.
 pub(super) fn loss(size: f64, trip: f64, rate: f64) -> f64 {
     let cost_of_rate = size / (trip * rate);
-    // What is no number is no rate either.
+    // NaN is not a rate.
     if cost_of_rate.is_nan() || cost_of_rate >= cost(1.0) {
         return 1.0;
     }
-    // The cost rises with the loss: halved in its logarithm, an interval of twelve decades is a digit in 2^53 before
-    // the sixtieth step.
+    // The cost rises with the loss. Halving its logarithm narrows an interval of twelve decades to a digit in 2^53
+    // before the sixtieth step.
     let (mut low, mut high) = (LEAST_LOSS, 1.0);
     for _ in 0..60 {
         let middle = libm::sqrt(low * high);
@@ -31,8 +31,8 @@ pub(super) fn loss(size: f64, trip: f64, rate: f64) -> f64 {
     high
 }
 
-/// Round trips that a packet takes at a loss of `p`: that of windows cut in half, and that of time-outs of four round
-/// trips (RFC 5348 §3.1, with b = 1).
+/// Returns the round trips that a packet takes at a loss of `p`: the part of halved windows, plus the part of time-outs
+/// of four round trips (RFC 5348 §3.1, with b = 1).
 fn cost(p: f64) -> f64 {
     libm::sqrt(p * 2.0 / 3.0) + 12.0 * libm::sqrt(p * 3.0 / 8.0) * p * (1.0 + 32.0 * p * p)
 }
@@ -67,7 +67,7 @@ mod tests {
             let loss = loss(size, trip, rate);
             assert!((loss / expected - 1.0).abs() < 1e-9, "{size} {trip} {rate}: {loss}");
         }
-        // What lies outside of what it can say.
+        // Rates outside the range of the equation.
         for rate in [0.0, 1.0, f64::NAN] {
             assert!(loss(1000.0, 0.1, rate) >= 1.0);
         }

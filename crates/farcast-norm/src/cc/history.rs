@@ -1,86 +1,88 @@
-//! What a receiver has lost of what a sender says: gaps in its sequence numbers, loss events, and the intervals between
-//! these (RFC 5348 §5, which RFC 4654 §5 takes over).
+//! Loss history of a receiver: gaps in a sender's sequence numbers, loss events, and the intervals between these (RFC
+//! 5348 §5, which RFC 4654 §5 takes over).
 
 use alloc::vec::Vec;
 
 use farcast_core::{Span, Time};
 
-/// So many later messages make one that has not come lost (RFC 5348 §5.1).
+/// Number of later messages after which a missing message counts as lost (RFC 5348 §5.1).
 const LATER: u32 = 3;
-/// Closed intervals that count, and how much, the latest first (RFC 5348 §5.4).
+/// Weights of closed intervals, the latest first (RFC 5348 §5.4).
 const WEIGHTS: [f64; 8] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
-/// The least weight that a long open interval leaves to those before it (RFC 5348 §5.5).
+/// Least weight that a long open interval leaves to earlier intervals (RFC 5348 §5.5).
 const LEAST_DISCOUNT: f64 = 0.25;
-/// What comes so far behind the highest number is not late: the sender has gone round, or begun anew.
+/// Distance behind the highest number beyond which a message is not late: its sender's numbers have wrapped around or
+/// begun anew.
 const LATE: i64 = 1024;
-/// So many of these in a row, and counting goes on from there.
+/// Number of such messages in a row after which counting continues from them.
 const STRAYS: u32 = 3;
-/// Gaps that are looked at at once; reordering leaves a handful.
+/// Maximum number of open gaps; reordering leaves a handful.
 const GAPS: usize = 16;
 
-/// An arrival: its number, counted on beyond 16 bits, and when.
+/// Arrival of a message: its number, extended beyond 16 bits, and its time.
 #[derive(Clone, Copy, Debug)]
 struct Arrival {
     number: i64,
     at: Time,
 }
 
-/// Messages that have not come, from `first` to before `end`.
+/// Messages that have not arrived, from `first` to before `end`.
 #[derive(Clone, Copy, Debug)]
 struct Gap {
     first: i64,
     end: i64,
-    /// What came before and behind it, in order of numbers: when it was sent is guessed between these.
+    /// Arrivals before and behind the gap, in order of numbers. Sending times in the gap are interpolated between
+    /// these.
     before: Arrival,
     behind: Arrival,
-    /// How many later messages have come.
+    /// Number of later messages that have arrived.
     later: u32,
 }
 
 impl Gap {
-    /// When `number` would have come (RFC 5348 §5.2).
+    /// Returns the time at which message `number` would have arrived (RFC 5348 §5.2).
     fn time_of(&self, number: i64) -> Time {
         self.before.at + self.spacing() * (number - self.before.number).cast_unsigned()
     }
 
-    /// The time between two messages.
+    /// Returns the time between two messages.
     fn spacing(&self) -> Span {
         let messages = (self.behind.number - self.before.number).cast_unsigned().max(1);
         self.behind.at.since(self.before.at) / messages
     }
 }
 
-/// An interval between loss events that is over.
+/// Closed interval between two loss events.
 #[derive(Clone, Copy, Debug)]
 struct Interval {
     messages: f64,
-    /// What later intervals, while they were long, have left of its weight.
+    /// Discount of the interval's weight, by later intervals while they were long.
     discount: f64,
 }
 
-/// The loss of one sender at one receiver.
+/// Loss history of one sender at one receiver.
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
     highest: Option<Arrival>,
-    /// In order of numbers.
+    /// Open gaps, in order of numbers.
     gaps: Vec<Gap>,
     strays: u32,
-    /// The loss event at hand: its first message, and when it was lost. None before the first.
+    /// Current loss event: its first message, and the time of that loss. `None` before the first event.
     event: Option<Arrival>,
-    /// The latest first, eight at most.
+    /// Closed intervals, the latest first, eight at most.
     intervals: Vec<Interval>,
-    /// Which of the intervals was set and not counted, if any.
+    /// Index of the interval that was assumed and not counted, if any.
     assumed: Option<usize>,
 }
 
 impl History {
-    /// Whether anything was lost.
+    /// Returns `true` if anything was lost.
     pub(super) fn has_lost(&self) -> bool {
         self.event.is_some()
     }
 
-    /// Message `sequence` has come at `at`; losses within `trip` of the first of them are one event. Whether this is
-    /// the first event of all: then [`assume`](Self::assume) says what was before it.
+    /// Notes message `sequence`, which has arrived at `at`. Losses within `trip` of the first of them are one event.
+    /// Returns `true` if this is the first event of all; then [`assume`](Self::assume) sets the interval before it.
     pub(super) fn heard(&mut self, at: Time, sequence: u16, trip: Span) -> bool {
         let (first, trip) = (!self.has_lost(), trip.max(Span::from_nanos(1)));
         let Some(highest) = self.highest else {
@@ -105,7 +107,7 @@ impl History {
         first && self.has_lost()
     }
 
-    /// What lies between two arrivals has not come so far.
+    /// Notes the gap between two arrivals.
     fn note_gap(&mut self, before: Arrival, behind: Arrival) {
         if behind.number > before.number + 1 {
             let (first, end) = (before.number + 1, behind.number);
@@ -113,18 +115,18 @@ impl History {
         }
     }
 
-    /// A late message has come; `false` if it came before.
+    /// Removes a late message from its gap. Returns `false` if it has arrived before.
     fn fill(&mut self, number: i64) -> bool {
         let at = self.gaps.iter().position(|gap| (gap.first..gap.end).contains(&number));
         let Some(at) = at else { return false };
         let gap = self.gaps[at];
-        // What is left lies before and behind it; their times are guessed as before.
+        // The rests lie before and behind the message; their times are interpolated as before.
         let left = [Gap { end: number, ..gap }, Gap { first: number + 1, ..gap }];
         self.gaps.splice(at..=at, left.into_iter().filter(|gap| gap.first < gap.end));
         true
     }
 
-    /// Message `number` has come: gaps before it are lost when that was often enough.
+    /// Counts message `number` for the gaps before it. Gaps with enough later messages are lost.
     fn note_later(&mut self, number: i64, trip: Span) {
         for gap in self.gaps.iter_mut().filter(|gap| gap.end <= number) {
             gap.later += 1;
@@ -135,7 +137,7 @@ impl History {
         }
     }
 
-    /// Counts on from `arrival` after some that no message lies between: what was lost before it nobody knows.
+    /// Continues counting from `arrival` after several strays in a row. Losses before it are not known.
     fn stray(&mut self, arrival: Arrival, trip: Span) {
         self.strays += 1;
         if self.strays < STRAYS {
@@ -152,20 +154,21 @@ impl History {
         self.highest = Some(arrival);
     }
 
-    /// All of `gap` is lost: a loss event begins with what was lost a round trip or more after the last began.
+    /// Counts all of `gap` as lost. A loss event begins with each message that was lost a round trip or more after the
+    /// last event began.
     fn lose(&mut self, gap: Gap, trip: Span) {
         let mut number = gap.first;
         let spacing = gap.spacing().as_nanos();
         while number < gap.end {
             match self.event {
                 Some(event) if gap.time_of(number) < event.at + trip => {
-                    // The first that is no longer of this event.
+                    // First message that no longer belongs to this event.
                     let rest = (event.at + trip).since(gap.time_of(number)).as_nanos();
                     let step = if spacing == 0 { u64::MAX } else { rest.div_ceil(spacing).max(1) };
                     number = number.saturating_add(i64::try_from(step).unwrap_or(i64::MAX));
                 }
                 event => {
-                    // Of more events than intervals are kept, the last alone make a difference.
+                    // Of more events than intervals are kept, only the last make a difference.
                     let since = event.map_or(0, |event| number - event.number);
                     let at = gap.time_of(number);
                     self.begin_event(Arrival { number, at }, since);
@@ -183,7 +186,7 @@ impl History {
         }
     }
 
-    /// A loss event begins, `since` messages after the last; the first has nothing before it.
+    /// Begins a loss event, `since` messages after the last one. The first event closes no interval.
     fn begin_event(&mut self, event: Arrival, since: i64) {
         if self.event.is_some() {
             let messages = since.max(1) as f64;
@@ -202,8 +205,8 @@ impl History {
         self.assumed = self.assumed.map(|at| at + 1).filter(|&at| at < WEIGHTS.len());
     }
 
-    /// Before the first loss event there was an interval of `messages` (RFC 5348 §6.3.1). Said again, it replaces what
-    /// was said, as long as that counts.
+    /// Sets the interval before the first loss event to `messages` (RFC 5348 §6.3.1). A further call replaces it, as
+    /// long as this interval still counts.
     pub(super) fn assume(&mut self, messages: f64) {
         let messages = messages.max(1.0);
         match self.assumed {
@@ -216,19 +219,20 @@ impl History {
         }
     }
 
-    /// Whether an interval that was assumed still counts.
+    /// Returns `true` if an assumed interval still counts.
     pub(super) fn has_assumed(&self) -> bool {
         self.assumed.is_some()
     }
 
-    /// What an open interval of `open` messages leaves of the weight of those before it (RFC 5348 §5.5).
+    /// Returns the discount that an open interval of `open` messages leaves to earlier intervals (RFC 5348 §5.5).
     fn discount(&self, open: f64) -> f64 {
         let (sum, weights) = self.sum(|_| 1.0);
         let mean = sum / weights;
         if weights > 0.0 && open > 2.0 * mean { (2.0 * mean / open).max(LEAST_DISCOUNT) } else { 1.0 }
     }
 
-    /// The weighted sum of the closed intervals, and of their weights, each times what `more` gives it.
+    /// Returns the weighted sum of the closed intervals, and the sum of their weights. Each weight is multiplied by
+    /// `more`.
     fn sum(&self, more: impl Fn(usize) -> f64) -> (f64, f64) {
         let weighted = self.intervals.iter().zip(WEIGHTS).enumerate().map(|(at, (interval, weight))| {
             let weight = weight * interval.discount * more(at);
@@ -237,14 +241,15 @@ impl History {
         weighted.fold((0.0, 0.0), |(sum, weights), (value, weight)| (sum + value, weights + weight))
     }
 
-    /// The part of messages that begin a loss event (RFC 5348 §5.4): the inverse of the mean interval, with the open
-    /// one where that makes it longer. 0 before the first.
+    /// Returns the fraction of messages that begin a loss event (RFC 5348 §5.4): the inverse of the mean interval,
+    /// including the open interval where that makes the mean longer. 0 before the first event.
     pub(super) fn loss(&self) -> f64 {
         let (Some(event), Some(highest)) = (self.event, self.highest) else { return 0.0 };
         let open = (highest.number - event.number).max(0) as f64;
         let discount = self.discount(open);
         let (closed, closed_weights) = self.sum(|_| 1.0);
-        // With the open interval at its head, each of the others counts as the next older one, and the oldest not.
+        // With the open interval at the head, each other interval counts as the next older one, and the oldest does not
+        // count.
         let mut with = (open * WEIGHTS[0], WEIGHTS[0]);
         for (interval, weight) in self.intervals.iter().zip(&WEIGHTS[1..]) {
             let weight = weight * interval.discount * discount;
@@ -263,7 +268,7 @@ mod tests {
 
     const MS: Span = Span::from_millis(1);
 
-    /// A sender that says something each millisecond, and a receiver with a round trip.
+    /// Sender of a message each millisecond, and a receiver with a round trip.
     struct Line {
         history: History,
         next: u16,
@@ -276,14 +281,14 @@ mod tests {
             Self { history: History::default(), next: 65_000, now: Time::ZERO, trip }
         }
 
-        /// The next message comes, or is lost. Whether it begins the first loss event.
+        /// Sends the next message, which arrives or is lost. Returns `true` if its arrival shows the first loss event.
         fn say(&mut self, comes: bool) -> bool {
             let (now, sequence) = (self.now, self.next);
             (self.now, self.next) = (now + MS, sequence.wrapping_add(1));
             comes && self.history.heard(now, sequence, self.trip)
         }
 
-        /// One is lost, and so many come.
+        /// Loses one message, and delivers `come` more.
         fn lose_then(&mut self, come: u32) {
             self.say(false);
             for _ in 0..come {
@@ -300,8 +305,8 @@ mod tests {
 
     #[test]
     fn the_mean_interval_is_weighted_and_discounted_as_published() {
-        // Intervals of 40 (assumed), 60 .. 50, and an open one. The values are another program's, from RFC 5348 §5.4
-        // and §5.5.
+        // Intervals of 40 (assumed), 60 .. 50, and an open one. The expected values come from another program, by RFC
+        // 5348 §5.4 and §5.5.
         let mut line = Line::new(MS);
         line.say(true);
         for interval in [60, 20, 110, 90, 30, 70, 50] {
@@ -317,7 +322,7 @@ mod tests {
         close(open(&mut line, 200), 0.007_117_181_883_537_024);
         close(open(&mut line, 1699), 0.001_064_808_728_802_418_8);
         assert!(line.history.has_assumed());
-        // It closes; what was before it keeps the discount.
+        // The open interval closes; earlier intervals keep the discount.
         line.lose_then(90);
         close(line.history.loss(), 0.001_064_295_725_297_827_7);
         assert!(!line.history.has_assumed(), "eight newer ones");
@@ -325,7 +330,7 @@ mod tests {
 
     #[test]
     fn what_is_lost_within_a_round_trip_is_one_event() {
-        // Two of a hundred are lost, five apart.
+        // Two of a hundred messages are lost, five apart.
         for (trip, expected) in [(MS, [95, 5, 95, 5]), (MS * 10, [100; 4])] {
             let mut line = Line::new(trip);
             line.say(true);
@@ -386,7 +391,7 @@ mod tests {
         let intervals: Vec<u32> =
             line.history.intervals.iter().map(|interval| interval.messages as u32).collect();
         assert_eq!(intervals, [10; 8]);
-        // With the fourteen since the last of them.
+        // The open interval of fourteen messages counts as well.
         close(line.history.loss(), 6.0 / 64.0);
     }
 

@@ -1,4 +1,4 @@
-//! What a receiver makes of a sender: losses, round trip and rate, and when it says so.
+//! Receiver's side of congestion control: losses, round trip and rate of a sender, and the times of feedback.
 
 use farcast_core::{Span, Time};
 
@@ -7,39 +7,39 @@ use super::history::History;
 use crate::message::{Feedback, NodeId, Probe, ProbedNode, cc};
 use crate::quantise::{Loss, Rate, Rtt};
 
-/// Of which part of another's rate on ours need not be said.
+/// Fraction of another receiver's rate above which this receiver's feedback is suppressed.
 const SUPPRESSED: f64 = 0.9;
-/// How much each packet moves the mean of their sizes; and their size while nothing is known.
+/// Weight of each packet in the mean packet size, and the size in octets while none is known.
 const SIZE_GAIN: f64 = 1.0 / 16.0;
 const SIZE: f64 = 1400.0;
 
-/// What to do about a probe.
+/// Reaction to a probe.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Due {
-    /// Answer it.
+    /// Answer at once.
     AtOnce,
-    /// Answer it after a back-off, later by so much, of 0 to 1: the less we can take, the sooner.
+    /// Answer after a back-off, delayed by this part of it, from 0 to 1: the less the receiver can take, the sooner.
     Later(f64),
-    /// Nothing: others can take less.
+    /// No answer: others can take less.
     Nothing,
 }
 
-/// How fast a sender's messages come.
+/// Meter of the rate at which a sender's messages arrive.
 #[derive(Clone, Debug, Default)]
 struct Meter {
-    /// When the stretch at hand began, with DATA, and what has come since.
+    /// Beginning of the current stretch, with DATA, and the octets since then.
     began: Option<Time>,
     octets: u64,
-    /// The last stretch that was long enough: octets per second, and how long it was.
+    /// Last complete stretch: octets per second, and its length.
     last: Option<(f64, Span)>,
 }
 
-/// After so many stretches without any DATA there is less than there was.
+/// Number of stretches without DATA after which the rate counts as decreasing.
 const STALE: u64 = 4;
 
 impl Meter {
-    /// `octets` have come at `at`. A stretch takes `window` at least and ends with DATA: what else comes between is
-    /// short, and says nothing of how fast DATA does.
+    /// Notes `octets` that have arrived at `at`. A stretch takes at least `window` and ends with DATA. Other messages
+    /// between are short and do not show the rate of DATA.
     fn heard(&mut self, at: Time, octets: usize, is_data: bool, window: Span) {
         self.octets += octets as u64;
         if !is_data {
@@ -55,7 +55,7 @@ impl Meter {
         (self.began, self.octets) = (Some(at), 0);
     }
 
-    /// In octets per second; 0 while that is not known.
+    /// Returns the rate in octets per second; 0 while it is not known.
     fn rate(&self, now: Time) -> f64 {
         let (Some((rate, stretch)), Some(began)) = (self.last, self.began) else { return 0.0 };
         let span = now.since(began);
@@ -63,26 +63,26 @@ impl Meter {
     }
 }
 
-/// What a receiver knows of one sender's congestion.
+/// State of congestion control at a receiver, for one sender.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Listener {
     history: History,
     meter: Meter,
-    /// The mean size of DATA; 0 before any.
+    /// Mean size of DATA messages in octets; 0 before any.
     size: f64,
-    /// Our round trip, as the sender has measured it.
+    /// Round trip of this receiver, as the sender has measured it.
     trip: Option<Rtt>,
-    /// What the sender takes us for: `cc::CLR`, `cc::PLR` or nothing.
+    /// Role that the sender gives this receiver: `cc::CLR`, `cc::PLR` or nothing.
     role: u8,
-    /// The last probe, if it asks what we think, and how fast the sender then sent.
+    /// Last probe, if it asks for feedback: its sequence number and the sender's rate.
     probe: Option<(u16, f64)>,
-    /// How fast it went when the first loss came.
+    /// Rate at the first loss, in octets per second.
     at_first_loss: f64,
 }
 
 impl Listener {
-    /// A datagram of `octets` with number `sequence` has come at `at`, of DATA or anything else; `grtt` is the round
-    /// trip of the group.
+    /// Notes a datagram of `octets` with number `sequence` that has arrived at `at`, of DATA or another message. `grtt`
+    /// is the GRTT.
     pub(crate) fn heard(&mut self, at: Time, sequence: u16, octets: usize, is_data: bool, grtt: Rtt) {
         if is_data {
             let octets = octets as f64;
@@ -99,30 +99,30 @@ impl Listener {
         if self.size > 0.0 { self.size } else { SIZE }
     }
 
-    /// The first loss ends slow start, which has doubled the rate at most once too often: half of that is where to go
-    /// on from, and no more than has come.
+    /// Sets the rate at the first loss, which ends slow start. Slow start has doubled the rate at most once too often,
+    /// so the rate is half of what was sent, and no more than has arrived.
     fn lost_first(&mut self, at: Time, trip: Span) {
         let came = self.meter.rate(at);
         let sent = self.probe.map_or(0.0, |(_, rate)| rate / 2.0);
         self.at_first_loss = match (came > 0.0, sent > 0.0) {
             (true, true) => came.min(sent),
             (true, false) => came / 2.0,
-            // Nothing is known but that something came.
+            // Nothing is known except that something arrived.
             (false, _) => self.size() / trip.as_secs_f64(),
         };
         self.assume(trip);
     }
 
-    /// The loss interval that there would have been before the first loss (RFC 5348 §6.3.1).
+    /// Sets the loss interval before the first loss that corresponds to the rate at it (RFC 5348 §6.3.1).
     fn assume(&mut self, trip: Span) {
         let loss = equation::loss(self.size(), trip.as_secs_f64(), self.at_first_loss);
         self.history.assume(1.0 / loss);
     }
 
-    /// A probe has come. What it says of us, and whether and when to answer.
+    /// Handles a probe: takes this receiver's entry, and returns the reaction.
     pub(crate) fn probed(&mut self, now: Time, me: NodeId, probe: &Probe, grtt: Rtt) -> Due {
         let Some(rate) = probe.rate else {
-            // It only measures round trips.
+            // The probe only measures round trips.
             (self.probe, self.role) = (None, 0);
             return Due::Nothing;
         };
@@ -141,11 +141,12 @@ impl Listener {
         if limiting.is_some_and(|&ProbedNode { flags, rate, .. }| self.is_covered(ours, flags, rate)) {
             return Due::Nothing;
         }
-        // RFC 4654 §5: rates of half the sender's and less come first, of nine tenths and more last.
+        // By RFC 4654 §5, rates up to half of the sender's come first, and rates from nine tenths on last.
         Due::Later(((ours / announced.max(1.0)).clamp(0.5, 0.9) - 0.5) / 0.4)
     }
 
-    /// The sender says what our round trip is. What was assumed with another no longer holds.
+    /// Sets the round trip that the sender has measured. An interval that was assumed with another one is computed
+    /// again.
     fn measured(&mut self, trip: Rtt) {
         let before = self.trip.replace(trip);
         if before != Some(trip) && self.history.has_assumed() {
@@ -153,21 +154,22 @@ impl Listener {
         }
     }
 
-    /// Whether somebody who says this limits the sender at least as much as `ours` does. Who does not know its round
-    /// trip counts with the group's, so only those need not speak who know theirs, or whom another such one covers.
+    /// Returns `true` if feedback with these flags and rate limits the sender at least as much as `ours` does. A
+    /// receiver without a measured round trip computes with the GRTT. It is covered only by another such receiver; a
+    /// receiver with a measured round trip is covered by any.
     fn is_covered(&self, ours: f64, flags: u8, rate: Rate) -> bool {
         let theirs = rate.bytes_per_second();
         let known = flags & cc::RTT != 0;
         (self.trip.is_some() || !known) && theirs > 0.0 && ours > theirs * SUPPRESSED
     }
 
-    /// Whether what another says makes ours needless.
+    /// Returns `true` if another receiver's feedback makes that of this receiver needless.
     pub(crate) fn overheard(&self, now: Time, theirs: &Feedback, grtt: Rtt) -> bool {
         self.role == 0 && self.is_covered(self.rate(now, grtt), theirs.flags, theirs.rate)
     }
 
-    /// What we could take, in octets per second: before any loss twice what comes (RFC 4654 §5); 0 while nothing is
-    /// known.
+    /// Returns the rate that this receiver could take, in octets per second: before any loss twice the rate of arrivals
+    /// (RFC 4654 §5); 0 while nothing is known.
     pub(crate) fn rate(&self, now: Time, grtt: Rtt) -> f64 {
         let trip = self.trip.unwrap_or(grtt).span();
         if self.history.has_lost() {
@@ -177,7 +179,7 @@ impl Listener {
         }
     }
 
-    /// What we say of it; nothing if nobody has asked.
+    /// Returns the congestion feedback; `None` if no probe has asked for it.
     pub(crate) fn feedback(&self, now: Time, grtt: Rtt, loss: impl Fn(f64) -> Loss) -> Option<Feedback> {
         let (sequence, _) = self.probe?;
         let known = if self.trip.is_some() { cc::RTT } else { 0 };
@@ -191,7 +193,7 @@ impl Listener {
         })
     }
 
-    /// Whether the sender goes by what we say.
+    /// Returns `true` if the sender follows this receiver's feedback.
     pub(crate) fn has_role(&self) -> bool {
         self.role != 0
     }
@@ -220,7 +222,8 @@ mod tests {
         Probe { flags: 0, sequence: 3, sent, rate, nodes }
     }
 
-    /// One that hears a thousand octets each ten milliseconds for a second, and knows its round trip of 100 ms.
+    /// Returns a listener that hears a thousand octets each ten milliseconds for a second, and knows its round trip of
+    /// 100 ms.
     fn listener() -> (Listener, Time) {
         let (mut listener, mut now) = (Listener::default(), Time::ZERO);
         listener.probed(now, ME, &probe(150_000.0, &[(7, cc::RTT, MS * 100, 0.0)]), GRTT);
@@ -239,7 +242,7 @@ mod tests {
     fn before_any_loss_it_can_take_twice_what_comes() {
         let (listener, now) = listener();
         near(listener.rate(now, GRTT), 200_000.0);
-        // Hardly anything comes any more.
+        // Hardly anything arrives any more.
         assert!(listener.rate(now + MS * 5000, GRTT) < 200_000.0 / 8.0);
         let said = listener.feedback(now, GRTT, Loss::of).expect("it was asked");
         assert_eq!((said.sequence, said.flags, said.rtt), (3, cc::START | cc::RTT, Rtt::of(MS * 100)));
@@ -251,7 +254,7 @@ mod tests {
         let mut meter = Meter::default();
         for step in 0..10u64 {
             meter.heard(Time::ZERO + MS * (1000 * step), 1000, true, MS * 50);
-            // Short, right behind it, and just before the next.
+            // Short messages, right behind DATA, and just before the next.
             meter.heard(Time::ZERO + MS * (1000 * step + 1), 20, false, MS * 50);
             meter.heard(Time::ZERO + MS * (1000 * step + 999), 20, false, MS * 50);
         }
@@ -267,7 +270,7 @@ mod tests {
         let said = listener.feedback(now, GRTT, Loss::of).expect("it was asked");
         assert_eq!(said.flags, cc::RTT);
         near(listener.rate(now, GRTT), 75_000.0);
-        // Where its round trip turns out to be another, that is still what was there.
+        // With another round trip, the rate is still that of the first loss.
         listener.probed(now, ME, &probe(150_000.0, &[(7, cc::RTT, MS * 400, 0.0)]), GRTT);
         near(listener.rate(now, GRTT), 75_000.0);
     }
@@ -287,14 +290,14 @@ mod tests {
             let (mut listener, now) = listener();
             assert_eq!(listener.probed(now, ME, &probe(150_000.0, &nodes), GRTT), expected, "{nodes:?}");
         }
-        // The less it can take, the sooner.
+        // The less the receiver can take, the sooner it answers.
         let (mut listener, now) = listener();
         assert_eq!(listener.probed(now, ME, &probe(1e6, &[]), GRTT), Due::Later(0.0));
         let Due::Later(part) = listener.probed(now, ME, &probe(285_714.0, &[]), GRTT) else {
             panic!("later")
         };
         assert!((part - 0.5).abs() < 0.01, "{part}");
-        // Who does not ask is not answered.
+        // A probe without a rate is not answered.
         let silent = Probe { rate: None, ..probe(1.0, &[]) };
         assert_eq!(listener.probed(now, ME, &silent, GRTT), Due::Nothing);
         assert_eq!(listener.feedback(now, GRTT, Loss::of), None);

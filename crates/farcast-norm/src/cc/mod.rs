@@ -1,16 +1,16 @@
-//! NORM-CC: TFMCC (RFC 4654) as NORM does it (RFC 5740 §5.5.2).
+//! NORM-CC: TFMCC (RFC 4654) as NORM uses it (RFC 5740 §5.5.2).
 //!
 //! The sender keeps to the rate at which TCP would send to the receiver that can take least, the current limiting
-//! receiver (CLR). Receivers count loss events, learn their round trips from probes (CMD(CC)), and say in answers to
-//! probes (ACK(CC)) and in NACKs what they could take.
+//! receiver (CLR). Receivers count loss events and learn their round trips from probes (CMD(CC)). They report the rate
+//! that they could take in answers to probes (ACK(CC)) and in NACKs.
 //!
-//! | file | what |
+//! | file | subject |
 //! |---|---|
-//! | `equation.rs` | the rate of TCP at a loss and a round trip, and back |
+//! | `equation.rs` | rate of TCP at a loss and a round trip, and its inverse |
 //! | `history.rs` | loss events and the intervals between them |
-//! | `listener.rs` | a receiver's side: what it measures and says, and when |
-//! | `controller.rs` | the sender's side: who limits it, and its rate |
-//! | `candidates.rs` | receivers that limit it, or may come to |
+//! | `listener.rs` | receiver's side: measurements, feedback, and its times |
+//! | `controller.rs` | sender's side: limiting receiver and rate |
+//! | `candidates.rs` | receivers that limit the sender, or may come to do so |
 //!
 //! Rates here are of NORM's messages in octets per second, without UDP and IP, as they are on the wire.
 

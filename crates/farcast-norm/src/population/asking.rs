@@ -1,4 +1,4 @@
-//! Who asks for what it lacks, when, and who need not, because others have.
+//! Requests of receivers: their times, and their suppression by requests of others.
 
 use alloc::collections::{BTreeMap, BinaryHeap};
 use alloc::vec::Vec;
@@ -17,24 +17,23 @@ use crate::receiver::needs::{self, Needs};
 use crate::requests::{List, point};
 use crate::timing::holdoff;
 
-/// Who waits to say something.
+/// Receivers that wait to send requests or acknowledgements.
 #[derive(Clone, Debug)]
 pub(super) struct Waiting {
-    /// When each receiver may begin to wait anew: when what it asked for has had time to come. [`Time::NEVER`] while it
-    /// waits.
+    /// Time at which each receiver may begin to wait anew: the end of its hold-off. [`Time::NEVER`] while it waits.
     free_at: Vec<Time>,
-    /// By the first block that they asked for, who may begin anew as soon as the sender is there again; some of them
-    /// may by now. And of each receiver that block.
+    /// Receivers in hold-off, by the first block that they asked for. They may begin anew as soon as the sender has
+    /// returned to that block; some of them may already. `asked_from` has this block for each receiver.
     asked: BTreeMap<u32, Vec<u32>>,
     asked_from: Vec<u32>,
-    /// When each of those who wait asks.
+    /// Times at which the waiting receivers ask.
     queue: BinaryHeap<Reverse<(Time, u32)>>,
-    /// Of those who wait, the ones who have heard somebody ask for INFO, and for the whole object.
+    /// Waiting receivers that have heard a request for INFO, and those that have heard one for the whole object.
     heard_info: Bitmap,
     heard_all: Bitmap,
-    /// Acknowledgements: when, whose, of what.
+    /// Acknowledgements to send: time, receiver, point.
     acks: Vec<(Time, u32, Point)>,
-    /// Reused.
+    /// Waits that have just begun (a buffer that is reused).
     begun: Vec<Reverse<(Time, u32)>>,
 }
 
@@ -56,20 +55,20 @@ impl Waiting {
         self.free_at[receiver as usize] == Time::NEVER
     }
 
-    /// Whether `receiver` neither waits nor has just asked.
+    /// Returns `true` if `receiver` neither waits nor has just asked.
     fn is_free(&self, now: Time, receiver: u32) -> bool {
         self.free_at[receiver as usize] <= now
     }
 
-    /// `receiver` has asked for what lacks from block `from` on, which has until `end` to come.
+    /// Begins the hold-off of `receiver`, which has asked for what it lacks from block `from` on, until `end`.
     fn hold_off(&mut self, receiver: u32, from: u32, end: Time) {
         self.free_at[receiver as usize] = end;
         self.asked_from[receiver as usize] = from;
         self.asked.entry(from).or_default().push(receiver);
     }
 
-    /// The sender is at block `from` again: those who asked for what begins at `from ..= to`, and are not `deaf`, may
-    /// begin anew.
+    /// Ends the hold-off of receivers that asked for something that begins at a block in `from ..= to`, because the
+    /// sender has returned to block `from`. It does not end for `deaf` receivers.
     fn note_return(&mut self, at: Time, (from, to): (u32, u32), deaf: &Bitmap) {
         let Self { free_at, asked, asked_from, .. } = self;
         for (&block, receivers) in asked.range_mut(from..=to) {
@@ -86,28 +85,28 @@ impl Waiting {
         asked.retain(|_, receivers| !receivers.is_empty());
     }
 
-    /// `receiver` has everything and need not ask.
+    /// Ends the wait of `receiver`, which has everything.
     pub(super) fn stop(&mut self, at: Time, receiver: u32) {
         if self.waits(receiver) {
             self.free_at[receiver as usize] = at;
         }
     }
 
-    /// Forgets the first of those in the queue as long as they do not wait any more.
+    /// Drops receivers at the head of the queue that no longer wait.
     pub(super) fn forget(&mut self) {
         while self.queue.peek().is_some_and(|&Reverse((_, receiver))| !self.waits(receiver)) {
             self.queue.pop();
         }
     }
 
-    /// When somebody says something.
+    /// Returns the time of the next message.
     pub(super) fn due(&self) -> Time {
         let acks = self.acks.iter().map(|&(at, ..)| at).min().unwrap_or(Time::NEVER);
         self.queue.peek().map_or(acks, |&Reverse((at, _))| at.min(acks))
     }
 }
 
-/// What one receiver lacks.
+/// Needs of one receiver.
 struct One<'a> {
     blocks: &'a Blocks,
     number: (u16, Fec),
@@ -140,10 +139,10 @@ impl Needs for One<'_> {
     }
 }
 
-/// To ask.
+/// Sending of requests.
 impl Population {
-    /// Those whom the last message makes look for what they lack: those who were behind and, with `all`, the others who
-    /// heard it.
+    /// Begins waits of receivers that the last message makes look for what they lack: receivers that were behind and,
+    /// with `all`, the others that heard it.
     pub(super) fn consider(&mut self, now: Time, all: bool) {
         if self.config.silent {
             return;
@@ -163,7 +162,8 @@ impl Population {
         self.waiting.queue.extend(self.waiting.begun.drain(..));
     }
 
-    /// `receiver`, which knows this, begins to wait to ask for what lacks, unless it waits already or has just asked.
+    /// Begins the wait of `receiver`, with the state `control`, for a request, unless it lacks nothing, waits already
+    /// or has just asked.
     fn consider_one(&mut self, now: Time, receiver: u32, control: Control) {
         if !self.waiting.is_free(now, receiver) || !self.has_needs(receiver, &control) {
             return;
@@ -179,7 +179,7 @@ impl Population {
         }
     }
 
-    /// Whether the sender has passed anything that has not come to `receiver`, which knows this.
+    /// Returns `true` if the sender has passed anything that `receiver`, with the state `control`, lacks.
     fn has_needs(&self, receiver: u32, control: &Control) -> bool {
         if self.over.contains(receiver) || control.position == 0 || self.is_complete(receiver) {
             return false;
@@ -190,23 +190,24 @@ impl Population {
         object.is_nameless(receiver) || object.blocks.next_need(receiver, 0, control.passed()).is_some()
     }
 
-    /// The first block of what `receiver`, which knows this, lacks; what is said of the object stands with the first.
+    /// Returns the first block of which `receiver`, with the state `control`, lacks something. INFO counts as part of
+    /// the first block.
     fn needs_from(&self, receiver: u32, control: &Control) -> u32 {
         let object = self.object.as_ref().filter(|_| control.begun);
         object.and_then(|object| object.blocks.next_need(receiver, 0, control.passed())).unwrap_or(0)
     }
 
-    /// The sender is at `block` again, as all hear but those who are deaf.
+    /// Ends hold-offs, because the sender has returned to `block`. Receivers that do not hear it go on.
     pub(super) fn note_return(&mut self, at: Time, block: u32) {
         self.waiting.note_return(at, (block, u32::MAX), &self.deaf);
     }
 
-    /// It says again what the object is.
+    /// Ends hold-offs of requests that begin with INFO or block 0, because the sender has sent INFO again.
     pub(super) fn note_info(&mut self, at: Time) {
         self.waiting.note_return(at, (0, 0), &self.deaf);
     }
 
-    /// Whether others have asked for all that `receiver` would ask for.
+    /// Returns `true` if others have asked for everything that `receiver` would ask for.
     fn is_covered(&self, receiver: u32, control: &Control) -> bool {
         let all = self.waiting.heard_all.contains(receiver);
         let Some(object) = self.object.as_ref().filter(|_| control.begun && !all) else { return all };
@@ -223,7 +224,7 @@ impl Population {
         true
     }
 
-    /// Says what is due at `now`.
+    /// Sends the messages that are due at `now`.
     pub(super) fn speak(&mut self, now: Time) {
         while let Some(&Reverse((at, receiver))) = self.waiting.queue.peek()
             && at <= now
@@ -239,7 +240,7 @@ impl Population {
         }
     }
 
-    /// `receiver` asks for what it lacks, unless that has come or others have asked.
+    /// Sends the requests of `receiver`, unless it no longer lacks anything or others have asked for everything.
     fn ask(&mut self, at: Time, receiver: u32) {
         let control = *self.hearing.of(receiver);
         self.waiting.free_at[receiver as usize] = at;
@@ -260,13 +261,13 @@ impl Population {
             self.counts.naks += 1;
             self.counts.naked_dtus += asked;
             self.say(at, receiver, Answer::Nack(requests));
-            // What does not fit one message fits none.
+            // A request that does not fit one message fits none.
             rest = block.filter(|&block| block > from);
         }
     }
 
-    /// What `receiver`, which knows this, lacks from block `from` on, as far as it fits a segment and may be said; how
-    /// many symbols that is; and the first block of which not all is said.
+    /// Returns the requests of `receiver`, with the state `control`, from block `from` on, as far as they fit a segment
+    /// and the credit; the number of symbols that they ask for; and the first block that they do not cover fully.
     fn requests(&self, receiver: u32, control: &Control, from: u32) -> (Vec<Request>, u64, Option<u32>) {
         let room = usize::try_from(control.credit.saturating_sub(HEADER)).unwrap_or(usize::MAX);
         let Some(object) = self.object.as_ref().filter(|_| control.begun) else {
@@ -286,7 +287,7 @@ impl Population {
         (list.requests, asked, rest)
     }
 
-    /// `receiver` acknowledges what it was asked for, if it has everything: within a round trip.
+    /// Schedules the acknowledgement that `receiver` owes, within a GRTT, if it has everything.
     pub(super) fn pay(&mut self, now: Time, receiver: u32) {
         if !self.is_complete(receiver) || self.config.silent {
             return;
@@ -304,9 +305,10 @@ impl Population {
     }
 }
 
-/// What is heard of others.
+/// Suppression of requests.
 impl Population {
-    /// What others have asked for need not be asked for again: all hear it but those who are deaf, and who said it.
+    /// Notes the requests of a message, which need not be repeated by receivers that hear it. The speaker and deaf
+    /// receivers do not hear it.
     pub(super) fn overhear(&mut self, speaker: Option<u32>, requests: &[Request]) {
         let Self { object: Some(object), waiting, hearing, deaf, apart, receivers, .. } = self else {
             return;
@@ -317,7 +319,7 @@ impl Population {
         hearing.settle();
         let hears = |receiver: u32| speaker != Some(receiver) && !deaf.contains(receiver);
         let (number, geometry) = (object.number, *object.blocks.geometry());
-        // What one request asks for of a block, in all.
+        // Ranges and counts of symbols that the message asks for, by block.
         let mut of_block: BTreeMap<u32, (Vec<(u32, u32)>, u32)> = BTreeMap::new();
         let mut whole = Vec::new();
         let (mut info, mut all) = (false, false);
@@ -368,7 +370,7 @@ impl Population {
             }
         }
         for (block, (ranges, any)) in of_block {
-            // Only of what it would ask for itself a receiver counts what others do.
+            // A receiver counts requests of others only for blocks that it would ask for itself.
             let counts = |control: &Control| control.begun && control.passed() > block;
             let common = counts(&hearing.common);
             let others = || hearing.behind.iter().filter(|(_, control)| counts(control) != common);

@@ -1,21 +1,21 @@
-//! Which receivers lack how much of which blocks: a receiver costs its losses, not its packets.
+//! Symbols of each block that receivers lack. A receiver costs its losses, not its packets.
 
 use alloc::vec::Vec;
 
 use farcast_core::Bitmap;
 use farcast_delivery::Geometry;
 
-/// Some receivers.
+/// Set of receivers.
 #[derive(Clone, Debug)]
 enum Set {
-    /// These, ascending.
+    /// Ascending list.
     Few(Vec<u32>),
-    /// These: more than one in 32, so that a bit for each receiver is shorter than their list.
+    /// Bits, for more than one receiver in 32: then a bit for each receiver takes less room than a list.
     Many(Bitmap),
 }
 
 impl Set {
-    /// Those in `list`, which is ascending, of so many.
+    /// Returns the set of the receivers in `list`, which is ascending, out of `receivers`.
     fn of(list: &[u32], receivers: u32) -> Self {
         if list.len() <= receivers as usize / 32 {
             return Self::Few(list.to_vec());
@@ -42,27 +42,28 @@ impl Set {
     }
 }
 
-/// What others have asked for of a block.
+/// Requests of others for symbols of a block.
 #[derive(Clone, Debug, Default)]
 struct Heard {
-    /// Of each receiver that waits, how many symbols that it lacks somebody else has asked for in one request, at most.
+    /// Number of symbols, for each waiting receiver, that the receiver lacks and somebody else has asked for in one
+    /// request, at most.
     most: Vec<u16>,
-    /// Those of whom it is not known that others have asked for all that they lack.
+    /// Receivers for which others are not known to have asked for everything that they lack.
     open: Vec<u32>,
 }
 
-/// A block.
+/// State of a block.
 #[derive(Clone, Debug, Default)]
 struct Block {
-    /// Source symbols that were never sent: everyone lacks them, beside what `lacks` says.
+    /// Source symbols that were never sent. Every receiver lacks them, in addition to `lacks`.
     unsent: u32,
-    /// Of each encoding symbol that was sent, who missed it and still lacks something of the block.
+    /// Receivers that missed each sent encoding symbol and still lack something of the block.
     missed: Vec<Option<Set>>,
-    /// How many symbols each receiver lacks; empty while nobody lacks any.
+    /// Number of symbols that each receiver lacks; empty while no receiver lacks any.
     lacks: Vec<u16>,
-    /// Those who lack some; ascending once all source symbols were sent.
+    /// Receivers that lack any; ascending once all source symbols were sent.
     who: Vec<u32>,
-    /// `None` where nothing was heard since somebody lacked something.
+    /// Requests of others; `None` if none was heard since a receiver lacked something.
     heard: Option<Heard>,
 }
 
@@ -71,12 +72,13 @@ impl Block {
         self.unsent + self.lacks.get(receiver as usize).map_or(0, |&lacks| lacks.into())
     }
 
-    /// Whether everyone has it.
+    /// Returns `true` if every receiver has the block.
     fn is_closed(&self) -> bool {
         self.unsent == 0 && self.who.is_empty()
     }
 
-    /// Those in `losers`, ascending, lack one symbol more. Whose first one it is, comes into `first`.
+    /// Adds a missing symbol to each receiver in `losers`, ascending, and calls `first` for receivers that lacked none
+    /// before.
     fn lose(&mut self, receivers: u32, losers: &[u32], mut first: impl FnMut(u32)) {
         if self.lacks.is_empty() && !losers.is_empty() {
             self.lacks = alloc::vec![0; receivers as usize];
@@ -91,9 +93,9 @@ impl Block {
         }
     }
 
-    /// Brings those who lack something into their order.
+    /// Sorts the receivers that lack something.
     fn sort(&mut self) {
-        // Where most have lost something, looking at everyone beats sorting.
+        // Where most receivers lack something, a pass over all receivers is faster than sorting.
         if self.who.len() > self.lacks.len() / 16 {
             self.who.clear();
             let all = (0..).zip(&self.lacks);
@@ -104,22 +106,22 @@ impl Block {
     }
 }
 
-/// The blocks of an object, and what each receiver lacks of them.
+/// Blocks of an object, with the symbols that each receiver lacks.
 #[derive(Clone, Debug)]
 pub(super) struct Blocks {
     receivers: u32,
     geometry: Geometry,
     parity: u32,
     list: Vec<Block>,
-    /// Everyone has all blocks before this one.
+    /// Number of leading blocks that every receiver has.
     low: u32,
-    /// Of how many blocks each receiver lacks something that was sent.
+    /// Number of blocks of which each receiver lacks something that was sent.
     open: Vec<u32>,
     /// Segments that were never sent.
     unsent: u32,
-    /// The blocks of which others have asked for something.
+    /// Blocks of which others have asked for something.
     asked: Vec<u32>,
-    /// Reused.
+    /// Receivers that still miss a symbol (a buffer that is reused).
     left: Vec<u32>,
 }
 
@@ -143,32 +145,32 @@ impl Blocks {
         &self.geometry
     }
 
-    /// Parity symbols of a block.
+    /// Returns the number of parity symbols of a block.
     pub(super) fn parity(&self) -> u32 {
         self.parity
     }
 
-    /// Encoding symbols of `block`; none where there is no such block.
+    /// Returns the number of encoding symbols of `block`; 0 if there is no such block.
     pub(super) fn symbols_of(&self, block: u32) -> u32 {
         if block < self.geometry.blocks() { self.geometry.block_len(block) + self.parity } else { 0 }
     }
 
-    /// Whether `receiver` lacks anything that was sent.
+    /// Returns `true` if `receiver` lacks anything that was sent.
     pub(super) fn lacks_any(&self, receiver: u32) -> bool {
         self.open[receiver as usize] > 0
     }
 
-    /// Whether `receiver` has everything.
+    /// Returns `true` if `receiver` has everything.
     pub(super) fn has_all(&self, receiver: u32) -> bool {
         self.unsent == 0 && !self.lacks_any(receiver)
     }
 
-    /// How many symbols `receiver` lacks of all blocks.
+    /// Returns the number of symbols that `receiver` lacks of all blocks.
     pub(super) fn lacks_in_all(&self, receiver: u32) -> u32 {
         self.list.iter().map(|block| block.lacks(receiver)).sum()
     }
 
-    /// Whether everything was sent at least once.
+    /// Returns `true` if everything was sent at least once.
     pub(super) fn is_sent(&self) -> bool {
         self.unsent == 0
     }
@@ -177,20 +179,20 @@ impl Blocks {
         self.list[block as usize].lacks(receiver)
     }
 
-    /// Whether `receiver`, which lacks something of `block`, holds this symbol of it.
+    /// Returns `true` if `receiver`, which lacks something of `block`, holds this symbol of it.
     pub(super) fn holds(&self, block: u32, symbol: u32, receiver: u32) -> bool {
         let missed = self.list[block as usize].missed.get(symbol as usize);
         missed.and_then(Option::as_ref).is_some_and(|missed| !missed.contains(receiver))
     }
 
-    /// The first block in `from .. end` of which `receiver` lacks something.
+    /// Returns the first block in `from .. end` of which `receiver` lacks something.
     pub(super) fn next_need(&self, receiver: u32, from: u32, end: u32) -> Option<u32> {
         (from.max(self.low)..end.min(self.geometry.blocks())).find(|&block| self.lacks(block, receiver) > 0)
     }
 
-    /// A symbol that exists reaches the fan-out: `lost` do not get it, ascending and as bits. Those who have the
-    /// whole block then, and had not before, come into `got`, in no order; but not those who never lacked anything of
-    /// it.
+    /// Handles a symbol that reaches the fan-out; `lost` receivers, ascending and as bits, do not get it. Receivers
+    /// that come to have the whole block by this symbol are appended to `got`, in no order, except those that never
+    /// lacked anything of it.
     pub(super) fn sent(&mut self, block: u32, symbol: u32, lost: (&[u32], &Bitmap), got: &mut Vec<u32>) {
         let (receivers, symbols) = (self.receivers, self.symbols_of(block) as usize);
         let source = symbol < self.geometry.block_len(block);
@@ -229,7 +231,7 @@ impl Blocks {
         }
     }
 
-    /// What was never sent of `block` counts as lost by everyone from here on.
+    /// Counts all source symbols of `block` that were never sent as lost by every receiver.
     fn give_up_unsent(&mut self, block: u32) {
         let everyone: Vec<u32> = (0..self.receivers).collect();
         let (len, receivers) = (self.geometry.block_len(block) as usize, self.receivers);
@@ -245,8 +247,7 @@ impl Blocks {
         state.sort();
     }
 
-    /// Of those that `among` names, ascending, who lack something of `block`, those who are not `lost` get a symbol of
-    /// it.
+    /// Gives a symbol to those receivers of `among`, ascending, that lack something of `block` and are not `lost`.
     fn take(
         &mut self,
         block: u32,
@@ -274,14 +275,14 @@ impl Blocks {
         state.missed[symbol as usize] = Some(Set::of(left, *receivers));
     }
 
-    /// Takes those who lack nothing of `block` any more off its list.
+    /// Removes receivers that lack nothing of `block` any more from its list.
     fn settle(&mut self, block: u32) {
         let Block { who, lacks, .. } = &mut self.list[block as usize];
         who.retain(|&receiver| lacks[receiver as usize] > 0);
         self.close(block);
     }
 
-    /// Forgets all about `block` if everyone has it.
+    /// Frees the state of `block` if every receiver has it.
     fn close(&mut self, block: u32) {
         let state = &mut self.list[block as usize];
         if state.is_closed() {
@@ -293,9 +294,9 @@ impl Blocks {
     }
 }
 
-/// What others ask for.
+/// Handling of others' requests.
 impl Blocks {
-    /// `receiver` begins to wait: what was heard before does not count.
+    /// Resets the overheard requests for `receiver`, which begins to wait: earlier requests do not count.
     pub(super) fn begin_wait(&mut self, receiver: u32) {
         for &block in &self.asked {
             let block = &mut self.list[block as usize];
@@ -308,8 +309,8 @@ impl Blocks {
         }
     }
 
-    /// Somebody asks for so many symbols of `block`, which `useful` says are of use to a receiver; those hear it who
-    /// wait, which `hears` says.
+    /// Notes a request for symbols of `block`. `useful` returns the number of requested symbols that a receiver lacks;
+    /// `listens` tells whether a receiver waits and hears the request.
     fn overhear(
         &mut self,
         block: u32,
@@ -335,14 +336,14 @@ impl Blocks {
                     let count = u16::try_from(useful(missed, receiver)).unwrap_or(u16::MAX);
                     let most = &mut most[receiver as usize];
                     *most = count.max(*most);
-                    // What lacks only becomes less: who is covered once stays so.
+                    // A receiver's lack only decreases, so a receiver that is covered stays covered.
                     *most < lacks
                 }
             }
         });
     }
 
-    /// Somebody asks for these symbols of `block`, from each first to the last, and for `any` more of them.
+    /// Notes a request for these symbols of `block`, in ranges from first to last, and for `any` further symbols.
     pub(super) fn overhear_symbols(
         &mut self,
         block: u32,
@@ -353,7 +354,7 @@ impl Blocks {
         let asked = || ranges.iter().flat_map(|&(low, high)| low..end.min(high + 1));
         let Some(state) = self.list.get(block as usize) else { return };
         let sent = |symbol: &u32| state.missed.get(*symbol as usize).is_some_and(Option::is_some);
-        // What was never sent is of use to everyone.
+        // A symbol that was never sent is useful to every receiver.
         let known: Vec<u32> = asked().filter(sent).collect();
         let fresh = (asked().count() - known.len()) as u32 + any;
         let useful = |missed: &[Option<Set>], receiver| {
@@ -365,12 +366,12 @@ impl Blocks {
         self.overhear(block, useful, listens);
     }
 
-    /// Somebody asks for all of `block`.
+    /// Notes a request for all of `block`.
     pub(super) fn overhear_whole(&mut self, block: u32, listens: impl FnMut(u32) -> Listens) {
         self.overhear(block, |_, _| u32::MAX, listens);
     }
 
-    /// Whether others have asked for all that `receiver` lacks of `block`.
+    /// Returns `true` if others have asked for everything that `receiver` lacks of `block`.
     pub(super) fn is_covered(&self, block: u32, receiver: u32) -> bool {
         let state = &self.list[block as usize];
         state
@@ -380,12 +381,12 @@ impl Blocks {
     }
 }
 
-/// Whether a receiver listens to what others ask for.
+/// Relation of a receiver to a request of others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Listens {
     Yes,
-    /// Not to this.
+    /// The receiver waits but does not hear this request.
     No,
-    /// It does not wait.
+    /// The receiver does not wait.
     NotAnyMore,
 }

@@ -1,4 +1,4 @@
-//! What receivers know of their sender by what they have heard of it: nearly all the same.
+//! State of receivers that follows from the sender's messages, which is nearly the same for all.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -9,20 +9,21 @@ use crate::config::ReceiverConfig;
 use crate::message::Terms;
 use crate::timing::earned;
 
-/// What a receiver knows of its sender.
+/// State of a receiver that follows from the sender's messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Control {
-    /// What was said last of objects, or at first; `None` where the sender is not known.
+    /// Terms of the last message about the object, or of the first message; `None` if the sender is not known.
     pub(super) terms: Option<Terms>,
-    /// Where the sender is: 0 where it has not spoken of the object, else one more than the blocks that it has passed.
+    /// Progress of the sender: 0 if it has sent nothing about the object, else one more than the number of blocks that
+    /// it has passed.
     pub(super) position: u32,
-    /// Whether the object is being received, or has been.
+    /// `true` if the reception of the object has begun.
     pub(super) begun: bool,
-    /// Octets that may be said.
+    /// Octets that the receiver may send.
     pub(super) credit: u64,
-    /// When nothing has been heard for long.
+    /// Time at which the sender counts as silent.
     pub(super) quiet_at: Time,
-    /// How often that was so.
+    /// Number of silences in a row.
     pub(super) silences: u32,
 }
 
@@ -30,42 +31,42 @@ impl Control {
     const NOTHING: Self =
         Self { terms: None, position: 0, begun: false, credit: 0, quiet_at: Time::NEVER, silences: 0 };
 
-    /// The sender has said so many octets.
+    /// Adds the credit for `octets` of the sender.
     pub(super) fn earn(&mut self, terms: Terms, octets: u64) {
         self.terms = self.terms.or(Some(terms));
         self.credit = earned(self.credit, octets);
     }
 
-    /// What was said was of the object, under these terms, by which nothing has been heard for long at `quiet_at`.
+    /// Notes a message about the object with these terms, after which the sender counts as silent at `quiet_at`.
     pub(super) fn note(&mut self, terms: Terms, quiet_at: Time) {
         (self.terms, self.silences, self.quiet_at) = (Some(terms), 0, quiet_at);
     }
 
-    /// How many blocks the sender has passed, and is not before again: what lacks of them may be asked for.
+    /// Returns the number of blocks that the sender has passed and not returned to. Receivers may ask for what they
+    /// lack of these blocks.
     pub(super) fn passed(&self) -> u32 {
         self.position.saturating_sub(1)
     }
 }
 
-/// The group's greatest round trip, as far as it is believed.
+/// Returns the GRTT, limited to what is believed.
 pub(super) fn grtt(terms: Terms, config: &ReceiverConfig) -> Span {
     terms.grtt.span().min(config.grtt_most)
 }
 
-/// What all receivers know: what is common to those who have heard the last message, and what each of the others knew
-/// before.
+/// State of all receivers: one state for all that have heard the last message, and the states of the others.
 #[derive(Clone, Debug)]
 pub(super) struct Hearing {
     pub(super) common: Control,
-    /// Those who know something else, ascending.
+    /// Receivers with another state, ascending.
     pub(super) behind: Vec<(u32, Control)>,
-    /// The same of those who have said something since the last message.
+    /// Further receivers with another state: those that have sent something since the last message.
     spoken: BTreeMap<u32, Control>,
-    /// Reused: those who were behind before the last message.
+    /// Receivers that were behind before the last message (a buffer that is reused).
     before: Vec<(u32, Control)>,
-    /// Of those, the ones whom it makes look for what they lack.
+    /// Receivers, among those in `before`, that the last message makes look for what they lack.
     pub(super) stirred: Vec<u32>,
-    /// When the first of those behind has heard nothing for long.
+    /// Earliest time at which the sender counts as silent for a receiver in `behind`.
     quiet_at: Time,
 }
 
@@ -81,7 +82,7 @@ impl Hearing {
         }
     }
 
-    /// What `receiver` knows.
+    /// Returns the state of `receiver`.
     pub(super) fn of(&self, receiver: u32) -> &Control {
         if let Some(control) = self.spoken.get(&receiver) {
             return control;
@@ -90,7 +91,7 @@ impl Hearing {
         place.map_or(&self.common, |place| &self.behind[place].1)
     }
 
-    /// `receiver` has said something, which leaves it with this.
+    /// Sets the state of `receiver` after it has sent something.
     pub(super) fn spoke(&mut self, receiver: u32, control: Control) {
         match self.behind.binary_search_by_key(&receiver, |&(receiver, _)| receiver) {
             Ok(place) => self.behind[place].1 = control,
@@ -98,7 +99,7 @@ impl Hearing {
         }
     }
 
-    /// Puts those who have spoken into their places.
+    /// Moves the receivers in `spoken` to `behind`.
     pub(super) fn settle(&mut self) {
         if !self.spoken.is_empty() {
             self.behind.extend(core::mem::take(&mut self.spoken));
@@ -107,13 +108,13 @@ impl Hearing {
         }
     }
 
-    /// When the first has heard nothing for long.
+    /// Returns the earliest time at which the sender counts as silent for a receiver.
     pub(super) fn quiet_at(&self) -> Time {
         self.quiet_at.min(self.common.quiet_at)
     }
 
-    /// All but `lost`, ascending, hear something, which makes of what a receiver knows what `step` does. Whether those
-    /// who were not behind are to look for what they lack; of the others `stirred` says it.
+    /// Applies `step` to the state of all receivers but `lost`, ascending, that hear a message. Returns `true` if
+    /// receivers that were not behind are to look for what they lack; `stirred` has the others that are.
     pub(super) fn hear(&mut self, lost: &[u32], step: impl Fn(&mut Control) -> bool) -> bool {
         self.settle();
         let earlier = self.common;
@@ -159,8 +160,8 @@ impl Hearing {
         all
     }
 
-    /// Whether `receiver` was not behind before the last message, and has heard it. Receivers are asked about in their
-    /// order.
+    /// Returns a function that tells, for receivers in ascending order, whether a receiver was not behind before the
+    /// last message and has heard it.
     pub(super) fn kept_up<'a>(&'a self, lost: &'a [u32]) -> impl FnMut(u32) -> bool + 'a {
         let mut before = self.before.iter().map(|&(receiver, _)| receiver).peekable();
         let mut lost = lost.iter().copied().peekable();
@@ -171,7 +172,7 @@ impl Hearing {
         }
     }
 
-    /// Gives those behind to `step`, and looks anew when the first of them has heard nothing for long.
+    /// Applies `step` to the receivers in `behind`, and updates the time of their first silence.
     pub(super) fn each_behind(&mut self, mut step: impl FnMut(u32, &mut Control)) {
         self.quiet_at = Time::NEVER;
         for (receiver, control) in &mut self.behind {
