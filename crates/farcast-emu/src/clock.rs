@@ -1,4 +1,4 @@
-//! The wall clock as engines see it, and waiting.
+//! The monotonic clock of the system as engines see it, and waiting.
 
 use std::num::NonZeroU64;
 use std::os::fd::AsFd;
@@ -9,31 +9,31 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::EmuError;
 
-/// The system's monotonic clock, whose epoch is its making.
+/// The system's monotonic clock, counted from the creation of this value.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    /// Nanoseconds on the system's clock.
+    /// Start of this clock on the system's clock, in nanoseconds.
     epoch: u64,
 }
 
-/// What the system's clock shows, in nanoseconds.
+/// Returns the time of the system's monotonic clock, in nanoseconds.
 fn monotonic() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     time.tv_sec.cast_unsigned().saturating_mul(1_000_000_000).saturating_add(time.tv_nsec.cast_unsigned())
 }
 
 impl Clock {
-    /// A clock that starts now.
+    /// Starts a clock at 0 now.
     pub fn start() -> Self {
         Self { epoch: monotonic() }
     }
 
-    /// The time since the start.
+    /// Returns the time since the start.
     pub fn now(&self) -> Time {
         Time::from_nanos(monotonic().saturating_sub(self.epoch))
     }
 
-    /// An instant on the system's clock.
+    /// Returns an instant as a time of the system's clock.
     pub(crate) fn on_the_system(self, at: Time) -> Timespec {
         let nanos = self.epoch.saturating_add(at.as_nanos());
         Timespec {
@@ -42,11 +42,10 @@ impl Clock {
         }
     }
 
-    /// Waits until `source` can be read or `until` has come, to the nanosecond that the system has; whether it can be
-    /// read.
+    /// Waits until `source` can be read or `until` has come, to the nanosecond. Returns `true` if `source` can be read.
     ///
     /// # Errors
-    /// What the system says against waiting.
+    /// The system's error, if it refuses to wait.
     pub fn wait(&self, source: impl AsFd, until: Time) -> Result<bool, EmuError> {
         let span = until.since(self.now()).as_nanos();
         let timeout = Timespec {
@@ -62,8 +61,8 @@ impl Clock {
     }
 }
 
-/// Lets this thread's timers expire when they are due; by default Linux may be 50 us late.
+/// Makes this thread's timers expire when they are due; by default Linux may be 50 us late.
 pub(crate) fn sharpen_timers() {
-    // Where it is refused, timers come a little late, which engines allow.
+    // If the system refuses, timers come a little late, which engines allow.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
 }

@@ -1,10 +1,9 @@
-//! Live control of a running emulation over a Unix socket: line JSON, for `farcast emulate --control` and for whoever
-//! has a few lines of a script.
+//! Live control of a running emulation over a Unix socket: line JSON, for `farcast emulate --control` and for scripts.
 //!
 //! The socket is abstract (unix(7)): it has no file, so nothing is left behind however the emulation ends. It lives in
 //! the network namespace of the thread that starts the [`ControlServer`], under the name [`socket_name`] of its
-//! process. Permissions do not guard such a name. The server asks the kernel who has connected, and serves only its own
-//! user and root.
+//! process. File permissions do not protect such a name. The server therefore asks the kernel for the user of each
+//! client, and serves only its own user and root.
 //!
 //! A client sends [`Request`]s, one JSON object a line, and gets one [`Line`] for each, in order:
 //!
@@ -17,9 +16,9 @@
 //! {"watch": {"every": "500 ms"}}                       {"ok":{}}, and from then on {"snapshot":{...}} at that pace
 //! ```
 //!
-//! Nothing that a client does grows memory or holds up the emulation: [`MOST_CONNECTIONS`] at once, lines of
-//! [`LONGEST_LINE`] octets, no request is read before the last one's answer has gone, and a client that does not take
-//! its lines is dropped after [`PATIENCE`].
+//! A client can neither grow the emulation's memory nor delay it. At most [`MOST_CONNECTIONS`] clients are connected at
+//! once, and a line has at most [`LONGEST_LINE`] octets. No request is read before the last answer has gone. A client
+//! that does not read its lines is dropped after [`PATIENCE`].
 //!
 //! ```no_run
 //! use farcast_emu::control::{Answer, Control, Request};
@@ -51,23 +50,23 @@ pub use request::{Change, FASTEST_WATCH, Request, SLOWEST_WATCH, Way};
 pub use server::{ControlCounters, ControlServer, LONGEST_LINE, MOST_CONNECTIONS, PATIENCE};
 pub use snapshot::{Bin, Count, Lateness, ProgramPhase, ProgramState, Snapshot, TerminalState, WayState};
 
-/// What a running emulation does for its clients. The [`ControlServer`] calls it on a thread of its own, one request
-/// after the other, and serves nobody meanwhile: none of these should wait for long.
+/// Actions of a running emulation for its clients. The [`ControlServer`] calls them on a thread of its own, one request
+/// after the other, and serves no other client meanwhile: none of them should wait for long.
 pub trait Handler {
-    /// Changes the link, or says in one sentence why not.
+    /// Changes the link, or returns the reason for a refusal in one sentence.
     ///
     /// # Errors
-    /// The sentence, as when there is no such stage or it has no such setting.
+    /// The sentence, for example if the stage does not exist or lacks the setting.
     fn set(&mut self, change: Change) -> Result<(), String>;
 
-    /// What has happened so far. The server fills in `interval_s` and the rates of both ways, for each client by
-    /// itself.
+    /// Returns the state and the counts so far. The server fills in `interval_s` and the rates of both directions,
+    /// separately for each client.
     fn snapshot(&mut self) -> Snapshot;
 
-    /// What is emulated.
+    /// Returns a description of the emulation.
     fn describe(&mut self) -> Description;
 
-    /// Begins to end the emulation in good order. It returns before that is done.
+    /// Begins to end the emulation in good order, and returns before the end.
     fn stop(&mut self);
 }
 

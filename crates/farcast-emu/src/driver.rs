@@ -1,7 +1,6 @@
-//! farcast's own TCP behind a TUN device, in wall time: the kernel sees a host that it can talk to.
+//! farcast's own TCP behind a TUN device, in wall time: to the kernel it is a host on the network.
 //!
-//! A [`Driver`] has no thread. Its owner lets it [turn](Driver::turn), hears what happened, and tells the host what to
-//! do:
+//! A [`Driver`] has no thread. Its owner calls [turn](Driver::turn), receives events, and gives the host orders:
 //!
 //! ```no_run
 //! use std::net::{IpAddr, SocketAddr};
@@ -36,8 +35,7 @@
 //! }
 //! ```
 //!
-//! Every packet of the device that is TCP goes to the host. Other protocols are counted and dropped: nobody answers a
-//! ping.
+//! Every TCP packet of the device goes to the host. Other protocols are counted and dropped: a ping gets no answer.
 
 mod carrier;
 
@@ -55,12 +53,12 @@ use crate::{Clock, EmuError};
 use carrier::Carrier;
 pub use carrier::Counts;
 
-/// How many packets are read before timers are looked at again.
+/// Most packets read before timers are checked again.
 const BATCH: usize = 64;
 
-/// An engine that speaks TCP, with the octets of its segments.
+/// Engine that speaks TCP, with the octets of its segments.
 pub trait Host: Engine<Message = Segment> {
-    /// Takes a segment that arrived at `now` with its data. These stay valid no longer than this call.
+    /// Takes a segment that arrived at `now` with its data. The data stay valid only during this call.
     ///
     /// # Errors
     /// Like [`Engine::handle`].
@@ -72,12 +70,13 @@ pub trait Host: Engine<Message = Segment> {
         octets: &[u8],
     ) -> Result<(), Reject>;
 
-    /// The data of a segment that is about to leave from `source` to `destination`, as many octets as its payload has;
-    /// `None` if it need not leave any more.
+    /// Returns the data of a segment that is about to leave from `source` to `destination`, as many octets as its
+    /// payload has; `None` if the segment need not leave any more.
     fn octets(&mut self, segment: &Segment, source: IpAddr, destination: IpAddr) -> Option<&[u8]>;
 }
 
-/// Connections that carry octets. For those that carry ranges, whoever has the files wraps the endpoint.
+/// Endpoint whose connections carry octets. For connections that carry ranges, the owner of the files wraps the
+/// endpoint.
 impl Host for Endpoint {
     fn handle_octets(
         &mut self,
@@ -100,7 +99,7 @@ pub struct Driver<H> {
     clock: Clock,
     carrier: Carrier,
     host: H,
-    /// The packet at hand.
+    /// The current packet.
     buffer: Vec<u8>,
 }
 
@@ -112,17 +111,17 @@ impl<H: Host> Driver<H> {
         Self { clock: Clock::start(), carrier: Carrier::new(tun), host, buffer }
     }
 
-    /// Loses packets of the kernel (`incoming`) and of the host (`outgoing`) as receiver 0 of each process does. The
-    /// octets of a packet are those of its IP header and what lies behind it.
+    /// Drops packets of the kernel (`incoming`) and of the host (`outgoing`) that receiver 0 of each process loses. The
+    /// octets of a packet include its IP header.
     pub fn lose(&mut self, incoming: Box<dyn Losses>, outgoing: Box<dyn Losses>) {
         self.carrier.lose(incoming, outgoing);
     }
 
-    /// Sends what the host wants to send, waits for packets and timers, at most for `limit`, and hands them over. The
-    /// `owner` is told each event at once. Once something was handled it returns.
+    /// Sends the host's packets, waits for packets and timers for at most `limit`, and hands them to the host. Calls
+    /// `owner` at once for each event. Returns once something was handled.
     ///
     /// # Errors
-    /// What the system says about the device.
+    /// The system's error of the device.
     pub fn turn(
         &mut self,
         limit: Span,
@@ -139,33 +138,33 @@ impl<H: Host> Driver<H> {
         self.settle(now, &mut owner)
     }
 
-    /// The time, as the host is told it.
+    /// Returns the time of the host's clock.
     pub fn now(&self) -> Time {
         self.clock.now()
     }
 
-    /// The host.
+    /// Returns the host.
     pub fn host(&self) -> &H {
         &self.host
     }
 
-    /// The host, to tell it what to do. What it then wants to send leaves with the next turn.
+    /// Returns the host, for orders to it. Its packets leave with the next turn.
     pub fn host_mut(&mut self) -> &mut H {
         &mut self.host
     }
 
-    /// What was received, sent, lost and dropped so far.
+    /// Returns counts of packets received, sent, lost and dropped so far.
     pub fn counts(&self) -> &Counts {
         self.carrier.counts()
     }
 
-    /// Reads packets and hands them over.
+    /// Reads packets and hands them to the host.
     fn receive(&mut self, owner: &mut impl FnMut(&mut H, Time, H::Event)) -> Result<(), EmuError> {
         for _ in 0..BATCH {
             let Some(len) = self.carrier.read(&mut self.buffer)? else { break };
             let now = self.clock.now();
             if let Some((arrival, segment, octets)) = self.carrier.parse(&self.buffer[..len], now) {
-                // The host counts what it turns down, and answers it where TCP asks for that.
+                // The host counts the segments that it turns down, and answers them if TCP requires that.
                 let _ = self.host.handle_octets(now, &arrival, &segment, octets);
                 self.settle(now, owner)?;
             }
@@ -173,7 +172,7 @@ impl<H: Host> Driver<H> {
         Ok(())
     }
 
-    /// Tells the owner what happened and sends what is to be sent, until there is nothing more.
+    /// Reports events to the owner and sends packets, until there are no more.
     fn settle(&mut self, now: Time, owner: &mut impl FnMut(&mut H, Time, H::Event)) -> Result<(), EmuError> {
         loop {
             while let Some(event) = self.host.poll_event() {
@@ -183,7 +182,7 @@ impl<H: Host> Driver<H> {
                 self.send(now, &transmit)?;
                 continue;
             }
-            // Asking for a transmit may have made an event.
+            // The poll for a packet may have caused an event.
             let Some(event) = self.host.poll_event() else { return Ok(()) };
             owner(&mut self.host, now, event);
         }

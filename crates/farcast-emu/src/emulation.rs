@@ -32,35 +32,35 @@ use crate::relay::{Relay, RelayHandle, Running, View};
 use crate::route::MOST_TERMINALS;
 use crate::{Clock, EmuError};
 
-/// What is emulated.
+/// Settings of an emulation.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// The link.
     pub link: LinkConfig,
-    /// The run is invalid if more than one in a hundred packets leaves later than this share of the round-trip time
-    /// without load, or than [`LEAST_LATENESS`] if that is longer.
+    /// Allowed lateness, as a share of the round-trip time without load. The run is invalid if more than one in a
+    /// hundred packets leaves later than this, or than [`LEAST_LATENESS`] if that is longer.
     pub late_share: Probability,
 }
 
-/// Lateness that no round-trip time is too short for: what a timer on a machine with other work does.
+/// Lateness that is always allowed, even if the round-trip time is short: that of a timer on a machine with other work.
 pub const LEAST_LATENESS: Span = Span::from_millis(1);
 
-/// The share of the round-trip time by which packets may be late, where nobody says otherwise.
+/// Default share of the round-trip time by which packets may be late.
 pub const LATE_SHARE: f64 = 0.01;
 
 impl Plan {
-    /// One hub and one terminal.
+    /// Creates the plan of one hub and one terminal.
     pub fn between_two(links: Links, seed: u64) -> Self {
         Self::new(links, vec![Group { receivers: 1, delay: Span::ZERO, losses: None }], seed)
     }
 
-    /// One hub and these terminals.
+    /// Creates the plan of one hub and these terminals.
     pub fn new(links: Links, groups: Vec<Group>, seed: u64) -> Self {
         let late_share = Probability::new(LATE_SHARE).unwrap_or(Probability::ZERO);
         Self { link: LinkConfig { links, groups, flows: 0, seed }, late_share }
     }
 
-    /// How late the 99th percentile may be.
+    /// Returns the limit of the 99th percentile of lateness.
     pub fn latest(&self) -> Span {
         let delays = self.link.groups.iter().map(|group| group.delay).min();
         let round_trip = self.link.links.round_trip() + delays.unwrap_or_default();
@@ -69,7 +69,7 @@ impl Plan {
     }
 }
 
-/// An emulation that runs. Dropped without [`finish`](Self::finish), it ends at once.
+/// A running emulation. If dropped without [`finish`](Self::finish), it ends at once.
 pub struct Emulation {
     plan: Plan,
     hub: Host,
@@ -78,10 +78,10 @@ pub struct Emulation {
 }
 
 impl Emulation {
-    /// Makes the hosts and starts the link between them.
+    /// Creates the hosts and starts the link between them.
     ///
     /// # Errors
-    /// [`EmuError::Terminals`], or what the system does not allow.
+    /// [`EmuError::Terminals`], or the system's refusal.
     pub fn start(plan: Plan, recorder: Option<Recorder>) -> Result<Self, EmuError> {
         let count = plan.link.terminals();
         if count == 0 || count > MOST_TERMINALS {
@@ -101,35 +101,35 @@ impl Emulation {
         Ok(Self { plan, hub, terminals, running })
     }
 
-    /// What is emulated.
+    /// Returns the settings of the emulation.
     pub fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// The host at the hub.
+    /// Returns the host at the hub.
     pub fn hub(&self) -> &Host {
         &self.hub
     }
 
-    /// The hosts at the terminals, by number.
+    /// Returns the hosts at the terminals, by number.
     pub fn terminals(&self) -> &[Host] {
         &self.terminals
     }
 
-    /// The link while it runs.
+    /// Returns a handle of the running link.
     pub fn handle(&self) -> RelayHandle {
         self.running.handle.clone()
     }
 
-    /// Whether the relay has ended before it was told to, because of an error that [`finish`](Self::finish) tells.
+    /// Returns `true` if the relay has ended early because of an error, which [`finish`](Self::finish) returns.
     pub fn has_failed(&self) -> bool {
         self.running.has_ended()
     }
 
-    /// Ends it, and writes the log and the capture to their end. What is still inside the link is gone.
+    /// Ends the emulation, and completes the log and the capture. Packets inside the link are lost.
     ///
     /// # Errors
-    /// What the relay had to end for, or why a file could not be written.
+    /// The error that ended the relay, or that of writing a file.
     pub fn finish(self) -> Result<Report, EmuError> {
         let dropped = self.dropped_by_devices()?;
         let ended = self.running.end()?;
@@ -139,7 +139,7 @@ impl Emulation {
         Ok(Report::new(&self.plan, &view, &ended.figures, recorded, dropped))
     }
 
-    /// Packets that the kernel dropped because the relay did not read them in time.
+    /// Returns the number of packets that the kernel dropped because the relay did not read them in time.
     fn dropped_by_devices(&self) -> Result<u64, EmuError> {
         let hosts = std::iter::once(&self.hub).chain(&self.terminals);
         hosts.map(Host::dropped_by_device).try_fold(0, |sum, dropped| Ok(sum + dropped?))

@@ -8,10 +8,10 @@ use crate::network::Network;
 use crate::route::{HUB, terminal_address};
 use crate::tun::{Tun, TunConfig};
 
-/// What the device of every host is called.
+/// Name of every host's device.
 pub const DEVICE: &str = "farcast0";
 
-/// Which host.
+/// Position of a host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
     /// The hub.
@@ -21,7 +21,7 @@ pub enum Place {
 }
 
 impl Place {
-    /// Its address.
+    /// Returns the address of the host at this place.
     pub const fn address(self) -> Ipv4Addr {
         match self {
             Self::Hub => HUB,
@@ -30,7 +30,7 @@ impl Place {
     }
 }
 
-/// A host. Everything that its programs send leaves by [`DEVICE`].
+/// A host. All packets of its programs leave by [`DEVICE`].
 #[derive(Debug)]
 pub struct Host {
     place: Place,
@@ -38,17 +38,17 @@ pub struct Host {
 }
 
 impl Host {
-    /// Makes one whose packets have at most `mtu` octets; its device is the caller's to read and write.
+    /// Creates a host whose packets have at most `mtu` octets. The caller reads and writes its device.
     ///
     /// # Errors
-    /// What the system does not allow.
+    /// The system's refusal.
     pub fn create(place: Place, mtu: u16) -> Result<(Self, Tun), EmuError> {
         let namespace = Namespace::create()?;
-        // A link carries what programs send: neighbours and routers of IPv6 are nobody there. A kernel may have no
+        // The link carries packets of programs only: IPv6 has no neighbours and routers there. A kernel may have no
         // IPv6.
         let _ = namespace.set_parameter("net.ipv6.conf.all.disable_ipv6", "1");
         if place == Place::Hub {
-            // Terminals reach each other by way of the hub, whose redirects would only be noise.
+            // Terminals reach each other by way of the hub, whose redirects would be useless.
             namespace.set_parameter("net.ipv4.conf.all.send_redirects", "0")?;
             namespace.set_parameter("net.ipv4.conf.default.send_redirects", "0")?;
             namespace.set_parameter("net.ipv4.ip_forward", "1")?;
@@ -57,35 +57,35 @@ impl Host {
         Ok((Self { place, namespace }, tun))
     }
 
-    /// Which one it is.
+    /// Returns the place of the host.
     pub fn place(&self) -> Place {
         self.place
     }
 
-    /// Its address.
+    /// Returns the address of the host.
     pub fn address(&self) -> Ipv4Addr {
         self.place.address()
     }
 
-    /// Packets that the kernel dropped because nobody read them from the device in time.
+    /// Returns the number of packets that the kernel dropped because they were not read from the device in time.
     ///
     /// # Errors
-    /// What the system says against asking.
+    /// The system's error.
     pub(crate) fn dropped_by_device(&self) -> Result<u64, EmuError> {
         let read = || std::fs::read_to_string("/proc/thread-self/net/dev");
         let text = self.namespace.run(read)?.map_err(EmuError::when("read the counters of a device"))?;
-        // After the name come eight columns of receiving; of sending, the fourth are drops (proc_net(5)).
+        // The name is followed by eight columns of receiving. The fourth column of sending counts drops (proc_net(5)).
         let line = text.lines().find_map(|line| line.trim_start().strip_prefix(DEVICE)?.strip_prefix(':'));
         Ok(line.and_then(|line| line.split_whitespace().nth(11)?.parse().ok()).unwrap_or(0))
     }
 
-    /// Where its programs run.
+    /// Returns the namespace in which the host's programs run.
     pub fn namespace(&self) -> &Namespace {
         &self.namespace
     }
 }
 
-/// Makes the device in the calling thread's namespace.
+/// Creates and configures the device in the calling thread's namespace.
 fn configure(place: Place, mtu: u16) -> Result<Tun, EmuError> {
     let tun = Tun::open(&TunConfig { mtu, ..TunConfig::new(DEVICE) })?;
     let mut network = Network::open()?;

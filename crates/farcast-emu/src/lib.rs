@@ -1,14 +1,15 @@
-//! The emulator's devices: TUN interfaces in network namespaces, through which the kernel's TCP and farcast's own meet.
+//! The emulator's devices: TUN interfaces in network namespaces, which connect the kernel's TCP and farcast's own.
 //!
-//! | module | what it does |
+//! | module | purpose |
 //! |---|---|
-//! | [`namespace`] | makes a network namespace, enters it, starts commands in it; nothing is left behind |
+//! | [`namespace`] | creates a network namespace, enters it, starts commands in it; nothing is left behind |
 //! | [`tun`] | opens a TUN device there, reads and writes whole packets |
 //! | [`network`] | addresses, routes and links, as `ip` sets them |
 //! | [`packet`] | IP headers before TCP segments |
 //! | [`driver`] | farcast's own TCP behind a device, in wall time |
 //!
-//! All of it needs Linux and the right to administer networks; [`EmuError`] says in one sentence how to get it.
+//! All of this needs Linux and the right to administer networks; [`EmuError`] says in one sentence how to get the
+//! right.
 //!
 //! # A device in a namespace
 //!
@@ -26,7 +27,7 @@
 //!     network.set_up("tun0")?;
 //!     Ok(tun)
 //! })??;
-//! // What a program in the namespace sends to 10.0.0.2 can be read here, in whichever namespace this is.
+//! A packet that a program in the namespace sends to 10.0.0.2 can be read here, whichever namespace this is.
 //! let mut packet = [0; 2048];
 //! let received = tun.read(&mut packet)?;
 //! # let _ = received;

@@ -1,17 +1,17 @@
-//! The link in virtual time: packets enter at the time of their arrival and leave when the link's stages say so,
-//! however late whoever drives it comes.
+//! The link in virtual time: packets enter at the time of their arrival and leave when the link's stages release them,
+//! even if the driver wakes late.
 //!
-//! A [`Link`] owns no clock. Its driver [advances](Link::advance) it to now before a packet enters, so that everything
-//! that happens before happens at its own time, and writes what leaves. A wake-up that comes late delays the packets of
-//! that instant and shifts nothing behind them: release times follow from link time, never from real releases.
+//! A [`Link`] owns no clock. Its driver [advances](Link::advance) it to now before a packet enters, so that every
+//! earlier event happens at its own time. The driver then writes the packets that leave. A late wake-up delays the
+//! packets of that instant and shifts none behind them: release times follow from link time, never from real releases.
 //!
-//! # Who loses what
+//! # Losses
 //!
-//! What a simulation of the same link with the same seed loses, where the same packets enter at the same times: stages
-//! and losses are those of `farcast-scenario`, and draw from [streams] of the same names. A group of terminals is one
-//! channel, and one process behind the last stage decides for all of them about a packet to all; what terminals send is
-//! lost by one process where it has no memory, and by one for each terminal where it has. So what a terminal loses
-//! follows from the packets of its channel, not from its own alone.
+//! The link loses the packets that a simulation of the same link with the same seed loses, if the same packets enter at
+//! the same times. Stages and losses are those of `farcast-scenario`, and draw from [streams] of the same names. A
+//! group of terminals is one channel: one process behind the last stage decides for all of them about a packet to all.
+//! For packets from terminals, one process decides for all terminals if it has no memory; else each terminal has its
+//! own. So a terminal's losses depend on all packets of its channel, not on its own alone.
 //!
 //! [streams]: farcast_scenario::streams
 
@@ -38,58 +38,58 @@ use fates::{BackFates, Channel};
 use crate::host::Place;
 use crate::pool::{Label, Packet, Pool};
 
-/// What a link is made of.
+/// Settings of a link.
 #[derive(Clone, Debug)]
 pub struct LinkConfig {
-    /// The stages, and the losses behind them.
+    /// Stages of the link, and the losses behind them.
     pub links: Links,
-    /// Receivers, in groups that are alike: terminals from 0.
+    /// Receivers, in groups of equal ones; their terminals have numbers from 0.
     pub groups: Vec<Group>,
-    /// Terminals behind them, each of which loses packets as the terminal of a simulated flow does.
+    /// Number of terminals after those of the groups. Each loses packets as the terminal of a simulated flow does.
     pub flows: u32,
-    /// What all draws follow from.
+    /// Seed of all random draws.
     pub seed: u64,
 }
 
 impl LinkConfig {
-    /// How many terminals there are.
+    /// Returns the number of terminals.
     pub fn terminals(&self) -> u32 {
         self.groups.iter().fold(self.flows, |sum, group| sum.saturating_add(group.receivers))
     }
 
-    /// What all draws come from.
+    /// Returns the random streams of the link.
     fn streams(&self) -> Streams {
         Streams::of_emulation(self.seed)
     }
 }
 
-/// Octets that may be inside the link at once; what enters beyond that is dropped. A queue without a limit ends here.
+/// Most octets inside the link at once; a packet beyond is dropped. A queue without a limit ends here.
 pub const MOST_OCTETS: u64 = 256 << 20;
 
-/// What a packet takes besides its octets, where those are counted.
+/// Octets counted for each packet besides its own.
 const PACKET_OCTETS: u64 = 256;
 
-/// What happens next.
+/// Event of the link.
 #[derive(Debug)]
 enum Event {
     /// A packet enters a stage behind the first.
     Enter(Entry<Packet>),
-    /// A stage wants to be woken.
+    /// A stage's deadline.
     Wake(u32),
     /// A packet reaches the terminals of a channel.
     FanOut { channel: u32, packet: Packet },
-    /// It has passed the way back.
+    /// A packet has passed the return direction.
     Reach(Packet),
 }
 
 /// A packet that leaves the link.
 #[derive(Debug)]
 pub struct Departure {
-    /// When, by link time.
+    /// Link time of the departure.
     pub at: Time,
-    /// To which device.
+    /// Host whose device gets the packet.
     pub to: Place,
-    /// What.
+    /// The packet.
     pub packet: Packet,
 }
 
@@ -106,19 +106,19 @@ pub struct Link {
     entered: u64,
     counts: [Counts; 2],
     causes: Causes,
-    /// The probability of loss behind each way, where packets are lost independently of each other.
+    /// Probability of loss behind each direction, if packets are lost independently of each other.
     per: [Option<Probability>; 2],
-    /// Until when everything is lost, each way.
+    /// Times until which everything is lost, in each direction.
     outages: [Time; 2],
-    /// How often losses have been changed: each change draws anew.
+    /// Number of changes of losses: each change draws anew.
     changes: u64,
     recorder: Option<Recorder>,
-    /// Reused.
+    /// Kept for its memory.
     gone: Vec<Label>,
 }
 
 impl Link {
-    /// A link at time 0, with nothing in it. What becomes of each packet is told to `recorder`.
+    /// Creates a link at time 0, with nothing in it. Records the fate of each packet in `recorder`.
     pub fn new(config: LinkConfig, recorder: Option<Recorder>) -> Self {
         let terminals = config.terminals();
         let chains = config.links.chains(terminals, true, config.streams());
@@ -144,18 +144,18 @@ impl Link {
         }
     }
 
-    /// What it was made of.
+    /// Returns the settings of the link.
     pub fn config(&self) -> &LinkConfig {
         &self.config
     }
 
-    /// When something happens next; [`Time::NEVER`] if nothing does before a packet enters.
+    /// Returns the time of the next event; [`Time::NEVER`] if none comes before a packet enters.
     pub fn next_at(&self) -> Time {
         self.queue.next_at()
     }
 
-    /// A packet of these octets enters at `now`, to which the link has been advanced: at the hub for `terminal` or for
-    /// all, or at a terminal for the hub.
+    /// Lets a packet of `octets` enter at `now`, to which the link has been advanced. It enters at the hub, for
+    /// `terminal` or for all terminals, or at a terminal, for the hub.
     pub fn enter(&mut self, now: Time, to: End, terminal: Option<u32>, octets: &[u8]) {
         self.now = self.now.max(now);
         let label =
@@ -175,8 +175,8 @@ impl Link {
         self.pass(Entry::new(to, Frame::new(packet, 0)));
     }
 
-    /// Lets everything happen that is due at `now` or before, in order and each at its own time; what reaches a device
-    /// is handed to `each` at once.
+    /// Handles all events due at `now` or before, in order and each at its own time. Calls `each` at once for every
+    /// packet that reaches a device.
     pub fn advance(&mut self, now: Time, mut each: impl FnMut(&mut Self, Departure)) {
         while self.queue.next_at() <= now {
             let Some((at, event)) = self.queue.pop() else { break };
@@ -201,7 +201,7 @@ impl Link {
         self.now = self.now.max(now);
     }
 
-    /// A packet that left at `at` by link time was written at `left`, or the device did not take it.
+    /// Counts a packet that left the link and was written at `left`, or that the device refused if `left` is `None`.
     pub fn delivered(&mut self, departure: Departure, left: Option<Time>) {
         let Departure { at, to, packet } = departure;
         let mut label = *packet.label();
@@ -220,18 +220,18 @@ impl Link {
         }
     }
 
-    /// A packet enters a stage.
+    /// Lets a packet enter a stage.
     fn pass(&mut self, entry: Entry<Packet>) {
         let port = match entry.to() {
             End::Terminal => Port::Hub,
             End::Hub => Port::Terminal(entry.message().label().terminal.unwrap_or(0)),
         };
-        // A packet is no run that could be cut.
+        // A packet is a single segment that cannot be cut.
         self.stages.enter(self.now, port, entry, Time::NEVER, |most| most);
         follow(self);
     }
 
-    /// Tells of the packets that a stage has dropped.
+    /// Counts and records the packets that a stage has dropped.
     fn tell_gone(&mut self, stage: u32) {
         self.pool.gone(&mut self.gone);
         if self.gone.is_empty() {
@@ -258,7 +258,7 @@ impl Link {
         self.gone = gone;
     }
 
-    /// A packet leaves the last stage for the terminals: it reaches the channels of those that it is for.
+    /// Sends a packet that leaves the last stage for the terminals to the channels of its receivers.
     fn leave_forward(&mut self, at: Time, packet: Packet) {
         let count = self.channels.len();
         let of = |terminal| {
@@ -273,7 +273,7 @@ impl Link {
         packet.leave();
     }
 
-    /// Each terminal of a channel that a packet is for gets or loses it.
+    /// Draws for each receiver in a channel whether it gets or loses a packet.
     fn fan_out(&mut self, channel: u32, packet: &Packet, each: &mut impl FnMut(&mut Self, Departure)) {
         let (at, label) = (self.now, *packet.label());
         let Channel { first, terminals, fates, .. } = &mut self.channels[channel as usize];
@@ -291,7 +291,7 @@ impl Link {
         }
     }
 
-    /// A packet has passed the way back: the hub gets it, unless it is lost.
+    /// Delivers a packet that has passed the return direction to the hub, unless it is lost.
     fn reach(&mut self, packet: Packet) -> Option<Departure> {
         let (at, label) = (self.now, *packet.label());
         let terminal = label.terminal.unwrap_or(0);
@@ -305,7 +305,7 @@ impl Link {
         None
     }
 
-    /// A packet to or from a terminal is lost behind the last stage.
+    /// Counts and records a packet that is lost behind the last stage, on the way to or from a terminal.
     fn lose_at(&mut self, terminal: u32, label: &Label, cause: Cause) {
         let (way, octets) = (label.to.way(), label.octets as usize);
         let label = Label { terminal: Some(terminal), ..*label };
@@ -320,19 +320,19 @@ impl Link {
         }
     }
 
-    /// Records what became of a packet.
+    /// Records the fate of a packet.
     fn note(&mut self, label: &Label, planned: Option<Time>, left: Option<Time>, cause: Cause) {
         if let Some(recorder) = &mut self.recorder {
             self.causes.record(recorder, label, planned, left, cause);
         }
     }
 
-    /// The recorder, for what only the driver sees.
+    /// Returns the recorder, for events that only the driver sees.
     pub fn recorder(&mut self) -> Option<&mut Recorder> {
         self.recorder.as_mut()
     }
 
-    /// Ends it: what is still inside is recorded as held; the recorder, to be finished.
+    /// Ends the link, and records packets still inside as held. Returns the recorder, to be finished.
     pub fn end(&mut self) -> Option<Recorder> {
         while let Some((_, event)) = self.queue.pop() {
             let packet = match event {
@@ -340,7 +340,7 @@ impl Link {
                 Event::FanOut { packet, .. } | Event::Reach(packet) => packet,
                 Event::Wake(_) => continue,
             };
-            // Copies of one packet are held once.
+            // A packet with several copies is held once.
             drop(packet);
         }
         self.stages = Driver::new(Chains::new());
@@ -352,33 +352,34 @@ impl Link {
         self.recorder.take()
     }
 
-    /// What passed, to the terminals.
+    /// Returns the counts of packets to the terminals.
     pub fn forward(&self) -> &Counts {
         &self.counts[0]
     }
 
-    /// What passed, to the hub.
+    /// Returns the counts of packets to the hub.
     pub fn back(&self) -> &Counts {
         &self.counts[1]
     }
 
-    /// What each terminal got and lost.
+    /// Returns the counts of each terminal.
     pub fn terminals(&self) -> impl Iterator<Item = &TerminalCounts> {
         self.terminals.iter()
     }
 
-    /// What stages have to report, with their names; of those that have something.
+    /// Returns the figures of the stages that have any, with the stages' names.
     pub fn figures(&self) -> Vec<(String, Vec<Figure>)> {
         let all = self.stages.chains().all().map(|(name, stage)| (name.to_owned(), stage.figures()));
         all.filter(|(_, figures)| !figures.is_empty()).collect()
     }
 
-    /// What is inside, on the way to `to`. A packet to all terminals is one until its last copy has left.
+    /// Returns the packets inside, on the way to `to`. A packet to all terminals counts as one until its last copy has
+    /// left.
     pub fn inside(&self, to: End) -> Sum {
         self.pool.inside()[to.way()]
     }
 
-    /// Octets that wait in queues of the stages on the way to `to`, as far as stages can tell.
+    /// Returns the octets that wait in queues of the stages on the way to `to`, if stages report any.
     pub fn queued(&self, to: End) -> Option<u64> {
         let of =
             |stage: &farcast_link::BoxedStage<Packet>| stage.backlog(self.now).map(|backlog| backlog.octets);

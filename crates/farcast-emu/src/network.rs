@@ -22,8 +22,8 @@ use rustix::net::netdevice::name_to_index;
 
 use crate::EmuError;
 
-/// How long and how often [`Network::set_up`] waits for addresses: 10 s in all, of which the kernel takes milliseconds
-/// where it asks nobody, and a second or two where it does.
+/// Interval and number of the checks of [`Network::set_up`] for addresses: 10 s in all. The kernel takes milliseconds
+/// without a search for duplicates, and a second or two with one.
 const TENTATIVE_PAUSE: Duration = Duration::from_millis(1);
 const TENTATIVE_LOOKS: u32 = 10_000;
 
@@ -35,10 +35,11 @@ pub struct Network {
 }
 
 impl Network {
-    /// The configuration of the namespace in which the calling thread is. It stays that one's, whatever thread uses it.
+    /// Opens the configuration of the calling thread's namespace. It keeps that namespace, even if other threads use
+    /// it.
     ///
     /// # Errors
-    /// What the system says against it.
+    /// The system's error.
     pub fn open() -> Result<Self, EmuError> {
         let action = "open a netlink socket";
         let mut socket = Socket::new(NETLINK_ROUTE).map_err(EmuError::when(action))?;
@@ -48,10 +49,10 @@ impl Network {
         Ok(Self { socket, sequence: 0 })
     }
 
-    /// Brings the interface `name` up, and waits until the addresses that it has can be used.
+    /// Brings the interface `name` up, and waits until its addresses can be used.
     ///
     /// # Errors
-    /// [`EmuError::NoInterface`], [`EmuError::Tentative`], or what the system says.
+    /// [`EmuError::NoInterface`], [`EmuError::Tentative`], or the system's error.
     #[expect(
         clippy::disallowed_methods,
         reason = "nothing tells when an address can be used; there is no engine here"
@@ -63,8 +64,8 @@ impl Network {
         link.header.flags = LinkFlags::Up;
         link.header.change_mask = LinkFlags::Up;
         self.ask(RouteNetlinkMessage::SetLink(link), 0, || format!("bring {name} up"))?;
-        // The kernel makes IPv6 addresses usable in a work queue of its own, even where there is nobody to ask for
-        // duplicates (RFC 4862 section 5.4). Who connects before takes any other address for its source, even ::1.
+        // The kernel makes IPv6 addresses usable in a work queue of its own, even if there is no neighbour to ask for
+        // duplicates (RFC 4862 section 5.4). A program that connects earlier gets any other source address, even ::1.
         for _ in 0..TENTATIVE_LOOKS {
             if !self.has_tentative_address(index)? {
                 return Ok(());
@@ -74,10 +75,10 @@ impl Network {
         Err(EmuError::Tentative(name.into()))
     }
 
-    /// Sets the longest packet that leaves by the interface `name`, in octets.
+    /// Sets the MTU of the interface `name`: the longest packet that leaves, in octets.
     ///
     /// # Errors
-    /// [`EmuError::NoInterface`], or what the system says.
+    /// [`EmuError::NoInterface`], or the system's error.
     pub fn set_mtu(&mut self, name: &str, mtu: u16) -> Result<(), EmuError> {
         let mut link = LinkMessage::default();
         link.header.index = self.index(name)?;
@@ -85,10 +86,10 @@ impl Network {
         self.ask(RouteNetlinkMessage::SetLink(link), 0, || format!("set the MTU of {name} to {mtu}"))
     }
 
-    /// Sets how many packets may wait to leave by the interface `name`.
+    /// Sets the number of packets that may wait to leave by the interface `name`.
     ///
     /// # Errors
-    /// [`EmuError::NoInterface`], or what the system says.
+    /// [`EmuError::NoInterface`], or the system's error.
     pub fn set_queue(&mut self, name: &str, packets: u32) -> Result<(), EmuError> {
         let mut link = LinkMessage::default();
         link.header.index = self.index(name)?;
@@ -97,11 +98,11 @@ impl Network {
         self.ask(RouteNetlinkMessage::SetLink(link), 0, action)
     }
 
-    /// Gives the interface `name` an address. Once the interface is up, others with the same first `prefix` bits are
-    /// reached through it.
+    /// Gives the interface `name` an address. Once the interface is up, it leads to all addresses with the same first
+    /// `prefix` bits.
     ///
     /// # Errors
-    /// [`EmuError::NoInterface`], [`EmuError::Prefix`], or what the system says.
+    /// [`EmuError::NoInterface`], [`EmuError::Prefix`], or the system's error.
     pub fn add_address(&mut self, name: &str, address: IpAddr, prefix: u8) -> Result<(), EmuError> {
         let mut message = AddressMessage::default();
         message.header.family = family(address);
@@ -113,11 +114,11 @@ impl Network {
         self.ask(RouteNetlinkMessage::NewAddress(message), flags, action)
     }
 
-    /// Routes what goes to addresses with the first `prefix` bits of `destination` through the interface `name`, which
-    /// must be up; 0 bits are every address. Behind a TUN device nobody is a next hop.
+    /// Routes packets to addresses with the first `prefix` bits of `destination` through the interface `name`, which
+    /// must be up; 0 bits match every address. The route has no next hop: a TUN device needs none.
     ///
     /// # Errors
-    /// [`EmuError::NoInterface`], [`EmuError::Prefix`], or what the system says.
+    /// [`EmuError::NoInterface`], [`EmuError::Prefix`], or the system's error.
     pub fn add_route(&mut self, destination: IpAddr, prefix: u8, name: &str) -> Result<(), EmuError> {
         let mut message = RouteMessage::default();
         message.header.address_family = family(destination);
@@ -143,7 +144,7 @@ impl Network {
         })
     }
 
-    /// Whether the kernel still looks for duplicates of an address of the interface.
+    /// Returns `true` if the kernel still looks for duplicates of an address of the interface.
     fn has_tentative_address(&mut self, index: u32) -> Result<bool, EmuError> {
         let action = || "list addresses".into();
         let request = RouteNetlinkMessage::GetAddress(AddressMessage::default());
@@ -188,7 +189,7 @@ impl Network {
         Ok(())
     }
 
-    /// What the kernel answers to the last request, message by message.
+    /// Receives the kernel's answer to the last request, and calls `each` for every message.
     fn hear(&self, mut each: impl FnMut(RouteNetlinkMessage)) -> io::Result<()> {
         loop {
             let (octets, _) = self.socket.recv_from_full()?;
@@ -222,7 +223,7 @@ fn family(address: IpAddr) -> AddressFamily {
     }
 }
 
-/// `prefix`, if `address` has so many bits.
+/// Returns `prefix`, if `address` has at least that many bits.
 fn checked(address: IpAddr, prefix: u8) -> Result<u8, EmuError> {
     let bits = if address.is_ipv4() { 32 } else { 128 };
     if prefix <= bits { Ok(prefix) } else { Err(EmuError::Prefix { address, prefix, bits }) }

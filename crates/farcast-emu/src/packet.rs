@@ -1,6 +1,6 @@
-//! IP headers, read and written: what stands before a TCP segment in a packet of a TUN device.
+//! IP headers, read and written: the headers before a TCP segment in a packet of a TUN device.
 //!
-//! IPv4 options and IPv6 extension headers are passed over. Fragments are refused: the kernel sends TCP with "don't
+//! IPv4 options and IPv6 extension headers are skipped. Fragments are refused: the kernel sends TCP with "don't
 //! fragment", and so do we.
 
 use etherparse::err::ip::SliceError;
@@ -10,39 +10,39 @@ use farcast_tcp::wire::Addresses;
 /// Octets of the longest header that [`encode_header`] writes.
 pub const MAX_HEADER_LEN: usize = Ipv6Header::LEN;
 
-/// The time to live, or hop limit, of what we send: Linux's.
+/// Time to live, or hop limit, of packets that we send: Linux's.
 const TIME_TO_LIVE: u8 = 64;
 
-/// A packet as far as its payload.
+/// A packet, split into header fields and payload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet<'a> {
-    /// From where to where.
+    /// Source and destination.
     pub addresses: Addresses,
-    /// What the payload is: 6 is TCP, 1 ICMP.
+    /// Protocol number of the payload: 6 is TCP, 1 ICMP.
     pub protocol: u8,
     /// The two ECN bits (RFC 3168 section 5).
     pub ecn: u8,
-    /// What lies behind the headers, without the padding of a link.
+    /// Octets behind the headers, without the padding of a link.
     pub payload: &'a [u8],
 }
 
-/// Why octets are not a packet that we take.
+/// Reason for which octets are not a packet that is accepted.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PacketError {
-    /// It is neither IPv4 nor IPv6.
+    /// The version is neither IPv4 nor IPv6.
     #[error("the version is not 4 or 6")]
     Version,
-    /// It ends before its headers do, or before its length field says.
+    /// The packet ends before its headers do, or before its length field says.
     #[error("the packet is cut short")]
     Truncated,
-    /// Its headers contradict themselves.
+    /// The headers are inconsistent.
     #[error("the header is malformed")]
     Header,
-    /// Its IPv4 header has a wrong checksum.
+    /// The IPv4 header has a wrong checksum.
     #[error("the header's checksum does not match")]
     Checksum,
-    /// It is one fragment of a packet.
+    /// The packet is a fragment.
     #[error("the packet is a fragment")]
     Fragment,
 }
@@ -50,7 +50,7 @@ pub enum PacketError {
 /// Reads a packet.
 ///
 /// # Errors
-/// Why it is none that we take.
+/// The reason for which the octets are not an accepted packet.
 pub fn decode(octets: &[u8]) -> Result<Packet<'_>, PacketError> {
     match octets.first().map(|first| first >> 4) {
         None => return Err(PacketError::Truncated),
@@ -83,8 +83,8 @@ pub fn decode(octets: &[u8]) -> Result<Packet<'_>, PacketError> {
     })
 }
 
-/// Writes the header of a packet with `payload` octets of TCP to the front of `out`; how many octets it has. `None` if
-/// an IP packet cannot hold so many.
+/// Writes the header of a packet with `payload` octets of TCP to the front of `out`, and returns its length in octets.
+/// Returns `None` if an IP packet cannot hold so many.
 ///
 /// The packet must not be fragmented, and so needs no identification (RFC 6864 section 4.1).
 pub fn encode_header(addresses: Addresses, payload: usize, out: &mut [u8; MAX_HEADER_LEN]) -> Option<usize> {

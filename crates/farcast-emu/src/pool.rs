@@ -1,8 +1,8 @@
-//! Packets between their devices: octets in buffers that are used again.
+//! Packets between their devices: octets in buffers that are reused.
 //!
-//! A [`Packet`] is the message that stages carry. Copies of it share one buffer. A packet that a stage drops is not
-//! told to anybody by the stage; it is by the packet: when its last copy goes without having [left](Packet::leave), its
-//! [`Label`] goes to [`Pool::gone`].
+//! A [`Packet`] is the message that stages carry. Copies of it share one buffer. A stage does not report a packet that
+//! it drops; the packet does. When its last copy goes without having [left](Packet::leave), its [`Label`] goes to
+//! [`Pool::gone`].
 
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,22 +13,22 @@ use farcast_link::End;
 
 use crate::link::Sum;
 
-/// What is known of a packet from its entry on.
+/// Properties of a packet, known since its entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Label {
-    /// Its number among all that entered the link, from 0.
+    /// Number among all packets that entered the link, from 0.
     pub number: u64,
-    /// The end that it goes to.
+    /// End of the link to which the packet goes.
     pub to: End,
-    /// The terminal that it comes from or goes to; none if it goes to all.
+    /// Terminal from which it comes or to which it goes; `None` if it goes to all.
     pub terminal: Option<u32>,
-    /// When it entered.
+    /// Time of its entry.
     pub entered: Time,
-    /// Its octets, with its IP header.
+    /// Length in octets, with its IP header.
     pub octets: u32,
 }
 
-/// A buffer with what it holds.
+/// A buffer and its packet.
 #[derive(Debug)]
 struct Held {
     label: Label,
@@ -40,28 +40,28 @@ struct Held {
 struct Shared {
     free: Vec<Arc<Held>>,
     gone: Vec<Label>,
-    /// Packets that are somewhere and their octets, to the terminals and to the hub.
+    /// Packets inside and their octets, to the terminals and to the hub.
     inside: [Sum; 2],
 }
 
-/// Nothing is done under the lock that could panic; should it be poisoned, what it holds is still whole.
+/// Locks the shared state. No code under the lock can panic; even if the lock were poisoned, the state would be whole.
 fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The buffers. After the first packets nothing is allocated any more.
+/// Pool of buffers. After the first packets it allocates nothing more.
 #[derive(Debug)]
 pub struct Pool {
     shared: Arc<Mutex<Shared>>,
 }
 
 impl Pool {
-    /// No buffers yet.
+    /// Creates a pool without buffers.
     pub fn new() -> Self {
         Self { shared: Arc::default() }
     }
 
-    /// A packet with these octets; `label.octets` is set to how many there are.
+    /// Creates a packet with `octets`; sets `label.octets` to their number.
     pub fn packet(&self, label: Label, octets: &[u8]) -> Packet {
         let mut shared = lock(&self.shared);
         shared.inside[label.to.way()].count(octets.len());
@@ -70,7 +70,7 @@ impl Pool {
         let mut held = free.unwrap_or_else(|| {
             Arc::new(Held { label, octets: Vec::new(), shared: Arc::clone(&self.shared) })
         });
-        // What is free has no other owner.
+        // A free buffer has no other owner.
         if let Some(held) = Arc::get_mut(&mut held) {
             held.label = Label { octets: octets.len() as u32, ..label };
             held.octets.clear();
@@ -79,12 +79,12 @@ impl Pool {
         Packet(Some(held))
     }
 
-    /// The packets that have neither left nor gone: to the terminals, and to the hub.
+    /// Returns the packets that have neither left nor gone: to the terminals, and to the hub.
     pub fn inside(&self) -> [Sum; 2] {
         lock(&self.shared).inside
     }
 
-    /// Moves the labels of the packets that have gone since the last call behind those in `into`.
+    /// Appends to `into` the labels of the packets that have gone since the last call.
     pub fn gone(&self, into: &mut Vec<Label>) {
         into.append(&mut lock(&self.shared).gone);
     }
@@ -101,17 +101,17 @@ impl Default for Pool {
 pub struct Packet(Option<Arc<Held>>);
 
 impl Packet {
-    /// What is known of it.
+    /// Returns the label of the packet.
     pub fn label(&self) -> &Label {
         &self.held().label
     }
 
-    /// Its octets.
+    /// Returns the octets of the packet.
     pub fn octets(&self) -> &[u8] {
         &self.held().octets
     }
 
-    /// Ends it: it has arrived, or what became of it is known.
+    /// Ends the packet: it has arrived, or its fate is known.
     pub fn leave(mut self) {
         if let Some(held) = self.0.take() {
             retire(held, false);
@@ -119,7 +119,7 @@ impl Packet {
     }
 
     fn held(&self) -> &Held {
-        // It is only taken by what consumes the packet.
+        // Only functions that consume the packet take the buffer.
         self.0.as_deref().expect("a packet has its buffer until it ends")
     }
 }
@@ -132,7 +132,7 @@ impl Drop for Packet {
     }
 }
 
-/// Gives the buffer back if this was its last owner.
+/// Returns the buffer to the pool if this was its last owner.
 fn retire(mut held: Arc<Held>, gone: bool) {
     let Some(alone) = Arc::get_mut(&mut held) else { return };
     let (label, shared) = (alone.label, Arc::clone(&alone.shared));
@@ -153,7 +153,7 @@ impl Message for Packet {
         (self, None)
     }
 
-    /// With its IP header.
+    /// Returns the length with the IP header.
     fn wire_len(&self, _segment: u32) -> usize {
         self.octets().len()
     }
@@ -162,8 +162,8 @@ impl Message for Packet {
         Some(self.octets())
     }
 
-    /// What is no packet of the length that went in is left as it was: hosts take only what they understand, and a
-    /// codec's fault shows in its stage's figures.
+    /// Replaces the octets, if their number is unchanged and this is the only copy. Otherwise the packet stays as it
+    /// was: hosts accept only valid packets, and a codec's fault shows in its stage's figures.
     fn put_octets(&mut self, _segment: u32, octets: &[u8]) {
         if let Some(held) = self.0.as_mut().and_then(Arc::get_mut)
             && held.octets.len() == octets.len()

@@ -1,8 +1,8 @@
 //! The thread that carries packets between devices and the link: the only one that reads and writes them.
 //!
-//! It waits for devices, for the link's next instant (a timerfd in the same set) and for orders (an eventfd). It asks
-//! for a real-time priority, which is what keeps it on time on a busy machine; where that is refused it asks to be nice
-//! to itself, and goes on as it is where that is refused too.
+//! The thread waits for devices, for the link's next instant (a timerfd in the same set) and for orders (an eventfd).
+//! It asks for a real-time priority, which keeps it on time on a busy machine. If that is refused, it asks for the best
+//! nice value; if that is refused too, it runs at its priority.
 
 mod orders;
 mod pace;
@@ -31,60 +31,60 @@ use crate::route::{self, Route};
 use crate::tun::Tun;
 use crate::{Clock, EmuError};
 
-/// How many packets are read from a device before others are looked at.
+/// Most packets read from a device before the others are checked.
 const BATCH: usize = 64;
 
-/// How often it wakes to see how late that is.
+/// Interval at which the relay wakes to measure its own lateness.
 pub const BEAT: Span = Span::from_millis(10);
 
-/// How often files are brought up to date.
+/// Interval at which files are brought up to date.
 const FLUSH: Span = Span::from_millis(500);
 
-/// How the thread is scheduled.
+/// Scheduling of the relay's thread.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Scheduling {
-    /// In real time (`SCHED_FIFO`).
+    /// Real-time scheduling (`SCHED_FIFO`).
     Fifo,
-    /// Like every other thread.
+    /// Scheduling like that of every other thread.
     #[default]
     Normal,
 }
 
-/// Packets of hosts that are not the link's to carry.
+/// Counts of packets of hosts that the link does not carry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Strays {
     /// Reports of group membership.
     pub membership: u64,
-    /// They are no IPv4.
+    /// Packets that are not IPv4.
     pub foreign: u64,
-    /// Nobody has their address.
+    /// Packets to an address that no host has.
     pub unroutable: u64,
 }
 
-/// The relay as it stands, beside its link.
+/// State of the relay, without its link.
 #[derive(Clone, Debug)]
 pub struct RelayState {
-    /// How late packets were written.
+    /// Lateness of packets written.
     pub lateness: Lateness,
-    /// For how long packets that came would have waited at a device for longer than is allowed, because the relay woke
-    /// too late: no packet tells that, so it wakes every [`BEAT`] to see it.
+    /// Time for which arriving packets would have waited at a device beyond the allowed lateness, because the relay
+    /// woke too late. No packet shows this, so the relay wakes every [`BEAT`] to measure it.
     pub stalled: Span,
-    /// What was not carried.
+    /// Packets that were not carried.
     pub strays: Strays,
-    /// How its thread is scheduled.
+    /// Scheduling of the relay's thread.
     pub scheduling: Scheduling,
-    /// When.
+    /// Time of this state.
     pub now: Time,
 }
 
-/// What is left of a relay that has ended.
+/// Remains of a relay that has ended.
 pub struct Ended {
     /// The link.
     pub link: Link,
-    /// What its stages reported, by their names.
+    /// Figures that the stages reported, with the stages' names.
     pub figures: Vec<(String, Vec<Figure>)>,
-    /// The relay.
+    /// State of the relay.
     pub state: RelayState,
     /// The recorder, to be finished.
     pub recorder: Option<Recorder>,
@@ -94,9 +94,9 @@ pub struct Ended {
 pub(crate) struct Relay {
     clock: Clock,
     link: Link,
-    /// How late a packet may be.
+    /// Longest lateness that is allowed.
     latest: Span,
-    /// The hub's, and the terminals'.
+    /// Devices: the hub's first, then the terminals'.
     devices: Vec<Tun>,
     poller: Poller,
     orders: Receiver<Order>,
@@ -105,19 +105,19 @@ pub(crate) struct Relay {
     buffer: Vec<u8>,
 }
 
-/// A relay that runs on its thread. Dropped, it ends at once.
+/// A relay that runs on its thread. If dropped, it ends at once.
 pub(crate) struct Running {
     pub(crate) handle: RelayHandle,
     thread: Option<thread::JoinHandle<Result<Ended, EmuError>>>,
 }
 
 impl Running {
-    /// Whether it has ended by itself.
+    /// Returns `true` if the relay has ended by itself.
     pub(crate) fn has_ended(&self) -> bool {
         self.thread.as_ref().is_none_or(thread::JoinHandle::is_finished)
     }
 
-    /// Ends it.
+    /// Ends the relay.
     pub(crate) fn end(mut self) -> Result<Ended, EmuError> {
         self.handle.end();
         let Some(thread) = self.thread.take() else { return Err(EmuError::Ended) };
@@ -129,15 +129,15 @@ impl Drop for Running {
     fn drop(&mut self) {
         if let Some(thread) = self.thread.take() {
             self.handle.end();
-            // What it ended with is nobody's any more.
+            // Nobody needs the result any more.
             let _ = thread.join();
         }
     }
 }
 
 impl Relay {
-    /// Starts carrying packets between the hub's device, which is the first, and those of the terminals. Time begins
-    /// now. Packets may be late by `latest`.
+    /// Starts to carry packets between the hub's device, which is the first, and the terminals' devices. Link time
+    /// starts with `clock`. Packets may be late by `latest`.
     pub(crate) fn start(
         link: Link,
         devices: Vec<Tun>,
@@ -191,18 +191,18 @@ impl Relay {
             pace.end(self.clock.now());
         }
         self.state.now = self.clock.now();
-        // The end takes the stages apart.
+        // The end of the link destroys the stages.
         let figures = self.link.figures();
         let recorder = self.link.end();
         Ok(Ended { link: self.link, figures, state: self.state, recorder })
     }
 
-    /// Reads what waits at a device, and lets it enter the link.
+    /// Reads packets that wait at a device, and lets them enter the link.
     fn read(&mut self, number: usize) -> Result<(), EmuError> {
         for _ in 0..BATCH {
             let Some(len) = self.devices[number].read(&mut self.buffer)? else { break };
             let now = self.clock.now();
-            // What leaves before this packet enters does so at its own time.
+            // Packets that leave before this packet enters do so at their own time.
             if self.link.next_at() <= now {
                 self.advance()?;
             }
@@ -217,7 +217,7 @@ impl Relay {
         let from = (number as u32).checked_sub(1);
         let route =
             if from.is_none() { route::from_hub(packet, terminals) } else { route::from_terminal(packet) };
-        // A capture says of all its packets that they are IPv4.
+        // A capture declares all its packets to be IPv4.
         if let Some(recorder) = self.link.recorder().filter(|_| route != Route::Foreign) {
             recorder.capture(number as u32, now, Direction::Outbound, packet);
         }
@@ -231,7 +231,7 @@ impl Relay {
         }
     }
 
-    /// Brings the link up to now, and writes what leaves it.
+    /// Advances the link to now, and writes the packets that leave it.
     fn advance(&mut self) -> Result<(), EmuError> {
         let now = self.clock.now();
         let Self { link, devices, clock, state, .. } = self;
@@ -270,7 +270,7 @@ fn write(
     Ok(())
 }
 
-/// Asks for a real-time priority in the middle of the range; what came of it.
+/// Asks for a real-time priority in the middle of the range. Returns the resulting scheduling.
 fn raise_priority() -> Scheduling {
     use thread_priority::{
         RealtimeThreadSchedulePolicy, ThreadPriority, ThreadPriorityValue, ThreadSchedulePolicy,
@@ -284,7 +284,7 @@ fn raise_priority() -> Scheduling {
     if raised {
         return Scheduling::Fifo;
     }
-    // The next best, and where that is refused, things are as they are.
+    // The next best; if it is refused, the priority stays.
     let _ = rustix::process::nice(-20);
     Scheduling::Normal
 }

@@ -1,22 +1,22 @@
-//! Where packets go: addresses of the hosts of a link, and what is no packet for it.
+//! Routes of packets: addresses of the hosts of a link, and packets that the link does not carry.
 
 use std::net::Ipv4Addr;
 
 /// The hub's address.
 pub const HUB: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
 
-/// Terminal 0's address; terminal n has the one n behind it, in 10.64.0.0/10.
+/// Address of terminal 0. Terminal n has this address plus n, in 10.64.0.0/10.
 const FIRST_TERMINAL: u32 = Ipv4Addr::new(10, 64, 0, 1).to_bits();
 
-/// Terminals that a link may have: each is a host, with a device and a namespace.
+/// Most terminals of a link: each is a host, with a device and a namespace.
 pub const MOST_TERMINALS: u32 = 1000;
 
-/// The address of terminal `number`.
+/// Returns the address of terminal `number`.
 pub const fn terminal_address(number: u32) -> Ipv4Addr {
     Ipv4Addr::from_bits(FIRST_TERMINAL.saturating_add(number))
 }
 
-/// Where a packet that a host sends goes.
+/// Destination of a packet that a host sends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Route {
     /// Over the link, to this terminal.
@@ -25,26 +25,26 @@ pub(crate) enum Route {
     All,
     /// Over the link, to the hub.
     Hub,
-    /// Nowhere: group membership (RFC 2236, RFC 3376) ends where the link begins, as at a router.
+    /// None: group membership (RFC 2236, RFC 3376) ends at the link, as at a router.
     Membership,
-    /// Nowhere: no IPv4.
+    /// None: the packet is not IPv4.
     Foreign,
-    /// Nowhere: nobody has the address.
+    /// None: no host has the address.
     Unroutable,
 }
 
-/// IGMP's protocol number.
+/// Protocol number of IGMP.
 const IGMP: u8 = 2;
 
-/// Protocol and destination of an IPv4 packet (RFC 791 section 3.1).
+/// Returns the protocol and the destination of an IPv4 packet (RFC 791 section 3.1).
 fn look(packet: &[u8]) -> Option<(u8, Ipv4Addr)> {
     let header: &[u8; 20] = packet.first_chunk()?;
     let destination = [header[16], header[17], header[18], header[19]];
     (header[0] >> 4 == 4).then(|| (header[9], destination.into()))
 }
 
-/// Where a packet of the hub goes, if there are so many terminals. One that is for nobody's address goes to the only
-/// terminal, if there is but one: behind it may be more hosts.
+/// Returns the route of a packet of the hub, with this number of terminals. If there is only one terminal, it also gets
+/// packets to unknown addresses: more hosts may be behind it.
 pub(crate) fn from_hub(packet: &[u8], terminals: u32) -> Route {
     let Some((protocol, destination)) = look(packet) else { return Route::Foreign };
     if protocol == IGMP {
@@ -60,7 +60,7 @@ pub(crate) fn from_hub(packet: &[u8], terminals: u32) -> Route {
     }
 }
 
-/// Where a packet of a terminal goes: to the hub, if anywhere.
+/// Returns the route of a packet of a terminal: to the hub, if anywhere.
 pub(crate) fn from_terminal(packet: &[u8]) -> Route {
     match look(packet) {
         None => Route::Foreign,

@@ -1,8 +1,8 @@
-//! TUN devices: what the kernel routes to one can be read, and what is written to it the kernel receives.
+//! TUN devices: packets that the kernel routes to a device can be read, and packets written to it reach the kernel.
 //!
-//! Each read and write is one whole IP packet with its checksums done: there is no header before it (`IFF_NO_PI`), and
-//! neither segmentation nor checksums are left to us (no `IFF_VNET_HDR`), so that losses and rates apply to what a
-//! link would carry.
+//! Each read and write is one whole IP packet with its checksums done. No header precedes it (`IFF_NO_PI`), and the
+//! kernel leaves neither segmentation nor checksums to us (no `IFF_VNET_HDR`). So losses and rates apply to the packets
+//! that a link would carry.
 
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,24 +13,27 @@ use tun_rs::{DeviceBuilder, SyncDevice};
 use crate::EmuError;
 use crate::network::Network;
 
-/// How a device is made.
+/// Settings of a device.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TunConfig {
     /// The interface's name, 1 to 15 bytes.
     pub name: String,
-    /// The longest packet in octets, with its IP header: 68 to 65535. Below 1280 the kernel does no IPv6 there.
+    /// Longest packet in octets, with its IP header: 68 to 65535. Below 1280 the kernel does not use IPv6 on the
+    /// device.
     pub mtu: u16,
-    /// How many packets may wait to be read. What comes when so many wait is dropped, and that drop is nobody's link.
+    /// Most packets that may wait to be read. A packet beyond is dropped, and that drop does not count as a loss of a
+    /// link.
     pub queue: u32,
 }
 
 impl TunConfig {
-    /// A device called `name` for packets of 1500 octets, of which 5000 may wait (the kernel's default is 500).
+    /// Returns the settings of a device called `name` for packets of 1500 octets, of which 5000 may wait (the kernel's
+    /// default is 500).
     pub fn new(name: &str) -> Self {
         Self { name: name.into(), mtu: 1500, queue: 5000 }
     }
 
-    /// Whether a device can be made so.
+    /// Checks the name and the MTU.
     ///
     /// # Errors
     /// [`EmuError::Name`] or [`EmuError::Mtu`].
@@ -40,7 +43,7 @@ impl TunConfig {
         if !length || self.name.contains(odd) || matches!(&*self.name, "." | "..") {
             return Err(EmuError::Name(self.name.clone()));
         }
-        // An IPv4 host takes 68 octets at least (RFC 791 section 3.2).
+        // An IPv4 host accepts at least 68 octets (RFC 791 section 3.2).
         if self.mtu < 68 {
             return Err(EmuError::Mtu(self.mtu));
         }
@@ -48,42 +51,42 @@ impl TunConfig {
     }
 }
 
-/// A TUN device, which is down at first and disappears when this is dropped.
+/// A TUN device, which is down at first and disappears when this value is dropped.
 pub struct Tun {
     device: SyncDevice,
     config: TunConfig,
 }
 
 impl Tun {
-    /// Makes a device in the calling thread's namespace. It works from any other too.
+    /// Creates a device in the calling thread's namespace. It works from any other namespace too.
     ///
     /// # Errors
-    /// [`EmuError::NoTun`], [`EmuError::TunDenied`] or [`EmuError::Denied`] where the system does not allow it, and
-    /// what is wrong with `config`.
+    /// [`EmuError::NoTun`], [`EmuError::TunDenied`] or [`EmuError::Denied`] if the system does not allow the device,
+    /// and an error of `config`.
     pub fn open(config: &TunConfig) -> Result<Self, EmuError> {
         config.check()?;
-        // The library would make a missing device node, which is the administrator's to do.
+        // The library would create a missing device node, which is the administrator's task.
         if !Path::new("/dev/net/tun").exists() {
             return Err(EmuError::NoTun);
         }
         let builder = DeviceBuilder::new().enable(false).name(&config.name).mtu(config.mtu);
         let device = builder.build_sync().map_err(|error| refused(&config.name, error))?;
         device.set_nonblocking(true).map_err(EmuError::when("make a TUN device non-blocking"))?;
-        // The library would ask by an ioctl that root of a user namespace may not use.
+        // The library would use an ioctl that root of a user namespace may not use.
         Network::open()?.set_queue(&config.name, config.queue)?;
         Ok(Self { device, config: config.clone() })
     }
 
-    /// How it was made.
+    /// Returns the settings of the device.
     pub fn config(&self) -> &TunConfig {
         &self.config
     }
 
-    /// Reads the next packet into `buffer`, which should have as many octets as the MTU: what does not fit is cut off.
-    /// How many octets it has; `None` if none is waiting.
+    /// Reads the next packet into `buffer`, which should have as many octets as the MTU: octets that do not fit are cut
+    /// off. Returns the packet's length; `None` if none is waiting.
     ///
     /// # Errors
-    /// What the system says, as when somebody has deleted the device.
+    /// The system's error, for example if the device was deleted.
     pub fn read(&self, buffer: &mut [u8]) -> Result<Option<usize>, EmuError> {
         loop {
             match self.device.recv(buffer) {
@@ -95,11 +98,11 @@ impl Tun {
         }
     }
 
-    /// Writes the packet that `parts` make together. Whether the kernel took it: it drops packets while the device is
-    /// down or memory is short, as a link may.
+    /// Writes the packet that `parts` make together. Returns `true` if the kernel took it: it drops packets while the
+    /// device is down or memory is short, as a link may.
     ///
     /// # Errors
-    /// What else the system says, such as that this is no IP packet.
+    /// Other errors of the system, for example if the octets are not an IP packet.
     pub fn write(&self, parts: &[IoSlice<'_>]) -> Result<bool, EmuError> {
         loop {
             let Err(error) = self.device.send_vectored(parts) else { return Ok(true) };
@@ -125,10 +128,10 @@ impl AsFd for Tun {
     }
 }
 
-/// Why the device `name` could not be made.
+/// Returns the error for a device `name` that could not be made.
 fn refused(name: &str, error: io::Error) -> EmuError {
     match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
-        // Opening the node says EACCES, making the interface EPERM.
+        // Opening the node fails with EACCES, making the interface with EPERM.
         Some(rustix::io::Errno::ACCESS) => EmuError::TunDenied,
         Some(rustix::io::Errno::NODEV | rustix::io::Errno::NXIO) => EmuError::NoTun,
         _ => EmuError::when(format!("make the TUN device \"{name}\""))(error),

@@ -1,4 +1,4 @@
-//! What a running emulation answers.
+//! Answers of a running emulation.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -15,25 +15,25 @@ use super::snapshot::Snapshot;
 pub enum Line {
     /// The request was done.
     Ok(Answer),
-    /// It was not; one sentence says why.
+    /// The request failed; one sentence gives the reason.
     Error(String),
     /// A snapshot of a watch, which answers no request.
     Snapshot(Box<Snapshot>),
 }
 
-/// What a request gives.
+/// Result of a request that succeeded.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(from = "Outcome")]
 pub enum Answer {
-    /// Nothing but that it was done.
+    /// No data: the request was done.
     Done,
-    /// To [`Request::Snapshot`](super::Request::Snapshot).
+    /// Answer to [`Request::Snapshot`](super::Request::Snapshot).
     Snapshot(Box<Snapshot>),
-    /// To [`Request::Describe`](super::Request::Describe).
+    /// Answer to [`Request::Describe`](super::Request::Describe).
     Description(Box<Description>),
 }
 
-/// An answer as it is written.
+/// Wire form of an answer.
 #[derive(Deserialize)]
 struct Outcome {
     snapshot: Option<Box<Snapshot>>,
@@ -62,21 +62,22 @@ impl Serialize for Answer {
     }
 }
 
-/// What is emulated.
+/// Description of an emulation.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Description {
     /// The version of farcast.
     pub version: String,
-    /// The emulation's process.
+    /// Process id of the emulation.
     pub pid: u32,
     /// The link or scenario: a path, or the name of one that ships with farcast.
     pub link: String,
-    /// The seed of its random streams.
+    /// Seed of the random streams.
     pub seed: u64,
-    /// The stages of the link, in the order in which the way forward passes them, then those of the way back alone.
+    /// Stages of the link, in the order in which the forward direction passes them, then those of the return direction
+    /// alone.
     pub stages: Vec<StageDescription>,
-    /// The changes of settings since the start, of each way and stage together; of two that name the same setting the later
-    /// one holds. Outages pass, and are not among them.
+    /// Changes of settings since the start, joined by direction and stage; the last value of each setting holds.
+    /// Outages pass, and are not included.
     #[serde(default)]
     pub changes: Vec<Change>,
     /// The hosts, the hub first.
@@ -86,23 +87,24 @@ pub struct Description {
 /// A stage of the link.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct StageDescription {
-    /// The name by which [`Change`](super::Change) reaches it; one of `link.forward` and `link.return` may have none.
+    /// Name by which [`Change`](super::Change) selects the stage; a stage of `link.forward` and `link.return` may have
+    /// none.
     pub name: Option<String>,
-    /// Its kind, as in a link's file.
+    /// Kind of the stage, as in a link's file.
     pub kind: String,
-    /// The way that passes it; both without one.
+    /// Direction that passes the stage; both if absent.
     pub way: Option<Way>,
-    /// Its settings at the start, as in a link's file.
+    /// Settings of the stage at the start, as in a link's file.
     pub settings: BTreeMap<String, String>,
 }
 
 /// A host behind the link.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct HostDescription {
-    /// Its name: `near`, `far`, `hub`, `terminal 2`.
+    /// Name of the host: `near`, `far`, `hub`, `terminal 2`.
     pub name: String,
-    /// Its address.
+    /// Address of the host.
     pub address: Ipv4Addr,
-    /// The terminal's number, from 0; the hub has none.
+    /// Number of the terminal, from 0; absent for the hub.
     pub terminal: Option<u32>,
 }

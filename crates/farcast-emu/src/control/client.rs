@@ -1,4 +1,4 @@
-//! The other end: a client of a running emulation.
+//! Client of a running emulation.
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -18,11 +18,11 @@ use super::server::timespec;
 use super::{Answer, ControlError, Line, Request, Snapshot, running, socket_name};
 use crate::Clock;
 
-/// How long an answer may take.
+/// Longest wait for an answer.
 const PATIENCE: Span = Span::from_secs(5);
-/// The longest line that is taken, in octets: a snapshot of a hundred thousand terminals.
+/// Longest line accepted, in octets: a snapshot of a hundred thousand terminals.
 const LONGEST_LINE: usize = 16 << 20;
-/// How many snapshots that come before an answer are kept; of more, the newest.
+/// Most snapshots kept that come before an answer. Beyond, the oldest are dropped.
 const MOST_KEPT: usize = 16;
 
 /// A connection to a running emulation.
@@ -32,21 +32,21 @@ pub struct Control {
     stream: UnixStream,
     clock: Clock,
     input: Vec<u8>,
-    /// How much of the input holds no end of a line.
+    /// Octets of the input that are known to hold no end of a line.
     searched: usize,
-    /// How many requests are not answered yet.
+    /// Requests without an answer so far.
     owed: usize,
-    /// Lines that came before an answer that was waited for.
+    /// Lines that came before an answer that was awaited.
     kept: VecDeque<Line>,
 }
 
 impl Control {
-    /// Connects to the emulation of process `pid`, or without one to the only one of this user's (of any user's, for
-    /// root) that runs in this network namespace.
+    /// Connects to the emulation of process `pid`. Without a `pid`, connects to the only emulation of this user in this
+    /// network namespace (for root, of any user).
     ///
     /// # Errors
     /// [`ControlError::NoneRunning`], [`ControlError::Several`], [`ControlError::NotRunning`],
-    /// [`ControlError::OtherUser`], [`ControlError::Busy`], or what the system says.
+    /// [`ControlError::OtherUser`], [`ControlError::Busy`], or the system's error.
     pub fn connect(pid: Option<u32>) -> Result<Self, ControlError> {
         if let Some(pid) = pid {
             return Self::open(pid);
@@ -54,7 +54,7 @@ impl Control {
         let mut found = Vec::new();
         for pid in running() {
             match Self::open(pid) {
-                // Any user can take such a name, and one that has just ended is none that runs.
+                // Any user can take such a name, and an emulation that has just ended does not count.
                 Err(ControlError::OtherUser { .. } | ControlError::NotRunning { .. }) => {}
                 control => found.push((pid, control)),
             }
@@ -80,17 +80,17 @@ impl Control {
         Ok(Self { pid, stream, clock, input: Vec::new(), searched: 0, owed: 0, kept: VecDeque::new() })
     }
 
-    /// The emulation's process.
+    /// Returns the process id of the emulation.
     pub fn pid(&self) -> u32 {
         self.pid
     }
 
-    /// Sends a request and waits for its answer, at most 5 s. What comes before it is kept for [`next`](Self::next):
-    /// answers to what was [sent](Self::send) before, and the newest 16 snapshots of a watch.
+    /// Sends a request and waits for its answer, at most 5 s. Lines that come before the answer are kept for
+    /// [`next`](Self::next): answers to requests [sent](Self::send) before, and the newest 16 snapshots of a watch.
     ///
     /// # Errors
-    /// [`ControlError::Refused`] with what the emulation says against it, [`ControlError::Ended`],
-    /// [`ControlError::Silent`], or [`ControlError::Malformed`].
+    /// [`ControlError::Refused`] with the emulation's reason, [`ControlError::Ended`], [`ControlError::Silent`], or
+    /// [`ControlError::Malformed`].
     pub fn request(&mut self, request: &Request) -> Result<Answer, ControlError> {
         let mut before = self.owed;
         self.send(request)?;
@@ -110,7 +110,7 @@ impl Control {
         }
     }
 
-    /// Asks for a snapshot now and every `every`, and gives them one after the other until the emulation ends.
+    /// Requests a snapshot now and every `every`. Returns an iterator over the snapshots, until the emulation ends.
     ///
     /// # Errors
     /// Like [`request`](Self::request).
@@ -140,7 +140,7 @@ impl Control {
         Ok(())
     }
 
-    /// The next line, if one comes within `limit`.
+    /// Returns the next line, if one comes within `limit`.
     ///
     /// # Errors
     /// [`ControlError::Ended`] or [`ControlError::Malformed`].
@@ -159,7 +159,7 @@ impl Control {
         }
     }
 
-    /// The next line of the socket.
+    /// Reads the next line from the socket.
     fn receive(&mut self, limit: Span) -> Result<Option<Line>, ControlError> {
         let until = self.clock.now() + limit;
         let mut buffer = [0; 16 << 10];
@@ -196,7 +196,7 @@ impl Control {
         Some(std::mem::replace(&mut self.input, rest))
     }
 
-    /// Waits until `until` where `error` says that the socket is not ready for what `flags` name.
+    /// Waits until `until` for the readiness in `flags`, if `error` says that the socket is not ready.
     fn pass(&self, error: &io::Error, flags: PollFlags, until: Time) -> Result<(), ControlError> {
         match error.kind() {
             io::ErrorKind::Interrupted => Ok(()),
@@ -216,14 +216,14 @@ impl Control {
     }
 }
 
-/// What is done when the system says something against connecting.
+/// Action for errors of the system while connecting.
 const CONNECT: &str = "connect to the emulation";
 
 /// Connects to the socket of process `pid`.
 fn knock(pid: u32) -> Result<OwnedFd, ControlError> {
     let address = SocketAddrUnix::new_abstract_name(socket_name(pid).as_bytes())
         .map_err(ControlError::when(CONNECT))?;
-    // Not blocking: where nobody accepts, connecting would wait for ever.
+    // Not blocking: if the server accepts no connection, connecting would wait for ever.
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)
         .map_err(ControlError::when(CONNECT))?;
@@ -235,18 +235,18 @@ fn knock(pid: u32) -> Result<OwnedFd, ControlError> {
     }
 }
 
-/// The same as the user `owner`; `None` if the system does not let us be that one.
+/// Connects as the user `owner`; `None` if the system does not allow this process to act as that user.
 ///
-/// An emulation in a user namespace sees nobody but its own user there: root outside has no number in it
-/// (`user_namespaces(7)`), and looks like any other. Root, who may be whom it wants to, connects as that user. On a
-/// thread of its own, because on Linux each has its own credentials (`credentials(7)`), which end with it.
+/// An emulation in a user namespace knows only its own user. Root outside has no number in it (`user_namespaces(7)`),
+/// and looks like any other user. Root, who may act as any user, therefore connects as the owner. This needs a thread
+/// of its own: on Linux each thread has its own credentials (`credentials(7)`), which end with it.
 fn knock_as(owner: Uid, pid: u32) -> Option<Result<OwnedFd, ControlError>> {
     let work = move || set_thread_res_uid(owner, owner, owner).is_ok().then(|| knock(pid));
     let thread = Builder::new().name("knock".into()).spawn(work).ok()?;
     thread.join().unwrap_or(None)
 }
 
-/// Whether a line answers a request.
+/// Returns `true` if a line answers a request.
 fn is_answer(line: &Line) -> bool {
     !matches!(line, Line::Snapshot(_))
 }
@@ -255,7 +255,7 @@ fn silent() -> ControlError {
     ControlError::Silent { seconds: PATIENCE.as_nanos() / 1_000_000_000 }
 }
 
-/// The snapshots of a running emulation, until it ends.
+/// Snapshots of a running emulation, until it ends.
 #[derive(Debug)]
 pub struct Watch {
     /// The connection, until the end.
@@ -281,7 +281,7 @@ impl Watch {
 impl Iterator for Watch {
     type Item = Result<Snapshot, ControlError>;
 
-    /// The next snapshot, when it comes. After an error or the emulation's end there are no more.
+    /// Waits for the next snapshot. After an error or the emulation's end there are no more.
     fn next(&mut self) -> Option<Self::Item> {
         let step = self.step();
         if !matches!(step, Ok(Some(_))) {

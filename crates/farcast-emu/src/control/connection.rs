@@ -1,4 +1,4 @@
-//! One client: what it has sent, what it is yet to take, and what it watches.
+//! Connection with one client: its input, its output, and its watch.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -10,23 +10,23 @@ use rustix::event::PollFlags;
 use super::snapshot::Marks;
 use super::{Answer, Handler, LONGEST_LINE, Line, Request};
 
-/// Why a connection ends.
+/// Reason for which a connection ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Leave {
-    /// The client has gone, or has been told all that it asked for.
+    /// The client has gone, or has received all answers.
     Gone,
-    /// It sent a line beyond the limit.
+    /// The client sent a line beyond the limit.
     LongLine,
-    /// It did not take what it asked for.
+    /// The client did not read its answers in time.
     Slow,
 }
 
-/// What came of a line.
+/// Result of handling a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Served {
-    /// It was a request.
+    /// The line was a request.
     Request,
-    /// It was none.
+    /// The line was not a request.
     Malformed,
 }
 
@@ -34,16 +34,16 @@ pub(super) enum Served {
 #[derive(Debug)]
 pub(super) struct Connection {
     stream: UnixStream,
-    /// What it has sent and is not yet served: one octet more than a line may have, for its end.
+    /// Octets received and not served yet. The limit is one octet more than a line may have, for its end.
     input: Vec<u8>,
-    /// Whether it will send nothing more.
+    /// The client sends nothing more.
     closed: bool,
-    /// Whether it takes nothing more. What it has sent is done all the same.
+    /// The client reads nothing more. Its requests are carried out all the same.
     deaf: bool,
-    /// The line that it is yet to take, and how much of it has gone.
+    /// Line that is being sent; `taken` octets of it have gone.
     output: Vec<u8>,
     taken: usize,
-    /// Since when it has something to take.
+    /// Time since which a line waits to be sent.
     waits_since: Option<Time>,
     watch: Option<Pace>,
     marks: Option<Marks>,
@@ -56,7 +56,7 @@ struct Pace {
 }
 
 impl Connection {
-    /// A connection over `stream`, which does not block.
+    /// Creates a connection over `stream`, which does not block.
     pub(super) fn new(stream: UnixStream) -> Self {
         Self {
             stream,
@@ -71,7 +71,7 @@ impl Connection {
         }
     }
 
-    /// What to wait for. No request is read before the client has taken the last one's answer.
+    /// Returns the events to wait for. No request is read before the client has read the last answer.
     pub(super) fn interest(&self) -> PollFlags {
         match (self.waits_since, self.closed) {
             (Some(_), _) => PollFlags::OUT,
@@ -80,17 +80,18 @@ impl Connection {
         }
     }
 
-    /// When it wants to be served whatever has come, if a client gets `patience` to take a line.
+    /// Returns the time at which the connection must be served even without events, if a client gets `patience` to read
+    /// a line.
     pub(super) fn deadline(&self, patience: Span) -> Time {
         let dropped = self.waits_since.map_or(Time::NEVER, |since| since + patience);
         self.watch.map_or(dropped, |pace| pace.next.min(dropped))
     }
 
-    /// Takes what the socket is ready for, serves the requests that are complete, and sends the snapshot that is due.
-    /// `each` is told of every line.
+    /// Reads from the socket if it is ready, serves complete requests, and sends a snapshot that is due. Calls `each`
+    /// for every line.
     ///
     /// # Errors
-    /// Why the connection is over.
+    /// The reason for which the connection is over.
     pub(super) fn serve(
         &mut self,
         now: Time,
@@ -103,7 +104,7 @@ impl Connection {
         if ready.intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR) {
             self.read();
         }
-        // It may have closed one way only, and wait for what it watches.
+        // The client may have closed one direction only, and still wait for a watch.
         self.deaf |= self.closed && ready.contains(PollFlags::HUP);
         while self.waits_since.is_none() {
             let Some(line) = self.line()? else { break };
@@ -121,10 +122,10 @@ impl Connection {
         if self.closed && idle { Err(Leave::Gone) } else { Ok(()) }
     }
 
-    /// Sends one last sentence as far as it goes.
+    /// Sends one last sentence, as far as the socket takes it.
     pub(super) fn dismiss(mut self, sentence: &str) {
         self.put(&Line::Error(sentence.into()));
-        // Whoever does not take it is gone all the same.
+        // The client is dropped even if it does not read the sentence.
         let _ = self.stream.write(&self.output);
     }
 
@@ -156,7 +157,7 @@ impl Connection {
         Ok(last.then(|| std::mem::take(&mut self.input)))
     }
 
-    /// Does what a line asks for and writes the answer. An empty line asks for nothing.
+    /// Carries out the request on a line and writes the answer. An empty line is ignored.
     fn answer(&mut self, now: Time, line: &[u8], handler: &mut impl Handler) -> Option<Served> {
         if line.trim_ascii().is_empty() {
             return None;
@@ -184,7 +185,7 @@ impl Connection {
         Ok(Answer::Done)
     }
 
-    /// The state now, with the rates since this client last saw it.
+    /// Returns a snapshot with the rates since this client's last snapshot.
     fn snapshot(&mut self, handler: &mut impl Handler) -> super::Snapshot {
         let mut snapshot = handler.snapshot();
         snapshot.take_rates(self.marks.as_ref());
@@ -192,8 +193,8 @@ impl Connection {
         snapshot
     }
 
-    /// Sends the snapshot that is due. While the client has not taken the last line it is left out: the next one says
-    /// all that it would have said.
+    /// Sends the snapshot that is due. If the client has not read the last line, the snapshot is skipped: the next one
+    /// has all its information.
     fn watch(&mut self, now: Time, handler: &mut impl Handler) {
         let Some(pace) = self.watch.as_mut().filter(|pace| pace.next <= now) else { return };
         let next = pace.next + pace.every;
@@ -210,13 +211,13 @@ impl Connection {
     fn put(&mut self, line: &Line) {
         self.output.clear();
         self.taken = 0;
-        // A vector takes whatever comes, and the lines have no keys that JSON does not have.
+        // Writing to a vector cannot fail, and the lines have only keys that JSON allows.
         if serde_json::to_writer(&mut self.output, line).is_ok() {
             self.output.push(b'\n');
         }
     }
 
-    /// Sends what the socket takes of the output.
+    /// Sends as much of the output as the socket takes.
     fn send(&mut self, now: Time) {
         while self.taken < self.output.len() && !self.deaf {
             match self.stream.write(&self.output[self.taken..]) {
@@ -238,7 +239,7 @@ impl AsFd for Connection {
     }
 }
 
-/// Whether a connection goes on after `error`.
+/// Returns `true` if a connection goes on after `error`.
 fn is_passing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted)
 }

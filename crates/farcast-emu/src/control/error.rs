@@ -1,27 +1,27 @@
-//! What can go wrong with a request, and between a client and the emulation.
+//! Errors of requests, and errors between a client and the emulation.
 
 use std::io;
 
 use farcast_core::units::UnitError;
 
-/// Why a line is no request.
+/// Reason for which a line is not a request.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequestError {
-    /// It is no JSON.
+    /// The line is not JSON.
     #[error("the line is no JSON: {reason}, at octet {octet}; a request is one object on one line")]
     Json {
-        /// What the parser met.
+        /// Error of the parser.
         reason: String,
-        /// Where, from 1.
+        /// Position of the error in octets, from 1.
         octet: usize,
     },
-    /// It is JSON, but not one of the requests.
+    /// The line is JSON, but not one of the requests.
     #[error("{0}")]
     Invalid(String),
 }
 
-/// Why the values of a request make no sense.
+/// Reason for which the values of a request are invalid.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub(super) enum ValueError {
     #[error("set needs one of rate, delay, queue, per and outage at least")]
@@ -34,63 +34,63 @@ pub(super) enum ValueError {
     Pace,
 }
 
-/// Why a running emulation cannot be controlled.
+/// Reason for which a running emulation cannot be controlled.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ControlError {
-    /// There is none.
+    /// No emulation is running.
     #[error("no emulation of yours is running here: start one with `farcast emulate`")]
     NoneRunning,
-    /// There are several.
+    /// Several emulations are running.
     #[error("several emulations are running: give the process id of one of {}", list(.0))]
     Several(Vec<u32>),
-    /// There is none of this process.
+    /// The process runs no emulation.
     #[error("process {pid} runs no emulation here{}", others(.running))]
     NotRunning {
         /// The process.
         pid: u32,
-        /// The processes that do.
+        /// Processes that run an emulation.
         running: Vec<u32>,
     },
-    /// It is somebody else's.
+    /// The emulation belongs to another user.
     #[error("the emulation of process {pid} belongs to another user: control it as that user, or as root")]
     OtherUser {
         /// The process.
         pid: u32,
     },
-    /// Connections wait to be taken and there is no room for another.
+    /// Connections wait to be accepted and there is no room for another.
     #[error("the emulation of process {pid} takes no more connections: close another view of it")]
     Busy {
         /// The process.
         pid: u32,
     },
-    /// It said no.
+    /// The emulation refused the request.
     #[error("{0}")]
     Refused(String),
-    /// It has ended, or dropped this connection.
+    /// The emulation has ended, or dropped this connection.
     #[error("the emulation has ended")]
     Ended,
-    /// It does not answer.
+    /// The emulation does not answer.
     #[error("the emulation has not answered within {seconds} s: it may be stopped or overloaded")]
     Silent {
-        /// How long it was waited for, in seconds.
+        /// Length of the wait, in seconds.
         seconds: u64,
     },
-    /// What came is not what the protocol says.
+    /// The answer does not follow the protocol.
     #[error("the emulation's answer makes no sense ({0}): it may be of another version of farcast")]
     Malformed(String),
     /// The system refused.
     #[error("cannot {action}: {source}")]
     System {
-        /// What was tried.
+        /// Action that was tried.
         action: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl ControlError {
-    /// Makes an error of what the system said when it was to do `action`.
+    /// Returns a function that makes an error of the system's error during `action`.
     pub(super) fn when<E: Into<io::Error>>(action: &'static str) -> impl FnOnce(E) -> Self {
         move |error| Self::System { action, source: error.into() }
     }

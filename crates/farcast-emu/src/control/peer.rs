@@ -1,4 +1,4 @@
-//! Who is at the other end of a socket.
+//! Identity of the peer of a socket.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -7,10 +7,10 @@ use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::PeerCredentials;
 use rustix::process::Uid;
 
-/// The user at the other end, as of connecting.
+/// Returns the user of the peer at the time of connecting.
 ///
-/// The process there may be outside this PID namespace and so have number 0 here, which types that hold no 0 must not
-/// be given.
+/// The peer's process may be outside this PID namespace and so have number 0 here. Types that cannot hold 0 must not be
+/// given that number.
 pub(super) fn user_of(socket: impl AsFd) -> io::Result<Uid> {
     let credentials = getsockopt(&socket, PeerCredentials)?;
     Ok(Uid::from_raw(credentials.uid()))

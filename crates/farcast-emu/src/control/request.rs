@@ -1,4 +1,4 @@
-//! What a client may ask for.
+//! Requests of a client.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -17,7 +17,7 @@ pub const FASTEST_WATCH: Span = Span::from_millis(100);
 /// The longest time between the snapshots of a watch.
 pub const SLOWEST_WATCH: Span = Span::from_secs(3600);
 
-/// One of a link's ways.
+/// Direction of a link.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Way {
@@ -27,13 +27,13 @@ pub enum Way {
     Return,
 }
 
-/// What is to change on the link while it runs. At least one of the last five is there.
+/// Change of the link while it runs. At least one of the last five fields is set.
 #[derive(Clone, PartialEq, Debug, Default, serde::Serialize, serde::Deserialize)]
 #[serde(try_from = "SetValues", into = "SetValues")]
 pub struct Change {
-    /// On which way; both without one.
+    /// Direction to change; both if absent.
     pub way: Option<Way>,
-    /// At the stage of this name; the link as a whole without one.
+    /// Name of the stage to change; the link as a whole if absent.
     pub stage: Option<String>,
     /// The rate from now on.
     pub rate: Option<BitRate>,
@@ -43,12 +43,12 @@ pub struct Change {
     pub queue: Option<NonZeroU64>,
     /// The probability of loss of a packet from now on.
     pub per: Option<Probability>,
-    /// Nothing passes for so long from now; 0 ends an outage that was set before.
+    /// Length of an outage from now, in which nothing passes; 0 ends an outage that was set before.
     pub outage: Option<Span>,
 }
 
 impl Change {
-    /// Takes this later change into `changes`: with an earlier one of the same way and stage it becomes one.
+    /// Adds this later change to `changes`, and joins it with an earlier one of the same direction and stage.
     pub fn join(self, changes: &mut Vec<Self>) {
         let lasting = Self { outage: None, ..self };
         if (lasting.rate, lasting.delay, lasting.queue, lasting.per) == (None, None, None, None) {
@@ -71,15 +71,15 @@ impl Change {
 pub enum Request {
     /// Change the link.
     Set(Change),
-    /// Send a snapshot now and one at this pace, [`FASTEST_WATCH`] to [`SLOWEST_WATCH`], from then on. A later watch
-    /// takes its place.
+    /// Send a snapshot now and then at this interval, [`FASTEST_WATCH`] to [`SLOWEST_WATCH`]. A later watch replaces
+    /// it.
     Watch {
-        /// The time between two of them.
+        /// Time between two snapshots.
         every: Span,
     },
     /// Send one snapshot.
     Snapshot,
-    /// Say what is emulated.
+    /// Describe the emulation.
     Describe,
     /// End the emulation in good order.
     Stop,
@@ -89,7 +89,7 @@ impl Request {
     /// Reads the request on a line, with or without the line's end.
     ///
     /// # Errors
-    /// Why it is none, in one sentence.
+    /// The reason for which the line is not a request, in one sentence.
     pub fn parse(line: &[u8]) -> Result<Self, RequestError> {
         serde_json::from_slice(line).map_err(|error| {
             let text = error.to_string();
@@ -136,7 +136,7 @@ impl<'de> Deserialize<'de> for Request {
 
 struct RequestVisitor;
 
-/// What a request has to look like.
+/// Error text for a request with the wrong structure.
 const ONE_KEY: &str = "a request is an object with one key: set, watch, snapshot, describe or stop";
 
 impl<'de> Visitor<'de> for RequestVisitor {
@@ -167,7 +167,8 @@ impl<'de> Visitor<'de> for RequestVisitor {
     }
 }
 
-/// A `T` that is written as an object. Alone it could be an array of its values too, which nobody should rely on.
+/// Wrapper for a `T` that must be written as an object. Without it, `T` could also be written as an array of its
+/// values, on which no client should rely.
 struct Object<T>(T);
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
@@ -190,7 +191,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
 #[serde(deny_unknown_fields)]
 struct Nothing {}
 
-/// The values of a watch as they are written.
+/// Wire form of the values of a watch.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct WatchValues {
@@ -209,7 +210,7 @@ impl TryFrom<WatchValues> for Pace {
     }
 }
 
-/// A quantity as it is written: a text, or a number, which is enough for a probability alone.
+/// Wire form of a quantity: a text, or a number, which suffices only for a probability.
 #[derive(Clone)]
 struct Literal(String);
 
@@ -254,7 +255,7 @@ impl<'de> Deserialize<'de> for Literal {
     }
 }
 
-/// The values of a set as they are written.
+/// Wire form of the values of a set.
 #[derive(serde::Serialize, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SetValues {

@@ -1,4 +1,4 @@
-//! The server's thread: one poll set for the socket and all clients.
+//! Thread of the control server: one poll set for the socket and all clients.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -16,25 +16,25 @@ use super::connection::{Connection, Leave, Served};
 use super::peer::user_of;
 use crate::{Clock, EmuError};
 
-/// How many clients may be connected at once.
+/// Most clients connected at once.
 pub const MOST_CONNECTIONS: usize = 16;
 /// The longest line of a client in octets, without its end.
 pub const LONGEST_LINE: usize = 4096;
-/// How long a client may take for a line before it is dropped.
+/// Time that a client has to read a line before it is dropped.
 pub const PATIENCE: Span = Span::from_secs(5);
 
-/// How many connections are taken before clients are served again.
+/// Most connections accepted before clients are served again.
 const BATCH: usize = 64;
-/// How long no connection is taken when the system has refused one, as for want of descriptors.
+/// Pause of accepting after the system has refused a connection, for example for lack of descriptors.
 const PAUSE: Span = Span::from_secs(1);
 
-/// What clients have done, and why some are not served any more. Counts saturate.
+/// Counts of clients and requests, and of the reasons for dropped clients. Counts saturate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub struct ControlCounters {
     /// Clients that were let in.
     pub accepted: u64,
-    /// Clients that were refused because they are another user's.
+    /// Clients that were refused because they belong to another user.
     pub other_user: u64,
     /// Clients that were refused because [`MOST_CONNECTIONS`] were there.
     pub too_many: u64,
@@ -42,33 +42,33 @@ pub struct ControlCounters {
     pub long_line: u64,
     /// Clients that were dropped because they did not take a line within [`PATIENCE`].
     pub slow: u64,
-    /// Requests, those among them that could not be done.
+    /// Requests, including those that failed.
     pub requests: u64,
     /// Lines that were no requests.
     pub malformed: u64,
 }
 
-/// Serves the clients of a running emulation on a thread of its own, until it is dropped.
+/// Control server of a running emulation, on a thread of its own. Ends when dropped.
 #[derive(Debug)]
 pub struct ControlServer {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the server's thread and its owner both have.
+/// State that the server's thread and its owner share.
 #[derive(Debug)]
 struct Shared {
-    /// Written to when the server is to end.
+    /// Event that ends the server when it is written to.
     end: OwnedFd,
     counters: Mutex<ControlCounters>,
 }
 
 impl ControlServer {
-    /// Listens at the abstract socket `name` ([`socket_name`](super::socket_name) of this process, where clients are to
-    /// find it) in the network namespace of the calling thread, and serves who connects by `handler`.
+    /// Listens at the abstract socket `name` in the network namespace of the calling thread, and serves clients by
+    /// `handler`. Clients look for the name [`socket_name`](super::socket_name) of this process.
     ///
     /// # Errors
-    /// What the system says against it, as when the name is taken or has more than 107 octets.
+    /// The system's error, for example if the name is taken or has more than 107 octets.
     pub fn start(name: &str, handler: impl Handler + Send + 'static) -> Result<Self, EmuError> {
         Self::start_with(name, PATIENCE, handler)
     }
@@ -102,7 +102,7 @@ impl ControlServer {
         Ok(Self { shared, thread: Some(thread.map_err(EmuError::when("start the control thread"))?) })
     }
 
-    /// What clients have done so far.
+    /// Returns the counts of clients and requests so far.
     pub fn counters(&self) -> ControlCounters {
         *self.shared.counters.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -110,10 +110,10 @@ impl ControlServer {
 
 impl Drop for ControlServer {
     fn drop(&mut self) {
-        // It cannot fail: the counter is far from its limit.
+        // The write cannot fail: the counter is far from its limit.
         let _ = rustix::io::write(&self.shared.end, &1_u64.to_ne_bytes());
         if let Some(thread) = self.thread.take() {
-            // If the handler has panicked, that was said when it did.
+            // A panic of the handler was reported when it happened.
             let _ = thread.join();
         }
     }
@@ -125,9 +125,9 @@ struct Server<H> {
     handler: H,
     clock: Clock,
     patience: Span,
-    /// When connections are taken again.
+    /// Time from which connections are accepted again.
     listens_from: Time,
-    /// What poll said of each client.
+    /// Events that poll returned for each client.
     ready: Vec<PollFlags>,
     shared: Arc<Shared>,
 }
@@ -142,7 +142,7 @@ impl<H: Handler> Server<H> {
         }
     }
 
-    /// Waits until there is something to do: whether somebody wants to connect, or `None` at the end.
+    /// Waits for events. Returns `true` if a client wants to connect, and `None` at the end.
     fn wait(&mut self) -> Option<bool> {
         let now = self.clock.now();
         let deadlines = self.clients.iter().map(|client| client.deadline(self.patience));
@@ -163,7 +163,7 @@ impl<H: Handler> Server<H> {
         end.is_empty().then_some(!knocks.is_empty())
     }
 
-    /// Serves every client that something came of or for which something is due.
+    /// Serves every client that has an event or a deadline that is due.
     fn serve(&mut self) {
         let now = self.clock.now();
         let mut ready = self.ready.drain(..);
@@ -206,7 +206,7 @@ impl<H: Handler> Server<H> {
         }
     }
 
-    /// Lets a client in who may and for whom there is room; tells others why not.
+    /// Accepts a client that has the right, if there is room. Sends the reason to others.
     fn admit(&mut self, stream: UnixStream) {
         let peer = user_of(&stream);
         if stream.set_nonblocking(true).is_err() {
@@ -234,7 +234,7 @@ impl Shared {
     }
 }
 
-/// `span` for the system's calls.
+/// Returns `span` in the form of the system's calls.
 pub(super) fn timespec(span: Span) -> Timespec {
     let nanoseconds = span.as_nanos();
     Timespec {

@@ -1,23 +1,23 @@
-//! What a running emulation says of itself. Counts are since the start and saturate; times are in seconds.
+//! Snapshot of a running emulation. Counts are since the start and saturate; times are in seconds.
 
 use serde::{Deserialize, Serialize};
 
 /// The state of an emulation at one instant.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// When, in seconds since the start.
+    /// Time of the snapshot, in seconds since the start.
     pub time_s: f64,
-    /// The time over which the rates are taken, in seconds: since this client's last snapshot, or since the start. The
-    /// server fills it in.
+    /// Interval of the rates, in seconds: since this client's last snapshot, or since the start. The server fills it
+    /// in.
     pub interval_s: f64,
-    /// From the hub to the terminals.
+    /// Direction from the hub to the terminals.
     pub forward: WayState,
-    /// From the terminals to the hub.
+    /// Direction from the terminals to the hub.
     #[serde(rename = "return")]
     pub back: WayState,
-    /// Each terminal, on the way forward.
+    /// State of each terminal, in the forward direction.
     pub terminals: Vec<TerminalState>,
-    /// How late packets were released.
+    /// Lateness of the packets released.
     pub lateness: Lateness,
     /// The programs.
     pub programs: Vec<ProgramState>,
@@ -32,54 +32,54 @@ pub struct Count {
     pub octets: u64,
 }
 
-/// One way of the link.
+/// State of one direction of the link.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct WayState {
-    /// What programs have sent into it.
+    /// Packets that programs have sent into it.
     pub entered: Count,
-    /// What has come out at its end, over all terminals.
+    /// Packets that have come out at its end, over all terminals.
     pub delivered: Count,
-    /// What the link has lost by chance: errors, losses, outages.
+    /// Packets lost by chance: errors, losses, outages.
     pub lost: Count,
-    /// Of that, what a stage gave up after repeating it.
+    /// Lost packets that a stage gave up after retransmissions.
     pub given_up: Count,
-    /// What was dropped because of a limit: a full queue, a packet beyond the MTU.
+    /// Packets dropped because of a limit: a full queue, a packet beyond the MTU.
     pub dropped: Count,
-    /// What is inside now.
+    /// Packets inside now.
     pub inside: Count,
-    /// Octets that wait for the rate now, where that is known.
+    /// Octets that wait for the rate now, if known.
     pub queue_octets: Option<u64>,
     /// Throughput into it over the interval in bit/s. The server fills it in.
     pub entered_bps: f64,
     /// Throughput out of it over the interval in bit/s. The server fills it in.
     pub delivered_bps: f64,
-    /// The rate in bit/s, where there is one.
+    /// Rate in bit/s, if there is one.
     pub rate_bps: Option<u64>,
-    /// The one-way delay in seconds, where there is one.
+    /// One-way delay in seconds, if there is one.
     pub delay_s: Option<f64>,
-    /// The limit of the queue in octets, where there is one.
+    /// Limit of the queue in octets, if there is one.
     pub queue_limit_octets: Option<u64>,
-    /// The probability of loss of a packet, where there is one.
+    /// Probability of loss of a packet, if there is one.
     pub per: Option<f64>,
-    /// The seconds for which an outage that was set will last yet, if there is one.
+    /// Remaining seconds of an outage that was set, if there is one.
     pub outage_s: Option<f64>,
 }
 
-/// What one terminal got of the way forward.
+/// Counts of one terminal in the forward direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct TerminalState {
-    /// Its number, from 0.
+    /// Number of the terminal, from 0.
     pub terminal: u32,
-    /// What has come out there.
+    /// Packets delivered to the terminal.
     pub delivered: Count,
-    /// What was lost on the way to it.
+    /// Packets to the terminal that were lost.
     pub lost: Count,
 }
 
-/// How late packets left the emulator, beside when the link would have let them go.
+/// Lateness of packets: the delay between the release by the link and the departure from the emulator.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Lateness {
-    /// Of how many packets the rest tells.
+    /// Number of packets measured.
     pub packets: u64,
     /// The median in seconds.
     pub p50_s: f64,
@@ -89,53 +89,53 @@ pub struct Lateness {
     pub p999_s: f64,
     /// The longest in seconds.
     pub max_s: f64,
-    /// Whether the run is valid so far: whether the 99th percentile is within the limit.
+    /// The run is valid so far: the 99th percentile is within the limit.
     pub valid: bool,
-    /// The limit in seconds, where there is one.
+    /// Limit in seconds, if there is one.
     pub limit_s: Option<f64>,
     /// The histogram, by ascending lateness.
     pub bins: Vec<Bin>,
 }
 
-/// A bin of a histogram. It begins where the one before ends, the first one at 0.
+/// A bin of a histogram. It begins at the end of the bin before, the first one at 0.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Bin {
-    /// Where it ends, in seconds; the last one may have no end.
+    /// End of the bin in seconds; the last one may have no end.
     pub below_s: Option<f64>,
-    /// How many packets fell into it.
+    /// Number of packets in the bin.
     pub packets: u64,
 }
 
-/// One of the programs.
+/// State of a program.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct ProgramState {
-    /// Its name.
+    /// Name of the program.
     pub name: String,
-    /// The host on which it runs: `near`, `far`, `hub`, `terminal 2`.
+    /// Host on which the program runs: `near`, `far`, `hub`, `terminal 2`.
     pub host: String,
-    /// Where it stands.
+    /// Phase of the program.
     pub phase: ProgramPhase,
-    /// Its exit code, if it has exited by itself.
+    /// Exit code, if the program has exited by itself.
     pub exit_code: Option<i32>,
-    /// The signal that ended it, if one did.
+    /// Signal that ended the program, if one did.
     pub signal: Option<i32>,
 }
 
-/// Where a program stands.
+/// Phase of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ProgramPhase {
-    /// Its start lies ahead.
+    /// Not started yet.
     #[default]
     Waiting,
-    /// It runs.
+    /// Running.
     Running,
-    /// It has ended.
+    /// Ended.
     Ended,
 }
 
 impl Snapshot {
-    /// Takes the rates over the time since `last`, or since the start.
+    /// Computes the rates over the time since `last`, or since the start.
     pub(super) fn take_rates(&mut self, last: Option<&Marks>) {
         let start = Marks::default();
         let last = last.unwrap_or(&start);
@@ -151,14 +151,14 @@ impl Snapshot {
         }
     }
 
-    /// What the next snapshot's rates are taken from.
+    /// Returns the counts from which the next snapshot's rates are computed.
     pub(super) fn marks(&self) -> Marks {
         let octets = |way: &WayState| (way.entered.octets, way.delivered.octets);
         Marks { time_s: self.time_s, forward: octets(&self.forward), back: octets(&self.back) }
     }
 }
 
-/// What a client was told last: when, and the octets that had entered and been delivered on each way.
+/// Time of a client's last snapshot, and the octets entered and delivered in each direction by then.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Marks {
     time_s: f64,

@@ -1,4 +1,4 @@
-//! Segments into packets of the device and back, with losses on the way.
+//! Conversion of segments to packets of the device and back, with losses on the way.
 
 use std::io::IoSlice;
 use std::net::SocketAddr;
@@ -12,36 +12,36 @@ use crate::EmuError;
 use crate::packet;
 use crate::tun::Tun;
 
-/// What became of packets.
+/// Counts of packets by their fate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Packets read from the device.
     pub received: u64,
-    /// Packets written to it.
+    /// Packets written to the device.
     pub sent: u64,
     /// Packets of the kernel that were lost on purpose.
     pub lost_incoming: u64,
     /// Packets of ours that were lost on purpose.
     pub lost_outgoing: u64,
-    /// Packets of ours that the kernel did not take.
+    /// Packets of ours that the kernel refused.
     pub not_taken: u64,
-    /// Segments of ours that no IP packet holds: the settings allow for too large ones.
+    /// Segments of ours that do not fit an IP packet: the settings allow too large ones.
     pub too_long: u64,
     /// Packets that are not TCP, such as ICMP.
     pub other_protocol: u64,
-    /// Packets with a header that we do not take, fragments among them.
+    /// Packets with a header that is not accepted, fragments among them.
     pub bad_packet: u64,
-    /// TCP segments that make no sense.
+    /// Malformed TCP segments.
     pub bad_segment: u64,
 }
 
-/// The device, and what it does to packets.
+/// The device, with loss processes for both directions.
 #[derive(Debug)]
 pub(super) struct Carrier {
     tun: Tun,
     incoming: Option<Box<dyn Losses>>,
     outgoing: Option<Box<dyn Losses>>,
-    /// Who loses the packet at hand; kept for its room.
+    /// Receivers that lose the current packet; kept for its memory.
     lost: Vec<u32>,
     counts: Counts,
 }
@@ -62,14 +62,14 @@ impl Carrier {
         &self.counts
     }
 
-    /// Reads the next packet into `buffer`; its length, or `None` if none is waiting.
+    /// Reads the next packet into `buffer`. Returns its length, or `None` if none is waiting.
     pub(super) fn read(&mut self, buffer: &mut [u8]) -> Result<Option<usize>, EmuError> {
         let len = self.tun.read(buffer)?;
         self.counts.received += u64::from(len.is_some());
         Ok(len)
     }
 
-    /// The segment in a packet that was read at `now`; `None` if it is lost, or nothing for us.
+    /// Returns the segment in a packet that was read at `now`; `None` if the packet is lost, or is not for us.
     pub(super) fn parse<'a>(&mut self, octets: &'a [u8], now: Time) -> Option<Arrived<'a>> {
         if is_lost(self.incoming.as_mut(), &mut self.lost, now, octets.len()) {
             self.counts.lost_incoming += 1;
@@ -94,7 +94,7 @@ impl Carrier {
         Some((arrival, segment, payload))
     }
 
-    /// Sends a segment whose data are `payload`, from where they lie.
+    /// Sends a segment whose data are `payload`, without a copy.
     pub(super) fn write(
         &mut self,
         segment: &Segment,
@@ -128,7 +128,7 @@ impl AsFd for Carrier {
     }
 }
 
-/// Whether a packet of `octets` is lost.
+/// Returns `true` if a packet of `octets` octets is lost.
 fn is_lost(losses: Option<&mut Box<dyn Losses>>, lost: &mut Vec<u32>, now: Time, octets: usize) -> bool {
     let Some(losses) = losses else { return false };
     lost.clear();

@@ -1,4 +1,4 @@
-//! What an emulation has to say when it is over.
+//! Report of an emulation that is over.
 
 use farcast_capture::recorder::Summary;
 use farcast_core::Span;
@@ -9,49 +9,50 @@ use super::Plan;
 use crate::link::{Counts, TerminalCounts};
 use crate::relay::{Scheduling, Strays, View, WayView};
 
-/// Everything about a run. Times are in seconds.
+/// Report of a run. Times are in seconds.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Report {
-    /// What all draws followed from.
+    /// Seed of all random draws.
     pub seed: u64,
-    /// Whether the relay kept time: the 99th percentile of lateness is within its limit, and no packet was dropped at a
-    /// device. Of a run that is not valid nothing can be concluded about the link.
+    /// The relay kept time: the 99th percentile of lateness is within its limit, and no packet was dropped at a device.
+    /// A run that is not valid permits no conclusions about the link.
     pub valid: bool,
-    /// How long it ran.
+    /// Duration of the run.
     pub duration_s: f64,
-    /// From the hub to the terminals.
+    /// Direction from the hub to the terminals.
     pub forward: WayReport,
-    /// From the terminals to the hub.
+    /// Direction from the terminals to the hub.
     #[serde(rename = "return")]
     pub back: WayReport,
-    /// Each terminal, by number.
+    /// Counts of each terminal, by number.
     pub terminals: Vec<TerminalCounts>,
-    /// How late packets left.
+    /// Lateness of packets.
     pub lateness: LatenessReport,
-    /// What hosts sent that is not the link's to carry.
+    /// Packets of hosts that the link does not carry.
     pub strays: Strays,
-    /// Packets that the kernel dropped at devices because the relay did not read them in time: no losses of the link.
+    /// Packets that the kernel dropped at devices because the relay did not read them in time. They are not losses of
+    /// the link.
     pub dropped_by_devices: u64,
-    /// What stages report of themselves.
+    /// Figures that stages report.
     pub stages: Vec<StageReport>,
     /// Records and captured packets that the writer could not keep up with.
     pub not_recorded: u64,
 }
 
-/// One way.
+/// Report of one direction.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct WayReport {
-    /// What has passed.
+    /// Counts of packets.
     #[serde(flatten)]
     pub counts: Counts,
-    /// What was delivered, in bit/s over the whole run.
+    /// Delivered rate, in bit/s over the whole run.
     pub delivered_bit_per_s: f64,
 }
 
-/// How late packets were written, beside when the link let them go.
+/// Lateness of packets: the delay between the release by the link and the write to the device.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct LatenessReport {
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
     /// The median.
     pub p50_s: f64,
@@ -61,14 +62,14 @@ pub struct LatenessReport {
     pub p999_s: f64,
     /// The longest.
     pub max_s: f64,
-    /// What the 99th percentile may be.
+    /// Limit of the 99th percentile.
     pub limit_s: f64,
-    /// The share of the time in which a packet that came would have waited to be read for longer than the limit.
+    /// Share of the time in which an arriving packet would have waited longer than the limit to be read.
     pub stalled_share: f64,
-    /// Whether the 99th percentile is no more than its limit, and that share no more than one in a hundred. Of fewer
-    /// than 250 packets two may be late: one timer in a thousand is late by milliseconds on any machine.
+    /// The 99th percentile is within its limit, and the stalled share is at most one in a hundred. Of fewer than 250
+    /// packets two may be late: one timer in a thousand is late by milliseconds on any machine.
     pub within: bool,
-    /// How the relay was scheduled.
+    /// Scheduling of the relay's thread.
     pub scheduling: Scheduling,
     /// The histogram.
     pub histogram: Vec<LatenessRow>,
@@ -77,20 +78,20 @@ pub struct LatenessReport {
 /// A row of the histogram.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct LatenessRow {
-    /// From this on.
+    /// Lower bound, included.
     pub from_s: f64,
-    /// To below this; the last has no end.
+    /// Upper bound, excluded; the last row has none.
     pub below_s: Option<f64>,
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
 }
 
-/// A stage.
+/// Figures of a stage.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct StageReport {
-    /// What it is called.
+    /// Name of the stage.
     pub stage: String,
-    /// What it reports: a name with its unit, and a number, if there is one.
+    /// Figures: a name with its unit, and a number, if there is one.
     pub figures: Vec<(&'static str, Option<f64>)>,
 }
 
@@ -113,7 +114,7 @@ impl Report {
             figures: figures.iter().map(|figure| (figure.name, figure.value)).collect(),
         };
         let lateness = LatenessReport::new(plan.latest(), view);
-        // Of what carried nothing there is nothing to judge.
+        // A run that carried nothing cannot be judged.
         let passed = [&view.forward, &view.back].iter().any(|way| way.counts.delivered.packets > 0);
         Self {
             seed: plan.link.seed,
@@ -131,13 +132,13 @@ impl Report {
     }
 }
 
-/// The quantile of lateness that is judged.
+/// Quantile of lateness that decides validity.
 const JUDGED_AT: f64 = 0.99;
-/// Packets that may be late where they are few, and a half, so that a quantile lies between two of them.
+/// Number of packets that may always be late, and a half, so that the quantile lies between two packets.
 const LATE_ALLOWED: f64 = 2.5;
 
 impl LatenessReport {
-    /// That of a run so far.
+    /// Computes the report of a run so far.
     pub fn new(limit: Span, view: &View) -> Self {
         let lateness = &view.state.lateness;
         let p99 = lateness.quantile(0.99);

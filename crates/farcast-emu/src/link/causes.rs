@@ -1,4 +1,4 @@
-//! Why a packet did not arrive.
+//! Reasons for which a packet did not arrive.
 
 use farcast_capture::packets::{PacketRecord, Verdict, Way};
 use farcast_capture::recorder::{CauseId, Recorder};
@@ -8,35 +8,35 @@ use farcast_link::End;
 
 use crate::pool::Label;
 
-/// What became of a packet.
+/// Fate of a packet: arrival, or the reason against it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cause(u16);
 
 impl Cause {
-    /// It arrived.
+    /// The packet arrived.
     pub const NONE: Self = Self(0);
-    /// A loss process of its terminal took it that is no outage.
+    /// A loss process of its terminal, other than an outage, took the packet.
     pub const LOSSES: Self = Self(1);
-    /// An outage, of its terminal's losses or set while the link ran.
+    /// An outage took the packet: one of its terminal's losses, or one set while the link ran.
     pub const OUTAGE: Self = Self(2);
-    /// There was too much inside.
+    /// The link held too many octets.
     pub const MEMORY: Self = Self(3);
-    /// The device did not take it.
+    /// The device refused the packet.
     pub const DEVICE: Self = Self(4);
-    /// It was still inside when the link ended.
+    /// The packet was still inside when the link ended.
     pub const HELD: Self = Self(5);
 
-    /// It is longer than the link's MTU.
+    /// The packet is longer than the link's MTU.
     pub const MTU: Self = Self(6);
 
-    /// How logs call those above.
+    /// Names of the causes above in logs.
     const NAMES: [&'static str; 7] = ["", "losses", "outage", "memory", "device", "", "mtu"];
 
     const fn of_stage(stage: u32, kind: Kind) -> Self {
         Self(Self::NAMES.len() as u16 + KINDS.len() as u16 * stage as u16 + kind as u16)
     }
 
-    /// Of a stage's causes, which one.
+    /// Returns the kind of a stage's cause.
     const fn kind(self) -> Option<Kind> {
         match (self.0 as usize).checked_sub(Self::NAMES.len()) {
             Some(number) => Some(KINDS[number % KINDS.len()].0),
@@ -44,7 +44,7 @@ impl Cause {
         }
     }
 
-    /// Whether a limit dropped it, and no error.
+    /// Returns `true` if a limit dropped the packet, and not an error.
     pub const fn is_limit(self) -> bool {
         match (self, self.kind()) {
             (_, Some(kind)) => matches!(kind, Kind::Full | Kind::TooLong | Kind::Down),
@@ -52,7 +52,7 @@ impl Cause {
         }
     }
 
-    /// Whether a stage gave it up after repeating.
+    /// Returns `true` if a stage gave the packet up after retransmissions.
     pub const fn is_given_up(self) -> bool {
         matches!(self.kind(), Some(Kind::GivenUp))
     }
@@ -68,22 +68,22 @@ impl Cause {
     }
 }
 
-/// Why a stage did not let a packet through.
+/// Reason for which a stage did not let a packet through.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
-    /// What it sends over damaged or cut it off.
+    /// The stage's medium damaged the packet or cut it off.
     Errors,
-    /// Its queue had no room.
+    /// The stage's queue had no room.
     Full,
-    /// It was longer than the stage takes.
+    /// The packet was longer than the stage accepts.
     TooLong,
     /// An end of the stage had found the link dead, or had given up for good.
     Down,
-    /// It was repeated as often, or for as long, as it may be.
+    /// The packet was retransmitted as often, or for as long, as the stage allows.
     GivenUp,
 }
 
-/// All of them in their order, with what stands behind a stage's name.
+/// All kinds in order, with the words that follow a stage's name in logs.
 const KINDS: [(Kind, &str); 5] = [
     (Kind::Errors, "errors"),
     (Kind::Full, "queue full"),
@@ -92,14 +92,14 @@ const KINDS: [(Kind, &str); 5] = [
     (Kind::GivenUp, "given up"),
 ];
 
-/// The causes of a link, and what each stage had counted when it was last asked, each way.
+/// Causes of a link, and the totals of each stage at the last query, in each direction.
 #[derive(Debug)]
 pub(super) struct Causes {
     ids: Vec<CauseId>,
     counted: Vec<[Totals; 2]>,
 }
 
-/// Why packets have gone that were in one stage on one way, without order among those of one kind.
+/// Numbers of packets that one stage dropped in one direction, by reason. Packets of one kind have no order.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Reasons {
     given_up: u64,
@@ -109,8 +109,8 @@ pub(super) struct Reasons {
 }
 
 impl Reasons {
-    /// The reason for the next that has gone. Limits act on what enters, which a stage does after all else that is due
-    /// at an instant: so they come last.
+    /// Returns the reason for the next packet that was dropped. Limits act on packets that enter, after all other work
+    /// that a stage has at an instant: so limits come last.
     pub(super) fn next(&mut self, stage: u32) -> Cause {
         let Self { given_up, errors, too_long, down } = self;
         let order = [
@@ -130,7 +130,7 @@ impl Reasons {
 }
 
 impl Causes {
-    /// Those of a link with these stages.
+    /// Creates the causes of a link with these stages.
     pub(super) fn new<'a>(
         stages: impl Iterator<Item = &'a str>,
         mut recorder: Option<&mut Recorder>,
@@ -145,7 +145,8 @@ impl Causes {
         Self { ids, counted }
     }
 
-    /// Why `gone` packets have gone that were in a stage on a way, where it has counted `totals` by now.
+    /// Returns the reasons for which `gone` packets were dropped by a stage in one direction; `totals` are the stage's
+    /// totals by now.
     pub(super) fn of_stage(&mut self, stage: u32, way: usize, totals: Totals, gone: u64) -> Reasons {
         let before = std::mem::replace(&mut self.counted[stage as usize][way], totals);
         let dropped = (totals.dropped - before.dropped).min(gone);
@@ -158,7 +159,7 @@ impl Causes {
         }
     }
 
-    /// Records what became of a packet.
+    /// Records the fate of a packet.
     pub(super) fn record(
         &self,
         recorder: &mut Recorder,

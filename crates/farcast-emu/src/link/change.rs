@@ -8,50 +8,50 @@ use farcast_link::chain::follow;
 use super::Link;
 use crate::control::{Change, Way};
 
-/// Why a link was not changed.
+/// Reason for which a link was not changed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ChangeError {
-    /// The name is nobody's.
+    /// No stage has the name.
     #[error("there is no stage \"{name}\" on this way; there are {there}")]
     NoStage {
-        /// What was asked for.
+        /// Name asked for.
         name: String,
-        /// What there is.
+        /// Names that exist.
         there: String,
     },
-    /// No stage has such a setting.
+    /// No stage has the setting.
     #[error(
         "no stage that is meant has a {0} that can change while it runs; give the link one before it runs"
     )]
     NoneHas(&'static str),
-    /// The stage refuses.
+    /// The stage refuses the value.
     #[error("{stage}: {reason}")]
     Refused {
-        /// Its name.
+        /// Name of the stage.
         stage: String,
-        /// Why.
+        /// Reason of the refusal.
         reason: NotSettable,
     },
-    /// Losses and outages belong to a way, not to a stage.
+    /// Losses and outages belong to a direction, not to a stage.
     #[error("losses and outages are set for a whole way: leave \"stage\" out")]
     NotOfAStage,
 }
 
-/// The settings of a way that are known.
+/// Known settings of a direction.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct WaySettings {
-    /// The rate that a change of the way's rate would change.
+    /// Rate that a change of the direction's rate would change.
     pub rate: Option<BitRate>,
-    /// The one-way delay that a change of the way's delay would change.
+    /// One-way delay that a change of the direction's delay would change.
     pub delay: Option<Span>,
-    /// The limit in octets of the queue whose limit a change of the way's queue would change.
+    /// Limit in octets of the queue that a change of the direction's queue would change.
     pub queue: Option<u64>,
-    /// The probability of loss behind the stages, where packets are lost independently of each other.
+    /// Probability of loss behind the stages, if packets are lost independently of each other.
     pub per: Option<Probability>,
 }
 
-/// A setting of a stage that is to change.
+/// Change of one setting of a stage.
 #[derive(Clone, Copy, Debug)]
 struct Step {
     stage: u32,
@@ -59,7 +59,7 @@ struct Step {
     setting: Setting,
 }
 
-/// Where packets enter a stage that are on their way to `to`.
+/// Returns the port by which packets to `to` enter a stage.
 const fn entry(to: End) -> Port {
     match to {
         End::Terminal => Port::Hub,
@@ -68,11 +68,11 @@ const fn entry(to: End) -> Port {
 }
 
 impl Link {
-    /// Changes it at `now`, to which it has been advanced. Without a way, each setting changes on every way that has
-    /// it.
+    /// Changes the link at `now`, to which it has been advanced. Without a direction, each setting changes in every
+    /// direction that has it.
     ///
     /// # Errors
-    /// What cannot be, and then nothing has changed.
+    /// The reason for which the change is impossible; then nothing has changed.
     pub fn change(&mut self, now: Time, change: &Change) -> Result<(), ChangeError> {
         self.now = self.now.max(now);
         if change.stage.is_some() && (change.per.is_some() || change.outage.is_some()) {
@@ -99,7 +99,7 @@ impl Link {
         Ok(())
     }
 
-    /// What is to be set where. Nothing is set that would be refused, nor anything beside it.
+    /// Returns the settings to change, by stage. If one of them would be refused, none is changed.
     fn steps(&self, ways: &[End], change: &Change) -> Result<Vec<Step>, ChangeError> {
         let settings = [
             change.rate.map(Setting::Rate),
@@ -123,7 +123,8 @@ impl Link {
         Ok(steps)
     }
 
-    /// The stage of that name on the way to `to`, or the first [in turn](Self::in_turn) that has such a setting.
+    /// Returns the stage of that name on the way to `to`. Without a name, returns the first one [in
+    /// turn](Self::in_turn) that has the setting.
     fn find(&self, to: End, name: Option<&str>, setting: Setting) -> Result<u32, ChangeError> {
         let stages = self.in_turn(to);
         for &stage in &stages {
@@ -146,8 +147,8 @@ impl Link {
         }
     }
 
-    /// The stages on the way to `to` in the order in which they are asked for a setting: the last first, but behind all
-    /// others the link's own pipe where the link's description says nothing of it.
+    /// Returns the stages on the way to `to` in the order in which a setting is looked for: the last first. The link's
+    /// own pipe comes after all others if the link's description does not mention it.
     fn in_turn(&self, to: End) -> Vec<u32> {
         let mut stages: Vec<u32> = self.stages.chains().numbers(to).collect();
         stages.reverse();
@@ -161,7 +162,7 @@ impl Link {
 
     fn may_set(&self, stage: u32, to: End, setting: Setting) -> Result<(), NotSettable> {
         let stage = self.stages.chains().get(stage);
-        // A pipe without a rate has no limit to its queue either, and would hold anything from then on.
+        // A pipe without a rate has no limit to its queue either: with a rate, it would hold any number of packets.
         if matches!(setting, Setting::Rate(_)) && stage.settings(entry(to)).rate.is_none() {
             return Err(NotSettable::Absent(setting.name()));
         }
@@ -172,7 +173,7 @@ impl Link {
         ChangeError::Refused { stage: self.stages.chains().name(stage).into(), reason }
     }
 
-    /// From now on each terminal loses packets independently with this probability, and by nothing else.
+    /// Makes each terminal lose packets independently with this probability, and by no other process, from now on.
     fn lose(&mut self, to: End, per: Probability) {
         self.changes += 1;
         self.per[to.way()] = Some(per);
@@ -187,7 +188,7 @@ impl Link {
         }
     }
 
-    /// The settings of the way to `to` that are known.
+    /// Returns the known settings of the way to `to`.
     pub fn settings(&self, to: End) -> WaySettings {
         let mut known = WaySettings { per: self.per[to.way()], ..WaySettings::default() };
         for stage in self.in_turn(to) {
@@ -199,7 +200,7 @@ impl Link {
         known
     }
 
-    /// For how long an outage that was set on the way to `to` will yet last.
+    /// Returns the remaining time of an outage that was set on the way to `to`.
     pub fn outage(&self, to: End) -> Option<Span> {
         let left = self.outages[to.way()].since(self.now);
         (!left.is_zero()).then_some(left)

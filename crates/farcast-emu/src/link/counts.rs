@@ -1,4 +1,4 @@
-//! What has passed a link.
+//! Counts of packets that have passed a link.
 
 use serde::Serialize;
 
@@ -12,43 +12,44 @@ pub struct Sum {
 }
 
 impl Sum {
-    /// One packet more.
+    /// Adds a packet.
     pub fn count(&mut self, octets: usize) {
         self.packets += 1;
         self.octets = self.octets.saturating_add(octets as u64);
     }
 
-    /// One packet less.
+    /// Removes a packet.
     pub(crate) fn uncount(&mut self, octets: usize) {
         self.packets = self.packets.saturating_sub(1);
         self.octets = self.octets.saturating_sub(octets as u64);
     }
 }
 
-/// What became of the packets of one direction. A packet to all terminals enters once and is delivered or lost at each.
+/// Counts of the packets of one direction by fate. A packet to all terminals enters once and is delivered or lost at
+/// each.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Counts {
-    /// They entered.
+    /// Packets that entered.
     pub entered: Sum,
-    /// They were written to a device.
+    /// Packets that were written to a device.
     pub delivered: Sum,
-    /// A loss process, an outage or a stage's errors took them.
+    /// Packets that a loss process, an outage or a stage's errors took.
     pub lost: Sum,
-    /// Of these, a stage gave them up, after it had repeated them as often or for as long as it may.
+    /// Lost packets that a stage gave up, after it had retransmitted them as often or for as long as it may.
     pub given_up: Sum,
-    /// A limit dropped them: a queue, a stage's, or the emulator's memory.
+    /// Packets that a limit dropped: a queue, a stage's, or the emulator's memory.
     pub dropped: Sum,
-    /// The device did not take them; that is no loss of the link's.
+    /// Packets that the device refused; they are not losses of the link.
     pub not_taken: Sum,
-    /// They were still inside when the link ended.
+    /// Packets that were still inside when the link ended.
     pub held: Sum,
 }
 
-/// What one terminal got and lost: of what comes to it, and of what it sends.
+/// Counts of one terminal: of packets to it, and of packets from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct TerminalCounts {
-    /// Written to its device; of what it sent, to the hub's.
+    /// Packets written to its device, and packets from it written to the hub's.
     pub delivered: [Sum; 2],
-    /// Lost behind the last stage.
+    /// Packets lost behind the last stage.
     pub lost: [Sum; 2],
 }

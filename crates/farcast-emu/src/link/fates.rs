@@ -1,4 +1,4 @@
-//! What becomes of packets behind the last stage: who loses what, by the processes of a simulation of the same link.
+//! Fates of packets behind the last stage. Losses come from the processes of a simulation of the same link.
 
 use farcast_core::random::RandomStream;
 use farcast_core::{Among, Losses, Probability, Span, Time};
@@ -8,13 +8,14 @@ use farcast_scenario::streams::{Purpose, Streams};
 
 use super::{Cause, LinkConfig};
 
-/// What the receivers of one channel lose.
+/// Losses of the receivers of one channel.
 #[derive(Debug)]
 pub(super) struct Fates {
     outages: Box<dyn Losses>,
     /// All other processes.
     losses: Box<dyn Losses>,
-    /// Who lost the packet at hand in an outage, and who by the others; ascending.
+    /// Receivers that lost the current packet in an outage; `lost` are those that lost it by other processes. Both are
+    /// ascending.
     cut_off: Vec<u32>,
     lost: Vec<u32>,
 }
@@ -25,13 +26,14 @@ impl Fates {
         Self { outages, losses, cut_off: Vec::new(), lost: Vec::new() }
     }
 
-    /// Each of so many receivers loses packets independently with this probability, and by nothing else.
+    /// Creates losses of `receivers` receivers that lose packets independently with this probability, and by no other
+    /// process.
     fn independent(per: Probability, receivers: u32, stream: RandomStream) -> Self {
         let losses = Box::new(Bernoulli::new(per, receivers, stream));
         Self { outages: Box::new(NoLoss), losses, cut_off: Vec::new(), lost: Vec::new() }
     }
 
-    /// Decides a packet of `octets` that is there at `now`. Each process is asked about every packet.
+    /// Draws the fate of a packet of `octets` octets that arrives at `now`. Each process draws for every packet.
     pub(super) fn draw(&mut self, now: Time, octets: u64, among: Among<'_>) {
         self.cut_off.clear();
         self.lost.clear();
@@ -39,7 +41,7 @@ impl Fates {
         self.outages.draw(now, octets, among, &mut self.cut_off);
     }
 
-    /// Why receiver number `number` of the channel has lost the packet, if it has.
+    /// Returns the cause for which receiver `number` of the channel has lost the packet, if it has.
     pub(super) fn cause(&self, number: u32) -> Option<Cause> {
         if self.cut_off.binary_search(&number).is_ok() {
             Some(Cause::OUTAGE)
@@ -52,18 +54,18 @@ impl Fates {
 /// Terminals that share a channel.
 #[derive(Debug)]
 pub(super) struct Channel {
-    /// The number of the first, and how many.
+    /// Number of the first terminal; `terminals` is their count.
     pub(super) first: u32,
     pub(super) terminals: u32,
-    /// What their way from the last stage takes.
+    /// Delay from the last stage.
     pub(super) delay: Span,
     pub(super) fates: Fates,
-    /// What names its stream: the number of the group or of the flow, and for what.
+    /// Name of its random stream: the number of the group or of the flow, and the purpose.
     entity: (u64, Purpose),
 }
 
 impl Channel {
-    /// From now on packets are lost independently with this probability; it is change number `change`.
+    /// Makes packets be lost independently with this probability from now on; this is change number `change`.
     pub(super) fn lose(&mut self, per: Probability, streams: Streams, change: u64) {
         let (entity, purpose) = self.entity;
         let stream = streams.changed(entity, purpose, change);
@@ -71,7 +73,7 @@ impl Channel {
     }
 }
 
-/// The channels of all groups, and behind them one for each flow.
+/// Creates the channels of all groups, followed by one for each flow.
 pub(super) fn channels(config: &LinkConfig) -> Vec<Channel> {
     let LinkConfig { links, groups, flows, .. } = config;
     let streams = config.streams();
@@ -92,11 +94,11 @@ pub(super) fn channels(config: &LinkConfig) -> Vec<Channel> {
     channels
 }
 
-/// What is lost of what terminals send.
+/// Losses of packets from terminals.
 #[derive(Debug)]
 pub(super) struct BackFates {
     receivers: BackLosses<Fates>,
-    /// How many terminals those are; the terminals of flows stand behind them.
+    /// Number of terminals of receivers; the terminals of flows have the numbers behind them.
     count: u32,
     flows: Vec<Fates>,
 }
@@ -114,7 +116,8 @@ impl BackFates {
         Self { receivers, count, flows: (0..*flows).map(of_flow).collect() }
     }
 
-    /// Decides a packet of `octets` of a terminal that is there at `now`: why it is lost, if it is.
+    /// Draws the fate of a packet of `octets` octets from a terminal that arrives at `now`. Returns the cause if it is
+    /// lost.
     pub(super) fn draw(&mut self, now: Time, octets: u64, terminal: u32) -> Option<Cause> {
         let flow = terminal.checked_sub(self.count).and_then(|flow| self.flows.get_mut(flow as usize));
         let (fates, number) = match flow {
@@ -125,7 +128,7 @@ impl BackFates {
         fates.cause(number)
     }
 
-    /// From now on packets are lost independently with this probability; it is change number `change`.
+    /// Makes packets be lost independently with this probability from now on; this is change number `change`.
     pub(super) fn lose(&mut self, per: Probability, streams: Streams, change: u64) {
         let stream = streams.changed(0, Purpose::ReturnLosses, change);
         let terminals = self.count + self.flows.len() as u32;

@@ -1,4 +1,4 @@
-//! What other threads want of the relay.
+//! Orders of other threads to the relay.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -11,43 +11,43 @@ use crate::EmuError;
 use crate::control::Change;
 use crate::link::{ChangeError, Counts, Link, Sum, TerminalCounts, WaySettings};
 
-/// An order, and where the answer goes.
+/// An order, with the channel for its answer.
 pub(super) enum Order {
     Change(Change, Sender<Result<(), ChangeError>>),
     Look(Sender<View>),
     End,
 }
 
-/// One way of a link at one instant.
+/// State of one direction of a link at one instant.
 #[derive(Clone, Debug)]
 pub struct WayView {
-    /// What has passed.
+    /// Counts of packets.
     pub counts: Counts,
-    /// Its settings, as far as they are known.
+    /// Known settings of the direction.
     pub settings: WaySettings,
-    /// What is inside.
+    /// Packets inside.
     pub inside: Sum,
-    /// Octets in queues, where stages can tell.
+    /// Octets in queues, if stages report them.
     pub queued: Option<u64>,
-    /// For how long an outage will yet last.
+    /// Remaining time of an outage.
     pub outage: Option<farcast_core::Span>,
 }
 
-/// A link and its relay at one instant.
+/// State of a link and its relay at one instant.
 #[derive(Clone, Debug)]
 pub struct View {
-    /// The relay.
+    /// State of the relay.
     pub state: RelayState,
-    /// To the terminals.
+    /// Direction to the terminals.
     pub forward: WayView,
-    /// To the hub.
+    /// Direction to the hub.
     pub back: WayView,
-    /// The terminals, by number.
+    /// Counts of the terminals, by number.
     pub terminals: Vec<TerminalCounts>,
 }
 
 impl View {
-    /// The link as it is.
+    /// Returns the current state of the link.
     pub(crate) fn of(link: &Link, state: RelayState) -> Self {
         let way = |to: End, counts: &Counts| WayView {
             counts: *counts,
@@ -65,7 +65,7 @@ impl View {
     }
 }
 
-/// The relay, for other threads. Copies speak to the same.
+/// Handle to the relay for other threads. Copies refer to the same relay.
 #[derive(Clone, Debug)]
 pub struct RelayHandle {
     orders: Sender<Order>,
@@ -80,7 +80,7 @@ impl RelayHandle {
     /// Changes the link from now on.
     ///
     /// # Errors
-    /// Why it cannot be, in one sentence.
+    /// The reason for which the change is impossible, in one sentence.
     pub fn change(&self, change: Change) -> Result<(), String> {
         let (sender, answer) = mpsc::channel();
         self.order(Order::Change(change, sender));
@@ -90,7 +90,7 @@ impl RelayHandle {
         }
     }
 
-    /// The link as it is now; `None` once it has ended.
+    /// Returns the state of the link; `None` once it has ended.
     pub fn look(&self) -> Option<View> {
         let (sender, answer) = mpsc::channel();
         self.order(Order::Look(sender));
@@ -103,17 +103,17 @@ impl RelayHandle {
     }
 
     fn order(&self, order: Order) {
-        // A relay that has ended hears nothing, and an answer that never comes says so.
+        // A relay that has ended takes no orders: the caller then gets no answer.
         let _ = self.orders.send(order);
         let _ = rustix::io::write(&self.bell, &1_u64.to_ne_bytes());
     }
 }
 
 impl Relay {
-    /// Does what it was told to do.
+    /// Carries out all orders that wait.
     pub(super) fn obey(&mut self) -> Result<(), EmuError> {
         while let Ok(order) = self.orders.try_recv() {
-            // Whoever asked may have gone.
+            // The thread that asked may have gone.
             match order {
                 Order::Change(change, answer) => {
                     let now = self.clock.now();

@@ -1,39 +1,39 @@
-//! Whether packets come so fast that going to sleep between them costs more than carrying them.
+//! Choice between sleeping and busy polling while packets come fast.
 //!
 //! A real-time thread that sleeps after each packet takes the processor from the sender for the next one, twice for
-//! each packet. Where work follows work within [`CLOSE`], again and again, it is better not to sleep but to look; a
-//! pause of that length ends it. So it never looks in vain for longer than that, and does not look at all at rates that
-//! links have.
+//! each packet. If work follows work within [`CLOSE`], again and again, the thread polls without sleeping; a pause of
+//! that length ends the polling. So it never polls in vain for longer than that, and does not poll at all at the rates
+//! of links.
 
 use farcast_core::{Span, Time};
 
-/// Work that begins so soon after the last is close behind it.
+/// Longest pause between two pieces of work that counts as close.
 const CLOSE: Span = Span::from_micros(40);
-/// So often in a row, and packets come fast.
+/// Number of close pieces in a row after which packets come fast.
 const IN_A_ROW: u32 = 16;
 
-/// When there was work.
+/// History of work.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Pace {
-    /// When the last ended.
+    /// End of the last piece of work.
     ended: Time,
-    /// How often in a row it began close behind the one before.
+    /// Number of pieces in a row that began close behind the one before.
     close: u32,
 }
 
 impl Pace {
-    /// Whether to look for work at `now` and not to sleep.
+    /// Returns `true` if the thread should poll at `now` instead of sleeping.
     pub(super) fn is_fast(&self, now: Time) -> bool {
         self.close >= IN_A_ROW && now.since(self.ended) < CLOSE
     }
 
-    /// Work begins.
+    /// Notes the begin of work.
     pub(super) fn begin(&mut self, now: Time) {
         let is_close = now.since(self.ended) < CLOSE;
         self.close = if is_close { self.close.saturating_add(1) } else { 0 };
     }
 
-    /// Work has ended.
+    /// Notes the end of work.
     pub(super) fn end(&mut self, now: Time) {
         self.ended = now;
     }

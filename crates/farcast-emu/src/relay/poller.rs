@@ -14,27 +14,27 @@ use rustix::time::{
 use crate::tun::Tun;
 use crate::{Clock, EmuError};
 
-/// What can be read.
+/// Source that can be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Ready {
     /// The device with this number.
     Device(usize),
-    /// There are orders.
+    /// The channel of orders.
     Orders,
 }
 
-/// Places beside those of devices.
+/// Tokens of the other sources; a device's token is its number.
 const TIMER: u64 = u64::MAX;
 const BELL: u64 = u64::MAX - 1;
 
-/// Sources that one wait tells of; others wait for the next.
+/// Most sources that one wait returns; others wait for the next.
 const MOST_READY: usize = 64;
 
 pub(super) struct Poller {
     set: OwnedFd,
     timer: OwnedFd,
     bell: Arc<OwnedFd>,
-    /// What the timer is set to.
+    /// Time to which the timer is set.
     armed: Time,
 }
 
@@ -58,12 +58,13 @@ impl Poller {
         Ok(Self { set, timer, bell: Arc::new(bell), armed: Time::NEVER })
     }
 
-    /// What wakes it when there are orders.
+    /// Returns the event that wakes the poller when there are orders.
     pub(super) fn bell(&self) -> Arc<OwnedFd> {
         Arc::clone(&self.bell)
     }
 
-    /// Waits until `due`, or until something can be read; what. It may `only_look` what can be read now.
+    /// Waits until `due`, or until a source can be read, and puts the readable sources into `ready`. With `only_look`
+    /// it returns at once.
     pub(super) fn wait(
         &mut self,
         clock: Clock,
@@ -72,7 +73,7 @@ impl Poller {
         ready: &mut Vec<Ready>,
     ) -> Result<(), EmuError> {
         ready.clear();
-        // What is due already needs no timer.
+        // An instant that is due already needs no timer.
         let only_look = only_look || due <= clock.now();
         if !only_look {
             self.arm(clock, due)?;
@@ -88,7 +89,7 @@ impl Poller {
         for event in events {
             match event.data.u64() {
                 TIMER => {
-                    // It has expired: reading makes it quiet.
+                    // The timer has expired: reading makes it quiet.
                     let _ = rustix::io::read(&self.timer, &mut [0_u8; 8]);
                     self.armed = Time::NEVER;
                 }

@@ -1,4 +1,4 @@
-//! The process that does the work: init of its PID namespace, which ends when the outer process does.
+//! The inner process: init of its PID namespace, which ends when the outer process does.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::Arc;
@@ -14,15 +14,15 @@ use super::interrupts::{Interrupts, Told, Way};
 use super::signals::{Signals, interrupts, wait};
 use crate::{Clock, EmuError};
 
-/// The exit code of an inner process whose outer process is gone; nobody sees it.
+/// Exit code of an inner process whose outer process is gone; nobody sees it.
 const ABANDONED: i32 = 125;
 
-/// What the outer process writes into the lifeline first: its process number.
+/// Returns the first octets that the outer process writes into the lifeline: its process number.
 pub(super) fn greeting() -> [u8; 4] {
     std::process::id().to_ne_bytes()
 }
 
-/// What makes this process end with the outer one, and hears of interrupts. It goes on when this is dropped.
+/// Guard that ends this process with the outer one, and receives interrupts. It continues after this value is dropped.
 #[derive(Debug)]
 pub struct Guard {
     outer: u32,
@@ -32,16 +32,16 @@ pub struct Guard {
 
 impl Guard {
     /// Makes this process end when the outer one does, gives it a mount namespace with a `/proc` of its own, and begins
-    /// to watch for interrupts. `lifeline` is the number that [`contain`](super::contain) made the arguments with.
+    /// to watch for interrupts. `lifeline` is the descriptor number from which [`contain`](super::contain) made the
+    /// arguments.
     ///
-    /// From now on mounts of this process reach no other. The new `/proc` shows what is in the PID namespace, so
-    /// that `ps` and `pkill` in it see nothing else; some containers refuse it, see
-    /// [`refused_proc`](Self::refused_proc).
+    /// From now on mounts of this process do not propagate. The new `/proc` shows the PID namespace only, and so do
+    /// `ps` and `pkill` in it. Some containers refuse it, see [`refused_proc`](Self::refused_proc).
     ///
     /// Only for a process with one thread: threads that run already stay in the old mount namespace.
     ///
     /// # Errors
-    /// [`EmuError::NotContained`] if `contain` did not start this process, or what the system says.
+    /// [`EmuError::NotContained`] if `contain` did not start this process, or the system's error.
     pub fn adopt(lifeline: RawFd) -> Result<Self, EmuError> {
         if !rustix::process::getpid().is_init() {
             return Err(EmuError::NotContained);
@@ -54,38 +54,38 @@ impl Guard {
         let _ = rustix::thread::set_name(c"farcast");
         let proc = mount_proc();
         let told = Arc::new(Told::new()?);
-        // It begins after that request: had the outer process died before, the pipe is at its end by now.
+        // The watch begins after that request: if the outer process died before, the pipe is at its end by now.
         let watch = Watch { lifeline, signals: Signals::watch(&interrupts())?, told: Arc::clone(&told) };
         let thread = thread::Builder::new().name("guard".into()).spawn(move || watch.run());
         thread.map_err(EmuError::when("start a thread"))?;
         Ok(Self { outer, proc, told })
     }
 
-    /// The number of the outer process, as the user sees it.
+    /// Returns the number of the outer process, as the user sees it.
     pub fn outer(&self) -> u32 {
         self.outer
     }
 
-    /// Why `/proc` still shows the processes outside, where it does.
+    /// Returns the reason for which `/proc` still shows the processes outside, if it does.
     pub fn refused_proc(&self) -> Option<&EmuError> {
         self.proc.as_ref().err()
     }
 
-    /// The signal that interrupted farcast first, if one did. Whoever sees it stops everything in good order; a second
-    /// interrupt ends this process at once, with 128 and the signal's number for a code.
+    /// Returns the signal that interrupted farcast first, if one did. The caller should then stop everything in good
+    /// order. A second interrupt ends this process at once, with 128 plus the signal's number as its code.
     pub fn interrupted(&self) -> Option<i32> {
         self.told.signal()
     }
 }
 
 impl AsFd for Guard {
-    /// Readable from the first interrupt on.
+    /// Returns a descriptor that is readable from the first interrupt on.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.told.as_fd()
     }
 }
 
-/// Makes the inherited descriptor `lifeline` one of ours, which no program inherits.
+/// Takes ownership of the inherited descriptor `lifeline`, so that no program inherits it.
 fn own(lifeline: RawFd) -> Result<OwnedFd, EmuError> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let owned = rustix::fs::open(format!("/proc/self/fd/{lifeline}"), flags, Mode::empty())
@@ -98,10 +98,10 @@ fn own(lifeline: RawFd) -> Result<OwnedFd, EmuError> {
     Ok(owned)
 }
 
-/// The outer process's number.
+/// Reads the outer process's number.
 fn read_greeting(lifeline: &OwnedFd) -> Result<u32, EmuError> {
     let mut greeting = [0; 4];
-    // It was written in one piece before this process began.
+    // The number was written in one piece before this process began.
     match rustix::io::read(lifeline, &mut greeting) {
         Ok(4) => Ok(u32::from_ne_bytes(greeting)),
         _ => Err(EmuError::NotContained),
@@ -111,14 +111,14 @@ fn read_greeting(lifeline: &OwnedFd) -> Result<u32, EmuError> {
 /// Puts a new `/proc` over the old one, in a mount namespace of its own.
 fn mount_proc() -> Result<(), EmuError> {
     unshare(CloneFlags::CLONE_NEWNS).map_err(EmuError::when("make a mount namespace"))?;
-    // What is mounted here would otherwise appear outside too, where `/` is shared.
+    // Otherwise mounts made here would appear outside too, if `/` is shared.
     mount_change("/", MountPropagationFlags::PRIVATE | MountPropagationFlags::REC)
         .map_err(EmuError::when("make mounts private"))?;
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount("proc", "/proc", "proc", flags, None).map_err(EmuError::when("mount /proc"))
 }
 
-/// What the guard's thread looks at.
+/// Sources that the guard's thread watches.
 struct Watch {
     lifeline: OwnedFd,
     signals: Signals,
@@ -151,7 +151,7 @@ impl Watch {
     }
 }
 
-/// Ends this process, and so every one in its PID namespace.
+/// Ends this process, and so every process in its PID namespace.
 #[expect(clippy::exit, reason = "the point is to end whatever the other threads do")]
 fn end(code: i32) -> ! {
     std::process::exit(code)

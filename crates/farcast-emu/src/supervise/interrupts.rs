@@ -1,4 +1,4 @@
-//! Which interrupt is the first, and which the second.
+//! Counting of interrupts: the first, and the second.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -8,10 +8,10 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use crate::EmuError;
 
-/// Signals of one way that come so close together are one: `timeout` signals its child and then its process group.
+/// Time within which signals by one path count as one: `timeout` signals its child and then its process group.
 const ONE: Span = Span::from_millis(300);
 
-/// By which way an interrupt came.
+/// Path of an interrupt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Way {
     /// To this process.
@@ -20,14 +20,14 @@ pub(super) enum Way {
     PassedOn,
 }
 
-/// How often farcast was interrupted by one way.
+/// Number of interrupts by one path.
 #[derive(Clone, Copy, Default, Debug)]
 struct Count {
     count: u32,
     last: Option<Time>,
 }
 
-/// How often farcast was interrupted: as often as by the way that counts more, because one Ctrl-C takes both.
+/// Number of interrupts: the larger of the two paths' counts, because one Ctrl-C takes both.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Interrupts {
     direct: Count,
@@ -35,7 +35,7 @@ pub(super) struct Interrupts {
 }
 
 impl Interrupts {
-    /// Counts a signal that came at `now`; how often farcast has been interrupted.
+    /// Counts a signal that came at `now`. Returns the number of interrupts so far.
     pub(super) fn count(&mut self, way: Way, now: Time) -> u32 {
         let counted = match way {
             Way::Direct => &mut self.direct,
@@ -49,10 +49,10 @@ impl Interrupts {
     }
 }
 
-/// The first interrupt, told by the thread that hears of it to the one that acts.
+/// The first interrupt, which the guard's thread passes to the thread that acts.
 #[derive(Debug)]
 pub(super) struct Told {
-    /// The signal's number, 0 as long as there is none.
+    /// Number of the signal, 0 as long as there is none.
     signal: AtomicI32,
     event: OwnedFd,
 }
@@ -64,21 +64,21 @@ impl Told {
         Ok(Self { signal: AtomicI32::new(0), event })
     }
 
-    /// Tells that `signal` came; all but the first are forgotten.
+    /// Stores that `signal` came; all but the first are forgotten.
     pub(super) fn tell(&self, signal: i32) {
         let _ = self.signal.compare_exchange(0, signal, Ordering::SeqCst, Ordering::SeqCst);
         // An eventfd blocks only near 2^64.
         let _ = rustix::io::write(&self.event, &1u64.to_ne_bytes());
     }
 
-    /// The signal that was the first, once one came.
+    /// Returns the first signal, once one came.
     pub(super) fn signal(&self) -> Option<i32> {
         Some(self.signal.load(Ordering::SeqCst)).filter(|signal| *signal != 0)
     }
 }
 
 impl AsFd for Told {
-    /// Readable from the first interrupt on.
+    /// Returns a descriptor that is readable from the first interrupt on.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.event.as_fd()
     }

@@ -1,4 +1,4 @@
-//! What a program prints, line by line, with the program's name before each.
+//! Output of programs, line by line, with the program's name before each.
 
 use std::io::{self, PipeReader, Read, Write};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use crate::EmuError;
 
-/// Longer lines are broken, in octets.
+/// Longest line in octets; longer lines are broken.
 const LONGEST: usize = 8192;
 
-/// How long [`Lines::finish`] waits for output whose programs have ended, but which nobody takes from us.
+/// Longest wait of [`Lines::finish`] for output of programs that have ended.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The threads that carry output to our standard error.
@@ -27,10 +27,10 @@ impl Lines {
         Self { running, closed }
     }
 
-    /// Carries what comes from `source` until its end, on a thread of its own, with `name: ` before each line.
+    /// Copies `source` until its end, on a thread of its own, with `name: ` before each line.
     ///
     /// # Errors
-    /// What the system says against starting a thread.
+    /// The system's error of starting a thread.
     pub(super) fn carry(&self, name: &str, mut source: PipeReader) -> Result<(), EmuError> {
         let (mut prefixed, running) = (Prefixed::new(name), self.running.clone());
         let carry = move || {
@@ -45,19 +45,18 @@ impl Lines {
         started.map(drop).map_err(EmuError::when("start a thread"))
     }
 
-    /// Waits until all that was printed has come out. What a program has left open can be waited for in vain, so it
-    /// waits for 1 s at most.
+    /// Waits until all output has been printed, for 1 s at most: a program may have left its output open for ever.
     pub(super) fn finish(&mut self) {
         let closed = std::mem::replace(self, Self::new()).closed;
-        // Nobody sends, so this ends with the last sender or the time.
+        // Nobody sends, so the wait ends with the last sender or the time.
         let _ = closed.recv_timeout(PATIENCE);
     }
 }
 
-/// Makes prefixed lines of octets as they come.
+/// Maker of prefixed lines from octets.
 #[derive(Debug)]
 struct Prefixed {
-    /// The prefix, and the part of a line that has come.
+    /// Prefix, and the part of the current line so far.
     line: Vec<u8>,
     prefix: usize,
 }
@@ -70,7 +69,7 @@ impl Prefixed {
         Self { prefix: line.len(), line }
     }
 
-    /// Takes what came and writes the lines that are whole, each at once.
+    /// Takes octets and writes the lines that are complete, each at once.
     fn push(&mut self, octets: &[u8], out: &mut impl Write) {
         for piece in octets.split_inclusive(|octet| *octet == b'\n') {
             let (text, ends) = piece.strip_suffix(b"\n").map_or((piece, false), |text| (text, true));
@@ -88,7 +87,7 @@ impl Prefixed {
         }
     }
 
-    /// Writes what there is of a last line that has no end.
+    /// Writes the rest of a last line that has no end.
     fn finish(&mut self, out: &mut impl Write) {
         if self.line.len() > self.prefix {
             self.write(out);
@@ -97,7 +96,7 @@ impl Prefixed {
 
     fn write(&mut self, out: &mut impl Write) {
         self.line.push(b'\n');
-        // Where nobody reads any more the program still gets rid of its output, rather than of its life.
+        // If nobody reads any more, the program's output is discarded, so that the program can go on.
         let _ = out.write_all(&self.line);
         self.line.truncate(self.prefix);
     }

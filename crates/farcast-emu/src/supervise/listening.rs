@@ -1,4 +1,4 @@
-//! Whether the servers in a namespace are ready: which ports they listen on, as the kernel tells it in `/proc/net`.
+//! Readiness of the servers in a namespace: the ports on which they listen, from the tables in `/proc/net`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,11 +11,11 @@ use farcast_core::{Span, Time};
 use crate::namespace::Namespace;
 use crate::{Clock, EmuError};
 
-/// The time between two looks.
+/// Time between two checks.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// The states of sockets in `/proc/net` (the kernel's `tcp_states.h`): a TCP socket that listens, and a UDP socket that
-/// is connected to nobody.
+/// States of sockets in `/proc/net` (the kernel's `tcp_states.h`): a TCP socket that listens, and a UDP socket that is
+/// not connected.
 const LISTEN: u8 = 0x0A;
 const CLOSE: u8 = 0x07;
 
@@ -26,17 +26,17 @@ enum Transport {
     Udp,
 }
 
-/// On how many ports somebody listens in `namespace`: TCP ports, and UDP ports of sockets that are connected to nobody.
-/// A port counts once, however many sockets, addresses and versions of IP share it.
+/// Returns the number of ports on which servers listen in `namespace`: TCP ports, and UDP ports of sockets that are not
+/// connected. A port counts once, even if several sockets, addresses and versions of IP share it.
 ///
 /// # Errors
-/// What the system says against looking.
+/// The system's error of reading the tables.
 pub fn listening(namespace: &Namespace) -> Result<usize, EmuError> {
     namespace.run(ports)?.map(|ports| ports.len())
 }
 
-/// Waits until somebody listens on `ports` ports in `namespace`, for `limit` at most. On how many; they may be fewer,
-/// if the time is over, or more.
+/// Waits until servers listen on `ports` ports in `namespace`, for `limit` at most. Returns the number of ports; it may
+/// be lower after `limit`, or higher.
 ///
 /// # Errors
 /// Like [`listening`].
@@ -54,7 +54,7 @@ pub fn wait_until_listening(namespace: &Namespace, ports: usize, limit: Span) ->
     })?
 }
 
-/// The ports on which somebody listens in the calling thread's namespace.
+/// Returns the ports on which servers listen in the calling thread's namespace.
 fn ports() -> Result<BTreeSet<(Transport, u16)>, EmuError> {
     let mut ports = BTreeSet::new();
     for (file, transport, state) in [
@@ -75,8 +75,8 @@ fn ports() -> Result<BTreeSet<(Transport, u16)>, EmuError> {
     Ok(ports)
 }
 
-/// The local port, which is not 0, and the state of a socket: `sl: ADDRESS:PORT ADDRESS:PORT STATE ...` in hexadecimal
-/// (`proc_pid_net(5)`).
+/// Returns the local port, which is not 0, and the state of a socket: `sl: ADDRESS:PORT ADDRESS:PORT STATE ...` in
+/// hexadecimal (`proc_pid_net(5)`).
 fn row(line: &str) -> Option<(u16, u8)> {
     let mut fields = line.split_whitespace();
     let (_, port) = fields.nth(1)?.rsplit_once(':')?;

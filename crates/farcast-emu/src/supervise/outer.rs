@@ -1,4 +1,4 @@
-//! The process that the user started: it starts the inner one, passes interrupts on, and waits.
+//! The outer process, which the user started: it starts the inner one, passes interrupts on, and waits.
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -16,23 +16,23 @@ use super::terminal::Terminal;
 use super::{Exit, guard};
 use crate::EmuError;
 
-/// Starts this program again, with the `arguments` that the closure makes of the lifeline's number, as init of a PID
-/// namespace, and waits for its end; how it ended. The arguments must lead it to [`Guard::adopt`](super::Guard::adopt)
-/// before it starts a thread. Standard input, output and error are inherited.
+/// Starts this program again as init of a PID namespace, waits for its end, and returns how it ended. The closure makes
+/// the `arguments` from the lifeline's descriptor number. The arguments must lead the new process to
+/// [`Guard::adopt`](super::Guard::adopt) before it starts a thread. Standard input, output and error are inherited.
 ///
 /// Without the right to make a PID namespace, this process first becomes root of a user namespace.
 ///
 /// Only for a process with one thread, and only once: from then on it can start neither threads nor processes.
 ///
 /// # Errors
-/// [`EmuError::UserNamespaces`] where the system does not let users make them, [`EmuError::Threads`] in a process with
-/// other threads, or what the system says.
+/// [`EmuError::UserNamespaces`] if the system does not let users create them, [`EmuError::Threads`] in a process with
+/// other threads, or the system's error.
 pub fn contain(arguments: impl FnOnce(RawFd) -> Vec<OsString>) -> Result<Exit, EmuError> {
     let terminal = Terminal::now();
-    // Before there is a child, so that its end is not missed, whatever was done about SIGCHLD before us.
+    // Before there is a child, so that its end is not missed, even if SIGCHLD was ignored before.
     let mut signals = Signals::watch(&[interrupts(), vec![SIGCHLD]].concat())?;
     let (read, mut write) = io::pipe().map_err(EmuError::when("make a pipe"))?;
-    // An inner process that does not read shall not hold this one.
+    // An inner process that does not read must not block this one.
     let prepared = rustix::io::ioctl_fionbio(&write, true).map_err(io::Error::from);
     let prepared = prepared.and_then(|()| write.write_all(&guard::greeting()));
     prepared.map_err(EmuError::when("write to a pipe"))?;
@@ -48,7 +48,7 @@ pub fn contain(arguments: impl FnOnce(RawFd) -> Vec<OsString>) -> Result<Exit, E
     Ok(exit)
 }
 
-/// Lets the next process that this one starts be init of a PID namespace.
+/// Makes the next process that this one starts init of a PID namespace.
 fn separate_processes() -> Result<(), EmuError> {
     let separate = || unshare(CloneFlags::CLONE_NEWPID);
     match separate() {
@@ -62,7 +62,7 @@ fn separate_processes() -> Result<(), EmuError> {
 }
 
 fn start(arguments: Vec<OsString>) -> Result<Child, EmuError> {
-    // The file that this process runs, even where another has its name by now.
+    // The file that this process runs, even if another file has its name by now.
     let mut command = Command::new("/proc/self/exe");
     if let Some(name) = std::env::args_os().next() {
         command.arg0(name);
@@ -70,7 +70,8 @@ fn start(arguments: Vec<OsString>) -> Result<Child, EmuError> {
     command.args(arguments).spawn().map_err(EmuError::when("start farcast again in a PID namespace"))
 }
 
-/// Waits for the end of the inner process and passes interrupts on; how it ended, and whether one was passed on.
+/// Waits for the end of the inner process and passes interrupts on. Returns how the process ended, and `true` if an
+/// interrupt was passed on.
 fn outlast(
     mut inner: Child,
     signals: &mut Signals,
@@ -80,7 +81,7 @@ fn outlast(
     loop {
         for signal in signals.take().filter(|signal| *signal != SIGCHLD) {
             interrupted = true;
-            // It fails where the inner process has ended, or has left thousands unread.
+            // The write fails if the inner process has ended, or has left thousands unread.
             let _ = lifeline.write(&[signal as u8]);
         }
         if let Some(status) = inner.try_wait().map_err(EmuError::when("wait for the inner process"))? {

@@ -20,16 +20,16 @@ use crate::namespace::Namespace;
 use crate::{Clock, EmuError};
 pub use program::{Input, Output, Place, Program, Run};
 
-/// A program that was started; the first is 0, the next 1.
+/// Identifier of a program that was started; the first is 0, the next 1.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct ProgramId(pub u32);
 
 /// The end of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ended {
-    /// Which it was.
+    /// Identifier of the program.
     pub id: ProgramId,
-    /// How it ended.
+    /// Manner of its end.
     pub exit: Exit,
 }
 
@@ -38,17 +38,17 @@ pub struct Ended {
 struct Running {
     id: ProgramId,
     name: String,
-    /// Its process, which leads its group if it is in the background.
+    /// Process of the program, which leads its group if it is in the background.
     pid: Pid,
     place: Place,
 }
 
-/// The programs of this process, which is init of a PID namespace: it waits for every process that becomes its child,
-/// those too whose parents have ended. Nothing else in this process may wait for a child.
+/// The programs of this process, which is init of a PID namespace. It waits for every process that becomes its child,
+/// including those whose parents have ended. Nothing else in this process may wait for a child.
 #[derive(Debug)]
 pub struct Programs {
     running: Vec<Running>,
-    /// The ends that nobody has been told.
+    /// Ends that were not reported yet.
     ended: VecDeque<Ended>,
     children: Signals,
     lines: Lines,
@@ -57,10 +57,10 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// None as yet. The guard shows that this process is init of its namespace.
+    /// Creates the table without programs. The guard proves that this process is init of its namespace.
     ///
     /// # Errors
-    /// What the system says against handling SIGCHLD.
+    /// The system's error of handling SIGCHLD.
     pub fn new(_guard: &Guard) -> Result<Self, EmuError> {
         Ok(Self {
             running: Vec::new(),
@@ -75,10 +75,10 @@ impl Programs {
     /// Starts `program` in `namespace`.
     ///
     /// # Errors
-    /// What the system says against it, such as that there is no such program.
+    /// The system's error, for example if the program does not exist.
     pub fn start(&mut self, namespace: &Namespace, program: &Program) -> Result<ProgramId, EmuError> {
         let (mut command, output) = program.command()?;
-        // If anything fails from here on, the write end goes with the command, and so does what carries its output.
+        // If anything fails from here on, the write end goes with the command, and the thread for its output ends.
         if let Some(output) = output {
             self.lines.carry(&program.name, output)?;
         }
@@ -90,11 +90,11 @@ impl Programs {
         Ok(id)
     }
 
-    /// Waits for the end of a program; `None` once `limit` is over or one of the `wakers` can be read or is at its end.
-    /// Each end is told once.
+    /// Waits for the end of a program. Returns `None` once `limit` is over, or one of the `wakers` can be read or is at
+    /// its end. Each end is reported once.
     ///
     /// # Errors
-    /// What the system says against waiting.
+    /// The system's error of waiting.
     pub fn wait(&mut self, limit: Span, wakers: &[BorrowedFd<'_>]) -> Result<Option<Ended>, EmuError> {
         let until = self.clock.now() + limit;
         loop {
@@ -107,7 +107,7 @@ impl Programs {
         }
     }
 
-    /// Whether the program runs, as far as known: [`wait`](Self::wait) has not seen its end.
+    /// Returns `true` if the program runs, as far as known: [`wait`](Self::wait) has not seen its end.
     pub fn is_running(&self, id: ProgramId) -> bool {
         self.running.iter().any(|running| running.id == id)
     }
@@ -118,9 +118,9 @@ impl Programs {
         wait(&sources, Some(until.since(self.clock.now()))).map(drop)
     }
 
-    /// Takes note of every child that has ended; whether there are any children left.
+    /// Records every child that has ended. Returns `true` if there are children left.
     fn reap(&mut self) -> Result<bool, EmuError> {
-        // Before the look: what ends after it makes the descriptor readable again.
+        // Before the check: a child that ends after it makes the descriptor readable again.
         self.children.take().for_each(drop);
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
@@ -133,7 +133,7 @@ impl Programs {
         }
     }
 
-    /// Remembers the end of a program; those of other processes are nobody's concern.
+    /// Records the end of a program; ends of other processes are ignored.
     fn note(&mut self, pid: Pid, status: ExitStatus) {
         if let Some(index) = self.running.iter().position(|running| running.pid == pid) {
             let id = self.running.remove(index).id;
@@ -143,7 +143,8 @@ impl Programs {
 }
 
 impl AsFd for Programs {
-    /// Readable when [`wait`](Programs::wait) may have something to tell, for a poll set of the caller's.
+    /// Returns a descriptor that is readable when [`wait`](Programs::wait) may have an end to report, for a poll set of
+    /// the caller.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.children.as_fd()
     }

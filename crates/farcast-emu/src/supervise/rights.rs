@@ -1,19 +1,19 @@
-//! Why an ordinary user may not do what farcast needs, and who can allow it.
+//! Settings that forbid an ordinary user what farcast needs, and the remedies.
 
 use std::fs;
 
 use crate::EmuError;
 use crate::namespace::become_root_of_a_user_namespace;
 
-/// Settings that forbid user namespaces: the value that does, and the one that allows them. The first is Debian's, the
-/// second Ubuntu's, the third every kernel's (`user_namespaces(7)`).
+/// Settings that forbid user namespaces: name, forbidding value, and allowing value. The first is Debian's, the second
+/// Ubuntu's, the third every kernel's (`user_namespaces(7)`).
 const SETTINGS: [(&str, u64, u64); 3] = [
     ("kernel.unprivileged_userns_clone", 0, 1),
     ("kernel.apparmor_restrict_unprivileged_userns", 1, 0),
     ("user.max_user_namespaces", 0, 10_000),
 ];
 
-/// Makes this process root of a user namespace, or says what forbids it.
+/// Makes this process root of a user namespace, or names the setting that forbids it.
 ///
 /// # Errors
 /// [`EmuError::UserNamespaces`], or [`EmuError::Threads`].
@@ -24,7 +24,7 @@ pub(super) fn become_root() -> Result<(), EmuError> {
     })
 }
 
-/// What to do, given the values of kernel parameters.
+/// Returns a remedy, given the values of kernel parameters.
 fn advice(value: impl Fn(&str) -> Option<u64>) -> String {
     let forbids = |(name, forbidding, _): &&(&str, u64, u64)| value(name) == Some(*forbidding);
     SETTINGS.iter().find(forbids).map_or_else(

@@ -1,4 +1,4 @@
-//! Signals as something to poll, and waiting for several descriptors.
+//! Signals as a source to poll, and waiting for several descriptors.
 
 use std::fs;
 use std::io;
@@ -14,7 +14,7 @@ use signal_hook::iterator::exfiltrator::SignalOnly;
 
 use crate::EmuError;
 
-/// Signals that wait in a descriptor until somebody looks.
+/// Signals that wait in a descriptor until they are taken.
 #[derive(Debug)]
 pub(super) struct Signals(SignalDelivery<UnixStream, SignalOnly>);
 
@@ -22,7 +22,7 @@ impl Signals {
     /// Handles `signals` from now on, in all threads.
     ///
     /// # Errors
-    /// What the system says against it.
+    /// The system's error.
     pub(super) fn watch(signals: &[i32]) -> Result<Self, EmuError> {
         let watched = || {
             let (read, write) = UnixStream::pair()?;
@@ -31,37 +31,37 @@ impl Signals {
         watched().map(Self).map_err(|error: io::Error| EmuError::when("handle signals")(error))
     }
 
-    /// Those that came since the last look; one that came often is there once.
+    /// Takes the signals that came since the last call; one that came several times is there once.
     pub(super) fn take(&mut self) -> impl Iterator<Item = i32> {
         self.0.pending()
     }
 }
 
 impl AsFd for Signals {
-    /// Readable when signals wait.
+    /// Returns a descriptor that is readable when signals wait.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.get_read().as_fd()
     }
 }
 
-/// The signals that ask farcast to end, but for those that it was started to ignore.
+/// Returns the signals that ask farcast to end, without those that it was started to ignore.
 pub(super) fn interrupts() -> Vec<i32> {
     let ignored = fs::read_to_string("/proc/self/status").map_or(0, |status| ignored(&status));
     let heeded = |signal: &i32| ignored >> (signal - 1) & 1 == 0;
     [SIGINT, SIGTERM, SIGHUP].into_iter().filter(heeded).collect()
 }
 
-/// The set of ignored signals in a process's status (proc(5)): bit `n - 1` is signal `n`.
+/// Returns the set of ignored signals in a process's status (proc(5)): bit `n - 1` is signal `n`.
 fn ignored(status: &str) -> u64 {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// Waits until one of `sources` can be read or is at its end, or `limit` is over, or a signal was handled; whether it
-/// was the first.
+/// Waits until one of `sources` can be read or is at its end, or `limit` is over, or a signal was handled. Returns
+/// `true` in the first case.
 ///
 /// # Errors
-/// What the system says against it.
+/// The system's error.
 pub(super) fn wait(sources: &[BorrowedFd<'_>], limit: Option<Span>) -> Result<bool, EmuError> {
     let timeout = limit.map(|limit| Timespec {
         tv_sec: i64::try_from(limit.as_nanos() / 1_000_000_000).unwrap_or(i64::MAX),

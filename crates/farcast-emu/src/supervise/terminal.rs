@@ -1,4 +1,4 @@
-//! The terminal as it was before the programs, and how it becomes so again.
+//! State of the terminal before the programs, and its restoration.
 
 use std::os::fd::OwnedFd;
 
@@ -7,7 +7,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, getpgrp};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetpgrp, tcsetattr, tcsetpgrp};
 
-/// The controlling terminal, held by a process group that is in its foreground.
+/// Controlling terminal, held by a process group in its foreground.
 #[derive(Debug)]
 pub(super) struct Terminal {
     tty: OwnedFd,
@@ -16,7 +16,7 @@ pub(super) struct Terminal {
 }
 
 impl Terminal {
-    /// The terminal of this process as it is now; `None` without one, or in its background.
+    /// Returns the terminal of this process in its current state; `None` without one, or in its background.
     pub(super) fn now() -> Option<Self> {
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
         let tty = rustix::fs::open("/dev/tty", flags, Mode::empty()).ok()?;
@@ -25,10 +25,10 @@ impl Terminal {
         (tcgetpgrp(&tty).ok()? == group).then_some(Self { tty, group, modes })
     }
 
-    /// Makes this process's group the one in the foreground again, and after programs that were killed (`killed`) sets
-    /// the modes too. What a program that ended by itself did to the modes it meant to do.
+    /// Brings this process's group to the foreground again. After programs that were killed (`killed`) it also restores
+    /// the modes. A program that ended by itself is assumed to have set the modes on purpose.
     pub(super) fn restore(&self, killed: bool) {
-        // Whoever is in the background is stopped by SIGTTOU for this, unless it blocks that (tcsetpgrp(3)).
+        // SIGTTOU stops a process in the background for this call, unless the process blocks it (tcsetpgrp(3)).
         let mut blocked = SigSet::empty();
         blocked.add(Signal::SIGTTOU);
         let before = blocked.thread_swap_mask(nix::sys::signal::SigmaskHow::SIG_BLOCK);

@@ -9,15 +9,15 @@ use super::{Place, ProgramId, Programs, Running};
 use crate::EmuError;
 use crate::supervise::Exit;
 
-/// How long a killed process may take to be gone.
+/// Longest time until a killed process is gone.
 const PATIENCE: Span = Span::from_secs(10);
 
-/// Which processes a signal is for.
+/// Processes that a signal is for.
 #[derive(Clone, Copy, Debug)]
 enum Target {
     Process(Pid),
     Group(Pid),
-    /// All in this PID namespace but init.
+    /// All processes in this PID namespace but init.
     All,
 }
 
@@ -25,13 +25,13 @@ impl Target {
     fn of(running: &Running) -> Self {
         let pid = Pid::from_raw(running.pid.as_raw_pid());
         match running.place {
-            // Its group is ours, and the outer process's.
+            // Its group is that of this process, and the outer process's.
             Place::Foreground => Self::Process(pid),
             Place::Background => Self::Group(pid),
         }
     }
 
-    /// Sends `signal`, or with `None` only looks; whether there is a process.
+    /// Sends `signal`, or with `None` only checks. Returns `true` if there is a process.
     fn signal(self, signal: impl Into<Option<Signal>>) -> bool {
         let sent = match self {
             Self::Process(pid) => kill(pid, signal),
@@ -41,7 +41,7 @@ impl Target {
         sent.is_ok()
     }
 
-    /// Asks it to end. A stopped process hears that only once it goes on.
+    /// Asks the process to end. A stopped process gets the signal only once it continues.
     fn terminate(self) {
         self.signal(Signal::SIGTERM);
         self.signal(Signal::SIGCONT);
@@ -50,11 +50,11 @@ impl Target {
 
 impl Programs {
     /// Stops a program: SIGTERM, and SIGKILL once `grace` is over. In the background that is for its whole process
-    /// group, in the foreground for the program alone, whose group is also ours. How it ended, which
-    /// [`wait`](Programs::wait) then does not tell; `None` if it has been told.
+    /// group, in the foreground for the program alone, whose group is also this process's. Returns how it ended, which
+    /// [`wait`](Programs::wait) then does not report; `None` if that was reported before.
     ///
     /// # Errors
-    /// [`EmuError::Unkillable`], or what the system says against waiting.
+    /// [`EmuError::Unkillable`], or the system's error of waiting.
     pub fn stop(&mut self, id: ProgramId, grace: Span) -> Result<Option<Exit>, EmuError> {
         self.reap()?;
         if let Some(running) = self.running.iter().find(|running| running.id == id) {
@@ -72,8 +72,8 @@ impl Programs {
         Ok(told.and_then(|index| self.ended.remove(index)).map(|ended| ended.exit))
     }
 
-    /// Stops the program in the foreground after the interrupt `signal`. Ctrl-C has reached it too, and it may want to
-    /// end in its own way (iperf3 prints its summary), so after SIGINT it has `grace` to itself. Otherwise like
+    /// Stops the program in the foreground after the interrupt `signal`. Ctrl-C has reached the program too, and it may
+    /// end by itself (iperf3 prints its summary). So after SIGINT it has `grace` before it is stopped like by
     /// [`stop`](Self::stop).
     ///
     /// # Errors
@@ -90,12 +90,12 @@ impl Programs {
         self.stop(id, grace)
     }
 
-    /// Stops everything in the PID namespace, whoever started it: SIGTERM to all at once, and SIGKILL once `grace` is
-    /// over. Then waits until all that the programs printed has come out. [`wait`](Programs::wait) tells how programs
-    /// ended.
+    /// Stops everything in the PID namespace, including processes that programs started: SIGTERM to all at once, and
+    /// SIGKILL once `grace` is over. Then waits until all output of the programs has been printed.
+    /// [`wait`](Programs::wait) reports how programs ended.
     ///
     /// # Errors
-    /// [`EmuError::Unkillable`], or what the system says against waiting.
+    /// [`EmuError::Unkillable`], or the system's error of waiting.
     pub fn stop_all(&mut self, grace: Span) -> Result<(), EmuError> {
         Target::All.terminate();
         let gone = |_: &Self| !Target::All.signal(None);
@@ -110,7 +110,7 @@ impl Programs {
         Ok(())
     }
 
-    /// Waits until `gone` says so, for `limit` at most; whether it did.
+    /// Waits until `gone` returns `true`, for `limit` at most. Returns `true` if it did.
     fn gone_within(&mut self, limit: Span, gone: impl Fn(&Self) -> bool) -> Result<bool, EmuError> {
         let until = self.clock.now() + limit;
         loop {
@@ -125,7 +125,7 @@ impl Programs {
         }
     }
 
-    /// When to look again: not every process whose end matters is our child.
+    /// Returns the time of the next check: not every process whose end matters is a child of this one.
     fn next_look(&self, until: Time) -> Time {
         until.min(self.clock.now() + Span::from_millis(20))
     }

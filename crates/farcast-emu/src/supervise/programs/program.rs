@@ -1,4 +1,4 @@
-//! What is to be started, and how.
+//! Programs to start.
 
 use std::ffi::OsString;
 use std::io::{self, PipeReader};
@@ -10,21 +10,21 @@ use crate::EmuError;
 /// A program to start.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Program {
-    /// What the user calls it; it stands before each line of [`Output::Prefixed`].
+    /// Name that the user gave to it; it precedes each line of [`Output::Prefixed`].
     pub name: String,
-    /// What to run.
+    /// Command line or program to run.
     pub run: Run,
-    /// Variables that it sees beside ours, or in their place.
+    /// Environment variables besides those of this process, or in their place.
     pub environment: Vec<(String, String)>,
-    /// Where it reads.
+    /// Standard input.
     pub input: Input,
-    /// Where it writes.
+    /// Standard output and standard error.
     pub output: Output,
-    /// Which process group it is in.
+    /// Process group.
     pub place: Place,
 }
 
-/// What a program runs.
+/// Command that a program consists of.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Run {
     /// A command line, run by `sh -c`.
@@ -33,35 +33,36 @@ pub enum Run {
     Direct(OsString, Vec<OsString>),
 }
 
-/// Where a program reads.
+/// Source of a program's standard input.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Input {
-    /// From our standard input.
+    /// The standard input of this process.
     Inherit,
-    /// Nothing.
+    /// No input.
     Null,
 }
 
-/// Where a program writes its standard output and standard error.
+/// Destination of a program's standard output and standard error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Output {
-    /// To ours.
+    /// Those of this process.
     Inherit,
-    /// Both to our standard error, line by line, with `NAME: ` before each. Lines of more than 8192 octets are broken.
+    /// Standard error of this process for both, line by line, with `NAME: ` before each. Lines of more than 8192 octets
+    /// are broken.
     Prefixed,
 }
 
-/// Which process group a program is in.
+/// Process group of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// In farcast's own: keys such as Ctrl-C reach it, and it may use the terminal.
+    /// farcast's own group: keys such as Ctrl-C reach the program, and it may use the terminal.
     Foreground,
-    /// In one of its own, which keys do not reach.
+    /// A group of its own, which keys do not reach.
     Background,
 }
 
 impl Program {
-    /// A program in the background without input, whose output is prefixed.
+    /// Creates a program in the background without input, whose output is prefixed.
     pub fn background(name: &str, run: Run) -> Self {
         let (name, environment) = (name.into(), Vec::new());
         Self {
@@ -74,7 +75,7 @@ impl Program {
         }
     }
 
-    /// A program in the foreground with our input and output.
+    /// Creates a program in the foreground with the input and output of this process.
     pub fn foreground(name: &str, run: Run) -> Self {
         let (name, environment) = (name.into(), Vec::new());
         Self {
@@ -87,7 +88,7 @@ impl Program {
         }
     }
 
-    /// The command that starts it, and where its prefixed output comes.
+    /// Returns the command that starts the program, and the reader of its prefixed output.
     pub(super) fn command(&self) -> Result<(Command, Option<PipeReader>), EmuError> {
         let mut command = match &self.run {
             Run::Shell(line) => {
@@ -116,7 +117,7 @@ impl Program {
     }
 }
 
-/// Leads both outputs into one pipe, so that their lines stay in order; its other end.
+/// Connects both outputs to one pipe, so that their lines stay in order. Returns the read end.
 fn prefixed(command: &mut Command) -> io::Result<PipeReader> {
     let (read, write) = io::pipe()?;
     command.stdout(write.try_clone()?).stderr(write);
