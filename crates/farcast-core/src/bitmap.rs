@@ -1,4 +1,4 @@
-//! A fixed-length set of small integers, one bit each, that keeps count of its members.
+//! A fixed-length set of small integers, one bit each, that counts its members.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -18,12 +18,12 @@ pub struct Bitmap {
 }
 
 impl Bitmap {
-    /// The empty set over `0..len`. Its memory is `len / 8` bytes, zeroed lazily by the allocator.
+    /// Creates the empty set over `0..len`. Its memory is `len / 8` bytes, zeroed lazily by the allocator.
     pub fn new(len: u32) -> Self {
         Self { words: vec![0; len.div_ceil(WORD) as usize], len, count: 0 }
     }
 
-    /// The full set over `0..len`.
+    /// Creates the full set over `0..len`.
     pub fn full(len: u32) -> Self {
         let mut map = Self::new(len);
         if let Some(run) = Run::new(0, len) {
@@ -32,8 +32,8 @@ impl Bitmap {
         map
     }
 
-    /// The set whose words are `words`, least significant bit first; `None` if there are too few or too many
-    /// words, or a bit at or past `len` is set.
+    /// Creates the set whose words are `words`, least significant bit first. Returns `None` if the number of words is
+    /// wrong, or a bit at or past `len` is set.
     pub fn from_words(words: Vec<u64>, len: u32) -> Option<Self> {
         let spare = (words.len() as u64 * u64::from(WORD)).checked_sub(u64::from(len))?;
         if spare >= u64::from(WORD)
@@ -45,37 +45,37 @@ impl Bitmap {
         Some(Self { words, len, count })
     }
 
-    /// The words, least significant bit first; bits at or past [`len`](Self::len) are zero.
+    /// Returns the words, least significant bit first; bits at or past [`len`](Self::len) are zero.
     pub fn words(&self) -> &[u64] {
         &self.words
     }
 
-    /// One past the largest integer that the set could hold.
+    /// Returns one past the largest integer that the set could hold.
     pub fn len(&self) -> u32 {
         self.len
     }
 
-    /// How many integers are in the set.
+    /// Returns the number of integers in the set.
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Whether the set is empty.
+    /// Returns `true` if the set is empty.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Whether every integer in `0..len` is in the set.
+    /// Returns `true` if every integer in `0..len` is in the set.
     pub fn is_full(&self) -> bool {
         self.count == self.len
     }
 
-    /// Whether `index` is in the set; `false` at or past `len`.
+    /// Returns `true` if `index` is in the set; `false` at or past `len`.
     pub fn contains(&self, index: u32) -> bool {
         index < self.len && self.words[(index / WORD) as usize] >> (index % WORD) & 1 == 1
     }
 
-    /// Adds `index`; whether it was new. At or past `len` nothing happens.
+    /// Adds `index`. Returns `true` if it was new. At or past `len` nothing happens.
     pub fn insert(&mut self, index: u32) -> bool {
         if index >= self.len {
             return false;
@@ -88,7 +88,7 @@ impl Bitmap {
         new
     }
 
-    /// Removes `index`; whether it was there.
+    /// Removes `index`. Returns `true` if it was in the set.
     pub fn remove(&mut self, index: u32) -> bool {
         if index >= self.len {
             return false;
@@ -101,12 +101,12 @@ impl Bitmap {
         there
     }
 
-    /// Adds the part of `run` below `len`; how many integers were new.
+    /// Adds the part of `run` below `len`. Returns the number of integers that were new.
     pub fn insert_run(&mut self, run: Run) -> u32 {
         self.change_run(run, |word, mask| *word |= mask)
     }
 
-    /// Removes `run`; how many integers were there.
+    /// Removes `run`. Returns the number of integers that were in the set.
     pub fn remove_run(&mut self, run: Run) -> u32 {
         self.change_run(run, |word, mask| *word &= !mask)
     }
@@ -122,12 +122,12 @@ impl Bitmap {
         before.abs_diff(self.count)
     }
 
-    /// How many integers of `run` are in the set.
+    /// Returns the number of integers of `run` that are in the set.
     pub fn count_in(&self, run: Run) -> u32 {
         masks(run, self.len).map(|(index, mask)| (self.words[index] & mask).count_ones()).sum()
     }
 
-    /// Adds every member of `other`, which must have the same `len`; how many integers were new.
+    /// Adds every member of `other`, which must have the same `len`. Returns the number of integers that were new.
     ///
     /// Members of `other` at or past this set's `len` are left out.
     pub fn union(&mut self, other: &Self) -> u32 {
@@ -138,17 +138,17 @@ impl Bitmap {
         self.count - before
     }
 
-    /// The first member at or after `from`.
+    /// Returns the first member at or after `from`.
     pub fn next_set(&self, from: u32) -> Option<u32> {
         self.search(from, self.len, |word| word)
     }
 
-    /// The first integer below `len`, at or after `from`, that is not in the set.
+    /// Returns the first integer below `len`, at or after `from`, that is not in the set.
     pub fn next_clear(&self, from: u32) -> Option<u32> {
         self.search(from, self.len, |word| !word)
     }
 
-    /// The first integer in `from .. limit` whose bit is set in the viewed words; `limit` is at most `len`.
+    /// Returns the first integer in `from .. limit` whose bit is set in the viewed words; `limit` is at most `len`.
     fn search(&self, from: u32, limit: u32, view: impl Fn(u64) -> u64) -> Option<u32> {
         if from >= limit {
             return None;
@@ -166,21 +166,22 @@ impl Bitmap {
         (found < limit).then_some(found)
     }
 
-    /// The first run of members at or after `from`, cut to `from`.
+    /// Returns the first run of members at or after `from`, cut to `from`.
     pub fn next_run(&self, from: u32) -> Option<Run> {
         let first = self.next_set(from)?;
         let end = self.next_clear(first).unwrap_or(self.len);
         Run::new(first, end - first)
     }
 
-    /// The first run of integers that are not members, at or after `from`, cut to `from`.
+    /// Returns the first run of integers that are not members, at or after `from`, cut to `from`.
     pub fn next_gap(&self, from: u32) -> Option<Run> {
         let first = self.next_clear(from)?;
         let end = self.next_set(first).unwrap_or(self.len);
         Run::new(first, end - first)
     }
 
-    /// The first run of integers in `run` that are not members. Looks no further than `run`, however long the gap is.
+    /// Returns the first run of integers in `run` that are not members. Looks no further than `run`, even if the gap is
+    /// longer.
     pub fn next_gap_in(&self, run: Run) -> Option<Run> {
         let end = run.end().min(self.len);
         let first = self.search(run.first(), end, |word| !word)?;
@@ -188,14 +189,14 @@ impl Bitmap {
         Run::new(first, next - first)
     }
 
-    /// The runs of integers in `run` that are not members, in order.
+    /// Returns the runs of integers in `run` that are not members, in order.
     pub fn gaps_in(&self, run: Run) -> impl Iterator<Item = Run> + '_ {
         let after =
             move |gap: &Run| self.next_gap_in(Run::new(gap.end(), run.end().checked_sub(gap.end())?)?);
         core::iter::successors(self.next_gap_in(run), after)
     }
 
-    /// The members, in order.
+    /// Returns the members, in order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         (0..).zip(&self.words).flat_map(|(index, &word)| {
             let rest = |&word: &u64| Some(word & (word - 1)).filter(|&rest| rest != 0);
@@ -204,12 +205,12 @@ impl Bitmap {
         })
     }
 
-    /// The maximal runs of members, in order.
+    /// Returns the maximal runs of members, in order.
     pub fn iter_runs(&self) -> impl Iterator<Item = Run> + '_ {
         core::iter::successors(self.next_run(0), |run| self.next_run(run.end()))
     }
 
-    /// The maximal runs of integers below `len` that are not members, in order.
+    /// Returns the maximal runs of integers below `len` that are not members, in order.
     pub fn iter_gaps(&self) -> impl Iterator<Item = Run> + '_ {
         core::iter::successors(self.next_gap(0), |run| self.next_gap(run.end()))
     }
@@ -221,7 +222,7 @@ impl Bitmap {
     }
 }
 
-/// The words that `run` touches below `len`, each with the mask of its bits.
+/// Returns the words that `run` touches below `len`, each with the mask of its bits.
 fn masks(run: Run, len: u32) -> impl Iterator<Item = (usize, u64)> {
     let (first, end) = (run.first(), run.end().min(len));
     let words = if first < end { first / WORD..(end - 1) / WORD + 1 } else { 0..0 };

@@ -1,28 +1,28 @@
 //! The engine contract: a protocol as a state machine without I/O.
 //!
-//! An [`Engine`] owns no socket, file, thread, clock or global random generator. It is told the time and what
-//! arrived; it is asked what to send, when to wake it, and what happened. The same inputs and the same seed give
-//! the same outputs, whether a network driver, an emulator or a simulator asks.
+//! An [`Engine`] owns no socket, file, thread, clock or global random generator. Its driver tells it the time and the
+//! messages that arrived. The driver asks it for messages to send, for the time to wake it, and for events. The same
+//! inputs and the same seed give the same outputs, under a network driver, an emulator or a simulator.
 //!
-//! # How a driver treats an engine
+//! # Duties of a driver
 //!
 //! 1. It changes the engine by exactly one of [`handle`](Engine::handle),
 //!    [`handle_timeout`](Engine::handle_timeout), or a command of the engine's own, and then
-//! 2. drains [`poll_event`](Engine::poll_event), answering what asks for an answer (bytes that arrived stay
-//!    valid until this is done), and [`poll_transmit`](Engine::poll_transmit), until both give `None` (asking for a
-//!    transmit may make an event, even where nothing leaves);
-//! 3. reads [`poll_timeout`](Engine::poll_timeout) and sleeps until then or until something arrives.
+//! 2. drains [`poll_event`](Engine::poll_event), giving the answers that events require (bytes that arrived stay valid
+//!    until this is done), and [`poll_transmit`](Engine::poll_transmit), until both give `None` (asking for a transmit
+//!    may cause an event, even if nothing leaves);
+//! 3. reads [`poll_timeout`](Engine::poll_timeout) and sleeps until then or until a message arrives.
 //!
 //! # Runs
 //!
-//! Payload is never inside an engine: a message that carries payload names a [`Run`](crate::Run) of segments,
-//! and the driver, who owns the bytes, fills them in or stores them. A run leaves as `count` datagrams, the
-//! first at `now` and each [`spacing`](Transmit::spacing) after the one before. A run arrives likewise: `handle`'s
-//! `now` is the arrival of its last segment.
+//! Payload is never inside an engine: a message that carries payload names a [`Run`](crate::Run) of segments. The
+//! driver owns the bytes, and fills them in or stores them. A run leaves as `count` datagrams, the first at `now` and
+//! each [`spacing`](Transmit::spacing) after the one before. A run arrives likewise: `handle`'s `now` is the arrival of
+//! its last segment.
 //!
-//! A run in flight is open: any other arrival or timer at the receiving engine cuts it, and the engine is given
-//! only [`prefix`](Engine::prefix) segments at once. Cutting a run anywhere changes neither what is sent nor when
-//! nor what happens.
+//! A run in flight is open: any other arrival or timer at the receiving engine cuts it, and the engine is given only
+//! [`prefix`](Engine::prefix) segments at once. A cut anywhere changes neither the messages sent, nor their times, nor
+//! the events.
 //!
 //! # Laws
 //!
@@ -33,15 +33,14 @@
 //! 3. A late wake-up is legal; an early one changes nothing; time never goes back.
 //! 4. At any deadline `handle_timeout` makes progress: the next deadline is later, or output is pending.
 //! 5. The same seed and inputs give the same outputs.
-//! 6. Bad input returns a [`Reject`], changes only counters, and never panics; where the protocol answers what it turns
-//!    down (a refusal, a confirmation repeated), the answer leaves too.
+//! 6. Bad input returns a [`Reject`], changes only counters, and never panics; if the protocol answers bad input (a
+//!    refusal, a confirmation repeated), the answer leaves too.
 //! 7. Memory is bounded by configuration.
-//! 8. Pacing is inside the engine: `poll_transmit` gives `None` until something may leave, and `poll_timeout` says
-//!    when.
-//! 9. Runs may be cut anywhere: the same segments leave at the same times and the same things happen. (An owner's
-//!    command in the middle of a run does not call back what was handed out: cut runs where commands may come.)
-//!
-//! # A small complete engine
+//! 8. Pacing is inside the engine: `poll_transmit` gives `None` until a message may leave, and `poll_timeout` returns
+//!    that time.
+//! 9. Runs may be cut anywhere: the same segments leave at the same times and the same events happen. (An owner's
+//!    command in the middle of a run does not call back segments that were handed out: cut runs where commands may
+//!    come.)
 //!
 //! A sender that transmits `count` segments at a fixed spacing and waits for one acknowledgement:
 //!
@@ -142,130 +141,130 @@ use core::num::NonZeroU32;
 
 use crate::{Span, Time};
 
-/// A protocol endpoint without I/O. The [module](self) states how a driver treats it and which laws it obeys.
+/// A protocol endpoint without I/O. The [module](self) states the duties of a driver and the laws of an engine.
 pub trait Engine {
-    /// What it sends and receives: typed, possibly holding a run; the protocol's `wire` module encodes it.
+    /// Message that it sends and receives: typed, possibly holding a run; the protocol's `wire` module encodes it.
     type Message: Message;
-    /// What it tells its owner.
+    /// Event for its owner.
     type Event;
 
     /// Takes a message whose last segment arrived at `now`.
     ///
     /// # Errors
-    /// A message that makes no sense here changes nothing but a counter, and its reason is returned.
+    /// A message that is not valid here changes nothing but a counter, and the reason is returned.
     fn handle(&mut self, now: Time, from: &Arrival, message: &Self::Message) -> Result<(), Reject>;
 
     /// Acts on every timer that is due at `now`. Called early, it does nothing.
     fn handle_timeout(&mut self, now: Time);
 
-    /// The next message that leaves at `now`, if any. A run in it holds only segments that leave before `until`
-    /// (but at least one, if one is due): the driver puts `until` no later than the first thing that could alter
-    /// the sending, and need not put it before [`settled_until`](Self::settled_until).
+    /// Returns the next message that leaves at `now`, if any. A run in it holds only segments that leave before `until`
+    /// (but at least one, if one is due). The driver sets `until` no later than the first event that could alter the
+    /// sending. It need not be earlier than [`settled_until`](Self::settled_until).
     fn poll_transmit(&mut self, now: Time, until: Time) -> Option<Transmit<Self::Message>>;
 
-    /// When the engine wants to be woken, and which timer asked. The pacer's own deadline counts: at it,
-    /// `poll_transmit` has something to send.
+    /// Returns the next deadline, with its timer. The pacer's own deadline counts: at it, `poll_transmit` has a message
+    /// to send.
     fn poll_timeout(&self) -> Option<Deadline>;
 
-    /// The next thing that happened, oldest first.
+    /// Returns the next event, oldest first.
     fn poll_event(&mut self) -> Option<Self::Event>;
 
-    /// The time before which no arrival alters what leaves.
+    /// Returns the time before which no arrival alters the messages that leave.
     fn settled_until(&self) -> Time;
 
-    /// How many segments of `message` may be handed over at once without the outcome depending on it: after
+    /// Returns the number of segments of `message` that may be handed over at once without effect on the outcome. After
     /// that many, the engine may want to send, or set a timer, at the time of that segment.
     fn prefix(&self, message: &Self::Message) -> NonZeroU32 {
         message.segments()
     }
 }
 
-/// What travels between engines.
+/// A message between engines.
 pub trait Message: Clone {
-    /// The length of its run; 1 for a message without one. A message of n segments leaves as n datagrams.
+    /// Returns the length of its run; 1 for a message without one. A message of n segments leaves as n datagrams.
     fn segments(&self) -> NonZeroU32;
 
-    /// Cuts after `count` segments: the head, and the tail if anything is left. A message without a run is
-    /// all head.
+    /// Cuts after `count` segments. Returns the head, and the tail if anything is left. A message without a run is all
+    /// head.
     fn split(self, count: NonZeroU32) -> (Self, Option<Self>);
 
-    /// The length in bytes of datagram `segment` (from 0) of this message, without UDP and IP headers: what its
-    /// encoding has, known without encoding.
+    /// Returns the length in bytes of datagram `segment` (from 0) of this message, without UDP and IP headers. It is
+    /// the length of its encoding, known without encoding.
     fn wire_len(&self, segment: u32) -> usize;
 
-    /// The octets of datagram `segment` as a link sees them, where they are at hand, as in emulation. A link whose
-    /// timing depends on them (PPP's escapes) draws what they may be where they are not.
+    /// Returns the octets of datagram `segment` as a link sees them, if they are available, as in emulation. If they
+    /// are not, a link whose timing depends on them (PPP's escapes) draws random ones.
     fn octets(&self, _segment: u32) -> Option<&[u8]> {
         None
     }
 
-    /// Puts the octets of datagram `segment` that have come out of a link in place of those that went in: a link that
-    /// carries octets through its own formats (PPP, RLC) gives back what its far end made of them. They are as many and
-    /// the same, unless a codec is broken. By default it does nothing, for what has no [`octets`](Self::octets).
+    /// Replaces the octets of datagram `segment` by those that have come out of a link. A link that carries octets
+    /// through its own formats (PPP, RLC) returns the octets that its far end made of them. They are the same octets,
+    /// unless a codec is broken. By default it does nothing, for messages without [`octets`](Self::octets).
     fn put_octets(&mut self, _segment: u32, _octets: &[u8]) {}
 
-    /// Appends the IPv4 and TCP headers of datagram `segment` to `out`, where its octets are not at hand: a link that
-    /// compresses headers (PPP) goes by them, and must meet those that the datagram would have. Of what follows from
-    /// data that are nowhere, as TCP's checksum does, any value will do. By default there are none.
+    /// Appends the IPv4 and TCP headers of datagram `segment` to `out`, if its octets are not available. A link that
+    /// compresses headers (PPP) needs the headers that the datagram would have. A field that depends on missing data,
+    /// such as TCP's checksum, may have any value. By default there are no headers.
     fn headers(&self, _segment: u32, _out: &mut Vec<u8>) {}
 }
 
-/// Where and how a message arrived.
+/// Addresses and circumstances of a message's arrival.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arrival {
-    /// The address that it came from.
+    /// Source address.
     pub source: SocketAddr,
-    /// The address that it was sent to: a group or one of ours.
+    /// Destination address: a group or one of ours.
     pub destination: SocketAddr,
-    /// The index of the interface that it came in by; 0 where unknown.
+    /// Index of the receiving interface; 0 if unknown.
     pub interface: u32,
-    /// The two ECN bits; `None` where the driver cannot tell (a coalesced receive loses them).
+    /// The two ECN bits; `None` if the driver cannot tell (a coalesced receive loses them).
     pub ecn: Option<u8>,
     /// The time between the arrivals of its segments; zero for a single one.
     pub spacing: Span,
 }
 
 impl Arrival {
-    /// A message from `source` to `destination`, nothing else known.
+    /// Creates the arrival of a message from `source` to `destination`, with nothing else known.
     pub const fn new(source: SocketAddr, destination: SocketAddr) -> Self {
         Self { source, destination, interface: 0, ecn: None, spacing: Span::ZERO }
     }
 }
 
-/// A message that leaves, and where to.
+/// A message that leaves, and its destination.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Transmit<M> {
-    /// What leaves.
+    /// The message.
     pub message: M,
-    /// A group or one host.
+    /// Destination: a group or one host.
     pub destination: SocketAddr,
-    /// The source address to use; `None` leaves it to the driver.
+    /// Source address to use; `None` leaves it to the driver.
     pub source: Option<SocketAddr>,
-    /// The index of the interface to leave by; 0 leaves it to the driver.
+    /// Index of the interface to leave by; 0 leaves it to the driver.
     pub interface: u32,
-    /// The time to live or hop limit; `None` is the driver's setting.
+    /// Time to live or hop limit; `None` is the driver's setting.
     pub ttl: Option<u8>,
-    /// Whether routers on the way must look at it (RFC 2113, RFC 2711).
+    /// Asks routers on the path to examine the datagram (RFC 2113, RFC 2711).
     pub router_alert: bool,
     /// The time between the departures of its segments.
     pub spacing: Span,
 }
 
 impl<M> Transmit<M> {
-    /// `message` to `destination`, all else left to the driver.
+    /// Creates the transmit of `message` to `destination`, with all else left to the driver.
     pub const fn new(message: M, destination: SocketAddr) -> Self {
         let (source, ttl, spacing) = (None, None, Span::ZERO);
         Self { message, destination, source, interface: 0, ttl, router_alert: false, spacing }
     }
 
-    /// The same with `spacing` between its segments.
+    /// Returns the transmit with `spacing` between its segments.
     #[must_use]
     pub fn spaced(self, spacing: Span) -> Self {
         Self { spacing, ..self }
     }
 }
 
-/// When an engine wants to be woken, and by which of its timers.
+/// Time at which an engine must be woken, with the name of its timer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Deadline {
     /// The instant; [`Engine::handle_timeout`] before it does nothing.
@@ -274,7 +273,7 @@ pub struct Deadline {
     pub timer: &'static str,
 }
 
-/// Why an engine turned a well-formed message down.
+/// Reason for which an engine turned a well-formed message down.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Reject {
@@ -290,10 +289,10 @@ pub enum Reject {
     /// Its parts contradict one another or what is known.
     #[error("inconsistent message")]
     Inconsistent,
-    /// Nothing in the present state asks for it.
+    /// Nothing in the present state asks for the message.
     #[error("unexpected message")]
     Unexpected,
-    /// It brings nothing new.
+    /// The message brings nothing new.
     #[error("duplicate")]
     Duplicate,
     /// A limit of the configuration is reached.
@@ -302,7 +301,7 @@ pub enum Reject {
     /// Two members claim one identity.
     #[error("identity already in use")]
     Collision,
-    /// It does not show that it comes from whom it names.
+    /// The message does not prove that it comes from the sender that it names.
     #[error("message without proof")]
     Unproven,
 }
@@ -335,12 +334,12 @@ impl RejectCounts {
         result
     }
 
-    /// How often `reason` was given.
+    /// Returns the number of rejections with `reason`.
     pub fn of(&self, reason: Reject) -> u64 {
         self.0[reason as usize]
     }
 
-    /// The reasons that were given, with their counts.
+    /// Returns the reasons that were given, with their counts.
     pub fn iter(&self) -> impl Iterator<Item = (Reject, u64)> + '_ {
         Reject::ALL.into_iter().map(|reason| (reason, self.of(reason))).filter(|&(_, n)| n > 0)
     }

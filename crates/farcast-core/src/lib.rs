@@ -1,8 +1,7 @@
 //! The ground floor of farcast: time, units, runs, bitmaps, random streams and the engine contract.
 //!
-//! Everything here is `no_std` with `alloc`: a crate that cannot name a socket, a clock, a thread or a file
-//! cannot use one. That is how the rule "engines do no I/O" is checked by the compiler, on every build, for
-//! every crate that says `#![no_std]`.
+//! Everything here is `no_std` with `alloc`: a crate that cannot name a socket, a clock, a thread or a file cannot use
+//! one. So the compiler checks the rule "engines do no I/O", on every build, for every crate with `#![no_std]`.
 //!
 //! Start with [`engine`], which holds the contract and a small complete engine.
 #![no_std]

@@ -1,9 +1,9 @@
-//! What a layer below carries: cut into pieces on one side, joined on the other.
+//! Payloads of a lower layer: cut into pieces on one side, joined on the other.
 //!
-//! Layers that segment (UMTS RLC, multilink PPP) know nothing of what they carry but its length. In simulation a
-//! payload is a [`Piece`]: which packet, and which of its octets. In emulation it is the octets themselves. What was
-//! cut re-emerges whole or not at all: [`Payload::is_whole`] tells a layer's tests, and whoever takes from it, that
-//! nothing is missing.
+//! Layers that segment (UMTS RLC, multilink PPP) know nothing of their payload but its length. In simulation a payload
+//! is a [`Piece`]: the number of a packet, and a range of its octets. In emulation it is the octets themselves. A
+//! payload that was cut re-emerges whole or not at all: [`Payload::is_whole`] tells a layer's tests, and the receiver
+//! of the payload, that nothing is missing.
 
 use alloc::vec::Vec;
 use core::fmt::Debug;
@@ -11,58 +11,59 @@ use core::ops::Range;
 
 /// Octets in a row that can be cut and joined.
 pub trait Payload: Clone + Debug {
-    /// How many octets.
+    /// Returns the number of octets.
     fn len(&self) -> usize;
 
-    /// Whether there are none.
+    /// Returns `true` if there are no octets.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Takes the first `count` octets off; all, if there are fewer.
+    /// Removes and returns the first `count` octets; all, if there are fewer.
     #[must_use]
     fn split_to(&mut self, count: usize) -> Self;
 
-    /// Puts `tail` behind. Whatever a peer or a fault of ours makes of it, it does not panic: what does not belong
-    /// together is joined and is not whole.
+    /// Appends `tail`. It never panics, even if a peer or a fault of ours mixes pieces: pieces that do not belong
+    /// together are joined, and the result is not whole.
     fn join(&mut self, tail: Self);
 
-    /// Whether it may be a packet from its first octet to its last. Octets cannot tell, and say that they are.
+    /// Returns `true` if this may be a packet from its first octet to its last. Plain octets cannot tell, and return
+    /// `true`.
     fn is_whole(&self) -> bool {
         true
     }
 
-    /// The octets, where they are at hand.
+    /// Returns the octets, if they are available.
     fn octets(&self) -> Option<&[u8]> {
         None
     }
 }
 
-/// A part of a packet that is somewhere else: in simulation nothing needs its octets.
+/// A part of a packet that is stored elsewhere: in simulation nothing needs its octets.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Piece {
-    /// Which packet: whoever keeps the packets gives each a number of its own.
+    /// Number of the packet, given by the owner of the packets.
     packet: u64,
-    /// The length of the packet.
+    /// Length of the packet, in octets.
     whole: u32,
-    /// Which of its octets.
+    /// Range of its octets.
     range: Range<u32>,
-    /// Whether all that was joined belonged together.
+    /// All joined parts belonged together.
     intact: bool,
 }
 
 impl Piece {
-    /// All of packet number `packet`, which has so many octets.
+    /// Creates the piece of all `octets` octets of packet number `packet`.
     pub const fn whole(packet: u64, octets: u32) -> Self {
         Self { packet, whole: octets, range: 0..octets, intact: true }
     }
 
-    /// The number of the packet.
+    /// Returns the number of the packet.
     pub const fn packet(&self) -> u64 {
         self.packet
     }
 
-    /// Which octets of it.
+    /// Returns the range of the packet's octets.
     pub const fn range(&self) -> &Range<u32> {
         &self.range
     }
@@ -93,7 +94,7 @@ impl Payload for Piece {
     }
 }
 
-/// The octets themselves. Cutting and joining copy: this is for tests and for what is not hot.
+/// The octets themselves. Cutting and joining copy: this serves tests and code that is not hot.
 impl Payload for Vec<u8> {
     fn len(&self) -> usize {
         self.as_slice().len()

@@ -1,4 +1,4 @@
-//! The event queue: what happens next.
+//! The event queue of a simulation.
 
 use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::vec::Vec;
@@ -6,14 +6,14 @@ use core::cmp::Reverse;
 
 use crate::Time;
 
-/// Events in the order of their times; those of one instant in the order in which they were pushed, those pushed as
-/// late behind all others, so that a simulation is the same every time.
+/// Events in the order of their times. Events of one instant keep the order in which they were pushed; those pushed as
+/// late come behind all others. So a simulation is the same every time.
 ///
-/// Most of what a simulation pushes comes behind what it pushed before: packets leave a link in order. So there is a
-/// lane, which is sorted, beside the heap: what belongs at its end goes there, past a few that lie farther ahead (timers,
-/// the end of a flow), and the heap has the rest. What is popped is the earlier of the first of each.
+/// Most events that a simulation pushes come behind those that it pushed before: packets leave a link in order. So
+/// there is a lane, which is sorted, beside the heap. An event near the lane's end goes there, past a few that are
+/// later (timers, the end of a flow); the heap has the rest. A pop takes the earlier of the first of each.
 ///
-/// Events lie still in a store beside both: what moves is 24 bytes, whatever an event is.
+/// Events do not move from a store beside both: only 24 bytes move, independent of the event's size.
 #[derive(Clone, Debug)]
 pub struct EventQueue<E> {
     heap: BinaryHeap<Reverse<Place>>,
@@ -23,13 +23,13 @@ pub struct EventQueue<E> {
     pushed: u64,
 }
 
-/// When an event happens, its place in that instant, and where it lies.
+/// Time of an event, its rank in that instant, and its slot in the store.
 type Place = (Time, u64, u32);
 
-/// How many of the lane an event passes at most to its place there.
+/// Most events of the lane that a new event may pass.
 const NEAR: usize = 4;
 
-/// Added to the place of an event that comes behind those of its instant.
+/// Offset of the rank of an event that comes behind the others of its instant.
 const LATE: u64 = 1 << 63;
 
 impl<E> Default for EventQueue<E> {
@@ -45,7 +45,7 @@ impl<E> Default for EventQueue<E> {
 }
 
 impl<E> EventQueue<E> {
-    /// Adds what happens at `at`.
+    /// Adds an event at `at`.
     ///
     /// # Panics
     /// If more than 2^32 - 1 events wait.
@@ -54,7 +54,7 @@ impl<E> EventQueue<E> {
         self.push_in(at, place, event);
     }
 
-    /// Adds what happens at `at`, behind everything of that instant that is not late.
+    /// Adds an event at `at`, behind everything of that instant that is not late.
     ///
     /// # Panics
     /// As [`push`](Self::push).
@@ -63,15 +63,15 @@ impl<E> EventQueue<E> {
         self.push_in(at, place, event);
     }
 
-    /// Takes a place among the events of an instant, as pushing takes one, for an event that is pushed
-    /// [later](Self::push_in): a timer that moves on with each message keeps one event in the queue and takes a place
-    /// each time.
+    /// Takes a rank among the events of an instant, as pushing takes one, for an event that is pushed
+    /// [later](Self::push_in). A timer that moves with each message keeps one event in the queue and takes a rank each
+    /// time.
     pub fn take_place(&mut self) -> u64 {
         self.pushed += 1;
         self.pushed - 1
     }
 
-    /// Adds what happens at `at`, in a place that was [taken](Self::take_place) before.
+    /// Adds an event at `at`, with a rank that was [taken](Self::take_place) before.
     ///
     /// # Panics
     /// As [`push`](Self::push).
@@ -94,14 +94,14 @@ impl<E> EventQueue<E> {
         }
     }
 
-    /// Adds what happens at `at`, unless that is never.
+    /// Adds an event at `at`, unless `at` is [`Time::NEVER`].
     pub fn push_unless_never(&mut self, at: Time, event: E) {
         if at != Time::NEVER {
             self.push(at, event);
         }
     }
 
-    /// Takes the first event.
+    /// Takes the first event, with its time.
     pub fn pop(&mut self) -> Option<(Time, E)> {
         let in_heap = match (self.lane.front(), self.heap.peek()) {
             (Some(lane), Some(Reverse(heap))) => heap < lane,
@@ -113,28 +113,28 @@ impl<E> EventQueue<E> {
         self.events[slot as usize].take().map(|event| (at, event))
     }
 
-    /// When the first event happens; [`Time::NEVER`] if none waits.
+    /// Returns the time of the first event; [`Time::NEVER`] if none waits.
     pub fn next_at(&self) -> Time {
         let in_lane = self.lane.front().map_or(Time::NEVER, |one| one.0);
         self.heap.peek().map_or(in_lane, |Reverse(one)| in_lane.min(one.0))
     }
 
-    /// How many events wait.
+    /// Returns the number of events that wait.
     pub fn len(&self) -> usize {
         self.heap.len() + self.lane.len()
     }
 
-    /// The events that wait, in no particular order.
+    /// Returns the events that wait, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = &E> {
         self.events.iter().flatten()
     }
 
-    /// Whether none waits.
+    /// Returns `true` if no event waits.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many places were ever taken, by pushing or ahead of it.
+    /// Returns the number of ranks ever taken, by pushing or ahead of it.
     pub fn pushed(&self) -> u64 {
         self.pushed
     }

@@ -13,23 +13,23 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 pub struct RandomStream(Xoshiro256PlusPlus);
 
 impl RandomStream {
-    /// The stream at `path` below `seed`. The order of the labels matters.
+    /// Derives the stream at `path` below `seed`. The order of the labels matters.
     pub fn derive(seed: u64, path: &[u64]) -> Self {
         let state = path.iter().fold(mix(seed), |state, &label| mix(state ^ mix(label)));
         Self(Xoshiro256PlusPlus::seed_from_u64(state))
     }
 
-    /// 64 uniform bits.
+    /// Draws 64 uniform bits.
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// A uniform number in [0, 1), a multiple of 2^-53.
+    /// Draws a uniform number in [0, 1), a multiple of 2^-53.
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// A uniform integer in `0..bound`, without bias (Lemire, ACM TOMACS 2019). Zero if `bound` is zero.
+    /// Draws a uniform integer in `0..bound`, without bias (Lemire, ACM TOMACS 2019). Zero if `bound` is zero.
     pub fn below(&mut self, bound: u64) -> u64 {
         let threshold = bound.wrapping_neg() % bound.max(1);
         loop {
@@ -40,12 +40,12 @@ impl RandomStream {
         }
     }
 
-    /// Whether an event of probability `p` happens; 0 never does, 1 always.
+    /// Draws an event of probability `p`. Returns `true` if it happens; with 0 never, with 1 always.
     pub fn chance(&mut self, p: f64) -> bool {
         self.unit() < p
     }
 
-    /// How many trials of probability `p` fail before the first success: geometric, from 0.
+    /// Draws the number of trials of probability `p` that fail before the first success: geometric, from 0.
     ///
     /// Saturates at `u64::MAX`, which is also the answer for `p` = 0. The logarithm is libm's: the same digits
     /// on every platform.

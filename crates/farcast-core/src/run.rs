@@ -13,7 +13,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// The run `first .. first + count`; `None` if it is empty or passes `u32::MAX`.
+    /// Creates the run `first .. first + count`; `None` if it is empty or passes `u32::MAX`.
     pub const fn new(first: u32, count: u32) -> Option<Self> {
         match (NonZeroU32::new(count), first.checked_add(count)) {
             (Some(count), Some(_)) => Some(Self { first, count }),
@@ -21,43 +21,43 @@ impl Run {
         }
     }
 
-    /// A run of one segment. `segment` must be below `u32::MAX`; the last number saturates to the one below.
+    /// Creates a run of one segment. `segment` must be below `u32::MAX`, which saturates to the number below.
     pub const fn one(segment: u32) -> Self {
         let first = if segment == u32::MAX { u32::MAX - 1 } else { segment };
         Self { first, count: NonZeroU32::MIN }
     }
 
-    /// The first segment.
+    /// Returns the first segment.
     pub const fn first(self) -> u32 {
         self.first
     }
 
-    /// How many segments, at least one.
+    /// Returns the number of segments, at least one.
     pub const fn count(self) -> u32 {
         self.count.get()
     }
 
-    /// One past the last segment.
+    /// Returns one past the last segment.
     pub const fn end(self) -> u32 {
         self.first + self.count.get()
     }
 
-    /// The last segment.
+    /// Returns the last segment.
     pub const fn last(self) -> u32 {
         self.end() - 1
     }
 
-    /// The segments, in order.
+    /// Returns the segments, in order.
     pub fn segments(self) -> core::ops::Range<u32> {
         self.first..self.end()
     }
 
-    /// Whether `segment` is in the run.
+    /// Returns `true` if `segment` is in the run.
     pub const fn contains(self, segment: u32) -> bool {
         self.first <= segment && segment < self.end()
     }
 
-    /// Cuts after `count` segments: the head, and the tail if anything is left of it.
+    /// Cuts after `count` segments. Returns the head, and the tail if anything is left.
     ///
     /// `count` is bounded by the run, so the head may be the whole run.
     pub fn split(self, count: NonZeroU32) -> (Self, Option<Self>) {
@@ -66,7 +66,7 @@ impl Run {
         (head, Self::new(self.first + taken.get(), self.count.get() - taken.get()))
     }
 
-    /// The part of this run that lies in `low .. high`.
+    /// Returns the part of this run that lies in `low .. high`.
     pub fn clip(self, low: u32, high: u32) -> Option<Self> {
         let first = self.first.max(low);
         Self::new(first, self.end().min(high).checked_sub(first)?)

@@ -1,23 +1,23 @@
-//! Link stages: what lies between engines, as state machines of the same kind.
+//! Link stages: the parts of a link between engines, as state machines of the same kind.
 //!
-//! A stage has one port at the hub and one or many at terminals. Frames that enter at the hub leave at terminals
-//! (the *forward* direction), frames that enter at a terminal leave at the hub (*return*). Like an
-//! [`Engine`](crate::Engine) a stage owns no clock: it is told the time, and asked what leaves and when to wake it. A
-//! stage carries one way, or both where they depend on each other.
+//! A stage has one port at the hub and one or many at terminals. Frames that enter at the hub leave at terminals (the
+//! *forward* direction), frames that enter at a terminal leave at the hub (*return*). Like an [`Engine`](crate::Engine)
+//! a stage owns no clock. Its driver tells it the time, and asks it for the frames that leave and for the time to wake
+//! it. A stage carries one direction, or both if they depend on each other.
 //!
-//! # How a driver treats a stage
+//! # Duties of a driver
 //!
 //! After each [`handle`](Stage::handle) or [`handle_timeout`](Stage::handle_timeout) it drains
 //! [`poll_output`](Stage::poll_output) and then reads [`poll_timeout`](Stage::poll_timeout). Time never goes back over
-//! all calls to one stage. An output may lie ahead of now: a stage that knows at once when a frame will leave says so
-//! at once, and the driver keeps it until then.
+//! all calls to one stage. An output may lie ahead of now: a stage that knows at once the time at which a frame will
+//! leave outputs the frame at once, and the driver keeps it until then.
 //!
 //! # Runs
 //!
 //! A frame may hold a run: `segments` datagrams, the first of which enters at `now` and each
-//! [`spacing`](Frame::spacing) after the one before. A stage whose outcome depends on what else enters meanwhile
-//! cannot know it ahead: the driver hands it only the part of a run that enters before anything else does. Cutting a
-//! run anywhere changes nothing.
+//! [`spacing`](Frame::spacing) after the one before. A stage whose outcome depends on other frames that enter meanwhile
+//! cannot know it ahead: the driver hands it only the part of a run that enters before any other frame does. A cut
+//! anywhere changes nothing.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -34,7 +34,8 @@ pub enum Port {
     Hub,
     /// One of the terminals, from 0.
     Terminal(u32),
-    /// Every terminal at once: what leaves here is a shared channel's, and who loses it is the fan-out's business.
+    /// Every terminal at once: frames that leave here are on a shared channel, and the fan-out behind it decides
+    /// losses.
     Terminals,
 }
 
@@ -42,14 +43,14 @@ pub enum Port {
 /// return is to [`Hub`](Self::Hub).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum End {
-    /// The one at the hub.
+    /// The end at the hub.
     Hub,
-    /// The one at a terminal.
+    /// The end at a terminal.
     Terminal,
 }
 
 impl End {
-    /// The end that hears this one.
+    /// Returns the opposite end.
     #[must_use]
     pub const fn other(self) -> Self {
         match self {
@@ -58,7 +59,7 @@ impl End {
         }
     }
 
-    /// The end at which what leaves a stage at `port` arrives.
+    /// Returns the end at which frames arrive that leave a stage at `port`.
     pub const fn of(port: Port) -> Self {
         match port {
             Port::Hub => Self::Hub,
@@ -66,7 +67,7 @@ impl End {
         }
     }
 
-    /// The port at which a stage that carries to this end lets frames out.
+    /// Returns the port at which a stage that carries to this end outputs frames.
     pub const fn port(self) -> Port {
         match self {
             Self::Hub => Port::Hub,
@@ -74,7 +75,7 @@ impl End {
         }
     }
 
-    /// The place in arrays of the direction that leads here: forward comes first.
+    /// Returns the array index of the direction that leads to this end: forward is 0, return is 1.
     pub const fn way(self) -> usize {
         match self {
             Self::Terminal => 0,
@@ -86,36 +87,36 @@ impl End {
 /// A message on a link, or a run of them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Frame<M> {
-    /// What it carries; `wire_len` of the message and [`overhead`](Self::overhead) make its length.
+    /// The message; its `wire_len` and [`overhead`](Self::overhead) make the frame's length.
     pub message: M,
     /// Octets of the layers above this link that `wire_len` does not count (UDP and IP).
     pub overhead: u16,
-    /// The time between the segments of its run.
+    /// Time between the segments of its run.
     pub spacing: Span,
 }
 
 impl<M: Message> Frame<M> {
-    /// A frame of one datagram or of a run without spacing.
+    /// Creates a frame of one datagram or of a run without spacing.
     pub const fn new(message: M, overhead: u16) -> Self {
         Self { message, overhead, spacing: Span::ZERO }
     }
 
-    /// The length of datagram `segment` in octets, as the link sees it.
+    /// Returns the length of datagram `segment` in octets, as the link sees it.
     pub fn octets(&self, segment: u32) -> u64 {
         self.message.wire_len(segment) as u64 + u64::from(self.overhead)
     }
 
-    /// How many datagrams.
+    /// Returns the number of datagrams.
     pub fn segments(&self) -> u32 {
         self.message.segments().get()
     }
 
-    /// The time between the first and the last of its datagrams.
+    /// Returns the time between the first and the last of its datagrams.
     pub fn extent(&self) -> Span {
         self.spacing * u64::from(self.segments() - 1)
     }
 
-    /// How many of its datagrams, of which the first enters at `now`, do so before `before`; at least 1.
+    /// Returns the number of its datagrams that enter before `before`, if the first enters at `now`; at least 1.
     pub fn due_before(&self, now: Time, before: Time) -> NonZeroU32 {
         let segments = self.message.segments();
         if self.spacing.is_zero() {
@@ -126,7 +127,8 @@ impl<M: Message> Frame<M> {
         NonZeroU32::new(room.min(segments.get())).unwrap_or(NonZeroU32::MIN)
     }
 
-    /// Cuts after `count` datagrams; the tail, if there is one, begins `count` spacings later.
+    /// Cuts after `count` datagrams. Returns the head, and the tail if anything is left, which begins `count` spacings
+    /// later.
     #[inline]
     pub fn split(self, count: NonZeroU32) -> (Self, Option<Self>) {
         if count >= self.message.segments() {
@@ -142,62 +144,61 @@ impl<M: Message> Frame<M> {
 /// A frame that leaves a stage.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Output<M> {
-    /// When its first datagram leaves; not before the call that made it.
+    /// Time at which its first datagram leaves; not before the call that made it.
     pub at: Time,
-    /// Where.
+    /// Port at which it leaves.
     pub port: Port,
-    /// What.
+    /// The frame.
     pub frame: Frame<M>,
 }
 
-/// What becomes of a single datagram, where that is known when it enters.
+/// Fate of a single datagram, if it is known at entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
-    /// It leaves at this time.
+    /// The datagram leaves at this time.
     Leaves(Time),
-    /// It does not.
+    /// The datagram is dropped.
     Dropped,
 }
 
-/// What a stage has done, for reports.
+/// Counters of a stage, for reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Totals {
-    /// Datagrams that it has sent on.
+    /// Datagrams sent on.
     pub sent: u64,
-    /// Datagrams that it has dropped because of a limit, at their entry: its queue was full, or what the next two
-    /// count.
+    /// Datagrams dropped at their entry because of a limit: the queue was full, or one of the next two reasons.
     pub dropped: u64,
-    /// Of these, how many were longer than it takes.
+    /// Dropped datagrams that were longer than the stage accepts.
     pub too_long: u64,
-    /// Of these, how many found the link down: an end had found the other dead, or had given up for good.
+    /// Dropped datagrams that found the link down: an end had found the other dead, or had given up for good.
     pub down: u64,
-    /// Datagrams that it took and gave up, because they, or the requests for them, had been repeated as often or for as
-    /// long as its settings allow. They count as lost, not as dropped.
+    /// Datagrams accepted and given up, because they, or the requests for them, had been repeated as often or for as
+    /// long as the settings allow. They count as lost, not as dropped.
     pub given_up: u64,
-    /// The time for which its channel was in use: what the transfer costs of it.
+    /// Time for which the channel was in use: the transfer's cost on it.
     pub airtime: Span,
     /// Requests for capacity.
     pub requests: u64,
-    /// Of these, how many met another and were lost.
+    /// Requests that collided with another and were lost.
     pub collided: u64,
 }
 
-/// A number of its own that a stage reports in the end.
+/// A figure of its own that a stage reports at the end.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Figure {
-    /// What it is, with the unit: `calls_dropped`, `sdu_delay_s`.
+    /// Name of the figure, with its unit: `calls_dropped`, `sdu_delay_s`.
     pub name: &'static str,
-    /// The number; absent if nothing happened of which it could tell, as a mean of nothing.
+    /// Value; absent if there was nothing to measure, for example for the mean of no samples.
     pub value: Option<f64>,
 }
 
 impl Figure {
-    /// A number that is there.
+    /// Creates a figure with a value.
     pub const fn new(name: &'static str, value: f64) -> Self {
         Self { name, value: Some(value) }
     }
 
-    /// A count.
+    /// Creates a figure from a count.
     pub const fn count(name: &'static str, count: u64) -> Self {
         Self::new(name, count as f64)
     }
@@ -211,12 +212,12 @@ pub enum Setting {
     Rate(BitRate),
     /// The one-way delay behind the sending.
     Delay(Span),
-    /// What may wait, in octets; it takes the place of a limit that there was, in octets or packets.
+    /// Limit of the queue, in octets; it replaces an earlier limit in octets or packets.
     Queue(NonZeroU64),
 }
 
 impl Setting {
-    /// What it is called in a link's description.
+    /// Returns the setting's name in a link's description.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Rate(_) => "rate",
@@ -226,43 +227,43 @@ impl Setting {
     }
 }
 
-/// The settings that a stage has now, of those that may be changed.
+/// Present values of the changeable settings of a stage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Settings {
-    /// The rate; of a bundle, that of a link.
+    /// Rate; for a bundle, that of one link.
     pub rate: Option<BitRate>,
     /// The one-way delay behind the sending.
     pub delay: Option<Span>,
-    /// What may wait, in octets; absent where there is no limit, or one in packets.
+    /// Limit of the queue, in octets; absent if there is no limit, or one in packets.
     pub queue: Option<u64>,
 }
 
-/// Why a stage keeps a setting as it was.
+/// Reason for which a stage keeps a setting as it was.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NotSettable {
-    /// It has none, or one that cannot change.
+    /// The stage lacks the setting, or cannot change it.
     #[error("this stage has no {0} that can change while it runs; name a stage that has one")]
     Absent(&'static str),
     /// A frame would leave before it was sent.
     #[error("the delay is less than the jitter around it; it must be at least {:.9} s", least.as_secs_f64())]
     DelayBelowJitter {
-        /// How far the jitter goes.
+        /// Amplitude of the jitter.
         least: Span,
     },
     /// Echoes would take longer than the time between them.
     #[error("the echoes of this stage need more of the line than that; the rate must be at least {}", exact(*least))]
     RateBelowEchoes {
-        /// The lowest rate that is enough for them.
+        /// Lowest rate that suffices for the echoes.
         least: BitRate,
     },
     /// A link would be given up before an echo can come back.
     #[error("no echo would come back before the link is given up; the delay must be below {:.9} s", below.as_secs_f64())]
     DelayBeyondEchoes {
-        /// Half of the time after which it is given up.
+        /// Half of the time after which the link is given up.
         below: Span,
     },
-    /// The channel carries a whole number of units in each interval, and this rate is none of these.
+    /// The channel carries a whole number of units in each interval, which this rate does not give.
     #[error("{}", whole_units(*below, *above))]
     NotWholeUnits {
         /// The next possible rate below, if there is one.
@@ -272,7 +273,7 @@ pub enum NotSettable {
     },
 }
 
-/// A rate as a text that is read as that rate.
+/// Returns a rate as a text that parses to exactly that rate.
 fn exact(rate: BitRate) -> String {
     let text = rate.to_string();
     if text.parse() == Ok(rate) { text } else { format!("{} bit/s", rate.as_bps()) }
@@ -288,24 +289,24 @@ fn whole_units(below: Option<BitRate>, above: Option<BitRate>) -> String {
     format!("the rate is no whole number of PDUs in an interval of this channel; {possible}")
 }
 
-/// What waits in a stage or is being sent.
+/// Frames that wait in a stage or are being sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Backlog {
-    /// Datagrams.
+    /// Number of datagrams.
     pub frames: u64,
-    /// Their octets, with what the link adds to each; saturates.
+    /// Number of octets, including those that the link adds to each datagram; saturates.
     pub octets: u64,
 }
 
-/// A link stage. The [module](self) states how a driver treats it.
+/// A link stage. The [module](self) states the duties of a driver.
 pub trait Stage<M: Message> {
     /// Takes a frame whose first datagram enters at `now` at `port`.
     fn handle(&mut self, now: Time, port: Port, frame: Frame<M>);
 
-    /// Takes a single datagram of so many octets whose contents the driver keeps: a stage that knows at once what
-    /// becomes of it, whatever is in it, says so, and it is as if it had been [handled](Self::handle) and its output
-    /// polled. Others have `None`, and nothing has happened. Outputs have been polled, the datagram leaves at the other
-    /// end, and timers stay as they are.
+    /// Passes a single datagram of `octets` octets whose contents the driver keeps. A stage that knows its fate at
+    /// once, independent of its contents, returns the fate. The effect is then as if the datagram had been
+    /// [handled](Self::handle) and its output polled. Other stages return `None` and change nothing. Outputs must have
+    /// been polled. The datagram leaves at the other end, and timers stay as they are.
     fn pass(&mut self, _now: Time, _port: Port, _octets: u64) -> Option<Fate> {
         None
     }
@@ -313,50 +314,50 @@ pub trait Stage<M: Message> {
     /// Acts on every timer that is due at `now`. Called early, it does nothing.
     fn handle_timeout(&mut self, now: Time);
 
-    /// Whether a datagram of so many octets would find room, if it entered at `now` at `port`, in the queue of the
-    /// host there: so that this host can know what its own device drops. Outputs have been polled. Where nobody asks
-    /// what is in front of the link, there always is.
+    /// Returns `true` if a datagram of `octets` octets, entering at `now` at `port`, would find room in the queue of
+    /// the host there. So the host learns of drops by its own device. Outputs must have been polled. A stage without
+    /// such a queue always has room.
     fn has_room(&mut self, _now: Time, _port: Port, _octets: u64) -> bool {
         true
     }
 
-    /// The next frame that leaves, in the order in which that became known; `at` never lies before the last call's
-    /// time.
+    /// Returns the next frame that leaves, in the order in which departures became known; `at` is never before the time
+    /// of the last call.
     fn poll_output(&mut self) -> Option<Output<M>>;
 
-    /// When the stage wants to be woken.
+    /// Returns the next deadline of the stage.
     fn poll_timeout(&self) -> Option<Deadline>;
 
-    /// What it has done so far; of a stage that carries both ways, on the way forward. Complete once its outputs have
-    /// been polled.
+    /// Returns the counters so far; for a stage that carries both directions, those of the forward direction. They are
+    /// complete once all outputs have been polled.
     fn totals(&self) -> Totals;
 
-    /// What a stage that carries both ways has done so far on the way back; one that carries one way has nothing else
-    /// to say.
+    /// Returns the counters of the return direction so far, for a stage that carries both directions. A stage that
+    /// carries one direction returns the same as [`totals`](Self::totals).
     fn return_totals(&self) -> Totals {
         self.totals()
     }
 
-    /// Calls `each` for every frame that is inside and may still leave, with the port at which it would. A stage whose
-    /// frames leave its hands at once has none.
+    /// Calls `each` for every frame that is inside and may still leave, with the port at which it would. A stage that
+    /// outputs frames at once holds none.
     fn each_held(&self, _each: &mut dyn FnMut(Port, &Frame<M>)) {}
 
-    /// Whether its timers go on for ever, even where nothing enters any more.
+    /// Returns `true` if its timers go on for ever, even if no frame enters any more.
     fn never_rests(&self) -> bool {
         false
     }
 
-    /// What else it has to report, always the same figures in the same order.
+    /// Returns further figures to report, always the same ones in the same order.
     fn figures(&self) -> Vec<Figure> {
         Vec::new()
     }
 
-    /// The settings for what enters at `port`, of those that may be changed.
+    /// Returns the changeable settings for frames that enter at `port`.
     fn settings(&self, _port: Port) -> Settings {
         Settings::default()
     }
 
-    /// Whether [`set`](Self::set) would take a setting for what enters at `port`.
+    /// Checks that [`set`](Self::set) would accept a setting for frames that enter at `port`.
     ///
     /// # Errors
     /// [`NotSettable`], as `set` would.
@@ -364,14 +365,15 @@ pub trait Stage<M: Message> {
         Err(NotSettable::Absent(setting.name()))
     }
 
-    /// Changes a setting for what enters at `port`; a stage that carries one way has only that. What is due at `now`
-    /// happens before. A run that is entering must have been cut at `now`, and outputs have been polled.
+    /// Changes a setting for frames that enter at `port`; a stage that carries one direction has only those. Events
+    /// that are due at `now` happen before. A run that is entering must have been cut at `now`, and outputs must have
+    /// been polled.
     ///
-    /// It holds from `now` on, for all whose departure is not yet certain: what a stage has said to leave, or has begun
-    /// to send, keeps its time. Nothing is lost, doubled or overtaken by a change, unless reordering was asked for:
-    /// behind a delay that has become shorter, what would overtake leaves together with what was sent before. A queue
-    /// that holds more than a new limit keeps what it has, and takes nothing until there is room. A rate changes no
-    /// limit.
+    /// The setting holds from `now` on, for all frames whose departure is not yet certain. A frame that the stage has
+    /// output, or has begun to send, keeps its time. Nothing is lost, doubled or overtaken by a change, unless
+    /// reordering was asked for: if the delay becomes shorter, a frame that would overtake leaves together with the
+    /// frames before it. A queue that holds more than a new limit keeps its frames, and takes no more until there is
+    /// room. A rate changes no limit.
     ///
     /// # Errors
     /// [`NotSettable`], and then nothing changes.
@@ -379,8 +381,8 @@ pub trait Stage<M: Message> {
         self.may_set(port, setting)
     }
 
-    /// What waits at `now` or is being sent, for a view of a link that runs; `None` if the stage cannot tell. A frame
-    /// counts with all its octets until its last has been sent.
+    /// Returns the frames that wait or are being sent at `now`, for a view of a running link; `None` if the stage
+    /// cannot tell. A frame counts with all its octets until the last has been sent.
     fn backlog(&self, _now: Time) -> Option<Backlog> {
         None
     }

@@ -5,7 +5,7 @@ use core::ops::{Add, AddAssign, Div, Mul, Sub};
 
 /// An instant: nanoseconds since the driver's epoch. Range 0 to about 584 years.
 ///
-/// An engine never asks what the epoch is; it only compares and adds [`Span`]s. All arithmetic saturates:
+/// An engine never asks for the epoch; it only compares times and adds [`Span`]s. All arithmetic saturates:
 /// [`Time::NEVER`] plus anything stays [`Time::NEVER`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(u64);
@@ -20,80 +20,80 @@ impl Time {
     /// Later than every deadline.
     pub const NEVER: Self = Self(u64::MAX);
 
-    /// The instant `nanoseconds` after the epoch.
+    /// Returns the instant `nanoseconds` after the epoch.
     pub const fn from_nanos(nanoseconds: u64) -> Self {
         Self(nanoseconds)
     }
 
-    /// Nanoseconds since the epoch.
+    /// Returns the nanoseconds since the epoch.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// Seconds since the epoch, for people.
+    /// Returns the seconds since the epoch, for display.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// How long ago `earlier` was; zero if it lies ahead.
+    /// Returns the time since `earlier`; zero if `earlier` is later.
     pub const fn since(self, earlier: Self) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
 }
 
 impl Span {
-    /// No time at all.
+    /// The empty span.
     pub const ZERO: Self = Self(0);
     /// Longer than every other span.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// A span of `nanoseconds`.
+    /// Creates a span of `nanoseconds`.
     pub const fn from_nanos(nanoseconds: u64) -> Self {
         Self(nanoseconds)
     }
 
-    /// A span of `microseconds`.
+    /// Creates a span of `microseconds`.
     pub const fn from_micros(microseconds: u64) -> Self {
         Self(microseconds.saturating_mul(1_000))
     }
 
-    /// A span of `milliseconds`.
+    /// Creates a span of `milliseconds`.
     pub const fn from_millis(milliseconds: u64) -> Self {
         Self(milliseconds.saturating_mul(1_000_000))
     }
 
-    /// A span of `seconds`.
+    /// Creates a span of `seconds`.
     pub const fn from_secs(seconds: u64) -> Self {
         Self(seconds.saturating_mul(1_000_000_000))
     }
 
-    /// A span of `seconds`, rounded to the nanosecond; negative and not-a-number give zero.
+    /// Creates a span of `seconds`, rounded to the nanosecond; negative and not-a-number give zero.
     pub fn from_secs_f64(seconds: f64) -> Self {
         // A float-to-integer cast saturates and maps NaN to zero.
         Self((seconds * 1e9 + 0.5) as u64)
     }
 
-    /// The span in nanoseconds.
+    /// Returns the span in nanoseconds.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// The span in whole milliseconds, rounded down.
+    /// Returns the span in whole milliseconds, rounded down.
     pub const fn as_millis(self) -> u64 {
         self.0 / 1_000_000
     }
 
-    /// The span in seconds.
+    /// Returns the span in seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / 1e9
     }
 
-    /// Whether the span is zero.
+    /// Returns `true` if the span is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// This span less `other`, or zero.
+    /// Returns this span less `other`, or zero.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
@@ -156,7 +156,7 @@ impl fmt::Debug for Span {
 }
 
 impl fmt::Display for Span {
-    /// Three significant places in the unit a person would choose: `12.3 s`, `250 ms`, `71 us`.
+    /// Writes the span in the unit a person would choose: `12.3 s`, `250 ms`, `71 us`; from a minute on as `1:30 min`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             n if n >= 60_000_000_000 => {

@@ -26,21 +26,21 @@ use crate::{Deadline, Time};
 
 /// An enum of timers, made with [`timers!`](crate::timers!).
 pub trait TimerSet: Copy + Eq + Debug + 'static {
-    /// Every timer, in the order in which those that are due at the same time go off.
+    /// All timers, in the order in which timers due at the same time expire.
     const ALL: &'static [Self];
-    /// A time for each.
+    /// Array with a time for each timer.
     type Times: AsRef<[Time]> + AsMut<[Time]> + Clone + Eq + Debug;
-    /// None of them runs.
+    /// Times of a set in which no timer runs.
     const STOPPED: Self::Times;
 
-    /// Its place among all.
+    /// Returns the timer's index in [`ALL`](Self::ALL).
     fn index(self) -> usize;
 
-    /// What traces and failures call it.
+    /// Returns the timer's name in traces and failures.
     fn name(self) -> &'static str;
 }
 
-/// Makes an enum of timers, each with the name by which it is shown.
+/// Defines an enum of timers, each with the name by which it is shown.
 #[macro_export]
 macro_rules! timers {
     ($(#[$about:meta])* $vis:vis enum $Set:ident { $($(#[$doc:meta])* $Timer:ident = $name:literal),+ $(,)? }) => {
@@ -68,8 +68,8 @@ macro_rules! timers {
     };
 }
 
-/// The timers of an engine. It has a handful of them, so the earliest is found by looking at all, which beats a heap
-/// and needs no cancellation.
+/// The timers of an engine. An engine has a handful of them, so the earliest is found by a scan, which beats a heap and
+/// needs no cancellation.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Timers<T: TimerSet> {
     at: T::Times,
@@ -82,7 +82,7 @@ impl<T: TimerSet> Default for Timers<T> {
 }
 
 impl<T: TimerSet> Timers<T> {
-    /// Sets `timer` to `at`, replacing what it was.
+    /// Sets `timer` to `at`, replacing its earlier time.
     pub fn set(&mut self, timer: T, at: Time) {
         self.at.as_mut()[timer.index()] = at;
     }
@@ -92,12 +92,12 @@ impl<T: TimerSet> Timers<T> {
         self.set(timer, Time::NEVER);
     }
 
-    /// When `timer` is due; [`Time::NEVER`] while it is stopped.
+    /// Returns the time at which `timer` is due; [`Time::NEVER`] while it is stopped.
     pub fn due(&self, timer: T) -> Time {
         self.at.as_ref()[timer.index()]
     }
 
-    /// Whether `timer` is running.
+    /// Returns `true` if `timer` is running.
     pub fn is_set(&self, timer: T) -> bool {
         self.due(timer) != Time::NEVER
     }
@@ -112,13 +112,13 @@ impl<T: TimerSet> Timers<T> {
         Some(timer)
     }
 
-    /// The earliest deadline.
+    /// Returns the earliest deadline.
     pub fn next(&self) -> Option<Deadline> {
         self.first().map(|(timer, at)| Deadline { at, timer: timer.name() })
     }
 
-    /// The earliest, ties in the order of the set. Engines are asked for it after each packet, so it is a loop without
-    /// a branch.
+    /// Returns the earliest timer, ties in the order of the set. Engines call this after each packet, so it is a loop
+    /// without a branch.
     fn first(&self) -> Option<(T, Time)> {
         let mut first = (0, Time::NEVER);
         for (index, &at) in self.at.as_ref().iter().enumerate() {

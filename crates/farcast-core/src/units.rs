@@ -1,8 +1,9 @@
 //! Quantities with units: bit rates, probabilities, and the text forms of these, of times and of sizes.
 //!
 //! In scenario files and on the command line a quantity is a number and a unit (`"300 kbit/s"`, `"900 ms"`,
-//! `"1 MiB"`, `"2 %"`). kbit is 1000 bit, kB is 1000 bytes, KiB is 1024 bytes. A bare number is an error. Bit rates are
-//! also taken in the ways in which people write them elsewhere (`"20M"`, `"20mbit"`, `"20Mbps"`).
+//! In scenario files and on the command line a quantity is a number and a unit (`"300 kbit/s"`, `"900 ms"`, `"1 MiB"`,
+//! `"2 %"`). kbit is 1000 bit, kB is 1000 bytes, KiB is 1024 bytes. A bare number is an error. Bit rates are also
+//! accepted in other common forms (`"20M"`, `"20mbit"`, `"20Mbps"`).
 
 use core::fmt;
 use core::num::NonZeroU64;
@@ -22,7 +23,7 @@ pub struct Probability(f64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Bytes(pub u64);
 
-/// Why a text is not a quantity.
+/// Reason for which a text is not a quantity.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UnitError {
@@ -32,7 +33,7 @@ pub enum UnitError {
         /// A quantity of the expected kind.
         example: &'static str,
     },
-    /// A number without its unit, or with one that this quantity does not have.
+    /// The number has no unit, or one that this quantity does not have.
     #[error("a number needs one of the units {units}, as in \"{example}\"")]
     Unit {
         /// The units that are known.
@@ -49,7 +50,7 @@ pub enum UnitError {
 }
 
 impl BitRate {
-    /// The rate of `bits_per_second`; `None` for zero.
+    /// Creates the rate of `bits_per_second`; `None` for zero.
     pub const fn from_bps(bits_per_second: u64) -> Option<Self> {
         match NonZeroU64::new(bits_per_second) {
             Some(rate) => Some(Self(rate)),
@@ -57,12 +58,12 @@ impl BitRate {
         }
     }
 
-    /// The rate in bit/s.
+    /// Returns the rate in bit/s.
     pub const fn as_bps(self) -> u64 {
         self.0.get()
     }
 
-    /// How long `bits` take at this rate, rounded up to the nanosecond.
+    /// Returns the time that `bits` take at this rate, rounded up to the nanosecond.
     pub fn time_of_bits(self, bits: u64) -> Span {
         // A datagram's bits stay within 64; a division of 128 bits takes ten times as long.
         if let Some(product) = bits.checked_mul(1_000_000_000) {
@@ -72,22 +73,22 @@ impl BitRate {
         Span::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX))
     }
 
-    /// How long `bytes` take at this rate, rounded up to the nanosecond.
+    /// Returns the time that `bytes` take at this rate, rounded up to the nanosecond.
     pub fn time_of_bytes(self, bytes: u64) -> Span {
         self.time_of_bits(bytes.saturating_mul(8))
     }
 }
 
 impl Probability {
-    /// Never.
+    /// Probability 0.
     pub const ZERO: Self = Self(0.0);
 
-    /// The probability `value`; `None` outside 0 to 1.
+    /// Creates the probability `value`; `None` outside 0 to 1.
     pub fn new(value: f64) -> Option<Self> {
         (0.0..=1.0).contains(&value).then_some(Self(value))
     }
 
-    /// The probability as a number from 0 to 1.
+    /// Returns the probability as a number from 0 to 1.
     pub const fn get(self) -> f64 {
         self.0
     }
@@ -121,8 +122,8 @@ fn scaled(
     Ok(number * scale)
 }
 
-/// What a unit of bit rates is in bit/s, as people write it: "Mbit/s", "mbit", "Mbps", "M". An upper-case B means bytes
-/// everywhere, so it is no unit here.
+/// Returns a unit of bit rates in bit/s, in any common form: "Mbit/s", "mbit", "Mbps", "M". An upper-case B means bytes
+/// everywhere, so it is not accepted here.
 fn bits_per_second(unit: &str) -> Option<f64> {
     if unit.contains('B') {
         return None;
@@ -195,7 +196,7 @@ impl FromStr for Bytes {
 
 impl FromStr for Probability {
     type Err = UnitError;
-    /// A percentage (`"2 %"`) or a plain number from 0 to 1 (`"0.02"`): a probability has no unit.
+    /// Reads a percentage (`"2 %"`) or a plain number from 0 to 1 (`"0.02"`): a probability has no unit.
     fn from_str(text: &str) -> Result<Self, UnitError> {
         let value = scaled(text, &[("%", 0.01), ("", 1.0)], "%", "2 %")?;
         Self::new(value).ok_or(UnitError::Range { range: "0 to 1, or 0 % to 100 %" })
@@ -231,7 +232,7 @@ impl fmt::Display for Bytes {
     }
 }
 
-/// Three significant digits without a trailing fraction of zeros.
+/// Writes three significant digits without a trailing fraction of zeros.
 fn significant(f: &mut fmt::Formatter<'_>, value: f64) -> fmt::Result {
     const UNITS: [f64; 3] = [1.0, 10.0, 100.0];
     let most = if value >= 100.0 { 0 } else { 1 + usize::from(value < 10.0) };
