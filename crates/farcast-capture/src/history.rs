@@ -1,20 +1,20 @@
-//! What passed a link over time, in bins: for plots, in memory that is bounded whatever the run's length.
+//! Counts of the packets that passed a link over time, in bins: for plots, with bounded memory for any run.
 //!
-//! A [`History`] takes the records that a [log](crate::packets) takes. Bins begin at 10 ms and double their width when
-//! there would be more than [`MOST_BINS`]: two neighbours become one, so that nothing is lost and every total stays. It
-//! is as if all had been binned at the final width at once.
+//! A [`History`] takes the records that a [log](crate::packets) takes. Bins begin at 10 ms. Their width doubles when
+//! there would be more than [`MOST_BINS`]: two neighbours become one, so that nothing is lost and every total stays.
+//! The result is as if all records had been binned at the final width at once.
 //!
-//! # What is counted when
+//! # Bins of the counts
 //!
-//! | what | in the bin of |
+//! | count | bin of |
 //! |---|---|
-//! | `entered`: each packet once, however many copies it has | its entering |
-//! | `delivered`: each copy; `carried`: each packet of which a copy was delivered, once; delays, lateness | the copy's planned leaving |
-//! | lost and dropped: each copy, by cause | its planned leaving; its entering, if it was never to leave |
-//! | `ended`: each packet that is no longer inside, once | what became of its first copy, as above |
+//! | `entered`: each packet once, however many copies it has | its entry |
+//! | `delivered`: each copy; `carried`: each packet of which a copy was delivered, once; delays, lateness | the copy's planned departure |
+//! | lost and dropped: each copy, by cause | its planned departure; its entry, if it was never to leave |
+//! | `ended`: each packet that is no longer inside, once | the fate of its first copy, as above |
 //!
-//! So what is inside at a bin's end is what has entered less what has ended. A packet that a stage gives up long after
-//! it entered has no later time in its record, and counts as gone at its entering.
+//! So the packets inside at a bin's end are those entered less those ended. A packet that a stage gives up long after
+//! it entered has no later time in its record, and counts as gone at its entry.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,13 +33,13 @@ pub use sink::{Sink, shared};
 
 /// The most bins of a history.
 pub const MOST_BINS: usize = 300;
-/// How wide bins are at first.
+/// Width of bins at first.
 const FIRST_WIDTH: Span = Span::from_millis(10);
-/// Causes of a way that are told apart; the others are "other".
+/// Most causes of a direction that are counted separately; the others are "other".
 const MOST_CAUSES: usize = 32;
-/// Terminals that are told apart.
+/// Most terminals that are counted separately.
 const MOST_TERMINALS: usize = 4096;
-/// Packets to several terminals, a copy of which was lost, that are kept to see whether another is delivered.
+/// Most packets kept of which a copy was lost, to see whether another copy is delivered.
 const MOST_UNDELIVERED: usize = 1 << 16;
 
 /// Packets and their octets, with IP headers. Counts saturate.
@@ -62,7 +62,7 @@ impl Sum {
     }
 }
 
-/// What passed in a bin of time on one way. The module's table says what is counted when.
+/// Counts of a bin of time in one direction. The module's table defines them.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Bin {
     /// Packets that entered.
@@ -75,9 +75,9 @@ pub struct Bin {
     pub ended: Sum,
     /// Copies that were lost or dropped, by the index of their cause in [`WayHistory::causes`].
     pub failed: BTreeMap<u16, u64>,
-    /// From entering to planned leaving, of the copies that were delivered.
+    /// Delays of the copies that were delivered, from entry to planned departure.
     pub delays: Delays,
-    /// The longest time from planned to real leaving.
+    /// Longest time from planned to real departure.
     pub latest: Span,
 }
 
@@ -96,16 +96,16 @@ impl Bin {
     }
 }
 
-/// Why copies did not arrive.
+/// Reason for which copies did not arrive.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Cause {
-    /// Whether a limit dropped them, and no error.
+    /// A limit dropped them, and not an error.
     pub dropped: bool,
-    /// What the log says; empty if it says nothing.
+    /// Cause in the log; empty if the log has none.
     pub name: String,
 }
 
-/// What passed on one way.
+/// Counts of one direction.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct WayHistory {
     /// Packets that entered, once each.
@@ -118,24 +118,24 @@ pub struct WayHistory {
     pub dropped: Sum,
     /// Packets that were still inside at the end.
     pub held: Sum,
-    /// The bins from time 0 on, up to the last in which something was told.
+    /// Bins from time 0 on, up to the last one with a record.
     pub bins: Vec<Bin>,
-    /// Why copies did not arrive, in the order in which that happened first.
+    /// Reasons for which copies did not arrive, in the order of their first occurrence.
     pub causes: Vec<Cause>,
 }
 
-/// What one terminal got and lost: of what came to it, and of what it sent.
+/// Counts of one terminal: of packets to it, and of packets from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TerminalHistory {
-    /// Delivered to it; of what it sent, to the hub.
+    /// Packets delivered to it, and packets from it delivered to the hub.
     pub delivered: [Sum; 2],
-    /// Lost.
+    /// Packets lost.
     pub lost: [Sum; 2],
-    /// Dropped.
+    /// Packets dropped.
     pub dropped: [Sum; 2],
 }
 
-/// What passed a link over time.
+/// Counts of the packets that passed a link, over time.
 #[derive(Clone, Debug)]
 pub struct History {
     width: Span,
@@ -144,19 +144,19 @@ pub struct History {
     terminals: BTreeMap<u32, TerminalHistory>,
     lateness: Lateness,
     end: Time,
-    /// Packets of which something was told.
+    /// Packets with a record.
     told: Numbers,
-    /// Packets forward of which a copy was lost and none was delivered yet.
+    /// Forward packets of which a copy was lost and none was delivered yet.
     undelivered: BTreeSet<u64>,
 }
 
 impl History {
-    /// Nothing has passed yet.
+    /// Creates an empty history.
     pub fn new() -> Self {
         Self::with_bins(FIRST_WIDTH, MOST_BINS)
     }
 
-    /// With bins of this width at first, 1 ns at least, and at most so many of them, 2 at least.
+    /// Creates an empty history with bins of this width at first (at least 1 ns), and at most `most` bins (at least 2).
     pub fn with_bins(width: Span, most: usize) -> Self {
         Self {
             width: width.max(Span::from_nanos(1)),
@@ -170,7 +170,7 @@ impl History {
         }
     }
 
-    /// Takes what became of a packet, or of a copy of one. Of a packet with copies, the first that is told of ends it.
+    /// Takes the record of a packet, or of a copy of one. The first record of a packet with copies ends the packet.
     pub fn record(&mut self, record: &PacketRecord<&str>) {
         let at = record.planned.unwrap_or(record.entered);
         self.end = self.end.max(at).max(record.entered).max(record.left.unwrap_or(Time::ZERO));
@@ -221,7 +221,7 @@ impl History {
             let counts = if dropped { &mut terminal.dropped } else { &mut terminal.lost };
             counts[index].count(record.octets);
         });
-        // Only what goes to terminals can have other copies.
+        // Only packets to terminals can have other copies.
         if first && record.way == Way::Forward && record.terminal.is_some() {
             self.undelivered.insert(record.number);
             if self.undelivered.len() > MOST_UNDELIVERED {
@@ -247,7 +247,7 @@ impl History {
         }
     }
 
-    /// The bin of a time that [fits](Self::fit).
+    /// Returns the bin of a time that [fits](Self::fit).
     fn bin(&mut self, way: Way, at: Time) -> &mut Bin {
         let index = (at.as_nanos() / self.width.as_nanos()) as usize;
         let bins = &mut self.ways[way_index(way)].bins;
@@ -257,27 +257,27 @@ impl History {
         &mut bins[index]
     }
 
-    /// How wide bins are.
+    /// Returns the present width of bins.
     pub fn width(&self) -> Span {
         self.width
     }
 
-    /// What passed on a way.
+    /// Returns the counts of a direction.
     pub fn way(&self, way: Way) -> &WayHistory {
         &self.ways[way_index(way)]
     }
 
-    /// Terminals of which something was told, by number: the first 4096 of them.
+    /// Returns the counts of terminals with a record, by number: the first 4096 of them.
     pub fn terminals(&self) -> &BTreeMap<u32, TerminalHistory> {
         &self.terminals
     }
 
-    /// How late packets left, on both ways.
+    /// Returns the lateness of packets, in both directions.
     pub fn lateness(&self) -> &Lateness {
         &self.lateness
     }
 
-    /// The latest time that was told.
+    /// Returns the latest time in a record.
     pub fn end(&self) -> Time {
         self.end
     }
@@ -290,7 +290,7 @@ impl Default for History {
 }
 
 impl WayHistory {
-    /// Joins neighbours.
+    /// Joins neighbouring bins.
     fn halve(&mut self) {
         let mut joined = Vec::with_capacity(self.bins.len().div_ceil(2));
         let mut bins = std::mem::take(&mut self.bins).into_iter();
@@ -303,7 +303,7 @@ impl WayHistory {
         self.bins = joined;
     }
 
-    /// The index of a cause.
+    /// Returns the index of a cause.
     fn cause(&mut self, dropped: bool, name: &str) -> u16 {
         let known = self.causes.iter().position(|cause| cause.dropped == dropped && cause.name == name);
         let index = known.unwrap_or_else(|| {

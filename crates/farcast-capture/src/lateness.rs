@@ -1,4 +1,4 @@
-//! How late a real-time run was: a histogram of the time from when something was due to when it happened.
+//! Lateness of a real-time run: a histogram of the time from the due instant of an event to its occurrence.
 //!
 //! ```
 //! use farcast_capture::lateness::Lateness;
@@ -16,12 +16,12 @@
 use farcast_core::Span;
 use hdrhistogram::Histogram;
 
-/// Digits to which quantiles are right.
+/// Significant digits of quantiles.
 const DIGITS: u8 = 3;
-/// The longest lateness that quantiles tell apart.
+/// Longest lateness that quantiles resolve.
 const LONGEST: Span = Span::from_secs(100);
 
-/// Where the rows of [`Lateness::rows`] begin, in nanoseconds, but for the first, which begins at 0: about half a
+/// Beginnings of the rows of [`Lateness::rows`] in nanoseconds, except the first, which begins at 0: about half a
 /// decade each.
 const ROWS: [u64; 17] = [
     1_000,
@@ -43,40 +43,40 @@ const ROWS: [u64; 17] = [
     100_000_000_000,
 ];
 
-/// A histogram of lateness of fixed size (about 240 KB), log-linear after Gil Tene's `HdrHistogram`: recording costs a
+/// A histogram of lateness of fixed size (about 240 KB), log-linear after Gil Tene's `HdrHistogram`. Recording costs a
 /// few instructions and allocates nothing.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Lateness {
     histogram: Histogram<u64>,
     rows: [u64; ROWS.len() + 1],
-    /// In nanoseconds.
+    /// Sum of all lateness, in nanoseconds.
     sum: u128,
     max: Span,
 }
 
-/// How many were late by at least `from` and less than `below`.
+/// Number of events that were late by at least `from` and less than `below`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Row {
     /// The shortest lateness of this row.
     pub from: Span,
     /// The shortest lateness of the next row; the last row has no end.
     pub below: Option<Span>,
-    /// How many.
+    /// Number of events.
     pub count: u64,
 }
 
 impl Lateness {
-    /// Nothing was late yet.
+    /// Creates an empty histogram.
     ///
     /// # Panics
-    /// Never: the bounds are such as the histogram takes.
+    /// Never: the histogram accepts the bounds.
     pub fn new() -> Self {
         let histogram = Histogram::new_with_bounds(1, LONGEST.as_nanos(), DIGITS)
             .expect("1 ns to 100 s with three digits are bounds that it takes");
         Self { histogram, rows: [0; ROWS.len() + 1], sum: 0, max: Span::ZERO }
     }
 
-    /// Counts something that was late by `lateness`; what was in time counts with zero.
+    /// Counts an event that was late by `lateness`; an event in time counts with zero.
     pub fn record(&mut self, lateness: Span) {
         let nanoseconds = lateness.as_nanos();
         self.histogram.saturating_record(nanoseconds.min(LONGEST.as_nanos()));
@@ -86,7 +86,7 @@ impl Lateness {
         self.max = self.max.max(lateness);
     }
 
-    /// Adds what `other` counted.
+    /// Adds the counts of `other`.
     ///
     /// # Panics
     /// Never: both have the same bounds.
@@ -99,18 +99,18 @@ impl Lateness {
         self.max = self.max.max(other.max);
     }
 
-    /// How many were counted.
+    /// Returns the number of events counted.
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }
 
-    /// The lateness that a share `q` of what was counted did not exceed: with n counted, that of rank ⌈qn⌉, and of rank
-    /// 1 for 0. `q` is taken from 0 to 1, beyond which the nearer end holds (not-a-number is 0).
+    /// Returns the lateness that a share `q` of all events did not exceed: with n counted, that of rank ⌈qn⌉, and of
+    /// rank 1 for 0. `q` is clamped to 0 to 1 (not-a-number is 0).
     ///
-    /// Never less than the exact one, and more by less than a thousandth; exact up to 2 us and where it is the maximum.
-    /// From 99.9 s on it is given as the maximum. Zero if nothing was counted.
+    /// The result is never less than the exact one, and more by less than a thousandth. It is exact up to 2 us, and if
+    /// it is the maximum. From 99.9 s on the maximum is returned. Zero if nothing was counted.
     pub fn quantile(&self, q: f64) -> Span {
-        // Of a share of zero the histogram would give the lower end of the first cell.
+        // For a share of zero the histogram would return the lower end of the first cell.
         let share = q.clamp(f64::MIN_POSITIVE, 1.0);
         match Span::from_nanos(self.histogram.value_at_quantile(share)) {
             cell_end if cell_end < LONGEST => cell_end.min(self.max),
@@ -118,19 +118,19 @@ impl Lateness {
         }
     }
 
-    /// The longest lateness, exact; zero if nothing was counted.
+    /// Returns the longest lateness, exact; zero if nothing was counted.
     pub fn max(&self) -> Span {
         self.max
     }
 
-    /// The mean, rounded down to the nanosecond, exact; zero if nothing was counted.
+    /// Returns the mean, rounded down to the nanosecond, exact; zero if nothing was counted.
     pub fn mean(&self) -> Span {
         let mean = self.sum.checked_div(u128::from(self.count())).unwrap_or_default();
         Span::from_nanos(u64::try_from(mean).unwrap_or(u64::MAX))
     }
 
-    /// The counts by half-decades (bounds at 1 and 3 times powers of ten, from 1 us to 100 s), exact; without the empty
-    /// rows before the first and after the last that counted something.
+    /// Returns the counts by half-decades (bounds at 1 and 3 times powers of ten, from 1 us to 100 s), exact. Empty
+    /// rows before the first and after the last count are left out.
     pub fn rows(&self) -> Vec<Row> {
         let (Some(first), Some(last)) =
             (self.rows.iter().position(|&count| count > 0), self.rows.iter().rposition(|&count| count > 0))

@@ -1,15 +1,15 @@
-//! What passed a link, packet by packet: captures and logs.
+//! Captures and logs of the packets that passed a link.
 //!
-//! | module | what it does |
+//! | module | purpose |
 //! |---|---|
-//! | [`packets`] | a line for each packet, with its times, length and fate, as CSV or Parquet |
+//! | [`packets`] | log with a line for each packet: its times, length and fate, as CSV or Parquet |
 //! | [`pcapng`] | the packets themselves, for protocol analysers |
 //! | [`recorder`] | writes both from a thread of its own, so that a real-time thread never waits for a file |
-//! | [`history`] | what passed over time, in bins: for plots |
+//! | [`history`] | counts over time, in bins: for plots |
 //! | [`output`] | files that take their names only once they are complete |
-//! | [`lateness`] | how late a real-time run was, as a histogram |
+//! | [`lateness`] | lateness of a real-time run, as a histogram |
 //!
-//! This crate knows no engine and no emulator: whoever carries packets tells it of them.
+//! This crate knows no engine and no emulator: the code that carries packets records them.
 #![forbid(unsafe_code)]
 
 pub mod history;

@@ -1,4 +1,4 @@
-//! Where records go: files that take their names only once they are complete.
+//! Output files that take their names only once they are complete.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -8,24 +8,24 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use tempfile::NamedTempFile;
 
-/// Octets that are gathered before the system is asked to write them.
+/// Octets that are gathered before a write.
 const BUFFER: usize = 1 << 18;
 
-/// What takes the octets of a log or a capture and is told when they are complete. Dropped before that, it leaves
+/// Destination of the octets of a log or a capture. If it is dropped before [`commit`](Self::commit), it leaves
 /// nothing.
 pub trait Output: Write + Send {
-    /// Makes what was written last.
+    /// Completes the output, which then keeps everything written.
     ///
     /// # Errors
-    /// What the system says; nothing is left then.
+    /// The system's error; nothing is left then.
     fn commit(self: Box<Self>) -> io::Result<()>;
 }
 
-/// A file that is written beside its final place and takes its name when it is [committed](Output::commit).
+/// A file that is written under no name and takes its final name when it is [committed](Output::commit).
 ///
-/// Until then it has no name (`O_TMPFILE`, open(2)), so that nothing is left however the process ends. Where the file
-/// system has no such files it has a hidden name in the same directory, which vanishes with this object, but not with a
-/// process that is killed. A file that had the name before is replaced at once and whole.
+/// Until then it has no name (`O_TMPFILE`, open(2)), so that nothing is left however the process ends. If the file
+/// system does not support such files, it has a hidden name in the same directory. The hidden file vanishes with this
+/// object, but not with a process that is killed. An earlier file of the final name is replaced at once and whole.
 #[derive(Debug)]
 pub struct StagedFile {
     file: BufWriter<Staged>,
@@ -58,11 +58,11 @@ impl Write for Staged {
 }
 
 impl StagedFile {
-    /// A file that will be `path`. A symbolic link there stays, and what it points to is replaced.
+    /// Creates a file that will be `path`. A symbolic link there stays, and its target is replaced.
     ///
     /// # Errors
-    /// If `path` is something else than a file, such as a directory or a device, or what the system says against
-    /// writing in its directory.
+    /// An error if `path` is not a file, such as a directory or a device, or the system's error of writing in its
+    /// directory.
     pub fn create(path: &Path) -> io::Result<Self> {
         let path = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
         let Some(name) = path.file_name().filter(|_| path.is_file() || !path.exists()) else {
@@ -76,7 +76,7 @@ impl StagedFile {
         };
         let prefix = format!(".{}.", name.to_string_lossy());
         let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-        // A file system without such files says so in several ways; what else is wrong, the other way says too.
+        // File systems without such files report this in several ways; any other error also shows in the fallback.
         let file = if let Ok(file) = rustix::fs::open(directory, flags, Mode::from_raw_mode(0o666)) {
             Staged::Nameless(file.into())
         } else {
@@ -105,7 +105,7 @@ impl Output for StagedFile {
         match file.into_inner().map_err(io::IntoInnerError::into_error)? {
             Staged::Hidden(file) => file.persist(&path).map(drop).map_err(|error| error.error),
             Staged::Nameless(file) => {
-                // A name can only be given where there is none, so it takes a hidden one before it replaces another's.
+                // A link cannot replace a name, so the file takes a hidden name before it replaces another.
                 let of = format!("/proc/self/fd/{}", file.as_raw_fd());
                 let link = |hidden: &Path| {
                     rustix::fs::linkat(CWD, &of, CWD, hidden, AtFlags::SYMLINK_FOLLOW)
@@ -119,7 +119,7 @@ impl Output for StagedFile {
     }
 }
 
-/// Those of any new file, of which the system takes what the user's mask denies.
+/// Returns the permissions of any new file, which the system reduces by the user's mask.
 fn permissions() -> std::fs::Permissions {
     std::os::unix::fs::PermissionsExt::from_mode(0o666)
 }

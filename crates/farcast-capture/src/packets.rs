@@ -1,22 +1,22 @@
 //! The log of a link: a record for each packet, with its times, length and fate.
 //!
-//! | column | type | what |
+//! | column | type | contents |
 //! |---|---|---|
 //! | `number` | unsigned 64 bits | the packet's number, as the link counts them |
-//! | `way` | text | `forward` (hub to terminals) or `return` |
-//! | `terminal` | unsigned 32 bits, may be absent | whose copy it is, or who sent it, from 0; of a packet to all that ended before it was copied, none |
-//! | `entered_ns` | signed 64 bits | when it entered, in nanoseconds since the run began |
-//! | `planned_ns` | signed 64 bits or none | when it should leave by the link's time |
-//! | `left_ns` | signed 64 bits or none | when it really left |
-//! | `octets` | unsigned 32 bits | its length from the IP header on |
+//! | `way` | text | direction: `forward` (hub to terminals) or `return` |
+//! | `terminal` | unsigned 32 bits, may be absent | terminal of the copy, or of the sender, from 0; absent for a packet to all that ended before it was copied |
+//! | `entered_ns` | signed 64 bits | entry, in nanoseconds since the run began |
+//! | `planned_ns` | signed 64 bits or none | planned departure by the link's time |
+//! | `left_ns` | signed 64 bits or none | real departure |
+//! | `octets` | unsigned 32 bits | length from the IP header on |
 //! | `verdict` | text | `delivered`, `lost`, `dropped` or `held` |
-//! | `cause` | text, may be empty | what decided, as `forward: queue` |
+//! | `cause` | text, may be empty | cause of the verdict, as `forward: queue` |
 //!
-//! Times beyond 2^63 - 1 ns (292 years) are written as that.
+//! Times beyond 2^63 - 1 ns (292 years) are written as this value.
 //!
-//! A CSV file is RFC 4180's with a header and without comments; what is absent is empty. A Parquet file has groups of
-//! at most 65,536 rows, which is what a log keeps in memory, and key-value metadata: what the caller tells about the
-//! run, and the unit of each column that has one as `COLUMN.unit`.
+//! A CSV file follows RFC 4180, with a header and without comments; absent values are empty. A Parquet file has groups
+//! of at most 65,536 rows, which is also the number that a log keeps in memory. It has key-value metadata: the caller's
+//! facts about the run, and the unit of each column that has one as `COLUMN.unit`.
 
 use std::ffi::OsStr;
 use std::io;
@@ -34,11 +34,11 @@ pub use csv::CsvLog;
 pub use parquet::ParquetLog;
 pub use read::{ReadError, read};
 
-/// The columns in their order.
+/// Names of the columns in order.
 const COLUMNS: [&str; 9] =
     ["number", "way", "terminal", "entered_ns", "planned_ns", "left_ns", "octets", "verdict", "cause"];
 
-/// Which way a packet goes.
+/// Direction of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
     /// From the hub to terminals.
@@ -48,7 +48,7 @@ pub enum Way {
 }
 
 impl Way {
-    /// As logs name it.
+    /// Returns the name in logs.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Forward => "forward",
@@ -57,21 +57,21 @@ impl Way {
     }
 }
 
-/// What became of a packet.
+/// Fate of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It left at the other end.
+    /// The packet left at the other end.
     Delivered,
-    /// The channel's errors took it.
+    /// The channel's errors took the packet.
     Lost,
-    /// A limit was reached, as a queue's.
+    /// The packet met a limit, for example that of a queue.
     Dropped,
-    /// It was still inside when the run ended.
+    /// The packet was still inside when the run ended.
     Held,
 }
 
 impl Verdict {
-    /// As logs name it.
+    /// Returns the name in logs.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Delivered => "delivered",
@@ -82,41 +82,40 @@ impl Verdict {
     }
 }
 
-/// What is logged of a packet. `C` names the cause: a text in a log, a [`CauseId`](crate::recorder::CauseId) on the way
-/// there.
+/// Log record of a packet. `C` is the type of the cause: a text in a log, or a [`CauseId`](crate::recorder::CauseId) on
+/// the way there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PacketRecord<C> {
-    /// Its number, as the link counts them.
+    /// Number of the packet, as the link counts them.
     pub number: u64,
-    /// Which way it went.
+    /// Direction of the packet.
     pub way: Way,
-    /// The terminal, from 0: whose copy it is, or who sent it; absent of a packet to all that ended before it was
-    /// copied.
+    /// Terminal of the copy, or of the sender, from 0; absent for a packet to all that ended before it was copied.
     pub terminal: Option<u32>,
-    /// When it entered the link.
+    /// Time of entry to the link.
     pub entered: Time,
-    /// When it should leave by the link's time; absent if it was not to leave.
+    /// Planned departure by the link's time; absent if it was not to leave.
     pub planned: Option<Time>,
-    /// When it really was handed over at the other end; absent if it was not.
+    /// Real departure at the other end; absent if it did not leave.
     pub left: Option<Time>,
-    /// Its length in octets from the IP header on.
+    /// Length in octets from the IP header on.
     pub octets: u32,
-    /// What became of it.
+    /// Fate of the packet.
     pub verdict: Verdict,
-    /// What decided that, as `forward: queue`; empty if there is nothing to say.
+    /// Cause of the verdict, as `forward: queue`; empty if there is none.
     pub cause: C,
 }
 
 impl<C> PacketRecord<C> {
-    /// The same packet with the cause named otherwise.
+    /// Returns the record with another cause.
     pub fn with_cause<D>(&self, cause: D) -> PacketRecord<D> {
         let &Self { number, way, terminal, entered, planned, left, octets, verdict, .. } = self;
         PacketRecord { number, way, terminal, entered, planned, left, octets, verdict, cause }
     }
 }
 
-/// Takes records, in any order. After the first error it writes nothing more, and keeps the error until it is
-/// [finished](Self::finish). Dropped before that, it leaves nothing.
+/// Log that takes records, in any order. After the first error it writes nothing more, and keeps the error until it is
+/// [finished](Self::finish). If dropped before that, it leaves nothing.
 pub trait PacketLog: Send {
     /// Takes the next record.
     fn record(&mut self, record: &PacketRecord<&str>);
@@ -124,29 +123,29 @@ pub trait PacketLog: Send {
     /// Completes the log under its final name.
     ///
     /// # Errors
-    /// The first that there was; nothing is left then.
+    /// The first error of the log; nothing is left then.
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
 
-/// Why a log cannot be begun.
+/// Reason for which a log cannot be begun.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {
-    /// The name does not say which format.
+    /// The name does not tell the format.
     #[error("\"{path}\" tells no format: name a log FILE.csv or FILE.parquet", path = .0.display())]
     Ending(PathBuf),
     /// The file cannot be written.
     #[error("cannot write the log \"{path}\": {source}", path = .path.display())]
     File {
-        /// The log.
+        /// Path of the log.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// Begins the log `path`, in the format that its ending says (`.csv` or `.parquet`, in either case of letters). A
-/// Parquet file also keeps the pairs of `about`, such as `("seed", "1")`.
+/// Begins the log `path`, in the format of its extension (`.csv` or `.parquet`, in upper or lower case). A Parquet file
+/// also keeps the pairs of `about`, such as `("seed", "1")`.
 ///
 /// # Errors
 /// [`LogError::Ending`] for any other name, [`LogError::File`] if it cannot be written.
@@ -165,7 +164,7 @@ pub fn create(path: &Path, about: &[(&str, &str)]) -> Result<Box<dyn PacketLog>,
     Ok(Box::new(ParquetLog::new(out, about).map_err(failed)?))
 }
 
-/// `at` as logs write it.
+/// Returns `at` in the form of logs, in nanoseconds.
 fn nanoseconds(at: Time) -> i64 {
     i64::try_from(at.as_nanos()).unwrap_or(i64::MAX)
 }

@@ -1,7 +1,7 @@
 //! Capture files in the pcapng format (draft-ietf-opsawg-pcapng), which protocol analysers open.
 //!
-//! A file is one section with interfaces, each of link type IPV4: packets begin with their IPv4 header, and there are
-//! no others. Timestamps count nanoseconds. All integers are little-endian, on every machine.
+//! A file is one section with interfaces, each of link type IPV4: all packets are IPv4 and begin with their header.
+//! Timestamps count nanoseconds. All integers are little-endian, on every machine.
 //!
 //! ```
 //! use farcast_capture::pcapng::{Direction, Packet, Writer};
@@ -46,77 +46,78 @@ mod option {
     pub(super) const EPB_FLAGS: u16 = 2;
 }
 
-/// Packets begin with their IPv4 header (the registry of link types at tcpdump.org). RAW, which would say IPv4 or IPv6,
-/// is no choice: libpcap 1.10 compares its number, 101, with one of its own, 12, and refuses the second such interface.
+/// Link type of packets that begin with their IPv4 header (the registry of link types at tcpdump.org). RAW, which
+/// covers IPv4 and IPv6, is not usable: libpcap 1.10 compares its number, 101, with one of its own, 12, and refuses the
+/// second such interface.
 const LINKTYPE_IPV4: u16 = 228;
-/// By it a reader knows the order of octets.
+/// Magic number by which a reader detects the byte order.
 const BYTE_ORDER_MAGIC: u32 = 0x1A2B_3C4D;
-/// Timestamps count units of 10^-9 s.
+/// Resolution of timestamps: units of 10^-9 s.
 const NANOSECONDS: u8 = 9;
-/// The most octets of a packet that are written. IPv4 packets have at most 65,535 (RFC 791 §3.1); readers refuse blocks
-/// of many megabytes.
+/// Most octets of a packet that are written. IPv4 packets have at most 65,535 (RFC 791 §3.1); readers refuse blocks of
+/// many megabytes.
 const MOST_OCTETS: usize = 1 << 20;
 
-/// Which way a packet passes an interface, as the lowest bits of `epb_flags` have it (§4.3.1).
+/// Direction in which a packet passes an interface, as the lowest bits of `epb_flags` (§4.3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
-    /// The host receives it.
+    /// The host receives the packet.
     Inbound = 1,
-    /// The host sends it.
+    /// The host sends the packet.
     Outbound = 2,
 }
 
-/// A packet as it is written.
+/// A packet to write.
 #[derive(Clone, Copy, Debug)]
 pub struct Packet<'a> {
-    /// The interface that it passed, from 0 in the order of their description.
+    /// Interface that the packet passed, from 0 in the order of description.
     pub interface: u32,
-    /// When it passed, from the file's epoch.
+    /// Time at which it passed, from the file's epoch.
     pub at: Time,
-    /// Its length on the wire in octets.
+    /// Length on the wire in octets.
     pub octets: u32,
-    /// Which way it passed.
+    /// Direction in which it passed.
     pub direction: Direction,
-    /// Its octets from the IPv4 header on; fewer than `octets` if it was cut.
+    /// Octets from the IPv4 header on; fewer than `octets` if the packet was cut.
     pub captured: &'a [u8],
-    /// A remark for whoever reads the file, empty for none; of a remark that is too long, the first 65,535 octets.
+    /// Comment for readers of the file, empty for none. A longer comment is cut to its first 65,535 octets.
     pub comment: &'a str,
 }
 
-/// Writes a capture file: [`section`](Self::section), then each [`interface`](Self::interface), then
-/// [packets](Self::packet).
+/// Writer of a capture file. Call [`section`](Self::section), then [`interface`](Self::interface) for each interface,
+/// then [`packet`](Self::packet) for each packet.
 ///
-/// `W` is written in small pieces: give a file a [`BufWriter`](io::BufWriter). After the first error it writes nothing
-/// more, and keeps the error until [`finish`](Self::finish).
+/// `W` is written in small pieces: wrap a file in a [`BufWriter`](io::BufWriter). After the first error the writer
+/// writes nothing more, and keeps the error until [`finish`](Self::finish).
 #[derive(Debug)]
 pub struct Writer<W> {
     out: W,
-    /// The file's epoch, in nanoseconds since 1970.
+    /// Epoch of the file, in nanoseconds since 1970.
     epoch: u64,
     interfaces: u32,
-    /// The block at hand.
+    /// The current block.
     block: Vec<u8>,
     error: Option<io::Error>,
 }
 
 impl<W: Write> Writer<W> {
-    /// A file whose times are those of a simulation: [`Time::ZERO`] is 1970-01-01T00:00:00Z.
+    /// Creates a file with the times of a simulation: [`Time::ZERO`] is 1970-01-01T00:00:00Z.
     pub const fn new(out: W) -> Self {
         Self::starting_at(out, 0)
     }
 
-    /// A file of what happened: [`Time::ZERO`] is `unix_nanos` nanoseconds after 1970-01-01T00:00:00Z. Sums beyond the
-    /// format's range (the year 2554) saturate.
+    /// Creates a file with real times: [`Time::ZERO`] is `unix_nanos` nanoseconds after 1970-01-01T00:00:00Z. Sums
+    /// beyond the format's range (the year 2554) saturate.
     pub const fn starting_at(out: W, unix_nanos: u64) -> Self {
         Self { out, epoch: unix_nanos, interfaces: 0, block: Vec::new(), error: None }
     }
 
-    /// Begins the section that the file is, with the name of the program that writes it and a comment, each of which
-    /// may be empty and is cut after 65,535 octets.
+    /// Begins the file's only section, with the name of the program that writes it and a comment. Each of the two may
+    /// be empty, and is cut after 65,535 octets.
     pub fn section(&mut self, application: &str, comment: &str) {
         self.begin(block::SECTION_HEADER);
         self.u32(BYTE_ORDER_MAGIC);
-        // Version 1.0, and a length that is not told.
+        // Version 1.0, and a section of unknown length.
         self.u16(1);
         self.u16(0);
         self.block.extend_from_slice(&u64::MAX.to_le_bytes());
@@ -125,12 +126,12 @@ impl<W: Write> Writer<W> {
         self.end();
     }
 
-    /// Describes the next interface, by texts as those of [`section`](Self::section); its number, from 0.
+    /// Describes the next interface, by texts like those of [`section`](Self::section). Returns its number, from 0.
     pub fn interface(&mut self, name: &str, description: &str) -> u32 {
         self.begin(block::INTERFACE_DESCRIPTION);
         self.u16(LINKTYPE_IPV4);
         self.u16(0);
-        // No limit to the length of what is captured.
+        // No limit to the length of captured packets.
         self.u32(0);
         self.text(option::IF_NAME, name);
         self.text(option::IF_DESCRIPTION, description);
@@ -141,8 +142,8 @@ impl<W: Write> Writer<W> {
         number
     }
 
-    /// Writes a packet. One of an interface that is not described, or of which more than a mebibyte was captured, is an
-    /// error that [`finish`](Self::finish) tells.
+    /// Writes a packet. If its interface is not described, or more than a mebibyte was captured,
+    /// [`finish`](Self::finish) returns an error.
     pub fn packet(&mut self, packet: &Packet<'_>) {
         if let Some(error) = self.refused(packet) {
             self.fail(io::Error::new(io::ErrorKind::InvalidInput, error));
@@ -161,15 +162,15 @@ impl<W: Write> Writer<W> {
         self.end();
     }
 
-    /// Keeps `error`, unless there was one before; nothing more is written.
+    /// Keeps `error`, unless there was one before. The writer then writes nothing more.
     pub fn fail(&mut self, error: io::Error) {
         self.error.get_or_insert(error);
     }
 
-    /// Gives `W` back, flushed.
+    /// Returns `W`, flushed.
     ///
     /// # Errors
-    /// The first error that `W` gave or that [`fail`](Self::fail) was told, or the first packet that was refused.
+    /// The first error of `W` or of [`fail`](Self::fail), or the first packet that was refused.
     pub fn finish(mut self) -> io::Result<W> {
         match self.error {
             Some(error) => Err(error),
@@ -177,7 +178,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Why a reader would not take `packet`, if so.
+    /// Returns the reason for which a reader would refuse `packet`, if any.
     fn refused(&self, packet: &Packet<'_>) -> Option<String> {
         let Packet { interface, captured, .. } = packet;
         if *interface >= self.interfaces {
@@ -194,11 +195,11 @@ impl<W: Write> Writer<W> {
     fn begin(&mut self, kind: u32) {
         self.block.clear();
         self.u32(kind);
-        // The length, which the end of the block tells.
+        // The length, which is filled in at the end of the block.
         self.u32(0);
     }
 
-    /// Ends the options and the block, and writes it.
+    /// Ends the options and the block, and writes the block.
     fn end(&mut self) {
         self.option(option::END, &[]);
         let octets = self.block.len() as u32 + 4;
@@ -209,7 +210,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// A text, unless it is empty; of one that is too long, as much as fits.
+    /// Adds a text option, unless the text is empty. A longer text is cut to the part that fits.
     fn text(&mut self, code: u16, text: &str) {
         let text = &text[..text.floor_char_boundary(usize::from(u16::MAX))];
         if !text.is_empty() {
@@ -217,7 +218,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// An option of at most 65,535 octets.
+    /// Adds an option of at most 65,535 octets.
     fn option(&mut self, code: u16, value: &[u8]) {
         self.u16(code);
         self.u16(value.len() as u16);

@@ -1,8 +1,8 @@
 //! Logs and captures written by a thread of their own, so that a real-time thread never waits for a file.
 //!
-//! The real-time side copies what it has to say into a batch, whose room is there from the start, and changes a full
-//! one for an empty one. It never waits, for a file or for a lock, and allocates nothing: batches pass through rings
-//! between one writer and one reader each. Where all batches are with the writer, what comes is missed, and counted.
+//! The real-time side copies entries into a batch with preallocated memory, and exchanges a full batch for an empty
+//! one. It never waits for a file or a lock, and allocates nothing: batches pass through rings between one writer and
+//! one reader each. If the writer has all batches, new entries are dropped, and counted as missed.
 //!
 //! ```no_run
 //! use std::path::Path;
@@ -58,50 +58,50 @@ mod writer;
 use batch::{Batch, Captured};
 use writer::{Ending, SharedEnding, Writer};
 
-/// Names in a table of causes.
+/// Most names in the table of causes.
 const MOST_CAUSES: usize = u16::MAX as usize;
 
-/// How much a recorder holds. All of it is taken at the start.
+/// Capacity of a recorder. All its memory is allocated at the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RecorderConfig {
-    /// Batches, of which one is being filled; fewer than 2 count as 2.
+    /// Number of batches, one of which is being filled; fewer than 2 count as 2.
     pub batches: usize,
-    /// Records and captured packets of a batch; none counts as 1.
+    /// Records and captured packets of a batch; 0 counts as 1.
     pub entries: usize,
-    /// Octets of captured packets of a batch, if there is a capture. A packet that has more is missed.
+    /// Octets of captured packets of a batch, if there is a capture. A larger packet is missed.
     pub octets: usize,
 }
 
-/// 26 MB: room for a writer that stands still for half a second at 50,000 packets a second that are logged and captured
-/// at both ends, or at 100 Mbit/s.
+/// Capacity of 26 MB: enough for a writer that stops for half a second at 50,000 packets a second that are logged and
+/// captured at both ends, or at 100 Mbit/s.
 impl Default for RecorderConfig {
     fn default() -> Self {
         Self { batches: 16, entries: 8192, octets: 1 << 20 }
     }
 }
 
-/// A cause by its number in the table of the recorder that [gave it](Recorder::cause). In another's it means another
-/// cause or none.
+/// Number of a cause in the table of the recorder that [assigned it](Recorder::cause). Another recorder's table has
+/// another cause at this number, or none.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct CauseId(u16);
 
 impl CauseId {
-    /// Nothing to say.
+    /// No cause.
     pub const NONE: Self = Self(0);
 }
 
-/// What was written.
+/// Counts of entries written and missed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Summary {
     /// Records in the log.
     pub records: u64,
     /// Packets in the capture.
     pub captured: u64,
-    /// Records and packets that are in neither, because the writer could not keep up.
+    /// Records and packets that were not written, because the writer could not keep up.
     pub missed: u64,
 }
 
-/// The real-time side. Dropped without [`finish`](Self::finish), it leaves no files.
+/// The real-time side of a recording. If dropped without [`finish`](Self::finish), it leaves no files.
 #[derive(Debug)]
 pub struct Recorder {
     logs: bool,
@@ -110,24 +110,25 @@ pub struct Recorder {
     /// The causes by their numbers, from 1.
     causes: Vec<String>,
     missed: u64,
-    /// No entry of the batch at hand is older.
+    /// Lower bound of the age of the current batch: no entry in it is older than this time.
     waiting_since: Time,
-    /// To the writer.
+    /// Ring of full batches, to the writer.
     full: Producer<Batch>,
-    /// From the writer.
+    /// Ring of empty batches, from the writer.
     empty: Consumer<Batch>,
     ending: Arc<SharedEnding>,
     thread: Option<JoinHandle<io::Result<Summary>>>,
 }
 
 impl Recorder {
-    /// Starts the writer. Records go to `log`, octets to `capture`, whose section and interfaces are already described;
-    /// what is absent is not recorded, and without both there is no thread.
+    /// Starts the writer. Records go to `log`, octets to `capture`, whose section and interfaces are already described.
+    /// An absent output is not recorded, and without both there is no thread.
     ///
-    /// A thread inherits the priority of the one that starts it: start the recorder before raising one's own.
+    /// A thread inherits the priority of the thread that starts it: start the recorder before raising one's own
+    /// priority.
     ///
     /// # Errors
-    /// If the system gives no thread.
+    /// The system's error, if it refuses a thread.
     pub fn start(
         config: &RecorderConfig,
         log: Option<Box<dyn PacketLog>>,
@@ -139,7 +140,7 @@ impl Recorder {
         let batches = config.batches.max(2);
         let (full, to_write) = RingBuffer::new(batches);
         let (mut emptied, empty) = RingBuffer::new(batches);
-        // Each has room for all batches, so that a push never fails.
+        // Each ring has room for all batches, so that a push never fails.
         (1..batches).for_each(|_| drop(emptied.push(Batch::new(entries, octets))));
         let ending = Arc::new(SharedEnding::default());
         let writer = Writer::new(to_write, emptied, Arc::clone(&ending), log, capture);
@@ -159,8 +160,8 @@ impl Recorder {
         })
     }
 
-    /// The number of the cause `name`. Ask once and keep it: this may allocate. After 65,534 names every other one is
-    /// recorded as "other".
+    /// Returns the number of the cause `name`. Call once and keep the number: this may allocate. After 65,534 names
+    /// every other name is recorded as "other".
     pub fn cause(&mut self, name: &str) -> CauseId {
         if name.is_empty() {
             return CauseId::NONE;
@@ -178,14 +179,14 @@ impl Recorder {
         CauseId(index as u16 + 1)
     }
 
-    /// Records what became of a packet.
+    /// Records the fate of a packet.
     pub fn packet(&mut self, record: &PacketRecord<CauseId>) {
         if self.logs && !self.batch.push_record(record) {
             self.miss_unless(|batch| batch.push_record(record));
         }
     }
 
-    /// Records that `octets`, from the IP header on, passed `interface` at `at`. Tell packets in the order of time.
+    /// Records that `octets`, from the IP header on, passed `interface` at `at`. Calls must be in the order of time.
     pub fn capture(&mut self, interface: u32, at: Time, direction: Direction, octets: &[u8]) {
         let captured = Captured { interface, at, direction };
         if self.captures && !self.batch.push_captured(captured, octets) {
@@ -193,7 +194,7 @@ impl Recorder {
         }
     }
 
-    /// Hands the batch at hand over if something in it may have waited for `age` or longer at `now`. Call it in idle
+    /// Hands the current batch over if an entry in it may have waited for `age` or longer at `now`. Call it in idle
     /// moments, so that files are not far behind a slow link.
     pub fn flush_if_older(&mut self, now: Time, age: Span) {
         let due = now.since(self.waiting_since) >= age;
@@ -202,7 +203,7 @@ impl Recorder {
         }
     }
 
-    /// Records and packets that were missed so far, because the writer could not keep up.
+    /// Returns the number of records and packets missed so far, because the writer could not keep up.
     pub fn missed(&self) -> u64 {
         self.missed
     }
@@ -210,20 +211,20 @@ impl Recorder {
     /// Waits until everything is written and the files have their names.
     ///
     /// # Errors
-    /// The first that a log or a capture gave; a file that is not complete is not left, the other is completed.
+    /// The first error of the log or the capture. An incomplete file is not left; the other file is completed.
     pub fn finish(mut self) -> io::Result<Summary> {
         let written = self.close(Ending::Finish)?;
         Ok(Summary { missed: self.missed, ..written })
     }
 
-    /// Makes room and tries again; whoever has no room even then is missed.
+    /// Hands the batch over and tries again; an entry that finds no room even then is missed.
     fn miss_unless(&mut self, push: impl FnOnce(&mut Batch) -> bool) {
         if !(self.hand_over() && push(&mut self.batch)) {
             self.missed = self.missed.saturating_add(1);
         }
     }
 
-    /// Changes the batch at hand for an empty one, if there is one.
+    /// Exchanges the current batch for an empty one. Returns `false` if there is none.
     fn hand_over(&mut self) -> bool {
         let Ok(empty) = self.empty.pop() else { return false };
         let full = mem::replace(&mut self.batch, empty);
@@ -231,7 +232,7 @@ impl Recorder {
         true
     }
 
-    /// Gives `batch` to the writer, whose ring has room for all that there are.
+    /// Sends `batch` to the writer, whose ring has room for all batches.
     fn send(&mut self, batch: Batch) {
         drop(self.full.push(batch));
         self.wake();
@@ -243,7 +244,7 @@ impl Recorder {
         }
     }
 
-    /// Gives the writer what is left and waits for its end.
+    /// Sends the last batch to the writer and waits for its end.
     fn close(&mut self, ending: Ending) -> io::Result<Summary> {
         let last = mem::take(&mut self.batch);
         self.send(last);
@@ -259,7 +260,7 @@ impl Recorder {
 impl Drop for Recorder {
     fn drop(&mut self) {
         if self.thread.is_some() {
-            // Nothing is kept, so nothing can go wrong that matters.
+            // Nothing is kept, so no error matters.
             let _ = self.close(Ending::Abandon);
         }
     }

@@ -1,14 +1,14 @@
-//! How long packets took, as a histogram.
+//! Histogram of packet delays.
 
 use std::collections::BTreeMap;
 
 use farcast_core::Span;
 
-/// Cells of an octave; their number's logarithm to the base of 2.
+/// Base-2 logarithm of the number of cells in an octave.
 const CELLS_LOG: u32 = 5;
 
 /// A histogram of delays, log-linear after Gil Tene's `HdrHistogram`: each octave has 32 cells, and delays below 64 ns
-/// have one each. Only cells that counted something are kept, 1920 at most.
+/// have one each. Only cells with a count are kept, 1920 at most.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Delays {
     cells: BTreeMap<u16, u64>,
@@ -27,7 +27,7 @@ impl Delays {
         self.count = self.count.saturating_add(1);
     }
 
-    /// Adds what `other` counted.
+    /// Adds the counts of `other`.
     pub fn merge(&mut self, other: &Self) {
         for (&number, &more) in &other.cells {
             let cell = self.cells.entry(number).or_default();
@@ -42,26 +42,25 @@ impl Delays {
         self.count = self.count.saturating_add(other.count);
     }
 
-    /// How many were counted.
+    /// Returns the number of delays counted.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// The shortest, exact; zero if nothing was counted.
+    /// Returns the shortest delay, exact; zero if nothing was counted.
     pub fn min(&self) -> Span {
         self.min
     }
 
-    /// The longest, exact; zero if nothing was counted.
+    /// Returns the longest delay, exact; zero if nothing was counted.
     pub fn max(&self) -> Span {
         self.max
     }
 
-    /// The delay that a share `q` of what was counted did not exceed: with n counted, that of rank ⌈qn⌉, and of rank 1
-    /// for
-    /// 0. `q` is taken from 0 to 1, beyond which the nearer end holds (not-a-number is 0).
+    /// Returns the delay that a share `q` of all delays did not exceed: with n counted, that of rank ⌈qn⌉, and of rank
+    /// 1 for 0. `q` is clamped to 0 to 1 (not-a-number is 0).
     ///
-    /// Never less than the exact one, and more by at most 1/32 of it. Zero if nothing was counted.
+    /// The result is never less than the exact one, and more by at most 1/32 of it. Zero if nothing was counted.
     pub fn quantile(&self, q: f64) -> Span {
         // A float-to-integer cast saturates and maps NaN to zero.
         let rank = ((q.clamp(0.0, 1.0) * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
@@ -74,14 +73,14 @@ impl Delays {
     }
 }
 
-/// The cell of a delay in nanoseconds.
+/// Returns the cell of a delay in nanoseconds.
 fn cell_of(nanoseconds: u64) -> u16 {
     let shift = (u64::BITS - nanoseconds.leading_zeros()).saturating_sub(CELLS_LOG + 1);
     // The highest of 64 bits gives 58 * 32 + 63.
     ((shift << CELLS_LOG) + (nanoseconds >> shift) as u32) as u16
 }
 
-/// The longest delay of a cell, in nanoseconds.
+/// Returns the longest delay of a cell, in nanoseconds.
 fn end_of(cell: u16) -> u64 {
     let shift = (u32::from(cell) >> CELLS_LOG).saturating_sub(1);
     let leading = u64::from(u32::from(cell) - (shift << CELLS_LOG));

@@ -1,19 +1,19 @@
-//! Which packets have been told of.
+//! Set of the numbers of packets with a record.
 
 use std::collections::BTreeMap;
 
-/// Stretches that are kept apart. A stretch ends at a packet that is still inside, or of which nobody told.
+/// Most stretches kept. A stretch ends at a packet that is still inside, or that has no record.
 const MOST_STRETCHES: usize = 1 << 20;
 
-/// A set of numbers, as the stretches that they fill: it is as large as it has gaps, not as it has numbers.
+/// A set of numbers, as the stretches that they fill: its size grows with its gaps, not with its numbers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Numbers {
-    /// The first number of each stretch, and its last.
+    /// Last number of each stretch, by its first.
     stretches: BTreeMap<u64, u64>,
 }
 
 impl Numbers {
-    /// Adds a number; whether it is new. With more than [`MOST_STRETCHES`] the lowest gap counts as filled.
+    /// Adds a number. Returns `true` if it is new. Beyond [`MOST_STRETCHES`] the lowest gap counts as filled.
     pub(super) fn insert(&mut self, number: u64) -> bool {
         let behind = number.checked_add(1).and_then(|next| self.stretches.get(&next).copied());
         let last = behind.unwrap_or(number);

@@ -1,4 +1,4 @@
-//! A history beside a log.
+//! A log that also feeds a history.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,19 +6,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::History;
 use crate::packets::{PacketLog, PacketRecord};
 
-/// A history that somebody fills and somebody else reads.
+/// Creates a history to share between a writer and a reader.
 pub fn shared() -> Arc<Mutex<History>> {
     Arc::default()
 }
 
-/// Takes records into a history, and into a log if there is one.
+/// Log that takes records into a history, and into another log if there is one.
 pub struct Sink {
     history: Arc<Mutex<History>>,
     log: Option<Box<dyn PacketLog>>,
 }
 
 impl Sink {
-    /// Into `history`, and into `log`.
+    /// Creates a sink into `history` and `log`.
     pub fn new(history: Arc<Mutex<History>>, log: Option<Box<dyn PacketLog>>) -> Self {
         Self { history, log }
     }
@@ -26,7 +26,7 @@ impl Sink {
 
 impl PacketLog for Sink {
     fn record(&mut self, record: &PacketRecord<&str>) {
-        // Should whoever reads it have panicked, it is still whole.
+        // If a reader has panicked, the history is still whole.
         self.history.lock().unwrap_or_else(PoisonError::into_inner).record(record);
         if let Some(log) = &mut self.log {
             log.record(record);

@@ -1,4 +1,4 @@
-//! The log as text.
+//! The log in CSV.
 
 use std::io::{self, Write};
 
@@ -7,28 +7,28 @@ use farcast_core::Time;
 use super::{PacketLog, PacketRecord, nanoseconds};
 use crate::output::Output;
 
-/// The columns' names.
+/// Header line with the columns' names.
 const HEADER: &[u8] = b"number,way,terminal,entered_ns,planned_ns,left_ns,octets,verdict,cause\n";
 
 /// A log in CSV (RFC 4180, with lines that end in LF alone).
 ///
-/// `W` is written line by line: give it one that gathers them, as [`StagedFile`](crate::output::StagedFile) does.
+/// `W` is written line by line: it should buffer the lines, as [`StagedFile`](crate::output::StagedFile) does.
 #[derive(Debug)]
 pub struct CsvLog<W> {
     out: W,
-    /// The line at hand.
+    /// The current line.
     line: Vec<u8>,
     error: Option<io::Error>,
 }
 
 impl<W: Write> CsvLog<W> {
-    /// A log into `out`, which is given the header at once.
+    /// Creates a log into `out`, and writes the header at once.
     pub fn new(mut out: W) -> Self {
         let error = out.write_all(HEADER).err();
         Self { out, line: Vec::new(), error }
     }
 
-    /// Writes a line; nothing after an error.
+    /// Writes a line; writes nothing after an error.
     pub fn push(&mut self, record: &PacketRecord<&str>) {
         if self.error.is_some() {
             return;
@@ -37,10 +37,10 @@ impl<W: Write> CsvLog<W> {
         self.error = self.write(record).err();
     }
 
-    /// Gives `W` back, flushed.
+    /// Returns `W`, flushed.
     ///
     /// # Errors
-    /// The first that `W` gave.
+    /// The first error of `W`.
     pub fn into_inner(mut self) -> io::Result<W> {
         match self.error {
             Some(error) => Err(error),
@@ -74,7 +74,7 @@ impl PacketLog for CsvLog<Box<dyn Output>> {
     }
 }
 
-/// A time and the comma behind it.
+/// Writes a time and the comma behind it.
 fn optional(line: &mut Vec<u8>, at: Option<Time>) -> io::Result<()> {
     match at {
         Some(at) => write!(line, "{},", nanoseconds(at)),
@@ -82,7 +82,7 @@ fn optional(line: &mut Vec<u8>, at: Option<Time>) -> io::Result<()> {
     }
 }
 
-/// A text, in quotes if it needs them (RFC 4180 §2, rules 6 and 7).
+/// Writes a text, in quotes if it needs them (RFC 4180 §2, rules 6 and 7).
 fn text(line: &mut Vec<u8>, text: &str) {
     if !text.contains([',', '"', '\r', '\n']) {
         line.extend_from_slice(text.as_bytes());

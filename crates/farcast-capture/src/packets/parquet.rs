@@ -1,4 +1,4 @@
-//! The log in columns.
+//! The log in Parquet.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -19,7 +19,7 @@ use crate::output::Output;
 /// Rows that are kept in memory and written together.
 pub(super) const ROWS_PER_GROUP: usize = 1 << 16;
 
-/// The units of the columns that have one.
+/// Units of the columns that have one.
 const UNITS: [(&str, &str); 4] = [
     ("entered_ns.unit", "nanoseconds since the run began"),
     ("planned_ns.unit", "nanoseconds since the run began"),
@@ -27,14 +27,14 @@ const UNITS: [(&str, &str); 4] = [
     ("octets.unit", "octets from the IP header on"),
 ];
 
-/// Columns whose values differ from row to row by little: their differences are what is written.
+/// Columns whose values change little from row to row: only their differences are written.
 const GROWING: [&str; 5] = ["number", "entered_ns", "planned_ns", "left_ns", "octets"];
 
 /// A log in Parquet, without compression: numbers are written as differences, texts by a dictionary.
 pub struct ParquetLog<W: Write + Send> {
     file: SerializedFileWriter<W>,
     rows: Rows,
-    /// Each text once.
+    /// Each distinct text once.
     texts: BTreeMap<String, ByteArray>,
     error: Option<io::Error>,
 }
@@ -53,7 +53,7 @@ struct Rows {
     cause: Vec<ByteArray>,
 }
 
-/// A column of which some values are absent: those that are there, and a level for each row, 1 where one is.
+/// A column with absent values: the present values, and a level for each row, 1 if its value is present.
 #[derive(Debug, Default)]
 struct Optional<T> {
     values: Vec<T>,
@@ -73,10 +73,10 @@ impl<T> Optional<T> {
 }
 
 impl<W: Write + Send> ParquetLog<W> {
-    /// A log into `out`, with the pairs of `about` as metadata.
+    /// Creates a log into `out`, with the pairs of `about` as metadata.
     ///
     /// # Errors
-    /// What `out` says.
+    /// The error of `out`.
     pub fn new(out: W, about: &[(&str, &str)]) -> io::Result<Self> {
         let pairs = about.iter().chain(&UNITS);
         let metadata = pairs.map(|&(key, value)| KeyValue::new(key.to_string(), value.to_string())).collect();
@@ -86,7 +86,7 @@ impl<W: Write + Send> ParquetLog<W> {
         Ok(Self { file, rows: Rows::default(), texts: BTreeMap::new(), error: None })
     }
 
-    /// Takes a row, and writes all that are kept when they are many; nothing after an error.
+    /// Takes a row, and writes the rows that are kept once a group is full. Takes nothing after an error.
     pub fn push(&mut self, record: &PacketRecord<&str>) {
         if self.error.is_some() {
             return;
@@ -108,10 +108,10 @@ impl<W: Write + Send> ParquetLog<W> {
         }
     }
 
-    /// Completes the file and gives `W` back, flushed.
+    /// Completes the file and returns `W`, flushed.
     ///
     /// # Errors
-    /// The first that `W` gave.
+    /// The first error of `W`.
     pub fn into_inner(mut self) -> io::Result<W> {
         if let Some(error) = self.error {
             return Err(error);
@@ -124,7 +124,7 @@ impl<W: Write + Send> ParquetLog<W> {
         Ok(out)
     }
 
-    /// `text` as columns hold it.
+    /// Returns `text` in the form of columns.
     fn text(&mut self, text: &str) -> ByteArray {
         if let Some(known) = self.texts.get(text) {
             return known.clone();
@@ -159,7 +159,7 @@ impl PacketLog for ParquetLog<Box<dyn Output>> {
 }
 
 impl Rows {
-    /// Empties all columns; their room stays.
+    /// Empties all columns and keeps their memory.
     fn clear(&mut self) {
         let Self { number, way, terminal, entered, planned, left, octets, verdict, cause } = self;
         for column in [number, entered] {
@@ -203,7 +203,7 @@ fn column<T: DataType, W: Write + Send>(
     column.close()
 }
 
-/// The columns in their order.
+/// Returns the schema, with the columns in order.
 fn schema() -> Result<TypePtr, ParquetError> {
     let columns = [
         integer("number", 64, false, Repetition::REQUIRED),
@@ -252,7 +252,7 @@ fn properties(metadata: Vec<KeyValue>) -> WriterProperties {
     GROWING.iter().fold(builder, differences).build()
 }
 
-/// The system's own error, where that is what went wrong.
+/// Returns the system's own error, if the error has one inside.
 fn in_io(error: ParquetError) -> io::Error {
     match error {
         ParquetError::External(source) => match source.downcast::<io::Error>() {

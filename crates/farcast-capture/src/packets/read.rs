@@ -12,32 +12,32 @@ use super::{PacketRecord, Verdict, Way};
 mod columns;
 mod lines;
 
-/// Why a log cannot be read.
+/// Reason for which a log cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReadError {
-    /// The name does not say which format.
+    /// The name does not tell the format.
     #[error("\"{path}\" tells no format: name a log FILE.csv or FILE.parquet", path = .0.display())]
     Ending(PathBuf),
     /// The file cannot be read.
     #[error("cannot read the log \"{path}\": {source}", path = .path.display())]
     File {
-        /// The log.
+        /// Path of the log.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// It is no log, or a broken one.
+    /// The file is not a log, or is damaged.
     #[error("\"{path}\" is no log of packets: {what}", path = .path.display())]
     Content {
-        /// The log.
+        /// Path of the log.
         path: PathBuf,
-        /// Where, and what is wrong there.
+        /// Place and kind of the error.
         what: String,
     },
 }
 
-/// What is wrong with a log, before its name is known.
+/// Error of a log, before its path is known.
 enum Wrong {
     File(io::Error),
     Content(String),
@@ -49,12 +49,12 @@ impl From<io::Error> for Wrong {
     }
 }
 
-/// Reads the log `path`, in the format that its ending says (`.csv` or `.parquet`, in either case of letters), and
-/// hands each record to `each`, in order; what a Parquet file says of the run, such as `("seed", "1")`.
+/// Reads the log `path`, in the format of its extension (`.csv` or `.parquet`, in upper or lower case). Calls `each`
+/// for each record, in order. Returns the facts about the run that a Parquet file has, such as `("seed", "1")`.
 ///
 /// # Errors
 /// [`ReadError::Ending`] for any other name, [`ReadError::File`] if the file cannot be read, [`ReadError::Content`] at
-/// the first thing that no log has; what stands before that has been handed over.
+/// the first part that is not valid in a log; `each` has then had the records before it.
 #[expect(clippy::disallowed_methods, reason = "a log is read where it is written")]
 pub fn read(
     path: &Path,
@@ -80,18 +80,18 @@ pub fn read(
     })
 }
 
-/// The way of this name.
+/// Returns the direction of this name.
 fn way(name: &str) -> Option<Way> {
     [Way::Forward, Way::Return].into_iter().find(|way| way.name() == name)
 }
 
-/// The verdict of this name.
+/// Returns the verdict of this name.
 fn verdict(name: &str) -> Option<Verdict> {
     let all = [Verdict::Delivered, Verdict::Lost, Verdict::Dropped, Verdict::Held];
     all.into_iter().find(|verdict| verdict.name() == name)
 }
 
-/// A time, unless it lies before the run.
+/// Returns a time, unless it lies before the run.
 fn time(nanoseconds: i64) -> Option<Time> {
     u64::try_from(nanoseconds).ok().map(Time::from_nanos)
 }

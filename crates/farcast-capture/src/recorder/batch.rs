@@ -1,4 +1,4 @@
-//! What is handed from the real-time side to the writer at once.
+//! A batch of entries, which the real-time side hands to the writer at once.
 
 use std::vec::Drain;
 
@@ -16,21 +16,21 @@ pub(super) struct Captured {
     pub(super) direction: Direction,
 }
 
-/// What is to be written.
+/// An entry to write.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Entry {
     /// A line of the log.
     Record(PacketRecord<CauseId>),
-    /// A packet of the capture, and how many octets it has.
+    /// A packet of the capture, with the number of its octets.
     Captured(Captured, usize),
 }
 
-/// Entries, and the octets of those that are captured, one after the other. Its room never grows.
+/// Entries, and the octets of those that are captured, one after the other. Its memory never grows.
 #[derive(Debug, Default)]
 pub(super) struct Batch {
     entries: Vec<Entry>,
     octets: Vec<u8>,
-    /// Names that are new in the table of causes.
+    /// New names for the table of causes.
     causes: Vec<String>,
     most_entries: usize,
     most_octets: usize,
@@ -46,7 +46,7 @@ impl Batch {
         self.entries.is_empty()
     }
 
-    /// Adds a name to the table of causes, for the entries from here on. This may allocate.
+    /// Adds a name to the table of causes, for the entries that follow. This may allocate.
     pub(super) fn push_cause(&mut self, name: String) {
         self.causes.push(name);
     }
@@ -56,7 +56,7 @@ impl Batch {
         self.causes.drain(..)
     }
 
-    /// Whether there was room for `record`.
+    /// Adds `record`. Returns `false` if there was no room.
     pub(super) fn push_record(&mut self, record: &PacketRecord<CauseId>) -> bool {
         let room = self.entries.len() < self.most_entries;
         if room {
@@ -65,7 +65,7 @@ impl Batch {
         room
     }
 
-    /// Whether there was room for `captured` with its `octets`.
+    /// Adds `captured` with its `octets`. Returns `false` if there was no room.
     pub(super) fn push_captured(&mut self, captured: Captured, octets: &[u8]) -> bool {
         let left = self.most_octets - self.octets.len();
         let room = self.entries.len() < self.most_entries && octets.len() <= left;
@@ -76,7 +76,7 @@ impl Batch {
         room
     }
 
-    /// Calls `each` for every entry with its octets, which a record has none of.
+    /// Calls `each` for every entry with its octets; a record has none.
     pub(super) fn each(&self, mut each: impl FnMut(&Entry, &[u8])) {
         let mut rest = self.octets.as_slice();
         for entry in &self.entries {
@@ -87,7 +87,7 @@ impl Batch {
         }
     }
 
-    /// Empties it; its room stays.
+    /// Empties the batch and keeps its memory.
     pub(super) fn clear(&mut self) {
         self.entries.clear();
         self.octets.clear();

@@ -1,4 +1,4 @@
-//! The writer's thread.
+//! Thread of the writer.
 
 use std::io;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::output::Output;
 use crate::packets::PacketLog;
 use crate::pcapng::{self, Packet};
 
-/// How a recording ends.
+/// Manner in which a recording ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Ending {
     /// Everything is written, and the files take their names.
@@ -22,24 +22,24 @@ pub(super) enum Ending {
     Abandon = 2,
 }
 
-/// How the recording ends, once that is known.
+/// Manner in which the recording ends, once known.
 #[derive(Debug, Default)]
 pub(super) struct SharedEnding(AtomicU8);
 
 impl SharedEnding {
-    /// Says it, after the last batch was sent.
+    /// Sets the ending, after the last batch was sent.
     pub(super) fn set(&self, ending: Ending) {
         self.0.store(ending as u8, Ordering::Release);
     }
 
-    /// Who hears that it ends sees the last batch.
+    /// Returns the ending. A thread that sees one also sees the last batch.
     fn get(&self) -> Option<Ending> {
         let ending = self.0.load(Ordering::Acquire);
         [Ending::Finish, Ending::Abandon].into_iter().find(|&known| known as u8 == ending)
     }
 }
 
-/// The other end of a recorder.
+/// The writer's side of a recorder.
 pub(super) struct Writer {
     full: Consumer<Batch>,
     empty: Producer<Batch>,
@@ -62,7 +62,7 @@ impl Writer {
         Self { full, empty, ending, log, capture, causes: Vec::new(), written: Summary::default() }
     }
 
-    /// Writes batches until the end; what was written.
+    /// Writes batches until the end. Returns the counts of entries written.
     pub(super) fn run(mut self) -> io::Result<Summary> {
         loop {
             // The ending is read first: a batch that came before it is then seen below.
@@ -73,18 +73,18 @@ impl Writer {
             match self.full.pop() {
                 Ok(batch) => self.take(batch),
                 Err(_) if ending.is_some() => return self.complete(),
-                // Whoever wakes us before we sleep has woken us all the same.
+                // An unpark before the park makes the park return at once.
                 Err(_) => thread::park(),
             }
         }
     }
 
-    /// Writes `batch` and gives it back empty.
+    /// Writes `batch` and returns it empty to the ring.
     fn take(&mut self, mut batch: Batch) {
         self.causes.extend(batch.causes());
         self.write(&batch);
         batch.clear();
-        // The ring has room for all batches that there are.
+        // The ring has room for all batches.
         drop(self.empty.push(batch));
     }
 
@@ -114,7 +114,7 @@ impl Writer {
         });
     }
 
-    /// Gives both files their names, the one even where the other failed.
+    /// Gives both files their names, one even if the other failed.
     fn complete(self) -> io::Result<Summary> {
         let log = self.log.map_or(Ok(()), PacketLog::finish);
         let capture = self.capture.map_or(Ok(()), |capture| capture.finish()?.commit());
@@ -122,7 +122,7 @@ impl Writer {
     }
 }
 
-/// What `id` stands for.
+/// Returns the name of the cause `id`.
 fn name(causes: &[String], id: CauseId) -> &str {
     usize::from(id.0).checked_sub(1).and_then(|index| causes.get(index)).map_or("", String::as_str)
 }

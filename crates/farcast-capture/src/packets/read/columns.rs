@@ -1,4 +1,4 @@
-//! A log in Parquet.
+//! Reading of a log in Parquet.
 
 use std::fs::File;
 
@@ -10,7 +10,7 @@ use parquet::record::{Field, Row};
 use super::super::{COLUMNS, PacketRecord};
 use super::{Wrong, time, verdict, way};
 
-/// Hands each record of a Parquet file to `each`; the pairs of its metadata.
+/// Calls `each` for each record of a Parquet file. Returns the pairs of its metadata.
 pub(super) fn read(
     file: File,
     each: &mut impl FnMut(&PacketRecord<&str>),
@@ -38,7 +38,7 @@ fn wrong(error: ParquetError) -> Wrong {
     Wrong::Content(error.to_string())
 }
 
-/// The record of a row without its cause, and that; the name of the first column that says nothing.
+/// Returns the record of a row without its cause, and the cause; or the name of the first column that is not valid.
 fn record(row: &Row) -> Result<(PacketRecord<()>, &str), &'static str> {
     let mut fields = row.get_column_iter().map(|(_, field)| field);
     let mut next = || fields.next().unwrap_or(&Field::Null);
@@ -67,7 +67,7 @@ fn text(field: &Field) -> Option<&str> {
     if let Field::Str(text) = field { Some(text) } else { None }
 }
 
-/// What is absent, is null.
+/// Reads a column that may be absent: null is absent.
 fn optional<T>(
     field: &Field,
     column: &'static str,

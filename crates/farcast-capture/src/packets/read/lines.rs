@@ -1,4 +1,4 @@
-//! A log in CSV.
+//! Reading of a log in CSV.
 
 use std::io::{BufRead, BufReader, Read};
 use std::str::FromStr;
@@ -8,10 +8,10 @@ use farcast_core::Time;
 use super::super::{COLUMNS, PacketRecord};
 use super::{Wrong, time, verdict, way};
 
-/// The most octets of a record. A cause is the name of a stage and a word.
+/// Most octets of a record. A cause is the name of a stage and a word.
 const LONGEST: u64 = 1 << 20;
 
-/// Hands each record of a CSV file to `each`.
+/// Calls `each` for each record of a CSV file.
 pub(super) fn read(file: impl Read, each: &mut impl FnMut(&PacketRecord<&str>)) -> Result<(), Wrong> {
     let mut lines = Lines { file: BufReader::new(file), text: Vec::new(), number: 1, behind: 1 };
     let header = COLUMNS.join(",");
@@ -29,22 +29,22 @@ pub(super) fn read(file: impl Read, each: &mut impl FnMut(&PacketRecord<&str>)) 
     Ok(())
 }
 
-/// A file, record by record.
+/// Reader of a file, record by record.
 struct Lines<R> {
     file: BufReader<R>,
     text: Vec<u8>,
-    /// The line on which the record begins, from 1; a record may have several.
+    /// Line on which the record begins, from 1; a record may have several.
     number: u64,
-    /// The line behind it.
+    /// Number of the line behind the record.
     behind: u64,
 }
 
 impl<R: Read> Lines<R> {
-    /// Reads the next record; whether there is one.
+    /// Reads the next record. Returns `true` if there is one.
     fn next(&mut self) -> Result<bool, Wrong> {
         self.number = self.behind;
         self.text.clear();
-        // Within quotes a line goes on behind its end (RFC 4180 section 2, rule 6).
+        // Within quotes a record continues behind the line's end (RFC 4180 section 2, rule 6).
         let mut quoted = false;
         loop {
             let before = self.text.len();
@@ -61,7 +61,7 @@ impl<R: Read> Lines<R> {
         }
     }
 
-    /// Nothing more can be read of a record: it is well only between two of them.
+    /// Checks the end of the file, which is valid only between two records.
     fn at_the_end(&self) -> Result<bool, Wrong> {
         let what = match self.text.len() as u64 {
             0 => return Ok(false),
@@ -72,7 +72,7 @@ impl<R: Read> Lines<R> {
     }
 }
 
-/// The columns of a record, without quotes.
+/// Splits a record into its columns, without quotes.
 fn fields(text: &str) -> Option<[String; COLUMNS.len()]> {
     let mut fields: [String; COLUMNS.len()] = Default::default();
     let (mut index, mut quoted) = (0, false);
@@ -88,7 +88,7 @@ fn fields(text: &str) -> Option<[String; COLUMNS.len()]> {
     (index + 1 == COLUMNS.len()).then_some(fields)
 }
 
-/// The record of these columns without its cause; the name of the first column that says nothing.
+/// Returns the record of these columns without its cause, or the name of the first column that is not valid.
 fn record(fields: &[String; COLUMNS.len()]) -> Result<PacketRecord<()>, &'static str> {
     let [number_, way_, terminal, entered, planned, left, octets, verdict_, _] = fields;
     Ok(PacketRecord {
@@ -112,7 +112,7 @@ fn instant(text: &str) -> Option<Time> {
     number(text).and_then(time)
 }
 
-/// What is absent, is empty.
+/// Reads a column that may be absent: an empty text is absent.
 fn optional<T>(
     text: &str,
     column: &'static str,
