@@ -1,11 +1,11 @@
-//! A page as a browser has it.
+//! A page in a headless browser.
 
 use std::io::Read as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a page may take to be drawn.
+/// Longest time for drawing a page.
 const LIMIT: Duration = Duration::from_mins(1);
 
 /// A page that was opened in headless Chromium, without a network.
@@ -13,14 +13,14 @@ const LIMIT: Duration = Duration::from_mins(1);
 pub struct Opened {
     /// The document once scripts have run, as HTML.
     pub document: String,
-    /// What the page wrote to the console, and errors that nobody caught.
+    /// Messages of the page on the console, and uncaught errors.
     pub console: Vec<String>,
 }
 
-/// Opens the page at `path`, and `fragment` of it.
+/// Opens the page at `path`, with `fragment` behind its address.
 ///
 /// # Panics
-/// There is no Chromium, or it does not come to an end.
+/// If there is no Chromium, or it does not end.
 pub fn open(path: &Path, fragment: &str) -> Opened {
     let profile = tempfile::tempdir().expect("a directory for its profile");
     let address = format!("file://{}{fragment}", path.display());
@@ -54,7 +54,7 @@ pub fn open(path: &Path, fragment: &str) -> Opened {
     });
     let (document, log) = reader;
     assert!(document.contains("</html>"), "no page: {log}");
-    // The browser's own pages complain too, of a slow network.
+    // The browser's own pages also complain, of a slow network.
     let is_of_page = |line: &&str| line.contains("CONSOLE") && !line.contains("source: chrome://");
     let console = log.lines().filter(is_of_page).map(str::to_owned).collect();
     Opened { document, console }
@@ -67,7 +67,7 @@ fn text(from: &mut impl std::io::Read) -> String {
 }
 
 impl Opened {
-    /// The texts of all elements of this name that stand in the element with this id, in order.
+    /// Returns the texts of all elements of this name in the table with this id, in order.
     pub fn texts(&self, id: &str, element: &str) -> Vec<String> {
         let Some(at) = self.document.find(&format!("id=\"{id}\"")) else { return Vec::new() };
         let rest = &self.document[at..];
@@ -85,7 +85,7 @@ impl Opened {
     }
 }
 
-/// Text without elements and with characters for their names.
+/// Returns text without elements, and with characters in place of their entities.
 fn plain(html: &str) -> String {
     let mut text = String::new();
     let mut inside = false;

@@ -1,4 +1,4 @@
-//! A host: an engine, and the owner who answers what it tells.
+//! A host: an engine, and the owner that answers its events.
 
 use core::any::Any;
 use core::fmt::{self, Debug};
@@ -8,7 +8,7 @@ use core::num::NonZeroU32;
 use farcast_core::engine::{Arrival, Deadline, Engine, Message, Reject, Transmit};
 use farcast_core::{Span, Time};
 
-/// Names a host of a [`Network`](crate::Network) and knows the type of its engine.
+/// Identifier of a host of a [`Network`](crate::Network), with the type of its engine.
 pub struct Handle<E> {
     pub(crate) index: usize,
     engine: PhantomData<fn() -> E>,
@@ -19,7 +19,7 @@ impl<E> Handle<E> {
         Self { index, engine: PhantomData }
     }
 
-    /// The host's number, as it is in the log.
+    /// Returns the host's number, as in the log.
     pub fn index(self) -> usize {
         self.index
     }
@@ -39,39 +39,39 @@ impl<E> Debug for Handle<E> {
     }
 }
 
-/// Answers an engine's events with its commands.
+/// Closure that answers an engine's events with commands.
 type Owner<E> = Box<dyn FnMut(&mut E, Time, <E as Engine>::Event)>;
 
 /// An engine and its owner.
 pub struct Host<E: Engine> {
     engine: E,
     owner: Owner<E>,
-    /// Events that runs cut elsewhere would report in other pieces; they stay out of the log.
+    /// Returns `true` for events whose pieces depend on where runs are cut; they are not logged.
     depends_on_cuts: fn(&E::Event) -> bool,
 }
 
 impl<E: Engine> Host<E> {
-    /// `owner` is called with each event, at the time of the change that caused it.
+    /// Creates a host. `owner` is called with each event, at the time of the change that caused it.
     pub fn new(engine: E, owner: impl FnMut(&mut E, Time, E::Event) + 'static) -> Self {
         Self { engine, owner: Box::new(owner), depends_on_cuts: |_| false }
     }
 
-    /// An engine whose events ask for no answer.
+    /// Creates a host whose engine's events need no answer.
     pub fn alone(engine: E) -> Self {
         Self::new(engine, |_, _, _| ())
     }
 
-    /// Keeps events out of the log whose pieces depend on where runs are cut (such as "store these segments").
+    /// Excludes events from the log whose pieces depend on where runs are cut (such as "store these segments").
     #[must_use]
     pub fn without(self, depends_on_cuts: fn(&E::Event) -> bool) -> Self {
         Self { depends_on_cuts, ..self }
     }
 }
 
-/// What an event has to say to the log: nothing if it depends on cuts.
+/// Text of an event for the log: `None` if the event depends on cuts.
 pub(crate) struct Told(pub(crate) Option<String>);
 
-/// A host whose engine's type is forgotten.
+/// A host without the type of its engine.
 pub(crate) trait Node<M> {
     fn handle(&mut self, now: Time, from: &Arrival, message: &M) -> Result<(), Reject>;
     fn handle_timeout(&mut self, now: Time);
@@ -79,7 +79,7 @@ pub(crate) trait Node<M> {
     fn poll_timeout(&self) -> Option<Deadline>;
     fn settled_until(&self) -> Time;
     fn prefix(&self, message: &M) -> NonZeroU32;
-    /// Takes one event, logs it if `record`, and lets the owner answer.
+    /// Takes one event, returns its text for the log if `record`, and lets the owner answer.
     fn take_event(&mut self, now: Time, record: bool) -> Option<Told>;
     fn engine(&self) -> &dyn Any;
     fn engine_mut(&mut self) -> &mut dyn Any;
@@ -130,7 +130,7 @@ where
     }
 }
 
-/// The segments `from .. from + count` of `message`.
+/// Returns the segments `from .. from + count` of `message`.
 pub(crate) fn slice<M: Message>(message: &M, from: u32, count: u32) -> Option<M> {
     let rest = match NonZeroU32::new(from) {
         Some(from) => message.clone().split(from).1?,
@@ -139,7 +139,7 @@ pub(crate) fn slice<M: Message>(message: &M, from: u32, count: u32) -> Option<M>
     Some(rest.split(NonZeroU32::new(count)?).0)
 }
 
-/// How many of `segments` that begin at `first`, `spacing` apart, come before `end`; at least one.
+/// Returns the number of `segments`, `spacing` apart from `first` on, that come before `end`; at least one.
 pub(crate) fn before(end: Time, first: Time, spacing: Span, segments: u32) -> u32 {
     let most = if spacing.is_zero() {
         if end > first { u64::MAX } else { 0 }

@@ -1,8 +1,8 @@
 //! The laws of [`farcast_core::engine`] as tests that any protocol crate runs on scenarios of its own.
 //!
-//! A scenario is a closure that builds a [`Network`] from a [`Setup`]; whatever it draws, it draws from the
-//! setup's seed. Laws 4 (a deadline makes progress) and 8 (nothing leaves before its time) are asserted by the
-//! network itself on every run, so each function here tests them too.
+//! A scenario is a closure that builds a [`Network`] from a [`Setup`]; all its random draws use the setup's seed. Laws
+//! 4 (a deadline makes progress) and 8 (nothing leaves before its time) are asserted by the network itself on every
+//! run, so each function here tests them too.
 //!
 //! Law 1 (no clock, thread, environment, global or hash-map iteration) cannot be seen from outside: `#![no_std]`
 //! and clippy's disallowed methods check it. Law 2 binds the driver.
@@ -16,7 +16,7 @@ use farcast_core::{BitRate, Span, Time};
 use crate::log::{Departure, Log};
 use crate::network::{Cut, Network, Setup, Wake};
 
-/// Law 5: the same seed gives the same departures and events.
+/// Tests law 5: the same seed gives the same departures and events.
 ///
 /// # Panics
 /// If it does not.
@@ -32,7 +32,7 @@ where
     }
 }
 
-/// Law 9: cutting runs anywhere changes neither what leaves, nor when, nor what happens.
+/// Tests law 9: cutting runs anywhere changes neither the departures, nor their times, nor the events.
 ///
 /// # Panics
 /// If it does.
@@ -48,7 +48,7 @@ where
     }
 }
 
-/// Law 3: waking an engine before its deadline changes nothing.
+/// Tests law 3: waking an engine before its deadline changes nothing.
 ///
 /// # Panics
 /// If it does.
@@ -57,7 +57,7 @@ where
     M: Message + Debug + PartialEq + 'static,
 {
     for seed in seeds {
-        // Segment by segment an engine has the most deadlines.
+        // Run segment by segment, an engine has the most deadlines.
         for cut in [Cut::Whole, Cut::One] {
             let prompt = Setup { cut, ..Setup::plain(seed) };
             expect_same("early wake-ups", &build, prompt, Setup { wake: Wake::Early, ..prompt });
@@ -65,7 +65,7 @@ where
     }
 }
 
-/// Law 3: waking an engine late, by up to `most`, is legal: `finished` holds all the same.
+/// Tests law 3: waking an engine late, by up to `most`, is legal: `finished` still returns `true`.
 ///
 /// # Panics
 /// If it does not.
@@ -86,7 +86,7 @@ pub fn survives_late_wakes<M>(
     }
 }
 
-/// Laws 3, 4, 5, 8 and 9 for one scenario, which has to end with `finished`.
+/// Tests laws 3, 4, 5, 8 and 9 on one scenario, which must end with `finished`.
 ///
 /// # Panics
 /// If one of them is broken.
@@ -129,8 +129,8 @@ where
     (network.take_log(), network.context())
 }
 
-/// Law 8: over no stretch of time as long as `within` do more bits leave than `rate` allows, and one datagram.
-/// Every datagram counts `overhead` bytes besides its own.
+/// Tests law 8: in no interval of length `within` do more bits leave than `rate` allows, plus one datagram. Every
+/// datagram counts `overhead` bytes besides its own.
 ///
 /// # Panics
 /// If more leave; `context` begins the message.
@@ -159,13 +159,13 @@ pub fn keeps_rate<M: Message>(
     }
 }
 
-/// Law 6: a message that is turned down changes only counters. `trace` shows everything else of the engine's
-/// state; `excused` says which rejections the protocol answers.
+/// Tests law 6: a message that is turned down changes only counters, and causes no message or event. `trace` shows all
+/// other state of the engine; `excused` returns `true` for rejections that the protocol answers.
 ///
-/// Nor may anything leave or be told because of it. Gives the number of rejections that were looked at.
+/// Returns the number of rejections that were checked.
 ///
 /// # Panics
-/// If a rejected message leaves a trace; a panic of the engine is one, too.
+/// If a rejected message leaves a trace; a panic of the engine counts as one.
 pub fn rejects_without_trace<E>(
     context: &str,
     engine: &mut E,
@@ -186,7 +186,7 @@ where
         if let Some(reason) = reason {
             rejected += 1;
             let what = format!("{context} {message:?} from {from:?} was turned down ({reason})");
-            // Looking for output may do what was due anyway, so the state is compared before.
+            // The poll for output may do work that was due anyway, so the state is compared before.
             assert_eq!(trace(engine), state, "{what}, but left a trace");
             assert_eq!(engine.poll_timeout(), deadline, "{what}, but moved a timer");
             let event = engine.poll_event();
@@ -200,11 +200,11 @@ where
     rejected
 }
 
-/// Drains an engine; what comes out does not matter.
+/// Drains an engine, and discards the output.
 fn settle<E: Engine>(engine: &mut E, now: Time) {
     loop {
         let sent = engine.poll_transmit(now, now + Span::from_nanos(1)).is_some();
-        // Looking for something to send may have told something.
+        // The poll for a message may have caused an event.
         let mut told = false;
         while engine.poll_event().is_some() {
             told = true;
@@ -215,10 +215,11 @@ fn settle<E: Engine>(engine: &mut E, now: Time) {
     }
 }
 
-/// Law 7: whatever arrives, the engine's `size` stays within `bound`. The engine is drained after each message.
+/// Tests law 7: the engine's `size` stays within `bound` under all `messages`. The engine is drained after each
+/// message.
 ///
 /// # Panics
-/// If it grows beyond.
+/// If the engine grows beyond `bound`.
 pub fn stays_small<E>(
     context: &str,
     engine: &mut E,

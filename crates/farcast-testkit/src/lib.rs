@@ -1,26 +1,27 @@
 //! A deterministic driver in virtual time, and the laws of engines as tests.
 //!
 //! [`Network`] holds hosts, the links between them, and the clock. A [`Host`] is an engine and its owner, a closure
-//! that answers the engine's events. Between each ordered pair of hosts a [`Link`] delays, loses, doubles, reorders
-//! and damages single segments; each draws from streams of its own, in the order of departure, so that neither
-//! another host nor cutting runs changes what it does. A multicast reaches every member of the group but its sender.
+//! that answers the engine's events. Between each ordered pair of hosts a [`Link`] delays, loses, doubles, reorders and
+//! damages single segments. Each link draws from its own streams, in the order of departure, so that neither another
+//! host nor the cutting of runs changes its draws. A multicast reaches every member of the group but its sender.
 //!
 //! # Runs
 //!
-//! A message with a run of n segments leaves as n segments, `spacing` apart. What survives of them arrives as runs,
-//! cut where something else can happen at the host (its own deadline, another arrival, a script, or what an event
-//! elsewhere could send it), and where [`prefix`](farcast_core::Engine::prefix) says. [`Cut`] decides where else: a
-//! scenario must have the same [`Log`] for every `Cut`, because cutting runs is no business of a protocol (law 9).
+//! A message with a run of n segments leaves as n segments, `spacing` apart. The segments that survive arrive as runs.
+//! A run is cut where another event can happen at the host (its own deadline, another arrival, a script, or a message
+//! that an event elsewhere could cause), and where [`prefix`](farcast_core::Engine::prefix) requires. [`Cut`] decides
+//! further cuts. A scenario must have the same [`Log`] for every `Cut`, because the cutting of runs must not matter to
+//! a protocol (law 9).
 //!
-//! # Faults that come and go
+//! # Temporary faults
 //!
-//! [`Network::outage`] cuts ways between hosts for a time, [`Network::freeze`] stops a host as SIGSTOP does,
+//! [`Network::outage`] interrupts links between hosts for a time, [`Network::freeze`] stops a host as SIGSTOP does,
 //! [`Network::vanish`] and [`Network::appear`] switch hosts off and on, and after [`Network::calm`] links only delay. A
-//! transmit that names a source arrives from there: a host may claim to be another.
+//! transmit that names a source arrives from that address: a host may claim to be another.
 //!
-//! # What is asserted on the way
+//! # Assertions of every run
 //!
-//! Whatever a test is about, each run of a network also fails, naming the scenario, its seed and the host, if
+//! Each run of a network also fails, with the scenario, its seed and the host in the message, if
 //!
 //! * something leaves before the engine's deadline although nothing happened to it (law 8),
 //! * a deadline passes without progress, or the same instant brings wake-ups or output without end (law 4),
@@ -29,9 +30,9 @@
 //!
 //! # Testing a protocol
 //!
-//! A protocol's crate writes one closure that builds a scenario from a [`Setup`], and hands it to [`laws`]. Tests of
-//! behaviour build the same scenarios, run them, and look at the engines, the owners' notes and the log, where
-//! [`Log::legs`](log::Log::legs) is a record of every loss that owes nothing to the engines.
+//! A protocol's crate writes one closure that builds a scenario from a [`Setup`], and passes it to [`laws`]. Tests of
+//! behaviour build the same scenarios, run them, and check the engines, the owners' notes and the log.
+//! [`Log::legs`](log::Log::legs) records every loss independently of the engines.
 //!
 //! ```
 //! use farcast_core::engine::{Arrival, Deadline, Engine, Message, Reject, Transmit};

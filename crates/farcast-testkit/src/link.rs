@@ -3,68 +3,68 @@
 use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Span, Time};
 
-/// What one direction between two hosts does to each segment.
+/// Effects of one direction between two hosts on each segment.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Link {
     /// One-way delay. The network adds a few nanoseconds that differ from pair to pair.
     pub delay: Span,
-    /// The probability that a segment is lost.
+    /// Probability that a segment is lost.
     pub loss: f64,
-    /// The probability that a segment arrives twice.
+    /// Probability that a segment arrives twice.
     pub duplication: f64,
-    /// Each segment is late by a uniform part of this; more than the spacing of segments reorders them.
+    /// Range of a uniform extra delay of each segment; more than the spacing of segments reorders them.
     pub jitter: Span,
-    /// The probability that a segment goes through the network's corruption hook.
+    /// Probability that a segment goes through the network's corruption hook.
     pub corruption: f64,
-    /// What it carries, and how it queues; otherwise nothing waits.
+    /// Rate and queue of the link; if absent, segments do not wait.
     pub narrow: Option<Narrow>,
 }
 
-/// A transmitter with a drop-tail queue. Runs enter it whole: what another message of the same host overtakes on its
-/// way out is queued before it all the same.
+/// A transmitter with a drop-tail queue. Runs enter it whole: a run is queued before another message of the same host
+/// even if that message overtakes some of its segments.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Narrow {
-    /// Bits of UDP payload and headers.
+    /// Rate, which counts UDP payload and headers.
     pub rate: BitRate,
-    /// Bytes of headers that each segment has.
+    /// Bytes of headers of each segment.
     pub overhead: u16,
-    /// The longest that a segment waits; one that would wait longer is lost.
+    /// Longest wait of a segment; a segment that would wait longer is lost.
     pub queue: Span,
 }
 
 impl Link {
-    /// A link that only delays.
+    /// Creates a link that only delays.
     pub fn clean(delay: Span) -> Self {
         Self { delay, ..Self::default() }
     }
 
-    /// A link that delays and loses.
+    /// Creates a link that delays and loses.
     pub fn lossy(delay: Span, loss: f64) -> Self {
         Self { delay, loss, ..Self::default() }
     }
 }
 
-/// What becomes of one segment.
+/// Fate of one segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Fate {
-    /// How many copies arrive.
+    /// Number of copies that arrive.
     pub(crate) copies: u32,
-    /// How much later than the delay each arrives.
+    /// Extra delay of each copy.
     pub(crate) late: [Span; 2],
     pub(crate) corrupt: bool,
 }
 
 impl Fate {
-    /// It arrives once, in time, as it was sent.
+    /// Fate of a segment that arrives once, in time, as it was sent.
     pub(crate) const PLAIN: Self = Self { copies: 1, late: [Span::ZERO; 2], corrupt: false };
 
-    /// Whether the segment arrives once, in time and as it was sent, so that it may stay in its run.
+    /// Returns `true` if the segment arrives once, in time and as it was sent, so that it may stay in its run.
     pub(crate) fn is_plain(&self) -> bool {
         self.copies == 1 && self.late[0].is_zero() && !self.corrupt
     }
 }
 
-/// A link and its random streams, one for each purpose, so that switching one effect on moves no draw of another.
+/// A link and its random streams, one for each purpose, so that one effect does not change the draws of another.
 #[derive(Clone, Debug)]
 pub(crate) struct LinkState {
     pub(crate) link: Link,
@@ -74,9 +74,9 @@ pub(crate) struct LinkState {
     jitter: RandomStream,
     corruption: RandomStream,
     pub(crate) damage: RandomStream,
-    /// Segments that have entered it.
+    /// Segments that have entered the link.
     pub(crate) entered: u64,
-    /// When the transmitter is free again.
+    /// Time at which the transmitter is free again.
     free: Time,
 }
 
@@ -96,7 +96,7 @@ impl LinkState {
         }
     }
 
-    /// Draws for the next segment, in the order of departure.
+    /// Draws the fate of the next segment, in the order of departure.
     pub(crate) fn draw(&mut self) -> Fate {
         self.entered += 1;
         let link = self.link;
@@ -105,7 +105,7 @@ impl LinkState {
         let corrupt = link.corruption > 0.0 && self.corruption.chance(link.corruption);
         let mut late = [Span::ZERO; 2];
         if !link.jitter.is_zero() {
-            // Both are drawn whether or not there is a second copy.
+            // Both are drawn even if there is no second copy.
             late = [(); 2].map(|()| Span::from_nanos(self.jitter.below(link.jitter.as_nanos() + 1)));
         }
         Fate { copies: if lost { 0 } else { 1 + u32::from(twice) }, late, corrupt }
@@ -113,7 +113,8 @@ impl LinkState {
 }
 
 impl LinkState {
-    /// Queues a segment of `len` bytes of UDP payload that leaves at `at`, whose fate is `fate` otherwise.
+    /// Queues a segment of `len` bytes of UDP payload that leaves at `at`. Returns `fate`, with the queue's delay or
+    /// loss.
     pub(crate) fn queue(&mut self, at: Time, len: usize, mut fate: Fate) -> Fate {
         let Some(narrow) = self.link.narrow else { return fate };
         let start = self.free.max(at);
@@ -126,7 +127,7 @@ impl LinkState {
     }
 }
 
-/// A few nanoseconds by which the delays of pairs differ, so that no outcome hangs on the order of ties.
+/// Returns a few nanoseconds by which the delays of pairs differ, so that no outcome depends on the order of ties.
 pub(crate) fn apart(from: usize, to: usize) -> Span {
     Span::from_nanos((from as u64 * 61 + to as u64 * 17) % 4001)
 }

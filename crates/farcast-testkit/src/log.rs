@@ -1,4 +1,4 @@
-//! What happened in a network.
+//! Log of the departures, arrivals and events in a network.
 
 use core::fmt::Debug;
 use core::net::SocketAddr;
@@ -8,53 +8,53 @@ use farcast_core::Time;
 /// One segment that left a host.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Departure<M> {
-    /// When.
+    /// Time of departure.
     pub at: Time,
-    /// The host's number.
+    /// Number of the host.
     pub from: usize,
-    /// A group or a host.
+    /// Destination: a group or a host.
     pub to: SocketAddr,
-    /// A message of one segment.
+    /// Message of one segment.
     pub message: M,
 }
 
 /// One segment on its way from a host to another.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Leg<M> {
-    /// When it left.
+    /// Time of departure.
     pub at: Time,
-    /// The number of the host that it left.
+    /// Number of the sending host.
     pub from: usize,
-    /// The number of the host that it goes to.
+    /// Number of the receiving host.
     pub to: usize,
-    /// A message of one segment.
+    /// Message of one segment.
     pub message: M,
-    /// How many copies arrive as they were sent: 0 when it is lost or damaged.
+    /// Number of copies that arrive as they were sent: 0 if the segment is lost or damaged.
     pub copies: u32,
 }
 
-/// Something that an engine told its owner.
+/// Event that an engine reported to its owner.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Happening {
-    /// When.
+    /// Time of the event.
     pub at: Time,
-    /// The host's number.
+    /// Number of the host.
     pub host: usize,
-    /// The event's debug text.
+    /// Debug text of the event.
     pub text: String,
 }
 
-/// Everything that happened.
+/// Log of a run.
 ///
-/// Hosts advance independently as far as nothing can reach them, so entries of different hosts are ordered only
-/// once the log is [`sorted`](Self::sorted); those of one host always are.
+/// Hosts advance independently as far as nothing can reach them. So entries of different hosts are ordered only once
+/// the log is [`sorted`](Self::sorted); entries of one host always are.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Log<M> {
     /// Segments that left, cut into single ones.
     pub departures: Vec<Departure<M>>,
-    /// What became of each on its way to each host that it was for.
+    /// Fate of each departure on its way to each receiving host.
     pub legs: Vec<Leg<M>>,
-    /// What engines told their owners.
+    /// Events that engines reported to their owners.
     pub events: Vec<Happening>,
 }
 
@@ -65,7 +65,7 @@ impl<M> Default for Log<M> {
 }
 
 impl<M: Debug + PartialEq> Log<M> {
-    /// The same with its entries in the order of time, then of hosts.
+    /// Returns the log with its entries in the order of time, then of hosts.
     #[must_use]
     pub fn sorted(mut self) -> Self {
         self.departures.sort_by_key(|d| (d.at, d.from));
@@ -74,7 +74,7 @@ impl<M: Debug + PartialEq> Log<M> {
         self
     }
 
-    /// The first place where two sorted logs differ, in words.
+    /// Returns the first difference of two sorted logs, in words.
     pub fn difference(&self, other: &Self) -> Option<String> {
         first_difference("departure", &self.departures, &other.departures)
             .into_iter()

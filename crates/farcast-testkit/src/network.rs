@@ -18,48 +18,47 @@ use crate::link::{Link, LinkState, apart};
 use crate::log::{Leg, Log};
 use faults::{Frozen, Outage};
 
-/// Where the driver cuts runs, on their way out (`until`) and in.
+/// Places where the driver cuts runs, on their way out (`until`) and in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cut {
-    /// Only where it must: a run is as long as the engine lets it be.
+    /// Only where it must: a run is as long as the engine allows.
     Whole,
     /// Everywhere: each segment is a run of its own.
     One,
-    /// Anywhere in between, by this seed.
+    /// At random places, by this seed.
     Random(u64),
 }
 
-/// When the driver serves an engine's deadlines.
+/// Time at which the driver serves an engine's deadlines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wake {
     /// On time.
     Prompt,
-    /// On time, and at a random moment before, at which nothing may change.
+    /// On time, and also at a random earlier moment, at which nothing may change.
     Early,
     /// Late by a uniform part of this.
     Late(Span),
 }
 
-/// How a scenario is run; what it does must depend on nothing but the seed.
+/// Parameters of a scenario's run; the outcome must depend on the seed alone.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Setup {
-    /// The seed of every draw.
+    /// Seed of every draw.
     pub seed: u64,
-    /// Where runs are cut.
+    /// Places where runs are cut.
     pub cut: Cut,
-    /// When deadlines are served.
+    /// Time at which deadlines are served.
     pub wake: Wake,
 }
 
 impl Setup {
-    /// Runs as long as they can be, deadlines on time.
+    /// Creates a setup with runs as long as possible, and deadlines on time.
     pub fn plain(seed: u64) -> Self {
         Self { seed, cut: Cut::Whole, wake: Wake::Prompt }
     }
 }
 
-/// The order of what is to happen at one host. It must not depend on when an entry was made, because cutting
-/// runs changes that.
+/// Order of the agenda of one host. It must not depend on when an entry was made, because cutting runs changes that.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Key {
     at: Time,
@@ -76,8 +75,8 @@ enum Class {
     Wake,
 }
 
-/// The order of departures. What was asked for last goes first at one instant: cut into single segments, a run
-/// is asked for segment by segment, after what an input of that instant provoked.
+/// Order of departures. At one instant the departure that was polled last goes first. If runs are cut into single
+/// segments, a run is polled segment by segment, after messages that an input of that instant caused.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct DepartureKey {
     at: Time,
@@ -88,13 +87,13 @@ struct DepartureKey {
 
 struct Departing<M> {
     message: M,
-    /// The address that it claims to come from, where that is not the host's own.
+    /// Source address that it claims, if that is not the host's own.
     source: Option<SocketAddr>,
     destination: SocketAddr,
     spacing: Span,
 }
 
-/// A run on its way in; the key says when its first segment arrives.
+/// A run that arrives; its key has the arrival time of its first segment.
 struct Incoming<M> {
     message: M,
     source: SocketAddr,
@@ -122,18 +121,18 @@ struct Place<M> {
     groups: Vec<IpAddr>,
     up: bool,
     frozen: Option<Frozen<M>>,
-    /// The time of its last change.
+    /// Time of its last change.
     now: Time,
     deadline: Option<Deadline>,
     wake: Option<Key>,
-    /// How often it was woken at `now`.
+    /// Number of wake-ups at `now`.
     wakes: u32,
     agenda: BTreeMap<Key, Item<M>>,
-    /// Its first entry in the network's index.
+    /// First entry of its agenda in the network's index.
     first: Option<Key>,
 }
 
-/// Hosts in virtual time. The [crate's page](crate) shows its use.
+/// Hosts in virtual time. The [crate's page](crate) shows the use.
 pub struct Network<M> {
     name: String,
     setup: Setup,
@@ -141,14 +140,14 @@ pub struct Network<M> {
     places: Vec<Place<M>>,
     default_link: Link,
     special_links: BTreeMap<(usize, usize), Link>,
-    /// The shortest delay of any link.
+    /// Shortest delay of any link.
     shortest: Span,
     outages: Vec<Outage>,
-    /// When links stop to lose, double, reorder and damage.
+    /// Time from which links no longer lose, double, reorder and damage.
     calm: Time,
     links: BTreeMap<(usize, usize), LinkState>,
     departures: BTreeMap<DepartureKey, Departing<M>>,
-    /// The first thing that is to happen at each host.
+    /// First entry of each host's agenda.
     index: BTreeSet<(Key, usize)>,
     numbers: u64,
     cuts: RandomStream,
@@ -162,8 +161,8 @@ pub struct Network<M> {
 }
 
 impl<M: Message + Debug + PartialEq + 'static> Network<M> {
-    /// An empty network; `name` is what failures call the scenario. It fails if it is not at rest after an hour
-    /// of virtual time (see [`limit`](Self::limit)).
+    /// Creates an empty network; `name` is the scenario's name in failures. A run fails if the network is not at rest
+    /// after an hour of virtual time (see [`limit`](Self::limit)).
     pub fn new(name: impl Display, setup: Setup) -> Self {
         let cut_seed = if let Cut::Random(seed) = setup.cut { seed } else { 0 };
         Self {
@@ -191,7 +190,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         }
     }
 
-    /// Adds a host that listens to `address` and, of multicasts, to `groups`.
+    /// Adds a host that receives datagrams to `address` and multicasts to `groups`.
     pub fn add<E>(&mut self, address: SocketAddr, groups: &[IpAddr], host: Host<E>) -> Handle<E>
     where
         E: Engine<Message = M> + 'static,
@@ -213,13 +212,13 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         Handle::new(self.places.len() - 1)
     }
 
-    /// What links do that [`link`](Self::link) says nothing about.
+    /// Sets the link of all pairs for which [`link`](Self::link) sets none.
     pub fn links(&mut self, link: Link) {
         self.default_link = link;
         self.note_shortest();
     }
 
-    /// What the link from one host to another does; to be set before anything runs.
+    /// Sets the link from one host to another; must be called before anything runs.
     pub fn link<A, B>(&mut self, from: Handle<A>, to: Handle<B>, link: Link) {
         self.special_links.insert((from.index, to.index), link);
         self.note_shortest();
@@ -230,23 +229,24 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         self.shortest = special.fold(self.default_link.delay, Ord::min);
     }
 
-    /// The delay from one host to another, with the nanoseconds by which pairs differ.
+    /// Returns the delay from one host to another, with the nanoseconds by which pairs differ.
     pub fn delay<A, B>(&self, from: Handle<A>, to: Handle<B>) -> Span {
         self.link_between(from.index, to.index).delay + apart(from.index, to.index)
     }
 
-    /// Damages the segments that a link's corruption picks: typically encodes, flips bits, and decodes; `None`
-    /// where nothing that could be decoded is left.
+    /// Sets the function that damages segments that a link's corruption selects. Typically it encodes, flips bits, and
+    /// decodes; it returns `None` if the result cannot be decoded.
     pub fn corrupt_with(&mut self, damage: impl FnMut(&M, &mut RandomStream) -> Option<M> + 'static) {
         self.damage = Some(Box::new(damage));
     }
 
-    /// Drops the segments for which `filter` says so, besides what links lose. The draws of links do not move.
+    /// Drops the segments for which `filter` returns `true`, besides those that links lose. The draws of links do not
+    /// change.
     pub fn drop_if(&mut self, filter: impl FnMut(&Leg<M>) -> bool + 'static) {
         self.filter = Some(Box::new(filter));
     }
 
-    /// Fails if the network is not at rest by then.
+    /// Sets the time at which a run fails if the network is not at rest.
     pub fn limit(&mut self, limit: Span) {
         self.limit = Time::ZERO + limit;
     }
@@ -256,7 +256,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         self.record = false;
     }
 
-    /// Gives `command` to a host's engine at `at`.
+    /// Schedules `command` to a host's engine at `at`.
     pub fn at<E: 'static>(
         &mut self,
         at: Time,
@@ -271,21 +271,21 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         self.script(at, host.index, Item::Command(command));
     }
 
-    /// Switches a host off: from `at` on it hears and says nothing.
+    /// Switches a host off at `at`: it then receives and sends nothing.
     pub fn vanish<E>(&mut self, at: Time, host: Handle<E>) {
         self.script(at, host.index, Item::Power(false));
     }
 
-    /// A host that is switched on only at `at`.
+    /// Keeps a host switched off until `at`.
     pub fn appear<E>(&mut self, at: Time, host: Handle<E>) {
         self.places[host.index].up = false;
         self.script(at, host.index, Item::Power(true));
     }
 
-    /// A host's engine, to look at.
+    /// Returns a host's engine, for inspection.
     ///
     /// # Panics
-    /// If `host` is another network's.
+    /// If `host` belongs to another network.
     pub fn engine<E: 'static>(&self, host: Handle<E>) -> &E {
         match self.places[host.index].node.engine().downcast_ref::<E>() {
             Some(engine) => engine,
@@ -293,17 +293,17 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         }
     }
 
-    /// What has happened, sorted; it is taken out.
+    /// Takes the log out, sorted.
     pub fn take_log(&mut self) -> Log<M> {
         core::mem::take(&mut self.log).sorted()
     }
 
-    /// The time of the last change anywhere.
+    /// Returns the time of the last change anywhere.
     pub fn now(&self) -> Time {
         self.places.iter().map(|place| place.now).max().unwrap_or(Time::ZERO)
     }
 
-    /// The scenario's name and how it is run, for the messages of failures.
+    /// Returns the scenario's name and setup, for the messages of failures.
     pub fn context(&self) -> String {
         format!("[{}, seed {}, {:?}, {:?}]", self.name, self.setup.seed, self.setup.cut, self.setup.wake)
     }
@@ -322,7 +322,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         *self.special_links.get(&(from, to)).unwrap_or(&self.default_link)
     }
 
-    /// Puts an entry on a host's agenda.
+    /// Adds an entry to a host's agenda.
     fn enter(&mut self, host: usize, key: Key, item: Item<M>) {
         self.places[host].agenda.insert(key, item);
         self.reindex(host);

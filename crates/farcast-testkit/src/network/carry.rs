@@ -1,4 +1,4 @@
-//! From departure to arrival.
+//! Transport of runs from departure to arrival.
 
 use core::fmt::Debug;
 use core::net::SocketAddr;
@@ -15,10 +15,10 @@ use crate::log::Leg;
 struct Trip<'a, M> {
     from: usize,
     to: usize,
-    /// When its first segment leaves.
+    /// Departure of its first segment.
     departure: Time,
     delay: Span,
-    /// How many segments entered the link before.
+    /// Number of segments that entered the link before.
     base: u64,
     run: &'a Departing<M>,
 }
@@ -34,17 +34,17 @@ impl<M: Message> Trip<'_, M> {
 }
 
 impl<M: Message + Debug + PartialEq + 'static> Network<M> {
-    /// The hosts that a message from `from` to `destination` is for.
+    /// Returns the hosts that receive a message from `from` to `destination`.
     pub(super) fn targets(&self, from: usize, destination: SocketAddr) -> Vec<usize> {
         let group = destination.ip().is_multicast();
         let hears = |place: &Place<M>| {
             if group { place.groups.contains(&destination.ip()) } else { place.address == destination }
         };
-        // A sender does not hear itself.
+        // A sender does not receive its own messages.
         (0..self.places.len()).filter(|&host| host != from && hears(&self.places[host])).collect()
     }
 
-    /// Takes a run from `from` to `to`: draws the fate of each segment and puts what survives on the agenda.
+    /// Carries a run from `from` to `to`: draws the fate of each segment and puts the survivors on the agenda.
     pub(super) fn carry(&mut self, from: usize, to: usize, departure: Time, run: &Departing<M>) {
         let (link, seed) = (self.link_between(from, to), self.setup.seed);
         let kept = self.links.remove(&(from, to));
@@ -70,7 +70,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         self.links.insert((from, to), state);
     }
 
-    /// Logs a segment's leg and asks the filter about it.
+    /// Logs a segment's leg and applies the filter to it.
     fn inspect(&mut self, trip: &Trip<'_, M>, segment: u32, drawn: Fate) -> Fate {
         if !self.record && self.filter.is_none() {
             return drawn;
@@ -89,7 +89,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         Fate { copies: if dropped { 0 } else { drawn.copies }, ..drawn }
     }
 
-    /// Puts segments that all survived on the agenda, in one run.
+    /// Puts consecutive segments that survived on the agenda, in one run.
     fn bring(&mut self, trip: &Trip<'_, M>, first: u32, count: u32) {
         if let Some(message) = trip.slice(first, count) {
             let at = trip.departure_of(first) + trip.delay;

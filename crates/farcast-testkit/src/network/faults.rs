@@ -1,4 +1,4 @@
-//! Faults that come and go: outages, hosts that stand still, spells of loss.
+//! Temporary faults: outages, frozen hosts, and the end of losses.
 
 use core::cmp::Reverse;
 use core::fmt::Debug;
@@ -11,7 +11,7 @@ use super::{DepartureKey, Incoming, Item, Network};
 use crate::host::Handle;
 use crate::link::Fate;
 
-/// A time during which nothing that leaves one host reaches another; `None` stands for every host.
+/// Interval during which nothing from one host reaches another; `None` stands for every host.
 #[derive(Clone, Debug)]
 pub(super) struct Outage {
     from: Option<usize>,
@@ -19,7 +19,7 @@ pub(super) struct Outage {
     during: Range<Time>,
 }
 
-/// A host that stands still: what arrives waits in its socket's buffer, as long as there is room.
+/// State of a frozen host: arrivals wait in its socket's buffer, as long as there is room.
 pub(super) struct Frozen<M> {
     until: Time,
     /// Segments that still fit.
@@ -38,29 +38,30 @@ impl<M> Frozen<M> {
 }
 
 impl<M: Message + Debug + PartialEq + 'static> Network<M> {
-    /// Loses whatever leaves `from` for `to` in that time; `None` stands for every host. Draws of links do not move.
+    /// Loses everything that leaves `from` for `to` in that time; `None` stands for every host. Draws of links do not
+    /// change.
     pub fn outage(&mut self, during: Range<Time>, from: Option<usize>, to: Option<usize>) {
         self.outages.push(Outage { from, to, during });
     }
 
-    /// From `at` on links only delay: they lose, double, reorder and damage nothing any more.
+    /// Makes links only delay from `at` on: they no longer lose, double, reorder or damage.
     pub fn calm(&mut self, at: Time) {
         self.calm = at;
     }
 
-    /// Stops a host for `span` from `at` on, as SIGSTOP does: it neither hears nor says anything and its timers do not
-    /// run; up to `room` segments that arrive wait for it. Then everything that is due happens at once.
+    /// Stops a host for `span` from `at` on, as SIGSTOP does: it neither receives nor sends, and its timers do not run.
+    /// Up to `room` segments that arrive wait for it. Then everything that is due happens at once.
     pub fn freeze<E>(&mut self, at: Time, host: Handle<E>, span: Span, room: u32) {
         self.script(at, host.index, Item::Freeze { until: at + span, room });
         self.script(at + span, host.index, Item::Thaw);
     }
 
-    /// Fails after so many steps (arrivals, wake-ups, departures, scripts), whatever the clock says.
+    /// Fails after `steps` steps (arrivals, wake-ups, departures, scripts), at any time of the clock.
     pub fn bound(&mut self, steps: u64) {
         self.most_steps = steps;
     }
 
-    /// What becomes of a segment that leaves at `at`, for which a link has drawn `fate`.
+    /// Returns the fate of a segment that leaves at `at`, for which a link has drawn `fate`.
     pub(super) fn suffer(&self, at: Time, from: usize, to: usize, fate: Fate) -> Fate {
         let hit = |outage: &Outage| {
             outage.from.is_none_or(|host| host == from)
@@ -80,7 +81,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         self.places[host].frozen.is_some()
     }
 
-    /// Leaves what arrives at a host that stands still in its buffer.
+    /// Buffers a run that arrives at a frozen host.
     pub(super) fn hold(&mut self, host: usize, incoming: Incoming<M>) {
         let segments = incoming.message.segments().get();
         if let Some(frozen) = &mut self.places[host].frozen {
@@ -88,7 +89,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         }
     }
 
-    /// Puts off a command to a host that stands still; gives it back if it does not.
+    /// Postpones a command to a frozen host; returns the command if the host is not frozen.
     pub(super) fn put_off(&mut self, host: usize, item: Item<M>) -> Option<Item<M>> {
         let Some(frozen) = &self.places[host].frozen else { return Some(item) };
         let at = frozen.until + Span::from_nanos(1);
@@ -105,7 +106,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         if let Some(wake) = place.wake.take() {
             place.agenda.remove(&wake);
         }
-        // What it has already scheduled to leave leaves later.
+        // Departures that it has already scheduled are delayed.
         let late = until.since(now);
         let mine: Vec<DepartureKey> =
             self.departures.keys().filter(|key| key.from == host).copied().collect();

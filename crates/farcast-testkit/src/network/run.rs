@@ -1,4 +1,4 @@
-//! Virtual time: what happens next, and to whom.
+//! Virtual time: the next event, and its host.
 
 use core::cmp::Reverse;
 use core::fmt::Debug;
@@ -11,15 +11,15 @@ use super::{Class, Cut, Departing, DepartureKey, Incoming, Item, Key, Network, W
 use crate::host::before;
 use crate::log::{Departure, Happening};
 
-/// More wake-ups than this at one instant, or messages and events after one change, and it will never end.
+/// Number of wake-ups at one instant, or of messages and events after one change, that counts as endless.
 const ENDLESS: u32 = 100_000;
 const NANOSECOND: Span = Span::from_nanos(1);
 
 impl<M: Message + Debug + PartialEq + 'static> Network<M> {
-    /// Runs until nothing is left to happen.
+    /// Runs until no event is left.
     ///
     /// # Panics
-    /// If an engine breaks a law that shows on the way, or the time limit passes.
+    /// If an engine breaks a law that can be observed here, or the time limit passes.
     pub fn run(&mut self) {
         let limit = self.limit;
         self.run_until(limit);
@@ -29,10 +29,10 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         }
     }
 
-    /// Runs everything that happens before `end`.
+    /// Runs all events before `end`.
     ///
     /// # Panics
-    /// If an engine breaks a law that shows on the way.
+    /// If an engine breaks a law that can be observed here.
     pub fn run_until(&mut self, end: Time) {
         for host in 0..self.places.len() {
             if self.places[host].wake.is_none() && self.places[host].up && !self.is_frozen(host) {
@@ -55,7 +55,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         agenda.into_iter().chain(self.departures.keys().next().map(|key| key.at)).min()
     }
 
-    /// The first time at which something can happen at `host` besides what is being done there.
+    /// Returns the first time at which another event can happen at `host`, besides the present one.
     fn horizon(&self, host: usize) -> Time {
         let own = self.places[host].first.map_or(Time::NEVER, |key| key.at);
         let elsewhere = self.index.iter().find(|&&(_, other)| other != host).map(|(key, _)| key.at);
@@ -64,7 +64,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         own.min(others + self.shortest)
     }
 
-    /// Does the first thing on a host's agenda.
+    /// Handles the first entry of a host's agenda.
     fn step(&mut self, host: usize) {
         let Some((key, item)) = self.places[host].agenda.pop_first() else { return };
         self.reindex(host);
@@ -102,7 +102,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         self.reindex(host);
     }
 
-    /// Delivers as much of a run as may be delivered at once.
+    /// Delivers the part of a run that may be delivered at once.
     fn arrive(&mut self, host: usize, key: Key, incoming: Incoming<M>) {
         let Incoming { message, source, destination, spacing } = incoming;
         let segments = message.segments().get();
@@ -134,7 +134,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
     pub(super) fn take(&mut self, host: usize, now: Time, incoming: &Incoming<M>) {
         let mut from = Arrival::new(incoming.source, incoming.destination);
         from.spacing = if incoming.message.segments().get() > 1 { incoming.spacing } else { Span::ZERO };
-        // What the engine makes of it shows in what it does.
+        // The result shows in the engine's later output.
         let _ = self.places[host].node.handle(now, &from, &incoming.message);
         self.drain(host, now);
     }
@@ -160,7 +160,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         );
     }
 
-    /// Wakes a host before its deadline: nothing may come of it.
+    /// Wakes a host before its deadline, and asserts that nothing changes.
     fn wake_early(&mut self, host: usize, now: Time) {
         let deadline = self.places[host].deadline;
         if !self.places[host].up || self.is_frozen(host) || deadline.is_none_or(|deadline| deadline.at <= now)
@@ -178,7 +178,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         );
     }
 
-    /// Before its deadline an engine sends nothing unless something happens to it.
+    /// Asserts that an engine sends nothing before its deadline unless an event reached it.
     fn expect_silence(&mut self, host: usize, now: Time) {
         let place = &mut self.places[host];
         if place.deadline.is_some_and(|deadline| deadline.at <= now) {
@@ -194,7 +194,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         }
     }
 
-    /// Drains events and transmits after a change, and notes the deadline; how many there were.
+    /// Drains events and transmits after a change, and notes the deadline. Returns the number of events and transmits.
     pub(super) fn drain(&mut self, host: usize, now: Time) -> u32 {
         assert!(now >= self.places[host].now, "{} time went back at host {host}", self.context());
         self.places[host].now = now;
@@ -208,7 +208,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
             self.expect_an_end(host, now, output);
             match transmit {
                 Some(transmit) => self.leave(host, now, transmit),
-                // Looking for something to send may have told something, to which the owner may have answered.
+                // The poll for a message may have caused an event, to which the owner may have answered.
                 None if told == 0 => break,
                 None => {}
             }
@@ -238,7 +238,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         match self.setup.cut {
             Cut::Whole => latest,
             Cut::One => next,
-            // Runs are short beside a minute, so there is no point in aiming behind it.
+            // Runs take less than a minute, so a later end is useless.
             Cut::Random(_) => {
                 let room = latest.since(next).min(Span::from_secs(60));
                 // Most runs are much shorter than the room: the square brings more cuts into them.
@@ -255,13 +255,13 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         self.departures.insert(key, Departing { message, source, destination, spacing });
     }
 
-    /// Sends what leaves next: of its run, the segments that nothing can come before.
+    /// Sends the next departure: of its run, only the segments before which nothing else can happen.
     fn depart(&mut self) {
         let Some((key, departing)) = self.departures.pop_first() else { return };
         let host = key.from;
         let segments = departing.message.segments().get();
         let other = self.departures.keys().find(|other| other.from == host);
-        // What its own first segment provokes may come back while the rest is leaving.
+        // A reply to its first segment may come back while the rest is leaving.
         let echo = key.at + self.shortest * 2;
         let end =
             self.horizon(host).min(echo).max(key.at + NANOSECOND).min(other.map_or(Time::NEVER, |other| {
@@ -296,7 +296,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         }
     }
 
-    /// Reads when a host wants to be woken, and puts that on its agenda.
+    /// Reads a host's next deadline, and puts it on the agenda.
     fn note_deadline(&mut self, host: usize, now: Time) {
         let deadline = self.places[host].node.poll_timeout();
         if self.places[host].deadline == deadline && self.places[host].wake.is_some() {
