@@ -1,4 +1,4 @@
-//! The book as HTML, by mdBook.
+//! The book as HTML, built by mdBook.
 
 use std::fmt::{self, Write as _};
 use std::path::Path;
@@ -9,10 +9,10 @@ use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-/// Builds the book of the repository at `root` into the folder `into`; what mdBook warns of.
+/// Builds the book of the repository at `root` into the folder `into`. Returns the warnings of mdBook.
 ///
 /// # Errors
-/// What it stops at.
+/// The error at which mdBook stops.
 pub fn build(root: &Path, into: &Path) -> Result<Vec<String>, String> {
     let warnings = Warnings::default();
     let said = Arc::clone(&warnings.0);
@@ -25,7 +25,7 @@ pub fn build(root: &Path, into: &Path) -> Result<Vec<String>, String> {
     Ok(said.lock().unwrap_or_else(PoisonError::into_inner).clone())
 }
 
-/// Who listens to what mdBook says of warnings and errors.
+/// Subscriber that collects mdBook's warnings and errors.
 #[derive(Default)]
 struct Warnings(Arc<Mutex<Vec<String>>>);
 
@@ -53,7 +53,7 @@ impl Subscriber for Warnings {
     fn exit(&self, _: &Id) {}
 }
 
-/// All fields of an event, one behind the other.
+/// Text of all fields of an event, one behind the other.
 struct Line(String);
 
 impl Visit for Line {

@@ -1,9 +1,9 @@
 //! The page of all keys of scenarios.
 //!
-//! Which keys there are, what each may be and what holds where it is absent comes from the reader of scenarios: it keeps
-//! what it asks for while it reads the samples ([`SAMPLES`]), as they are and with one key changed at a time. What a key
-//! means is said by sections ([`sections()`]), which also say the order of the page. What was asked for and is in no
-//! section is an error, and so is what is in a section and was not asked for.
+//! The keys, their possible values and their defaults come from the reader of scenarios. The reader records its
+//! questions while it reads the samples ([`SAMPLES`]), first unchanged, then with one key changed at a time. Sections
+//! ([`sections()`]) give the meaning of each key and the order of the page. A key that was asked for and is in no
+//! section is an error. A key in a section that was not asked for is an error too.
 
 mod explore;
 mod row;
@@ -19,27 +19,27 @@ pub use explore::{Reading, explore};
 pub use samples::{ATTACHED, SAMPLES, Sample};
 pub use sections::sections;
 
-/// A table of the page: keys that stand together.
+/// A table of the page, with keys that belong together.
 #[derive(Clone, Copy, Debug)]
 pub struct Section {
-    /// Its heading in Markdown, behind it the name by which links reach it.
+    /// Heading in Markdown, followed by the anchor for links.
     pub title: &'static str,
-    /// What stands before the table; empty for nothing.
+    /// Text before the table; may be empty.
     pub intro: &'static str,
-    /// The headers of the tables that have these keys, such as `link.forward`; empty for the top.
+    /// Headers of the tables that have these keys, such as `link.forward`; empty for the top.
     pub tables: &'static [&'static str],
-    /// The samples in which they are asked for.
+    /// Samples in which the keys are asked for.
     pub samples: &'static [&'static str],
-    /// Whether the same keys are asked for in other samples, too, and mean the same there.
+    /// The same keys are asked for in other samples too, and have the same meaning there.
     pub everywhere: bool,
-    /// Keys and what they mean.
+    /// Keys and their meanings.
     pub keys: &'static [(&'static str, &'static str)],
 }
 
-/// The page.
+/// Returns the page.
 ///
 /// # Errors
-/// What was asked for and is not described, or is described and was not asked for, a line each.
+/// The keys that were asked for and are not described, or are described and were not asked for, a line each.
 pub fn page() -> Result<String, String> {
     let readings = explore()?;
     let sections = sections();
@@ -53,7 +53,7 @@ pub fn page() -> Result<String, String> {
     for section in &sections {
         // A write to a String cannot fail.
         let _ = match section.title.strip_suffix('}').and_then(|title| title.split_once(" {#")) {
-            // Other pages show what mdBook reads as the name of a heading; both read this.
+            // Other pages show mdBook's syntax for the anchor as text; this form works everywhere.
             Some((title, anchor)) => write!(page, "\n<a id=\"{anchor}\"></a>\n\n{title}\n\n"),
             None => write!(page, "\n{}\n\n", section.title),
         };
@@ -73,7 +73,7 @@ pub fn page() -> Result<String, String> {
     Ok(page)
 }
 
-/// Keys that a sample was asked for and that no section has.
+/// Returns keys that were asked for in a sample and are in no section.
 fn undescribed(sections: &[Section], readings: &[Reading]) -> BTreeSet<String> {
     let is_described = |reading: &Reading, question: &Question| {
         sections.iter().any(|section| {
@@ -92,7 +92,7 @@ fn undescribed(sections: &[Section], readings: &[Reading]) -> BTreeSet<String> {
     wrong
 }
 
-/// Keys that a section has and that its samples were not asked for.
+/// Returns keys in a section that were not asked for in its samples.
 fn unasked(sections: &[Section], readings: &[Reading]) -> BTreeSet<String> {
     let mut wrong = BTreeSet::new();
     for section in sections {
@@ -108,7 +108,8 @@ fn unasked(sections: &[Section], readings: &[Reading]) -> BTreeSet<String> {
     wrong
 }
 
-/// The table of a key as sections call it: an edge's link is a link, a tree's flow is traffic but for its ends.
+/// Returns the table of a key as sections call it: an edge's link is a link, and a tree's flow is traffic except for
+/// its ends.
 fn table(question: &Question) -> String {
     let table = &question.table;
     if let Some(link) = table.strip_prefix("edge.").filter(|rest| rest.starts_with("link")) {
@@ -120,7 +121,7 @@ fn table(question: &Question) -> String {
     }
 }
 
-/// The lists of tables, by header.
+/// Returns the lists of tables, by header.
 fn lists(readings: &[Reading]) -> BTreeSet<String> {
     let questions = readings.iter().flat_map(|reading| &reading.questions);
     let list = |question: &Question| match (&question.asked, &*question.table) {
@@ -131,7 +132,7 @@ fn lists(readings: &[Reading]) -> BTreeSet<String> {
     questions.filter_map(list).collect()
 }
 
-/// How `--set` reaches the keys of a table.
+/// Returns the path by which `--set` reaches the keys of a table.
 fn reached(table: &str, lists: &BTreeSet<String>) -> String {
     let (mut header, mut path) = (String::new(), String::new());
     for part in table.split('.').filter(|part| !part.is_empty()) {

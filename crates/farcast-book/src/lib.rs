@@ -1,9 +1,9 @@
-//! The book of farcast: what is generated of it, how it is built, and whether its links lead anywhere.
+//! The book of farcast: its generated parts, its build, and a check of its links.
 //!
-//! | module | what |
+//! | module | purpose |
 //! |---|---|
-//! | [`keys`] | the page of all keys of scenarios, from what the reader of scenarios asks for |
-//! | [`links`] | whether links of the book and of the README lead anywhere |
+//! | [`keys`] | the page of all keys of scenarios, from the questions of the scenario reader |
+//! | [`links`] | check of the links in the book and in the README |
 //! | [`html`] | the book as HTML |
 #![forbid(unsafe_code)]
 
@@ -13,7 +13,7 @@ pub mod links;
 
 use std::path::{Path, PathBuf};
 
-/// The root of the repository in which this crate was built.
+/// Returns the root of the repository in which this crate was built.
 pub fn repository() -> PathBuf {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
     crates.and_then(Path::parent).map(Path::to_path_buf).unwrap_or_default()

@@ -1,12 +1,12 @@
-//! Whether links lead anywhere: within the built book, and from the README into it.
+//! Check of links: within the built book, and from the README into it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
-/// The built book: the names in each page that a link may end with, by the page's path.
+/// Anchors of each page of the built book, by the page's path.
 type Names = BTreeMap<PathBuf, BTreeSet<String>>;
 
-/// Links of the pages in `built`, and of the README at `root` to pages of the book, that lead nowhere, a line each.
+/// Returns the broken links, a line each: links in the pages in `built`, and links of the README at `root` to the book.
 ///
 /// # Errors
 /// A file that cannot be read.
@@ -19,7 +19,7 @@ pub fn broken(root: &Path, built: &Path) -> Result<Vec<String>, String> {
     let names: Names = pages.iter().map(|(path, text)| (path.clone(), values(text, "id"))).collect();
     let mut broken = Vec::new();
     for (page, text) in &pages {
-        // What mdBook puts together of all pages has the links of all, as seen from elsewhere.
+        // mdBook's combined pages have the links of all pages, relative to other places.
         if matches!(page.to_str(), Some("print.html" | "toc.html" | "404.html")) {
             continue;
         }
@@ -46,7 +46,7 @@ pub fn broken(root: &Path, built: &Path) -> Result<Vec<String>, String> {
     Ok(broken)
 }
 
-/// Pages in `docs/src` of the repository at `root` that its `SUMMARY.md` does not list.
+/// Returns pages in `docs/src` of the repository at `root` that its `SUMMARY.md` does not list.
 ///
 /// # Errors
 /// A file that cannot be read.
@@ -57,19 +57,19 @@ pub fn unlisted(root: &Path) -> Result<Vec<String>, String> {
     Ok(pages.filter(|page| page != "SUMMARY.md" && !summary.contains(&format!("]({page})"))).collect())
 }
 
-/// Whether a link of `page` ends at a page of the book, and at a name in it if it says one.
+/// Returns `true` if a link of `page` leads to a page of the book, and to an existing anchor if it has one.
 fn leads(link: &str, page: &Path, names: &Names) -> bool {
     let (path, name) = link.split_once('#').unwrap_or((link, ""));
     let to = if path.is_empty() { page.to_owned() } else { joined(page.parent().unwrap_or(page), path) };
     names.get(&to).is_some_and(|names| name.is_empty() || names.contains(name))
 }
 
-/// `path` as seen from `at`, without `..`.
+/// Returns `path` relative to `at`, without `..`.
 fn joined(at: &Path, path: &str) -> PathBuf {
     let mut joined = at.to_owned();
     for part in Path::new(path).components() {
         match part {
-            // What leads out of the book is no page of it.
+            // A path that leads out of the book is not a page of it.
             Component::ParentDir if joined.pop() => {}
             Component::CurDir => {}
             part => joined.push(part),
@@ -78,19 +78,19 @@ fn joined(at: &Path, path: &str) -> PathBuf {
     joined
 }
 
-/// Whether a link stays within what is ours.
+/// Returns `true` if a link stays within this repository.
 fn is_own(link: &str) -> bool {
     !link.is_empty() && !link.contains("://") && !link.starts_with("mailto:") && !link.starts_with("data:")
 }
 
-/// All values of an attribute in a page.
+/// Returns all values of an attribute in a page.
 fn values(page: &str, attribute: &str) -> BTreeSet<String> {
     let before = format!(" {attribute}=\"");
     let values = page.split(&*before).skip(1).filter_map(|rest| rest.split('"').next());
     values.map(|value| value.replace("&quot;", "\"").replace("&amp;", "&")).collect()
 }
 
-/// Files in a folder, and in those inside it, with this extension: their paths within it.
+/// Returns the files in a folder and its subfolders with this extension, as paths relative to the folder.
 fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>, String> {
     let mut found = Vec::new();
     let mut folders = vec![PathBuf::new()];

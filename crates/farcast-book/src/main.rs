@@ -22,7 +22,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Builds the book; where it is, or what is wrong with it.
+/// Builds the book and checks its links. Returns the path of its first page, or the errors.
 fn book() -> Result<String, String> {
     let root = repository();
     let into = root.join("target/book");
@@ -35,7 +35,7 @@ fn book() -> Result<String, String> {
     }
 }
 
-/// Writes the page of all keys; where it is.
+/// Writes the page of all keys. Returns its path.
 fn page() -> Result<String, String> {
     let path = repository().join("docs/src/scenario-keys.md");
     std::fs::write(&path, keys::page()?).map_err(|error| format!("{}: {error}", path.display()))?;

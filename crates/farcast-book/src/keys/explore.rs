@@ -1,4 +1,4 @@
-//! Reading samples, as they are and with one key changed at a time, to learn what is asked for.
+//! Reading of samples, unchanged and with one key changed at a time, to learn the keys that are asked for.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use farcast_scenario::links::Links;
 
 use super::samples::{ATTACHED, SAMPLES, Sample};
 
-/// Words that lead to keys of another kind, for which there are samples: they are not changed.
+/// Keys that select other keys, for which there are samples: they are not changed.
 const KINDS: [(&str, &str); 10] = [
     ("link.forward", "kind"),
     ("link.return", "kind"),
@@ -23,34 +23,34 @@ const KINDS: [(&str, &str); 10] = [
     ("flow", "protocol"),
 ];
 
-/// What was asked for while a sample was read.
+/// Keys that were asked for while a sample was read.
 #[derive(Clone, Debug)]
 pub struct Reading {
-    /// Which sample.
+    /// Name of the sample.
     pub sample: &'static str,
-    /// What was changed in it.
+    /// Change that was made to it.
     pub change: Option<Change>,
-    /// What was asked for; up to where it is wrong, if the change has made it so.
+    /// Questions of the reader; up to the error, if the change has caused one.
     pub questions: Vec<Question>,
-    /// Keys by their paths, and what was read or holds.
+    /// Keys by their paths, with the value that was read or the default.
     values: Vec<(String, String)>,
 }
 
 /// A key that was changed.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Change {
-    /// Its table, as a header has it.
+    /// Table of the key, as in a header.
     pub table: String,
     /// The key.
     pub key: &'static str,
-    /// What it was set to, as TOML; `None` for a value that only has to be there.
+    /// New value, as TOML; `None` for a value that only has to be present.
     pub word: Option<String>,
 }
 
-/// Reads all samples in all ways.
+/// Reads all samples, unchanged and with each change.
 ///
 /// # Errors
-/// A sample that is wrong, or a word of those that lead to other keys for which there is no sample.
+/// An error in a sample, or a value that selects other keys and has no sample.
 pub fn explore() -> Result<Vec<Reading>, String> {
     let mut readings = Vec::new();
     for sample in SAMPLES {
@@ -65,7 +65,7 @@ pub fn explore() -> Result<Vec<Reading>, String> {
     if missing.is_empty() { Ok(readings) } else { Err(missing.join("\n")) }
 }
 
-/// A sample with `assignment` and what must be there because of it.
+/// Reads a sample with `assignment`, and with the keys that it makes necessary.
 fn changed(sample: &Sample, assignment: String, change: &Change) -> Result<Reading, String> {
     let mut assignments = vec![assignment];
     loop {
@@ -85,10 +85,10 @@ fn changed(sample: &Sample, assignment: String, change: &Change) -> Result<Readi
     }
 }
 
-/// Keys that are added to a sample at most.
+/// Most keys that are added to a sample.
 const MOST: usize = 4;
 
-/// What is asked for in a sample. With a `change` it may be wrong.
+/// Reads a sample and returns its questions. With a `change` the sample may be invalid.
 fn read(sample: &Sample, change: Option<&Change>, assignments: &[String]) -> Result<Reading, String> {
     let wrong = |error: DocumentError| format!("sample {}: {error}", sample.name);
     let mut document = Document::parse(sample.name, sample.text).map_err(wrong)?;
@@ -112,7 +112,8 @@ fn read(sample: &Sample, change: Option<&Change>, assignments: &[String]) -> Res
     Ok(Reading { sample: sample.name, change: change.cloned(), questions: document.questions(), values })
 }
 
-/// One key changed at a time: to each other word that it may be, or given where it is absent and has no default.
+/// Returns all changes of one key: to each other word that it may be, or to an example if it is absent and has no
+/// default.
 fn changes(questions: &[Question]) -> Vec<(String, Change)> {
     let mut changes = Vec::new();
     let mut seen = BTreeSet::new();
@@ -135,7 +136,7 @@ fn changes(questions: &[Question]) -> Vec<(String, Change)> {
     changes
 }
 
-/// Words that lead to other keys and that no sample has.
+/// Returns values that select other keys and that no sample has.
 fn unread(readings: &[Reading]) -> Vec<String> {
     let (mut all, mut read) = (BTreeSet::new(), BTreeSet::new());
     for reading in readings.iter().filter(|reading| reading.change.is_none()) {

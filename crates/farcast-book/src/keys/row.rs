@@ -1,4 +1,4 @@
-//! A line of the page: what a key may be, and what holds where it is absent.
+//! A row of the page: the possible values of a key, and its default.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,17 +7,17 @@ use farcast_scenario::document::{Asked, Presence, Question};
 use super::explore::{Change, Reading};
 use super::{Section, table};
 
-/// What holds where a key is absent, as far as one reading tells.
+/// Default of a key, as one reading shows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Absent {
     Required,
     Nothing,
     Value(String),
-    /// What follows from other keys.
+    /// A value that follows from other keys.
     Follows(String),
 }
 
-/// The line of `key`, which `section` has and which is asked for.
+/// Returns the row of `key`, which is in `section` and is asked for.
 pub(super) fn row(section: &Section, readings: &[Reading], key: &str, meaning: &str) -> String {
     let own = readings.iter().filter(|reading| section.samples.contains(&reading.sample));
     let asked: Vec<(&Reading, Vec<&Question>)> = own
@@ -34,7 +34,7 @@ pub(super) fn row(section: &Section, readings: &[Reading], key: &str, meaning: &
     format!("| `{key}` | {kind} | {default} | {meaning}{place} |\n")
 }
 
-/// What holds where `key` is absent, by the first sample in which it is asked for, and what changes that.
+/// Returns the default of `key` in the first sample that is asked for it, and the changes that alter it.
 fn default(key: &str, asked: &[(&Reading, Vec<&Question>)]) -> String {
     let plain = asked.iter().find(|(reading, _)| reading.change.is_none());
     let changed = asked
@@ -48,7 +48,7 @@ fn default(key: &str, asked: &[(&Reading, Vec<&Question>)]) -> String {
     };
     let mut plain = asked.iter().filter(|(reading, _)| reading.change.is_none());
     let base = match absent(questions) {
-        // Samples differ in what it follows from.
+        // Samples differ in the keys from which it follows.
         Absent::Value(value)
             if plain.any(
                 |(_, questions)| matches!(absent(questions), Absent::Value(other) if other != value),
@@ -69,7 +69,7 @@ fn default(key: &str, asked: &[(&Reading, Vec<&Question>)]) -> String {
     format!("{}{}", base.in_words(), others.collect::<String>())
 }
 
-/// What holds where a key is absent that these ask for.
+/// Returns the default of the key of these questions.
 fn absent(questions: &[&Question]) -> Absent {
     let is = |presence: &Presence| questions.iter().any(|question| question.presence == *presence);
     let default = questions.iter().find_map(|question| match &question.presence {
@@ -119,7 +119,7 @@ fn kind(asked: &Asked) -> String {
     }
 }
 
-/// In which of the section's tables it is, where that is not all of them.
+/// Names the section's tables that have the key, if not all of them do.
 fn place(section: &Section, asked: &[(&Reading, Vec<&Question>)]) -> String {
     let tables: BTreeSet<_> =
         asked.iter().flat_map(|(_, questions)| questions).map(|question| table(question)).collect();

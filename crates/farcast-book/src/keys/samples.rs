@@ -1,22 +1,22 @@
-//! Small scenarios that together lead to every key there is.
+//! Small scenarios that together lead to every key.
 
 /// A scenario to read.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample {
-    /// What sections call it.
+    /// Name of the sample in sections.
     pub name: &'static str,
-    /// Its TOML.
+    /// Text in TOML.
     pub text: &'static str,
 }
 
-/// Files that samples name.
+/// Files that samples refer to.
 pub const ATTACHED: [(&str, &str); 3] = [
     ("losses.txt", "00010\n01000\n"),
     ("rates.trace", "1\n2\n3\n"),
     ("timeline.csv", "time_s,rate_bit_per_s,delay_s\n0,1e6,0.25\n"),
 ];
 
-/// All of them.
+/// All samples.
 pub const SAMPLES: &[Sample] = &[
     Sample { name: "star", text: STAR },
     Sample { name: "groups", text: GROUPS },
@@ -220,7 +220,7 @@ links = 4
 rate = "2400 bit/s"
 "#;
 
-/// Tells what follows from the rate.
+/// Shows the defaults that follow from the rate.
 const OTHER_MULTILINK: &str = r#"
 [[link.stages]]
 name = "s"
@@ -281,7 +281,7 @@ element = {}
 repairer = {}
 "#;
 
-/// Tells what follows from the round trip.
+/// Shows the defaults that follow from the round trip.
 const OTHER_PGM: &str = r#"
 receivers = 2
 protocol = { name = "pgm", file = "1 MB", rate = "500 kbit/s", round_trip = "800 ms" }

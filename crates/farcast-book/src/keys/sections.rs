@@ -1,4 +1,4 @@
-//! What keys mean, table by table, in the order of the page.
+//! Meanings of keys, table by table, in the order of the page.
 
 mod bearers;
 mod links;
@@ -8,7 +8,7 @@ mod traffic;
 
 use super::Section;
 
-/// What stands above all tables.
+/// Text above all tables.
 pub(super) const HEAD: &str = r#"# Scenarios, key by key
 
 All keys that a scenario, a link alone, a [tree](tree.md) or the table `[protocol]` of a plan may have. Which there are, what each

@@ -1,4 +1,4 @@
-//! Stages that carry both ways.
+//! Stages that carry both directions.
 
 use crate::keys::Section;
 

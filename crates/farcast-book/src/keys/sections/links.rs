@@ -1,8 +1,8 @@
-//! `[link]`, and what carries one way.
+//! `[link]`, and stages that carry one direction.
 
 use crate::keys::Section;
 
-/// Where what carries one way may stand.
+/// Tables in which stages that carry one direction may stand.
 const ANYWHERE: &[&str] = &["link.forward", "link.return", "link.stages"];
 
 pub(super) const SECTIONS: &[Section] = &[
