@@ -1,4 +1,4 @@
-//! Errors as exceptions: the same sentence, by who is to blame.
+//! Errors as exceptions: the same sentence, in a class by its origin.
 
 use std::fmt::Display;
 
@@ -25,12 +25,12 @@ pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("RunError", py.get_type::<RunError>())
 }
 
-/// What the caller said is wrong.
+/// Returns the exception for an error in the caller's input.
 pub(crate) fn wrong(error: impl Display) -> PyErr {
     ScenarioError::new_err(error.to_string())
 }
 
-/// It could not be run.
+/// Returns the exception for a run that failed.
 pub(crate) fn failed(error: impl Display) -> PyErr {
     RunError::new_err(error.to_string())
 }

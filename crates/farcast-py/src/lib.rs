@@ -1,4 +1,4 @@
-//! The laboratory of farcast, as far as Python needs it in Rust: what is convenient stands in `python/farcast`.
+//! The laboratory of farcast: the parts that Python needs in Rust. Conveniences are in `python/farcast`.
 //!
 //! Functions that run simulations release the interpreter's lock, and end at Ctrl-C.
 
@@ -15,7 +15,7 @@ mod table;
 
 use pyo3::prelude::*;
 
-/// What `import farcast._native` gives.
+/// Defines the module `farcast._native`.
 #[pymodule(gil_used = false)]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;

@@ -1,4 +1,4 @@
-//! Closed forms. Times are in seconds, windows in packets, and each result has its unit in its name.
+//! Closed-form models. Times are in seconds, windows in packets, and each result has its unit in its name.
 
 use farcast_core::Span;
 use farcast_core::units::Probability;
@@ -10,7 +10,7 @@ use crate::errors::wrong;
 
 type Dict<'py> = Bound<'py, PyDict>;
 
-/// The least retransmission timeout where nobody says (RFC 6298 §2.4).
+/// Default of the least retransmission timeout (RFC 6298 §2.4).
 const LEAST_TIMEOUT_S: f64 = 1.0;
 
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -83,7 +83,7 @@ fn of<'py>(py: Python<'py>, throughput: &Throughput) -> PyResult<Dict<'py>> {
     Ok(found)
 }
 
-/// A long TCP transfer, with timeouts (Padhye, Firoiu, Towsley and Kurose 2000).
+/// Returns the throughput of a long TCP transfer, with timeouts (Padhye, Firoiu, Towsley and Kurose 2000).
 #[pyfunction]
 #[pyo3(signature = (loss, rtt_s, window_packets=None, packets_per_ack=2, timeout_s=None))]
 fn model_pftk(
@@ -103,7 +103,8 @@ fn model_pftk(
     Ok(found)
 }
 
-/// A long TCP transfer, without timeouts: the square root law (Mathis, Semke, Mahdavi and Ott 1997).
+/// Returns the throughput of a long TCP transfer, without timeouts: the square root law (Mathis, Semke, Mahdavi and Ott
+/// 1997).
 #[pyfunction]
 #[pyo3(signature = (loss, rtt_s, window_packets=None, packets_per_ack=2))]
 fn model_mathis(
@@ -118,7 +119,7 @@ fn model_mathis(
     of(py, &mathis::throughput(&input).map_err(wrong)?)
 }
 
-/// How long a TCP transfer of so many segments takes, and where the time goes (Cardwell, Savage and Anderson 2000).
+/// Returns the time of a TCP transfer of `segments` segments, with its parts (Cardwell, Savage and Anderson 2000).
 #[pyfunction]
 #[pyo3(signature = (segments, loss, rtt_s, window_packets=None, packets_per_ack=2, timeout_s=None, initial_window=10, delayed_ack_s=Seconds::Number(0.0)))]
 #[expect(clippy::too_many_arguments, reason = "each has a name and a default in Python")]
@@ -146,7 +147,8 @@ fn model_cardwell(
     Ok(found)
 }
 
-/// A long TCP transfer over a multilink bundle whose calls drop (Zaghloul, Frost and Mohammad 2005).
+/// Returns the throughput of a long TCP transfer over a multilink bundle whose calls drop (Zaghloul, Frost and Mohammad
+/// 2005).
 #[pyfunction]
 #[pyo3(signature = (links, time_between_drops_s, loss, rtt_s, window_packets=None, packets_per_ack=2, timeout_s=None))]
 #[expect(clippy::too_many_arguments, reason = "each has a name and a default in Python")]
@@ -171,7 +173,7 @@ fn model_mlppp(
     Ok(found)
 }
 
-/// A long PGM session under PGMCC, as its acker sees it (draft-ietf-rmt-bb-pgmcc-03).
+/// Returns the throughput of a long PGM session under PGMCC, as its acker sees it (draft-ietf-rmt-bb-pgmcc-03).
 #[pyfunction]
 #[pyo3(signature = (loss, rtt_s, window_packets=None))]
 fn model_pgmcc(py: Python<'_>, loss: f64, rtt_s: Seconds, window_packets: Option<f64>) -> PyResult<Dict<'_>> {

@@ -1,4 +1,4 @@
-//! Points: one is a simulation, a grid of them is a sweep.
+//! Points of settings: one is a simulation, a grid of them is a sweep.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -22,10 +22,10 @@ use crate::errors::{failed, of_point, of_sweep, wrong};
 use crate::scenario::Scenario;
 use crate::table::Table;
 
-/// The version that results carry.
+/// Version of farcast, which results carry.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// So many replications, or until the precision is reached, but at most `most`.
+/// Returns the number of replications: `replications`, or with a `precision` until it is reached, but at most `most`.
 pub(crate) fn how_many(replications: u64, precision: Option<f64>, most: u64) -> PyResult<HowMany> {
     match precision {
         None if replications == 0 => Err(wrong("there must be a replication")),
@@ -39,7 +39,7 @@ pub(crate) fn how_many(replications: u64, precision: Option<f64>, most: u64) -> 
     }
 }
 
-/// A whole number from 0 to 2^64 - 1, whatever Python or numpy says it with.
+/// Reads a whole number from 0 to 2^64 - 1 from any integer type of Python or numpy.
 pub(crate) fn count(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> {
     value.extract::<u64>().map_err(|_| {
         let shown = value.repr().map_or_else(|_| "that".to_owned(), |shown| shown.to_string());
@@ -47,19 +47,19 @@ pub(crate) fn count(name: &str, value: &Bound<'_, PyAny>) -> PyResult<u64> {
     })
 }
 
-/// Threads: as many as there are cores, if nobody says.
+/// Returns the number of threads; by default the number of cores.
 pub(crate) fn workers(threads: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
     let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
     let said = threads.map(|threads| count("threads", threads)).transpose()?;
     Ok(said.map_or_else(cores, |said| usize::try_from(said).unwrap_or(usize::MAX)).clamp(1, 1024))
 }
 
-/// Watches for Ctrl-C, and tells a Python callable how it stands.
+/// Watcher for Ctrl-C, which also reports progress to a Python callable.
 pub(crate) struct Watch {
     progress: Option<Py<PyAny>>,
     pub(crate) stop: AtomicBool,
     error: Mutex<Option<PyErr>>,
-    /// Set by SIGINT. Python looks at signals in its main thread alone, and a run may be in another.
+    /// Set by SIGINT. Python checks signals in its main thread only, and a run may be in another.
     interrupted: Arc<AtomicBool>,
     registered: Option<signal_hook::SigId>,
 }
@@ -72,7 +72,7 @@ impl Drop for Watch {
     }
 }
 
-/// Fails where Python would raise `KeyboardInterrupt`, had the signal come in its main thread.
+/// Returns `KeyboardInterrupt` if Python would raise it for a signal in its main thread.
 fn check_interrupt(py: Python<'_>) -> PyResult<()> {
     let signals = py.import("signal")?;
     let handler = signals.call_method1("getsignal", (signal_hook::consts::SIGINT,))?;
@@ -90,7 +90,7 @@ impl Watch {
         Self { progress, stop: AtomicBool::new(false), error: Mutex::new(None), interrupted, registered }
     }
 
-    /// Called ten times a second, without the interpreter's lock.
+    /// Reports progress and checks for signals. Runs call this ten times a second, without the interpreter's lock.
     pub(crate) fn look(&self, done: u64, total: u64, replications: u64) {
         let seen = Python::attach(|py| {
             py.check_signals()?;
@@ -108,7 +108,7 @@ impl Watch {
         }
     }
 
-    /// What Python said, before what that made of the run.
+    /// Returns Python's error if there was one, else the result of the run.
     pub(crate) fn result<T>(self, result: PyResult<T>) -> PyResult<T> {
         match self.error.lock().unwrap_or_else(PoisonError::into_inner).take() {
             Some(error) => Err(error),
@@ -117,7 +117,7 @@ impl Watch {
     }
 }
 
-/// What a key is varied over.
+/// Values over which a key is varied.
 #[derive(FromPyObject)]
 pub(crate) enum Said {
     Text(String),
@@ -136,7 +136,8 @@ impl Sweep {
 
 #[pymethods]
 impl Sweep {
-    /// `axes` are keys, each with values as `--set` has them or with a text as `--vary` has it behind the key.
+    /// Creates a sweep. `axes` are keys, each with values as for `--set`, or with the text that follows the key in
+    /// `--vary`.
     #[new]
     fn new(
         scenario: &Scenario,
@@ -164,12 +165,12 @@ impl Sweep {
         Ok(Self(Mutex::new(sweep)))
     }
 
-    /// How many points there are.
+    /// Returns the number of points.
     fn __len__(&self) -> usize {
         self.inner().grid().points()
     }
 
-    /// The settings of a point: keys and values as they were said.
+    /// Returns the settings of a point: keys and values as they were given.
     fn settings(&self, point: usize) -> Vec<(String, String)> {
         let sweep = self.inner();
         let values = sweep.grid().values(point);
@@ -177,7 +178,8 @@ impl Sweep {
         keys.zip(values.into_iter().map(str::to_owned)).collect()
     }
 
-    /// What another process needs to run a point: the document, the files that it names, and its settings.
+    /// Returns the input for another process that runs a point: the document, the files that it names, and the point's
+    /// key.
     fn task(&self, point: usize) -> PyResult<(String, BTreeMap<String, String>, Vec<u8>)> {
         let sweep = self.inner();
         let document = sweep.document_at(point).map_err(wrong)?;
@@ -186,8 +188,8 @@ impl Sweep {
         Ok((document.in_effect(), document.files_read(), key.to_vec()))
     }
 
-    /// Runs what `out` does not have yet, here and on all cores. `progress` is called with points done, points in all,
-    /// and replications.
+    /// Runs the points that `out` does not have yet, in this process and on all cores. `progress` is called with points
+    /// done, points in all, and replications.
     fn run(
         &self,
         py: Python<'_>,
@@ -197,7 +199,7 @@ impl Sweep {
     ) -> PyResult<Swept> {
         let threads = workers(threads.as_ref())?;
         let watch = Watch::new(progress);
-        // A document notes who reads it: one thread has it at a time.
+        // A document records the questions of its reader: only one thread may use it at a time.
         let sweep = Mutex::new(self.inner());
         let result = py.detach(|| -> Result<sweep::Swept, SweepError> {
             let sweep = sweep.lock().unwrap_or_else(PoisonError::into_inner);
@@ -226,7 +228,7 @@ impl Sweep {
         watch.result(result.map(Swept).map_err(of_sweep))
     }
 
-    /// Begins to gather what other processes come to, and what `out` has.
+    /// Begins to gather results of other processes, and those that `out` has.
     fn gather(&self, out: Option<PathBuf>) -> PyResult<Gathering> {
         let sweep = self.inner();
         let keys = sweep.keys().map_err(wrong)?;
@@ -257,13 +259,13 @@ pub(crate) struct Gathering(Mutex<Gathered>);
 
 #[pymethods]
 impl Gathering {
-    /// The points that are not there yet.
+    /// Returns the points without a result so far.
     fn missing(&self) -> Vec<usize> {
         let gathered = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         (0..gathered.points.len()).filter(|&point| gathered.points[point].is_none()).collect()
     }
 
-    /// Takes what [`run_point`] gave for a point.
+    /// Takes the result of [`run_point`] for a point.
     fn put(&self, point: usize, octets: &[u8]) -> PyResult<()> {
         let gathered = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let expected = gathered.keys.get(point).ok_or_else(|| failed("there is no such point"))?;
@@ -279,7 +281,7 @@ impl Gathering {
         Ok(())
     }
 
-    /// The sweep, once nothing is missing.
+    /// Returns the sweep, once no point is missing.
     fn finish(&self, elapsed_s: f64) -> PyResult<Swept> {
         let gathered = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if gathered.points.iter().any(Option::is_none) {
@@ -298,7 +300,7 @@ impl Gathering {
     }
 }
 
-/// Runs one point, as a worker does: what [`Gathering::put`] takes. `key` is its name.
+/// Runs one point in a worker process. Returns the octets that [`Gathering::put`] takes. `key` identifies the point.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "it is one call over a network")]
 pub(crate) fn run_point<'py>(
@@ -334,7 +336,7 @@ pub(crate) fn run_point<'py>(
     Ok(PyBytes::new(py, &sweep::encode(&key, &done).map_err(failed)?))
 }
 
-/// What a sweep that was run is pickled as.
+/// Pickled form of a sweep that was run.
 type Kept<'py> = (Vec<(String, Vec<String>)>, Vec<Bound<'py, PyBytes>>, usize, u64);
 
 /// A sweep that was run.
@@ -343,32 +345,32 @@ pub(crate) struct Swept(sweep::Swept);
 
 #[pymethods]
 impl Swept {
-    /// A row for each replication of each point.
+    /// Returns a table with a row for each replication of each point.
     fn table(&self) -> PyResult<Table> {
         Table::of(&Columns::from(&self.0))
     }
 
-    /// The figures of all points, the completion time first.
+    /// Returns the names of the figures of all points, the completion time first.
     fn columns(&self) -> Vec<String> {
         self.0.columns().into_iter().map(str::to_owned).collect()
     }
 
-    /// The figure that `name` means, by its name or by one that it once had.
+    /// Returns the figure for `name`, which is its name or a former name.
     fn find(&self, name: &str) -> Option<String> {
         self.0.find(name).map(str::to_owned)
     }
 
-    /// The keys that were varied.
+    /// Returns the keys that were varied.
     fn keys(&self) -> Vec<String> {
         self.0.grid.axes().iter().map(|axis| axis.key().to_owned()).collect()
     }
 
-    /// The unit of a key's values, in which the table has them.
+    /// Returns the unit of a key's values in the table.
     fn unit(&self, place: usize) -> Option<&'static str> {
         self.0.grid.axes().get(place)?.numbers().map(|numbers| numbers.unit)
     }
 
-    /// Each point's settings as they were said, and as numbers where they are.
+    /// Returns each point's settings as they were given, and as numbers if they are numeric.
     fn settings(&self) -> Vec<Vec<(String, Option<f64>)>> {
         let numbers: Vec<_> = self.0.grid.axes().iter().map(Axis::numbers).collect();
         let point = |point: usize| {
@@ -381,29 +383,29 @@ impl Swept {
         (0..self.0.points.len()).map(point).collect()
     }
 
-    /// The summary of a figure at each point, as JSON.
+    /// Returns the summary of a figure at each point, as JSON.
     fn summary(&self, figure: &str) -> PyResult<String> {
         let all = self.0.points.iter().map(|point| sweep::summary(point, figure));
         let all = all.collect::<Result<Vec<_>, _>>().map_err(failed)?;
         serde_json::to_string(&all).map_err(failed)
     }
 
-    /// Replications of each point that reached the time limit.
+    /// Returns for each point the number of replications that reached the time limit.
     fn unfinished(&self) -> Vec<usize> {
         self.0.points.iter().map(Point::unfinished).collect()
     }
 
-    /// Whether a completion time is what is asked for: a transfer, or a flow of a size.
+    /// Returns `true` if a completion time is defined: for a transfer, or a flow of a given size.
     fn has_end(&self) -> bool {
         self.0.points.iter().any(Point::has_end)
     }
 
-    /// Replications, points that had been run before, the time of cores and the real time, in seconds.
+    /// Returns the replications, the points that had been run before, and the CPU time and the real time in seconds.
     fn effort(&self) -> (usize, usize, f64, f64) {
         (self.0.replications(), self.0.kept, self.0.cpu_s(), self.0.elapsed.as_secs_f64())
     }
 
-    /// What pickle and copy need: [`restored`](Self::restored), and what it takes.
+    /// Returns the pickled form: [`restored`](Self::restored), and its arguments.
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Kept<'py>)> {
         let axes = self.0.grid.axes().iter().map(|axis| (axis.key().to_owned(), axis.values().to_vec()));
         let point = |(number, point): (usize, &Point)| {
@@ -415,7 +417,8 @@ impl Swept {
         Ok((restored, (axes.collect(), points, self.0.kept, self.0.elapsed.as_nanos())))
     }
 
-    /// What was [reduced](Self::__reduce__): axes, points as octets, how many had been run before, and nanoseconds.
+    /// Restores a sweep from its [pickled form](Self::__reduce__): axes, points as octets, the number that had been run
+    /// before, and nanoseconds.
     #[staticmethod]
     fn restored(
         axes: Vec<(String, Vec<String>)>,
@@ -438,7 +441,7 @@ impl Swept {
     }
 }
 
-/// What differs between two results or files of results, as JSON.
+/// Returns the differences between two results or files of results, as JSON.
 #[pyfunction]
 pub(crate) fn compare(
     a: &Bound<'_, PyAny>,

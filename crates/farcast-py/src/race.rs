@@ -11,7 +11,7 @@ use crate::errors::{failed, of_tuning, wrong};
 use crate::points::{Watch, count, workers};
 use crate::scenario::Scenario;
 
-/// Runs a race, as JSON: the settings by how they did, and the best one's plan.
+/// Runs a race of settings. Returns JSON with the settings in the order of their results, and the best one's plan.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "python/farcast names them")]
 pub(crate) fn tune(
@@ -51,7 +51,8 @@ pub(crate) fn tune(
     };
     let watch = Watch::new(progress);
     let memory = Memory::of_machine();
-    // A document notes who reads it and stays in one thread, which Python's other threads need not wait for.
+    // A document records the questions of its reader and stays in one thread; Python's other threads need not wait for
+    // it.
     let tuning = std::sync::Mutex::new(tuning);
     let result = py.detach(|| {
         let work = Work { seed, threads, memory: &memory, stop: &watch.stop };

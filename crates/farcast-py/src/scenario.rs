@@ -9,12 +9,12 @@ use pyo3::prelude::*;
 
 use crate::errors::wrong;
 
-/// A scenario with what was laid over it.
+/// A scenario with the settings laid over it.
 #[pyclass(frozen, module = "farcast._native")]
 pub(crate) struct Scenario(Mutex<Document>);
 
 impl Scenario {
-    /// A copy of the document.
+    /// Returns a copy of the document.
     pub(crate) fn document(&self) -> Document {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -22,26 +22,26 @@ impl Scenario {
 
 #[pymethods]
 impl Scenario {
-    /// The scenario in a file or of a shipped one's name.
+    /// Opens the scenario in a file, or the shipped one of this name.
     #[staticmethod]
     fn open(name: &str) -> PyResult<Self> {
         shipped::open(name).map(|document| Self(Mutex::new(document))).map_err(wrong)
     }
 
-    /// A TOML document, which errors call `name`.
+    /// Parses a TOML document; `name` is its name in errors.
     #[staticmethod]
     fn parse(name: &str, text: &str) -> PyResult<Self> {
         Document::parse(name, text).map(|document| Self(Mutex::new(document))).map_err(wrong)
     }
 
-    /// A JSON object with the keys of a scenario.
+    /// Creates a scenario from a JSON object with its keys.
     #[staticmethod]
     fn of_json(json: &str) -> PyResult<Self> {
         let value: toml::Table = serde_json::from_str(json).map_err(wrong)?;
         Self::parse("scenario", &toml::to_string(&value).map_err(wrong)?)
     }
 
-    /// The same with `KEY=VALUE` laid over it, and with flows where it is a link alone.
+    /// Returns the scenario with `KEY=VALUE` laid over it, and with flows added if it is a link alone.
     fn with_settings(&self, assignments: Vec<String>, traffic: Vec<String>) -> PyResult<Self> {
         let mut document = self.document();
         for assignment in assignments {
@@ -51,12 +51,12 @@ impl Scenario {
         Ok(Self(Mutex::new(document)))
     }
 
-    /// The document as TOML, with what was laid over it.
+    /// Returns the document as TOML, with the settings laid over it.
     fn text(&self) -> String {
         self.document().in_effect()
     }
 
-    /// What the scenario says of how it is tuned.
+    /// Returns the tuning settings of the scenario, as JSON.
     fn wish(&self) -> PyResult<String> {
         let wish = farcast_lab::tune::Wish::read(&self.document()).map_err(wrong)?;
         let cases: Vec<_> =
@@ -68,7 +68,7 @@ impl Scenario {
         .to_string())
     }
 
-    /// Every key in effect: name, value as TOML, and where that came from.
+    /// Returns every key in effect: name, value as TOML, and origin.
     fn keys(&self) -> PyResult<Vec<(String, String, &'static str)>> {
         let document = self.document();
         World::read(&document).map_err(wrong)?;
@@ -81,7 +81,7 @@ impl Scenario {
     }
 }
 
-/// The shipped scenarios and links: name, what it is, and its kind.
+/// Returns the shipped scenarios and links: name, title, and kind.
 #[pyfunction]
 #[pyo3(name = "shipped")]
 pub(crate) fn shipped_documents() -> Vec<(&'static str, &'static str, &'static str)> {

@@ -35,7 +35,7 @@ fn found<'py>(py: Python<'py>, pairs: &[(&str, f64)]) -> PyResult<Dict<'py>> {
     Ok(found)
 }
 
-/// The mean and half the width of its confidence interval, by Student's t.
+/// Returns the mean and half the width of its confidence interval, by Student's t.
 #[pyfunction]
 #[pyo3(signature = (values, level=0.95))]
 fn t_interval(py: Python<'_>, values: Vec<f64>, level: f64) -> PyResult<Dict<'_>> {
@@ -55,21 +55,21 @@ fn difference(py: Python<'_>, one: Result<MeanDifference, StatsError>) -> PyResu
     found(py, &pairs)
 }
 
-/// The mean of `a` less that of `b`, samples whose variances may differ (Welch).
+/// Returns the mean of `a` less that of `b`; the variances of the samples may differ (Welch).
 #[pyfunction]
 #[pyo3(signature = (a, b, level=0.95))]
 fn welch(py: Python<'_>, a: Vec<f64>, b: Vec<f64>, level: f64) -> PyResult<Dict<'_>> {
     difference(py, stats::welch(&a, &b, level))
 }
 
-/// The mean of `a - b`, value by value.
+/// Returns the mean of `a - b`, value by value.
 #[pyfunction]
 #[pyo3(signature = (a, b, level=0.95))]
 fn paired(py: Python<'_>, a: Vec<f64>, b: Vec<f64>, level: f64) -> PyResult<Dict<'_>> {
     difference(py, stats::paired(&a, &b, level))
 }
 
-/// Whether the means of several samples differ.
+/// Tests for a difference between the means of several samples.
 #[pyfunction]
 fn one_way_anova(py: Python<'_>, samples: Vec<Vec<f64>>) -> PyResult<Dict<'_>> {
     let one = stats::one_way_anova(&slices(&samples)).map_err(wrong)?;
@@ -83,8 +83,8 @@ fn one_way_anova(py: Python<'_>, samples: Vec<Vec<f64>>) -> PyResult<Dict<'_>> {
     found(py, &pairs)
 }
 
-/// Which means of several samples differ (Tukey and Kramer): for each pair the difference, half the width of its
-/// simultaneous interval, and its adjusted p.
+/// Compares the means of several samples in pairs (Tukey and Kramer). Returns for each pair the difference, half the
+/// width of its simultaneous interval, and its adjusted p.
 #[pyfunction]
 #[pyo3(signature = (samples, level=0.95))]
 fn tukey_hsd(py: Python<'_>, samples: Vec<Vec<f64>>, level: f64) -> PyResult<Vec<Dict<'_>>> {
@@ -100,14 +100,14 @@ fn tukey_hsd(py: Python<'_>, samples: Vec<Vec<f64>>, level: f64) -> PyResult<Vec
     pairs.iter().map(one).collect()
 }
 
-/// Whether two samples come from one distribution (Kolmogorov and Smirnov).
+/// Tests for a difference between the distributions of two samples (Kolmogorov and Smirnov).
 #[pyfunction]
 fn ks_two_sample(py: Python<'_>, a: Vec<f64>, b: Vec<f64>) -> PyResult<Dict<'_>> {
     let one = stats::ks_two_sample(&a, &b).map_err(wrong)?;
     found(py, &[("statistic", one.statistic), ("p", one.p_value)])
 }
 
-/// The bootstrap interval (`BCa`) of a statistic: "mean", or a quantile as a share, as in 0.95.
+/// Returns the bootstrap interval (`BCa`) of a statistic: "mean", or a quantile as a share, as in 0.95.
 #[pyfunction]
 #[pyo3(signature = (values, statistic, level=0.95, resamples=2000, seed=1))]
 fn bootstrap<'py>(
@@ -127,26 +127,26 @@ fn bootstrap<'py>(
     found(py, &[("estimate", one.estimate), ("low", one.interval.low), ("high", one.interval.high)])
 }
 
-/// p-values adjusted for how many there are (Holm).
+/// Returns p-values adjusted for their number (Holm).
 #[pyfunction]
 fn holm(p_values: Vec<f64>) -> PyResult<Vec<f64>> {
     stats::holm(&p_values).map_err(wrong)
 }
 
-/// p-values adjusted so that of what is below a share at most that share is false (Benjamini and Hochberg).
+/// Returns adjusted p-values: of those below a share, at most that share is false (Benjamini and Hochberg).
 #[pyfunction]
 fn benjamini_hochberg(p_values: Vec<f64>) -> PyResult<Vec<f64>> {
     stats::benjamini_hochberg(&p_values).map_err(wrong)
 }
 
-/// How many values at the beginning of a series are not of its steady state (MSER, White 1997).
+/// Returns the number of values at the beginning of a series that are not of its steady state (MSER, White 1997).
 #[pyfunction]
 #[pyo3(signature = (values, batch=5))]
 fn mser(values: Vec<f64>, batch: usize) -> PyResult<usize> {
     stats::mser(&values, batch).map_err(wrong)
 }
 
-/// The mean of a series whose values depend on each other, by the means of batches.
+/// Returns the mean of a series whose values depend on each other, by the means of batches.
 #[pyfunction]
 #[pyo3(signature = (values, batches=20, level=0.95))]
 fn batch_means(py: Python<'_>, values: Vec<f64>, batches: usize, level: f64) -> PyResult<Dict<'_>> {

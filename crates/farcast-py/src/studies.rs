@@ -9,13 +9,13 @@ use pyo3::prelude::*;
 use crate::errors::{failed, wrong};
 use crate::points::{Watch, count, workers};
 
-/// Every study: name, and what it repeats.
+/// Returns all studies: name, and citation of the publication.
 #[pyfunction]
 pub(crate) fn studies() -> Vec<(&'static str, &'static str)> {
     study::all().iter().map(|study| (study.name(), study.citation())).collect()
 }
 
-/// Repeats a study; its rows as JSON.
+/// Repeats a study. Returns its rows as JSON.
 #[pyfunction]
 pub(crate) fn reproduce(
     py: Python<'_>,

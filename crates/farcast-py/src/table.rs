@@ -37,14 +37,14 @@ impl Table {
 
 #[pymethods]
 impl Table {
-    /// The table as a stream of record batches.
+    /// Returns the table as a stream of record batches.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,
         py: Python<'py>,
         requested_schema: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyCapsule>> {
-        // Consumers cast for themselves what they want otherwise.
+        // Consumers cast to other types by themselves.
         drop(requested_schema);
         let batches = RecordBatchIterator::new([Ok(self.0.clone())], self.0.schema());
         let stream = FFI_ArrowArrayStream::new(Box::new(batches));
@@ -55,7 +55,7 @@ impl Table {
         self.0.num_rows()
     }
 
-    /// The names of the columns.
+    /// Returns the names of the columns.
     #[getter]
     fn column_names(&self) -> Vec<String> {
         self.0.schema().fields().iter().map(|field| field.name().clone()).collect()
