@@ -1,16 +1,16 @@
-//! Cardwell: how long a TCP transfer of any size takes.
+//! Cardwell: the latency of a TCP transfer of any size.
 //!
 //! N. Cardwell, S. Savage and T. Anderson, "Modeling TCP latency", IEEE INFOCOM 2000 (CSA). A transfer is a handshake,
-//! slow start up to the first loss, that loss, and congestion avoidance at [PFTK](crate::pftk)'s rate for what is left;
+//! slow start up to the first loss, that loss, and congestion avoidance at [PFTK](crate::pftk)'s rate for the rest;
 //! [`Latency`] has each of them.
 //!
 //! # Validity
 //!
-//! As [PFTK](crate::pftk). The link's rate does not limit: if it does, its queueing must be in the round trip and its
-//! rate in the window. Slow start ends with the first loss, there is no threshold from former connections. Windows grow
-//! as real numbers, by 1 + 1/b each round, so against a count of rounds with whole packets the slow start of the model
-//! is up to one round trip off. Refused are no segments, an initial window outside 1 to `W_max`, a handshake whose
-//! packets are lost with probability 1/2 or more, and whatever [`Path::check`] refuses.
+//! The validity is that of [PFTK](crate::pftk). The link's rate does not limit: if it does, its queueing must be in the
+//! round trip and its rate in the window. Slow start ends with the first loss, there is no threshold from former
+//! connections. Windows grow as real numbers, by 1 + 1/b each round, so against a count of rounds with whole packets
+//! the slow start of the model is up to one round trip off. The model refuses no segments, an initial window outside 1
+//! to `W_max`, a handshake whose packets are lost with probability 1/2 or more, and all that [`Path::check`] refuses.
 
 use farcast_core::{Probability, Span};
 
@@ -27,15 +27,15 @@ pub struct Transfer {
     pub initial_window: u32,
     /// The path; its loss may be 0 without a window, because a transfer ends.
     pub path: Path,
-    /// The mean wait of the receiver for a second segment before it sends an ACK. It counts where the first window is
+    /// The mean wait of the receiver for a second segment before it sends an ACK. It counts only if the first window is
     /// too small to draw an ACK at once: less than `packets_per_ack` segments. The paper has 100 ms for the heartbeat
     /// of 200 ms in BSD, and 150 ms for Windows 95.
     pub delayed_ack: Span,
-    /// The handshake before it, if that is to be counted.
+    /// The handshake before the transfer, if it counts.
     pub handshake: Option<Handshake>,
 }
 
-/// A handshake of three packets, whose SYN goes the way of the data.
+/// A handshake of three packets, whose SYN goes in the direction of the data.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Handshake {
     /// `T_s`: the timeout of the first SYN; each further one is twice as long. 1 s in RFC 6298, 3 s before.
@@ -44,14 +44,14 @@ pub struct Handshake {
     pub return_loss: Probability,
 }
 
-/// Where the time goes. All times are mean values in seconds, finite and not negative.
+/// Parts of the transfer time. All times are mean values in seconds, finite and not negative.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Latency {
-    /// `E[L_h]`: the handshake, zero where it is not counted.
+    /// `E[L_h]`: the handshake, zero if it does not count.
     pub handshake_s: f64,
     /// `E[T_ss]`: slow start from the first segment on, until a loss or the end.
     pub slow_start_s: f64,
-    /// `E[T_loss]`: what the first loss costs, by timeout or fast retransmission, if there is one.
+    /// `E[T_loss]`: the cost of the first loss, by timeout or fast retransmission, if there is one.
     pub loss_s: f64,
     /// `E[T_ca]`: the rest, in congestion avoidance.
     pub congestion_avoidance_s: f64,
@@ -61,21 +61,21 @@ pub struct Latency {
     pub slow_start_segments: f64,
     /// The window that slow start reaches, in segments, at most the path's.
     pub slow_start_window: f64,
-    /// What ends the growth of that window: a loss or the end of the data, or the path's window.
+    /// The bound of the growth of that window: a loss or the end of the data, or the path's window.
     pub slow_start_bound: Bound,
     /// `l_ss`: the probability that any segment is lost.
     pub loss_probability: f64,
 }
 
 impl Latency {
-    /// The whole, equation (25) and the handshake, in seconds.
+    /// Returns the whole time, equation (25) and the handshake, in seconds.
     pub fn total_s(&self) -> f64 {
         self.handshake_s + self.slow_start_s + self.loss_s + self.congestion_avoidance_s + self.delayed_ack_s
     }
 }
 
 impl Transfer {
-    /// Refuses what lies outside the range of a field.
+    /// Refuses values outside the range of a field.
     pub fn check(&self) -> Result<(), ModelError> {
         self.path.check()?;
         if self.segments == 0 {
@@ -90,9 +90,9 @@ impl Transfer {
         if loss < 0.5 { Ok(()) } else { Err(ModelError::HandshakeLoss { loss }) }
     }
 
-    /// How long it takes, equations (4) to (25).
+    /// Returns the latency of the transfer, equations (4) to (25).
     ///
-    /// In the paper E\[`d_ss`\] counts the lost segment also where none is lost, and so passes d by up to one segment;
+    /// In the paper E\[`d_ss`\] counts the lost segment even if none is lost, and so passes d by up to one segment;
     /// here it is at most d, its value at p = 0. The window that a loss meets is at most `W_max`, as it is in slow
     /// start.
     pub fn latency(&self) -> Result<Latency, ModelError> {
@@ -118,7 +118,7 @@ impl Transfer {
         })
     }
 
-    /// Equation (4): RTT + `T_s` (p_r/(1-2p_r) + p_f/(1-2p_f)).
+    /// Returns the time of the handshake, equation (4): RTT + `T_s` (p_r/(1-2p_r) + p_f/(1-2p_f)).
     fn handshake_s(&self, handshake: &Handshake) -> f64 {
         // (1-p)/(1-2p) - 1, without the difference.
         let retries = |p: f64| p / (1.0 - 2.0 * p);
@@ -126,7 +126,8 @@ impl Transfer {
         self.path.rtt_s() + handshake.timeout.as_secs_f64() * retries
     }
 
-    /// Equation (15): `segments` that leave the window at `grown`, if `W_max` allows.
+    /// Returns the time of slow start, equation (15), for `segments` that leave the window at `grown`, if `W_max`
+    /// allows.
     fn slow_start_s(&self, segments: f64, grown: f64) -> f64 {
         let (initial, limit) = (f64::from(self.initial_window), self.path.limit());
         let growth = 1.0 / f64::from(self.path.packets_per_ack);
@@ -140,14 +141,16 @@ impl Transfer {
         self.path.rtt_s() * rounds
     }
 
-    /// Equation (20) for a loss that has happened: a sequence of timeouts, or a round trip of fast retransmission.
+    /// Returns the cost of a loss that has happened, equation (20): a sequence of timeouts, or a round trip of fast
+    /// retransmission.
     fn first_loss_s(&self, window: f64) -> f64 {
         let p = self.path.loss.get();
         let by_timeout = timeout_probability(p, window);
         by_timeout * timeouts_s(p, self.path.timeout) + (1.0 - by_timeout) * self.path.rtt_s()
     }
 
-    /// Equation (24): what is left at the rate at which PFTK's segments arrive, equation (22).
+    /// Returns the time of the remaining segments, equation (24), at the rate at which PFTK's segments arrive, equation
+    /// (22).
     fn congestion_avoidance_s(&self, segments: f64) -> Result<f64, ModelError> {
         // Nothing is left without loss, and then a path without a window has no rate.
         if segments <= 0.0 {
@@ -157,12 +160,12 @@ impl Transfer {
     }
 }
 
-/// Equation (16): the probability that any of `segments` is lost.
+/// Returns the probability that any of `segments` is lost, equation (16).
 fn any_lost(p: f64, segments: f64) -> f64 {
     -libm::expm1(segments * libm::log1p(-p))
 }
 
-/// Equation (5): segments before the first loss and the lost one; all where there is no loss.
+/// Returns the segments before the first loss and the lost one, equation (5); all if there is no loss.
 fn slow_start_segments(p: f64, segments: f64, any_lost: f64) -> f64 {
     if p <= 0.0 { segments } else { (any_lost * (1.0 - p) / p + 1.0).min(segments) }
 }

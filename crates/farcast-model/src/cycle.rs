@@ -1,8 +1,8 @@
 //! The saw-tooth of congestion avoidance, which three models share.
 //!
-//! Between two losses that three duplicate ACKs reveal, a sender sends (1 - p)/p + E[W] packets. That grows beyond all
-//! numbers as p goes to zero, and so does the time; both are kept here times the odds p/(1 - p), which stays finite and
-//! leaves their quotient as it is. At p = 0 the quotient is the window's, `W_max`/RTT.
+//! Between two losses that three duplicate ACKs reveal, a sender sends (1 - p)/p + E[W] packets. That number grows
+//! without bound as p goes to zero, and so does the time. Both are kept here times the odds p/(1 - p), which stays
+//! finite and does not change their quotient. At p = 0 the quotient is the window's, `W_max`/RTT.
 
 use farcast_core::Span;
 
@@ -22,12 +22,12 @@ pub(crate) struct Cycle {
     pub(crate) scaled_window: f64,
     /// Odds times the round trips of the period.
     pub(crate) scaled_rounds: f64,
-    /// What bounds E\[W\].
+    /// The bound of E\[W\].
     pub(crate) bound: Bound,
 }
 
 impl Cycle {
-    /// The cycle on a path that was [checked](Path::check_steady).
+    /// Computes the cycle on a path that was [checked](Path::check_steady).
     pub(crate) fn of(path: &Path) -> Self {
         let (p, b, limit) = (path.loss.get(), f64::from(path.packets_per_ack), path.limit());
         let odds = p / (1.0 - p);
@@ -46,10 +46,10 @@ impl Cycle {
     }
 }
 
-/// Q: the probability that a loss at window `w` ends in a timeout because too few duplicate ACKs come back; 3/w, at
-/// most 1, as p goes to zero.
+/// Returns Q: the probability that a loss at window `w` ends in a timeout because too few duplicate ACKs come back;
+/// 3/w, at most 1, as p goes to zero.
 ///
-/// As PFTK has it in equation (32), and CSA in equation (17).
+/// PFTK has it in equation (32), and CSA in equation (17).
 pub(crate) fn timeout_probability(p: f64, w: f64) -> f64 {
     if p <= 0.0 {
         return (3.0 / w).min(1.0);
@@ -62,10 +62,10 @@ pub(crate) fn timeout_probability(p: f64, w: f64) -> f64 {
     (any_lost(3.0) * few / any_lost(w)).min(1.0)
 }
 
-/// E\[`Z_TO`\]: the mean length in seconds of a sequence of timeouts, each twice as long as the one before up to the
-/// seventh: T0 f(p)/(1 - p) with f(p) = 1 + p + 2p^2 + 4p^3 + 8p^4 + 16p^5 + 32p^6.
+/// Returns E\[`Z_TO`\]: the mean length in seconds of a sequence of timeouts, each twice as long as the one before up
+/// to the seventh: T0 f(p)/(1 - p) with f(p) = 1 + p + 2p^2 + 4p^3 + 8p^4 + 16p^5 + 32p^6.
 ///
-/// As PFTK has it in equation (32), CSA in equations (18) and (19), and the multilink paper in equation (8).
+/// PFTK has it in equation (32), CSA in equations (18) and (19), and the multilink paper in equation (8).
 pub(crate) fn timeouts_s(p: f64, timeout: Span) -> f64 {
     const F: [f64; 7] = [1.0, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0];
     let f = F.iter().rev().fold(0.0, |sum, coefficient| sum * p + coefficient);

@@ -1,8 +1,8 @@
-//! What a caller can get wrong.
+//! Errors in the inputs of models.
 
 use thiserror::Error;
 
-/// Why a model says nothing about what it was given.
+/// Reason for which a model refuses its inputs.
 #[derive(Clone, Copy, PartialEq, Debug, Error)]
 #[non_exhaustive]
 pub enum ModelError {
@@ -41,14 +41,14 @@ pub enum ModelError {
     /// A transfer of nothing.
     #[error("the transfer has 0 segments; it must have at least 1")]
     NoSegments,
-    /// An initial window that is none, or exceeds the window.
+    /// An initial window of zero, or above the window.
     #[error(
         "the initial window is {segments} segments; it must be at least 1 and at most the window, {most}"
     )]
     InitialWindow {
         /// The initial window.
         segments: u32,
-        /// The window in packets, infinite where there is none.
+        /// The window in packets, infinite if there is none.
         most: f64,
     },
     /// Losses with which the mean time of a handshake has no bound.
@@ -60,7 +60,7 @@ pub enum ModelError {
     /// A bundle without links.
     #[error("the bundle has 0 links; it must have at least 1")]
     NoLinks,
-    /// Call drops that come before the timeout of the one before is over.
+    /// Call drops that come before the timeout after the previous drop is over.
     #[error(
         "a call of the bundle drops every {interval_s:.3} s; drops must be further apart than the timeout after each, \
          which lasts {timeout_s:.3} s on average"

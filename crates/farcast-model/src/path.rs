@@ -1,4 +1,4 @@
-//! What TCP meets, and how far the models go.
+//! The path of a TCP transfer, and the ranges of the models.
 
 use farcast_core::{Probability, Span};
 
@@ -12,7 +12,7 @@ pub const MOST_PACKETS_PER_ACK: u32 = 64;
 /// A path as a TCP sender sees it, and the few facts of the sender that models need.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Path {
-    /// p: how probably a packet is the first that is lost of its round, below 1. Losses that follow it in the same
+    /// p: the probability that a packet is the first lost one of its round, below 1. Losses that follow it in the same
     /// round are not counted, so on a bursty path this is less than the share of packets that are lost.
     pub loss: Probability,
     /// RTT: the mean round trip, above zero. It includes the queueing that the transfer itself makes.
@@ -26,7 +26,7 @@ pub struct Path {
 }
 
 impl Path {
-    /// Refuses what lies outside the range of a field.
+    /// Refuses values outside the range of a field.
     pub fn check(&self) -> Result<(), ModelError> {
         check_loss(self.loss)?;
         check_round_trip(self.rtt)?;
@@ -38,18 +38,18 @@ impl Path {
         check_window(self.window)
     }
 
-    /// As [`check`](Self::check), and refuses a path on which nothing bounds a steady state.
+    /// Checks like [`check`](Self::check), and refuses a path on which nothing bounds a steady state.
     pub fn check_steady(&self) -> Result<(), ModelError> {
         self.check()?;
         check_bounded(self.loss, self.window)
     }
 
-    /// The window, infinite where it never limits.
+    /// Returns the window, infinite if it never limits.
     pub(crate) fn limit(&self) -> f64 {
         self.window.unwrap_or(f64::INFINITY)
     }
 
-    /// The round trip in seconds.
+    /// Returns the round trip in seconds.
     pub(crate) fn rtt_s(&self) -> f64 {
         self.rtt.as_secs_f64()
     }

@@ -5,10 +5,10 @@
 //!
 //! # Validity
 //!
-//! A sender that always has data. A loss takes with it the rest of its round and is independent of losses in other
-//! rounds; the round trip does not depend on the window; slow start and fast recovery take no time. Measurements behind
-//! it have p up to about 0.3. Refused are a loss of 1, a timeout shorter than the round trip (the throughput would
-//! pass `W_max`/RTT), and whatever [`Path::check_steady`] refuses.
+//! The model describes a sender that always has data. A loss takes with it the rest of its round and is independent of
+//! losses in other rounds; the round trip does not depend on the window; slow start and fast recovery take no time. The
+//! measurements behind it have p up to about 0.3. The model refuses a loss of 1, a timeout shorter than the round trip
+//! (the throughput would pass `W_max`/RTT), and all that [`Path::check_steady`] refuses.
 //!
 //! Where E\[`W_u`\] passes `W_max` the two branches of the full model meet only for b = 2: the paper's count of rounds
 //! jumps there by 1/2 - b/4. So for b = 1 the throughput rises by a few per cent as the loss passes that point;
@@ -18,10 +18,10 @@ use crate::cycle::{Cycle, timeout_probability, timeouts_s};
 use crate::path::Path;
 use crate::{ModelError, Throughput};
 
-/// What the full model says.
+/// Result of the full model.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Prediction {
-    /// B(p): packets that are sent, and which branch of equation (32) was used.
+    /// B(p): packets sent, and the branch of equation (32) that was used.
     pub sent: Throughput,
     /// T(p): packets that arrive per second, at most those that are sent.
     pub received_packets_per_s: f64,
@@ -31,7 +31,7 @@ pub struct Prediction {
     pub timeout_probability: f64,
 }
 
-/// The full model.
+/// Computes the full model.
 ///
 /// Equation (32), with x = (1-p)/p:
 ///
@@ -41,9 +41,8 @@ pub struct Prediction {
 /// E[W_u] = (2+b)/(3b) + sqrt(8(1-p)/(3bp) + ((2+b)/(3b))^2)
 /// ```
 ///
-/// T(p), the paper's extension, counts what arrives: of the last round half, and one packet of all that timeouts
-/// repeat. Its numerator is x + E\[W\]/2 + Q, as in CSA equation (22).
-/// At p = 0 both are `W_max`/RTT.
+/// T(p), the paper's extension, counts packets that arrive: half of the last round, and one packet of all that timeouts
+/// repeat. Its numerator is x + E\[W\]/2 + Q, as in CSA equation (22). At p = 0 both are `W_max`/RTT.
 pub fn full(path: &Path) -> Result<Prediction, ModelError> {
     path.check_steady()?;
     let p = path.loss.get();
@@ -61,14 +60,14 @@ pub fn full(path: &Path) -> Result<Prediction, ModelError> {
     })
 }
 
-/// The approximate model, which the paper derives from equation (32), and RFC 5348 §3.1 takes over without the least of
-/// 1 and the probability of a timeout:
+/// Computes the approximate model, which the paper derives from equation (32). RFC 5348 §3.1 uses the model without the
+/// least of 1 and the probability of a timeout:
 ///
 /// ```text
 /// B ~ min(W_max/RTT, 1 / (RTT sqrt(2bp/3) + T0 min(1, 3 sqrt(3bp/8)) p (1 + 32 p^2)))
 /// ```
 ///
-/// It goes to the full model as p goes to zero.
+/// It approaches the full model as p goes to zero.
 pub fn approximate(path: &Path) -> Result<Throughput, ModelError> {
     path.check_steady()?;
     let (p, b, rtt) = (path.loss.get(), f64::from(path.packets_per_ack), path.rtt_s());

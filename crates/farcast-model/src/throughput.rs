@@ -1,10 +1,10 @@
-//! What steady-state models answer.
+//! Results of steady-state models.
 
 use core::num::NonZeroU32;
 
 use farcast_core::units::Bytes;
 
-/// What bounds a throughput or a window.
+/// Bound of a throughput or a window.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Bound {
     /// Losses.
@@ -18,22 +18,22 @@ pub enum Bound {
 pub struct Throughput {
     /// Packets per second, above zero.
     pub packets_per_s: f64,
-    /// What bounds it: the branch of the formula that was used.
+    /// Bound of the throughput: the branch of the formula that was used.
     pub bound: Bound,
 }
 
 impl Throughput {
-    /// In bit/s, with `mss` octets in a packet. Headers are not counted.
+    /// Returns the throughput in bit/s, with `mss` octets in a packet. Headers are not counted.
     pub fn bits_per_s(&self, mss: NonZeroU32) -> f64 {
         self.packets_per_s * f64::from(mss.get()) * 8.0
     }
 
-    /// How many seconds so many packets take.
+    /// Returns the time of `packets` packets, in seconds.
     pub fn transfer_time_s(&self, packets: u64) -> f64 {
         packets as f64 / self.packets_per_s
     }
 
-    /// The lesser of a throughput that losses allow and one that the window allows, both in packets per second.
+    /// Returns the lesser of a throughput that losses allow and one that the window allows, both in packets per second.
     pub(crate) fn lesser(by_loss: f64, by_window: f64) -> Self {
         if by_loss < by_window {
             Self { packets_per_s: by_loss, bound: Bound::Loss }
@@ -43,7 +43,7 @@ impl Throughput {
     }
 }
 
-/// How many packets of at most `mss` octets `size` takes.
+/// Returns the number of packets of at most `mss` octets that `size` takes.
 pub fn packets(size: Bytes, mss: NonZeroU32) -> u64 {
     size.0.div_ceil(u64::from(mss.get()))
 }
