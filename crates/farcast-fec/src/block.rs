@@ -19,10 +19,10 @@ pub enum Field {
 
 /// A systematic erasure code for blocks of `k` source and `p` parity symbols.
 ///
-/// The code is a function of `(k, p)` alone: GF(2^8) with [`PointSet::Rizzo`] up to `k + p = 255`, GF(2^16)
-/// above. Protocols that prescribe a code have theirs instead ([`narrow`](Self::narrow), [`wide`](Self::wide)). A
-/// block lies in one slice, symbol after symbol, the last one padded with zeros by the caller. All calls take `&self`,
-/// so worker threads can share one code.
+/// The code is a function of `(k, p)` alone: GF(2^8) with [`PointSet::Rizzo`] up to `k + p = 255`, GF(2^16) above.
+/// Protocols that prescribe a code use that instead ([`narrow`](Self::narrow), [`wide`](Self::wide)). A block lies in
+/// one slice, symbol after symbol, the last one padded with zeros by the caller. All calls take `&self`, so worker
+/// threads can share one code.
 ///
 /// ```
 /// use farcast_fec::{BlockCode, ParitySymbol};
@@ -51,10 +51,10 @@ enum Codec {
 }
 
 impl BlockCode {
-    /// The code for `source_symbols` (`k`) and `parity_symbols` (`p`), each of 1 to 32,768, and symbols of
+    /// Creates the code for `source_symbols` (`k`) and `parity_symbols` (`p`), each of 1 to 32,768, and symbols of
     /// `symbol_len` bytes (1 to 65,535; even if `k + p` exceeds 255).
     ///
-    /// Allocates less than 1 KiB, whatever the numbers.
+    /// Allocates less than 1 KiB for any numbers.
     pub fn new(source_symbols: usize, parity_symbols: usize, symbol_len: usize) -> Result<Self, CodeError> {
         let codec = match Field::of(source_symbols, parity_symbols) {
             // A zero is refused by the other arm, with the bounds that hold for this type.
@@ -66,7 +66,7 @@ impl BlockCode {
         Ok(Self { codec })
     }
 
-    /// The code of NORM's FEC Encoding IDs 5 and 129: over GF(2^8), at most 255 symbols.
+    /// Creates the code of NORM's FEC Encoding IDs 5 and 129: over GF(2^8), at most 255 symbols.
     pub fn narrow(
         source_symbols: usize,
         parity_symbols: usize,
@@ -76,21 +76,21 @@ impl BlockCode {
         Ok(Self { codec: Codec::Small(code) })
     }
 
-    /// That of NORM's FEC Encoding ID 2 with `m` = 16 as NRL's library has it: over GF(2^16), the low octets of words
-    /// first ([`WideReedSolomon::new`] has the bounds).
+    /// Creates the code of NORM's FEC Encoding ID 2 with `m` = 16 in the form of NRL's library: over GF(2^16), the low
+    /// octets of words first ([`WideReedSolomon::new`] has the bounds).
     pub fn wide(source_symbols: usize, parity_symbols: usize, symbol_len: usize) -> Result<Self, CodeError> {
         let (points, order) = (PointSet::Rizzo, WordOrder::LittleEndian);
         let code = WideReedSolomon::new(points, order, source_symbols, parity_symbols, symbol_len)?;
         Ok(Self { codec: Codec::Wide(code) })
     }
 
-    /// Whether a parity symbol costs its share. Otherwise all of a block are computed at once, whichever are asked
-    /// for, so keep what may be asked for later.
+    /// Returns `true` if one parity symbol costs only its share. Otherwise each call computes all parity symbols of a
+    /// block, so keep those that may be needed later.
     pub fn makes_single_symbols(&self) -> bool {
         !matches!(self.codec, Codec::Large(_))
     }
 
-    /// The field that `(k, p)` led to.
+    /// Returns the field that `(k, p)` led to.
     pub fn field(&self) -> Field {
         match self.codec {
             Codec::Small(_) => Field::Gf256,
@@ -98,24 +98,24 @@ impl BlockCode {
         }
     }
 
-    /// Source symbols in a full block (`k`).
+    /// Returns the source symbols in a full block (`k`).
     pub fn source_symbols(&self) -> usize {
         self.shape().source_symbols
     }
 
-    /// Parity symbols of a block (`p`).
+    /// Returns the parity symbols of a block (`p`).
     pub fn parity_symbols(&self) -> usize {
         self.shape().parity_symbols
     }
 
-    /// Length of every symbol, in bytes.
+    /// Returns the length of every symbol, in bytes.
     pub fn symbol_len(&self) -> usize {
         self.shape().symbol_len
     }
 
-    /// Upper bound, in bytes, of the memory for symbols that one call allocates beside the caller's buffers: 0
-    /// where it makes single symbols; of the others the number of symbols rounded up to a power of two (after the
-    /// lesser of `k` and `p` was), times their length rounded up to 64 bytes.
+    /// Returns an upper bound, in bytes, of the memory for symbols that one call allocates beside the caller's buffers.
+    /// It is 0 if the code makes single symbols. For the others it is the number of symbols rounded up to a power of
+    /// two (after the lesser of `k` and `p` was), times their length rounded up to 64 bytes.
     ///
     /// The announced numbers alone can make this 4 GiB: compare it with a budget before accepting an object.
     pub fn working_memory(&self) -> usize {
@@ -139,12 +139,12 @@ impl BlockCode {
 
     /// Rebuilds the `missing` source symbols of a block, in place.
     ///
-    /// `block` holds as many whole symbols as the sender encoded; whatever it holds in the places of the
-    /// missing ones is overwritten. `missing` lists their indices, from 0, strictly increasing. `parity` is
-    /// what arrived, in any order, at least as many as are missing; more are checked, but not used.
+    /// `block` holds as many whole symbols as the sender encoded; the places of the missing ones are overwritten.
+    /// `missing` lists their indices, from 0, strictly increasing. `parity` holds the parity symbols that arrived, in
+    /// any order, at least as many as are missing; more are checked, but not used.
     ///
-    /// On an error the block is untouched. With right symbols the result is right; wrong bytes in a symbol
-    /// are not noticed and spread, so check a digest.
+    /// On an error the block is untouched. With right symbols the result is right. Wrong bytes in a symbol are not
+    /// noticed and spread, so check a digest.
     pub fn decode(
         &self,
         block: &mut [u8],
@@ -168,7 +168,7 @@ impl BlockCode {
 }
 
 impl Field {
-    /// The field for blocks of `source_symbols` and `parity_symbols`; what both ends compute by themselves.
+    /// Returns the field for blocks of `source_symbols` and `parity_symbols`, which both ends compute by themselves.
     fn of(source_symbols: usize, parity_symbols: usize) -> Self {
         // A sum that overflows is out of range in either field.
         if source_symbols.saturating_add(parity_symbols) <= MAX_SMALL_BLOCK {

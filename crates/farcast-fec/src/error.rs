@@ -1,4 +1,4 @@
-//! What can be wrong with a code, a block or the symbols that arrived.
+//! Errors of a code, a block or the symbols that arrived.
 
 use thiserror::Error;
 
@@ -9,23 +9,23 @@ pub enum CodeError {
     /// A block needs at least one source symbol and the code has an upper bound.
     #[error("{given} source symbols in a block: must be 1 to {max}")]
     SourceSymbols {
-        /// What was asked for.
+        /// Number asked for.
         given: usize,
-        /// The most that the code can have.
+        /// Largest number that the code can have.
         max: usize,
     },
     /// A code needs at least one parity symbol and has an upper bound.
     #[error("{given} parity symbols in a block: must be 1 to {max}")]
     ParitySymbols {
-        /// What was asked for.
+        /// Number asked for.
         given: usize,
-        /// The most that the code can have beside its source symbols.
+        /// Largest number that the code can have beside its source symbols.
         max: usize,
     },
     /// The length of a symbol is outside 1 to [`MAX_SYMBOL_LEN`](crate::MAX_SYMBOL_LEN) bytes.
     #[error("symbols of {given} bytes: must be 1 to {max}")]
     SymbolLength {
-        /// What was asked for, in bytes.
+        /// Length asked for, in bytes.
         given: usize,
         /// The longest symbol, in bytes.
         max: usize,
@@ -33,7 +33,7 @@ pub enum CodeError {
     /// GF(2^16) codes two bytes at a time.
     #[error("symbols of {given} bytes: must be even when a block has more than 255 symbols")]
     OddSymbolLength {
-        /// What was asked for, in bytes.
+        /// Length asked for, in bytes.
         given: usize,
     },
 }
@@ -65,14 +65,14 @@ pub enum EncodeError {
     ParityRange {
         /// First parity symbol asked for, from 0.
         first: usize,
-        /// How many the buffer holds.
+        /// Number of symbols that the buffer holds.
         count: usize,
-        /// How many the code has.
+        /// Number of parity symbols of the code.
         parity_symbols: usize,
     },
 }
 
-/// A block could not be rebuilt from what was given (what arrived is not enough, or makes no sense).
+/// The given symbols do not rebuild the block (too few arrived, or they are invalid).
 ///
 /// The block is untouched when one of these is returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
@@ -107,15 +107,15 @@ pub enum DecodeError {
     ParityIndex {
         /// The index given, from 0.
         index: usize,
-        /// How many the code has.
+        /// Number of parity symbols of the code.
         parity_symbols: usize,
     },
     /// A parity symbol is longer or shorter than a symbol.
     #[error("parity symbol {index} has {given} bytes instead of {symbol_len}")]
     ParityLength {
-        /// Its index, from 0.
+        /// Index of the symbol, from 0.
         index: usize,
-        /// Its length, in bytes.
+        /// Length of the symbol, in bytes.
         given: usize,
         /// Length of a symbol, in bytes.
         symbol_len: usize,
@@ -123,7 +123,7 @@ pub enum DecodeError {
     /// A parity symbol was given twice.
     #[error("parity symbol {index} was given twice")]
     DuplicateParity {
-        /// Its index, from 0.
+        /// Index of the symbol, from 0.
         index: usize,
     },
     /// Fewer parity symbols than missing source symbols: nothing can be rebuilt yet.
@@ -131,7 +131,7 @@ pub enum DecodeError {
     NotEnough {
         /// Source symbols to be rebuilt.
         missing: usize,
-        /// How many symbols, parity or source, must still arrive (at least 1).
+        /// Number of symbols, parity or source, that must still arrive (at least 1).
         short_by: usize,
     },
 }

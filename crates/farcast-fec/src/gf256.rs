@@ -18,7 +18,7 @@ const EXP: [u8; 510] = exponentials();
 /// `LOG[x]` is the `i` in 0..255 with `α^i = x`; the entry of 0, which has none, is never read.
 const LOG: [u8; 256] = logarithms();
 
-/// The product of two elements.
+/// Returns the product of two elements.
 #[inline]
 pub const fn mul(a: u8, b: u8) -> u8 {
     if a == 0 || b == 0 { 0 } else { EXP[LOG[a as usize] as usize + LOG[b as usize] as usize] }
@@ -38,7 +38,7 @@ pub fn mul_add(dst: &mut [u8], src: &[u8], coefficient: u8) {
     simd::add_products(dst, &[(src, coefficient)]);
 }
 
-/// The field, for codes that serve any.
+/// The field, for codes over any field.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gf256;
 
@@ -64,12 +64,12 @@ impl Field for Gf256 {
     }
 }
 
-/// `α` to the power of `log`, which may be any number, negative too.
+/// Returns `α` to the power of `log`, which may be any number, negative too.
 pub(crate) const fn exp(log: i32) -> u8 {
     EXP[log.rem_euclid(ORDER) as usize]
 }
 
-/// The logarithm of an element other than 0, in 0..255.
+/// Returns the logarithm of an element other than 0, in 0..255.
 pub(crate) const fn log(x: u8) -> i32 {
     debug_assert!(x != 0, "0 has no logarithm");
     LOG[x as usize] as i32

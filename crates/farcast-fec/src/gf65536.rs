@@ -11,19 +11,19 @@ const POLYNOMIAL: u32 = 0x1_100B;
 
 static EXP: [u16; 65_535] = exponentials();
 
-/// The entry of 0, which has no logarithm, is never read.
+/// Logarithms; the entry of 0, which has no logarithm, is never read.
 static LOG: [u16; 65_536] = logarithms();
 
-/// In which order the two octets of a word stand.
+/// Order of the two octets of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WordOrder {
-    /// The high one first: what RFC 5510 implies.
+    /// The high octet first, as RFC 5510 implies.
     BigEndian,
-    /// The low one first: what NRL NORM sends from the machines that it mostly runs on.
+    /// The low octet first, as NRL NORM sends from the machines on which it mostly runs.
     LittleEndian,
 }
 
-/// The field, for codes that serve any: how symbols hold its elements.
+/// The field, for codes over any field, with the order of octets in symbols.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gf65536(pub(crate) WordOrder);
 
@@ -52,7 +52,7 @@ impl Field for Gf65536 {
     }
 }
 
-/// `α` times an element.
+/// Returns `α` times an element.
 pub(crate) const fn times_alpha(x: u16) -> u16 {
     let doubled = (x as u32) << 1;
     (if doubled > 0xFFFF { doubled ^ POLYNOMIAL } else { doubled }) as u16

@@ -10,7 +10,7 @@
 //! P(t) = Σ_m y_m · l(t) · w_m / (t - x_m)     l(t) = Π_m (t - x_m)     w_m = 1 / Π_(n≠m) (x_m - x_n)
 //! ```
 //!
-//! for encoding (known: the sources; `t`: a parity point) and decoding (known: what arrived; `t`: a lost
+//! for encoding (known: the sources; `t`: a parity point) and decoding (known: the symbols that arrived; `t`: a lost
 //! source's point) alike. One coefficient costs two additions of logarithms and a look-up.
 
 use alloc::vec::Vec;
@@ -23,10 +23,10 @@ use crate::shape::{ParitySymbol, Shape};
 /// Symbols built together: they stay in the first-level cache while the known symbols stream past.
 const GROUP: usize = 8;
 
-/// Known symbols added to one that is built before the next one's turn: so often is it not read and written.
+/// Known symbols added to one that is built in one pass, which saves reads and writes of that one.
 pub(crate) const FUSED: usize = 4;
 
-/// A field of two to the power of 8 or 16 elements, and how symbols hold them.
+/// A field with 2^8 or 2^16 elements, and the form of its elements in symbols.
 pub(crate) trait Field: Copy {
     /// An element; also a logarithm, reduced modulo [`ORDER`](Self::ORDER).
     type Element: Copy + Default + Eq + Into<i32> + BitXor<Output = Self::Element>;
@@ -34,20 +34,20 @@ pub(crate) trait Field: Copy {
     /// Elements other than 0; logarithms are modulo this.
     const ORDER: i32;
 
-    /// The element, or reduced logarithm, that this number is.
+    /// Returns the element, or reduced logarithm, of this number.
     fn element(number: usize) -> Self::Element;
 
-    /// `α` to the power of `log`, which may be any number, negative too.
+    /// Returns `α` to the power of `log`, which may be any number, negative too.
     fn exp(log: i32) -> Self::Element;
 
-    /// The logarithm of an element other than 0, in 0..[`ORDER`](Self::ORDER).
+    /// Returns the logarithm of an element other than 0, in 0..[`ORDER`](Self::ORDER).
     fn log(x: Self::Element) -> i32;
 
     /// Adds to `dst` each source times its coefficient; all have one length, a whole number of elements.
     fn add_products(self, dst: &mut [u8], terms: &[(&[u8], Self::Element)]);
 }
 
-/// A point and a factor that belongs to it: `w` of a known point, `l` of one to be found.
+/// A point and its factor: `w` of a known point, `l` of a wanted one.
 #[derive(Clone, Copy, Debug)]
 struct Node<E> {
     point: E,
@@ -66,7 +66,7 @@ pub(crate) struct Lagrange<F: Field> {
 }
 
 impl<F: Field> Lagrange<F> {
-    /// The code of a checked shape.
+    /// Creates the code of a checked shape.
     pub(crate) fn new(field: F, points: PointSet, shape: Shape) -> Self {
         let all: Vec<F::Element> = (0..shape.source_symbols).map(|index| point::<F>(points, index)).collect();
         let sources = all.iter().map(|&x| node::<F>(x, -log_of_product::<F>(x, &all))).collect();
@@ -93,8 +93,9 @@ impl<F: Field> Lagrange<F> {
         Ok(())
     }
 
-    /// The known points are the sources without the lost ones and with the parity symbols used instead, so every
-    /// product over them is a product over the sources, which the code keeps, corrected by a few factors.
+    /// Rebuilds the missing symbols. The known points are the sources without the lost ones, and the points of the
+    /// parity symbols used instead. So every product over them is a product over the sources, which the code keeps,
+    /// corrected by a few factors.
     pub(crate) fn decode(
         &self,
         block: &mut [u8],
@@ -127,7 +128,7 @@ impl<F: Field> Lagrange<F> {
         Ok(())
     }
 
-    /// Writes the values at the points of `wanted` that follow from what is known.
+    /// Writes the values at the points of `wanted`, computed from the known ones.
     fn find<'a>(
         &self,
         known: &(impl Iterator<Item = (&'a [u8], Node<F::Element>)> + Clone),
@@ -160,8 +161,8 @@ impl<F: Field> Lagrange<F> {
         point::<F>(self.points, self.shape.source_symbols + index)
     }
 
-    /// Logarithm of the product of `x - x_n` over all source points, the virtual zeros of a shortened block
-    /// too.
+    /// Returns the logarithm of the product of `x - x_n` over all source points, including the virtual zeros of a
+    /// shortened block.
     fn log_over_sources(&self, x: F::Element) -> i32 {
         self.sources.iter().map(|source| F::log(x ^ source.point)).sum::<i32>() % F::ORDER
     }
@@ -171,12 +172,12 @@ fn node<F: Field>(point: F::Element, log: i32) -> Node<F::Element> {
     Node { point, log: F::element(log.rem_euclid(F::ORDER) as usize) }
 }
 
-/// By what to multiply the value at `known` for its share in the value at `target`.
+/// Returns the coefficient of the value at `known` in the value at `target`.
 fn coefficient<F: Field>(target: Node<F::Element>, known: Node<F::Element>) -> F::Element {
     F::exp(target.log.into() + known.log.into() - F::log(target.point ^ known.point))
 }
 
-/// The point of symbol `index`, which is below the field's order.
+/// Returns the point of symbol `index`, which is below the field's order.
 fn point<F: Field>(points: PointSet, index: usize) -> F::Element {
     let number = F::element(index);
     match points {
@@ -187,8 +188,8 @@ fn point<F: Field>(points: PointSet, index: usize) -> F::Element {
     }
 }
 
-/// Logarithm of the product of `x - x_n` over all points other than `x` itself. The sum is of at most 16,384
-/// logarithms below 65,535.
+/// Returns the logarithm of the product of `x - x_n` over all points other than `x` itself. The sum is of at most
+/// 16,384 logarithms below 65,535.
 fn log_of_product<F: Field>(x: F::Element, points: &[F::Element]) -> i32 {
     points.iter().filter(|&&point| point != x).map(|&point| F::log(x ^ point)).sum::<i32>() % F::ORDER
 }

@@ -2,9 +2,8 @@
 //!
 //! The code is that of `reed-solomon-simd` (the "Leopard" construction of S.-J. Lin, T. Y. Al-Naffouri, Y. S.
 //! Han and W.-H. Chung, "Novel polynomial basis with fast Fourier transform and its application to
-//! Reed-Solomon erasure codes", IEEE Trans. Inf. Theory 62(11), 2016). Encoding and decoding cost O(n log n)
-//! whatever is asked for or lost. Its bytes are farcast's own: no standard prescribes them, and vectors pin
-//! them.
+//! Reed-Solomon erasure codes", IEEE Trans. Inf. Theory 62(11), 2016). Encoding and decoding cost O(n log n) for any
+//! number of symbols asked for or lost. Its bytes are farcast's own: no standard prescribes them, and vectors pin them.
 
 use alloc::vec;
 use core::cmp::Ordering;
@@ -14,10 +13,10 @@ use reed_solomon_simd::{Error, ReedSolomonDecoder, ReedSolomonEncoder};
 use crate::error::{CodeError, DecodeError, EncodeError};
 use crate::shape::{ParitySymbol, Shape};
 
-/// What the library's refusal of checked arguments would be: a mistake in this crate.
+/// Panic message if the library refuses checked arguments: a mistake in this crate.
 const CHECKED: &str = "shape, lengths and indices were checked";
 
-/// The library works on whole units of this many bytes.
+/// Unit of the library's symbol lengths, in bytes.
 const UNIT: usize = 64;
 
 #[derive(Clone, Debug)]
@@ -34,7 +33,7 @@ impl LargeCode {
         &self.shape
     }
 
-    /// Upper bound, in bytes, of the memory for symbols that one call takes beside the caller's.
+    /// Returns an upper bound, in bytes, of the memory for symbols that one call takes beside the caller's.
     pub(crate) fn working_memory(&self) -> usize {
         let Shape { source_symbols, parity_symbols, symbol_len } = self.shape;
         let (source_power, parity_power) =

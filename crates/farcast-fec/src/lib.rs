@@ -1,11 +1,11 @@
-//! Erasure codes: one face over the codecs.
+//! Erasure codes: one interface to several codecs.
 //!
 //! A *block* is `k` source symbols of equal length; a code adds `p` parity symbols, and any `k` of the
 //! `k + p` symbols give the block back. All codes here are systematic (source symbols travel as they are) and
 //! optimal (no symbol more than `k` is ever needed). The crate owns no file and no packet: the caller lends a
 //! block as one contiguous slice and gets parity, or the lost symbols, written into memory of its own.
 //!
-//! # Which code when
+//! # Choice of the code
 //!
 //! [`BlockCode`] chooses, and the choice is a function of `(k, p)` alone, so that a sender and a receiver
 //! that agree on those two numbers need to agree on nothing else:
@@ -15,8 +15,8 @@
 //! | at most 255 | GF(2^8), [`ReedSolomon`] | Vandermonde, [`PointSet::Rizzo`] | `k` multiplications |
 //! | more; `k`, `p` up to 32,768 each | GF(2^16) | FFT ("Leopard") of `reed-solomon-simd` | as much as all |
 //!
-//! [`ReedSolomon`] is also there by itself, for protocols that prescribe a code (NORM, PGM), and so is
-//! [`WideReedSolomon`], the same over GF(2^16) (NORM's FEC Encoding ID 2 with `m` = 16).
+//! [`ReedSolomon`] can also be used directly, by protocols that prescribe a code (NORM, PGM). So can
+//! [`WideReedSolomon`], the same code over GF(2^16) (NORM's FEC Encoding ID 2 with `m` = 16).
 //!
 //! # Evaluation points
 //!

@@ -5,9 +5,9 @@ use crate::gf256::Gf256;
 use crate::lagrange::Lagrange;
 use crate::shape::{ParitySymbol, Shape};
 
-/// Where the message polynomial is evaluated: symbol `j` of a block is its value at point `j`.
+/// Points at which the message polynomial is evaluated: symbol `j` of a block is its value at point `j`.
 ///
-/// Codes with different points are different codes; the crate's documentation says who uses which.
+/// Codes with different points are different codes; the crate's documentation names the users of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PointSet {
@@ -28,9 +28,8 @@ pub struct ReedSolomon {
 }
 
 impl ReedSolomon {
-    /// A code of `source_symbols` (1 to 254) and `parity_symbols` (at least 1, both together at most 255),
-    /// each of `symbol_len` bytes (1 to 65,535). Takes `source_symbols`² table look-ups, so keep it for many
-    /// blocks.
+    /// Creates a code of `source_symbols` (1 to 254) and `parity_symbols` (at least 1, both together at most 255), each
+    /// of `symbol_len` bytes (1 to 65,535). Takes `source_symbols`² table look-ups, so keep it for many blocks.
     ///
     /// `source_symbols` is the nominal length of a block: it fixes the matrix. Blocks may be shorter.
     pub fn new(
@@ -43,22 +42,22 @@ impl ReedSolomon {
         Ok(Self { code: Lagrange::new(Gf256, points, shape) })
     }
 
-    /// The evaluation points.
+    /// Returns the evaluation points.
     pub fn points(&self) -> PointSet {
         self.code.points()
     }
 
-    /// Source symbols in a full block.
+    /// Returns the source symbols in a full block.
     pub fn source_symbols(&self) -> usize {
         self.shape().source_symbols
     }
 
-    /// Parity symbols of a block.
+    /// Returns the parity symbols of a block.
     pub fn parity_symbols(&self) -> usize {
         self.shape().parity_symbols
     }
 
-    /// Length of every symbol, in bytes.
+    /// Returns the length of every symbol, in bytes.
     pub fn symbol_len(&self) -> usize {
         self.shape().symbol_len
     }
@@ -66,8 +65,8 @@ impl ReedSolomon {
     /// Computes parity symbols `first`, `first + 1`, … of a block, as many as `parity` has room for.
     ///
     /// `source` holds the block's symbols one after the other, each padded to the symbol length; fewer than
-    /// [`source_symbols`](Self::source_symbols) make a shortened block. Each parity symbol costs one pass
-    /// over the source, so one that is asked for alone costs no more than its share.
+    /// [`source_symbols`](Self::source_symbols) make a shortened block. Each parity symbol costs one pass over the
+    /// source, so a single one costs no more than its share.
     pub fn encode(&self, source: &[u8], first: usize, parity: &mut [u8]) -> Result<(), EncodeError> {
         self.code.encode(source, first, parity)
     }
@@ -75,9 +74,9 @@ impl ReedSolomon {
     /// Rebuilds the `missing` source symbols of a block, in place.
     ///
     /// `block` holds the block's symbols one after the other (a shortened block: fewer than
-    /// [`source_symbols`](Self::source_symbols)); what it holds in the places of the missing ones is
-    /// overwritten. `missing` lists their indices, from 0, strictly increasing. Of `parity`, in any order,
-    /// the first `missing.len()` are used. On an error the block is untouched.
+    /// [`source_symbols`](Self::source_symbols)); the places of the missing ones are overwritten. `missing` lists their
+    /// indices, from 0, strictly increasing. Only the first `missing.len()` symbols of `parity`, which may have any
+    /// order, are used. On an error the block is untouched.
     pub fn decode(
         &self,
         block: &mut [u8],

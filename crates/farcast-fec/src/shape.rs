@@ -4,15 +4,14 @@ use alloc::vec;
 
 use crate::error::{CodeError, DecodeError, EncodeError};
 
-/// Longest symbol, in bytes: what a 16-bit length field can say.
+/// Longest symbol, in bytes: the limit of a 16-bit length field.
 pub const MAX_SYMBOL_LEN: usize = 65_535;
 
 /// Most symbols of a block, source and parity together, over GF(2^8): its multiplicative group has 255
 /// elements (RFC 5510 §8.2: `n <= q - 1`).
 pub const MAX_SMALL_BLOCK: usize = 255;
 
-/// Most source symbols, and most parity symbols, of a block over GF(2^16): within it every pair of the two
-/// numbers has a code.
+/// Most source symbols, and most parity symbols, of a block over GF(2^16): every pair of numbers up to this has a code.
 pub const MAX_LARGE_SYMBOLS: usize = 32_768;
 
 /// Most source symbols, and most parity symbols, of a [`WideReedSolomon`](crate::WideReedSolomon) code: making one
@@ -22,10 +21,10 @@ pub const MAX_WIDE_SYMBOLS: usize = 8192;
 /// A parity symbol that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ParitySymbol<'a> {
-    /// Which of the block's parity symbols it is, from 0 (NORM's encoding symbol number minus the number of
-    /// source symbols).
+    /// Index among the block's parity symbols, from 0 (NORM's encoding symbol number minus the number of source
+    /// symbols).
     pub index: usize,
-    /// Its bytes: exactly one symbol length.
+    /// Bytes of the symbol: exactly one symbol length.
     pub bytes: &'a [u8],
 }
 
@@ -38,7 +37,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// A shape whose source and parity symbols together are at most [`MAX_SMALL_BLOCK`].
+    /// Creates a shape whose source and parity symbols together are at most [`MAX_SMALL_BLOCK`].
     pub(crate) fn small(source: usize, parity: usize, symbol_len: usize) -> Result<Self, CodeError> {
         let max_source = MAX_SMALL_BLOCK - 1;
         if !(1..=max_source).contains(&source) {
@@ -47,12 +46,12 @@ impl Shape {
         Self::checked(source, parity, MAX_SMALL_BLOCK - source, symbol_len)
     }
 
-    /// A shape with at most [`MAX_LARGE_SYMBOLS`] of either kind, of an even length.
+    /// Creates a shape with at most [`MAX_LARGE_SYMBOLS`] of either kind, of an even length.
     pub(crate) fn large(source: usize, parity: usize, symbol_len: usize) -> Result<Self, CodeError> {
         Self::even(source, parity, MAX_LARGE_SYMBOLS, symbol_len)
     }
 
-    /// A shape with at most [`MAX_WIDE_SYMBOLS`] of either kind, of an even length.
+    /// Creates a shape with at most [`MAX_WIDE_SYMBOLS`] of either kind, of an even length.
     pub(crate) fn wide(source: usize, parity: usize, symbol_len: usize) -> Result<Self, CodeError> {
         Self::even(source, parity, MAX_WIDE_SYMBOLS, symbol_len)
     }
@@ -83,7 +82,7 @@ impl Shape {
         Ok(Self { source_symbols: source, parity_symbols: parity, symbol_len })
     }
 
-    /// Symbols in a block of `len` bytes, if it is a whole number of them and neither none nor too many.
+    /// Returns the symbols in a block of `len` bytes, if their number is whole and neither zero nor too large.
     fn symbols_of(&self, len: usize) -> Option<usize> {
         let symbols = len / self.symbol_len;
         (len.is_multiple_of(self.symbol_len) && (1..=self.source_symbols).contains(&symbols))
@@ -106,7 +105,7 @@ impl Shape {
         }
     }
 
-    /// Checks everything about a decoding and returns the parity symbols to be used: as many as are missing.
+    /// Checks all arguments of a decoding and returns the parity symbols to use: as many as are missing.
     pub(crate) fn check_decode<'a, 'b>(
         &self,
         block: usize,

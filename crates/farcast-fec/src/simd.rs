@@ -1,11 +1,12 @@
 //! The inner loops of the codes: `dst += coefficient * src`, over GF(2^8) and GF(2^16).
 //!
-//! A product by a constant is linear, so it is the exclusive or of the products of a symbol's halves of octets, of
-//! which there are 16 each: look-ups in tables of 16 bytes, which the byte shuffle of SSSE3 and AVX2 does for 16 or 32
-//! bytes at once (J. S. Plank, K. M. Greenan, E. L. Miller, "Screaming fast Galois field arithmetic using Intel SIMD
-//! instructions", FAST 2013). It is also a matrix of bits, and GFNI multiplies every octet of a vector by one of 8×8
-//! bits, whatever the field's polynomial. Over GF(2^16) there are four of those, one for each pair of an octet of the
-//! source and one of the product. This module and its child are the only ones of the crate with `unsafe`.
+//! A product by a constant is linear in the octets of a symbol. So it is the exclusive or of the products of the two
+//! 4-bit halves of each octet. A half has 16 values, so its products fit a table of 16 bytes. The byte shuffle of SSSE3
+//! and AVX2 looks up 16 or 32 bytes at once (J. S. Plank, K. M. Greenan, E. L. Miller, "Screaming fast Galois field
+//! arithmetic using Intel SIMD instructions", FAST 2013). A product by a constant is also a matrix of bits: GFNI
+//! multiplies every octet of a vector by a matrix of 8×8 bits, for any field polynomial. Over GF(2^16) there are four
+//! such matrices, one for each pair of an octet of the source and one of the product. This module and its child are the
+//! only ones of the crate with `unsafe`.
 
 use crate::gf256::mul;
 use crate::gf65536::{WordOrder, times_alpha};
@@ -16,40 +17,41 @@ mod matrices;
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
 
-/// Products of one constant of GF(2^8).
+/// Products of one constant of GF(2^8) with the halves of octets.
 struct Products {
-    /// With 0..16.
+    /// Products with 0..16.
     low: [u8; 16],
-    /// With 0, 16, 32, .. 240.
+    /// Products with 0, 16, 32, .. 240.
     high: [u8; 16],
 }
 
-/// 8 KiB; a code uses the lines of its few coefficients.
+/// Products of all constants, 8 KiB; a code uses the lines of its few coefficients.
 static PRODUCTS: [Products; 256] = products();
 
-/// Octets of the products of one constant of GF(2^16) by each of the four halves of octets of a word: first by the
-/// half's place, from the word's first octet's low one; then by the octet of the product; then by the half itself.
+/// Octets of the products of one constant of GF(2^16) by each of the four halves of octets of a word. Indices: first
+/// the half's place, from the low half of the word's first octet; then the octet of the product; then the value of the
+/// half.
 type WideProducts = [[[u8; 16]; 2]; 4];
 
-/// Those of the constants that have one half of an octet other than 0, for words of which the low octet is the first:
-/// products are linear in the constant as well.
+/// Products of the constants with only one half of an octet other than 0, for words with the low octet first. Products
+/// are linear in the constant as well, so these suffice for all constants.
 static WIDE_PRODUCTS: [[WideProducts; 16]; 4] = wide_products();
 
-/// A symbol, and by what to multiply it over GF(2^8).
+/// A symbol, and its coefficient over GF(2^8).
 type Term<'a> = (&'a [u8], u8);
 
-/// A way to add products over GF(2^8) to `dst`; all have one length. Returns false, having done nothing, if the
+/// Function that adds products over GF(2^8) to `dst`; all have one length. Returns `false`, having done nothing, if the
 /// processor lacks the instructions.
 type Kernel<const N: usize> = fn(dst: &mut [u8], terms: &[Term<'_>; N]) -> bool;
 
-/// The same of one product over GF(2^16); both have the same even length.
+/// Function that adds one product over GF(2^16); both slices have the same even length.
 type WideKernel = fn(dst: &mut [u8], src: &[u8], coefficient: u16, order: WordOrder) -> bool;
 
 /// The kernels that add `N` products at once.
 struct Kernels<const N: usize>;
 
 impl<const N: usize> Kernels<N> {
-    /// Best first; the last one always works.
+    /// All kernels, best first; the last one always works.
     const ALL: &[Kernel<N>] = &[
         #[cfg(target_arch = "x86_64")]
         x86_64::gfni::<N>,
@@ -61,7 +63,7 @@ impl<const N: usize> Kernels<N> {
     ];
 }
 
-/// Best first; the last one always works.
+/// All kernels, best first; the last one always works.
 const WIDE_KERNELS: &[WideKernel] = &[
     #[cfg(target_arch = "x86_64")]
     x86_64::gfni_wide,
@@ -119,7 +121,7 @@ fn scalar_wide(dst: &mut [u8], src: &[u8], coefficient: u16, order: WordOrder) -
     true
 }
 
-/// The tables of a constant: the sum of those of its halves of octets.
+/// Returns the tables of a constant: the sum of those of its halves of octets.
 fn products_of(coefficient: u16, order: WordOrder) -> WideProducts {
     let mut sum = [[[0; 16]; 2]; 4];
     for (place, products) in WIDE_PRODUCTS.iter().enumerate() {
@@ -130,7 +132,7 @@ fn products_of(coefficient: u16, order: WordOrder) -> WideProducts {
     }
     match order {
         WordOrder::LittleEndian => sum,
-        // What is the first octet there is the second here, of the source and of the product.
+        // In the other order, the first and the second octet are exchanged, in the source and in the product.
         WordOrder::BigEndian => [2, 3, 0, 1].map(|place: usize| [sum[place][1], sum[place][0]]),
     }
 }
@@ -154,7 +156,8 @@ const fn products() -> [Products; 256] {
     table
 }
 
-/// The products of `constant`, which is below 16, moved up by `place` halves of octets, by the 16 bits of a word.
+/// Returns the products of `constant`, which is below 16, shifted by `place` halves of octets, by the 16 bits of a
+/// word.
 const fn products_by_bits(constant: u16, place: usize) -> [u16; 16] {
     let mut product = constant << (4 * place);
     let mut products = [0; 16];

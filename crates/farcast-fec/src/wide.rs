@@ -1,5 +1,5 @@
-//! Reed-Solomon codes over GF(2^16), for protocols that prescribe them (NORM's FEC Encoding ID 2 with `m` = 16). Blocks
-//! of our own that are too large for GF(2^8) have a faster code ([`BlockCode`](crate::BlockCode)).
+//! Reed-Solomon codes over GF(2^16), for protocols that prescribe them (NORM's FEC Encoding ID 2 with `m` = 16).
+//! farcast's own blocks that are too large for GF(2^8) have a faster code ([`BlockCode`](crate::BlockCode)).
 
 use crate::error::{CodeError, DecodeError, EncodeError};
 use crate::gf65536::{Gf65536, WordOrder};
@@ -16,8 +16,8 @@ pub struct WideReedSolomon {
 }
 
 impl WideReedSolomon {
-    /// A code of `source_symbols` (1 to 8,192) and `parity_symbols` (1 to 8,192) of `symbol_len` bytes (2 to 65,534,
-    /// even). Takes `source_symbols`² table look-ups, so keep it for many blocks.
+    /// Creates a code of `source_symbols` (1 to 8,192) and `parity_symbols` (1 to 8,192) of `symbol_len` bytes (2 to
+    /// 65,534, even). Takes `source_symbols`² table look-ups, so keep it for many blocks.
     ///
     /// `source_symbols` is the nominal length of a block: it fixes the matrix. Blocks may be shorter.
     pub fn new(
@@ -31,17 +31,17 @@ impl WideReedSolomon {
         Ok(Self { code: Lagrange::new(Gf65536(order), points, shape) })
     }
 
-    /// Source symbols in a full block.
+    /// Returns the source symbols in a full block.
     pub fn source_symbols(&self) -> usize {
         self.shape().source_symbols
     }
 
-    /// Parity symbols of a block.
+    /// Returns the parity symbols of a block.
     pub fn parity_symbols(&self) -> usize {
         self.shape().parity_symbols
     }
 
-    /// Length of every symbol, in bytes.
+    /// Returns the length of every symbol, in bytes.
     pub fn symbol_len(&self) -> usize {
         self.shape().symbol_len
     }

@@ -1,20 +1,20 @@
-//! Multiplication by a constant as matrices of bits, as GFNI wants them.
+//! Multiplication by a constant as matrices of bits, in the form of GFNI.
 
 use super::products_by_bits;
 use crate::gf256::mul;
 use crate::gf65536::WordOrder;
 
-/// What multiplies by each constant of GF(2^8).
+/// Matrices that multiply by each constant of GF(2^8).
 pub(super) static MATRICES: [u64; 256] = matrices();
 
-/// What multiplies by one constant of GF(2^16), from an octet of a word to one of the product: first to first, second
-/// to second, second to first, first to second.
+/// Matrices that multiply by one constant of GF(2^16), from an octet of a word to one of the product: first to first,
+/// second to second, second to first, first to second.
 pub(super) type WideMatrices = [u64; 4];
 
-/// Those of the constants that have one half of an octet other than 0, for words of which the low octet is the first.
+/// Matrices of the constants with only one half of an octet other than 0, for words with the low octet first.
 static WIDE_MATRICES: [[WideMatrices; 16]; 4] = wide_matrices();
 
-/// The matrices of a constant: the sum of those of its halves of octets.
+/// Returns the matrices of a constant: the sum of those of its halves of octets.
 pub(super) fn matrices_of(coefficient: u16, order: WordOrder) -> WideMatrices {
     let part = |place: usize| &WIDE_MATRICES[place][usize::from(coefficient >> (4 * place) & 15)];
     let sum = |which: usize| part(0)[which] ^ part(1)[which] ^ part(2)[which] ^ part(3)[which];
@@ -38,8 +38,8 @@ const fn matrices() -> [u64; 256] {
     table
 }
 
-/// The bits of a matrix that say what comes of bit `number` of an octet. GFNI has the row of the product's bit 7 in the
-/// lowest octet.
+/// Returns the bits of a matrix that map bit `number` of an octet to `product`. GFNI has the row of the product's bit 7
+/// in the lowest octet.
 const fn column(product: u8, number: usize) -> u64 {
     let mut bits = 0;
     let mut row = 0;

@@ -1,4 +1,4 @@
-//! The kernels of x86-64, each for a processor that is found to have its instructions.
+//! The kernels of x86-64, each for processors that have its instructions.
 
 use super::matrices::{MATRICES, matrices_of};
 use super::{PRODUCTS, Term, WordOrder, products_of};
@@ -7,14 +7,14 @@ cpufeatures::new!(has_gfni, "avx2", "gfni");
 cpufeatures::new!(has_avx2, "avx2");
 cpufeatures::new!(has_ssse3, "ssse3");
 
-/// The two kernels that a set of instructions has, as `super` wants them.
+/// Defines the two kernels of a set of instructions, in the form that `super` needs.
 macro_rules! detected {
     ($has:ident, $with:literal, $narrow:ident, $wide:ident, $module:ident) => {
         #[doc = concat!("With ", $with, ".")]
         pub(super) fn $narrow<const N: usize>(dst: &mut [u8], terms: &[Term<'_>; N]) -> bool {
             let available = $has::get();
             if available {
-                // SAFETY: the processor has what was asked for.
+                // SAFETY: the processor has these instructions.
                 unsafe { $module::add_products(dst, terms) }
             }
             available
@@ -24,7 +24,7 @@ macro_rules! detected {
         pub(super) fn $wide(dst: &mut [u8], src: &[u8], coefficient: u16, order: WordOrder) -> bool {
             let available = $has::get();
             if available {
-                // SAFETY: the processor has what was asked for.
+                // SAFETY: the processor has these instructions.
                 unsafe { $module::add_wide_product(dst, src, coefficient, order) }
             }
             available
@@ -36,8 +36,8 @@ detected!(has_gfni, "AVX2 and GFNI", gfni, gfni_wide, affine);
 detected!(has_avx2, "AVX2", avx2, avx2_wide, shuffle_32);
 detected!(has_ssse3, "SSSE3", ssse3, ssse3_wide, shuffle_16);
 
-/// Vectors of [`WIDTH`] octets as they stand in memory, and the kernels' walks over symbols. What the module has around
-/// it: `Vector`, `WIDTH`, `load_unaligned` and `store_unaligned`, and the steps.
+/// Defines loads and stores of vectors of [`WIDTH`] octets, and the kernels' loops over symbols. The module around it
+/// provides `Vector`, `WIDTH`, `load_unaligned` and `store_unaligned`, and the steps.
 macro_rules! walks {
     ($features:literal) => {
         #[target_feature(enable = $features)]
@@ -114,16 +114,16 @@ macro_rules! walks {
     };
 }
 
-/// The steps by tables of 16 octets. What the module has around it: the intrinsics by their short names.
+/// Defines the steps by tables of 16 octets. The module around it provides the intrinsics by their short names.
 macro_rules! shuffles {
     ($features:literal) => {
-        /// Two vectors, so that the first octets of their words fill one, and the second ones another.
+        /// Octets of two vectors: the first octets of their words fill one vector, and the second octets another.
         const WIDE_STEP: usize = 2 * WIDTH;
 
-        /// The products with the low and with the high halves of octets.
+        /// Tables of products with the low and with the high halves of octets.
         type Constant = [Vector; 2];
 
-        /// By the half's place in a word, and by the octet of the product.
+        /// Tables of products, by the half's place in a word, and by the octet of the product.
         type WideConstant = [[Vector; 2]; 4];
 
         #[target_feature(enable = $features)]
@@ -179,7 +179,7 @@ macro_rules! shuffles {
     };
 }
 
-/// Tables of 16 octets, 32 at once.
+/// Table look-ups for 32 octets at once.
 mod shuffle_32 {
     use core::arch::x86_64::{
         __m256i as Vector, _mm_loadu_si128, _mm256_and_si256 as and, _mm256_broadcastsi128_si256,
@@ -204,7 +204,7 @@ mod shuffle_32 {
     shuffles!("avx2");
 }
 
-/// Tables of 16 octets, 16 at once.
+/// Table look-ups for 16 octets at once.
 mod shuffle_16 {
     use core::arch::x86_64::{
         __m128i as Vector, _mm_and_si128 as and, _mm_loadu_si128 as load_unaligned, _mm_packus_epi16 as pack,
@@ -227,7 +227,7 @@ mod shuffle_16 {
     shuffles!("ssse3");
 }
 
-/// Matrices of bits, 32 octets at once.
+/// Products with matrices of bits, for 32 octets at once.
 mod affine {
     use core::arch::x86_64::{
         __m256i as Vector, _mm256_gf2p8affine_epi64_epi8 as affine, _mm256_loadu_si256 as load_unaligned,
@@ -253,7 +253,7 @@ mod affine {
         affine::<0>(octets, *matrix)
     }
 
-    /// Matrices for the first and the second octets of eight words: to the same of the product, to the other.
+    /// Matrices for the first and the second octets of eight words: to the same octet of the product, and to the other.
     struct WideConstant {
         straight: Vector,
         crossed: Vector,
@@ -271,7 +271,7 @@ mod affine {
     #[target_feature(enable = "avx2,gfni")]
     #[inline]
     fn wide_step(dst: &mut [u8; WIDTH], src: &[u8; WIDTH], constant: &WideConstant) {
-        // Eight first octets and then eight second ones; the other way round; and back.
+        // Shuffles: eight first octets and then eight second ones; the other way round; and back.
         let apart = _mm256_set_epi64x(SECOND, FIRST, SECOND, FIRST);
         let swapped = _mm256_set_epi64x(FIRST, SECOND, FIRST, SECOND);
         let together = _mm256_set_epi64x(UPPER, LOWER, UPPER, LOWER);
@@ -282,24 +282,24 @@ mod affine {
         store(dst, sum);
     }
 
-    /// Where the first, and the second, octets of eight words are.
+    /// Positions of the first, and the second, octets of eight words.
     const FIRST: i64 = i64::from_le_bytes([0, 2, 4, 6, 8, 10, 12, 14]);
     const SECOND: i64 = i64::from_le_bytes([1, 3, 5, 7, 9, 11, 13, 15]);
-    /// Where the octets of words 0 to 3, and 4 to 7, are then.
+    /// Positions of the octets of words 0 to 3, and 4 to 7, after that shuffle.
     const LOWER: i64 = i64::from_le_bytes([0, 8, 1, 9, 2, 10, 3, 11]);
     const UPPER: i64 = i64::from_le_bytes([4, 12, 5, 13, 6, 14, 7, 15]);
 
     walks!("avx2,gfni");
 }
 
-/// Zeros, and then as many octets with all bits.
+/// Masks: zeros, followed by as many octets with all bits set.
 static MASK: [[u8; LONGEST_STEP]; 2] = [[0; LONGEST_STEP], [0xFF; LONGEST_STEP]];
 
-/// The most octets that a step takes.
+/// Most octets that a step takes.
 const LONGEST_STEP: usize = 64;
 
-/// The last `tail` octets of a source, fewer than `N`, as the last ones of a step; the others are 0, which adds nothing
-/// to what whole steps have added to before. Much cheaper than single octets: symbols are often 1,400 octets.
+/// Returns the last `tail` octets of a source, fewer than `N`, as the last ones of a step. The others are 0, which adds
+/// nothing to the results of whole steps. This is much cheaper than single octets: symbols are often 1,400 octets.
 #[inline]
 fn last_octets<const N: usize>(source: &[u8], tail: usize) -> [u8; N] {
     let Some(last) = source.last_chunk::<N>() else {
