@@ -1,4 +1,4 @@
-//! MFTP behind the seam: what drives it knows [`farcast_delivery`] and not MFTP.
+//! MFTP behind the seam: its drivers know [`farcast_delivery`] and not MFTP.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -20,7 +20,7 @@ use crate::receiver::Receiver;
 use crate::sender::{Neighbourhood, Sender};
 use crate::wire;
 
-/// MFTP.
+/// MFTP protocol.
 #[derive(Clone, Copy, Debug)]
 pub enum Mftp {}
 
@@ -34,7 +34,7 @@ impl Protocol for Mftp {
     type Codec = Codec;
 }
 
-/// MFTP's messages as bytes ([`wire`]).
+/// Encoding of MFTP's messages as bytes ([`wire`]).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Codec;
 
@@ -354,13 +354,13 @@ impl ReceiverEngine for Receiver {
     }
 }
 
-/// What the end of a transmission means to who owns the receiver.
+/// Returns the seam's outcome for the end of a transmission at a receiver.
 fn meaning(outcome: &ReceiverOutcome) -> Outcome {
     match *outcome {
         ReceiverOutcome::Complete { at, .. } => Outcome::Complete(at),
         ReceiverOutcome::Aborted { reason: cancel::ABORT_SOURCE_CHANGED, .. } => Outcome::SourceChanged,
         ReceiverOutcome::Aborted { reason: cancel::ABORT_COLLISION, .. } => Outcome::Collision,
-        // Who waits for one product waits for the one that follows.
+        // A receiver that waits for one product waits for the next version.
         ReceiverOutcome::Aborted { reason: cancel::ABORT_SOURCE_RENEWED, .. }
         | ReceiverOutcome::SenderLost
         | ReceiverOutcome::NotAccepted => Outcome::Lost,

@@ -1,8 +1,8 @@
-//! What a user chooses of a transfer, and what follows from it: the same for every face.
+//! User's settings of a transfer, and the configuration derived from them, the same for every command.
 //!
-//! [`Settings`] has what may be chosen, each with a default that is best where nothing is known. What depends on the
-//! link or on how many receive is computed from these in [`Settings::sender`], and nowhere else: whoever sends,
-//! predicts or reproduces a transfer arrives at the same [`SenderConfig`].
+//! [`Settings`] has the values that may be chosen, each with a default that is best if nothing is known. Values that
+//! depend on the link or on the number of receivers are computed from these in [`Settings::sender`], and nowhere else.
+//! So sending, predicting or reproducing a transfer uses the same [`SenderConfig`].
 
 use alloc::vec::Vec;
 use core::net::SocketAddr;
@@ -12,138 +12,139 @@ use farcast_core::{BitRate, Span};
 use crate::config::{Group, Invited, NakTiming, Pace, PassWait, Product, SenderConfig, Start, StatusRetry};
 use crate::wire;
 
-/// How much sending time a late wake-up may make up for at once: what the burst takes at the rate, within these bounds.
-/// A busy machine takes the processor away for a time slice or more, whose sending time would else be lost for good.
-/// Behind the most, and what leaves ahead, waits 21 ms at a link of the sender's rate: less than any queue that suits
-/// the link.
+/// Bounds of the sending time that a late wake-up may make up for at once; between them it is the time of a burst. A
+/// busy machine takes the processor away for a time slice or more, whose sending time would else be lost for good. At
+/// the upper bound, together with what leaves ahead, 21 ms of data queue at a link of the sender's rate. That is less
+/// than any queue that suits the link.
 const CREDIT: (Span, Span) = (Span::from_millis(5), Span::from_millis(20));
-/// Between announcements while data runs.
+/// Interval between announcements while data runs.
 const LATE_ANNOUNCE: Span = Span::from_secs(2);
-/// DTUs in a block when receivers set the pace: four and a half full batches, about what a receive buffer as systems
-/// have it holds. The longer it is, the less its losses vary; the cheapest code has room here for parity of a loss of a
-/// quarter.
+/// Number of DTUs in a block if receivers set the pace: four and a half full batches, about the content of a default
+/// receive buffer. Losses vary less in a longer block. The cheapest code has room at this length for the parity of a
+/// loss of a quarter.
 const WINDOW_BLOCK: u32 = 198;
-/// The window when receivers set the pace, DTUs: 4 MiB or so; receivers with smaller buffers shrink it.
+/// Window in DTUs if receivers set the pace, about 4 MiB; receivers with smaller buffers shrink it.
 const WINDOW: u32 = 15 * WINDOW_BLOCK;
-/// The longest block, DTUs: what receivers answer takes no fewer octets in longer ones, and coding takes longer.
+/// Maximum length of a block in DTUs. Receivers' answers take no fewer octets with longer blocks, and coding takes
+/// longer.
 const LONGEST_BLOCK: u32 = 2048;
-/// When data begins in an open group, at the latest.
+/// Latest time at which data begins in an open group.
 const OPEN_START: Span = Span::from_secs(3);
-/// About what an announcement without its host list takes, with headers.
+/// Approximate octets of an announcement without its host list, with headers.
 const ANNOUNCE_BYTES: u64 = 300;
 
-/// How fast.
+/// Rate of sending.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rate {
-    /// What the slowest link on the way carries.
+    /// Fixed rate, which the slowest link on the path must carry.
     Limit(BitRate),
-    /// As receivers acknowledge.
+    /// Pace of the receivers' acknowledgements.
     Max,
 }
 
-/// How many parity symbols a block may have.
+/// Number of parity symbols of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Parity {
-    /// As suits the block and the receivers; some are sent before they are asked for where asking takes long.
+    /// A number that suits the block and the receivers. Some symbols are sent ahead of requests if requests take long.
     Auto,
-    /// So many, sent when asked for; 0 for none.
+    /// A fixed number, sent on request; 0 for none.
     Symbols(u32),
 }
 
-/// Who receives.
+/// Receivers of a transfer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Audience {
-    /// These and nobody else.
+    /// Only these receivers.
     Listed(Vec<Invited>),
-    /// Whoever registers, up to so many.
+    /// Any receivers that register, up to this many.
     Open(u32),
-    /// Whoever listens, unknown and unconfirmed.
+    /// Anybody who listens, unknown and unconfirmed.
     Anybody,
 }
 
-/// What the way to receivers is like, as far as a sender knows it.
+/// Properties of the path to receivers, as far as the sender knows them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Way {
     /// Octets of IP and UDP headers: 28 or 48.
     pub headers: u16,
-    /// Octets of IP packets that pass unfragmented; `None` for Ethernet's 1500.
+    /// Octets of IP packets that pass without fragmentation; `None` for Ethernet's 1500.
     pub mtu: Option<u32>,
-    /// Octets that the link sends as one ([`Pace::Rate`]).
+    /// Size of the link's transmission unit in octets ([`Pace::Rate`]).
     pub granule: u16,
 }
 
-/// What may be chosen.
+/// Settings that the user may choose.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// How fast.
+    /// Rate of sending.
     pub rate: Rate,
-    /// Product bytes in a DTU; `None` for what fits the way.
+    /// Product bytes in a DTU; `None` for the number that fits the path.
     pub dtu_size: Option<u32>,
-    /// DTUs in a block; `None` for a quarter of a second's.
+    /// DTUs in a block; `None` for those of a quarter of a second.
     pub block_size: Option<u32>,
     /// Parity symbols of a block.
     pub parity: Parity,
-    /// When the next pass begins.
+    /// Start of the next pass.
     pub pass_wait: PassWait,
-    /// When receivers are asked.
+    /// Times of status requests.
     pub nak_timing: NakTiming,
-    /// The Status Retry Timer.
+    /// Duration of the Status Retry Timer.
     pub status_retry: StatusRetry,
-    /// Unanswered requests after which a receiver is given up.
+    /// Number of unanswered requests after which a receiver is given up.
     pub status_retries: u32,
-    /// The silence after which a receiver is given up.
+    /// Silence after which a receiver is given up.
     pub silence: Span,
-    /// The round trip to assume until one is measured.
+    /// Round trip that is assumed until one is measured.
     pub round_trip: Span,
-    /// Over how long receivers spread their answers.
+    /// Window over which receivers spread their answers.
     pub spread: Span,
-    /// Octets that may leave together, at most.
+    /// Maximum octets that may leave together.
     pub burst: u64,
-    /// The transfer is aborted after this long.
+    /// Time after which the transfer is aborted.
     pub time_limit: Span,
-    /// Data begins when so many receivers have registered.
+    /// Number of registered receivers at which data begins.
     pub wait_for: Option<u32>,
-    /// Data begins with whoever has registered by then; `None` for the default of the audience.
+    /// Time at which data begins with the registered receivers; `None` for the default of the audience.
     pub start_after: Option<Span>,
-    /// Data begins when the owner says so.
+    /// `true` if data begins on the owner's demand.
     pub start_on_demand: bool,
-    /// Given up when nobody has registered by then.
+    /// Time after which the sender gives up if no receiver has registered.
     pub announce_time: Span,
-    /// Whether receivers may register once data has begun.
+    /// `true` if receivers may register once data has begun.
     pub late_entry: bool,
-    /// Whether receivers may know MFTP's draft only.
+    /// `true` if receivers may know only the draft of MFTP.
     pub draft: bool,
-    /// What only experts choose.
+    /// Settings for experts.
     pub fine: Fine,
 }
 
-/// What a study or an experiment may want otherwise than it follows from the rest; `None` leaves it to that.
+/// Settings that a study or an experiment may override; `None` leaves a value to be derived from the rest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Fine {
-    /// How much sending time a late wake-up may make up for at once.
+    /// Sending time that a late wake-up may make up for at once.
     pub credit: Option<Span>,
-    /// Segments at the product's head that the first pass sends twice.
+    /// Number of segments at the product's head that the first pass sends twice.
     pub head_segments: Option<u32>,
-    /// Whether the request that ends a pass is sent twice.
+    /// `true` if the request that ends a pass is sent twice.
     pub ask_twice: Option<bool>,
-    /// Whether a pass that takes little of a round trip is sent twice.
+    /// `true` if a pass that takes little of a round trip is sent twice.
     pub repeat_small_passes: Option<bool>,
-    /// How often each confirmation is sent.
+    /// Number of times that each confirmation is sent.
     pub repeats: Option<u32>,
-    /// Between announcements before data begins.
+    /// Interval between announcements before data begins.
     pub announce_interval: Option<Span>,
-    /// Between announcements once data has begun.
+    /// Interval between announcements once data has begun.
     pub late_announce_interval: Option<Span>,
-    /// Between Completions.
+    /// Interval between Completions.
     pub completion_interval: Option<Span>,
-    /// Whether the round trip stays as it is assumed.
+    /// `true` if the round trip stays at the assumed value.
     pub fixed_round_trip: bool,
-    /// Whether a NAK that comes while answers are waited for begins the wait anew.
+    /// `true` if a NAK that comes during the wait for answers restarts the wait.
     pub nak_restarts_wait: bool,
 }
 
 impl Settings {
-    /// The defaults, at `rate`.
+    /// Creates the default settings with `rate`.
     pub const fn new(rate: Rate) -> Self {
         Self {
             rate,
@@ -180,10 +181,11 @@ impl Settings {
         }
     }
 
-    /// MFTP as its draft has it, with nothing that farcast adds to make transfers faster: for studies of it.
+    /// Creates settings for MFTP as in its draft, without farcast's additions that make transfers faster, for studies
+    /// of it.
     pub const fn draft(rate: Rate) -> Self {
         let mut settings = Self::new(rate);
-        // As many DTUs as a NAK's bitmap has room for.
+        // The maximum is the number of DTUs that a NAK's bitmap has room for.
         settings.block_size = Some(u32::MAX);
         settings.parity = Parity::Symbols(0);
         settings.silence = Span::ZERO;
@@ -199,13 +201,14 @@ impl Settings {
         settings
     }
 
-    /// How much sending time a late wake-up may make up for at once.
+    /// Returns the sending time that a late wake-up may make up for at once.
     fn credit(&self, rate: BitRate) -> Span {
         let (least, most) = CREDIT;
         rate.time_of_bytes(self.burst).clamp(least, most)
     }
 
-    /// The configuration of a sender of `product` from `server`: announcements go to `public` and data to `private`.
+    /// Returns the configuration of a sender of `product` from `server`: announcements go to `public` and data to
+    /// `private`.
     pub fn sender(
         &self,
         product: Product,
@@ -222,12 +225,12 @@ impl Settings {
             Audience::Open(limit) => Group::OpenLimited { limit: *limit },
             Audience::Anybody => Group::OpenUnlimited,
         };
-        // Of those who do not register nobody can be waited for.
+        // The sender cannot wait for receivers that do not register.
         let wait_for = self.wait_for.filter(|_| *audience != Audience::Anybody);
         let waits = listed > 0 || wait_for.is_some() || self.start_on_demand;
         let after = self.start_after.or((!waits).then_some(OPEN_START));
         config.start = Start { receivers: wait_for, after };
-        // A receiver that comes late, or starts again after a power cut, waits for the next.
+        // A receiver that comes late, or starts again after a power cut, waits for the next announcement.
         config.late_announce_interval = LATE_ANNOUNCE;
         config.announce_limit = self.announce_time;
         config.late_entry = self.late_entry;
@@ -240,12 +243,12 @@ impl Settings {
         config.backoff_window = self.spread;
         config.parity_symbols = match self.parity {
             Parity::Symbols(symbols) => symbols,
-            // Nothing shows there that receivers know of parity.
+            // There is no sign that receivers know parity.
             Parity::Auto if *audience == Audience::Anybody || self.draft => 0,
             Parity::Auto => config.automatic_parity(),
         };
         config.parity_ahead = self.parity == Parity::Auto;
-        // The first DTU always carries the beginning of the manifest, and often all of it.
+        // The first DTU always carries the beginning of the manifest, and often the whole.
         config.head_segments = 1;
         config.repeat_small_passes = true;
         config.transfer_limit = self.time_limit;
@@ -255,7 +258,7 @@ impl Settings {
         config
     }
 
-    /// How fast it leaves, and how it is cut: DTUs that fit the way, blocks of a quarter of a second.
+    /// Sets the pace and the division of the product: DTUs that fit the path, blocks of a quarter of a second.
     fn cut(&self, config: &mut SenderConfig, listed: u64, way: Way) {
         if let Some(mtu) = way.mtu {
             config.datagram = config.datagram.min((mtu as usize).saturating_sub(way.headers.into()));
@@ -268,7 +271,7 @@ impl Settings {
         let block = match self.rate {
             Rate::Max => WINDOW_BLOCK,
             // The first NAKs come while most of the product is still to be sent. Large groups get longer blocks, so
-            // that answers stay a small part of what is sent.
+            // that answers stay a small part of the traffic.
             Rate::Limit(rate) => {
                 let milliseconds = 250.max(listed.max(16) * 4);
                 let dtus = u32::try_from(rate.as_bps() / 8 * milliseconds / 1000 / datagram);
@@ -288,7 +291,7 @@ impl Settings {
         };
     }
 
-    /// On a slow link announcements must leave room for data: at most a twentieth of the rate.
+    /// Makes room for data on a slow link: announcements take at most a twentieth of the rate.
     fn spare_slow_link(&self, config: &mut SenderConfig, listed: u64) {
         let Rate::Limit(rate) = self.rate else { return };
         let room = rate.time_of_bytes(ANNOUNCE_BYTES + 8 * listed) * 20;

@@ -1,9 +1,10 @@
-//! Who is who: registrations, tokens, and claims to a name that is taken (draft §11.1; [`proof`](crate::proof)).
+//! Admission of receivers: registrations, tokens, and claims to a name that is taken (draft §11.1;
+//! [`proof`](crate::proof)).
 //!
-//! With a secret, a registration is a claim until it has come again with the proof of the token that was sent to its
-//! source. Until then the receiver is served, but not waited for in an open group, and gives way to one that has
-//! shown more. Who starts again is known by its nonce. A member that has proved itself is not replaced by a claim while
-//! it is not given up, and if it is replaced then, that is told.
+//! If the sender has a secret, a registration is only a claim until it comes again with a proof. The proof uses the
+//! token that was sent to the registration's source. Until then the receiver is served, but an open group does not wait
+//! for it, and it gives way to a receiver with a proof. A receiver that was started again is recognised by its nonce. A
+//! member that has proved itself is not replaced by a claim unless it was given up; a replacement is reported.
 
 use core::net::SocketAddr;
 
@@ -20,20 +21,20 @@ use crate::event::SenderEvent;
 use crate::message::{Abort, Body, ClientId, DeclineReason, Echo, Grant, Message, Registration, cancel};
 use crate::proof::Proof;
 
-/// The nonce of receivers that have none.
+/// Nonce for receivers without one.
 const NO_NONCE: Proof = Proof([0; 8]);
-/// How many receivers without proofs are remembered to have shown where they are.
+/// Number of receivers without proofs that are remembered to have proved their address.
 const VOUCHED: usize = 64;
-/// Between two tokens for one member.
+/// Minimum time between two tokens for one member.
 const GRANT_PAUSE: Span = Span::from_millis(100);
 
-/// Who registers, and what it has shown.
+/// Receiver that registers, and the evidence that it gave.
 #[derive(Clone, Copy)]
 struct Claim {
     client: ClientId,
     source: SocketAddr,
     nonce: Option<Proof>,
-    /// Whether it is where it says.
+    /// `true` if it has proved its address.
     shown: bool,
 }
 
@@ -52,7 +53,7 @@ impl Sender {
             return Err(Reject::Unexpected);
         }
         let mut result = Ok(());
-        // Nobody can prove several names at once, and nobody is to fill the group with one datagram.
+        // No receiver can prove several names at once, and one datagram must not fill the group.
         let entries = if self.config.secret.is_some() { &m.entries[..1] } else { &m.entries[..] };
         for entry in entries {
             let shown = self.has_shown(source, entry.client, m.nonce, message);
@@ -67,7 +68,7 @@ impl Sender {
         if entries.len() < m.entries.len() { result.and(Err(Reject::Limit)) } else { result }
     }
 
-    /// Whether the sender of `message` has shown that it is at `source`.
+    /// Returns `true` if the sender of `message` has proved that it is at `source`.
     fn has_shown(
         &self,
         source: SocketAddr,
@@ -82,7 +83,7 @@ impl Sender {
             }
     }
 
-    /// Whether `message` has the proof of the token of `client` at `address`.
+    /// Returns `true` if `message` has the proof of the token of `client` at `address`.
     pub(super) fn proves(
         &self,
         message: &Message,
@@ -106,7 +107,7 @@ impl Sender {
         let known = member.address;
         match known {
             Some(address) if address == claim.source && member.nonce == claim.nonce => {
-                // It has missed its confirmation, or its token.
+                // The receiver has missed its confirmation, or its token.
                 member.confirmations = 0;
                 member.validated |= claim.shown;
                 self.ask_to_show(now, claim);
@@ -122,7 +123,7 @@ impl Sender {
                 let proven = member.is_proven();
                 let again = match claim.nonce {
                     Some(nonce) => member.nonce == Some(nonce) || address == claim.source,
-                    // One that has proofs does not come back without.
+                    // A receiver with proofs does not come back without.
                     None => address == claim.source && !proven,
                 };
                 if !claim.shown {
@@ -133,7 +134,7 @@ impl Sender {
                     if taking_part {
                         return self.probe(now, claim, m);
                     }
-                    // Who was given up, has declined or left, and may come back, knows nothing of this one.
+                    // A receiver that was given up, declined or left may come back, and knows nothing of this one.
                     member.replaced.get_or_insert(address);
                 }
             }
@@ -146,7 +147,7 @@ impl Sender {
                 }
             }
             None if late && self.config.secret.is_some() && !claim.shown => {
-                // Nobody is to be waited for, now that data runs, because somebody says so.
+                // Once data runs, an unproved registration must not make the sender wait.
                 self.ask_to_show(now, claim);
                 return Err(Reject::Unproven);
             }
@@ -163,13 +164,13 @@ impl Sender {
             return Err(Reject::Unexpected);
         }
         let full = self.members.len() >= limit as usize;
-        // Once data runs, and where somebody would have to go for it, a claim is not enough.
+        // An unproved claim is not enough once data runs, or if another receiver would have to go for it.
         if (late || full) && self.config.secret.is_some() && !claim.shown {
             self.ask_to_show(now, claim);
             return Err(if full { Reject::Limit } else { Reject::Unproven });
         }
         if full {
-            // A registration beyond the limit is simply passed over (draft §12.2.1).
+            // A registration beyond the limit is ignored (draft §12.2.1).
             let claimed = |(_, m): &(&ClientId, &Member)| !m.validated && m.state != MemberState::Done;
             let claimed = self.members.iter().find(claimed).filter(|_| self.config.secret.is_some());
             let claimed = claimed.map(|(&id, _)| id).ok_or(Reject::Limit)?;
@@ -202,7 +203,7 @@ impl Sender {
         member.tallies = Tallies::default();
         (member.confirmations, member.silent_rounds, member.heard, member.done_at) = (0, 0, true, None);
         (member.silent_since, member.progress_at, member.loose) = (None, now, false);
-        // What left before it came is not in its window.
+        // Blocks that left before the receiver came are not in its window.
         (member.acked, member.since_block) = (newest, begun);
         let held = member.held;
         self.members.change(claim.client, MemberState::Active);
@@ -211,8 +212,8 @@ impl Sender {
         self.confirm_soon(now);
     }
 
-    /// Sends who has not shown where it is what it can show that with, to where it says that it is: a token, or, for
-    /// receivers without proofs, an echo. Neither is longer than the registration.
+    /// Sends a receiver that has not proved its address the means to do so, at that address: a token or, for a receiver
+    /// without proofs, an echo. Neither is longer than the registration.
     fn ask_to_show(&mut self, now: Time, claim: Claim) {
         if claim.shown {
             return;
@@ -229,7 +230,7 @@ impl Sender {
         };
         let ours = |m: &&mut Member| m.address == Some(claim.source) && m.nonce == claim.nonce;
         if let Some(member) = self.members.get_mut(claim.client).filter(ours) {
-            // Its first token does not wait behind strangers; more of them come as strangers' do.
+            // The first token of a member does not count against the limit for strangers; further ones do.
             match member.granted.replace(now) {
                 None => self.outbox.push_back(Transmit::new(message, claim.source)),
                 Some(at) if now.since(at) < GRANT_PAUSE => member.granted = Some(at),
@@ -240,7 +241,7 @@ impl Sender {
         }
     }
 
-    /// Asks the member `client`, which said something without a proof, to show who it is.
+    /// Asks the member `client`, which sent a message without a proof, to prove its identity.
     pub(super) fn ask_member_to_show(&mut self, now: Time, client: ClientId) {
         let Some(member) = self.members.get(&client).filter(|m| !m.validated) else { return };
         if let Some(source) = member.address {
@@ -261,7 +262,7 @@ impl Sender {
         }
         if !claim.shown {
             self.ask_to_show(now, claim);
-            // A receiver without proofs says it once: it counts as soon as it has shown where it is.
+            // A receiver without proofs declines once: this counts as soon as it has proved its address.
             if let Some(member) = self.members.get_mut(claim.client).filter(|_| claim.nonce.is_none()) {
                 member.refusal = Some((claim.source, reason));
             }
@@ -270,7 +271,7 @@ impl Sender {
         if let (false, Group::OpenLimited { limit }) =
             (self.members.contains_key(&claim.client), &self.config.group)
         {
-            // Nobody waits for it, but the user sees why it stays out.
+            // The sender does not wait for it, but the user sees why it stays out.
             if self.members.len() >= *limit as usize {
                 return Err(Reject::Limit);
             }
@@ -278,7 +279,7 @@ impl Sender {
             self.members.insert(claim.client, Member::new(label, MemberState::Invited));
         }
         let member = self.members.get_mut(claim.client).ok_or(Reject::Stranger)?;
-        // Once it has registered, only the host that did may take that back.
+        // Once a receiver has registered, only the same host may withdraw that.
         let other = member.nonce.is_some() && member.nonce != claim.nonce;
         if other || member.address.is_some_and(|address| address.ip() != claim.source.ip()) {
             return Err(Reject::Stranger);
@@ -286,7 +287,7 @@ impl Sender {
         match member.state {
             MemberState::Invited | MemberState::Active => {
                 member.validated |= claim.shown;
-                // Who comes under this name later is the same, or is told apart.
+                // A later receiver with this name is the same, or can be told apart.
                 if claim.shown && claim.nonce.is_some() {
                     (member.address, member.nonce) = (Some(claim.source), claim.nonce);
                 }
@@ -298,7 +299,8 @@ impl Sender {
         }
     }
 
-    /// Tells who registered why it is not served. Shorter than what it said: the words are the receiver's own.
+    /// Tells a registered host the reason for which it is not served. The message is shorter than the registration: the
+    /// receiver adds the text itself.
     fn refuse(&mut self, now: Time, claim: Claim, collision: bool) -> Result<(), Reject> {
         let reason = if collision { cancel::ABORT_COLLISION } else { cancel::ABORT_NOT_INVITED };
         let body = Body::Abort(Abort { reason, hosts: Some(alloc::vec![claim.client]), text: None });
@@ -310,8 +312,8 @@ impl Sender {
         Err(if collision { Reject::Collision } else { Reject::Stranger })
     }
 
-    /// Asks a member's old address whether it is still there, for a claim to its name from a new one. The same receiver
-    /// that was started again has a new port, and so has a second receiver with the same name.
+    /// Asks a member's old address for a sign of life, because a new address claims its name. Either the same receiver
+    /// was started again with a new port, or a second receiver has the same name.
     fn probe(&mut self, now: Time, claim: Claim, m: &Registration) -> Result<(), Reject> {
         let wait = self.round_trip() * 2 + Span::from_millis(200);
         let Some(member) = self.members.get_mut(claim.client) else { return Err(Reject::Stranger) };
@@ -329,8 +331,8 @@ impl Sender {
         Ok(())
     }
 
-    /// Nobody answered at the old addresses. Where nobody has proofs, the new ones take over; a member that has proved
-    /// itself keeps its name.
+    /// Decides the claims to names after no old address has answered. If there are no proofs, the new addresses take
+    /// over. A member that has proved itself keeps its name.
     pub(super) fn probe_expired(&mut self, now: Time) {
         let contended = self.members.iter_mut().filter_map(|(&id, m)| m.contender.take().map(|c| (id, c)));
         let contended: Vec<_> = contended.collect();
@@ -341,7 +343,7 @@ impl Sender {
             let all = m.segments_held == Some(self.geometry.segments());
             let done = |member: &&mut Member| all && member.state == MemberState::Done;
             if let Some(member) = self.members.get_mut(client).filter(done) {
-                // It was done before it was started again, and still has everything.
+                // The receiver was complete before it was started again, and still is.
                 (member.address, member.confirmations) = (Some(source), 0);
                 self.confirm_done(now);
                 continue;
@@ -366,7 +368,7 @@ impl Sender {
         self.refuse(now, claim, true).or(Ok(()))
     }
 
-    /// A receiver without proofs returns what was sent to where it says that it is.
+    /// Handles an echo from a receiver without proofs, which returns the data sent to the address that it claims.
     fn echo_shows(
         &mut self,
         now: Time,
@@ -394,7 +396,7 @@ impl Sender {
         Ok(())
     }
 
-    /// A receiver without proofs has shown where it is: if it has declined from there before, that counts now.
+    /// Carries out a pending refusal of a receiver without proofs, which has proved its address now.
     fn refused(&mut self, now: Time, source: SocketAddr, client: ClientId) {
         let declines = |m: &&mut Member| m.refusal.is_some_and(|(from, _)| from == source);
         let Some(member) = self.members.get_mut(client).filter(declines) else { return };

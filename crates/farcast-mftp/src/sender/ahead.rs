@@ -1,8 +1,8 @@
-//! Parity that is sent before anybody has asked for it, where a round of asking would take longer than the symbols do.
+//! Parity sent ahead of requests, where a round of requests would take longer than the symbols.
 //!
-//! How many a block needs follows from what receivers said of the blocks before it: the symbols that the one needs
-//! which lost most. That is one draw of the same kind, so the most of the last few blocks is seldom exceeded; a little
-//! is added for when it is.
+//! The number of symbols for a block follows from the reports on the blocks before it: the need of the receiver that
+//! lost most. The losses of a block are one more draw of the same kind. So they seldom exceed the maximum of the last
+//! few blocks, and a small margin covers the rest.
 
 use alloc::collections::VecDeque;
 
@@ -13,33 +13,34 @@ use crate::config::{Pace, PassWait};
 use crate::message::DataKind;
 use crate::wire;
 
-/// Blocks with losses that are remembered, and how many blocks back they count: losses change.
+/// Number of blocks with losses that are remembered, and the age in blocks up to which they count, because losses
+/// change.
 const REMEMBERED: usize = 8;
 const RECENT: u32 = 16;
-/// Before anything was reported: one symbol, and one for so many DTUs more.
+/// Number of DTUs for each further symbol beyond the first, before any report.
 const ASSUMED: u32 = 50;
-/// The part of a round trip that symbols sent ahead may take in a pass of repairs.
+/// Divisor of a round trip: the maximum time for symbols sent ahead in a pass of repairs.
 const PART: u64 = 4;
 
-/// What receivers lost of one block when it was first sent.
+/// Losses of receivers in one block when it was first sent.
 #[derive(Clone, Copy, Debug)]
 struct Loss {
     block: u32,
-    /// DTUs that the one lacked which lost most, of so many.
+    /// DTUs that the receiver with most losses lacked, and the length of the block.
     most: u32,
     len: u32,
 }
 
-/// What receivers lost of the last blocks.
+/// Losses of receivers in the last blocks.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Losses {
     recent: VecDeque<Loss>,
-    /// The newest block that was spoken of.
+    /// Newest block with a report.
     newest: u32,
 }
 
 impl Losses {
-    /// Somebody lacks `missing` of `block` after it was first sent with `len` DTUs.
+    /// Records that a receiver lacks `missing` DTUs of `block` after it was first sent with `len` DTUs.
     fn note(&mut self, block: u32, missing: u32, len: u32) {
         self.newest = self.newest.max(block);
         if let Some(loss) = self.recent.iter_mut().find(|loss| loss.block == block) {
@@ -52,7 +53,7 @@ impl Losses {
         self.recent.push_back(Loss { block, most: missing, len });
     }
 
-    /// DTUs that somebody may lack of `len`, as things were of late.
+    /// Returns the number of DTUs of `len` that a receiver may lack, judging by the recent losses.
     fn of(&self, len: u32) -> u32 {
         let recent = self.recent.iter().filter(|loss| loss.block + RECENT >= self.newest);
         let share =
@@ -62,15 +63,15 @@ impl Losses {
 }
 
 impl Sender {
-    /// A NAK for `block` after `pass` says that `missing` is lacking.
+    /// Records a NAK for `block` after `pass`, with its `missing` DTUs.
     pub(super) fn note_loss(&mut self, pass: u32, block: u32, missing: &Bitmap) {
         if pass == 1 && !self.progress.restart {
             self.losses.note(block, missing.count(), self.geometry.block_len(block));
         }
     }
 
-    /// Parity symbols that follow `block` in the first pass: those blocks get some of which an answer would come when
-    /// there is nothing else left to send.
+    /// Returns the parity symbols that follow `block` in the first pass. A block gets some if the answers about it
+    /// would come when there is nothing else left to send.
     pub(super) fn parity_behind(&self, block: u32) -> Option<Run> {
         let (most, span) = (self.symbols_ahead(), self.span_ahead()?);
         if most == 0 || !self.full_pass() {
@@ -83,34 +84,35 @@ impl Sender {
             return None;
         }
         let lost = self.losses.of(len);
-        // Nothing can have been reported while the first block's answers are on their way.
+        // No report can have come while the first block's answers are on their way.
         let unknown = span * u64::from(sent) < self.round_trip();
         let count = match lost {
             0 if unknown => 1 + len / ASSUMED,
             0 => 0,
             lost => lost + lost.isqrt() / 2 + 1,
         };
-        // Asking takes less.
+        // A round of requests takes less time.
         if span * u64::from(count) > self.round_trip() / 2 {
             return None;
         }
         Run::new(0, count.min(most))
     }
 
-    /// The parity symbols that are sent next of two blocks, the soonest first, so that their owner can compute them
-    /// meanwhile. Those of the block at hand are certain; others may become more or fewer, or none, as requests come.
+    /// Returns the parity symbols that are sent next, of two blocks, the soonest first, so that their owner can compute
+    /// them in time. Those of the current block are certain. The number of the others may change, even to none, as
+    /// requests come.
     pub fn parity_ahead(&self) -> [Option<(u32, Run)>; 2] {
         [self.parity_at_hand(), self.parity_after()]
     }
 
-    /// Those of the block at hand.
+    /// Returns the parity symbols of the current block.
     fn parity_at_hand(&self) -> Option<(u32, Run)> {
         let progress = &self.progress;
         let at_once = progress.runs.front().filter(|_| progress.kind == DataKind::Parity);
         Some((progress.block?, progress.behind.or(at_once.copied())?))
     }
 
-    /// Those of the block that follows, as it would be taken now.
+    /// Returns the parity symbols of the following block, as it would be taken now.
     fn parity_after(&self) -> Option<(u32, Run)> {
         let at_hand = self.progress.block.filter(|_| self.phase == Phase::Sending);
         let following = at_hand.and_then(|block| self.following(block));
@@ -121,17 +123,17 @@ impl Sender {
             return None;
         }
         let block = following.or_else(|| self.schedule.first_of_next_pass())?;
-        // Whether the next pass is short enough to be sent twice is known when it begins.
+        // It is known only at its start if the next pass is short enough to be sent twice.
         let twice = following.is_some() && self.sends_twice();
         let margin = self.margin(self.schedule.need(block));
         Some((block, self.schedule.likely_parity(block, self.progress.parity, twice, margin)?))
     }
 
-    /// Parity symbols beyond the `need` of a block that is repaired, so that those lost of them cost no further round;
-    /// none where they would take longer than that.
+    /// Returns the number of parity symbols beyond the `need` of a repaired block, so that lost symbols cost no further
+    /// round; 0 if they would take longer than that.
     pub(super) fn margin(&self, need: u32) -> u32 {
         let Some(span) = self.span_ahead().filter(|_| self.symbols_ahead() > 0) else { return 0 };
-        // What of the symbols themselves may be lost, rounded down, and a little.
+        // Expected losses among the symbols themselves, rounded down, plus a little.
         let lost = self.losses.of(need).saturating_sub(1);
         let margin = 1 + lost + lost.isqrt();
         let blocks = self.schedule.blocks() + 1;
@@ -139,14 +141,14 @@ impl Sender {
         if cost <= self.round_trip() / PART { margin } else { 0 }
     }
 
-    /// Parity symbols of a block that may be sent before they are asked for.
+    /// Returns the maximum number of parity symbols of a block that may be sent ahead of requests.
     fn symbols_ahead(&self) -> u32 {
         let ahead =
             self.config.parity_ahead && self.has_members() && self.config.pass_wait == PassWait::Draft;
         if ahead { self.progress.parity } else { 0 }
     }
 
-    /// How long a symbol takes to send, where that is known.
+    /// Returns the time that a symbol takes to send, where it is known.
     fn span_ahead(&self) -> Option<farcast_core::Span> {
         let Pace::Rate { .. } = self.config.pace else { return None };
         Some(self.pacer.span(wire::data_len(self.geometry.segment_size().into())))

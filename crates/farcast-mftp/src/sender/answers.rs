@@ -1,4 +1,4 @@
-//! What receivers answer: NAKs, ACKs, Dones and Quits (draft §11.2.1).
+//! Answers of receivers: NAKs, ACKs, Dones and Quits (draft §11.2.1).
 
 use core::net::SocketAddr;
 
@@ -11,13 +11,13 @@ use crate::config::PassWait;
 use crate::event::SenderEvent;
 use crate::message::{Ack, ClientId, Done, Message, Nak, Naks, Quit};
 
-/// Who holds none of so many parity symbols of a block, so often in a row, takes none.
+/// Evidence that a receiver takes no parity: none held of at least this many symbols of a block, this often in a row.
 const REFUSED: (u32, u32) = (8, 3);
 
 impl Sender {
-    /// The member that an answer comes from, marked as heard.
+    /// Checks that an answer comes from a member, and records that it was heard.
     ///
-    /// A member that was given up takes part again: an outage may be longer than our patience.
+    /// A member that was given up takes part again: an outage may be longer than the sender's patience.
     fn heard(
         &mut self,
         now: Time,
@@ -46,9 +46,9 @@ impl Sender {
         }
     }
 
-    /// Whether it is the member `client` that speaks. One with proofs proves it. Of others, the host must be the one
-    /// that registered, and have shown that it is there, where we ask for that; its port may change on the way, so it
-    /// is not compared.
+    /// Checks that the member `client` is the author of a message. A member with proofs proves it. For another, the
+    /// source host must be the one that registered, and must have proved its address if the sender has a secret. The
+    /// port may change on the way, so it is not compared.
     fn check_speaker(
         &mut self,
         now: Time,
@@ -58,7 +58,7 @@ impl Sender {
     ) -> Result<(), Reject> {
         let member = self.members.get(&client).ok_or(Reject::Stranger)?;
         let address = member.address.ok_or(Reject::Stranger)?;
-        // One that was started again may have its new token, and its registration from the new port be lost.
+        // A restarted receiver may have its new token although its registration from the new port was lost.
         let speaks_from =
             |at: &SocketAddr| member.nonce.is_some_and(|nonce| self.proves(message, client, *at, nonce));
         if let Some(at) = [address, source].into_iter().find(speaks_from) {
@@ -73,7 +73,7 @@ impl Sender {
             return Ok(());
         }
         if by_draft || member.nonce.is_some() {
-            // What is said from one address makes nobody be asked at another.
+            // A message from one address must not make the sender ask a member at another.
             if by_draft || address == source {
                 self.ask_member_to_show(now, client);
             }
@@ -110,7 +110,7 @@ impl Sender {
         self.progress.heard = true;
         let gone = self.without_gone(m.block, &m.missing);
         let missing = gone.as_ref().unwrap_or(&m.missing);
-        // The first report of a member on a block of the first pass that it may have heard all of.
+        // `true` for the first report of a member on a block of the first pass that it may have heard completely.
         let mut surveyed = self.is_of_first_pass(m);
         if let Some(member) = self.members.get_mut(m.client) {
             member.naks += 1;
@@ -118,7 +118,7 @@ impl Sender {
             self.flight.report((m.pass, m.block), m.client, need);
             let since = member.since_block <= m.block;
             surveyed &= member.note_missing(m.block, m.missing.count()) && since;
-            // What a restart has not sent yet was not lost.
+            // DTUs that a restart has not sent yet were not lost.
             let symbols = self.schedule.symbols_until(m.block, m.pass);
             let account = member.account(m, symbols);
             let lost = self.schedule.sent_of(m.block, account.pass, m.pass, missing);
@@ -147,12 +147,12 @@ impl Sender {
         self.charge(m.client, scheduled)
     }
 
-    /// The parity symbols that a NAK says are held; `None` where its receiver takes none, having no memory for
-    /// them.
+    /// Returns the number of parity symbols that a NAK reports as held; `None` if its receiver has no memory for
+    /// symbols and takes none.
     fn parity_held(&mut self, m: &Nak) -> Option<u32> {
         let sent = self.schedule.parity_sent(m.block, m.pass);
         if let Some(member) = self.members.get_mut(m.client) {
-            // It may also have lost all of them, in a burst.
+            // The receiver may also have lost all of them, in a burst.
             let none = m.parity_held == 0 && sent >= REFUSED.0;
             member.refusals = match m.parity_held {
                 0 => member.refusals.saturating_add(u32::from(none)),
@@ -165,12 +165,11 @@ impl Sender {
         Some(m.parity_held.min(self.config.parity_symbols))
     }
 
-    /// Takes the NAKs of many receivers for one block that arrive at one instant as one. Where
-    /// [merging](Self::may_merge) is allowed, nothing comes out otherwise than if they were
-    /// [handled](farcast_core::Engine::handle) one by one.
+    /// Handles merged NAKs of many receivers for one block that arrive at one instant. If [merging](Self::may_merge) is
+    /// allowed, the result is the same as if they were [handled](farcast_core::Engine::handle) one by one.
     ///
     /// # Errors
-    /// As of a single NAK; [`Reject::Unexpected`] where NAKs may not be merged.
+    /// Returns the error of a single NAK, or [`Reject::Unexpected`] if NAKs may not be merged.
     pub fn handle_naks(&mut self, now: Time, m: &Naks) -> Result<(), Reject> {
         let (pass, scheduled) = (self.progress.pass, self.stats.scheduled);
         let result = self.naks(now, m);
@@ -178,8 +177,8 @@ impl Sender {
         self.rejects.note(result)
     }
 
-    /// Whether NAKs that arrive at one instant may be merged: the group has no members to keep account of, no pass
-    /// begins with the first of them, and no parity makes it matter how much each receiver needs.
+    /// Returns `true` if NAKs that arrive at one instant may be merged. That requires a group without members to keep
+    /// account of, no pass that begins with the first NAK, and no parity, for which each receiver's need would matter.
     pub fn may_merge(&self) -> bool {
         !self.has_members()
             && self.config.pass_wait == PassWait::FixedTimer
@@ -201,7 +200,8 @@ impl Sender {
         Ok(())
     }
 
-    /// Schedules what is missing, and begins the next pass if that may begin; how many DTUs are newly scheduled.
+    /// Schedules the missing DTUs, and begins the next pass if it may begin. Returns the number of newly scheduled
+    /// DTUs.
     fn schedule_nak(
         &mut self,
         now: Time,
@@ -233,8 +233,8 @@ impl Sender {
         scheduled
     }
 
-    /// Whether the next pass may begin while some have not answered. Where answers are spread, the first would
-    /// cut short the spreading of all others; where parity may replace DTUs, their needs must be known to choose.
+    /// Returns `true` if the next pass may begin while some members have not answered. If answers are spread, the first
+    /// answer would cut short the spreading of all others. If parity may replace DTUs, all needs must be known first.
     fn may_begin(&self, now: Time) -> bool {
         if self.awaits_comparison(now) {
             return false;
@@ -243,7 +243,7 @@ impl Sender {
         at_once || (self.has_members() && self.members.values().all(|m| !m.is_active() || m.heard))
     }
 
-    /// Whether a NAK can be an answer to something that was asked.
+    /// Checks that a NAK can be an answer to a status request.
     fn check_nak(&self, pass: u32, block: u32, missing: &Bitmap) -> Result<(), Reject> {
         if !matches!(self.phase, Phase::Sending | Phase::Waiting) {
             return Err(Reject::Unexpected);
@@ -299,18 +299,18 @@ impl Sender {
     ) -> Result<(), Reject> {
         let repeated = match self.heard(now, source, m.client, m.server, message) {
             Ok(()) => false,
-            // It has missed its confirmation.
+            // The receiver has missed its confirmation.
             Err(Reject::Duplicate) => true,
             Err(other) => return Err(other),
         };
-        // A Done that was repeated before its confirmation could arrive does not ask for another.
+        // A Done that was repeated before its confirmation could arrive requests no other one.
         let under_way = repeated
             && self.closing.was_confirmed_within(now, self.round_trip.longest().unwrap_or(Span::ZERO));
         let Some(member) = self.members.get_mut(m.client) else { return Err(Reject::Stranger) };
         if !under_way {
             member.confirmations = 0;
         }
-        // Who has everything need not wait until its old address has not answered.
+        // A complete receiver need not wait until its old address has failed to answer.
         if member.contender.as_ref().is_some_and(|(contender, _)| *contender == source) {
             (member.contender, member.address) = (None, Some(source));
         }
@@ -332,7 +332,7 @@ impl Sender {
         m: &Quit,
         message: &Message,
     ) -> Result<(), Reject> {
-        // The draft's QUIT does not say who; then the source address must.
+        // The draft's QUIT does not name the client, so the source address must identify it.
         let client = m.client.or_else(|| {
             self.members.iter().find(|(_, member)| member.address == Some(source)).map(|(&id, _)| id)
         });
@@ -348,7 +348,7 @@ impl Sender {
         Ok(())
     }
 
-    /// A member no longer takes part: perhaps nobody is left to wait for.
+    /// Checks the consequences of a member that no longer takes part: perhaps there is nobody left to wait for.
     pub(super) fn one_less(&mut self, now: Time) {
         self.unstall(now);
         if self.phase == Phase::Announcing {
@@ -356,7 +356,7 @@ impl Sender {
         } else if self.phase == Phase::Waiting && self.everyone_accounted() {
             self.begin_completing(now);
         } else if self.phase == Phase::Waiting && self.progress.pass == 0 && !self.schedule.is_empty() {
-            // The others may have waited for it to compare.
+            // The others may have waited for this member's comparison.
             if self.may_begin(now) {
                 self.begin_pass(now);
             }

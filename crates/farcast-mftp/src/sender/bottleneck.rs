@@ -1,14 +1,14 @@
-//! What the narrowest link on the way carries, where receivers set the pace: a windowful sent at once would overflow
-//! its queue, and be sent several times.
+//! Rate of the narrowest link on the path, where receivers set the pace. A whole window sent at once would overflow
+//! that link's queue, and would be sent several times.
 //!
-//! Each block tells at which rate the way delivered it: what arrived of it, over the time from the acknowledgement of
-//! the block before to its own. The best rate of late is the estimate (as of BBR, draft-ietf-ccwg-bbr), and DATA is
-//! paced by it: now and then above it, to find out whether there is more; then as far below it, which lets queues drain
-//! and tells which losses are not of our making.
+//! Each block yields a sample of the rate at which the path delivered it: the part that arrived, divided by the time
+//! from the previous block's acknowledgement to its own. The best recent sample is the estimate (as of BBR,
+//! draft-ietf-ccwg-bbr), and DATA is paced by it. Now and then the pace is above the estimate, to find out if the path
+//! carries more. Then it is as far below, so that queues drain, and losses that the sender did not cause show.
 //!
-//! On a long way the first DTUs leave at once, with a request behind them. What its answer takes beyond a round trip is
-//! what the narrowest link took for them, and so the first estimate. On a short way nothing is paced until more is lost
-//! than happens by chance.
+//! On a long path the first DTUs, called the train, leave at once with a request behind them. The time of the answer
+//! beyond a round trip is the time that the narrowest link took for them, which gives the first estimate. On a short
+//! path nothing is paced until more is lost than by chance.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -23,112 +23,114 @@ use crate::config::Pace;
 use crate::message::{ClientId, Message};
 use crate::wire;
 
-/// From this round trip on a way is long. On a shorter one, what a window holds overflows a queue only where a link is
-/// narrow, and then losses tell: so many, in hundredths.
+/// Round trip from which a path is long, and the loss, in hundredths, that shows a narrow link on a shorter path. On a
+/// short path a window overflows a queue only at a narrow link, and then losses show it.
 const LONG: Span = Span::from_millis(20);
 const NARROW: u32 = 25;
-/// Or so many requests in a row that reached nobody.
+/// Number of requests in a row that reached no receiver, which also show a narrow link.
 const SKIPPED: u32 = 4;
-/// Where as much as this is lost, hardly anything is known but that something was wrong.
+/// Loss, in hundredths, from which a sample tells only that something went wrong.
 const NOTHING_LEFT: u32 = 98;
-/// DTUs of the first train, with at least as many behind it; and for how many round trips it is awaited.
+/// Number of DTUs in the train, with at least as many behind it in the block; and number of round trips for which its
+/// answer is awaited.
 const TRAIN: u32 = 16;
 const AWAITED: u64 = 3;
-/// It is not believed beyond so many times a block in two round trips: some of it may have been lost.
+/// Limit of the train's estimate, as a multiple of a block in two round trips, because some of the train may have been
+/// lost.
 const MOST_AT_FIRST: u64 = 8;
-/// Fewer DTUs tell nothing.
+/// Minimum number of DTUs in a sample.
 const TELLING: u64 = 32;
-/// Gains, in hundredths.
+/// Gains over the estimate, in hundredths.
 const DOUBLE: u64 = 200;
 const ABOVE: u64 = 125;
 const BELOW: u64 = 75;
 const LEVEL: u64 = 100;
 const UNPACED: u64 = 0;
-/// A block was held up if it took so much more time to arrive than to leave, or if so much more was lost than is by
-/// chance; in hundredths.
+/// Signs that a block was held up, in hundredths: the time to arrive relative to the time to leave, or the loss beyond
+/// that by chance.
 const HELD_UP: u64 = 112;
 const LOST: u32 = 10;
-/// A NAK may be lost too, so what was lost below the estimate counts on, by so much less with each block.
+/// Decrease per block of the loss by chance, in hundredths. It does not vanish at once, because a NAK may be lost too.
 const FADES: u32 = 5;
-/// So many blocks in a row that were not held up above the estimate say that it is far too low.
+/// Number of blocks in a row, above the estimate and not held up, that show that the estimate is far too low.
 const CLEAR: u32 = 3;
-/// Round trips, or blocks if those take longer: with the rate level between two searches, and for which an estimate
-/// counts.
+/// Durations in round trips, or in blocks if those take longer: level pace between two searches, and validity of an
+/// estimate.
 const LEVEL_TRIPS: u64 = 4;
 const COUNTS: u64 = 3;
-/// The slowest and the fastest that an estimate may be: times between two DTUs.
+/// Bounds of an estimate, as times between two DTUs.
 const SLOWEST: Span = Span::from_millis(100);
 const SHORTEST: Span = Span::from_nanos(500);
-/// No delivery makes the estimate more than so many times slower: an outage looks like a way that is far too narrow.
+/// Maximum factor by which one sample makes the estimate slower, because an outage looks like a far too narrow path.
 const AT_ONCE: u64 = 4;
-/// What is lost at first on a short way is asked about again after so much more than a round trip or two.
+/// Time beyond one or two round trips after which the first losses on a short path are asked about again.
 const FIRST_STALL: Span = Span::from_millis(200);
 
-/// How the rate is looked for.
+/// State of the search for the rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum Search {
     /// Nothing is paced.
     #[default]
     Off,
-    /// The first DTUs leave at once, and their acknowledgement is awaited.
+    /// The train has left, and its acknowledgement is awaited.
     Train,
-    /// Twice what was delivered, until a block is held up.
+    /// Pace of twice the estimate, until a block is held up.
     Doubling,
-    /// Above the estimate, until a block is held up.
+    /// Pace above the estimate, until a block is held up.
     Above,
     Below,
     Level,
 }
 
-/// The estimate, and the search for it.
+/// Estimate of the rate, and the state of the search.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Bottleneck {
     search: Search,
     since: Time,
-    /// Blocks that have begun to leave since.
+    /// Number of blocks that have begun to leave in this state.
     blocks: u32,
-    /// What a DTU takes while there is no estimate.
+    /// Time of a DTU while there is no estimate.
     first: Span,
-    /// What a DTU took of late: each of these is longer, and newer, than the one before.
+    /// Recent samples of the time of a DTU: each is longer, and newer, than the one before.
     estimates: VecDeque<(Time, Span)>,
-    /// Blocks in a row that were not held up above the estimate.
+    /// Number of blocks in a row above the estimate that were not held up.
     clear: u32,
-    /// What was lost of the last block, in hundredths.
+    /// Loss of the last block, in hundredths.
     lost: u32,
-    /// What was lost, in hundredths, below the estimate: that is not of our making.
+    /// Loss below the estimate, in hundredths, which the sender did not cause.
     by_chance: u32,
-    /// How many members set the pace.
+    /// Number of members that set the pace.
     paced: u32,
-    /// What three quarters of them have acknowledged, and what of that was looked at, and when.
+    /// Last entry that three quarters of them have acknowledged; last entry that was sampled, and the time.
     acked: u64,
     seen: (u64, Time),
-    /// What somebody has acknowledged, and since when.
+    /// Last entry that any member has acknowledged, and the time.
     foremost: (u64, Time),
-    /// The request behind the last block had to be repeated, so when it arrived cannot be told.
+    /// `true` if the request behind the last block had to be repeated, so that its arrival time is unknown.
     repeated: bool,
-    /// When the first DTU of the block at hand left.
+    /// Time at which the first DTU of the current block left.
     began: Time,
-    /// How that is paced, in hundredths of the estimate; and whether its first DTUs are the train.
+    /// Pace of the current block, in hundredths of the estimate; and `true` if its first DTUs are the train.
     block_gain: u64,
     in_train: bool,
 }
 
-/// Some blocks that enough have acknowledged.
+/// Blocks that enough members have acknowledged.
 struct Delivery {
     dtus: u64,
-    /// What was lost of the last of them on the way that all share, in hundredths.
+    /// Loss of the last blocks on the shared path, in hundredths.
     lost: u32,
-    /// How long they took to leave, and to arrive.
+    /// Times that the blocks took to leave and to arrive.
     left: Span,
     arrived: Span,
-    /// Whether the request behind them had to be repeated.
+    /// `true` if the request behind them had to be repeated.
     repeated: bool,
-    /// How the slowest was paced, in hundredths of the estimate.
+    /// Pace of the slowest block, in hundredths of the estimate.
     gain: u64,
 }
 
 impl Bottleneck {
-    /// Data begins, in blocks of `block` DTUs.
+    /// Begins the search at the start of data, in blocks of `block` DTUs.
     fn begin(&mut self, round_trip: Span, block: u32, train: bool) {
         if round_trip < LONG {
             return;
@@ -137,7 +139,7 @@ impl Bottleneck {
         self.search = if train { Search::Train } else { Search::Doubling };
     }
 
-    /// What a DTU takes as far as is known.
+    /// Returns the estimated time of a DTU.
     fn estimate(&self) -> Span {
         self.estimates.front().map_or(self.first, |&(_, span)| span)
     }
@@ -153,11 +155,11 @@ impl Bottleneck {
         }
     }
 
-    /// A block is about to leave: how long a search lasts is counted in `trips` of this.
+    /// Advances the search before a block leaves; `trip` is the unit of the search's durations.
     fn go_on(&mut self, now: Time, trip: Span) {
         let lasted = now.since(self.since);
         match self.search {
-            // At least one block shows what is lost.
+            // At least one block shows the losses.
             Search::Below if lasted >= trip && self.blocks > 0 => self.turn(now, Search::Level),
             Search::Level if lasted >= trip * LEVEL_TRIPS => self.turn(now, Search::Above),
             _ => {}
@@ -169,13 +171,13 @@ impl Bottleneck {
         (self.search, self.since, self.blocks, self.clear) = (search, now, 0, 0);
     }
 
-    /// Enough have acknowledged the train, so long after a round trip of this length.
+    /// Evaluates the train when enough members have acknowledged it; `late` is the time beyond a round trip.
     fn train(&mut self, now: Time, late: Span, round_trip: Span) {
         if self.search != Search::Train {
             return;
         }
         if round_trip < LONG {
-            // It only seemed long.
+            // The path only seemed long.
             self.search = Search::Off;
         } else {
             self.turn(now, Search::Above);
@@ -184,10 +186,10 @@ impl Bottleneck {
         }
     }
 
-    /// Takes what a delivery tells; estimates count for `lasts`.
+    /// Evaluates a sample; estimates are valid for `lasts`.
     fn take(&mut self, now: Time, delivery: &Delivery, lasts: Span) {
         let before = core::mem::replace(&mut self.lost, delivery.lost);
-        // A NAK that is lost looks as if nothing were missing: only two in a row are believed.
+        // After a lost NAK nothing seems to be missing, so only two in a row are believed.
         let beyond = delivery.lost.max(before).saturating_sub(self.by_chance);
         let arrived = delivery.dtus * u64::from(100 - beyond.min(99)) / 100;
         let span = delivery.arrived.max(delivery.left) / arrived.max(1);
@@ -207,7 +209,7 @@ impl Bottleneck {
         }
         let surely = delivery.lost.min(before).saturating_sub(self.by_chance) > LOST;
         if delivery.gain == LEVEL && surely && self.search == Search::Level {
-            // It was too high.
+            // The estimate was too high.
             self.estimates.clear();
             self.turn(now, Search::Below);
         }
@@ -223,9 +225,9 @@ impl Bottleneck {
         }
     }
 
-    /// The way is narrow: DATA is paced from now on, by `span` for a DTU at first.
+    /// Begins to pace DATA, because the path is narrow; `span` is the first estimate of the time of a DTU.
     fn engage(&mut self, now: Time, span: Span) {
-        // What so few DTUs tell may be far too little.
+        // A sample of so few DTUs may be far too low.
         self.turn(now, Search::Above);
         self.note(now, span, Span::MAX);
     }
@@ -252,7 +254,7 @@ impl Sender {
         self.round_trip.shortest().unwrap_or(self.config.round_trip)
     }
 
-    /// The first pass begins.
+    /// Begins the search at the start of the first pass.
     pub(super) fn begin_search(&mut self, now: Time) {
         if self.is_paced_by_way() {
             self.bottleneck.seen.1 = now;
@@ -260,19 +262,20 @@ impl Sender {
         }
     }
 
-    /// A long way is paced from the beginning, or as soon as an answer tells how long it is.
+    /// Begins to pace on a long path, at once or as soon as an answer tells its length.
     fn look_whether_long(&mut self) {
         if let Some(trip) = self.round_trip.shortest()
             && self.bottleneck.search == Search::Off
         {
             let enough = self.full_pass() && self.geometry.block_size() >= TRAIN * 2;
-            // One who compares would take the train's request, which is of no pass, for the time to do so.
+            // A member that compares would mistake the train's request, which belongs to no pass, for the time to
+            // compare.
             let train = enough && !self.members.values().any(|m| m.is_active() && m.compares);
             self.bottleneck.begin(trip, self.geometry.block_size(), train);
         }
     }
 
-    /// A block is about to leave.
+    /// Sets the pace of a block that is about to leave.
     pub(super) fn pace_block(&mut self, now: Time, block: u32) {
         if !self.is_paced_by_way() {
             return;
@@ -281,7 +284,7 @@ impl Sender {
         self.bottleneck.go_on(now, takes.max(self.shortest_round_trip()));
         let bottleneck = &mut self.bottleneck;
         bottleneck.in_train = bottleneck.search == Search::Train;
-        // A short block has not enough behind the train.
+        // A short block has not enough DTUs behind the train.
         if bottleneck.in_train && self.geometry.block_len(block) < TRAIN * 2 {
             (bottleneck.search, bottleneck.in_train) = (Search::Doubling, false);
         }
@@ -298,7 +301,7 @@ impl Sender {
         self.pacer.pace_segments(span, wire::data_len(self.geometry.segment_size().into()));
     }
 
-    /// The request behind a block leaves: the block is under way.
+    /// Records that the request behind a block leaves, so that the block is in flight.
     pub(super) fn put_under_way(&mut self, now: Time, block: u32) {
         let (began, gain) = (self.bottleneck.began, self.bottleneck.block_gain);
         self.count_paced();
@@ -309,7 +312,7 @@ impl Sender {
         self.bottleneck.paced = self.paced().count() as u32;
     }
 
-    /// The request behind the last block, `block`, is repeated: the blocks that it is to ask about.
+    /// Prepares to repeat the request behind the last block, `block`. Returns the blocks that it asks about.
     pub(super) fn ask_again(&mut self, block: u32) -> Run {
         self.bottleneck.repeated = true;
         let from = self.bottleneck.acked;
@@ -319,7 +322,7 @@ impl Sender {
         Run::new(first, block - first + 1).unwrap_or(Run::one(block))
     }
 
-    /// The train's answer has come, or has not come in time: the rest of the block follows.
+    /// Sends the rest of the block after the train's answer has come, or has not come in time.
     pub(super) fn follow_train(&mut self, now: Time) {
         if self.progress.step == Step::Train {
             let bottleneck = &mut self.bottleneck;
@@ -333,13 +336,13 @@ impl Sender {
         }
     }
 
-    /// How many DTUs may leave before the request of the train.
+    /// Returns the number of DTUs that may leave before the train's request.
     pub(super) fn left_of_train(&self) -> Option<u32> {
         (self.bottleneck.in_train && self.progress.step == Step::Data)
             .then(|| TRAIN.saturating_sub(self.progress.sent_in_block))
     }
 
-    /// The request behind the train.
+    /// Returns the request behind the train.
     pub(super) fn train_request(&mut self, now: Time) -> Transmit<Message> {
         let block = self.progress.block.unwrap_or(0);
         let dtus = core::mem::take(&mut self.progress.sent_in_block);
@@ -347,41 +350,43 @@ impl Sender {
         self.flight.push((0, block), dtus, (self.bottleneck.began, now), LEVEL);
         (self.progress.step, self.bottleneck.in_train) = (Step::Train, false);
         self.timers.set(Timer::Stall, now + self.shortest_round_trip() * AWAITED);
-        // Of no pass, so that its answer is not taken for that of the block; it need not say what is missing.
+        // The request belongs to no pass, so that its answer is not mistaken for that of the block. It need not list
+        // missing DTUs.
         let request = self.request(now, (0, Run::one(block)), Run::one(0));
         Transmit::new(request, self.config.private)
     }
 
-    /// How many DTUs may be under way, for the way's sake.
+    /// Returns the maximum number of DTUs in flight on account of the path.
     pub(super) fn window_of_way(&self) -> u32 {
         if !self.is_paced_by_way() {
             return u32::MAX;
         }
         let (bottleneck, block) = (&self.bottleneck, self.geometry.block_size());
         let more = if bottleneck.search == Search::Off {
-            // A block more for each that has come through.
+            // Each block that came through allows one more.
             bottleneck.acked.saturating_mul(block.into())
         } else {
-            // Until the farthest has answered.
+            // Enough until the farthest receiver has answered.
             self.round_trip().as_nanos() * 2 / bottleneck.estimate().as_nanos().max(1)
         };
         block.saturating_mul(2).saturating_add(u32::try_from(more).unwrap_or(u32::MAX))
     }
 
-    /// A member that had acknowledged entry `before` of the flight has acknowledged entry `serial`.
+    /// Records that a member that had acknowledged entry `before` of the flight has acknowledged entry `serial`.
     pub(super) fn note_acknowledged(&mut self, now: Time, client: ClientId, (before, serial): (u64, u64)) {
         if !self.is_paced_by_way() || !self.members.get(&client).is_some_and(|m| self.sets_pace(m)) {
             return;
         }
         self.note_skipped(now, serial);
-        // Three quarters will do: answers are lost too.
+        // Three quarters are enough, because answers are lost too.
         let enough = (self.bottleneck.paced * 3).div_ceil(4);
         if let Some(delivered) = self.flight.acknowledge((before, serial), enough) {
             self.delivered(now, delivered);
         }
     }
 
-    /// A member has acknowledged the entry `serial` of the flight: whether requests before that have reached nobody.
+    /// Checks, when a member has acknowledged the entry `serial` of the flight, for earlier requests that reached no
+    /// receiver.
     fn note_skipped(&mut self, now: Time, serial: u64) {
         let (foremost, since) = self.bottleneck.foremost;
         if serial <= foremost {
@@ -391,23 +396,23 @@ impl Sender {
         let skipped = self.flight.between(foremost, serial - 1).count() as u32;
         let fresh = self.phase == Phase::Sending && self.full_pass();
         if fresh && skipped >= SKIPPED && self.bottleneck.search == Search::Off {
-            // Of so many, one block came through since the last acknowledgement, about.
+            // About one block of those came through since the last acknowledgement.
             let dtus = u64::from(self.geometry.block_size()).max(1);
             let since = now.since(since).min(self.first_stall());
             self.bottleneck.engage(now, since / dtus);
         }
     }
 
-    /// The longest that a first loss on a short way takes until it is known.
+    /// Returns the longest time until a first loss on a short path is known.
     fn first_stall(&self) -> Span {
         self.shortest_round_trip() * 4 + FIRST_STALL
     }
 
-    /// DTUs of a block that all but a quarter of those who set the pace lost, or more: what is lost behind the last
-    /// link that they share does not count, nor does a NAK that was lost.
+    /// Returns the number of DTUs of a block lost by all but a quarter of the members that set the pace. This leaves
+    /// out losses behind the last shared link, and lost NAKs.
     fn shared_loss(&self, entry: &Entry) -> u32 {
         let mut needs: Vec<u32> = entry.needs.values().copied().collect();
-        // Of the others nothing was heard: they lost nothing.
+        // The others have reported nothing, so they lost nothing.
         let silent = (self.bottleneck.paced as usize).saturating_sub(needs.len());
         let Some(rank) = (self.bottleneck.paced as usize / 4).checked_sub(silent) else { return 0 };
         if rank >= needs.len() {
@@ -416,7 +421,8 @@ impl Sender {
         (*needs.select_nth_unstable(rank).1).min(entry.dtus)
     }
 
-    /// Enough have acknowledged the blocks up to entry `delivered` of the flight.
+    /// Handles the delivery of the blocks up to entry `delivered` of the flight, which enough members have
+    /// acknowledged.
     fn delivered(&mut self, now: Time, delivered: u64) {
         if delivered <= self.bottleneck.acked {
             return;
@@ -434,12 +440,12 @@ impl Sender {
         let dtus = entries().map(|entry| u64::from(entry.dtus)).sum();
         let (Some(first), Some(last)) = (entries().next(), entries().last()) else { return };
         let asked = last.asked;
-        // What was sent of few DTUs each tells together.
+        // Entries with few DTUs are sampled together.
         if dtus < TELLING {
             return;
         }
         let repeated = self.bottleneck.repeated;
-        // Of those whose request was lost nothing is known, unless it was repeated: then all were asked about.
+        // Losses of an entry whose request was lost are unknown, unless the request was repeated and asked about all.
         let all = repeated && self.full_pass();
         let known = || entries().filter(|entry| all || core::ptr::eq(*entry, last));
         let (reported, gone) =
@@ -460,12 +466,12 @@ impl Sender {
         };
         (self.bottleneck.seen, self.bottleneck.repeated) = ((delivered, now), false);
         let block = self.bottleneck.estimate() * u64::from(block_size);
-        // What left before anything was paced says nothing about how it is paced.
+        // A block that left before any pacing tells nothing about the pace.
         if off || delivery.gain != UNPACED {
             self.bottleneck.take(now, &delivery, block.max(trip) * COUNTS);
         }
         if self.round_trip.shortest().is_none() && !repeated {
-            // Answers to the last request are all that is measured else, and while the window is open there is always a
+            // Otherwise only answers to the last request are measured, and while the window is open there is always a
             // later one.
             self.sample_round_trip(asked, now);
         }

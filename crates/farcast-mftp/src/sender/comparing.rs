@@ -1,5 +1,5 @@
-//! Before the first pass to receivers that hold older versions of what is sent: the list of files goes out alone, they
-//! compare it with what they have, and then say what they lack.
+//! Comparison before the first pass, for receivers that hold older versions of the product. The list of files is sent
+//! alone. The receivers compare it with their files, and then request what they lack.
 
 use alloc::vec::Vec;
 
@@ -10,46 +10,46 @@ use super::members::Member;
 use super::{Phase, Sender, Timer};
 use crate::message::{ClientId, Nak};
 
-/// The others wait for those who compare so long at most, and not for one that left so many requests in a row
-/// unanswered.
+/// Maximum time for which the other receivers wait for those that compare, and number of requests in a row without an
+/// answer after which a comparing receiver is no longer waited for.
 const COMPARE_WAIT: Span = Span::from_secs(60);
 const COMPARE_ROUNDS: u32 = 5;
 
-/// Who are no more than so many are asked by name.
+/// Maximum number of receivers that are asked by name.
 const FEW: usize = 64;
-/// The shortest DTU that can tell how long the list is, with whatever stands there, octets.
+/// Minimum size of a DTU, in octets, that always tells the length of the list.
 const LEAST_DTU: u32 = 16;
 
-/// How far the list of files is.
+/// Progress of the list of files.
 #[derive(Clone, Debug)]
 pub(super) struct Listing {
-    /// Its segments that are to be sent.
+    /// Segments of the list that are to be sent.
     wanted: Bitmap,
-    /// When all of it had been sent for the first time.
+    /// Time at which the whole list had been sent for the first time.
     since: Option<Time>,
-    /// Whether it is being sent.
+    /// `true` while the list is being sent.
     sending: bool,
-    /// How often was asked since it was sent.
+    /// Number of requests since it was sent.
     rounds: u32,
 }
 
 impl Sender {
-    /// Segments that were never sent, because all who took part held them.
+    /// Returns the number of segments that were never sent, because all receivers held them.
     pub fn left_out(&self) -> u32 {
         self.progress.asked.as_ref().map_or(0, |asked| asked.len() - asked.count())
     }
 
-    /// Whether receivers compare what they have with the list of files before anything else is sent.
+    /// Returns `true` if receivers compare their files with the list of files before anything else is sent.
     pub fn compares(&self) -> bool {
         self.progress.listing.is_some()
     }
 
-    /// Whether there is a list to compare with, whose first segment can tell how long it is.
+    /// Returns `true` if there is a list to compare with, whose first segment can tell its length.
     pub(super) fn can_list(&self) -> bool {
         self.config.list_segments > 0 && u32::from(self.geometry.segment_size()) >= LEAST_DTU
     }
 
-    /// Sends the list of files alone where somebody who takes part compares it; whether that is so.
+    /// Begins to send the list of files alone if any receiver compares it. Returns `true` if so.
     pub(super) fn begin_listing(&mut self, now: Time) -> bool {
         let segments = self.config.list_segments.min(self.geometry.segments());
         let compared = self.can_list() && self.members.values().any(|m| m.is_active() && m.compares);
@@ -64,7 +64,7 @@ impl Sender {
         true
     }
 
-    /// Sends what is wanted of the list.
+    /// Sends the requested segments of the list.
     pub(super) fn send_list(&mut self, now: Time) {
         let Some(listing) = &mut self.progress.listing else { return };
         (listing.sending, listing.rounds) = (true, 0);
@@ -76,7 +76,7 @@ impl Sender {
         (progress.twice, progress.parity) = (true, 0);
     }
 
-    /// The list that is being sent.
+    /// Returns the list while it is being sent.
     fn listing(&self) -> Option<&Listing> {
         self.progress.listing.as_ref().filter(|listing| listing.sending)
     }
@@ -85,18 +85,18 @@ impl Sender {
         self.listing().is_some()
     }
 
-    /// Segments of the list that are yet to be sent, if it is being sent.
+    /// Returns the number of segments of the list that are yet to be sent, while it is being sent.
     pub(super) fn left_of_list(&self) -> Option<u32> {
         self.listing().map(|listing| listing.wanted.count())
     }
 
-    /// The first block at or after `from` that has any of them.
+    /// Returns the first block at or after `from` with such segments.
     pub(super) fn list_block(&self, from: u32) -> Option<u32> {
         let next = self.listing()?.wanted.next_set(from.checked_mul(self.geometry.block_size())?)?;
         Some(self.geometry.block_of(next))
     }
 
-    /// Takes those of `block`, as DTUs of it.
+    /// Takes these segments of `block`, as DTUs of the block.
     pub(super) fn take_list(&mut self, block: u32) -> Vec<Run> {
         let (first, run) = (block * self.geometry.block_size(), self.geometry.block_run(block));
         let (Some(listing), Some(run)) = (&mut self.progress.listing, run) else { return Vec::new() };
@@ -110,25 +110,25 @@ impl Sender {
         runs
     }
 
-    /// The list has been sent; whether more of it was asked for meanwhile.
+    /// Ends the sending of the list. Returns `true` if more of it was requested meanwhile.
     pub(super) fn end_list(&mut self, now: Time) -> bool {
         let Some(listing) = self.progress.listing.as_mut().filter(|listing| listing.sending) else {
             return false;
         };
         listing.sending = false;
-        // They can compare from now on.
+        // Receivers can compare from now on.
         listing.since.get_or_insert(now);
         let more = !listing.wanted.is_empty();
         more && self.is_patient(now)
     }
 
-    /// Whether those who compare are still waited for.
+    /// Returns `true` if comparing receivers are still waited for.
     fn is_patient(&self, now: Time) -> bool {
         let since = self.progress.listing.as_ref().and_then(|listing| listing.since);
         since.is_none_or(|since| now.since(since) < COMPARE_WAIT)
     }
 
-    /// Takes a NAK that comes before the first pass: one who has not all of the list asks for that alone. Whether it
+    /// Handles a NAK before the first pass. A receiver without the whole list requests that alone. Returns `true` if it
     /// did.
     pub(super) fn nak_of_list(&mut self, now: Time, m: &Nak) -> bool {
         let before_data = self.progress.pass == 0 && m.pass == 0 && self.is_patient(now);
@@ -151,7 +151,8 @@ impl Sender {
         true
     }
 
-    /// Those who compare, where the others have said what they lack and would only say it again; `None` for everyone.
+    /// Returns the comparing receivers, if only they are to be asked because the others have already answered; `None`
+    /// to ask everyone.
     pub(super) fn still_comparing(&self, now: Time) -> Option<Vec<ClientId>> {
         let compares = |(&id, m): (&ClientId, &Member)| (m.is_active() && m.compares).then_some(id);
         let hosts: Vec<ClientId> = self.members.iter().filter_map(compares).collect();
@@ -159,20 +160,20 @@ impl Sender {
         (few && self.awaits_comparison(now)).then_some(hosts)
     }
 
-    /// Asks once more what is missing, before the first pass.
+    /// Counts another request for missing segments before the first pass.
     pub(super) fn count_comparing(&mut self) {
         if let Some(listing) = &mut self.progress.listing {
             listing.rounds = listing.rounds.saturating_add(1);
         }
     }
 
-    /// How often those who compare have been asked in vain.
+    /// Returns the number of vain requests to comparing receivers.
     pub(super) fn comparing_rounds(&self) -> u32 {
         let listing = self.progress.listing.as_ref().filter(|_| self.progress.pass == 0);
         listing.map_or(0, |listing| listing.rounds)
     }
 
-    /// Whether the first pass waits for somebody who compares.
+    /// Returns `true` if the first pass waits for a comparing receiver.
     pub(super) fn awaits_comparison(&self, now: Time) -> bool {
         let patient = self.compares() && self.progress.pass == 0 && self.is_patient(now);
         let compares = |m: &Member| m.is_active() && m.compares && m.silent_rounds <= COMPARE_ROUNDS;

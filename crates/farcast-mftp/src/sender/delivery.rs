@@ -14,7 +14,7 @@ use crate::event::SenderEvent;
 use crate::message::{Body, ClientId, Data, DataKind, Message, StatusRequest, StatusType};
 use crate::wire;
 
-/// What the sending does next, once the pacer allows it.
+/// Next step of sending, once the pacer allows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum Step {
     /// Take the next block, or end the pass.
@@ -22,7 +22,7 @@ pub(super) enum Step {
     NextBlock,
     /// Send the rest of the block.
     Data,
-    /// Ask what of it is missing.
+    /// Ask which DTUs of the block are missing.
     Request,
     /// The window is full: wait for an acknowledgement.
     Stalled,
@@ -30,43 +30,43 @@ pub(super) enum Step {
     Train,
 }
 
-/// Where the sending stands.
+/// Progress of sending.
 #[derive(Clone, Debug)]
 pub(super) struct Progress {
-    /// The pass, from 1; 0 before data.
+    /// Number of the pass, from 1; 0 before data.
     pub(super) pass: u32,
-    /// Whether pass 1 sends only what was asked for, because every receiver held something.
+    /// `true` if pass 1 sends only requested DTUs, because every receiver held something.
     pub(super) restart: bool,
     pub(super) step: Step,
     pub(super) sent_in_pass: u32,
-    /// The block at hand; `None` at the start of a pass.
+    /// Current block; `None` at the start of a pass.
     pub(super) block: Option<u32>,
     pub(super) kind: DataKind,
-    /// What is left of it.
+    /// Remaining runs of the block.
     pub(super) runs: VecDeque<Run>,
-    /// How many DTUs that is.
+    /// Number of DTUs in these runs and in `behind`.
     left: u32,
     pub(super) sent_in_block: u32,
-    /// Whether what this pass sends is sent twice.
+    /// `true` if this pass is sent twice.
     pub(super) twice: bool,
-    /// Parity symbols that a block may have in this pass: none while somebody takes part who may know nothing of
+    /// Maximum number of parity symbols of a block in this pass; 0 while a receiver takes part that may know nothing of
     /// parity.
     pub(super) parity: u32,
     /// Parity symbols that follow the block's DTUs.
     pub(super) behind: Option<Run>,
     pub(super) last_request: Option<Request>,
-    /// Until when data may leave before it has begun.
+    /// Time until which data may leave before its formal start.
     pub(super) early_until: Option<Time>,
-    /// Segments that had left, about, before all were asked first after all.
+    /// Approximate number of segments that had left early, before the sender asked all receivers first after all.
     pub(super) left_early: u32,
-    /// What was sent or asked for, where nothing else is sent.
+    /// Segments that were sent or requested, if only requested ones are sent.
     pub(super) asked: Option<farcast_core::Bitmap>,
-    /// The list of files, where it is sent before the first pass.
+    /// List of files, if it is sent before the first pass.
     pub(super) listing: Option<super::comparing::Listing>,
-    /// Rounds in which an open-unlimited group asked for nothing.
+    /// Number of rounds in which an open-unlimited group requested nothing.
     pub(super) silent_rounds: u32,
     pub(super) heard: bool,
-    /// Since when the window lets no block go.
+    /// Time since which the window is full.
     pub(super) stalled_since: Option<Time>,
 }
 
@@ -75,7 +75,7 @@ pub(super) struct Request {
     pub(super) pass: u32,
     pub(super) blocks: Run,
     pub(super) at: Time,
-    /// The newest flight entry that an ACK of it acknowledges.
+    /// Newest flight entry that an ACK of the request acknowledges.
     pub(super) serial: u64,
 }
 
@@ -111,7 +111,7 @@ impl Progress {
         self.left
     }
 
-    /// Forgets what is left of the block at hand.
+    /// Drops the remaining runs of the current block.
     pub(super) fn drop_runs(&mut self) {
         self.runs.clear();
         (self.left, self.behind) = (0, None);
@@ -119,7 +119,7 @@ impl Progress {
 }
 
 impl Sender {
-    /// DTUs that the current pass has yet to send, as far as is known.
+    /// Returns the number of DTUs that the current pass has yet to send, as far as is known.
     pub(super) fn left_in_pass(&self) -> u32 {
         let left = self.progress.left_in_block();
         let next = self.progress.block.map_or(0, |block| block + 1);
@@ -132,12 +132,12 @@ impl Sender {
         }
     }
 
-    /// Whether the current pass sends everything.
+    /// Returns `true` if the current pass sends everything.
     pub(super) fn full_pass(&self) -> bool {
         self.progress.pass == 1 && !self.progress.restart
     }
 
-    /// Everyone who takes part has registered and had time to join: begin.
+    /// Begins data, after all receivers have registered and had time to join.
     pub(super) fn begin_data(&mut self, now: Time) {
         let receivers = self.members.active();
         let restart = self.progress.restart;
@@ -151,12 +151,12 @@ impl Sender {
         if let (Some(asked), Some(left)) = (&mut self.progress.asked, Run::new(0, self.progress.left_early)) {
             asked.insert_run(left);
         }
-        // The end of the list asks what is missing.
+        // The request at the end of the list asks what is missing.
         if restart && self.begin_listing(now) {
             return;
         }
         if restart {
-            // Ask before the first pass what is missing at all (draft §11.2.1, pass number 0).
+            // The sender asks before the first pass what is missing at all (draft §11.2.1, pass number 0).
             self.phase = Phase::Waiting;
             self.ask_all(now);
             self.timers.set(Timer::StatusRetry, now + self.status_retry());
@@ -188,25 +188,25 @@ impl Sender {
         self.events.push_back(SenderEvent::Pass { pass: self.progress.pass, dtus });
     }
 
-    /// Parity symbols that a block may have as things are. Receivers without proofs are taken for the draft's, which
-    /// has no parity.
+    /// Returns the number of parity symbols that a block may have now. Receivers without proofs are taken for
+    /// implementations of the draft, which has no parity.
     pub(super) fn parity_of_pass(&self) -> u32 {
         let plain = |m: &Member| m.is_active() && m.validated && m.nonce.is_none();
         let plain = self.config.secret.is_some() && self.members.values().any(plain);
         if plain { 0 } else { self.config.parity_symbols }
     }
 
-    /// Whether a block that is taken now is sent twice.
+    /// Returns `true` if a block that is taken now is sent twice.
     pub(super) fn sends_twice(&self) -> bool {
         self.progress.twice && self.is_small_pass()
     }
 
-    /// Whether this pass is so short that sending it twice costs nothing that the link could carry meanwhile. A pass
-    /// begins with the first NAK and grows with those that follow, so this is asked again at each block.
+    /// Returns `true` if this pass is so short that sending it twice costs no capacity that the link could use
+    /// meanwhile. A pass begins with the first NAK and grows with later ones, so each block checks again.
     fn is_small_pass(&self) -> bool {
         let Pace::Rate { .. } = self.config.pace else { return false };
         let span = self.pacer.span(wire::data_len(self.geometry.segment_size().into()));
-        // So far each was sent twice, or we would not ask.
+        // All DTUs so far were sent twice, or this would not be asked.
         let ahead = self.left_of_list().unwrap_or_else(|| self.schedule.count());
         let dtus = self.progress.sent_in_pass / 2 + ahead;
         self.config.repeat_small_passes
@@ -215,7 +215,7 @@ impl Sender {
             && span * u64::from(dtus) < self.round_trip() / 8
     }
 
-    /// What leaves now while a pass is being sent.
+    /// Returns the next message while a pass is being sent.
     pub(super) fn poll_sending(&mut self, now: Time, until: Time) -> Option<Transmit<Message>> {
         self.pacer.settle(now);
         while (self.phase == Phase::Sending || self.is_early()) && self.pacer.next() <= now {
@@ -274,12 +274,12 @@ impl Sender {
         Some(Transmit::new(message, self.config.private).spaced(span))
     }
 
-    /// The request behind a block, if one is due there.
+    /// Returns the request behind a block, if one is due there.
     fn block_request(&mut self, now: Time) -> Option<Transmit<Message>> {
         let block = self.progress.block?;
         self.progress.step = Step::NextBlock;
         if self.is_early() {
-            // Nobody is a member who would answer; it is asked when data begins.
+            // There are no members that would answer; the request follows when data formally begins.
             return None;
         }
         if matches!(self.config.pace, Pace::Window { .. }) {
@@ -290,7 +290,7 @@ impl Sender {
         if late_naks && !last {
             return None;
         }
-        // At the end of a pass with nothing else to send, one request asks about everything.
+        // At the end of a pass with nothing else to send, one request asks about all blocks.
         let idle = self.config.pass_wait == PassWait::Draft && self.schedule.is_empty();
         let all = last && (late_naks || idle || self.is_listing());
         let blocks = if all { all_blocks(&self.geometry) } else { Run::one(block) };
@@ -300,7 +300,7 @@ impl Sender {
         let transmit = Transmit::new(self.status_request(now, blocks), self.config.private);
         self.pacer.charge(self.pacer.span(transmit.message.wire_len(0)));
         if all && self.config.ask_twice {
-            // Nothing else will prompt an answer before the retry timer, so a lost request costs a whole round.
+            // Nothing else prompts an answer before the retry timer, so a lost request costs a whole round.
             self.outbox.push_back(transmit.clone());
         }
         Some(transmit)
@@ -316,7 +316,7 @@ impl Sender {
         self.request(now, (self.progress.pass, blocks), dtus)
     }
 
-    /// Asks behind `pass` about `dtus` of `blocks`.
+    /// Returns a status request after `pass` about `dtus` of `blocks`.
     pub(super) fn request(&mut self, now: Time, (pass, blocks): (u32, Run), dtus: Run) -> Message {
         let status = match self.config.pace {
             Pace::Window { .. } => StatusType::All,
@@ -340,7 +340,7 @@ impl Sender {
         self.outbox.push_back(Transmit::new(message, self.config.private));
     }
 
-    /// A request leaves to which those who take part have to answer, if it asks about `all`.
+    /// Records that a request leaves that all members must answer, if it asks about `all` blocks.
     pub(super) fn expect_answers(&mut self, now: Time, all: bool) {
         self.progress.heard = false;
         for member in self.members.values_mut() {
@@ -351,7 +351,7 @@ impl Sender {
         }
     }
 
-    /// The block after `block` that this pass sends.
+    /// Returns the block after `block` that this pass sends.
     pub(super) fn following(&self, block: u32) -> Option<u32> {
         let next = block.checked_add(1)?;
         if self.is_listing() {
@@ -402,7 +402,7 @@ impl Sender {
             self.schedule.note_parity(block, symbols, self.progress.pass);
         }
         let (kind, runs) = if self.full_pass() {
-            // The manifest goes twice: without it a receiver cannot tell which file a DTU belongs to.
+            // The manifest is sent twice: without it a receiver cannot tell which file a DTU belongs to.
             let head = Run::new(0, self.config.head_segments.min(len)).filter(|_| block == 0);
             (DataKind::Source, head.into_iter().chain(self.still_sent(block, len)).collect())
         } else if self.is_listing() {
@@ -429,7 +429,7 @@ impl Sender {
         (progress.sent_in_block, progress.step) = (0, Step::Data);
     }
 
-    /// The DTUs of a block of `len` without those that are not sent any more.
+    /// Returns the DTUs of a block of `len`, without the withdrawn ones.
     fn still_sent(&self, block: u32, len: u32) -> Vec<Run> {
         let (mut sent, mut at) = (Vec::new(), 0);
         for gone in self.withdrawn_of(block) {
@@ -453,7 +453,7 @@ impl Sender {
         self.timers.set(Timer::StatusRetry, now + self.status_retry());
     }
 
-    /// Nobody was heard for a Status Retry Timer, or the fixed wait after a pass is over.
+    /// Handles the end of the Status Retry Timer without answers, or of the fixed wait after a pass.
     pub(super) fn status_retry_expired(&mut self, now: Time) {
         if self.phase != Phase::Waiting {
             return;
@@ -480,11 +480,11 @@ impl Sender {
         self.has_members()
             && self.members.active() == 0
             && !self.awaits_remembered()
-            // With proofs a claim never takes a member's place while that is there, so it is not waited for.
+            // With proofs a claim never replaces a member that is present, so the sender does not wait for it.
             && (self.config.secret.is_some() || !self.members.values().any(|m| m.contender.is_some()))
     }
 
-    /// Looks again whether the window lets the next block go.
+    /// Checks again if the window admits the next block.
     pub(super) fn unstall(&mut self, now: Time) {
         if self.phase == Phase::Sending && self.progress.step == Step::Stalled {
             self.progress.step = Step::NextBlock;
@@ -492,18 +492,18 @@ impl Sender {
         }
     }
 
-    /// Abandons the transmission for `reason`, one of [`cancel`](crate::message::cancel), in words if so wished.
+    /// Aborts the transmission for `reason`, one of [`cancel`](crate::message::cancel), with an optional text.
     pub fn abort(&mut self, now: Time, reason: u32, text: Option<alloc::string::String>) {
         self.abort_with(now, reason, text);
     }
 
-    /// What receiver `client` has so far, in segments, as far as its answers tell.
+    /// Returns the number of segments that receiver `client` has, as far as its answers tell.
     pub fn received_by(&self, client: ClientId) -> u32 {
         let Some(member) = self.members.get(&client) else { return 0 };
         let total = self.geometry.segments();
         match member.state {
             MemberState::Done => return total,
-            // Who is not there asks for nothing, which tells nothing.
+            // An absent receiver requests nothing, which tells nothing.
             MemberState::Invited | MemberState::Declined(_) => return 0,
             MemberState::Active | MemberState::Quit(..) | MemberState::Lost(_) => {}
         }

@@ -1,9 +1,9 @@
-//! Data behind the announcement: where whoever is to receive is there most likely, what is sent first need not wait for
+//! Early data behind the announcement. If the receivers are probably present, the first data need not wait for their
 //! registrations, which take a round trip.
 //!
-//! Receivers keep what comes before they are confirmed. What they lack of it, they are asked when data begins as ever,
-//! so who was not there yet, or missed some, loses nothing. It stops after a while, or when another transmission is
-//! heard on the group.
+//! Receivers keep data that comes before their confirmation. They are asked as usual what they lack of it when data
+//! formally begins. So a receiver that was not there yet, or missed some, loses nothing. Early data stops after a
+//! while, or when another transmission is heard on the group.
 
 use farcast_core::{Run, Span, Time};
 
@@ -14,14 +14,15 @@ use crate::event::SenderEvent;
 use crate::message::{Body, Message};
 use crate::wire;
 
-/// Receivers that hear the announcement have this long to make ready for data.
+/// Time that receivers have to prepare for data after the announcement.
 const READY: Span = Span::from_millis(50);
 
-/// How often the first announcement leaves where data follows it: who misses it misses all that comes before the next.
+/// Number of copies of the first announcement if data follows it. A receiver that misses the announcement misses all
+/// data before the next one.
 const COPIES: usize = 3;
 
 impl Sender {
-    /// Begins to send data behind the first announcement, where that is so set.
+    /// Begins to send data behind the first announcement, if so configured.
     pub(super) fn begin_early(&mut self, now: Time) {
         if !self.is_early_set() {
             return;
@@ -37,13 +38,13 @@ impl Sender {
         let config = &self.config;
         let asks = config.pass_wait == PassWait::Draft && config.nak_timing == NakTiming::EachBlock;
         let paced = matches!(config.pace, Pace::Rate { .. });
-        // In an open group who is slow to register would not be known before the others have everything.
+        // In an open group, a slow receiver would not be known before the others are complete.
         let closed = matches!(config.group, Group::Closed(_));
         !config.early_data.is_zero() && closed && asks && paced && config.join_delay.is_zero()
     }
 
-    /// How often the first announcement, which consists of `pieces`, leaves at once: several times where data follows
-    /// it and they take little of the time in between.
+    /// Returns the number of copies of the first announcement, which consists of `pieces`. It is several if data
+    /// follows and the copies take little of the time in between.
     pub(super) fn first_copies(&self, pieces: &[Body]) -> usize {
         if !self.is_early_set() {
             return 1;
@@ -54,18 +55,18 @@ impl Sender {
         if all <= READY / 4 { COPIES } else { 1 }
     }
 
-    /// Whether data leaves before it has formally begun.
+    /// Returns `true` if data leaves before its formal start.
     pub(super) fn is_early(&self) -> bool {
         self.phase == Phase::Announcing && self.progress.early_until.is_some()
     }
 
-    /// No more data leaves before it begins as ever.
+    /// Stops early data.
     pub(super) fn hold_early(&mut self) {
         self.progress.early_until = None;
     }
 
-    /// Data begins, and some of it has left already. Whether that counts: where everybody holds something, all of them
-    /// are asked first after all.
+    /// Begins data formally after some has left early. Returns `false` if there was no early data, or if all receivers
+    /// hold something and are asked first after all.
     pub(super) fn go_on_early(&mut self, now: Time) -> bool {
         if self.progress.pass == 0 {
             return false;
@@ -83,7 +84,7 @@ impl Sender {
         }
         self.phase = Phase::Sending;
         if self.progress.block.is_none() {
-            // Nothing has left, and all are there already.
+            // Nothing has left, and all receivers are present already.
             self.pacer.restart(now);
         }
         self.pacer.begin(now);
@@ -91,7 +92,7 @@ impl Sender {
         let segments = self.geometry.segments();
         self.events.push_back(SenderEvent::Pass { pass: 1, dtus: segments });
         let Some(block) = self.progress.block else { return true };
-        // The block at hand is asked about at its end.
+        // The request about the current block follows at its end.
         let complete = if self.progress.step == Step::NextBlock { block + 1 } else { block };
         if let Some(blocks) = Run::new(0, complete) {
             let all = complete == self.geometry.blocks();

@@ -11,28 +11,28 @@ use crate::event::{SenderEvent, SenderOutcome};
 use crate::message::{Abort, Body, ClientId, Completion, End, cancel};
 use crate::wire;
 
-/// END is sent this often (draft §11.3.2).
+/// Number of times that END is sent (draft §11.3.2).
 const ENDS: u32 = 4;
 
-/// Where the closing stands.
+/// State of closing.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Closing {
     /// Completions or Aborts sent since closing began.
     rounds: u32,
-    /// When the last Completion left.
+    /// Time at which the last Completion left.
     last_completion: Option<Time>,
     abort: Option<(u32, Option<String>)>,
 }
 
 impl Closing {
-    /// Whether a Completion left less than `span` ago.
+    /// Returns `true` if a Completion left less than `span` ago.
     pub(super) fn was_confirmed_within(&self, now: Time, span: Span) -> bool {
         self.last_completion.is_some_and(|at| now.since(at) < span)
     }
 }
 
 impl Sender {
-    /// Lets a Completion follow soon after a Done: at once if none left lately.
+    /// Schedules a Completion after a Done: at once if none left lately.
     pub(super) fn confirm_done(&mut self, now: Time) {
         if matches!(self.phase, Phase::Sending | Phase::Waiting) && !self.timers.is_set(Timer::Closing) {
             let earliest =
@@ -44,7 +44,7 @@ impl Sender {
     pub(super) fn begin_completing(&mut self, now: Time) {
         let delivered = self.members.values().any(|m| m.state == MemberState::Done);
         let lost = self.members.values().any(|m| matches!(m.state, MemberState::Lost(_)));
-        // Where all who registered were claims that nobody has shown to be true, nobody was served.
+        // If all registrations were unproved claims, no receiver was served.
         let nobody = self.has_members() && self.members.is_empty();
         if (lost || nobody) && !delivered {
             return self.abort_with(
@@ -61,7 +61,7 @@ impl Sender {
         if matches!(self.phase, Phase::Idle | Phase::Aborting | Phase::Ended) {
             return;
         }
-        // A reason that does not fit its parameter is cut at a character's edge.
+        // A text that does not fit its parameter is cut between characters.
         let text = text.map(|mut text| {
             let end = (0..=text.len().min(256)).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
             text.truncate(end);
@@ -91,7 +91,7 @@ impl Sender {
         self.closing_step(now);
     }
 
-    /// One more Completion or Abort, and finally the End.
+    /// Sends one more Completion or Abort, and finally END.
     pub(super) fn closing_step(&mut self, now: Time) {
         match self.phase {
             Phase::Sending | Phase::Waiting => {
@@ -114,15 +114,15 @@ impl Sender {
         }
     }
 
-    /// Whether enough has been said: every confirmation has gone out often enough, and no Done was repeated since.
+    /// Returns `true` if closing is finished: every confirmation has left often enough, and no Done was repeated since.
     fn closed(&self) -> bool {
         let repeats = self.config.repeats;
         let asked_again = self.phase == Phase::Completing && self.unconfirmed_dones();
         self.closing.rounds >= repeats && (!asked_again || self.closing.rounds >= repeats.saturating_mul(3))
     }
 
-    /// The repeats follow one another closely. Who has missed all of them repeats its Done only after a second, and has
-    /// the product in any case: that is not waited for.
+    /// Returns the short interval between repeats. A receiver that has missed all of them repeats its Done only after a
+    /// second, and has the product in any case, so the sender does not wait for it.
     fn closing_interval(&self) -> Span {
         Span::from_millis(50).min(self.config.completion_interval)
     }
@@ -131,8 +131,7 @@ impl Sender {
         self.members.values().any(|m| m.state == MemberState::Done && m.confirmations < self.config.repeats)
     }
 
-    /// Confirms the Dones whose confirmation has not gone out often enough; in an open-unlimited group, says
-    /// that it is over.
+    /// Confirms the Dones whose confirmation has not left often enough. In an open-unlimited group, announces the end.
     fn completion(&mut self, now: Time) {
         self.closing.last_completion = Some(now);
         let private = self.config.private;

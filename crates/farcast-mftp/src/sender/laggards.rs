@@ -1,4 +1,4 @@
-//! Who is waited for, and for how long: silence, progress, and the window that receivers' acknowledgements move.
+//! Limits on waiting for receivers: silence, progress, and the window that receivers' acknowledgements move.
 
 use alloc::vec::Vec;
 
@@ -13,32 +13,32 @@ use crate::event::SenderEvent;
 use crate::message::{ClientId, GroupModel};
 use crate::wire;
 
-/// A receiver that answers and does not come further is given up after so many passes, and this many times as long as
-/// one that is silent.
+/// Limits for a receiver that answers without progress: a number of passes, and a multiple of the time for a silent
+/// one.
 const IDLE_PASSES: u32 = 32;
 const IDLE_TIMES: u64 = 5;
-/// A receiver may ask for so many times the product, and so many DTUs on top: at nine tenths of loss it needs ten
-/// times.
+/// Limit on the DTUs that one receiver may request: a multiple of the product, plus a constant. At nine tenths of loss
+/// a receiver needs ten times the product.
 const REPAIRS: u64 = 16;
 const REPAIRS_ABOVE: u64 = 4096;
-/// Where nobody is known, all together may ask for so many: a large group at high loss needs a pass for each factor of
-/// loss.
+/// Limit, as a multiple of the product, on requests in a group without members. A large group at high loss needs a pass
+/// for each factor of loss.
 const REPAIRS_UNKNOWN: u64 = 64;
-/// The window waits for one receiver while the others wait for it: at least so long, and so many of the shortest round
-/// trip.
+/// Minimum time for which the window waits for one receiver while the others wait for it, and the same in shortest
+/// round trips.
 const LAG: (Span, u64) = (Span::from_secs(3), 8);
-/// One that has fallen behind and caught up so often stays behind.
+/// Number of times that a receiver may fall behind and catch up before it stays left behind.
 const LOOSENED: u32 = 3;
-/// A registration that nobody has shown to be true is forgotten after this long; that of an invited one after the
-/// silence that members are allowed.
+/// Time after which an unproved registration is dropped. That of an invited receiver lasts as long as the silence that
+/// members are allowed.
 const CLAIM: Span = Span::from_secs(30);
-/// A receive buffer below this part of the largest is not let set everybody's pace; nobody's counts as larger than
-/// that.
+/// Divisor of the largest receive buffer: a smaller buffer does not slow down everybody. `LARGEST_BUFFER` bounds the
+/// largest.
 const BUFFERS: u32 = 8;
 const LARGEST_BUFFER: u32 = 16 << 20;
 
 impl Sender {
-    /// Gives up the members that have not answered for too long, in too many rounds, or come no further.
+    /// Gives up the members that have not answered for too long, in too many rounds, or that make no progress.
     pub(super) fn count_silent(&mut self, now: Time) {
         let (limit, silence) = (self.config.status_retry_count, self.config.silence);
         let mut lost = Vec::new();
@@ -61,7 +61,7 @@ impl Sender {
         self.drop_claims(now);
     }
 
-    /// Forgets a claim that nobody has shown to be true: whoever it is, it is not where it says.
+    /// Drops an unproved claim, because its receiver is not at the address that it claims.
     fn drop_claim(&mut self, client: ClientId) {
         if self.model() == GroupModel::Closed {
             self.members.disown(client);
@@ -70,12 +70,12 @@ impl Sender {
         }
     }
 
-    /// Forgets the claims that have stood for too long.
+    /// Drops the claims that have stood for too long.
     fn drop_claims(&mut self, now: Time) {
         if self.config.secret.is_none() {
             return;
         }
-        // Who is invited may have registered before an outage.
+        // An invited receiver may have registered before an outage.
         let closed = self.model() == GroupModel::Closed;
         let wait = if closed { self.config.silence.max(CLAIM) } else { CLAIM };
         let stale = |m: &Member| m.is_active() && !m.validated && now.since(m.progress_at) >= wait;
@@ -86,7 +86,7 @@ impl Sender {
         }
     }
 
-    /// `client` takes part no more, on the owner's demand, whatever it lacks: it is lost, and not waited for.
+    /// Gives up `client` on the owner's demand, whatever it lacks: it counts as lost, and is not waited for.
     pub fn dismiss(&mut self, now: Time, client: ClientId) {
         let takes_part = |member: &Member| member.is_active() || member.state == MemberState::Invited;
         if self.members.get(&client).is_some_and(takes_part) {
@@ -100,7 +100,7 @@ impl Sender {
         self.events.push_back(SenderEvent::Lost { client, why });
     }
 
-    /// A pass begins: who lacks as much as when the last one began has not come further.
+    /// Counts, when a pass begins, the passes of members that lack no less than when the previous one began.
     pub(super) fn note_idle(&mut self) {
         for member in self.members.values_mut().filter(|m| m.is_active() && m.lacks > 0) {
             let idle = member.lacked > 0 && member.lacks >= member.lacked;
@@ -109,7 +109,8 @@ impl Sender {
         }
     }
 
-    /// `scheduled` DTUs are sent again because `client` asked. One that asks for more than anyone can need is given up.
+    /// Charges `client` for `scheduled` DTUs that are sent again on its request. A receiver that requests more than it
+    /// can need is given up.
     pub(super) fn charge(&mut self, client: ClientId, scheduled: u32) -> Result<(), Reject> {
         let most = u64::from(self.geometry.segments()) * REPAIRS + REPAIRS_ABOVE;
         let Some(member) = self.members.get_mut(client) else { return Ok(()) };
@@ -122,18 +123,18 @@ impl Sender {
         Err(Reject::Limit)
     }
 
-    /// DTUs that may be sent again for a group of which nobody is known, whoever asks.
+    /// Returns the maximum number of DTUs that may be sent again for a group without members.
     pub(super) fn most_unknown(&self) -> u64 {
         u64::from(self.geometry.segments()) * REPAIRS_UNKNOWN + REPAIRS_ABOVE
     }
 
-    /// Whether sending `block` would pass the window.
+    /// Returns `true` if `block` would exceed the window.
     pub(super) fn window_is_full(&mut self, block: u32) -> bool {
         let Pace::Window { segments, .. } = self.config.pace else { return false };
         let datagram = wire::data_len(usize::from(self.geometry.segment_size())) as u32;
         let slowest = self.paced().map(|(_, m)| m.acked).min();
         let buffers = || self.paced().filter_map(|(_, m)| m.receive_buffer);
-        // What a receiver buffers must hold all that is under way; half of it goes to the kernel's bookkeeping.
+        // A receiver's buffer must hold all DTUs in flight; half of it goes to the kernel's bookkeeping.
         let largest = buffers().max().unwrap_or(u32::MAX).min(LARGEST_BUFFER);
         let buffer = buffers().min().map_or(u32::MAX, |bytes| bytes.max(largest / BUFFERS) / 2);
         let segments = segments.min(buffer / datagram).min(self.window_of_way());
@@ -141,7 +142,8 @@ impl Sender {
         outstanding > 0 && outstanding.saturating_add(self.geometry.block_len(block)) > segments
     }
 
-    /// Those who set the pace: who takes part, has shown where it is, and is not left behind; or all if there is none.
+    /// Returns the members that set the pace: those that take part, have proved their address, and are not left behind;
+    /// or all active members if there is none.
     pub(super) fn paced(&self) -> impl Iterator<Item = (ClientId, &Member)> {
         let any = self.members.values().any(|m| self.sets_pace(m));
         let members = self.members.iter().map(|(&client, member)| (client, member));
@@ -153,12 +155,12 @@ impl Sender {
     }
 
     fn stall_time(&self) -> Span {
-        // Doubled while nothing is heard, up to a second: who is slow must not be flooded with requests.
+        // Doubled while no answer comes, up to a second, so that a slow receiver is not flooded with requests.
         let doubled = Span::from_millis(200) * (1 << self.progress.silent_rounds.min(3));
         (self.round_trip() * 4).max(doubled.min(Span::from_secs(1)))
     }
 
-    /// When the window is looked at again, if no acknowledgement comes.
+    /// Returns the time at which the window is checked again, if no acknowledgement comes.
     pub(super) fn look_again(&self, now: Time) -> Time {
         let lagging = self.progress.stalled_since.map_or(Time::NEVER, |since| since + self.lag());
         let again = now + self.stall_time();
@@ -170,8 +172,8 @@ impl Sender {
         least + self.round_trip.shortest().unwrap_or(Span::ZERO) * trips
     }
 
-    /// No acknowledgement came: ask those who are behind again, leave behind who holds up the others, and give up who
-    /// never answers.
+    /// Handles a lack of acknowledgements: asks the members that are behind again, leaves behind those that hold up the
+    /// others, and gives up those that never answer.
     pub(super) fn stalled(&mut self, now: Time) {
         self.follow_train(now);
         if self.phase != Phase::Sending || self.progress.step != Step::Stalled {
@@ -193,8 +195,8 @@ impl Sender {
         self.expect_answers(now, true);
     }
 
-    /// Leaves behind those for whom the window has waited too long while others had everything: what they miss they
-    /// ask for when the others are served.
+    /// Leaves behind the members for which the window has waited too long while others were further. They request what
+    /// they miss when the others are served.
     fn loosen(&mut self, now: Time) {
         let waited = self.progress.stalled_since.is_some_and(|since| now.since(since) >= self.lag());
         let ahead = self.paced().map(|(_, m)| m.acked).max();
@@ -209,7 +211,7 @@ impl Sender {
         self.progress.stalled_since = Some(now);
     }
 
-    /// A receiver that was left behind and has caught up is waited for again, if that was not often.
+    /// Waits again for a receiver that was left behind and has caught up, unless that happened too often.
     pub(super) fn tighten(&mut self, client: ClientId) {
         let newest = self.flight.newest();
         if let Some(member) = self.members.get_mut(client)

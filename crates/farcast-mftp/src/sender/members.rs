@@ -1,4 +1,4 @@
-//! Who takes part, and how far each has come.
+//! Receivers that take part, and the progress of each.
 
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
@@ -11,44 +11,44 @@ use crate::config::Group;
 use crate::message::{ClientId, DeclineReason, Nak, Registration};
 use crate::proof::Proof;
 
-/// How a receiver stands with the sender.
+/// State of a receiver at the sender.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum MemberState {
-    /// Invited, has not answered.
+    /// The receiver is invited and has not answered.
     Invited,
-    /// Takes part.
+    /// The receiver takes part.
     Active,
-    /// Does not want the product.
+    /// The receiver does not want the product.
     Declined(DeclineReason),
-    /// Has everything.
+    /// The receiver has the whole product.
     Done,
-    /// Has left: one of [`cancel`](crate::message::cancel), and its words.
+    /// The receiver has left, with a reason of [`cancel`](crate::message::cancel) and its text.
     Quit(u32, Option<String>),
-    /// Was given up.
+    /// The receiver was given up.
     Lost(GivenUp),
 }
 
-/// Why a receiver was given up.
+/// Reason for which a receiver was given up.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum GivenUp {
-    /// It no longer answers, or to no avail.
+    /// It no longer answers, or makes no progress.
     Silent,
-    /// It asked for more than anyone can need.
+    /// It requested more than it can need.
     Greedy,
-    /// The sender's owner does not want it any more: [`dismiss`](super::Sender::dismiss).
+    /// The sender's owner [dismissed](super::Sender::dismiss) it.
     Dismissed,
 }
 
-/// What a receiver lacks of a block.
+/// State of a block at one receiver.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Lack {
-    /// DTUs, by its latest NAK.
+    /// Number of missing DTUs, from the latest NAK.
     count: u32,
-    /// The pass of that, and what was counted of it as lost on the way, and as not stored.
+    /// Pass of that NAK, and the DTUs counted for it as lost on the way, and as not stored.
     pass: u16,
     lost: u32,
     unstored: u32,
-    /// State of the block by that NAK, and by the last NAK of an earlier pass.
+    /// State of the block at that NAK, and at the last NAK of an earlier pass.
     now: Account,
     before: Account,
 }
@@ -56,15 +56,16 @@ pub(super) struct Lack {
 /// State of a block at a NAK.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Account {
-    /// The pass of the NAK.
+    /// Pass of the NAK.
     pub(super) pass: u16,
-    /// Parity symbols that had been sent, and that the receiver held.
+    /// Parity symbols that had been sent, and those that the receiver held.
     pub(super) symbols: u32,
     held: u16,
 }
 
 impl Account {
-    /// Parity symbols of `symbols` that were sent since and that `nak` does not hold.
+    /// Returns the number of parity symbols, among the `symbols` sent, that were sent since and that `nak` does not
+    /// hold.
     pub(super) fn symbols_lost(self, nak: &Nak, symbols: u32) -> u32 {
         symbols.saturating_sub(self.symbols).saturating_sub(nak.parity_held.saturating_sub(self.held.into()))
     }
@@ -75,12 +76,12 @@ impl Lack {
         u32::from(self.pass) == pass
     }
 
-    /// State before `pass`.
+    /// Returns the state before `pass`.
     fn before(&self, pass: u32) -> Account {
         if self.is_of(pass) { self.before } else { self.now }
     }
 
-    /// Begins to count what `pass` brings.
+    /// Starts the counts for `pass`.
     fn begin(&mut self, pass: u32) {
         if !self.is_of(pass) {
             let pass = u16::try_from(pass).unwrap_or(u16::MAX);
@@ -89,77 +90,78 @@ impl Lack {
     }
 }
 
-/// A receiver as the sender knows it.
+/// Receiver as the sender knows it.
 #[expect(clippy::struct_excessive_bools, reason = "each says something else of it")]
 #[derive(Clone, Debug)]
 pub struct Member {
-    /// Its name as it gave it or as it was invited, or its id.
+    /// Name that it gave, or by which it was invited, or its id.
     pub label: String,
-    /// Where it last answered from.
+    /// Address of its last answer.
     pub address: Option<SocketAddr>,
-    /// How it stands.
+    /// State of the receiver.
     pub state: MemberState,
-    /// Segments that it held when it registered.
+    /// Number of segments that it held when it registered.
     pub held: u32,
-    /// DTUs that were sent to it and that it asked for afterwards, once for each time they were sent: those that did not
+    /// DTUs that were sent to it and that it requested afterwards, once for each time they were sent: they did not
     /// reach it.
     pub lost_dtus: u64,
-    /// DTUs that reached it and that it did not store, as it says.
+    /// DTUs that reached it and that it reported as not stored.
     pub unstored_dtus: u64,
-    /// NAK messages that came from it.
+    /// Number of NAK messages from it.
     pub naks: u64,
-    /// When its Done came.
+    /// Time at which its Done came.
     pub done_at: Option<Time>,
-    /// Whether it has something to compare the list of files with, and has not yet said what it lacks.
+    /// `true` if it compares its files with the list of files, and has not yet reported what it lacks.
     pub(super) compares: bool,
-    /// Whether an earlier run of the same transfer ended with its Done: it is not waited for to begin.
+    /// `true` if it was complete in an earlier run of the same transfer, so that the start does not wait for it.
     pub remembered: bool,
-    /// Whose name this one has taken over: a receiver that had proved itself, fell silent, and had not everything.
+    /// Address of the receiver whose name this one has taken over. That receiver had proved itself, was incomplete, and
+    /// fell silent.
     pub replaced: Option<SocketAddr>,
-    /// Whether it is left behind for now, because the others would wait for it too long.
+    /// `true` if it is left behind for now, because the others would wait for it too long.
     pub loose: bool,
     pub(super) name: Option<String>,
-    /// What its registration asked to be repeated: who starts again asks the same. `None` for one that has no proofs.
+    /// Nonce of its registration, by which a restart is recognised. `None` for a receiver without proofs.
     pub(super) nonce: Option<Proof>,
-    /// Whether it has shown that it is where it says.
+    /// `true` if it has proved its address.
     pub(super) validated: bool,
-    /// When the last token went to it.
+    /// Time at which the last token went to it.
     pub(super) granted: Option<Time>,
-    /// Bytes that it said it can buffer.
+    /// Bytes that it reported it can buffer.
     pub(super) receive_buffer: Option<u32>,
     pub(super) missing: BTreeMap<u32, Lack>,
-    /// Segments in all of `missing`, and when the pass before began.
+    /// Number of segments in all of `missing`, now and at the start of the previous pass.
     pub(super) lacks: u64,
     pub(super) lacked: u64,
-    /// Passes in a row after which it lacks no less.
+    /// Number of passes in a row after which it lacks no less.
     pub(super) idle_passes: u32,
-    /// NAKs in a row that say that it holds none of many parity symbols.
+    /// Number of NAKs in a row that report none of many parity symbols as held.
     pub(super) refusals: u32,
-    /// DTUs that were scheduled because it asked.
+    /// Number of DTUs that were scheduled on its request.
     pub(super) charged: u64,
-    /// It asked for more than anyone can need, and is not heard any more.
+    /// `true` if it requested more than it can need, and is no longer heard.
     pub(super) barred: bool,
     pub(super) silent_rounds: u32,
     pub(super) heard: bool,
-    /// Since when requests that it has to answer are unanswered.
+    /// Time since which requests that it must answer are unanswered.
     pub(super) silent_since: Option<Time>,
-    /// When it last came further.
+    /// Time of its last progress.
     pub(super) progress_at: Time,
-    /// How often it was left behind.
+    /// Number of times that it was left behind.
     pub(super) loosened: u32,
-    /// Announcements or Completions that have carried its confirmation.
+    /// Number of announcements or Completions that have carried its confirmation.
     pub(super) confirmations: u32,
-    /// The last flight entry that it acknowledged (see [`flight`](super::flight)).
+    /// Last flight entry that it acknowledged (see [`flight`](super::flight)).
     pub(super) acked: u64,
-    /// The first block that it may have heard all of: what left before it took part was not lost on the way.
+    /// First block that it may have heard completely. DTUs that left before it took part were not lost on the way.
     pub(super) since_block: u32,
-    /// What it lost of the first pass.
+    /// Losses of the first pass.
     pub(super) tallies: Tallies,
-    /// The last pass in which it asked for what is not sent any more.
+    /// Last pass in which it requested withdrawn segments.
     pub(super) bereft: Option<u32>,
-    /// A registration under its id from another address, while it is asked whether it is still there.
+    /// Registration under its id from another address, while its old address is asked for a sign of life.
     pub(super) contender: Option<(SocketAddr, Registration)>,
-    /// A refusal without proofs, from where nobody has shown to be.
+    /// Refusal without proofs, from an unproved address.
     pub(super) refusal: Option<(SocketAddr, DeclineReason)>,
 }
 
@@ -205,17 +207,17 @@ impl Member {
         }
     }
 
-    /// Segments that its latest NAKs say are missing.
+    /// Returns the number of segments that its latest NAKs report as missing.
     pub fn missing(&self) -> u64 {
         self.lacks
     }
 
-    /// Whether it proves what it says; otherwise it is believed, as in the draft.
+    /// Returns `true` if it proves its messages; otherwise they are believed, as in the draft.
     pub fn is_proven(&self) -> bool {
         self.validated && self.nonce.is_some()
     }
 
-    /// Notes what its latest NAK for `block` says is missing; whether it is the first for it.
+    /// Records the number of missing DTUs in its latest NAK for `block`. Returns `true` if it is the first NAK for it.
     pub(super) fn note_missing(&mut self, block: u32, count: u32) -> bool {
         let is_first = !self.missing.contains_key(&block);
         let lack = self.missing.entry(block).or_default();
@@ -224,8 +226,8 @@ impl Member {
         is_first
     }
 
-    /// State of the block of `nak` at this receiver's last NAK of an earlier pass. DTUs, and of `symbols` parity symbols all,
-    /// that were sent before it took part count as received.
+    /// Returns the state of the block of `nak` at this receiver's last NAK of an earlier pass. DTUs that were sent
+    /// before it took part, and all `symbols` parity symbols then, count as received.
     pub(super) fn account(&self, nak: &Nak, symbols: u32) -> Account {
         let account = self.missing.get(&nak.block).map_or(Account::default(), |lack| lack.before(nak.pass));
         if account.pass == 0 && self.since_block > nak.block {
@@ -234,8 +236,8 @@ impl Member {
         account
     }
 
-    /// Counts that `lost` of what was sent of the block of `nak`, and of its `symbols` parity symbols, are missing there.
-    /// Repeated NAKs of a pass count once. It follows [`note_missing`](Self::note_missing).
+    /// Records that `lost` of the DTUs of the block of `nak`, and of its `symbols` parity symbols, are missing.
+    /// Repeated NAKs of a pass count once. Called after [`note_missing`](Self::note_missing).
     pub(super) fn note_lost(&mut self, nak: &Nak, lost: u32, symbols: u32) {
         let lack = self.missing.entry(nak.block).or_default();
         let (lost, unstored) = (lost.saturating_sub(nak.unstored), lost.min(nak.unstored));
@@ -247,37 +249,37 @@ impl Member {
         lack.now = Account { pass: lack.pass, symbols: lack.now.symbols.max(symbols), held };
     }
 
-    /// Forgets what it said is missing.
+    /// Drops its reports of missing DTUs.
     pub(super) fn forget_missing(&mut self) {
         self.missing.clear();
         (self.lacks, self.lacked, self.idle_passes) = (0, 0, 0);
     }
 
-    /// DTUs that are known to have been sent to it: those that did not reach it, and those that brought what it has, of
-    /// which `has` segments are there in all.
+    /// Returns the number of DTUs that are known to have been sent to it: the lost ones, and the new ones among the
+    /// `has` segments that it has in all.
     pub fn sent_dtus(&self, has: u32) -> u64 {
         self.lost_dtus + u64::from(has.saturating_sub(self.held))
     }
 
-    /// Whether it still takes part.
+    /// Returns `true` if it still takes part.
     pub fn is_active(&self) -> bool {
         self.state == MemberState::Active
     }
 }
 
-/// The receivers of a transmission, in the order of their ids, and how many are in the states that are often asked for.
+/// Receivers of a transmission, in the order of their ids, with counts of the states that are often needed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Members {
     all: BTreeMap<ClientId, Member>,
     active: u32,
-    /// Invited, have not answered, and are waited for.
+    /// Number of receivers that were invited, have not answered, and are waited for.
     awaited: u32,
-    /// Invited, have not answered, and had everything in an earlier run.
+    /// Number of receivers that were invited, have not answered, and were complete in an earlier run.
     remembered: u32,
 }
 
 impl Members {
-    /// The members that a group begins with.
+    /// Creates the members with which a group begins.
     pub(super) fn of(group: &Group) -> Self {
         let mut members = Self::default();
         if let Group::Closed(invited) = group {
@@ -288,17 +290,17 @@ impl Members {
         members
     }
 
-    /// Those who take part.
+    /// Returns the number of members that take part.
     pub(super) fn active(&self) -> u32 {
         self.active
     }
 
-    /// Those who were invited, had everything in an earlier run, and have not been heard.
+    /// Returns the number of members that were invited, were complete in an earlier run, and have not been heard.
     pub(super) fn remembered(&self) -> u32 {
         self.remembered
     }
 
-    /// Those who were invited and are waited for.
+    /// Returns the number of members that were invited and are waited for.
     pub(super) fn awaited(&self) -> u32 {
         self.awaited
     }
@@ -315,7 +317,7 @@ impl Members {
         }
     }
 
-    /// Puts `client` into `state`.
+    /// Changes the state of `client`.
     pub(super) fn change(&mut self, client: ClientId, state: MemberState) {
         let Some(mut member) = self.all.remove(&client) else { return };
         self.count(&member, false);
@@ -324,7 +326,7 @@ impl Members {
         self.all.insert(client, member);
     }
 
-    /// Puts `client`, for whom nobody has spoken, back among those who were invited.
+    /// Resets `client`, whose claim nobody has proved, to an invited receiver.
     pub(super) fn disown(&mut self, client: ClientId) {
         self.change(client, MemberState::Invited);
         if let Some(member) = self.all.get_mut(&client) {
@@ -332,7 +334,7 @@ impl Members {
         }
     }
 
-    /// Notes that `client` had everything once.
+    /// Records that `client` was complete in an earlier run.
     pub(super) fn remember(&mut self, client: ClientId) {
         let Some(mut member) = self.all.remove(&client) else { return };
         self.count(&member, false);
@@ -351,7 +353,7 @@ impl Members {
         *count = if comes { *count + 1 } else { *count - 1 };
     }
 
-    /// A member, to change everything but its state.
+    /// Returns a member for changes of anything but its state.
     pub(super) fn get_mut(&mut self, client: ClientId) -> Option<&mut Member> {
         self.all.get_mut(&client)
     }
@@ -372,7 +374,7 @@ impl core::ops::Deref for Members {
     }
 }
 
-/// What to call a receiver that registers uninvited.
+/// Returns the label of a receiver that registers uninvited.
 pub(super) fn label(id: ClientId, name: Option<&String>, source: SocketAddr) -> String {
     match name {
         Some(name) => name.clone(),

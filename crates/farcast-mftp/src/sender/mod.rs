@@ -1,19 +1,21 @@
 //! The server half of MFTP (draft §11.1, §11.2).
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
 //! | `registration.rs` | announcements, the start |
-//! | `admission.rs` | who is who: registrations, tokens, claims to a name |
-//! | `comparing.rs` | the list of files, for those who compare it with what they have |
+//! | `admission.rs` | registrations, tokens, claims to a name |
+//! | `comparing.rs` | the list of files, for receivers that compare it with their files |
 //! | `delivery.rs` | passes, blocks, status requests |
-//! | `bottleneck.rs` | what the way carries, where receivers set the pace |
+//! | `ahead.rs` | parity ahead of requests |
+//! | `bottleneck.rs` | rate of the path, where receivers set the pace |
 //! | `early.rs` | data behind the announcement |
-//! | `answers.rs` | what receivers answer |
+//! | `answers.rs` | answers of receivers |
+//! | `withdrawn.rs` | segments whose source is gone |
 //! | `ending.rs` | completion, abort |
 //! | `neighbourhood.rs` | other transmissions on the group |
-//! | `laggards.rs` | who is waited for, and for how long |
-//! | `survey.rs` | what is lost of the first pass, and what that means |
-//! | `members.rs`, `schedule.rs`, `flight.rs`, `pacer.rs`, `replies.rs` | the state that these share |
+//! | `laggards.rs` | limits on waiting for receivers |
+//! | `survey.rs` | losses of the first pass, and their causes |
+//! | `members.rs`, `schedule.rs`, `flight.rs`, `replies.rs` | shared state |
 
 mod admission;
 mod ahead;
@@ -57,13 +59,13 @@ use schedule::Schedule;
 pub use survey::{Judgement, Survey, Surveyed};
 
 timers! {
-    /// The sender's timers.
+    /// Timers of a sender.
     enum Timer {
         /// The next announcement.
         Announce = "announce",
         /// The announcement phase is over.
         AnnounceLimit = "announce limit",
-        /// Enough time has passed to start with whoever is there.
+        /// Enough time has passed to start with the registered receivers.
         StartAfter = "start after",
         /// Receivers had time to join; data begins.
         Join = "join delay",
@@ -75,14 +77,14 @@ timers! {
         Closing = "closing",
         /// The transfer takes too long.
         TransferLimit = "transfer limit",
-        /// A receiver that was asked whether it is still there has not answered.
+        /// A receiver that was asked for a sign of life has not answered.
         Probe = "probe",
-        /// Those who had everything in an earlier run had the time to confirm it.
+        /// Receivers that were complete in an earlier run had the time to confirm it.
         Remembered = "remembered",
     }
 }
 
-/// What a sender has done, for reports.
+/// Counts of a sender, for reports.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct SenderStats {
     /// DTUs sent in each pass, parity symbols included.
@@ -91,20 +93,20 @@ pub struct SenderStats {
     pub parity_sent: u64,
     /// Datagrams sent, control messages included.
     pub datagrams: u64,
-    /// Their UDP payload in bytes.
+    /// Bytes of their UDP payload.
     pub bytes: u64,
-    /// NAK messages that counted.
+    /// NAK messages that were accepted.
     pub naks: u64,
-    /// DTUs that NAKs scheduled anew.
+    /// DTUs newly scheduled by NAKs.
     pub scheduled: u64,
     /// Status requests sent.
     pub status_requests: u64,
 }
 
-/// A sender of one product: the server of MFTP as a sans-I/O engine.
+/// Sender of one product: the server of MFTP as a sans-I/O engine.
 ///
-/// Make it with [`new`](Self::new), begin with [`open`](Self::open), then drive it as
-/// [`farcast_core::engine`] says until [`SenderEvent::Ended`].
+/// Create it with [`new`](Self::new), begin with [`open`](Self::open), then drive it as [`farcast_core::engine`]
+/// describes until [`SenderEvent::Ended`].
 #[derive(Clone, Debug)]
 pub struct Sender {
     config: SenderConfig,
@@ -121,34 +123,34 @@ pub struct Sender {
     events: VecDeque<SenderEvent>,
     rejects: RejectCounts,
     stats: SenderStats,
-    /// What the message handled last asked for.
+    /// Request in the message handled last.
     asked: Option<Asked>,
     closing: ending::Closing,
     withdrawn: withdrawn::Withdrawn,
-    /// What was lost of late.
+    /// Recent losses.
     losses: ahead::Losses,
-    /// What was lost of the first pass.
+    /// Losses of the first pass.
     survey: survey::Surveying,
-    /// The longest round trip measured lately.
+    /// Longest round trip measured lately.
     round_trip: LongestTrip,
-    /// What may be said to strangers.
+    /// Limit on messages to strangers.
     replies: Replies,
-    /// Receivers without proofs that have shown where they are, before they were admitted.
+    /// Receivers without proofs that have proved their address before they were admitted.
     vouched: VecDeque<(ClientId, SocketAddr)>,
-    /// What was heard of other transmissions on our group.
+    /// Other transmissions on the sender's group.
     neighbourhood: Neighbourhood,
-    /// When the only announcement so far left; later ones make the measure ambiguous.
+    /// Time of the only announcement so far; later ones make the measurement ambiguous.
     first_announce: Option<Time>,
     announced: u32,
-    /// Until when a new address of the server is announced often.
+    /// Time until which a new address of the server is announced often.
     moved_until: Time,
 }
 
 impl Sender {
-    /// A sender that does nothing before [`open`](Self::open).
+    /// Creates a sender that does nothing before [`open`](Self::open).
     ///
     /// # Errors
-    /// The first setting that cannot work.
+    /// Returns the first setting that cannot work.
     pub fn new(config: SenderConfig) -> Result<Self, ConfigError> {
         config.check()?;
         let geometry = Geometry::new(config.product.size, config.dtu_size, config.block_size)?;
@@ -182,64 +184,64 @@ impl Sender {
         })
     }
 
-    /// Where the transmission stands.
+    /// Returns the phase of the transmission.
     pub fn phase(&self) -> Phase {
         self.phase
     }
 
-    /// How the product is cut.
+    /// Returns the product's division into blocks and segments.
     pub fn geometry(&self) -> &Geometry {
         &self.geometry
     }
 
-    /// Its settings.
+    /// Returns the settings.
     pub fn config(&self) -> &SenderConfig {
         &self.config
     }
 
-    /// The time before which it sends nothing but what is settled, whatever a receiver may answer: no confirmation
-    /// either, for nobody is a member.
+    /// Returns the time before which the sender sends only settled messages, whatever a receiver may answer. This holds
+    /// only in a group without members, where there are no confirmations.
     pub fn quiet_until(&self) -> Time {
         if self.has_members() { Time::ZERO } else { self.settled_until() }
     }
 
-    /// Whether it sends over IPv6.
+    /// Returns `true` if it sends over IPv6.
     pub fn is_ipv6(&self) -> bool {
         self.config.private.is_ipv6()
     }
 
-    /// The receivers, in the order of their ids.
+    /// Returns the receivers, in the order of their ids.
     pub fn members(&self) -> impl Iterator<Item = (ClientId, &Member)> {
         self.members.iter().map(|(&id, member)| (id, member))
     }
 
-    /// What has been done so far.
+    /// Returns the counts so far.
     pub fn stats(&self) -> &SenderStats {
         &self.stats
     }
 
-    /// What the message handled last asked for, if it was a NAK.
+    /// Returns the request in the message handled last, if it was a NAK.
     pub fn asked(&self) -> Option<Asked> {
         self.asked
     }
 
-    /// Messages turned down, by reason.
+    /// Returns the number of rejected messages, by reason.
     pub fn rejects(&self) -> &RejectCounts {
         &self.rejects
     }
 
-    /// How far the pass at hand has come.
+    /// Returns the progress of the current pass.
     pub fn pass(&self) -> RoundProgress {
         let sent = self.progress.sent_in_pass;
         RoundProgress { round: self.progress.pass, sent, segments: sent + self.left_in_pass() }
     }
 
-    /// The longest round trip measured, or the one assumed.
+    /// Returns the longest round trip measured, or the assumed one.
     pub fn round_trip(&self) -> Span {
         self.round_trip.longest().unwrap_or(self.config.round_trip)
     }
 
-    /// The Status Retry Timer as it would be set now.
+    /// Returns the Status Retry Timer as it would be set now.
     pub fn status_retry(&self) -> Span {
         match self.config.status_retry {
             StatusRetry::Fixed(span) => span,
@@ -252,8 +254,8 @@ impl Sender {
                 block_time + self.round_trip() * u64::from(round_trips)
             }
             StatusRetry::Measured => {
-                // Doubled while nothing is heard, or what is heard is that somebody still compares, up to a second or
-                // the first value.
+                // Doubled while no answer comes, or only signs that a receiver still compares, up to a second or the
+                // first value.
                 let first = self.round_trip() * 3 / 2 + self.config.backoff_window + Span::from_millis(20);
                 let rounds = self.progress.silent_rounds.max(self.comparing_rounds());
                 first.max((first * (1 << rounds.min(10))).min(Span::from_secs(1)))
@@ -290,7 +292,7 @@ impl Sender {
         self.outbox.push_back(Transmit::new(Message { transmission, body, proof }, destination));
     }
 
-    /// Answers someone who is no member, as far as strangers may make us answer; whether it was said.
+    /// Sends an answer to a host that is no member, if the limit allows it. Returns `true` if it was sent.
     fn reply(&mut self, now: Time, message: Message, to: SocketAddr) -> bool {
         let allowed = self.config.secret.is_none() || self.replies.take(now, message.wire_len(0) as u64);
         if allowed {
@@ -310,7 +312,7 @@ impl Sender {
     }
 
     fn sample_round_trip(&mut self, since: Time, now: Time) {
-        // Answers that were spread at random say nothing about the path.
+        // Answers that were spread at random tell nothing about the path.
         if self.config.measure_round_trip && self.config.backoff_window.is_zero() {
             self.round_trip.sample(now, now.since(since).max(Span::from_micros(100)));
         }
@@ -407,7 +409,7 @@ impl Engine for Sender {
         if self.phase != Phase::Sending && !self.is_early() {
             return None;
         }
-        // Our own timers may change what leaves, so a run ends where the next one is due.
+        // The sender's own timers may change what leaves, so a run ends where the next one is due.
         let own = self.timers.next().map_or(Time::NEVER, |deadline| deadline.at);
         let transmit = self.poll_sending(now, until.min(own))?;
         Some(self.leave(transmit))
@@ -428,7 +430,7 @@ impl Engine for Sender {
     }
 
     fn settled_until(&self) -> Time {
-        // Feedback is looked at between blocks: what the block at hand still sends is settled.
+        // Feedback is handled between blocks: the rest of the current block is settled.
         if self.phase != Phase::Sending || self.progress.step == Step::Train {
             return Time::ZERO;
         }
@@ -437,15 +439,16 @@ impl Engine for Sender {
     }
 }
 
-/// The run of all blocks.
+/// Returns the run of all blocks.
 fn all_blocks(geometry: &Geometry) -> Run {
     Run::new(0, geometry.blocks()).unwrap_or(Run::one(0))
 }
 
 impl Sender {
-    /// What became of `count` requests of `round` that were taken in `pass`, when so many DTUs were scheduled anew.
+    /// Returns the effect of `count` requests of `round` that came during `pass`; `scheduled` is the number of
+    /// scheduled DTUs before them.
     fn judge_nak(&self, round: u32, count: u64, pass: u32, scheduled: u64) -> Asked {
-        // The pass before: a request may begin the next.
+        // The pass is the one before the request, because a request may begin the next.
         let fate = if pass > round {
             NakFate::Late
         } else if self.stats.scheduled > scheduled {

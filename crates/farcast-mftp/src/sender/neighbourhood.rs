@@ -1,4 +1,4 @@
-//! Other transmissions on a group, and when it is theirs.
+//! Other transmissions on a group, and their use of it.
 
 use core::net::SocketAddr;
 
@@ -6,19 +6,19 @@ use farcast_core::{Span, Time};
 
 use crate::message::{Body, Message};
 
-/// What flows has so many datagrams, over at least this time, and pauses no longer than that.
+/// Signs of flowing data: a number of datagrams, over a minimum time, without a pause longer than `FLOW_PAUSE`.
 const FLOW: (u32, Span) = (8, Span::from_secs(1));
 const FLOW_PAUSE: Span = Span::from_secs(2);
 
-/// What is heard of other transmissions on a group. It is theirs while data of one flows, and for no datagram alone
-/// that anyone may send; who only announces takes nothing.
+/// Tracker of other transmissions on a group. The group is theirs while data of one flows. A single datagram, which
+/// anyone may send, does not take the group, and neither does an announcement.
 #[derive(Clone, Debug, Default)]
 pub struct Neighbourhood(Option<Neighbour>);
 
 /// Another transmission.
 #[derive(Clone, Debug)]
 struct Neighbour {
-    /// Its sender, and its Transmission Identifier.
+    /// Address of its sender, and its Transmission Identifier.
     of: (SocketAddr, u32),
     first: Time,
     last: Time,
@@ -27,7 +27,7 @@ struct Neighbour {
 }
 
 impl Neighbour {
-    /// Notes another of its datagrams; whether it flows.
+    /// Records another of its datagrams. Returns `true` if data flows.
     fn hear(&mut self, now: Time) -> bool {
         if now.since(self.last) > FLOW_PAUSE {
             (self.first, self.heard, self.flows) = (now, 0, false);
@@ -40,13 +40,14 @@ impl Neighbour {
 }
 
 impl Neighbourhood {
-    /// One in which a transmission of `by` flows at `now`, as
-    /// [`GroupInUse`](crate::SenderOutcome::GroupInUse) has told.
+    /// Creates a tracker in which a transmission of `by` flows at `now`, as
+    /// [`GroupInUse`](crate::SenderOutcome::GroupInUse) has reported.
     pub fn of(now: Time, by: SocketAddr, transmission: u32) -> Self {
         Self(Some(Neighbour { of: (by, transmission), first: now, last: now, heard: 0, flows: true }))
     }
 
-    /// Notes a message of another transmission that came to the group from `source`; whether it is data that flows.
+    /// Records a message of another transmission that came to the group from `source`. Returns `true` if its data
+    /// flows.
     pub fn hear(&mut self, now: Time, source: SocketAddr, message: &Message) -> bool {
         if !matches!(message.body, Body::Data(_) | Body::StatusRequest(_)) {
             return false;
@@ -59,7 +60,7 @@ impl Neighbourhood {
         self.0.as_mut().filter(|n| n.of == theirs).is_some_and(|n| n.hear(now))
     }
 
-    /// Whether nothing flows at `now`, nor has within the longest pause of what flows.
+    /// Returns `true` if no data flows at `now`, nor has within the longest pause of a flow.
     pub fn is_free(&self, now: Time) -> bool {
         self.0.as_ref().is_none_or(|n| !n.flows || now.since(n.last) > FLOW_PAUSE)
     }

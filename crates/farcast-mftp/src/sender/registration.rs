@@ -14,11 +14,11 @@ use crate::message::{Announce, AnnounceOptions, Body, ClientId, GroupModel, Mess
 use crate::proof::{Proof, commitment, grant, terms};
 use crate::wire;
 
-/// How long those who had everything in an earlier run have, from the first announcement on, to confirm that they still
-/// have it.
+/// Time from the first announcement within which receivers that were complete in an earlier run can confirm that they
+/// still are.
 const CONFIRM_WAIT: Span = Span::from_secs(10);
 
-/// How long a new address of the server is announced as often as a new transmission.
+/// Time for which a new address of the server is announced as often as a new transmission.
 const MOVE_TIME: Span = Span::from_secs(15);
 
 impl Sender {
@@ -37,20 +37,20 @@ impl Sender {
         self.begin_early(now);
     }
 
-    /// Notes that `client` had everything in an earlier run of the same transfer: data begins without waiting for it.
-    /// Whether it has everything now is its own to say.
+    /// Records that `client` was complete in an earlier run of the same transfer, so that data begins without waiting
+    /// for it. Only the receiver itself can tell that it still is.
     pub fn remember(&mut self, client: ClientId) {
         self.members.remember(client);
     }
 
-    /// Starts data with whoever has registered, on the owner's demand. Without anyone it goes on announcing.
+    /// Starts data with the registered receivers, on the owner's demand. Without any, the sender continues to announce.
     pub fn start(&mut self, now: Time) {
         if self.phase == Phase::Announcing && (self.accepted() > 0 || !self.has_members()) {
             self.begin_join(now);
         }
     }
 
-    /// So many datagrams of so many octets in all have left beside what it sends: they count against its rate from the
+    /// Records `datagrams` with `octets` in all that left beside the engine's own. They count against its rate from the
     /// next block on.
     pub fn spend(&mut self, datagrams: u64, octets: u64) {
         self.pacer.owe(self.pacer.span_beside(datagrams, octets));
@@ -58,16 +58,16 @@ impl Sender {
         self.stats.bytes += octets;
     }
 
-    /// The same of what has left just now: what follows waits for it.
+    /// Like [`spend`](Self::spend), for datagrams that have just left: the following ones wait for them.
     pub fn spend_at_once(&mut self, datagrams: u64, octets: u64) {
         self.pacer.charge(self.pacer.span_beside(datagrams, octets));
         self.stats.datagrams += datagrams;
         self.stats.bytes += octets;
     }
 
-    /// Sends from `server` from now on, its address before is gone: members keep their states, and learn of it by the
-    /// announcements that follow soon, several of them because receivers trust the first only once the old address is
-    /// silent.
+    /// Sends from `server` from now on, because the previous address is gone. Members keep their states, and learn of
+    /// the change by the announcements that follow soon. Several are sent, because receivers trust the first only once
+    /// the old address is silent.
     pub fn moved(&mut self, now: Time, server: SocketAddr) {
         if self.config.response == self.config.server {
             self.config.response = server;
@@ -77,7 +77,7 @@ impl Sender {
         self.announce(now);
     }
 
-    /// Sends an announcement, split where its host list is long, and sets the timer for the next.
+    /// Sends an announcement, split if its host list is long, and sets the timer for the next.
     pub(super) fn announce(&mut self, now: Time) {
         let (first, interval) = match self.phase {
             Phase::Announcing => (self.announced == 0, self.config.announce_interval),
@@ -87,7 +87,7 @@ impl Sender {
             Phase::Joining | Phase::Sending | Phase::Waiting => (false, self.config.late_announce_interval),
             _ => return,
         };
-        // The second follows so soon that it leaves the measure of the first as good as it was.
+        // The second follows so soon that the measurement of the first stays valid.
         self.first_announce =
             if first { Some(now) } else { self.first_announce.filter(|_| self.announced == 1) };
         self.announced += 1;
@@ -98,10 +98,11 @@ impl Sender {
         for piece in pieces.iter().cycle().take(copies * pieces.len()) {
             self.queue(piece.clone(), self.config.public);
         }
-        // Once data runs, announcements are for those who come late or missed their confirmation.
+        // Once data runs, announcements are for receivers that come late or missed their confirmation.
         let moved = now < self.moved_until;
         if self.phase == Phase::Announcing || self.config.late_entry || moved || self.unconfirmed() {
-            // Whoever misses the first announcement holds everyone up for a whole interval, so it is soon repeated.
+            // A receiver that misses the first announcement holds everyone up for a whole interval, so it is soon
+            // repeated.
             let wait = if first { interval / 10 } else { interval };
             self.timers.set(Timer::Announce, now + wait);
         }
@@ -111,7 +112,7 @@ impl Sender {
         self.members.values().any(|m| m.is_active() && m.confirmations < self.config.repeats)
     }
 
-    /// The host list in pieces that fit a datagram; one piece, possibly absent, if it is short.
+    /// Returns the host list in pieces that fit a datagram; one piece, possibly absent, if it is short.
     fn host_lists(&mut self) -> Vec<Option<Vec<(ClientId, Standing)>>> {
         let repeats = self.config.repeats;
         let closed = matches!(self.config.group, Group::Closed(_));
@@ -128,8 +129,8 @@ impl Sender {
                     if !closed || member.state == MemberState::Done {
                         continue;
                     }
-                    // Who is not in the list of a closed group stays out (draft §6): a receiver that is started
-                    // again, or comes back, must find itself there. One that takes part passes over it.
+                    // A receiver that is not in the list of a closed group stays out (draft §6). One that is started
+                    // again, or comes back, must find itself there. One that takes part ignores its entry.
                     Standing::Pending
                 }
                 _ => {
@@ -192,7 +193,8 @@ impl Sender {
         }
     }
 
-    /// What shows whoever registered with `nonce` that a token is ours, and that what it knows of us is.
+    /// Returns the proof for a receiver that registered with `nonce`: the token is from this sender, and the
+    /// announcement that the receiver knows is too.
     pub(super) fn grant_proof(&self, nonce: Proof) -> Proof {
         grant(nonce, terms(self.config.transmission, &self.announcement(Time::ZERO, None)))
     }
@@ -201,7 +203,7 @@ impl Sender {
         self.members.active()
     }
 
-    /// Lets the next announcement, which carries the confirmation, come early once data runs.
+    /// Advances the next announcement, which carries the confirmation, once data runs.
     pub(super) fn confirm_soon(&mut self, now: Time) {
         if self.phase != Phase::Announcing {
             let soon = now + self.config.announce_interval / 4;
@@ -210,12 +212,12 @@ impl Sender {
         }
     }
 
-    /// Another transmission's message. Data that flows on our private group while we announce, and nobody is there for
-    /// us, means that the group is taken.
+    /// Handles a message of another transmission. If its data flows on this sender's private group during the
+    /// announcement, and no receiver has registered, the group is taken.
     pub(super) fn foreign(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
         let ours = self.config.private;
         if from.destination == ours && matches!(message.body, Body::Data(_) | Body::StatusRequest(_)) {
-            // Whose group it is shows later.
+            // It will show later whose group it is.
             self.hold_early();
         }
         if from.destination == ours
@@ -236,7 +238,7 @@ impl Sender {
         // Timer::StartAfter is stopped once it has expired.
         let late = self.config.start.after.is_some() && !self.timers.is_set(Timer::StartAfter);
         if let (Group::OpenLimited { limit }, false) = (&self.config.group, late) {
-            // Where too few are known at all, counting those who take part tells nothing.
+            // If too few receivers are known at all, the number of active ones does not matter.
             let wanted = self.config.start.receivers.unwrap_or(*limit).min(*limit);
             if self.members.len() < wanted as usize {
                 return;
@@ -253,7 +255,7 @@ impl Sender {
         if self.model() == GroupModel::Closed && accepted == 0 && self.all_declined() {
             self.end(SenderOutcome::NoReceivers);
         } else if accepted == 0 && (answered || late) && self.somebody_is_done() {
-            // Those who answered had everything already.
+            // The receivers that answered were complete already.
             if !self.awaits_remembered() {
                 self.begin_completing(now);
             }
@@ -262,7 +264,7 @@ impl Sender {
         }
     }
 
-    /// Whether all who were invited have declined, and have shown that it was they.
+    /// Returns `true` if all invited receivers have declined, and have proved their identity.
     fn all_declined(&self) -> bool {
         let believed = |m: &Member| m.validated || self.config.secret.is_none();
         self.members.values().all(|m| matches!(m.state, MemberState::Declined(_)) && believed(m))
@@ -285,18 +287,18 @@ impl Sender {
         self.members.values().any(|m| m.state == MemberState::Done)
     }
 
-    /// Whether somebody who had everything in an earlier run has yet to say that it still has.
+    /// Returns `true` if a receiver that was complete in an earlier run has yet to confirm it.
     pub(super) fn awaits_remembered(&self) -> bool {
         self.members.remembered() > 0 && self.timers.is_set(Timer::Remembered)
     }
 
-    /// The last announcement before data: it confirms those who have just registered.
+    /// Sends the last announcement before data, which confirms the receivers that have just registered.
     fn begin_join(&mut self, now: Time) {
         self.phase = Phase::Joining;
         self.timers.stop(Timer::AnnounceLimit);
         self.timers.stop(Timer::StartAfter);
         for member in self.members.values_mut().filter(|m| m.state == MemberState::Invited) {
-            // It may still come late; until then it is not waited for.
+            // The receiver may still come late; until then it is not waited for.
             member.confirmations = 0;
         }
         let mut active = self.members.values().filter(|m| m.is_active()).peekable();

@@ -1,18 +1,17 @@
-//! What strangers may make a sender say, and the round trip as it was lately.
+//! Limit on answers to strangers, and the recent round trip.
 
 use farcast_core::{Span, Time};
 
 use crate::config::Pace;
 
-/// The part of the rate that answers to strangers may take, at least so many octets a second; and what they may take
-/// where there is no rate.
+/// Divisor of the rate for answers to strangers, minimum in octets per second, and the value where there is no rate.
 const PART: u64 = 50;
 const LEAST: u64 = 100;
 const WITHOUT_RATE: u64 = 64 << 10;
-/// Octets that they may take at once.
+/// Octets that may be sent to strangers at once.
 const AT_ONCE: u64 = 4096;
 
-/// Octets that may be said to strangers.
+/// Allowance of octets to strangers.
 #[derive(Clone, Debug)]
 pub(super) struct Replies {
     level: u64,
@@ -29,7 +28,7 @@ impl Replies {
         Self { level: AT_ONCE, at: Time::ZERO, octets_per_second }
     }
 
-    /// Takes `octets`, if that many may be said now.
+    /// Takes `octets` from the allowance. Returns `true` if they may be sent now.
     pub(super) fn take(&mut self, now: Time, octets: u64) -> bool {
         let fresh = now.since(self.at).as_nanos().saturating_mul(self.octets_per_second) / 1_000_000_000;
         if fresh > 0 {
@@ -41,13 +40,13 @@ impl Replies {
     }
 }
 
-/// Samples older than two of these, or of eight round trips, no longer count.
+/// Interval of samples: at least this long, or eight round trips. Samples older than two intervals no longer count.
 const LATELY: Span = Span::from_secs(10);
 const TRIPS: u64 = 8;
-/// No path is longer; an answer that is later was held back.
+/// Maximum of a sample: no path is longer, so a later answer was held back.
 const LONGEST: Span = Span::from_secs(15);
 
-/// The longest round trip of the last two intervals: one slow answer does not slow everything for good.
+/// Longest round trip of the last two intervals, so that one slow answer does not slow everything for good.
 #[derive(Clone, Debug, Default)]
 pub(super) struct LongestTrip {
     current: Option<Span>,
@@ -71,7 +70,7 @@ impl LongestTrip {
         self.current.max(self.before)
     }
 
-    /// The shortest of all.
+    /// Returns the shortest of all samples.
     pub(super) fn shortest(&self) -> Option<Span> {
         self.shortest
     }

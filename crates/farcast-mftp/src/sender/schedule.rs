@@ -1,16 +1,16 @@
-//! What is to be sent again: the union of the receivers' NAKs, block by block (draft §11.2.1).
+//! Schedule of DTUs to be sent again: the union of the receivers' NAKs, block by block (draft §11.2.1).
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use farcast_core::{Bitmap, Run};
 
-/// What is wanted of one block.
+/// Requests for one block.
 #[derive(Clone, Debug)]
 pub(super) struct Repair {
-    /// The union of the DTUs that receivers miss.
+    /// Union of the DTUs that receivers miss.
     pub(super) wanted: Bitmap,
-    /// The most parity symbols that any one of them needs in its place.
+    /// Maximum number of parity symbols that any one receiver needs in their place.
     pub(super) need: u32,
 }
 
@@ -18,22 +18,22 @@ pub(super) struct Repair {
 #[derive(Clone, Copy, Debug)]
 struct Parity {
     sent: u32,
-    /// The last pass that sent some, and how many.
+    /// Last pass that sent some, and their number.
     pass: u16,
     of_pass: u32,
 }
 
-/// The DTUs scheduled for sending, and in which pass each was last sent.
+/// DTUs scheduled for sending, and the pass in which each was last sent.
 #[derive(Clone, Debug)]
 pub(super) struct Schedule {
     repairs: BTreeMap<u32, Repair>,
-    /// What the pass at hand has yet to send, where a pass does not take up what is asked for while it runs.
+    /// DTUs that the current pass has yet to send, if a pass does not include requests that come while it runs.
     plan: Option<BTreeMap<u32, Repair>>,
-    /// The last pass of each DTU, for blocks of which something was sent again; 16 bits saturate.
+    /// Last pass of each DTU, for blocks of which DTUs were sent again; 16 bits saturate.
     last_pass: BTreeMap<u32, Vec<u16>>,
     /// Parity symbols sent of each block.
     parity: BTreeMap<u32, Parity>,
-    /// The last pass of every other DTU: 1, or 0 where a restart has sent nothing yet.
+    /// Last pass of every other DTU: 1, or 0 if a restart has sent nothing yet.
     default_pass: u16,
 }
 
@@ -53,28 +53,29 @@ impl Schedule {
         self.repairs.is_empty()
     }
 
-    /// What the pass at hand takes its blocks from.
+    /// Returns the requests from which the current pass takes its blocks.
     fn current(&self) -> &BTreeMap<u32, Repair> {
         self.plan.as_ref().unwrap_or(&self.repairs)
     }
 
-    /// DTUs that the pass at hand is yet to send.
+    /// Returns the number of DTUs that the current pass has yet to send.
     pub(super) fn count(&self) -> u32 {
         self.current().values().map(|repair| repair.wanted.count()).sum()
     }
 
-    /// Parity symbols that would do for `block`.
+    /// Returns the number of parity symbols that would be enough for `block`.
     pub(super) fn need(&self, block: u32) -> u32 {
-        // A receiver that claims to need none would have decoded, if its claim were true.
+        // A receiver that claims to need none would have decoded the block, if its claim were true.
         self.current().get(&block).map_or(0, |repair| repair.need.clamp(1, repair.wanted.count().max(1)))
     }
 
-    /// Blocks of which the pass at hand is yet to send something.
+    /// Returns the number of blocks of which the current pass has yet to send DTUs.
     pub(super) fn blocks(&self) -> u32 {
         self.current().len() as u32
     }
 
-    /// Parity symbols of `block` that had been sent when `pass` was over; none that were sent later.
+    /// Returns the number of parity symbols of `block` that had been sent when `pass` was over; 0 if any were sent
+    /// later.
     pub(super) fn parity_sent(&self, block: u32, pass: u32) -> u32 {
         self.parity
             .get(&block)
@@ -82,7 +83,7 @@ impl Schedule {
             .map_or(0, |parity| parity.sent)
     }
 
-    /// Parity `symbols` of `block` are sent in `pass`.
+    /// Records that parity `symbols` of `block` are sent in `pass`.
     pub(super) fn note_parity(&mut self, block: u32, symbols: Run, pass: u32) {
         let pass = u16::try_from(pass).unwrap_or(u16::MAX);
         let before = self.parity.get(&block).filter(|parity| parity.pass == pass);
@@ -90,7 +91,7 @@ impl Schedule {
         self.parity.insert(block, Parity { sent: symbols.end(), pass, of_pass });
     }
 
-    /// The DTUs `gone` of `block` are not sent any more.
+    /// Removes the DTUs `gone` of `block`, which are withdrawn.
     pub(super) fn forget(&mut self, block: u32, gone: &[Run]) {
         for repairs in [Some(&mut self.repairs), self.plan.as_mut()].into_iter().flatten() {
             let Some(repair) = repairs.get_mut(&block) else { continue };
@@ -103,7 +104,7 @@ impl Schedule {
         }
     }
 
-    /// Number of the DTUs `missing` of `block` that were last sent after pass `since`, and up to `pass`.
+    /// Returns the number of DTUs in `missing` of `block` that were last sent after pass `since`, up to `pass`.
     pub(super) fn sent_of(&self, block: u32, since: u16, pass: u32, missing: &Bitmap) -> u32 {
         let sent = |last: u16| last > since && u32::from(last) <= pass;
         match self.last_pass.get(&block) {
@@ -116,21 +117,21 @@ impl Schedule {
         }
     }
 
-    /// Parity symbols of `block` that were sent up to `pass`. Those of the last pass but one that sent some are among
-    /// them, though they may have been sent later.
+    /// Returns the number of parity symbols of `block` that were sent up to `pass`. Those of the last pass but one that
+    /// sent some are included, though they may have been sent later.
     pub(super) fn symbols_until(&self, block: u32, pass: u32) -> u32 {
         self.parity.get(&block).map_or(0, |parity| {
             if u32::from(parity.pass) <= pass { parity.sent } else { parity.sent - parity.of_pass }
         })
     }
 
-    /// The first block at or after `from` of which the pass at hand sends something.
+    /// Returns the first block at or after `from` of which the current pass sends DTUs.
     pub(super) fn next_block(&self, from: u32) -> Option<u32> {
         self.current().range(from..).next().map(|(&block, _)| block)
     }
 
-    /// Makes all that is scheduled the plan of `pass`; what is asked for from now on is for the next. A NAK of an
-    /// earlier pass is not to ask for it again, so it counts as sent already.
+    /// Makes all scheduled DTUs the plan of `pass`; later requests are for the next pass. The DTUs count as sent
+    /// already, so that a NAK of an earlier pass does not request them again.
     pub(super) fn freeze(&mut self, pass: u32, len: impl Fn(u32) -> u32) {
         let plan = core::mem::take(&mut self.repairs);
         for (&block, repair) in &plan {
@@ -148,12 +149,12 @@ impl Schedule {
         }
     }
 
-    /// Takes what a receiver misses of `block` after `pass`; how many DTUs are newly scheduled.
+    /// Schedules the DTUs that a receiver misses of `block` after `pass`. Returns the number of newly scheduled DTUs.
     ///
-    /// `parity_held` is `None` of one that takes no symbols.
+    /// `parity_held` is `None` for a receiver that takes no symbols.
     ///
-    /// DEVIATION: the draft leaves out DTUs that were sent again in the current pass. We leave out those sent
-    /// in any pass after the one that the NAK answers: it cannot know of them yet, and the next request will tell.
+    /// DEVIATION: the draft leaves out DTUs that were sent again in the current pass. We leave out those sent in any
+    /// pass after the one that the NAK answers: the receiver cannot know of them yet, and the next request will tell.
     pub(super) fn nak(
         &mut self,
         block: u32,
@@ -180,15 +181,16 @@ impl Schedule {
         }
         let repair =
             self.repairs.entry(block).or_insert_with(|| Repair { wanted: Bitmap::new(len), need: 0 });
-        // Who takes no symbols needs the DTUs themselves.
+        // A receiver that takes no symbols needs the DTUs themselves.
         let need = parity_held.map_or(u32::MAX, |held| count.saturating_sub(held));
         repair.need = repair.need.max(need);
         asked().filter(|&dtu| repair.wanted.insert(dtu)).count() as u32
     }
 
-    /// Takes `block` out of the schedule, to be sent in `pass`. With `parity_symbols` left to send, fewer of them
-    /// may do than the union: then their run comes back instead. It is longer than it need be by `margin`, and at
-    /// least `twice` as long as it need be, if there are so many; with a margin parity also replaces as many DTUs.
+    /// Takes `block` out of the schedule, to be sent in `pass`. If fewer than the union of DTUs are enough of the
+    /// remaining `parity_symbols`, returns a run of these instead. The run is longer than the need by `margin`, and at
+    /// least double the need if `twice` is set, as far as symbols are left. With a margin, parity also replaces an
+    /// equal number of DTUs.
     pub(super) fn take(
         &mut self,
         block: u32,
@@ -207,8 +209,8 @@ impl Schedule {
         Some(Work::Source(repair.wanted.iter_runs().collect()))
     }
 
-    /// The parity symbols that [`take`](Self::take) would give of `block` as things are, if any: of one that the pass
-    /// at hand sends, or else the next.
+    /// Returns the parity symbols that [`take`](Self::take) would return for `block` now, if any. The block is one that
+    /// the current pass sends, or else the next.
     pub(super) fn likely_parity(
         &self,
         block: u32,
@@ -220,7 +222,7 @@ impl Schedule {
         self.parity_in_place_of(repair, block, parity_symbols, twice, margin)
     }
 
-    /// The first block of those that are asked for in no pass that has begun.
+    /// Returns the first requested block that no current or earlier pass includes.
     pub(super) fn first_of_next_pass(&self) -> Option<u32> {
         self.repairs.first_key_value().map(|(&block, _)| block)
     }
@@ -234,7 +236,7 @@ impl Schedule {
         margin: u32,
     ) -> Option<Run> {
         let sent = self.parity.get(&block).map_or(0, |parity| parity.sent);
-        // A receiver that claims to need none would have decoded, if its claim were true.
+        // A receiver that claims to need none would have decoded the block, if its claim were true.
         let need = repair.need.max(1);
         let left = parity_symbols.saturating_sub(sent);
         let fewer = need < repair.wanted.count().saturating_add(u32::from(margin > 0));
@@ -246,12 +248,12 @@ impl Schedule {
     }
 }
 
-/// What is sent of one block in one pass.
+/// Content of one block in one pass.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Work {
-    /// These DTUs.
+    /// DTUs of the block.
     Source(Vec<Run>),
-    /// These parity symbols.
+    /// Parity symbols of the block.
     Parity(Run),
 }
 

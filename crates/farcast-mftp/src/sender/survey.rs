@@ -1,12 +1,12 @@
-//! What becomes of the first pass on its way: whether receivers lose because the way is too narrow for the rate, by
-//! chance, or because of themselves.
+//! Losses of the first pass and their causes: a path too narrow for the rate, chance, or slow receivers.
 //!
-//! A narrow way drops what its queue does not hold. At a fixed rate that is about the same of each block, and the same
-//! for all behind it; losses by chance vary from block to block, and from receiver to receiver where they happen behind
-//! the last common hop. So it is enough to keep, for each receiver, the sum of its losses and the sum of their squares.
+//! A narrow path drops the datagrams that its queue does not hold. At a fixed rate these losses are about the same for
+//! each block, and the same for all receivers behind the path. Losses by chance vary from block to block, and from
+//! receiver to receiver if they happen behind the last shared hop. So the sum of losses and the sum of their squares,
+//! for each receiver, are enough.
 //!
-//! A receiver answers when it has lost something and the request has reached it. A narrow way drops requests as it
-//! drops DTUs, so silence about a block says that nothing was lost only where there is more of it than that explains.
+//! A receiver answers if it has lost DTUs and has heard the request. A narrow path drops requests as it drops DTUs. So
+//! silence about a block shows that nothing was lost only if it is more frequent than lost requests explain.
 
 use alloc::vec::Vec;
 
@@ -15,27 +15,28 @@ use farcast_core::Time;
 use super::{MemberState, Phase, Sender};
 use crate::message::{ClientId, Nak};
 
-/// The survey begins behind the first block of which somebody lost one DTU in so many: until then a queue on the way
-/// may have been filling. It is also the least loss of which something is said.
+/// Divisor of a block's DTUs. The survey begins after the first block of which a receiver lost this part; until then a
+/// queue on the path may have been filling. It is also the least loss that is reported.
 const WORTH: u64 = 20;
-/// Below these nothing is said.
+/// Minimum numbers of DTUs and blocks for a judgement.
 const LEAST_DTUS: u64 = 200;
 const LEAST_BLOCKS: u32 = 3;
-/// The union of what all lost, in hundredths of what the one lost which lost least, where all lose the same.
+/// Maximum ratio, in hundredths, of the union of all losses to the losses of the receiver that lost least, if all lose
+/// the same.
 const SAME: u64 = 115;
-/// What a slow receiver loses beside the median of all.
+/// Minimum ratio of a slow receiver's loss to the median of all.
 const FAR_MORE: f64 = 4.0;
-/// The most that losses of a narrow way vary, beside those by chance.
+/// Maximum variation of losses on a narrow path, relative to losses by chance.
 const STEADY: f64 = 0.5;
 
-/// Losses of some blocks.
+/// Losses of several blocks.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
-    /// Blocks of which some were reported.
+    /// Number of blocks with a reported loss.
     blocks: u32,
-    /// DTUs, in all.
+    /// Number of lost DTUs, in all.
     lost: u64,
-    /// The sum of the squares of each block's.
+    /// Sum of the squares of each block's losses.
     squares: u64,
 }
 
@@ -47,9 +48,9 @@ impl Tally {
     }
 }
 
-/// Losses by how far their blocks have come: of the first all answers have arrived; those of the second, and then those
-/// of the third, may still be on their way. Without this, receivers that answer late would look as if they had lost
-/// nothing.
+/// Losses by the age of their blocks. All answers about the first group have arrived. Those about the second group, and
+/// then those about the third, may still be on their way. Without the groups, receivers that answer late would seem to
+/// have lost nothing.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Tallies([Tally; 3]);
 
@@ -75,19 +76,19 @@ impl Tallies {
     }
 }
 
-/// What is kept for the survey beside each member's tallies.
+/// State of the survey beside each member's tallies.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Surveying {
-    /// The first block that counts.
+    /// First block that counts.
     start: Option<u32>,
-    /// Behind the last block whose answers have arrived, behind the last of those that are waited for, and behind the
-    /// last that was reported on.
+    /// Ends of three ranges of blocks: those whose answers have arrived, those whose answers are awaited, and those
+    /// with any report.
     settled: u32,
     due: u32,
     end: u32,
-    /// When the answers that are waited for have arrived.
+    /// Time at which the awaited answers have arrived.
     due_at: Time,
-    /// DTUs that anybody lost.
+    /// DTUs that any receiver lost.
     union: Tallies,
 }
 
@@ -97,67 +98,69 @@ impl Surveying {
     }
 }
 
-/// What receivers lost of the first pass, as far as all of them have answered: of the whole blocks behind the first of
-/// which somebody lost a twentieth, up to the last of which somebody reported a loss.
+/// Losses of receivers in the first pass, as far as all of them have answered. The survey covers the whole blocks after
+/// the first of which a receiver lost a twentieth, up to the last with a reported loss.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Survey {
-    /// Blocks surveyed.
+    /// Number of blocks surveyed.
     pub blocks: u32,
-    /// DTUs in them.
+    /// Number of DTUs in them.
     pub dtus: u64,
-    /// DTUs that anybody lost: at least as many as any one lost.
+    /// Number of DTUs that any receiver lost: at least the number that each one lost.
     pub union: u64,
-    /// Those who take or took part from before the first of these blocks and held nothing, in the order of their ids.
+    /// Receivers that took part from before the first of these blocks, complete or not, and held nothing, in the order
+    /// of their ids.
     pub members: Vec<Surveyed>,
 }
 
-/// What one receiver lost of the blocks surveyed.
+/// Losses of one receiver in the surveyed blocks.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Surveyed {
-    /// Who.
+    /// Identifier of the receiver.
     pub client: ClientId,
-    /// DTUs that it reported as lost.
+    /// Number of DTUs that it reported as lost.
     pub lost: u64,
-    /// Blocks that its loss is reckoned from: those that it reported on, or all, if it was silent about more of them
-    /// than requests can have been lost.
+    /// Number of blocks on which its loss rate is based: those that it reported on, or all, if it was silent about more
+    /// of them than lost requests explain.
     pub blocks: u32,
-    /// The part of their DTUs that it lost, from 0 to 1.
+    /// Part of their DTUs that it lost, from 0 to 1.
     pub part: f64,
-    /// The index of dispersion of its losses in these blocks, their variance by their mean: about `1 - part` where each
-    /// DTU is lost by chance, less where losses are regular, more where they come in bursts.
+    /// Index of dispersion of its losses in these blocks, which is their variance divided by their mean. It is about `1
+    /// - part` for losses by chance, less for regular losses, and more for bursts.
     pub dispersion: f64,
 }
 
-/// What losses mean.
+/// Judgement of the losses.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Judgement {
-    /// There are few, or too little is known.
+    /// There are few losses, or too little is known.
     #[default]
     Nothing,
-    /// They are many, and neither regular nor those of few: by chance, in bursts, or of a way whose width changes.
+    /// There are many losses, neither regular nor limited to a few receivers: by chance, in bursts, or on a path whose
+    /// capacity changes.
     Random,
-    /// Few lose far more than the others.
+    /// A few receivers lose far more than the others.
     OneSlow {
-        /// The one that loses most.
+        /// Receiver that loses most.
         client: ClientId,
-        /// The part that it loses, from 0 to 1.
+        /// Part that it loses, from 0 to 1.
         part: f64,
-        /// How many others lose far more, too.
+        /// Number of other receivers that lose far more, too.
         others: u32,
     },
-    /// The way to all of them carries less than is sent.
+    /// The path to all receivers carries less than is sent.
     Narrow {
-        /// The part of the rate that arrives at the one that gets least, from 0 to 1.
+        /// Part of the rate that arrives at the receiver that gets least, from 0 to 1.
         received: f64,
     },
 }
 
 impl Surveyed {
-    /// What `tally` says of `blocks` blocks of `size` DTUs.
+    /// Evaluates the `tally` of a receiver over `blocks` blocks of `size` DTUs.
     fn of(client: ClientId, tally: &Tally, blocks: u32, size: u32) -> Self {
         let (lost, all) = (tally.lost as f64, f64::from(blocks));
         let part_of = |blocks: u32| lost / (f64::from(blocks) * f64::from(size)).max(1.0);
-        // Requests that are lost as DTUs are: on average so many, and hardly more than three deviations beyond that.
+        // Number of requests lost at the same rate as DTUs: the mean, and hardly more than three deviations beyond.
         let part = part_of(tally.blocks);
         let beyond = all - f64::from(tally.blocks) - all * part;
         let explained = beyond <= 0.0 || beyond * beyond <= 9.0 * all * part * (1.0 - part);
@@ -168,17 +171,17 @@ impl Surveyed {
         Self { client, lost: tally.lost, blocks, part: part_of(blocks), dispersion }
     }
 
-    /// Whether so regular losses are none by chance, for all that so many blocks can tell.
+    /// Returns `true` if losses so regular cannot be by chance, given the number of blocks.
     fn is_regular(&self) -> bool {
         self.dispersion < steadiest(self.blocks) * (1.0 - self.part)
     }
 }
 
-/// The dispersion that losses by chance seem to have in `blocks` blocks once in 4,000 times, or less often, in parts of
-/// what they have; half of it at most.
+/// Returns the dispersion that losses by chance fall below in `blocks` blocks at most once in 4,000 times, relative to
+/// their true dispersion; at most one half.
 fn steadiest(blocks: u32) -> f64 {
-    // The variance of n draws is distributed about as chi-square with n - 1 degrees of freedom by these; of that,
-    // Wilson and Hilferty's cube at three and a half deviations.
+    // The variance of n draws follows approximately a chi-square distribution with n - 1 degrees of freedom. This is
+    // the cube of Wilson and Hilferty at three and a half deviations.
     let Some(degrees) = blocks.checked_sub(1).filter(|degrees| *degrees > 0) else { return 0.0 };
     let variance = 2.0 / (9.0 * f64::from(degrees));
     let deviation = ((variance * 1e12) as u64).isqrt() as f64 * 1e-6;
@@ -187,7 +190,7 @@ fn steadiest(blocks: u32) -> f64 {
 }
 
 impl Survey {
-    /// What it means at a fixed rate. Where receivers set the pace, losses are how they set it.
+    /// Judges the losses at a fixed rate. If receivers set the pace, losses are part of how they do it.
     pub fn judge(&self) -> Judgement {
         if self.dtus < LEAST_DTUS || self.blocks < LEAST_BLOCKS {
             return Judgement::Nothing;
@@ -214,13 +217,13 @@ impl Survey {
 }
 
 impl Sender {
-    /// Whether what `nak` says is lost was lost of the first pass, where that sends everything.
+    /// Returns `true` if the losses in `nak` are of the first pass, and that pass sends everything.
     pub(super) fn is_of_first_pass(&self, nak: &Nak) -> bool {
         nak.pass == 1 && !self.progress.restart
     }
 
-    /// A member has reported on a block of the first pass, for the first time; `newly` of its DTUs nobody had asked
-    /// for.
+    /// Records a member's first report on a block of the first pass; no other member had requested `newly` of its DTUs
+    /// before.
     pub(super) fn survey_report(&mut self, now: Time, nak: &Nak, newly: u32) {
         let (block, lost, size) = (nak.block, nak.missing.count(), self.geometry.block_size());
         let wait = self.round_trip() + self.config.backoff_window;
@@ -233,7 +236,7 @@ impl Sender {
             }
             return;
         };
-        // The last block may be shorter, and its losses are not to be compared.
+        // The last block may be shorter, so its losses cannot be compared.
         if block < start || self.geometry.block_len(block) < size {
             return;
         }
@@ -252,17 +255,17 @@ impl Sender {
         }
     }
 
-    /// What receivers lost of the first pass. Nothing in a group without registration, and where only what receivers
-    /// lack was sent from the beginning.
+    /// Returns the losses of the first pass. The survey is empty for a group without registration, and if only
+    /// requested DTUs were sent from the beginning.
     pub fn survey(&self) -> Survey {
         let survey = &self.survey;
         let Some(start) = survey.start else { return Survey::default() };
-        // At the end everything has been answered.
+        // At the end all requests have been answered.
         let all = matches!(self.phase, Phase::Completing | Phase::Aborting | Phase::Ended);
         let blocks = (if all { survey.end } else { survey.settled }) - start;
         let size = self.geometry.block_size();
         let counts = |state: &MemberState| matches!(state, MemberState::Active | MemberState::Done);
-        // Who held something did not ask for it, whether or not it was lost.
+        // A receiver that held segments did not request them, lost or not.
         let members = self
             .members
             .iter()

@@ -1,4 +1,4 @@
-//! What cannot be sent any more, because its source is gone.
+//! Withdrawn segments, which cannot be sent any more because their source is gone.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -9,25 +9,26 @@ use farcast_delivery::Gone;
 use super::{Phase, Sender};
 use crate::message::{ClientId, cancel};
 
-/// In so many more passes a segment is sent of which only a part is gone: others may lack the rest of it. Who has the
-/// rest asks for it none the less, because what came in place of the part is wrong.
+/// Number of further passes in which a segment that is gone in part is sent, because some receivers may lack the rest
+/// of it. A receiver with the rest still requests the segment, because the content sent in place of the missing part is
+/// wrong.
 const PARTLY_PASSES: u32 = 5;
 
 /// Segments that are not sent any more.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Withdrawn {
-    /// Those that are gone, and those of which a part is; `None` while there are none.
+    /// Segments that are gone, and those that are gone at least in part; `None` while there are none.
     segments: Option<(Bitmap, Bitmap)>,
-    /// Up to which pass the latter are sent.
+    /// First pass in which the segments gone in part are no longer sent.
     partly_until: u32,
-    /// Why, of the first of them.
+    /// Reason for which the first source is gone.
     why: String,
-    /// Sources besides the first that are gone.
+    /// Number of further sources that are gone.
     others: u32,
 }
 
 impl Sender {
-    /// The source of `gone` is gone, which is said as `why`: they are not sent any more, and who lacks nothing else is
+    /// Withdraws the segments `gone`, whose source is gone for the reason `why`. A receiver that lacks nothing else is
     /// not waited for.
     pub fn withdraw(&mut self, gone: &Gone, why: &str) {
         let total = self.geometry.segments();
@@ -51,18 +52,18 @@ impl Sender {
         }
     }
 
-    /// Whether a part of `block` is gone: its parity is no longer what it was.
+    /// Returns `true` if a part of `block` is gone, so that its parity has changed.
     pub(super) fn is_torn(&self, block: u32) -> bool {
         let run = self.geometry.block_run(block);
         self.withdrawn.segments.as_ref().zip(run).is_some_and(|((_, partly), run)| partly.count_in(run) > 0)
     }
 
-    /// Whether anything is not sent any more.
+    /// Returns `true` if any segment is withdrawn.
     pub(super) fn has_withdrawn(&self) -> bool {
         self.withdrawn.segments.is_some()
     }
 
-    /// The DTUs of `block` that are not sent any more, in order.
+    /// Returns the withdrawn DTUs of `block`, in order.
     pub(super) fn withdrawn_of(&self, block: u32) -> Vec<Run> {
         let (Some((whole, partly)), Some(run)) = (&self.withdrawn.segments, self.geometry.block_run(block))
         else {
@@ -82,7 +83,7 @@ impl Sender {
         gone
     }
 
-    /// `missing` of `block` without what is not sent any more; whether that was any of it.
+    /// Returns `missing` of `block` without the withdrawn DTUs; `None` if there are none among them.
     pub(super) fn without_withdrawn(&self, block: u32, missing: &Bitmap) -> Option<Bitmap> {
         let mut rest = missing.clone();
         for gone in self.withdrawn_of(block) {
@@ -91,8 +92,8 @@ impl Sender {
         (rest.count() < missing.count()).then_some(rest)
     }
 
-    /// `missing` of `block` without segments of which anything is gone: what lacks there was never sent, or came and is
-    /// wrong, and was not lost on the way.
+    /// Returns `missing` of `block` without segments of which any part is gone. Such a segment was never sent, or came
+    /// and is wrong, so it was not lost on the way. `None` if the block has no such segments.
     pub(super) fn without_gone(&self, block: u32, missing: &Bitmap) -> Option<Bitmap> {
         let ((_, touched), run) = self.withdrawn.segments.as_ref().zip(self.geometry.block_run(block))?;
         if touched.count_in(run) == 0 {
@@ -106,7 +107,7 @@ impl Sender {
         Some(rest)
     }
 
-    /// A NAK of `client` has asked for what is not sent any more.
+    /// Records that a NAK of `client` has requested withdrawn DTUs.
     pub(super) fn note_bereft(&mut self, client: ClientId) {
         let pass = self.progress.pass;
         if let Some(member) = self.members.get_mut(client) {
@@ -114,7 +115,7 @@ impl Sender {
         }
     }
 
-    /// Ends it where nobody lacks anything that can be sent; whether it has.
+    /// Ends the transmission if no receiver lacks anything that can be sent. Returns `true` if it has ended.
     pub(super) fn end_bereft(&mut self, now: Time) -> bool {
         let pass = Some(self.progress.pass);
         let waits = self.phase == Phase::Waiting && self.has_withdrawn() && self.schedule.is_empty();

@@ -1,4 +1,4 @@
-//! ANNOUNCE.
+//! Encoding of ANNOUNCE.
 
 use alloc::vec::Vec;
 use core::net::SocketAddr;
@@ -9,7 +9,7 @@ use crate::message::{Announce, AnnounceOptions, ClientId, DeclineReason, GroupMo
 use crate::proof::Proof;
 
 pub(super) fn encode<S: Sink>(m: &Announce, out: &mut S) {
-    // The first five are ordered.
+    // The first five parameters are ordered.
     out.address(kind::SERVER_ADDRESS, kind::SERVER_ADDRESS_6, m.server.ip());
     out.integer(kind::SERVER_PORT, m.server.port().into());
     out.address(kind::RESPONSE_ADDRESS, kind::RESPONSE_ADDRESS_6, m.response.ip());
@@ -106,7 +106,7 @@ fn hosts(parameter: Parameter<'_>) -> Result<Vec<(ClientId, Standing)>, DecodeEr
     records.iter().map(record).collect()
 }
 
-/// The ordered parameters behind the server.
+/// Ordered parameters after the server.
 const ORDER: [u16; 5] = [
     kind::RESPONSE_ADDRESS,
     kind::RESPONSE_ADDRESS_6,
@@ -115,7 +115,7 @@ const ORDER: [u16; 5] = [
     kind::PRIVATE_ADDRESS_6,
 ];
 
-/// The parameters behind the five ordered ones, as they are found.
+/// Parameters after the five ordered ones, as they are found.
 #[derive(Default)]
 struct Found {
     announce_duration: Option<u32>,
@@ -161,7 +161,7 @@ impl Found {
         }
     }
 
-    /// The product's size: the 64-bit form, where it is there, must end in the 32-bit one.
+    /// Returns the product's size; the 64-bit form, if present, must end in the 32-bit one.
     fn size(&self) -> Result<u64, DecodeError> {
         let low = need(self.product_size, kind::PRODUCT_SIZE)?;
         match self.product_size_64 {

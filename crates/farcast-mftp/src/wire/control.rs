@@ -1,4 +1,4 @@
-//! Group management, registration, and the messages that end a transmission.
+//! Encoding of group management, registration, and the messages that end a transmission.
 
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
@@ -105,7 +105,7 @@ pub(super) fn decode_echo(reader: &mut Reader<'_>) -> Result<Echo, DecodeError> 
     Ok(Echo { sequence: need(sequence, kind::ECHO_SEQUENCE)?, data, hosts })
 }
 
-/// The server's address and port, which open every answer.
+/// Encodes the server's address and port, which open every answer.
 pub(super) fn encode_server<S: Sink>(server: SocketAddr, out: &mut S) {
     out.address(kind::SERVER_ADDRESS, kind::SERVER_ADDRESS_6, server.ip());
     out.integer(kind::SERVER_PORT, server.port().into());

@@ -4,8 +4,8 @@
 //! big-endian) and parameters (type, length, value, padded with zeros to a multiple of four bytes). Unknown
 //! parameters are skipped, so farcast's own (types 0x7F01 on) do not disturb others.
 //!
-//! [`decode`] checks everything that it uses and allocates nothing by a length that a message claims: lists are
-//! as long as the bytes that are there. Payload stays in the datagram; [`Packet::payload`] says where.
+//! [`decode`] checks everything that it uses, and allocates nothing by a length that a message claims: lists are as
+//! long as the bytes that are present. The payload stays in the datagram; [`Packet::payload`] is its place.
 //!
 //! The checksum is written for control messages and left 0 ("not used") for DATA, where UDP's is relied on;
 //! it is verified wherever it is not 0.
@@ -32,60 +32,60 @@ pub const HEADER_LEN: usize = 12;
 pub const DATA_HEADER_LEN: usize = HEADER_LEN + 3 * 8 + 4;
 /// Bytes of a NAK without its event list (IPv4, no parity).
 pub const NAK_FIXED_LEN: usize = HEADER_LEN + 6 * 8 + 20 + 4;
-/// The protocol version.
+/// Protocol version.
 pub const VERSION: u16 = 1;
 
-/// A decoded datagram: the message (a DATA message is a run of one), and where in the datagram its payload is (empty
-/// without DATA).
+/// Decoded datagram: the message (a DATA message is a run of one), and the byte range of its payload in the datagram
+/// (empty without DATA).
 pub type Packet = farcast_delivery::Packet<Message>;
 
-/// Why a datagram is not an MFTP message.
+/// Reason for which a datagram is not an MFTP message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// It ends before a header or a parameter does.
+    /// The datagram ends before a header or a parameter does.
     #[error("message is cut short")]
     Truncated,
-    /// Its version is not 1.
+    /// The version is not 1.
     #[error("version {0} is not 1")]
     Version(u16),
-    /// Its length field is not the datagram's length.
+    /// The length field is not the datagram's length.
     #[error("length field differs from the datagram's length")]
     Length,
-    /// Its checksum does not match.
+    /// The checksum does not match.
     #[error("checksum does not match")]
     Checksum,
-    /// Its type is not one of the draft's or of ours.
+    /// The message type is not one of the draft's or of farcast's.
     #[error("unknown message type {0:#06x}")]
     Type(u16),
     /// A parameter has a length that its type cannot have.
     #[error("parameter {parameter:#06x} has a wrong length")]
     ParameterLength {
-        /// The parameter's type.
+        /// Type of the parameter.
         parameter: u16,
     },
     /// A parameter has a value that its type cannot have.
     #[error("parameter {parameter:#06x} has a wrong value")]
     Value {
-        /// The parameter's type.
+        /// Type of the parameter.
         parameter: u16,
     },
-    /// A mandatory parameter is not there.
+    /// A mandatory parameter is missing.
     #[error("parameter {parameter:#06x} is missing")]
     Missing {
-        /// The parameter's type.
+        /// Type of the parameter.
         parameter: u16,
     },
     /// A parameter comes twice.
     #[error("parameter {parameter:#06x} comes twice")]
     Repeated {
-        /// The parameter's type.
+        /// Type of the parameter.
         parameter: u16,
     },
-    /// An ordered parameter is not where the draft puts it.
+    /// An ordered parameter is not in its place by the draft.
     #[error("parameter {expected:#06x} is not in its place")]
     OutOfOrder {
-        /// The parameter that should be there.
+        /// Type of the parameter that should be there.
         expected: u16,
     },
     /// The event count or hash of a NAK contradicts its event list.
@@ -110,7 +110,7 @@ mod kind {
     pub(super) const ECHO_RESPONSE: u16 = 0x000E;
     pub(super) const ACK: u16 = 0x000F;
     pub(super) const END: u16 = 0x0015;
-    /// Farcast's own.
+    /// Farcast's own message type.
     pub(super) const GRANT: u16 = 0x7F01;
 }
 
@@ -158,9 +158,9 @@ fn encode_body<S: Sink>(body: &Body, segment: u32, out: &mut S) {
     }
 }
 
-/// Appends a control message, or datagram `segment` (from 0) of a DATA run as far as its payload, to `out`.
+/// Appends a control message, or datagram `segment` (from 0) of a DATA run up to its payload, to `out`.
 ///
-/// Behind a DATA header the caller puts [`Data::payload_len`] bytes and zeros up to [`encoded_len`].
+/// After a DATA header the caller puts [`Data::payload_len`] bytes and zeros up to [`encoded_len`].
 pub fn encode(message: &Message, segment: u32, out: &mut Vec<u8>) {
     let start = out.len();
     out.put(&VERSION.to_be_bytes());
@@ -177,7 +177,7 @@ pub fn encode(message: &Message, segment: u32, out: &mut Vec<u8>) {
     }
 }
 
-/// The length in bytes of datagram `segment` of `message`, payload and padding included.
+/// Returns the length in bytes of datagram `segment` of `message`, payload and padding included.
 pub fn encoded_len(message: &Message, segment: u32) -> usize {
     if let Body::Data(data) = &message.body {
         return data_len(data.payload_len(segment));
@@ -188,40 +188,41 @@ pub fn encoded_len(message: &Message, segment: u32) -> usize {
     counter.0
 }
 
-/// The proof is the last parameter of a control message.
+/// Encodes the proof, the last parameter of a control message.
 fn encode_proof<S: Sink>(message: &Message, out: &mut S) {
     if let Some(proof) = &message.proof {
         out.parameter(PROOF, &proof.0);
     }
 }
 
-/// Feeds `hasher` what a proof of `message` covers: its type, its transmission, and its parameters without the proof.
+/// Updates `hasher` with the part of `message` that a proof covers: its type, its transmission, and its parameters
+/// without the proof.
 pub(crate) fn hash(message: &Message, hasher: &mut blake3::Hasher) {
     hasher.update(&kind_of(&message.body).to_be_bytes()).update(&message.transmission.to_be_bytes());
     encode_body(&message.body, 0, hasher);
 }
 
-/// The length in bytes of a DATA message that carries `payload` bytes.
+/// Returns the length in bytes of a DATA message that carries `payload` bytes.
 pub const fn data_len(payload: usize) -> usize {
     DATA_HEADER_LEN + payload + parameter::padding(payload)
 }
 
-/// The largest payload, a multiple of four bytes, whose DATA message fits `datagram` bytes of UDP payload.
+/// Returns the largest payload, a multiple of four bytes, whose DATA message fits `datagram` bytes of UDP payload.
 pub const fn dtu_size_for(datagram: usize) -> usize {
     datagram.saturating_sub(DATA_HEADER_LEN) & !3
 }
 
-/// The most DTUs whose bitmap fits one NAK in `datagram` bytes of UDP payload (draft §11.2).
+/// Returns the maximum number of DTUs whose bitmap fits one NAK in `datagram` bytes of UDP payload (draft §11.2).
 ///
-/// `extra` is what farcast's own parameters and IPv6 addresses take.
+/// `extra` is the length of farcast's own parameters and IPv6 addresses.
 pub const fn block_size_for(datagram: usize, extra: usize) -> usize {
     (datagram.saturating_sub(NAK_FIXED_LEN + extra) & !3) * 8
 }
 
-/// Reads one datagram.
+/// Decodes one datagram.
 ///
 /// # Errors
-/// What is wrong with it; nothing has been allocated beyond what the datagram itself holds.
+/// Returns the reason if the datagram is malformed. Nothing is allocated beyond the size of the datagram.
 pub fn decode(datagram: &[u8]) -> Result<Packet, DecodeError> {
     let field = |at: usize| u16::from_be_bytes([datagram[at], datagram[at + 1]]);
     if datagram.len() < HEADER_LEN {
@@ -282,8 +283,8 @@ fn decode_body(kind: u16, datagram: &[u8]) -> Result<(Body, Range<usize>), Decod
     Ok((body, 0..0))
 }
 
-/// The ones'-complement of the ones'-complement sum of the message's 16-bit words, its checksum field taken as
-/// 0. A sum that comes out as 0 is written as 0xFFFF, its other form, because 0 means "not used".
+/// Returns the ones'-complement of the ones'-complement sum of the message's 16-bit words, with its checksum field as
+/// 0. A sum of 0 is returned as 0xFFFF, its other form, because 0 means "not used".
 fn checksum(message: &[u8]) -> u16 {
     let (words, rest) = message.as_chunks::<2>();
     let skip = |index: usize, word: u16| if index == 3 { 0 } else { u32::from(word) };
@@ -299,9 +300,9 @@ fn checksum(message: &[u8]) -> u16 {
     }
 }
 
-/// The part of [`Data`] that a datagram repeats, for a driver that joins consecutive DTUs into one run.
+/// Part of [`Data`] that a datagram repeats, for a driver that joins consecutive DTUs into one run.
 impl Data {
-    /// Whether `next` continues this run: the same pass, block and kind, full DTUs so far, the next number.
+    /// Returns `true` if `next` continues this run: the same pass, block and kind, full DTUs so far, the next number.
     pub fn continues(&self, next: &Self) -> bool {
         (self.pass, self.block, self.kind) == (next.pass, next.block, next.kind)
             && self.dtus.end() == next.dtus.first()

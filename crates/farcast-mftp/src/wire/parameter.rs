@@ -9,7 +9,7 @@ use farcast_core::Run;
 use super::DecodeError;
 use crate::message::ClientId;
 
-/// The types of parameters; those from 0x7F01 on are farcast's own and skipped by others.
+/// Types of parameters; those from 0x7F01 on are farcast's own and skipped by others.
 pub(super) mod kind {
     pub(crate) const ANNOUNCE_DURATION: u16 = 0x0100;
     pub(crate) const ANNOUNCE_OPTIONS: u16 = 0x0101;
@@ -50,44 +50,44 @@ pub(super) mod kind {
     pub(crate) const BACKOFF_WINDOW: u16 = 0x0124;
     /// Product size of 4 GiB and more; Product Size is then its low 32 bits.
     pub(crate) const PRODUCT_SIZE_64: u16 = 0x7F01;
-    /// The IPv6 form of Server Address; the three others likewise.
+    /// IPv6 form of Server Address; the three others likewise.
     pub(crate) const SERVER_ADDRESS_6: u16 = 0x7F02;
-    /// A digest that commits to the whole product.
+    /// Digest that commits to the whole product.
     pub(crate) const PRODUCT_ID: u16 = 0x7F03;
     pub(crate) const RESPONSE_ADDRESS_6: u16 = 0x7F04;
     pub(crate) const PRIVATE_ADDRESS_6: u16 = 0x7F05;
     pub(crate) const PUBLIC_ADDRESS_6: u16 = 0x7F06;
-    /// A receiver's name in its registration.
+    /// Name of a receiver in its registration.
     pub(crate) const RECEIVER_NAME: u16 = 0x7F07;
     /// Segments held from an earlier transmission, in a registration.
     pub(crate) const SEGMENTS_HELD: u16 = 0x7F08;
     /// Bytes that a receiver can buffer, in its registration.
     pub(crate) const RECEIVE_BUFFER: u16 = 0x7F09;
-    /// In place of the DTU Number: the payload is a parity symbol with this number.
+    /// Number of the parity symbol in the payload, in place of the DTU Number.
     pub(crate) const PARITY_SYMBOL: u16 = 0x7F0A;
-    /// How many parity symbols a block may have, in an announcement.
+    /// Maximum number of parity symbols of a block, in an announcement.
     pub(crate) const PARITY_SYMBOLS: u16 = 0x7F0B;
-    /// How many parity symbols of the block the client holds, in a NAK.
+    /// Number of the block's parity symbols that the client holds, in a NAK.
     pub(crate) const PARITY_HELD: u16 = 0x7F0C;
-    /// How many of the missing DTUs came and were not stored, in a NAK.
+    /// Number of missing DTUs that came and were not stored, in a NAK.
     pub(crate) const UNSTORED: u16 = 0x7F12;
-    /// A cancel reason in words.
+    /// Cancel reason as text.
     pub(crate) const REASON_TEXT: u16 = 0x7F0D;
-    /// What shows who sent a message.
+    /// Proof of a message's origin.
     pub(crate) const PROOF: u16 = 0x7F0E;
-    /// What a member proves itself with, in a GRANT.
+    /// Token with which a member proves its messages, in a GRANT.
     pub(crate) const TOKEN: u16 = 0x7F0F;
-    /// What the answer to a registration is to repeat.
+    /// Nonce of a registration, which the answer must repeat.
     pub(crate) const NONCE: u16 = 0x7F10;
-    /// The digest of the key that ends the transmission, in an announcement.
+    /// Digest of the key that ends the transmission, in an announcement.
     pub(crate) const COMMITMENT: u16 = 0x7F11;
 }
 
-/// Where encoded bytes go: a buffer, or a counter that only measures.
+/// Destination of encoded bytes: a buffer, a hash, or a counter that only measures.
 pub(super) trait Sink {
     fn put(&mut self, bytes: &[u8]);
 
-    /// A parameter of `len` bytes that take work to make: a counter does without them.
+    /// Writes a parameter of `len` bytes that are costly to compute; a counter does without them.
     fn made(&mut self, kind: u16, _len: usize, value: impl FnOnce() -> Vec<u8>) {
         self.parameter(kind, &value());
     }
@@ -119,7 +119,7 @@ pub(super) trait Sink {
         }
     }
 
-    /// An inclusive range that counts from 1.
+    /// Writes an inclusive range that counts from 1.
     fn range(&mut self, kind: u16, run: Run) {
         self.head(kind, 8);
         self.put(&(run.first() + 1).to_be_bytes());
@@ -155,7 +155,7 @@ impl Sink for blake3::Hasher {
     }
 }
 
-/// Counts what would be written.
+/// Counter of the bytes that would be written.
 pub(super) struct Counter(pub(super) usize);
 
 impl Sink for Counter {
@@ -168,12 +168,12 @@ impl Sink for Counter {
     }
 }
 
-/// Zero bytes that follow a value of `len` bytes.
+/// Returns the number of zero bytes after a value of `len` bytes.
 pub(super) const fn padding(len: usize) -> usize {
     len.wrapping_neg() % 4
 }
 
-/// A parameter that has been read: its type, its value, and where the value stands in the message.
+/// Decoded parameter: its type, its value, and the value's offset in the message.
 #[derive(Clone, Copy)]
 pub(super) struct Parameter<'a> {
     pub(super) kind: u16,
@@ -194,7 +194,7 @@ impl<'a> Parameter<'a> {
         self.octets().map(u32::from_be_bytes)
     }
 
-    /// A number that counts from 1 on the wire.
+    /// Reads a number that counts from 1 on the wire.
     pub(super) fn ordinal(self) -> Result<u32, DecodeError> {
         // A run holds `first + count`, so the largest number leaves room for one more.
         self.integer()?.checked_sub(1).filter(|&n| n < u32::MAX - 1).ok_or(self.wrong())
@@ -225,7 +225,7 @@ impl<'a> Parameter<'a> {
         self.integer().map(ClientId)
     }
 
-    /// UTF-8 of 1 to `most` bytes.
+    /// Reads UTF-8 of 1 to `most` bytes.
     pub(super) fn text(self, most: usize) -> Result<String, DecodeError> {
         self.bytes(most)?;
         core::str::from_utf8(self.value).map(String::from).map_err(|_| self.wrong())
@@ -246,21 +246,21 @@ impl<'a> Parameter<'a> {
         Ok(hosts.iter().map(|host| ClientId(u32::from_be_bytes(*host))).collect())
     }
 
-    /// An option word: its first byte must be one of `marks`, and comes back with the second and third.
+    /// Reads an option word. Its first byte must be one of `marks`, and is returned with the second and third.
     pub(super) fn options(self, marks: &[u8]) -> Result<[u8; 3], DecodeError> {
         let [mark, a, b, _] = self.octets()?;
         if marks.contains(&mark) { Ok([mark, a, b]) } else { Err(self.wrong()) }
     }
 }
 
-/// Reads the parameters of one message in order.
+/// Reader of the parameters of one message, in order.
 pub(super) struct Reader<'a> {
     message: &'a [u8],
     at: usize,
 }
 
 impl<'a> Reader<'a> {
-    /// Reads `message` from byte `at` on.
+    /// Creates a reader of `message` from byte `at` on.
     pub(super) fn new(message: &'a [u8], at: usize) -> Self {
         Self { message, at }
     }
@@ -281,7 +281,7 @@ impl<'a> Reader<'a> {
         Ok(Some(Parameter { kind: u16::from_be_bytes([*k0, *k1]), value, offset }))
     }
 
-    /// The next parameter, which must be of one of `kinds` (where the draft orders them).
+    /// Returns the next parameter, which must be of one of `kinds` (where the draft orders them).
     pub(super) fn expect(&mut self, kinds: &[u16]) -> Result<Parameter<'a>, DecodeError> {
         loop {
             match self.next()? {
@@ -295,7 +295,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads to the end; the parameters in `ordered` and the server's have been read and must not come again.
+    /// Reads to the end. The parameters in `ordered` and the server's have been read and must not come again.
     pub(super) fn finish(&mut self, ordered: &[u16]) -> Result<(), DecodeError> {
         while let Some(parameter) = self.next()? {
             refuse_repeated(parameter.kind, ordered)?;
@@ -303,19 +303,19 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// The next parameter as an address in its IPv4 or its IPv6 form.
+    /// Returns the next parameter as an address in its IPv4 or its IPv6 form.
     pub(super) fn expect_address(&mut self, v4: u16, v6: u16) -> Result<IpAddr, DecodeError> {
         let parameter = self.expect(&[v4, v6])?;
         if parameter.kind == v4 { parameter.address4() } else { parameter.address6() }
     }
 }
 
-/// Whether `kind` is one of the draft's parameters or of ours.
+/// Returns `true` if `kind` is one of the draft's parameters or of farcast's.
 fn is_known(kind: u16) -> bool {
     (0x0100..=0x0129).contains(&kind) || (kind::PRODUCT_SIZE_64..=kind::COMMITMENT).contains(&kind)
 }
 
-/// Refuses a parameter in `ordered`, or of the server, that comes again behind its place.
+/// Rejects a parameter in `ordered`, or of the server, that comes again after its place.
 pub(super) fn refuse_repeated(kind: u16, ordered: &[u16]) -> Result<(), DecodeError> {
     let server = [kind::SERVER_ADDRESS, kind::SERVER_ADDRESS_6, kind::SERVER_PORT];
     if server.contains(&kind) || ordered.contains(&kind) {
@@ -332,7 +332,7 @@ pub(super) fn set<T>(slot: &mut Option<T>, parameter: Parameter<'_>, value: T) -
     }
 }
 
-/// Takes `slot`, which must be filled.
+/// Returns the value of `slot`, which must be filled.
 pub(super) fn need<T>(slot: Option<T>, parameter: u16) -> Result<T, DecodeError> {
     slot.ok_or(DecodeError::Missing { parameter })
 }

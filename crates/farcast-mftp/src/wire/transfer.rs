@@ -1,4 +1,4 @@
-//! Data, status requests and their answers.
+//! Encoding of data, status requests and their answers.
 
 use core::ops::Range;
 
@@ -106,7 +106,7 @@ pub(super) fn encode_nak<S: Sink>(m: &Nak, out: &mut S) {
     }
 }
 
-/// The bitmap with DTU 1 in the most significant bit of the first byte; it covers the whole block.
+/// Encodes the bitmap with DTU 1 in the most significant bit of the first byte; it covers the whole block.
 fn event_list(missing: &Bitmap) -> Vec<u8> {
     let bytes = missing.words().iter().flat_map(|word| word.reverse_bits().to_be_bytes());
     bytes.take(missing.len().div_ceil(8) as usize).collect()
@@ -118,7 +118,7 @@ fn bitmap(list: &[u8]) -> Option<Bitmap> {
     Bitmap::from_words(list.chunks(8).map(word).collect(), u32::try_from(list.len()).ok()?.checked_mul(8)?)
 }
 
-/// The ordered parameters of a NAK behind its server.
+/// Ordered parameters of a NAK after its server.
 const NAK_ORDER: [u16; 6] = [
     kind::CLIENT_ADDRESS,
     kind::PASS_NUMBER,
