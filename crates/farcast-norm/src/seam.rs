@@ -1,4 +1,4 @@
-//! NORM behind the seam: what drives it knows [`farcast_delivery`] and not NORM.
+//! NORM as a protocol of [`farcast_delivery`]. Drivers know only that interface, and not NORM.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -21,7 +21,7 @@ use crate::requests::asked_for;
 use crate::sender::Sender;
 use crate::wire;
 
-/// NORM.
+/// NORM, as a type for generic drivers.
 #[derive(Clone, Copy, Debug)]
 pub enum Norm {}
 
@@ -33,10 +33,10 @@ impl Protocol for Norm {
     type Codec = Codec;
 }
 
-/// NORM's messages as bytes ([`wire`]).
+/// Codec of NORM's messages ([`wire`]).
 #[derive(Clone, Copy, Debug)]
 pub struct Codec {
-    /// How symbols are numbered in the DATA that is sent, which says how the object is cut each time.
+    /// Code of the DATA that is sent. Each of its datagrams has transmission information.
     pub fec: Fec,
 }
 
@@ -66,9 +66,10 @@ impl farcast_delivery::Codec for Codec {
 impl Delivery for Message {
     fn content(&self) -> Content {
         let Some(data) = self.data() else { return Content::None };
-        // Numbers on the wire are those of the list that is sent.
+        // Object numbers on the wire are indices of the list that is sent.
         let (object, block, symbols) = (ObjectId::new(data.object.into()), data.block, data.symbols);
-        // Where the message does not say where parity begins, it comes from somebody else, who sent it already.
+        // A message without the number of source symbols comes from another sender, so its parity cannot be told from
+        // source symbols here.
         let parity = data.source_symbols().and_then(|len| symbols.first().checked_sub(len));
         match parity.and_then(|first| Run::new(first, symbols.count())) {
             Some(symbols) => Content::Parity { object, block, symbols },
@@ -79,7 +80,7 @@ impl Delivery for Message {
     fn purpose(&self) -> Purpose {
         match &self.body {
             Body::Sender(_, said) => match said {
-                // Rounds are not on the wire; what is known is whether it is the first.
+                // Round numbers are not on the wire; a flag tells whether it is the first.
                 FromSender::Data(data) => {
                     Purpose::Content { round: if data.flags.has(Flags::REPAIR) { 2 } else { 1 } }
                 }
@@ -152,7 +153,7 @@ impl SenderEngine for Sender {
     }
 
     fn abort(&mut self, _now: Time, _cause: Cause, _text: Option<String>) {
-        // NORM has no word for why.
+        // NORM cannot carry the reason.
         Self::abort(self);
     }
 
@@ -215,7 +216,7 @@ impl SenderEngine for Sender {
             SenderEvent::Acknowledged(_) => Milestone::Done,
             SenderEvent::Lost(_) => Milestone::Left,
             SenderEvent::Delivered => Milestone::Delivered,
-            // Nobody registers, so whether anybody was there is not known.
+            // Receivers do not register, so it is not known whether there are any.
             SenderEvent::Ended(_) => Milestone::Ended { alone: false },
         })
     }
@@ -225,7 +226,7 @@ impl SenderEngine for Sender {
         Some(match outcome {
             SenderOutcome::Acknowledged | SenderOutcome::Unknown => Ending::Finished,
             SenderOutcome::Incomplete { .. } => Ending::Silence,
-            // Nobody but the time limit stops a sender that is simulated.
+            // Only the time limit aborts a sender in a simulation.
             SenderOutcome::Aborted => Ending::TimeLimit,
         })
     }
@@ -235,7 +236,7 @@ impl SenderEngine for Sender {
     }
 }
 
-/// The code of `fec` as NRL's library has it.
+/// Returns the erasure code of `fec`, as in NRL's library.
 const fn code_of(fec: Fec) -> ErasureCode {
     match fec {
         Fec::ReedSolomon8 | Fec::SmallBlock | Fec::ReedSolomon(8) => ErasureCode::ReedSolomon8,

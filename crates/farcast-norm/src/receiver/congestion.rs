@@ -1,4 +1,4 @@
-//! What is said of congestion, and when (RFC 5740 §5.5.2.2).
+//! Congestion feedback of a receiver, and its times (RFC 5740 §5.5.2.2).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -13,22 +13,22 @@ use crate::message::{Answer, Feedback, Message, Probe, Terms, cc};
 use crate::quantise::{Loss, Rtt};
 use crate::timing::random_backoff;
 
-/// The acknowledgement type of a probe.
+/// Acknowledgement type of a probe's answer.
 const CC: u8 = 1;
-/// Answers are spread over so many of the group's round trips, at least, where NACKs are not.
+/// Least number of GRTTs over which answers to probes are spread.
 const SPREAD: u64 = 4;
 
-/// What is known of the congestion on the way from a sender that asks.
+/// State of congestion control, for a sender that asks for feedback.
 #[derive(Clone, Debug)]
 pub(super) struct Congestion {
     terms: Terms,
-    /// The group's round trip, as far as it is believed.
+    /// GRTT, limited to what is believed.
     grtt: Rtt,
     listener: Box<Listener>,
 }
 
 impl Congestion {
-    /// Over how long answers are spread; not at all where receivers are not to wait.
+    /// Returns the time over which answers are spread; zero where receivers are not to wait.
     fn spread(&self) -> Span {
         let trips = if self.terms.backoff == 0 { 0 } else { u64::from(self.terms.backoff).max(SPREAD) };
         self.grtt.span() * trips
@@ -36,7 +36,7 @@ impl Congestion {
 }
 
 impl Receiver {
-    /// A message of a sender has come, of whatever it is: each counts, and each that is missing.
+    /// Passes a message of a sender to congestion control. Every message counts, and every missing one.
     pub(super) fn attend(
         &mut self,
         now: Time,
@@ -58,7 +58,7 @@ impl Receiver {
         }
     }
 
-    /// A probe has come.
+    /// Handles a probe: answers at once, later or not at all.
     pub(super) fn consider_probe(&mut self, now: Time, (at, terms): (usize, Terms), probe: &Probe) {
         let remote = &mut self.remotes[at];
         if remote.congestion.is_none() && (probe.rate.is_none() || self.config.silent) {
@@ -73,7 +73,7 @@ impl Receiver {
                 if !remote.timers.is_set(Timer::Report) && !remote.timers.is_set(Timer::Rest) {
                     let most = congestion.spread();
                     let drawn = random_backoff(most, terms.group, &mut self.chance);
-                    // RFC 4654 §5: a quarter of it by what we can take.
+                    // By RFC 4654 §5, a quarter of the wait depends on the rate that this receiver can take.
                     let wait = most.as_secs_f64() * 0.25 * part + drawn.as_secs_f64() * 0.75;
                     remote.timers.set(Timer::Report, now + Span::from_secs_f64(wait));
                 }
@@ -82,7 +82,8 @@ impl Receiver {
         }
     }
 
-    /// What an answer to the sender at `at` says of congestion, if it asks; for some time that need not be said again.
+    /// Returns the congestion feedback for a message to the sender at index `at`, if the sender asks for it. It need
+    /// not be repeated for some time.
     pub(super) fn feedback(&mut self, now: Time, at: usize) -> Option<Feedback> {
         let remote = &mut self.remotes[at];
         let congestion = remote.congestion.as_ref()?;
@@ -96,12 +97,12 @@ impl Receiver {
         Some(feedback)
     }
 
-    /// Says what is to be said of congestion.
+    /// Sends congestion feedback.
     pub(super) fn report(&mut self, now: Time, at: usize) {
         self.say(now, at, Answer::Ack { kind: CC, id: 0, content: Vec::new() });
     }
 
-    /// Goes: a sender that goes by what we say need not wait for us.
+    /// Reports that this receiver leaves, so that a sender that follows its feedback need not wait for it.
     pub(super) fn leave(&mut self, at: usize) {
         let remote = &mut self.remotes[at];
         let Some(congestion) = remote.congestion.take() else { return };
@@ -118,7 +119,7 @@ impl Receiver {
 }
 
 impl Remote {
-    /// Another receiver says this of congestion, or the sender says that one does.
+    /// Handles another receiver's feedback, heard from that receiver or repeated by the sender.
     pub(super) fn overhear_report(&mut self, now: Time, theirs: Option<&Feedback>) {
         if let (Some(congestion), Some(theirs)) = (&self.congestion, theirs)
             && congestion.listener.overheard(now, theirs, congestion.grtt)

@@ -1,4 +1,4 @@
-//! What comes of objects: segments, symbols, what is said of them, and when they are whole.
+//! Content of objects: segments, symbols, INFO, and completion.
 
 use alloc::vec::Vec;
 
@@ -14,7 +14,7 @@ use crate::event::{ReceiverEvent, ReceiverOutcome};
 use crate::message::{Data, Info, Terms};
 use crate::timing::silence;
 
-/// How long an object is kept of which nothing comes, where there is no room for another.
+/// Time without new content after which an object without any content yields to another, where there is no room.
 const IDLE: Span = Span::from_secs(30);
 
 impl Receiver {
@@ -61,7 +61,7 @@ impl Receiver {
         if !fresh? {
             return self.name((at, number), info);
         }
-        // A repair of what is said of an object says little of where its sender is.
+        // A repaired INFO does not show the progress of its sender.
         if (number, 0) > self.remotes[at].position {
             self.remotes[at].position = (number, 0);
             self.consider(now, at);
@@ -69,7 +69,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// What is said of an object that was begun without it.
+    /// Handles the INFO of an object that was begun without it.
     fn name(&mut self, (at, number): (usize, u32), info: &Info) -> Result<(), Reject> {
         let remote = &mut self.remotes[at];
         let object =
@@ -81,8 +81,8 @@ impl Receiver {
         Ok(())
     }
 
-    /// The object that `said` is about, begun if it is not at hand: its number, and whether it was begun now, or why
-    /// it is not received.
+    /// Finds the object that `said` is about, and begins it if it is not at hand. Returns its number, with `true` if it
+    /// was begun now or the reason for which it is not received.
     fn object_of(
         &mut self,
         now: Time,
@@ -112,7 +112,7 @@ impl Receiver {
         let remote = &mut self.remotes[at];
         (remote.fec, remote.segment_size) = (object.fec, object.fti.segment_size);
         if !self.make_room(now, at, said.sends) {
-            // It is asked for when there is room; until then the sender is only followed.
+            // The object is requested when there is room; until then the receiver only follows the sender.
             return Ok((number, Err(Reject::Limit)));
         }
         self.next_object = self.next_object.wrapping_add(1);
@@ -127,7 +127,7 @@ impl Receiver {
         Ok((number, Ok(true)))
     }
 
-    /// Knows of object `id`, and of all before it: its number.
+    /// Learns of object `id`, and of all objects before it. Returns its number.
     pub(super) fn know(&mut self, at: usize, id: u16) -> Option<u32> {
         let sync = self.config.sync;
         let remote = &mut self.remotes[at];
@@ -144,7 +144,8 @@ impl Receiver {
         Some(number)
     }
 
-    /// How many more objects of the sender at `at` may be begun. Senders that have sent nothing hold no place.
+    /// Returns the number of further objects of the sender at index `at` that may be begun. Senders that have sent
+    /// nothing hold no place.
     pub(super) fn slots(&self, at: usize) -> u32 {
         let holding =
             self.remotes.iter().enumerate().filter(|(one, remote)| *one == at || remote.fed.is_some());
@@ -152,8 +153,8 @@ impl Receiver {
         MOST_OBJECTS.saturating_sub(busy) as u32
     }
 
-    /// Makes room for an object of the sender at `at`, where there is none; whether there is some. `sends` says whether
-    /// content of it has come.
+    /// Makes room for an object of the sender at index `at`, where there is none. `sends` is `true` if content of the
+    /// object has come. Returns `true` if there is room.
     fn make_room(&mut self, now: Time, at: usize, sends: bool) -> bool {
         let busy: usize = self.remotes.iter().map(|remote| remote.objects.len()).sum();
         if busy < MOST_OBJECTS {
@@ -169,14 +170,15 @@ impl Receiver {
         }
     }
 
-    /// Leaves all objects of the sender at `at`, which may be begun again.
+    /// Gives up all objects of the sender at index `at`, which may be begun again.
     pub(super) fn give_up_all(&mut self, at: usize) {
         while let Some((&number, _)) = self.remotes[at].objects.first_key_value() {
             self.give_up((at, number));
         }
     }
 
-    /// Gives up the object of which nothing has come for longest, if nothing ever has; whether there was one.
+    /// Gives up an object without any content: the one without new content for longest. Returns `true` if there was
+    /// one.
     fn give_up_bare(&mut self, now: Time) -> bool {
         let objects = self.remotes.iter().enumerate().flat_map(|(at, remote)| {
             remote.objects.iter().map(move |(&number, object)| (object.since, at, number, object))
@@ -189,7 +191,7 @@ impl Receiver {
         true
     }
 
-    /// Leaves an object that may be begun again.
+    /// Gives up an object, which may be begun again.
     pub(super) fn give_up(&mut self, (at, number): (usize, u32)) {
         self.end((at, number), ReceiverOutcome::Lost);
         if let Some(numbers) = &mut self.remotes[at].numbers {
@@ -197,7 +199,7 @@ impl Receiver {
         }
     }
 
-    /// The sender has said something about its objects, under these terms.
+    /// Notes a message of the sender about its objects, with these terms.
     pub(super) fn note_sender(&mut self, now: Time, from: &Arrival, (at, terms): (usize, Terms)) {
         let (robust, most) = (self.config.robust, self.config.grtt_most);
         let remote = &mut self.remotes[at];
@@ -228,13 +230,13 @@ impl Receiver {
         Ok(())
     }
 
-    /// Octets of parity that may be kept besides.
+    /// Returns the octets of further parity that may be kept.
     fn parity_room(&self) -> u64 {
         let objects = self.remotes.iter().flat_map(|remote| remote.objects.values());
         self.config.parity_memory.saturating_sub(objects.map(|object| object.memory).sum())
     }
 
-    /// Has the owner rebuild `block` once there is enough of it.
+    /// Asks the owner to rebuild `block` once enough of it has come.
     pub(super) fn check_decodable(&mut self, (at, number): (usize, u32), block: u32) {
         let Some(object) = self.remotes[at].objects.get_mut(&number) else { return };
         if object.missing_in(block) == 0 {

@@ -1,4 +1,4 @@
-//! What others have asked for, which need not be asked for again (RFC 5740 §5.3).
+//! Requests of others, which need not be repeated (RFC 5740 §5.3).
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -7,36 +7,38 @@ use super::needs;
 use super::remote::Remote;
 use crate::message::{Form, Level, Point, Request};
 
-/// How many blocks, and runs of blocks and objects, that others have asked for are remembered. Of what is beyond, we ask
-/// ourselves.
+/// Maximum number of blocks, and of runs of blocks and objects, to remember from others' requests. This receiver asks
+/// for everything beyond.
 const REMEMBERED: usize = 4096;
 
-/// What is known while a receiver waits to ask.
+/// Requests of others that were heard while a receiver waits to ask.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Heard {
-    /// By object and block, how many symbols that we lack somebody else has asked for in one request, at most.
+    /// Number of symbols that this receiver lacks and somebody else has asked for in one request, at most, by object
+    /// and block.
     of_block: BTreeMap<(u32, u32), u32>,
-    /// Runs of blocks that somebody else has asked for whole: the object, the first and the last.
+    /// Runs of blocks that somebody else has asked for whole: the object, the first and the last block.
     blocks: Vec<(u32, u32, u32)>,
-    /// Runs of objects that somebody else has asked for whole, and of whom what is said of them.
+    /// Runs of objects that somebody else has asked for whole, and runs of objects whose INFO somebody else has asked
+    /// for.
     objects: Vec<(u32, u32)>,
     infos: Vec<(u32, u32)>,
 }
 
 impl Heard {
-    /// Whether others have asked for at least `lacks` symbols of `block`.
+    /// Returns `true` if others have asked for at least `lacks` symbols of `block`.
     pub(super) fn covers_block(&self, (object, block): (u32, u32), lacks: u32) -> bool {
         self.of_block.get(&(object, block)).is_some_and(|&count| count >= lacks)
             || self.blocks.iter().any(|&(of, first, last)| of == object && (first..=last).contains(&block))
             || self.covers_object(object)
     }
 
-    /// Whether others have asked for all of `object`.
+    /// Returns `true` if others have asked for all of `object`.
     pub(super) fn covers_object(&self, object: u32) -> bool {
         self.objects.iter().any(|&(first, last)| (first..=last).contains(&object))
     }
 
-    /// Whether others have asked for what is said of `object`.
+    /// Returns `true` if others have asked for the INFO of `object`.
     pub(super) fn covers_info(&self, object: u32) -> bool {
         let covers = |&(first, last): &(u32, u32)| (first..=last).contains(&object);
         self.infos.iter().any(covers) || self.covers_object(object)
@@ -50,7 +52,7 @@ fn remember<T>(list: &mut Vec<T>, one: T) {
 }
 
 impl Remote {
-    /// Notes what somebody else asks for.
+    /// Notes requests of another receiver.
     pub(super) fn overhear(&mut self, requests: &[Request]) {
         let mut heard = core::mem::take(&mut self.heard);
         let mut of_block = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! What senders say, and what other receivers do.
+//! Handling of messages: of senders, and of other receivers.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -12,10 +12,10 @@ use super::{MOST_REMOTES, Receiver};
 use crate::event::{ReceiverEvent, ReceiverOutcome};
 use crate::message::{Answer, Body, FromReceiver, FromSender, Message, NodeId, Point, Probe, Terms};
 
-/// The first kind of acknowledgement that an application decides on (RFC 5740 §4.2.3.6).
+/// First type of acknowledgement that is the application's (RFC 5740 §4.2.3.6).
 const APPLICATIONS: u8 = 16;
 
-/// For how long nothing must come from where a sender was for it to be heard from elsewhere.
+/// Time for which nothing must arrive from a sender's old address before it is accepted from a new one.
 const MOVES: Span = Span::from_millis(500);
 
 impl Receiver {
@@ -36,7 +36,7 @@ impl Receiver {
         }
     }
 
-    /// The sender of `key`, made known if `said` can be a beginning.
+    /// Returns the index of the sender of `key`, and makes it known if `said` can be a beginning.
     fn remote(
         &mut self,
         now: Time,
@@ -54,8 +54,8 @@ impl Receiver {
         if !begins {
             return Err(Reject::OtherSession);
         }
-        // A node is known by its id. One that speaks from elsewhere has moved, or was killed and started again to send
-        // the same, unless it is still heard from where it was: then it is another, of the same id.
+        // A node is known by its id. A node that sends from another address has moved, or was killed and started again
+        // to send the same. But if it is still heard from the old address, this is another node with the same id.
         let same = |remote: &Remote| (remote.key.node, remote.key.instance) == (key.node, key.instance);
         if let Some(at) = self.remotes.iter().position(|remote| same(remote) && !remote.gone) {
             let remote = &mut self.remotes[at];
@@ -63,7 +63,7 @@ impl Receiver {
                 return Err(Reject::OtherSession);
             }
             remote.former = Some(core::mem::replace(&mut remote.key.source, key.source));
-            // Another way, and perhaps other numbers.
+            // The path is another, and perhaps the sequence numbers are.
             remote.congestion = None;
             return Ok(at);
         }
@@ -73,7 +73,7 @@ impl Receiver {
             self.give_up_all(at);
             self.remotes.remove(at);
         }
-        // A sender that was started anew has forgotten what it was about.
+        // A sender that was started anew no longer knows its earlier session.
         let former = |remote: &Remote| (remote.key.source, remote.key.node) == (key.source, key.node);
         for at in 0..self.remotes.len() {
             if former(&self.remotes[at]) {
@@ -84,7 +84,7 @@ impl Receiver {
         Ok(self.remotes.len() - 1)
     }
 
-    /// The sender whose place goes to another first, of those that are `eligible`.
+    /// Returns the `eligible` sender whose place goes to another first.
     pub(super) fn yielding(
         &self,
         now: Time,
@@ -96,7 +96,8 @@ impl Receiver {
         yielding.min().map(|(_, at)| at)
     }
 
-    /// The sender has begun another session. What is being verified still counts.
+    /// Handles the beginning of another session of `sender`. Objects of the old session that are being verified still
+    /// count.
     pub(crate) fn begins_anew(&mut self, sender: NodeId) {
         for at in 0..self.remotes.len() {
             if self.remotes[at].key.node == sender {
@@ -142,7 +143,7 @@ impl Receiver {
                     return Err(Reject::OutOfRange);
                 }
                 if ackers.contains(&self.config.node) {
-                    // What is behind the header would be the application's.
+                    // The content behind the header belongs to the application, which has none here.
                     let answer = Answer::Ack { kind: *kind, id: *id, content: Vec::new() };
                     self.acknowledge(now, at, answer);
                 }
@@ -167,7 +168,7 @@ impl Receiver {
         let number = self.know(at, point.object).ok_or(Reject::Unexpected)?;
         let block = point.symbol.block;
         let remote = &mut self.remotes[at];
-        // Of an object without blocks the last is none, whatever stands there.
+        // An object without blocks has no last block, so the number of the point does not matter.
         let blocks = remote.objects.get(&number).map_or(0, |object| object.geometry.blocks());
         if blocks > 0 && block >= blocks {
             return Err(Reject::OutOfRange);
@@ -175,7 +176,7 @@ impl Receiver {
         if remote.segment_size == 0 {
             remote.fec = point.fec;
         }
-        // Whoever has left, and has nothing left to give, is not waited for again because it repeats itself.
+        // A sender that has left and has nothing left to send is not waited for again because it repeats itself.
         if !remote.gone || remote.is_lacking() {
             self.note_sender(now, from, (at, terms));
             let remote = &mut self.remotes[at];
@@ -190,7 +191,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Acknowledges what a flush has asked for, if it is there.
+    /// Acknowledges the point that a flush has asked for, if everything up to it is there.
     pub(super) fn pay(&mut self, now: Time, at: usize) {
         let remote = &mut self.remotes[at];
         let Some((number, point)) = remote.owed else { return };
@@ -200,7 +201,7 @@ impl Receiver {
         }
     }
 
-    /// Says `answer` by and by (RFC 5740 §5.5.3: over one round trip).
+    /// Schedules `answer` within a GRTT (RFC 5740 §5.5.3).
     fn acknowledge(&mut self, now: Time, at: usize, answer: Answer) {
         if self.config.silent {
             return;
@@ -221,13 +222,13 @@ impl Receiver {
         self.consider_probe(now, (at, terms), probe);
     }
 
-    /// Objects before `point`, and those that are listed, cannot be had any more.
+    /// Handles a squelch: objects before `point`, and the `invalid` ones, cannot be repaired any more.
     fn squelch(&mut self, at: usize, point: &Point, invalid: &[u16]) -> Result<(), Reject> {
         let remote = &mut self.remotes[at];
         let numbers = remote.numbers.as_mut().ok_or(Reject::Unexpected)?;
         let from = numbers.of(point.object).unwrap_or(0);
         let listed: BTreeSet<u32> = invalid.iter().filter_map(|&id| numbers.of(id)).collect();
-        // The owner's word still counts of one that is being verified.
+        // An object that is being verified still counts.
         let mut gone: Vec<u32> = remote
             .objects
             .iter()
@@ -235,7 +236,7 @@ impl Receiver {
             .map(|(&number, _)| number)
             .filter(|number| *number < from || listed.contains(number))
             .collect();
-        // What was sent before this one listened was never its.
+        // An object that was sent before this receiver listened does not count as failed.
         let mut failed = None;
         for &number in &listed {
             if numbers.is_unheard(number) {

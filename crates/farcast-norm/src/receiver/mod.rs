@@ -1,4 +1,4 @@
-//! The receiver: senders' objects, several at once, and what it lacks of them asked for (RFC 5740 §5.2, §5.3).
+//! Receiver engine: takes objects of several senders at once, and asks for repairs of them (RFC 5740 §5.2, §5.3).
 
 mod congestion;
 mod content;
@@ -31,27 +31,27 @@ use nack::MESSAGES;
 use object::{Object, State};
 use remote::{Key, Remote, Timer};
 
-/// The most objects that are under way at once, of all senders.
+/// Maximum number of objects that are under way at once, of all senders.
 pub const MOST_OBJECTS: usize = 32;
-/// The most senders that are known at once.
+/// Maximum number of senders that are known at once.
 const MOST_REMOTES: usize = 32;
-/// Of so many objects that are over what came of them is still known.
+/// Number of finished objects whose counters are remembered.
 const REMEMBERED: usize = 64;
-/// Octets of a request for repair, or an acknowledgement, without what it asks for: the common header, the receiver's
-/// own, and room for an extension.
+/// Octets of a repair request or an acknowledgement without its items: the common header, the receiver's header, and
+/// room for an extension.
 pub(crate) const HEADER: u64 = 24 + 12;
 
-/// Receives objects.
+/// Receiver of objects.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     config: ReceiverConfig,
     remotes: Vec<Remote>,
-    /// The next object's id.
+    /// Id of the next object.
     next_object: u32,
-    /// What came of objects that are over.
+    /// Counters of objects that are over.
     over: VecDeque<(ObjectId, Received)>,
     waits: Waits,
-    /// For waits to report congestion, so that these move no other.
+    /// Random numbers for the waits of congestion feedback, apart so that they change no other wait.
     chance: RandomStream,
     sequence: u16,
     outbox: VecDeque<Transmit<Message>>,
@@ -61,10 +61,10 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver with these settings.
+    /// Makes a receiver with these settings.
     ///
     /// # Errors
-    /// What of them cannot be.
+    /// A setting that cannot work.
     pub fn new(config: ReceiverConfig) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
@@ -82,37 +82,37 @@ impl Receiver {
         })
     }
 
-    /// Whether an object is at hand, or a sender that may still ask.
+    /// Returns `true` if an object is at hand, or a sender that may still ask.
     pub fn is_busy(&self) -> bool {
         self.remotes.iter().any(Remote::is_busy)
     }
 
-    /// Whether an object of the sender at `source` is at hand, or that sender may still ask.
+    /// Returns `true` if an object of the sender at `source` is at hand, or that sender may still ask.
     pub fn is_busy_with(&self, source: SocketAddr) -> bool {
         let is_of = |remote: &Remote| remote.key.source == source || remote.former == Some(source);
         self.remotes.iter().any(|remote| is_of(remote) && remote.is_busy())
     }
 
-    /// The segments that are there of `object`, while it is at hand.
+    /// Returns the segments of `object` that are there, while it is at hand.
     pub fn have(&self, object: ObjectId) -> Option<&Bitmap> {
         let (at, number) = self.find(object)?;
         self.remotes[at].objects.get(&number).map(|object| &object.have)
     }
 
-    /// How symbols of `object`, which is at hand, are numbered and coded.
+    /// Returns the code of `object`, which is at hand.
     pub fn fec(&self, object: ObjectId) -> Option<Fec> {
         let (at, number) = self.find(object)?;
         self.remotes[at].objects.get(&number).map(|object| object.fec)
     }
 
-    /// What has come of `object`, which is at hand, or was one of the last that were.
+    /// Returns the counters of `object`, which is at hand or was among the last ones.
     pub fn received(&self, object: ObjectId) -> Received {
         let at_hand = self.find(object).and_then(|(at, number)| self.remotes[at].received(number));
         let over = || self.over.iter().rev().find(|(over, _)| *over == object).map(|&(_, received)| received);
         at_hand.or_else(over).unwrap_or_default()
     }
 
-    /// Content came that could not be stored: it was not lost on the way.
+    /// Notes content that arrived and could not be stored, so that it does not count as lost on the way.
     pub fn unstored(&mut self, source: SocketAddr, message: &Message) {
         let Body::Sender(terms, _) = &message.body else { return };
         let key = Key { source, node: message.source, instance: terms.instance };
@@ -121,17 +121,17 @@ impl Receiver {
         }
     }
 
-    /// Requests for repair that were sent.
+    /// Returns the number of repair requests that were sent.
     pub fn naks(&self) -> u64 {
         self.naks
     }
 
-    /// Messages turned down, by reason.
+    /// Returns the number of refused messages, by reason.
     pub fn rejects(&self) -> &RejectCounts {
         &self.rejects
     }
 
-    /// Where `object` is at hand: the sender's place, and its number.
+    /// Returns the place of `object`, if it is at hand: the sender's index, and the object's number.
     fn find(&self, object: ObjectId) -> Option<(usize, u32)> {
         self.remotes.iter().enumerate().find_map(|(at, remote)| {
             let found = remote.objects.iter().find(|(_, found)| found.id == object);
@@ -144,9 +144,9 @@ impl Receiver {
     }
 }
 
-/// What the owner answers.
+/// Answers of the owner.
 impl Receiver {
-    /// It takes `object`, and has these segments; a bitmap of another length counts as empty.
+    /// Accepts `object`, of which the owner has these segments. A bitmap of another length counts as empty.
     pub fn accept(&mut self, now: Time, object: ObjectId, held: &Bitmap) {
         let Some(place) = self.find(object) else { return };
         let Some(object) = self.object_mut(place).filter(|object| object.state == State::Opening) else {
@@ -163,7 +163,7 @@ impl Receiver {
         }
     }
 
-    /// It has these segments of `object` besides.
+    /// Adds segments of `object` that the owner has.
     pub fn held(&mut self, object: ObjectId, held: &Bitmap) {
         if let Some(place) = self.find(object) {
             self.hold(place, held);
@@ -180,7 +180,7 @@ impl Receiver {
         self.check_complete(place);
     }
 
-    /// These segments of `object` have to come again.
+    /// Marks segments of `object` as missing again.
     pub fn lost(&mut self, object: ObjectId, segments: Run) {
         let Some(place) = self.find(object) else { return };
         let Some(object) = self.object_mut(place) else { return };
@@ -189,13 +189,13 @@ impl Receiver {
         if object.state == State::Verifying && !object.have.is_full() {
             object.state = State::Receiving;
         }
-        // Of a session that is over nothing comes again.
+        // Nothing is repeated of a session that is over.
         if object.is_receiving() && self.remotes[place.0].past {
             self.give_up(place);
         }
     }
 
-    /// A block of `object` was rebuilt, or could not be. Either way its parity is used up.
+    /// Notes that a block of `object` was rebuilt, or could not be. Either way its parity is used up.
     pub fn decoded(&mut self, object: ObjectId, block: u32, rebuilt: bool) {
         let Some(place) = self.find(object) else { return };
         let Some(object) = self.object_mut(place).filter(|object| object.decoding.contains(&block)) else {
@@ -209,7 +209,7 @@ impl Receiver {
         }
     }
 
-    /// All of `object` is verified and has its final name.
+    /// Notes that all of `object` is verified and has its final name.
     pub fn verified(&mut self, now: Time, object: ObjectId) {
         let Some((at, number)) = self.find(object) else { return };
         let verifying = |object: &mut Object| object.state == State::Verifying;
@@ -221,7 +221,7 @@ impl Receiver {
         }
     }
 
-    /// It does not want `object`, or cannot keep it.
+    /// Declines `object`, which the owner does not want or cannot keep.
     pub fn decline(&mut self, object: ObjectId) {
         if let Some((at, number)) = self.find(object) {
             self.remotes[at].note_failed(number);
@@ -229,7 +229,7 @@ impl Receiver {
         }
     }
 
-    /// Leaves everything.
+    /// Leaves all senders and objects.
     pub fn stop(&mut self) {
         for at in 0..self.remotes.len() {
             while let Some((&number, _)) = self.remotes[at].objects.first_key_value() {
@@ -241,8 +241,8 @@ impl Receiver {
         }
     }
 
-    /// The sender has left, or is silent. What the owner verifies still counts, and what has all that can come is whole
-    /// without its name.
+    /// Handles the end or the silence of a sender. Objects that the owner verifies still count. An object that lacks
+    /// only its INFO counts as complete.
     fn gone(&mut self, at: usize) {
         let numbers: Vec<u32> = self.remotes[at].objects.keys().copied().collect();
         for number in numbers {
@@ -271,7 +271,7 @@ impl Receiver {
         self.events.push_back(ReceiverEvent::Ended(object.id, outcome));
     }
 
-    /// Where nothing lacks any more, nothing is to be asked for.
+    /// Stops waiting to ask if nothing is lacking any more.
     fn look_whether_through(&mut self, at: usize) {
         if !self.remotes[at].is_lacking() {
             self.remotes[at].timers.stop(Timer::Backoff);
@@ -279,9 +279,9 @@ impl Receiver {
     }
 }
 
-/// What it says.
+/// Messages of the receiver.
 impl Receiver {
-    /// Begins to wait to ask for what lacks, unless it waits already or has just asked.
+    /// Begins to wait for a request, unless nothing is lacking, or the receiver waits already or has just asked.
     fn consider(&mut self, now: Time, at: usize) {
         let slots = self.slots(at);
         let remote = &mut self.remotes[at];
@@ -295,7 +295,7 @@ impl Receiver {
         remote.timers.set(Timer::Backoff, now + wait);
     }
 
-    /// Asks for what lacks, unless the sender has gone back to it or others have asked.
+    /// Sends requests for what is lacking, unless the sender has returned to it or others have asked for it.
     fn ask(&mut self, now: Time, at: usize) {
         let slots = self.slots(at);
         let remote = &mut self.remotes[at];
@@ -321,12 +321,12 @@ impl Receiver {
                 }
             }
             self.say(now, at, Answer::Nack(need.requests));
-            // What does not fit one message fits none.
+            // A request that does not fit one message fits none.
             rest = need.rest.filter(|rest| *rest > from);
         }
     }
 
-    /// Says something to a sender, unless that has not said enough itself to be answered.
+    /// Sends an answer to a sender, as far as the sender's credit allows.
     fn say(&mut self, now: Time, at: usize, answer: Answer) {
         let response = self.remotes[at].probed.map(|(sent, at)| sent.later(now.since(at)));
         let flushed = matches!(answer, Answer::Flushed { .. });
@@ -410,7 +410,7 @@ impl Engine for Receiver {
     fn prefix(&self, message: &Message) -> NonZeroU32 {
         let Some(data) = message.data() else { return message.segments() };
         let Body::Sender(terms, _) = &message.body else { return NonZeroU32::MIN };
-        // Whose it is when two senders have one number shows only with where it comes from.
+        // If two senders have the same id, only the source address tells whose message it is.
         let of =
             |remote: &&Remote| (remote.key.node, remote.key.instance) == (message.source, terms.instance);
         let mut found = self.remotes.iter().filter(|remote| !remote.past).filter(of);

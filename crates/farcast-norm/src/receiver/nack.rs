@@ -1,4 +1,4 @@
-//! What a receiver asks for (RFC 5740 §5.3).
+//! Repair requests of a receiver (RFC 5740 §5.3).
 
 use alloc::vec::Vec;
 
@@ -11,36 +11,38 @@ use super::remote::{Position, Remote};
 use crate::message::{Fec, Level, Point, Request};
 use crate::requests::{List, point};
 
-/// Room for requests where it is not known how long a segment is, octets.
+/// Octets of room for requests where the segment size is not known.
 pub(crate) const ROOM: usize = 512;
 
-/// The most messages in which a receiver asks at once.
+/// Maximum number of messages in which a receiver asks at once.
 ///
-/// DEVIATION: RFC 5740 §5.3 has one, and what does not fit it wait for the next time. Where there is no parity, and
-/// one segment in five is lost, a message holds the requests of some fifteen blocks, fewer than leave a fast sender
-/// while back-off, aggregation and hold-off pass, so that the room in messages decides how long it all takes. NRL's
-/// library asks for everything at once. What is asked for twice is not sent twice, and what a sender has said bounds
-/// what is said to it.
+/// DEVIATION: RFC 5740 §5.3 has one message, and items that do not fit it wait for the next time. Without parity and
+/// with a loss of one segment in five, a message holds the requests of some fifteen blocks. A fast sender sends more
+/// blocks than that during back-off, aggregation and hold-off, so the room in messages would decide the duration of the
+/// transfer. NRL's library asks for everything at once. Repeated requests do not lead to repeated repairs, and the
+/// credit of a sender bounds the requests to it.
 pub(crate) const MESSAGES: usize = 8;
 
-/// What is asked for.
+/// Requests for one message.
 #[derive(Debug)]
 pub(super) struct Need {
     pub(super) requests: Vec<Request>,
-    /// By object, how many segments and symbols that is.
+    /// Numbers of segments and symbols that are asked for, by object.
     pub(super) asked: Vec<(u32, u64)>,
-    /// Where what did not fit begins.
+    /// Beginning of the items that did not fit.
     pub(super) rest: Option<Position>,
 }
 
 impl Remote {
-    /// Whether it has passed anything by `now` that has not come; `slots` more objects could be begun.
+    /// Returns `true` if the sender has passed anything by `now` that is lacking. `slots` is the number of further
+    /// objects that may be begun.
     pub(super) fn has_need(&self, now: Time, slots: u32) -> bool {
         let unheard = slots > 0 && self.unheard().next().is_some();
         unheard || self.objects.iter().any(|(&number, object)| object.has_need(now, self.passed_of(number)))
     }
 
-    /// Where what lacks at `now` begins; what is said of an object stands with its first block.
+    /// Returns the position at which the lacking items begin at `now`. INFO of an object counts as part of its first
+    /// block.
     pub(super) fn needs_from(&self, now: Time, slots: u32) -> Option<Position> {
         let unheard = self.unheard().next().filter(|_| slots > 0).map(|run| (run.first(), 0));
         let mut of_objects = self.objects.iter().filter(|(_, object)| !object.is_opening(now));
@@ -51,7 +53,7 @@ impl Remote {
         unheard.into_iter().chain(of_objects.find_map(first)).min()
     }
 
-    /// Whether others have asked for all that we would.
+    /// Returns `true` if others have asked for everything that this receiver would ask for.
     pub(super) fn is_covered(&self, now: Time, slots: u32) -> bool {
         let mut unheard = self.unheard().flat_map(Run::segments).take(slots as usize);
         unheard.all(|number| self.heard.covers_object(number))
@@ -75,7 +77,8 @@ impl Remote {
         true
     }
 
-    /// What lacks at `now` from `from` on, in order, as far as it fits a segment and `room` octets.
+    /// Returns the requests for items that are lacking at `now`, from `from` on, in order, as far as they fit a segment
+    /// and `room` octets.
     pub(super) fn need(&self, now: Time, slots: u32, from: Position, room: usize) -> Need {
         let segment = if self.segment_size == 0 { ROOM } else { self.segment_size.into() };
         let mut list = List::new(segment.min(room));
@@ -89,7 +92,7 @@ impl Remote {
         while rest.is_none() {
             let next = objects.peek().map_or(u32::MAX, |(number, _)| **number);
             if let Some(run) = unheard.next_if(|run| run.first() < next) {
-                // No more than can be begun.
+                // No more objects are requested than may be begun.
                 let run = Run::new(run.first(), run.count().min(slots));
                 slots -= run.map_or(0, Run::count);
                 let fits = |run| list.add_run(Level::OBJECT, run, |number| self.start_of(number));
@@ -107,7 +110,7 @@ impl Remote {
         Need { requests: list.requests, asked, rest }
     }
 
-    /// The beginning of an object of which nothing has come.
+    /// Returns the beginning of an object of which nothing has come.
     fn start_of(&self, number: u32) -> Point {
         let id = self.numbers.as_ref().map_or(0, |numbers| numbers.id(number));
         point(self.fec, id, (0, 0), 0)
@@ -115,24 +118,24 @@ impl Remote {
 }
 
 impl Object {
-    /// Whether what is said of it has yet to come.
+    /// Returns `true` if the object's INFO has yet to come.
     fn needs_name(&self) -> bool {
         !self.named
     }
 
-    /// The first block in `from .. end` that lacks symbols.
+    /// Returns the first block in `from .. end` that lacks symbols.
     fn need(&self, from: u32, end: u32) -> Option<u32> {
         if self.is_receiving() { self.next_need(from, end) } else { None }
     }
 
-    /// Whether its sender has passed anything that has not come; it has passed `end` blocks. What is said of it stands
-    /// before all else.
+    /// Returns `true` if the sender, which has passed `end` blocks, has passed anything that is lacking. INFO comes
+    /// before all blocks.
     fn has_need(&self, now: Time, end: u32) -> bool {
         !self.is_opening(now) && (self.needs_name() || self.need(0, end).is_some())
     }
 
-    /// Lists what lacks of its blocks in `from .. end`, and before the first what is said of it: how many symbols that
-    /// is, and the first block of which not all is listed, if there is one.
+    /// Lists the lacking symbols of blocks in `from .. end`, and the INFO before the first block. Returns the number of
+    /// symbols, and the first block that is not fully listed, if there is one.
     fn list(&self, (from, end): (u32, u32), list: &mut List) -> (u64, Option<u32>) {
         let unnamed = from == 0 && self.needs_name();
         if unnamed && !list.add_run(Level::INFO, Run::one(0), |_| self.point(0, 0)) {

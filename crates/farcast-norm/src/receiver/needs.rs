@@ -1,5 +1,5 @@
-//! What a receiver asks for of an object, and what others ask for of it (RFC 5740 §5.3): functions of what it has,
-//! for a receiver that has a map of it as for many that are kept together.
+//! Needs of a receiver for an object, as functions of what it has (RFC 5740 §5.3). Single receivers and populations
+//! share them.
 
 use alloc::vec::Vec;
 
@@ -9,34 +9,34 @@ use farcast_delivery::Geometry;
 use crate::message::{Fec, Level, Point};
 use crate::requests::{List, point};
 
-/// What a receiver has of an object, as far as that decides what it asks for.
+/// State of an object at a receiver, as far as it decides the receiver's requests.
 pub(crate) trait Needs {
-    /// The object's number, and how its symbols are numbered.
+    /// Returns the object's number on the wire, and its code.
     fn number(&self) -> (u16, Fec);
 
-    /// How the object is cut.
+    /// Returns the object's geometry.
     fn geometry(&self) -> &Geometry;
 
-    /// Parity symbols of a block.
+    /// Returns the number of parity symbols of a block.
     fn parity(&self) -> u32;
 
-    /// How many symbols of `block` have yet to come.
+    /// Returns the number of symbols of `block` that have yet to come.
     fn lacks(&self, block: u32) -> u32;
 
-    /// Whether encoding symbol `symbol` of `block` has come.
+    /// Returns `true` if encoding symbol `symbol` of `block` has come.
     fn holds(&self, block: u32, symbol: u32) -> bool;
 
-    /// The first block in `from .. end` that lacks symbols.
+    /// Returns the first block in `from .. end` that lacks symbols.
     fn next_need(&self, from: u32, end: u32) -> Option<u32>;
 
-    /// A symbol of this object, as payload ids say it.
+    /// Returns a symbol of this object in the form of payload ids.
     fn point(&self, block: u32, symbol: u32) -> Point {
         let (object, fec) = self.number();
         point(fec, object, (block, self.geometry().block_len(block)), symbol)
     }
 }
 
-/// The runs of those of `symbols` of `block` that have not come.
+/// Returns the runs of missing symbols among `symbols` of `block`.
 fn gaps(needs: &impl Needs, block: u32, symbols: core::ops::Range<u32>) -> Vec<Run> {
     let mut gaps: Vec<Run> = Vec::new();
     for symbol in symbols.filter(|&symbol| !needs.holds(block, symbol)) {
@@ -48,11 +48,11 @@ fn gaps(needs: &impl Needs, block: u32, symbols: core::ops::Range<u32>) -> Vec<R
     gaps
 }
 
-/// What would make up for what `block` lacks: parity first, and if that is not enough, the last of the segments that are
-/// missing.
+/// Returns symbols that make up for what `block` lacks: parity first, and if that is not enough, the last of the
+/// missing segments.
 ///
-/// Of parity, that behind the last that has come: nobody has it yet, so that it is of use to all who hear it asked for,
-/// and it is one run however much of what came before was lost. Then what was lost, in order.
+/// Parity behind the last parity that has come is preferred. No receiver has it yet, so it is of use to all, and it is
+/// one run however many earlier symbols were lost. Lost parity follows, in order.
 fn wanted(needs: &impl Needs, block: u32) -> Vec<Run> {
     let (len, mut lacks) = (needs.geometry().block_len(block), needs.lacks(block));
     let end = len + needs.parity();
@@ -67,7 +67,7 @@ fn wanted(needs: &impl Needs, block: u32) -> Vec<Run> {
         .collect();
     of_parity.sort_unstable_by_key(|gap| gap.first());
     let of_source = gaps(needs, block, 0..len);
-    // As many are passed over as parity makes up for.
+    // As many missing segments are skipped as parity makes up for.
     let mut spared = of_source.iter().map(|gap| gap.count()).sum::<u32>() - lacks;
     let mut wanted = Vec::new();
     for gap in of_source {
@@ -79,8 +79,8 @@ fn wanted(needs: &impl Needs, block: u32) -> Vec<Run> {
     wanted
 }
 
-/// Lists what lacks of the blocks in `from .. end`, in order, as far as there is room: how many symbols that is, and
-/// the first block of which not all is listed, if there is one.
+/// Lists the lacking symbols of the blocks in `from .. end`, in order, as far as there is room. Returns the number of
+/// symbols, and the first block that is not fully listed, if there is one.
 pub(crate) fn list(needs: &impl Needs, (from, end): (u32, u32), list: &mut List) -> (u64, Option<u32>) {
     let geometry = needs.geometry();
     let (mut asked, mut from, end) = (0, from, end.min(geometry.blocks()));
@@ -108,7 +108,7 @@ pub(crate) fn list(needs: &impl Needs, (from, end): (u32, u32), list: &mut List)
     (asked, None)
 }
 
-/// How many of the symbols from `low` to `high` of `block` exist and have not come.
+/// Returns the number of symbols from `low` to `high` of `block` that exist and have not come.
 pub(crate) fn useful(needs: &impl Needs, block: u32, (low, high): (u32, u32)) -> u32 {
     let end = needs.geometry().block_len(block) + needs.parity();
     (low..end.min(high + 1)).filter(|&symbol| !needs.holds(block, symbol)).count() as u32

@@ -1,4 +1,4 @@
-//! A sender's objects by number: those on the wire go round, these do not.
+//! Numbers of a sender's objects. Numbers on the wire wrap around; these do not.
 
 use alloc::vec::Vec;
 
@@ -6,28 +6,28 @@ use farcast_core::Run;
 
 use crate::config::Sync;
 
-/// How far objects may lie apart: half of what numbers on the wire can tell apart.
+/// Maximum distance of objects: half of what numbers on the wire can distinguish.
 const WINDOW: u32 = 1 << 15;
 
-/// The number of the object that is heard first: behind it there is room for all that may come, before it for what was
-/// missed.
+/// Number of the object that is heard first. Behind it there is room for all later objects, before it for those that
+/// were missed.
 const FIRST: u32 = 2 * WINDOW;
 
-/// Which objects of a sender there are, as far as is known, and which of them nothing has come of.
+/// Objects of a sender that are known, and those among them of which nothing has come.
 #[derive(Clone, Debug)]
 pub(super) struct Numbers {
-    /// The number on the wire of number 0.
+    /// Number on the wire of number 0.
     origin: u16,
-    /// The first that is wanted.
+    /// First number that is wanted.
     low: u32,
-    /// Behind the last that is known of.
+    /// Number behind the last one that is known.
     next: u32,
-    /// Wanted, known of, and neither at hand nor through: in order, apart from one another.
+    /// Runs of objects that are wanted, known, and neither at hand nor through: in order and disjoint.
     unheard: Vec<Run>,
 }
 
 impl Numbers {
-    /// Of a sender of whom object `id` is the first to be known of, but not its content.
+    /// Makes the numbers of a sender of which object `id` is the first known one, without content.
     pub(super) fn new(id: u16, sync: Sync) -> Self {
         let number = FIRST;
         let missed = if sync == Sync::All { u32::from(id).min(WINDOW - 1) } else { 0 };
@@ -38,8 +38,8 @@ impl Numbers {
         numbers
     }
 
-    /// The number of the object with this one on the wire, which is the nearest to the last that is known of; `None`
-    /// if it lies before all that are wanted, or numbers have come to their end.
+    /// Returns the number of the object with this number on the wire that is nearest to the last known one. `None` if
+    /// it lies before all wanted objects, or if numbers have come to their end.
     pub(super) fn of(&self, id: u16) -> Option<u32> {
         let last = self.next - 1;
         let ahead = id.wrapping_sub(self.id(last)).cast_signed();
@@ -47,17 +47,17 @@ impl Numbers {
         (number >= self.low && number < u32::MAX - WINDOW).then_some(number)
     }
 
-    /// The number on the wire.
+    /// Returns the number on the wire.
     pub(super) fn id(&self, number: u32) -> u16 {
         self.origin.wrapping_add(number as u16)
     }
 
-    /// Whether anything is known of it.
+    /// Returns `true` if the object is known and wanted.
     pub(super) fn knows(&self, number: u32) -> bool {
         (self.low..self.next).contains(&number)
     }
 
-    /// Knows of all up to `number`. What then lies too far back cannot be told from others any more: the last of that.
+    /// Makes all objects up to `number` known. Returns the last of those that now lie too far back to be distinguished.
     pub(super) fn reach(&mut self, number: u32) -> Option<u32> {
         if let Some(new) = number.checked_sub(self.next).and_then(|more| Run::new(self.next, more + 1)) {
             self.next = new.end();
@@ -75,12 +75,12 @@ impl Numbers {
         Some(least - 1)
     }
 
-    /// Whether nothing has come of it, although it is wanted and known of.
+    /// Returns `true` if the object is wanted and known, but nothing has come of it.
     pub(super) fn is_unheard(&self, number: u32) -> bool {
         self.place(number).is_ok()
     }
 
-    /// Something has come of it, or cannot.
+    /// Notes that something of the object has come, or cannot come.
     pub(super) fn take(&mut self, number: u32) {
         let Ok(at) = self.place(number) else { return };
         let run = self.unheard[at];
@@ -88,41 +88,42 @@ impl Numbers {
         self.unheard.splice(at..=at, parts.into_iter().flatten());
     }
 
-    /// What has come of it is lost.
+    /// Notes that everything that has come of the object is lost.
     pub(super) fn give_back(&mut self, number: u32) {
         if let Err(at) = self.place(number)
             && self.knows(number)
         {
-            // Neighbours stay apart; whoever lists them does not mind.
+            // Adjacent runs are not merged; no user of the list minds.
             self.unheard.insert(at, Run::one(number));
         }
     }
 
-    /// Whether it was sent before anything was heard.
+    /// Returns `true` if the object was sent before the receiver heard anything.
     pub(super) const fn was_missed(number: u32) -> bool {
         number < FIRST
     }
 
-    /// Those before `number` of which nothing has come cannot be had: the first of them that was not missed.
+    /// Drops objects before `number` of which nothing has come, because they cannot be had. Returns the first of them
+    /// that was not missed.
     pub(super) fn let_go(&mut self, number: u32) -> Option<u32> {
         let gone: Vec<Run> = self.unheard(number).collect();
         self.unheard.retain_mut(|run| run.clip(number, u32::MAX).map(|rest| *run = rest).is_some());
         gone.into_iter().find_map(|run| run.clip(FIRST, u32::MAX)).map(Run::first)
     }
 
-    /// Where in the list it is, or would be.
+    /// Returns the index of the object's run in the list, or the index at which it would be.
     fn place(&self, number: u32) -> Result<usize, usize> {
         self.unheard.binary_search_by(|run| {
             if run.contains(number) { core::cmp::Ordering::Equal } else { run.first().cmp(&number) }
         })
     }
 
-    /// Those of which nothing has come before `end`, in runs.
+    /// Returns the runs of objects before `end` of which nothing has come.
     pub(super) fn unheard(&self, end: u32) -> impl Iterator<Item = Run> + '_ {
         self.unheard.iter().map_while(move |run| run.clip(0, end))
     }
 
-    /// Behind the last that is known of.
+    /// Returns the number behind the last one that is known.
     pub(super) fn next(&self) -> u32 {
         self.next
     }
@@ -174,7 +175,7 @@ mod tests {
         assert_eq!(numbers.reach(first + 40_000), Some(first + 40_000 - WINDOW));
         assert_eq!(unheard(&numbers), [((40_001 - WINDOW) as u16, WINDOW)]);
         assert_eq!(numbers.of(0), Some(first + 65_536), "it comes round");
-        // However far it is led, it ends somewhere, and nothing overflows.
+        // However far the sender leads it, counting ends, and nothing overflows.
         while let Some(number) = numbers.of(numbers.id(numbers.next()).wrapping_add(30_000)) {
             numbers.reach(number);
         }

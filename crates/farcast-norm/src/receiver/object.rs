@@ -1,4 +1,4 @@
-//! An object that is being received.
+//! Object that is being received.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -16,71 +16,71 @@ use crate::event::ReceiverEvent;
 use crate::message::{Data, Fec, Flags, Fti, Info, Point};
 use crate::requests::point;
 
-/// How far an object has come.
+/// Progress of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
-    /// Offered, not answered. What comes is stored behind what the owner does first, and nothing is asked for: it may
-    /// have kept what was received before it was started again.
+    /// Offered, and not answered yet. Content is stored after the owner's first steps. Nothing is requested, because
+    /// the owner may have kept content from before a restart.
     Opening,
     /// Receiving.
     Receiving,
-    /// Everything is there; the owner verifies it.
+    /// Everything is there, and the owner verifies it.
     Verifying,
 }
 
-/// An object that is being received.
+/// Object that is being received.
 #[derive(Clone, Debug)]
 pub(super) struct Object {
     pub(super) id: ObjectId,
-    /// Its number on the wire.
+    /// Number on the wire.
     pub(super) number: u16,
     pub(super) state: State,
-    /// Whether all is known that is said of it.
+    /// `true` if the object has no INFO, or its INFO has come.
     pub(super) named: bool,
     pub(super) fec: Fec,
     pub(super) fti: Fti,
     pub(super) geometry: Geometry,
-    /// Parity symbols of a block.
+    /// Number of parity symbols of a block.
     pub(super) parity: u32,
     pub(super) have: Bitmap,
-    /// Parity that is there, by block; the memory that it takes; and blocks that are being rebuilt.
+    /// Parity that is there, by block; octets of memory for it; and blocks that are being rebuilt.
     pub(super) held: BTreeMap<u32, Bitmap>,
     pub(super) memory: u64,
     pub(super) decoding: BTreeSet<u32>,
-    /// All segments before this one are there.
+    /// Number of leading segments that are known to be there.
     pub(super) low: u32,
     pub(super) received: Received,
-    /// The losses on the way when it began.
+    /// State of the sender's losses when the object began.
     pub(super) passage: Passage,
-    /// When it began, and when something new of it came last.
+    /// Time at which the object began, and time of its last new content.
     begun: Time,
     pub(super) since: Time,
-    /// There was a moment to ask for what lacks of it while its owner had not answered.
+    /// `true` if a request would have been due while the owner had not answered yet.
     pub(super) missed: bool,
 }
 
-/// What a message says of an object.
+/// Description of an object in a message.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Said<'a> {
     pub(super) number: u16,
     pub(super) flags: Flags,
     pub(super) fec: Fec,
     pub(super) fti: Option<Fti>,
-    /// What an application says of it, if the message is that.
+    /// INFO, if the message is INFO.
     pub(super) info: Option<&'a Info>,
-    /// Whether it brings content.
+    /// `true` if the message carries content.
     pub(super) sends: bool,
 }
 
-/// How long it is waited for an owner. One that takes longer, because there is no room, is not what a sender should end
-/// for: that it asks for too much is better than that it asks for nothing.
+/// Time to wait for an owner's answer. After it, requests begin anyway. A slow owner, which perhaps lacks room, must
+/// not make the sender end; unneeded requests are better than none.
 const PATIENCE: Span = Span::from_secs(1);
 
-/// Octets that a block's parity takes besides its symbols, about.
+/// Approximate octets of memory for a block's parity besides its symbols.
 const BOOKKEEPING: u64 = 128;
 
 impl Object {
-    /// The object that `said` is about, if it can be received.
+    /// Makes the object that `said` is about, if it can be received.
     pub(super) fn new(
         id: ObjectId,
         said: Said<'_>,
@@ -95,7 +95,7 @@ impl Object {
         let geometry = fti.geometry().ok_or(Reject::OutOfRange)?;
         let parity = fti.parity_symbols(fec, config.fti);
         let symbols = u32::from(fti.max_block_len) + u32::from(parity);
-        // One symbol in a datagram is all that is spoken.
+        // Only one symbol in a datagram is supported.
         if symbols > 1 << fec.symbol_bits() || fti.group > 1 {
             return Err(Reject::OutOfRange);
         }
@@ -124,22 +124,22 @@ impl Object {
         })
     }
 
-    /// Whether what comes of it is stored.
+    /// Returns `true` if arriving content of the object is stored.
     pub(super) fn is_receiving(&self) -> bool {
         self.state != State::Verifying
     }
 
-    /// Whether its owner may have more of it than is known.
+    /// Returns `true` if the owner may still report more of the object than is known.
     pub(super) fn is_opening(&self, now: Time) -> bool {
         self.state == State::Opening && now.since(self.begun) < PATIENCE
     }
 
-    /// Whether nothing has come of it.
+    /// Returns `true` if nothing of the object has come.
     pub(super) fn is_bare(&self) -> bool {
         self.have.is_empty() && self.held.is_empty() && self.decoding.is_empty()
     }
 
-    /// What its owner is told of it. Where nothing is said of it, or not yet, it is called by its numbers.
+    /// Returns the offer for the owner. An object without INFO, or before its INFO, is named by its numbers.
     pub(super) fn offer(&self, key: &Key, group: IpAddr, info: Option<&Info>) -> Offer {
         let (Key { source, node, instance }, number) = (*key, self.number);
         let session = u32::from(instance) << 16 | u32::from(number);
@@ -163,7 +163,7 @@ impl Object {
         }
     }
 
-    /// Whether `data` is of this object as it is cut.
+    /// Checks that `data` agrees with the object's geometry.
     pub(super) fn check(&self, data: &Data) -> Result<(), Reject> {
         let len = self.geometry.block_len(data.block);
         if len == 0 || data.symbols.end() > len + self.parity {
@@ -173,7 +173,7 @@ impl Object {
         let last = match self.geometry.segments_of(data.block, data.symbols) {
             Some(segments) => self.geometry.payload_len(segments.last()),
             None if data.symbols.first() >= len => full,
-            // Source and parity in one run.
+            // The run has source symbols and parity.
             None => return Err(Reject::Inconsistent),
         };
         let cut = data.fec == self.fec && data.fti.is_none_or(|fti| fti == self.fti);
@@ -182,7 +182,7 @@ impl Object {
         if cut && named && fits { Ok(()) } else { Err(Reject::Inconsistent) }
     }
 
-    /// The parity of a run that is no source symbols, counted from 0.
+    /// Returns the parity symbols of a run, counted from 0; `None` for source symbols.
     pub(super) fn parity_of(&self, data: &Data) -> Option<Run> {
         let first = data.symbols.first().checked_sub(self.geometry.block_len(data.block))?;
         Run::new(first, data.symbols.count())
@@ -192,7 +192,7 @@ impl Object {
         self.geometry.block_run(block).map_or(0, |run| run.count() - self.have.count_in(run))
     }
 
-    /// How many symbols of `block` have yet to come.
+    /// Returns the number of symbols of `block` that have yet to come.
     pub(super) fn lacks(&self, block: u32) -> u32 {
         if self.decoding.contains(&block) {
             return 0;
@@ -200,7 +200,7 @@ impl Object {
         self.missing_in(block).saturating_sub(self.held.get(&block).map_or(0, Bitmap::count))
     }
 
-    /// The first block in `from .. end` that lacks symbols.
+    /// Returns the first block in `from .. end` that lacks symbols.
     pub(super) fn next_need(&self, from: u32, end: u32) -> Option<u32> {
         let end = end.min(self.geometry.blocks());
         let mut block = from.max(self.geometry.block_of(self.low));
@@ -214,7 +214,7 @@ impl Object {
         None
     }
 
-    /// Stores what is new of a run of segments; how many those are.
+    /// Stores the new segments of a run. Returns their number.
     pub(super) fn store_source(&mut self, data: &Data, events: &mut VecDeque<ReceiverEvent>) -> u32 {
         let Some(run) = self.geometry.segments_of(data.block, data.symbols) else { return 0 };
         let mut new = 0;
@@ -228,7 +228,7 @@ impl Object {
         new
     }
 
-    /// Keeps what is new of a run of parity symbols and helps, within `room` octets; how many those are.
+    /// Keeps the new parity symbols of a run that help, within `room` octets. Returns their number.
     pub(super) fn store_parity(
         &mut self,
         block: u32,
@@ -241,7 +241,7 @@ impl Object {
         }
         let count = self.held.get(&block).map(Bitmap::count);
         let before = count.map_or(0, |count| self.memory_of(block, count));
-        // As much as the run may bring.
+        // This bounds the memory that the run may take.
         if self.memory_of(block, count.unwrap_or(0) + symbols.count()) - before > room {
             return Err(Reject::Limit);
         }
@@ -258,7 +258,7 @@ impl Object {
         Ok(new)
     }
 
-    /// Looks how far everything is there, so that nobody looks there again.
+    /// Moves `low` to the first missing segment, so that later searches begin there.
     pub(super) fn advance(&mut self) {
         if self.is_receiving() {
             self.low = self.have.next_clear(self.low).unwrap_or(self.low);
@@ -272,15 +272,16 @@ impl Object {
         }
     }
 
-    /// Octets that are kept for a block with `symbols` parity symbols, by the owner, who gathers it, and here.
+    /// Returns the octets that a block with `symbols` parity symbols takes, at the owner, which gathers the block, and
+    /// here.
     pub(super) fn memory_of(&self, block: u32, symbols: u32) -> u64 {
         let count = self.geometry.block_len(block) + symbols;
         let here = BOOKKEEPING + u64::from(self.parity.div_ceil(8));
         u64::from(count) * u64::from(self.geometry.segment_size()) + here
     }
 
-    /// How many symbols of `data`, which is of the block at hand, may come at once: what completes a block has
-    /// consequences.
+    /// Returns the number of symbols of `data`, which is of the block at hand, that may be handled at once. The symbol
+    /// that completes a block is handled apart, because it has consequences.
     pub(super) fn prefix(&self, data: &Data) -> NonZeroU32 {
         let count = data.symbols.count();
         let plain = self.is_receiving() && self.check(data).is_ok();
@@ -288,7 +289,7 @@ impl Object {
         NonZeroU32::new(most.min(count)).unwrap_or(NonZeroU32::MIN)
     }
 
-    /// How many symbols of `data` there are up to that which completes its block; `None` if none of them does.
+    /// Returns the number of symbols of `data` up to the one that completes its block; `None` if none does.
     fn until_whole(&self, data: &Data) -> Option<u32> {
         let mut left = self.lacks(data.block);
         if left == 0 {
@@ -309,7 +310,7 @@ impl Object {
         None
     }
 
-    /// A symbol of this object, as payload ids say it.
+    /// Returns a symbol of this object in the form of payload ids.
     pub(super) fn point(&self, block: u32, symbol: u32) -> Point {
         point(self.fec, self.number, (block, self.geometry.block_len(block)), symbol)
     }

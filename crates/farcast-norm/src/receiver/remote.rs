@@ -1,4 +1,4 @@
-//! A sender as a receiver knows it.
+//! State of a sender at a receiver.
 
 use alloc::collections::BTreeMap;
 use core::net::SocketAddr;
@@ -15,24 +15,24 @@ use crate::message::{Answer, Data, Fec, NodeId, Point, Stamp, Terms};
 use crate::timing::earned;
 
 timers! {
-    /// A receiver's timers, for each sender.
+    /// Timers of a receiver, for each sender.
     pub(super) enum Timer {
-        /// What it asks for may be said.
+        /// End of the back-off: requests may be sent.
         Backoff = "back-off",
-        /// What it asked for has had time to come.
+        /// End of the hold-off: requested repairs have had time to arrive.
         Holdoff = "hold-off",
-        /// An acknowledgement.
+        /// Time of an acknowledgement.
         Ack = "acknowledge",
-        /// Nothing was heard of the sender for long.
+        /// Silence of the sender.
         Inactivity = "inactivity",
-        /// What there is to say of congestion.
+        /// Time of congestion feedback.
         Report = "report",
-        /// Of congestion enough was said.
+        /// End of the time without further congestion feedback.
         Rest = "rest",
     }
 }
 
-/// Which sender.
+/// Identity of a sender's session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Key {
     pub(super) source: SocketAddr,
@@ -40,68 +40,68 @@ pub(super) struct Key {
     pub(super) instance: u16,
 }
 
-/// After so long without new content, the place of a sender goes to one that sends.
+/// Time without new content after which a sender's place goes to one that sends.
 const STALE: Span = Span::from_secs(1);
 
-/// Reasons that the place of a sender may go to another.
+/// Reasons for which a sender's place may go to another.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Yields {
-    /// Nothing of what it speaks of has come.
+    /// Nothing of the objects that the sender announces has come.
     Empty,
-    /// It has left, and nothing of it is under way.
+    /// The sender has left, and nothing of it is under way.
     Gone,
-    /// No content comes any more.
+    /// No content of the sender comes any more.
     Stale,
 }
 
-/// A place in what a sender sends: an object, and a block of it; all before is passed.
+/// Position in a sender's transmission: an object, and a block of it. Everything before is passed.
 pub(super) type Position = (u32, u32);
 
 #[derive(Clone, Debug)]
 pub(super) struct Remote {
     pub(super) key: Key,
-    /// Address that it was heard from before, if it has moved: its objects may have been offered from there.
+    /// Former address, if the sender has moved: its objects may have been offered from there.
     pub(super) former: Option<SocketAddr>,
-    /// The group that it was heard on.
+    /// Group that the sender was heard on.
     pub(super) group: SocketAddr,
     pub(super) terms: Terms,
-    /// The group's greatest round trip, as far as that is believed.
+    /// GRTT, limited to what is believed.
     pub(super) grtt: Span,
-    /// Of what objects it has spoken, once it has.
+    /// Numbers of the sender's objects, once it has mentioned any.
     pub(super) numbers: Option<Numbers>,
-    /// The objects that are being received, by number.
+    /// Objects that are being received, by number.
     pub(super) objects: BTreeMap<u32, Object>,
-    /// The lowest object that is over and not complete: what it is to acknowledge lies before.
+    /// Lowest object that is over and not complete. Only objects before it can be acknowledged.
     pub(super) failed: Option<u32>,
-    /// Where it is.
+    /// Current position of the sender.
     pub(super) position: Position,
-    /// How its symbols are numbered, and octets of a segment, as it said last.
+    /// Code and octets of a segment, from the sender's last message about them.
     pub(super) fec: Fec,
     pub(super) segment_size: u16,
-    /// Where what it asked for last begins: a sender that is there again has gone back to it.
+    /// Beginning of the last requests. When the sender is there again, it has returned to them.
     pub(super) asked_from: Position,
-    /// What others have asked for since the back-off began.
+    /// Requests of others since the back-off began.
     pub(super) heard: Heard,
-    /// What is known of the congestion on the way, if it asks.
+    /// State of congestion control, if the sender asks for feedback.
     pub(super) congestion: Option<Congestion>,
-    /// What came of it, and what is missing between.
+    /// Counter of the sender's messages that arrived, and of the missing ones between.
     pub(super) passage: Passage,
-    /// Its time of the last probe, and when that came.
+    /// Time stamp of the last probe, with the time of its arrival.
     pub(super) probed: Option<(Stamp, Time)>,
-    /// The acknowledgement that is due.
+    /// Acknowledgement that is due.
     pub(super) ack: Option<Answer>,
-    /// Up to which object, and the place, it is to acknowledge as soon as it can.
+    /// Object and point up to which this receiver is to acknowledge as soon as it can.
     pub(super) owed: Option<(u32, Point)>,
-    /// How often nothing was heard for long.
+    /// Number of silences in a row.
     pub(super) silences: u32,
     pub(super) last_heard: Time,
-    /// When content of it was stored last; `None` while nothing stands behind what it says.
+    /// Time at which content was last stored; `None` if the sender has sent nothing that it announced.
     pub(super) fed: Option<Time>,
-    /// It has left, or has been silent for too long.
+    /// `true` if the sender has left, or has been silent for too long.
     pub(super) gone: bool,
-    /// It has begun another session since: nothing that comes is of this one.
+    /// `true` if the sender has begun another session, so that no arriving message belongs to this one.
     pub(super) past: bool,
-    /// Octets that may be said because of what it has said.
+    /// Octets that may be sent to the sender.
     pub(super) credit: u64,
     pub(super) timers: Timers<Timer>,
 }
@@ -137,23 +137,24 @@ impl Remote {
         }
     }
 
-    /// Whether it has spoken of objects, and has not left.
+    /// Returns `true` if the sender has mentioned objects, and has not left.
     pub(super) fn is_known(&self) -> bool {
         !self.objects.is_empty() || !self.gone && self.numbers.is_some()
     }
 
-    /// What has come of object `number`, which is at hand.
+    /// Returns the counters of object `number`, which is at hand.
     pub(super) fn received(&self, number: u32) -> Option<Received> {
         self.objects.get(&number).map(|object| object.received.passed(object.passage, self.passage))
     }
 
-    /// Whether it sends something that is received. A sender that only speaks of objects keeps nobody waiting.
+    /// Returns `true` if the sender sends something that is received. A sender that only mentions objects keeps nobody
+    /// waiting.
     pub(super) fn is_busy(&self) -> bool {
         self.fed.is_some() && self.is_known()
     }
 
-    /// How readily its place goes to another sender, the least first; `None` if it keeps it. `sends` says whether the
-    /// other one has sent content.
+    /// Returns the readiness with which the sender's place goes to another sender, the least first; `None` if it keeps
+    /// the place. `sends` is `true` if the other sender has sent content.
     ///
     /// A sender chooses its own timing, so its place does not depend on that.
     pub(super) fn yields(&self, now: Time, sends: bool) -> Option<(Yields, Time)> {
@@ -167,24 +168,24 @@ impl Remote {
         (sends && now.since(fed) >= STALE).then_some((Yields::Stale, fed))
     }
 
-    /// It has said `octets`.
+    /// Adds the credit for `octets` of the sender.
     pub(super) fn earn(&mut self, octets: u64) {
         self.credit = earned(self.credit, octets);
     }
 
-    /// It has begun another session: of this one nothing is said any more.
+    /// Ends this session, because the sender has begun another. No further messages are sent about this one.
     pub(super) fn pass(&mut self) {
         (self.gone, self.past, self.credit) = (true, true, 0);
         (self.owed, self.ack, self.timers) = (None, None, Timers::default());
     }
 
-    /// Whether anything that it has spoken of, and that is wanted, is not there.
+    /// Returns `true` if anything that the sender has mentioned, and that is wanted, is lacking.
     pub(super) fn is_lacking(&self) -> bool {
         !self.objects.is_empty()
             || self.numbers.as_ref().is_some_and(|n| n.unheard(u32::MAX).next().is_some())
     }
 
-    /// Whether everything up to `number` is there.
+    /// Returns `true` if everything up to object `number` is there.
     pub(super) fn has_up_to(&self, number: u32) -> bool {
         let Some(numbers) = &self.numbers else { return false };
         let known = number < numbers.next() && numbers.unheard(number + 1).next().is_none();
@@ -192,13 +193,13 @@ impl Remote {
         known && over && self.failed.is_none_or(|failed| failed > number)
     }
 
-    /// It is over with object `number`, which is not there.
+    /// Notes that object `number` is over and not complete.
     pub(super) fn note_failed(&mut self, number: u32) {
         self.failed = Some(self.failed.map_or(number, |failed| failed.min(number)));
     }
 
-    /// Of the blocks of object `number`, how many it has passed and is not before again: what lacks of them may be
-    /// asked for.
+    /// Returns the number of blocks of object `number` that the sender has passed and not returned to. Their lacking
+    /// symbols may be requested.
     pub(super) fn passed_of(&self, number: u32) -> u32 {
         match number.cmp(&self.position.0) {
             core::cmp::Ordering::Less => u32::MAX,
@@ -207,29 +208,31 @@ impl Remote {
         }
     }
 
-    /// It is at `position`: where that is no further than what was asked for, it has gone back to that, and what lacks
-    /// once it has passed is asked for anew (RFC 5740 §5.3).
+    /// Ends the hold-off if `position`, where the sender is, lies no further than the last requests. The sender has
+    /// returned to them, and symbols that are lacking after it has passed are requested anew (RFC 5740 §5.3).
     pub(super) fn note_return(&mut self, position: Position) {
         if position <= self.asked_from {
             self.timers.stop(Timer::Holdoff);
         }
     }
 
-    /// It says what object `number` is, which stands before its first block, and moves it nowhere.
+    /// Ends the hold-off if the last requests began with object `number`, whose INFO the sender sends. INFO does not
+    /// change the sender's position.
     pub(super) fn note_info(&mut self, number: u32) {
         if self.asked_from == (number, 0) {
             self.timers.stop(Timer::Holdoff);
         }
     }
 
-    /// Runs of objects of which nothing has come although they were passed.
+    /// Returns runs of objects of which nothing has come although the sender has passed them.
     pub(super) fn unheard(&self) -> impl Iterator<Item = Run> + '_ {
         let (number, block) = self.position;
         let end = number.saturating_add(u32::from(block > 0));
         self.numbers.iter().flat_map(move |numbers| numbers.unheard(end))
     }
 
-    /// How many symbols of `data` may come at once: what comes of a new block, or completes one, has consequences.
+    /// Returns the number of symbols of `data` that may be handled at once. A symbol of a new block, or one that
+    /// completes a block, is handled apart, because it has consequences.
     pub(super) fn prefix(&self, data: &Data) -> NonZeroU32 {
         let number = self.numbers.as_ref().and_then(|numbers| numbers.of(data.object));
         let object = number.and_then(|number| self.objects.get(&number));
