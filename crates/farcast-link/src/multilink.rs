@@ -1,7 +1,6 @@
 //! Multilink PPP over links whose calls drop: a [bundle] as a stage.
 //!
-//! What the ends of a bundle send each other, and how packets are cut and put together, is in
-//! [`farcast_ppp::multilink`].
+//! [`farcast_ppp::multilink`] has the protocol between the ends of a bundle: cutting packets, headers, reassembly.
 
 pub mod bundle;
 pub mod error;

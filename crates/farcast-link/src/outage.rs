@@ -1,4 +1,4 @@
-//! When a link is out, and the stage that holds frames until it is back.
+//! Scheduled outages of a link, and the stage that holds frames until the link is back.
 
 use alloc::vec::Vec;
 
@@ -9,16 +9,16 @@ use farcast_core::{Span, Time};
 use crate::LinkError;
 use crate::pipe::{Inbox, entering_before};
 
-/// One outage: from `start`, which belongs to it, to `start + length`, which does not.
+/// One outage, from `start` (included) to `start + length` (excluded).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Window {
-    /// When it begins.
+    /// Start of the outage.
     pub start: Time,
-    /// How long it lasts; above zero.
+    /// Length of the outage; above zero.
     pub length: Span,
 }
 
-/// Scheduled outages, the same for everyone.
+/// Scheduled outages, the same for all receivers.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Schedule {
     /// Start and end of each outage, ascending, with time between them.
@@ -26,24 +26,24 @@ pub struct Schedule {
     period: Option<Span>,
 }
 
-/// What a schedule says of an instant, and until when it stays so ([`Time::NEVER`] for good).
+/// State of the link at an instant, and the time until which it lasts ([`Time::NEVER`]: for good).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Phase {
-    /// The link is there.
+    /// The link is up.
     Clear {
-        /// When the next outage begins.
+        /// Start of the next outage.
         until: Time,
     },
     /// The link is out.
     Outage {
-        /// When it is over.
+        /// End of the outage.
         until: Time,
     },
 }
 
 impl Schedule {
-    /// Outages at `windows`, in any order; those that overlap or touch are one. With a `period` all of them repeat
-    /// every `period`, for good.
+    /// Creates a schedule of outages at `windows`, in any order. Windows that overlap or touch are one outage. With a
+    /// `period` all of them repeat every `period`, for good.
     ///
     /// # Errors
     /// [`LinkError::ZeroOutage`] if a window has no length, [`LinkError::Period`] if the last does not end before the
@@ -70,10 +70,10 @@ impl Schedule {
         Ok(Self { windows: spans, period })
     }
 
-    /// What holds at `now`.
+    /// Returns the state of the link at `now`.
     pub fn at(&self, now: Time) -> Phase {
         let Some(&(first, _)) = self.windows.first() else { return Phase::Clear { until: Time::NEVER } };
-        // How far the windows have been moved by the repetitions before this one.
+        // Time by which the windows have been moved by earlier repetitions.
         let moved = self
             .period
             .map_or(Span::ZERO, |period| period * (now.since(first).as_nanos() / period.as_nanos()));
@@ -88,10 +88,11 @@ impl Schedule {
     }
 }
 
-/// A stage that stores what enters during an outage and forwards it when the outage is over, all at once and in order.
+/// A stage that stores the frames that enter during an outage and forwards them when it is over, all at once and in
+/// order.
 ///
-/// It takes one direction: whatever enters, at any port, leaves at the one that it was made with. What enters while
-/// the link is there passes without delay.
+/// It carries one direction: frames enter at any port and leave at the port that it was made with. A frame that enters
+/// while the link is up passes without delay.
 #[derive(Clone, Debug)]
 pub struct Hold<M> {
     schedule: Schedule,
@@ -101,7 +102,7 @@ pub struct Hold<M> {
 }
 
 impl<M> Hold<M> {
-    /// Holds frames during the outages of `schedule`; they leave at `out`.
+    /// Creates a stage that holds frames during the outages of `schedule`; frames leave at `out`.
     pub const fn new(schedule: Schedule, out: Port) -> Self {
         Self { schedule, out, inbox: Inbox::new(), sent: 0 }
     }

@@ -24,24 +24,24 @@ pub(crate) use waiting::Waiting;
 use latency::Latency;
 use server::{Decision, Lot, Server};
 
-/// The settings of a [`Pipe`]. By default everything passes at once.
+/// The settings of a [`Pipe`]. By default every frame passes at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PipeConfig {
     /// The rate at which frames are sent; without one, sending takes no time.
     pub rate: Option<BitRate>,
-    /// What may wait or be in service; what enters beyond that is dropped. Without a rate nothing ever waits, and
-    /// the limit never acts.
+    /// The limit of the frames that wait or are in service; a frame that would exceed it is dropped. Without a rate no
+    /// frame ever waits, and the limit never acts.
     pub queue: QueueLimit,
     /// The one-way delay, from the end of sending.
     pub delay: Span,
-    /// How the delay varies from frame to frame.
+    /// The variation of the delay from frame to frame.
     pub jitter: Option<Jitter>,
     /// Octets that the link adds to each frame.
     pub overhead: u16,
 }
 
 impl PipeConfig {
-    /// Checks what the types do not.
+    /// Checks the conditions that the types do not express.
     ///
     /// # Errors
     /// [`LinkError::ZeroQueue`] if the queue has a limit of 0, [`LinkError::JitterBeyondDelay`] if a frame might leave
@@ -54,7 +54,7 @@ impl PipeConfig {
     }
 }
 
-/// How many frames, and their octets with all overhead. Both saturate.
+/// Number of frames, and their octets with all overhead. Both saturate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
     /// Frames.
@@ -70,65 +70,67 @@ impl Tally {
     }
 }
 
-/// What a [`Pipe`] has done. Complete once its outputs have been polled.
+/// Counters of a [`Pipe`]. Complete once its outputs have been polled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PipeCounters {
-    /// What came in.
+    /// Frames that entered.
     pub entered: Tally,
-    /// What was or will be sent.
+    /// Frames that were or will be sent.
     pub sent: Tally,
-    /// What found the queue full.
+    /// Frames that found the queue full.
     pub dropped: Tally,
     /// The time that sending took: the airtime.
     pub busy: Span,
     /// The longest time from a frame's entry to the end of its sending.
     pub longest_wait: Span,
-    /// The most octets that were waiting or in service when a frame had entered, less what had been sent of the one in
-    /// service: `longest_wait` at the pipe's rate, rounded down. Where the rate was changed: the most that a frame's
-    /// wait makes at the rate with which it entered.
+    /// The most octets that were waiting or in service when a frame had entered, without the sent part of the frame in
+    /// service: `longest_wait` at the pipe's rate, rounded down. If the rate was changed: the most of the products of a
+    /// frame's wait and the rate with which it entered.
     pub longest_queue: u64,
 }
 
 /// One direction of a link: a server with a rate and a drop-tail queue, and a delay behind it.
 ///
-/// Whatever enters, at any port, leaves at the one that the pipe was made with; a duplex link is two pipes. When a
-/// frame leaves is known when it enters, so there are no timers.
+/// Frames enter at any port and leave at the port that the pipe was made with; a duplex link is two pipes. The time at
+/// which a frame leaves is known when it enters, so there are no timers.
 ///
 /// Runs pass whole where they can: with their own spacing while the server is idle at each entry, and with the time of
 /// service for spacing while it is the bottleneck. All segments of a run but the last have one length, as in a
-/// segmented send; a shorter last one takes less time, so it leaves as an output of its own. Jitter takes a run apart.
+/// segmented send. A shorter last segment takes less time, so it leaves as an output of its own. Jitter takes a run
+/// apart.
 ///
-/// Rate and delay can be [set](Stage::set) while it runs, and the limit of a queue that has one. Since departures are
-/// known at entry, what has entered keeps its time: a new rate begins behind what waits, and behind a delay that has
-/// become shorter nothing overtakes what was sent before (unless jitter may reorder): it leaves together with it.
+/// The rate, the delay and the limit of a queue that has one can be [set](Stage::set) while the pipe runs. Since
+/// departures are known at entry, frames that have entered keep their times. A new rate begins behind the frames that
+/// wait. A frame whose delay has become shorter overtakes no earlier one (unless jitter may reorder): it leaves
+/// together with the last of them.
 #[derive(Clone, Debug)]
 pub struct Pipe<M> {
     config: PipeConfig,
     out: Port,
     server: Server,
     latency: Latency,
-    /// What entered and is not yet judged.
+    /// Frames that have entered and have no decision yet.
     inbox: Inbox<M>,
-    /// What was judged last, by the time that its sending ends.
+    /// Frames decided last, with the time at which their sending ends.
     sent: Inbox<M>,
-    /// The longest wait since the rate was set.
+    /// The longest wait since the rate was last set.
     longest_wait: Span,
     counters: PipeCounters,
 }
 
-/// What came of judging a frame.
+/// Result of a decision on frames.
 enum Judged<M> {
-    /// It is dropped, or with what has been sent.
+    /// The frame is dropped, or has joined those that have been sent.
     Done,
-    /// It leaves.
+    /// The frame leaves.
     Leaves(Output<M>),
 }
 
 impl<M: Message> Pipe<M> {
-    /// A pipe whose frames leave at `out`; jitter is drawn from `stream`.
+    /// Creates a pipe whose frames leave at `out`; jitter is drawn from `stream`.
     ///
     /// # Errors
-    /// What [`PipeConfig::check`] refuses.
+    /// The error of [`PipeConfig::check`].
     pub fn new(config: PipeConfig, out: Port, stream: RandomStream) -> Result<Self, LinkError> {
         config.check()?;
         Ok(Self {
@@ -143,13 +145,13 @@ impl<M: Message> Pipe<M> {
         })
     }
 
-    /// What it has done so far.
+    /// Returns the counters so far.
     pub const fn counters(&self) -> &PipeCounters {
         &self.counters
     }
 
-    /// Judges the frames of the inbox up to the first difference in their fates. A single datagram that is sent leaves
-    /// at once, without a detour over what has been sent.
+    /// Decides on the frames of the inbox up to the first difference in their fates. A single datagram that is sent
+    /// leaves at once, without a detour over `sent`.
     fn judge(&mut self) -> Option<Judged<M>> {
         let (now, frame) = self.inbox.front()?;
         let lot = Lot::of(frame, self.config.overhead);
@@ -187,7 +189,8 @@ impl<M: Message> Pipe<M> {
         }
     }
 
-    /// The next output of what has been sent: all of it, or one frame where each has a delay of its own.
+    /// Returns the next output of the frames that have been sent: all datagrams of a frame, or one if each has a delay
+    /// of its own.
     fn release(&mut self) -> Option<Output<M>> {
         let (departure, frame) = self.sent.front()?;
         let release = self.latency.release(departure, frame.spacing, frame.message.segments());
@@ -252,7 +255,7 @@ impl<M: Message> Stage<M> for Pipe<M> {
         match setting {
             Setting::Rate(_) => Ok(()),
             Setting::Delay(delay) => self.latency.may_set_delay(delay),
-            // Without a rate nothing ever waits.
+            // Without a rate no frame ever waits.
             Setting::Queue(_) if self.config.rate.is_some() && self.server.limit().is_limit() => Ok(()),
             other => Err(NotSettable::Absent(other.name())),
         }

@@ -1,14 +1,14 @@
 //! PPP over a serial line, as in a space-to-ground link simulator.
 //!
-//! Frames and link control are in [`farcast_ppp`]; here is what carries and damages them.
+//! Frames and link control are in [`farcast_ppp`]. The lines that carry and damage them are here.
 //!
-//! | module | what |
+//! | module | content |
 //! |---|---|
 //! | [`mod@line`] | one direction of a serial line: rate, queue, delay, bit errors, cut-offs |
 //! | [`stage`] | two lines as a link stage |
 //!
-//! In simulation nothing is negotiated: each direction has the [`Framing`](farcast_ppp::Framing) that its ends would
-//! have agreed on.
+//! Simulation negotiates nothing: each direction has the [`Framing`](farcast_ppp::Framing) that its ends would have
+//! agreed on.
 
 mod carrier;
 mod damage;

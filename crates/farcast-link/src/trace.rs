@@ -1,12 +1,12 @@
-//! Links whose rate changes as a file says: rate traces of mahimahi, and timelines of rate, delay and loss.
+//! Links whose rate follows a file: rate traces of mahimahi, and timelines of rate, delay and loss.
 //!
-//! | stage | what it follows |
+//! | stage | file |
 //! |---|---|
 //! | [`TracePipe`] | a [`RateTrace`]: moments at which up to 1504 octets can be delivered, as mahimahi records them |
 //! | [`TimelinePipe`] | a [`Timeline`]: a table of rate and delay by time |
 //!
-//! Both are drop-tail queues in one direction whose departures are known at entry, so there are no timers. What a
-//! timeline says of losses is a process of its own, [`TimelineLoss`](crate::losses::TimelineLoss).
+//! Both are drop-tail queues in one direction whose departures are known at entry, so there are no timers. The losses
+//! of a timeline are a process of their own, [`TimelineLoss`](crate::losses::TimelineLoss).
 
 mod error;
 mod fifo;
@@ -23,7 +23,7 @@ pub use varying::{TimelinePipe, TimelinePipeConfig};
 
 pub(crate) use timeline::Watch;
 
-/// Content of a file, without a byte order mark before it and blank lines behind it.
+/// Returns the content of a file, without a byte order mark before it and blank lines behind it.
 fn content(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text).trim_end()
 }

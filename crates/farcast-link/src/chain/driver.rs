@@ -57,8 +57,7 @@ pub trait Owner<M: Message> {
     fn driver(&mut self) -> &mut Driver<M>;
 
     /// Keeps `entry`, which [enters](Driver::enter) at `at`: a frame that left a stage for the next, or the rest of a
-    /// run
-    /// whose head has entered.
+    /// run whose head has entered.
     fn keep(&mut self, at: Time, entry: Entry<M>);
 
     /// Takes a frame that leaves the last stage of the chain that leads to `to`, its first datagram at `at`.
@@ -70,8 +69,7 @@ pub trait Owner<M: Message> {
 }
 
 /// Reports the results of the last call of a [`Driver`] to the owner of its chains, in the order in which the owner is
-/// to
-/// keep them. The owner calls this before its next call of the driver.
+/// to keep them. The owner calls this before its next call of the driver.
 #[inline]
 pub fn follow<M: Message>(owner: &mut impl Owner<M>) {
     let driver = owner.driver();
@@ -129,13 +127,11 @@ impl<M: Message> Driver<M> {
     }
 
     /// Takes a frame that enters at `now` through `port`: the hub's port on the way to terminals, the port of the
-    /// sending
-    /// terminal on the way to the hub.
+    /// sending terminal on the way to the hub.
     ///
     /// The stage gets the head of a run, as long as `cut` chooses; the owner keeps the rest. `cut` is given the number
-    /// of
-    /// datagrams that come before anything else can enter. Only the owner knows what else enters from outside: nothing
-    /// does before `known`.
+    /// of datagrams that come before anything else can enter. Only the owner knows what else enters from outside:
+    /// nothing does before `known`.
     #[inline]
     pub fn enter(
         &mut self,
@@ -166,10 +162,9 @@ impl<M: Message> Driver<M> {
 
     /// Passes a single datagram of `octets` octets that enters at `now` through `port`. Its owner keeps the contents.
     ///
-    /// Returns the datagram's fate if the chain has at most one stage and that stage
-    /// [knows](farcast_core::Stage::pass) the fate; there is nothing to follow then. Returns `None` otherwise: nothing
-    /// has
-    /// happened, and the datagram must [enter](Self::enter) as others do.
+    /// Returns the datagram's fate if the chain has at most one stage and that stage [knows](farcast_core::Stage::pass)
+    /// the fate; there is nothing to follow then. Returns `None` otherwise: nothing has happened, and the datagram must
+    /// [enter](Self::enter) as others do.
     #[inline]
     pub fn pass(&mut self, now: Time, port: Port, to: End, octets: u64) -> Option<Fate> {
         let Some(stage) = self.chains.first(to) else { return Some(Fate::Leaves(now)) };

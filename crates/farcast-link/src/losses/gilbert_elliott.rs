@@ -17,8 +17,7 @@ pub enum Transitions {
         /// Probability of a move from good to bad; netem's p.
         p: Probability,
         /// Probability of a move from bad to good; netem's r. Without losses in the good state and with only losses in
-        /// the
-        /// bad one, a burst has a mean length of 1 / r frames.
+        /// the bad one, a burst has a mean length of 1 / r frames.
         r: Probability,
     },
     /// Moves in continuous time, with exponential sojourns of these means, both above zero.
@@ -165,8 +164,7 @@ impl GilbertElliott {
         rising.clear();
         to_good.each(step.2, self.bad.len(), |position, _| rising.push(self.bad[position]));
         // All receivers are candidates to fall, so the good ones need no search. A receiver that is bad already stays
-        // as
-        // drawn.
+        // as drawn.
         falling.clear();
         to_bad.lost(step.1, self.receivers, Among::All, falling);
         sorted::subtract(falling, &self.bad);

@@ -35,8 +35,7 @@ impl Hazard {
     }
 
     /// Decides one frame: each of `among` out of `0..receivers` loses it with hazard `lambda`. The receivers that lose
-    /// it
-    /// are appended to `lost`, ascending.
+    /// it are appended to `lost`, ascending.
     ///
     /// All lose it at infinity. None loses it at zero, nor at a `lambda` that is no hazard (negative, not a number).
     pub fn lost(&mut self, lambda: f64, receivers: u32, among: Among<'_>, lost: &mut Vec<u32>) {
@@ -64,8 +63,7 @@ impl Hazard {
     }
 
     /// Reports the events among `count` candidates of hazard `lambda` each, ascending: the candidate's position, and
-    /// the
-    /// part of its hazard that had passed when the event came.
+    /// the part of its hazard that had passed when the event came.
     pub(super) fn each(&mut self, lambda: f64, count: usize, mut event: impl FnMut(usize, f64)) {
         if lambda.is_nan() || lambda <= 0.0 {
             return;

@@ -100,8 +100,7 @@ pub struct PerFrame<F> {
 
 impl<F: Fn(u64) -> Probability> PerFrame<F> {
     /// Creates a process in which each of `receivers` loses a frame of n octets with `probability(n)`, which must
-    /// depend
-    /// on n alone.
+    /// depend on n alone.
     pub fn new(probability: F, receivers: u32, stream: RandomStream) -> Self {
         Self { hazard: Hazard::new(stream), probability, receivers, last: None }
     }

@@ -10,12 +10,12 @@ use super::{Among, Losses, sorted};
 use crate::LinkError;
 use crate::outage::{Phase, Schedule};
 
-/// How long a random outage lasts; above zero.
+/// Length of a random outage; above zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OutageLength {
-    /// Exponential with this mean.
+    /// Exponential lengths with this mean.
     Exponential(Span),
-    /// Always this long.
+    /// The same length for every outage.
     Fixed(Span),
 }
 
@@ -33,7 +33,7 @@ impl OutageLength {
         }
     }
 
-    /// What is left of an outage that is found under way.
+    /// Draws the rest of an outage that is found under way.
     fn remainder(self, stream: &mut RandomStream) -> Span {
         match self {
             Self::Exponential(mean) => exponential_span(mean, stream),
@@ -47,14 +47,15 @@ impl OutageLength {
 pub struct RandomOutages {
     /// The mean of the exponential time from the end of an outage to the start of the next; above zero.
     pub between: Span,
-    /// How long each lasts.
+    /// The length of each outage.
     pub length: OutageLength,
-    /// Whether an outage cuts off all receivers together; otherwise each has its own, independently.
+    /// Reach of an outage: if `true`, it cuts off all receivers together. Otherwise each receiver has outages of its
+    /// own, independently.
     pub common: bool,
 }
 
 impl RandomOutages {
-    /// Checks what the types do not.
+    /// Checks the conditions that the types do not express.
     ///
     /// # Errors
     /// [`LinkError::ZeroMean`] if the time between outages is zero, [`LinkError::ZeroOutage`] if their length is.
@@ -68,18 +69,19 @@ impl RandomOutages {
         Ok(())
     }
 
-    /// The mean time from the start of an outage to the start of the next.
+    /// Returns the mean time from the start of an outage to the start of the next.
     fn cycle(&self) -> Span {
         self.between + self.length.mean()
     }
 
-    /// The share of time spent in outages.
+    /// Returns the share of time spent in outages.
     fn share(&self) -> Probability {
         let (up, down) = (self.between.as_secs_f64(), self.length.mean().as_secs_f64());
         Probability::new(down / (up + down)).unwrap_or(Probability::ZERO)
     }
 
-    /// Follows one receiver whose next outage starts at `start`: the end of the outage that it is in at `now`.
+    /// Follows one receiver whose next outage starts at `start`. Returns the end of the outage that it is in at `now`;
+    /// `None` if it is in none.
     fn follow(&self, mut start: Time, now: Time, stream: &mut RandomStream) -> Option<Time> {
         while start <= now {
             let end = start + self.length.draw(stream);
@@ -97,10 +99,10 @@ fn exponential_span(mean: Span, stream: &mut RandomStream) -> Span {
     Span::from_nanos((exponential(stream) * mean.as_nanos() as f64) as u64)
 }
 
-/// Outages: whoever is in one loses everything that is on the channel meanwhile.
+/// Outages: a receiver in an outage loses every frame that is on the channel meanwhile.
 ///
-/// A frame is judged by the one time that it is offered with; an outage that begins or ends while it is being received
-/// does not touch it.
+/// The one time with which a frame is offered decides its fate. An outage that begins or ends while the frame is being
+/// received does not touch it.
 #[derive(Clone, Debug)]
 pub struct Outages {
     receivers: u32,
@@ -114,16 +116,17 @@ enum Cause {
 }
 
 impl Outages {
-    /// All `receivers` are cut off together, as `schedule` says. Only the time decides, so this is memoryless.
+    /// Creates outages by `schedule` that cut off all `receivers` together. The time alone decides, so this process is
+    /// memoryless.
     pub fn scheduled(schedule: Schedule, receivers: u32) -> Self {
         Self { receivers, cause: Cause::Scheduled(schedule) }
     }
 
-    /// `receivers` are cut off at random. The first frame finds them in the stationary state: an outage is under way
-    /// with the probability that outages have in the long run.
+    /// Creates random outages of `receivers`. The first frame finds them in the stationary state: an outage is under
+    /// way with the probability that outages have in the long run.
     ///
     /// # Errors
-    /// What [`RandomOutages::check`] refuses.
+    /// The error of [`RandomOutages::check`].
     pub fn random(config: RandomOutages, receivers: u32, stream: RandomStream) -> Result<Self, LinkError> {
         config.check()?;
         let sites = if config.common { receivers.min(1) } else { receivers };
@@ -155,27 +158,27 @@ impl Losses for Outages {
     }
 }
 
-/// After so many mean cycles without a frame, the state is drawn anew: what was before is forgotten, and following
+/// Mean cycles without a frame after which the state is drawn anew. The old state is forgotten by then, and following
 /// every outage would take long.
 const FORGOTTEN: u64 = 1 << 16;
 
 /// Alternating times without and with an outage at a number of sites (a receiver each, or the channel).
 ///
-/// Only sites in an outage are kept. From one frame to the next, who was without one is a candidate whose hazard is the
-/// time gone by over the mean time between outages; the place of the event in that hazard is its time.
+/// Only sites in an outage are kept. From one frame to the next, a site without an outage is a candidate whose hazard
+/// is the elapsed time over the mean time between outages. The position of the event in that hazard gives its time.
 #[derive(Clone, Debug)]
 struct Renewal {
     config: RandomOutages,
     sites: u32,
     onsets: Hazard,
     stream: RandomStream,
-    /// Who is in an outage, ascending.
+    /// Sites in an outage, ascending.
     down: Vec<u32>,
-    /// The same with the end of each outage.
+    /// The same sites with the end of each outage.
     ends: Vec<(u32, Time)>,
     fresh: Vec<(u32, Time)>,
     scratch: Vec<(u32, Time)>,
-    /// When the last frame was on the channel.
+    /// Time of the last frame on the channel.
     last: Option<Time>,
 }
 
@@ -214,7 +217,7 @@ impl Renewal {
         fresh.clear();
         self.onsets.each(hazard, self.sites as usize, |site, passed| {
             let site = site as u32;
-            // Everyone is a candidate; who was in an outage when the time began goes its own way below.
+            // All sites are candidates; those that were in an outage at `last` are followed below instead.
             if ends.binary_search_by_key(&site, |&(site, _)| site).is_err() {
                 let start = last + Span::from_nanos((passed * between) as u64);
                 fresh.extend(config.follow(start, now, stream).map(|end| (site, end)));

@@ -5,17 +5,17 @@ use alloc::vec::Vec;
 
 use super::Losses;
 
-/// Who loses what on a way on which every receiver has a link of its own, decided by processes `T`.
+/// Losses in a direction in which every receiver has a link of its own, decided by processes `T`.
 #[derive(Clone, Debug)]
 pub enum BackLosses<T = Box<dyn Losses>> {
-    /// A memoryless process over all receivers, which need not be kept apart.
+    /// A memoryless process over all receivers, which need no processes of their own.
     Shared(T),
-    /// A process over one receiver for each of them.
+    /// One process for each receiver, over that receiver alone.
     Each(Vec<T>),
 }
 
 impl<T> BackLosses<T> {
-    /// The process that decides about a receiver, and the number that the receiver has there; `None` if there is none.
+    /// Returns the process that decides about a receiver, and the receiver's number in it; `None` if there is none.
     pub fn of(&mut self, receiver: u32) -> Option<(&mut T, u32)> {
         match self {
             Self::Shared(process) => Some((process, receiver)),
@@ -23,7 +23,7 @@ impl<T> BackLosses<T> {
         }
     }
 
-    /// The same with other processes.
+    /// Returns the same losses with each process changed by `change`.
     pub fn map<U>(self, mut change: impl FnMut(T) -> U) -> BackLosses<U> {
         match self {
             Self::Shared(process) => BackLosses::Shared(change(process)),

@@ -7,9 +7,9 @@ use farcast_core::Time;
 
 use super::{Among, Losses, sorted};
 
-/// A frame is lost if any of several processes loses it.
+/// Union of several loss processes: a frame is lost if any of them loses it.
 ///
-/// Every process is asked about every frame, so that its draws do not depend on the others.
+/// Every process draws for every frame, so that its draws do not depend on the others.
 #[derive(Debug, Default)]
 pub struct Several {
     processes: Vec<Box<dyn Losses>>,
@@ -19,7 +19,7 @@ pub struct Several {
 }
 
 impl Several {
-    /// The union of `processes`, which must all be about the same receivers; none at all loses nothing.
+    /// Creates the union of `processes`, which must all be about the same receivers. No processes lose nothing.
     pub fn new(processes: Vec<Box<dyn Losses>>) -> Self {
         Self { processes, ..Self::default() }
     }

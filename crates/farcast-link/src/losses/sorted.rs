@@ -5,7 +5,8 @@ use core::cmp::Ordering;
 
 use super::Among;
 
-/// The position of the first number in `sorted` that is not below `value`, found by doubling steps from the front.
+/// Returns the position of the first number in `sorted` that is not below `value`, found by doubling steps from the
+/// front.
 fn seek(sorted: &[u32], value: u32) -> usize {
     let mut bound = 1;
     while bound < sorted.len() && sorted[bound] < value {
@@ -15,7 +16,7 @@ fn seek(sorted: &[u32], value: u32) -> usize {
     low + sorted[low..bound.min(sorted.len())].partition_point(|&number| number < value)
 }
 
-/// Appends to `lost` what `all` and `among` have in common.
+/// Appends to `lost` the receivers that `all` and `among` have in common.
 ///
 /// Each list is searched for the head of the other, so the shorter one sets the cost.
 pub(super) fn answer(mut all: &[u32], among: Among<'_>, lost: &mut Vec<u32>) {
@@ -35,7 +36,7 @@ pub(super) fn answer(mut all: &[u32], among: Among<'_>, lost: &mut Vec<u32>) {
     }
 }
 
-/// Removes from `set` what is in `other`.
+/// Removes the members of `other` from `set`.
 pub(super) fn subtract(set: &mut Vec<u32>, mut other: &[u32]) {
     if other.is_empty() {
         return;

@@ -9,11 +9,11 @@ use farcast_core::{Probability, Time};
 use super::{Among, Hazard, Losses};
 use crate::trace::{Timeline, Watch};
 
-/// Every receiver loses every frame with the probability that a [`Timeline`] has for its time, independently of all
-/// else.
+/// Loss of every frame at every receiver with the probability that a [`Timeline`] has for the frame's time,
+/// independently of all else.
 ///
-/// The time of a frame is the one that it is offered with, and time 0 of the timeline is time 0 of the channel. A
-/// timeline without losses loses nothing. While the probability does not change, fates are those of a
+/// The time of a frame is the one that it is offered with. Time 0 of the timeline is time 0 of the channel. A timeline
+/// without losses loses nothing. While the probability does not change, fates are those of a
 /// [`Bernoulli`](super::Bernoulli) process with the same random stream.
 #[derive(Clone, Debug)]
 pub struct TimelineLoss {
@@ -25,7 +25,7 @@ pub struct TimelineLoss {
 }
 
 impl TimelineLoss {
-    /// Each of `receivers` loses frames as `timeline` says.
+    /// Creates a process in which each of `receivers` loses frames with the probability of `timeline`.
     pub fn new(timeline: Arc<Timeline>, receivers: u32, stream: RandomStream) -> Self {
         let (watch, last) = (Watch::new(timeline), (Probability::ZERO, 0.0));
         Self { hazard: Hazard::new(stream), watch, last, receivers }

@@ -1,4 +1,4 @@
-//! Losses that are written down beforehand.
+//! Losses by given bit strings.
 
 use alloc::vec::Vec;
 
@@ -7,10 +7,10 @@ use farcast_core::{Bitmap, Run, Time};
 use super::{Among, Losses, sorted};
 use crate::LinkError;
 
-/// What follows when the error vectors have been used up.
+/// Rule for the frames behind the end of the error vectors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AtEnd {
-    /// They begin again; they must all have the same length.
+    /// The vectors begin again; all must have the same length.
     Repeat,
     /// Nothing more is lost.
     Keep,
@@ -18,13 +18,13 @@ pub enum AtEnd {
 
 /// Explicit losses: a bit string for each receiver, one bit for each frame of the channel, 1 where it is lost.
 ///
-/// Frames are counted for the channel, by draws: every receiver's vector moves on with every frame, whoever is asked
-/// about. So a fate depends on nothing but the number of the frame, and the process counts as memoryless.
+/// Frames are counted for the channel, by draws: every receiver's vector moves on with every frame, whichever receivers
+/// are drawn. So a fate depends on nothing but the number of the frame, and the process counts as memoryless.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ErrorVectors {
-    /// Who loses something, frame by frame, ascending within each frame.
+    /// Receivers that lose something, frame by frame, ascending within each frame.
     losers: Vec<u32>,
-    /// Where each frame's part of `losers` begins, and the end of the last.
+    /// Index in `losers` at which each frame's part begins, and the end of the last part.
     begins: Vec<usize>,
     at_end: AtEnd,
     /// The number of the next frame.
@@ -32,10 +32,11 @@ pub struct ErrorVectors {
 }
 
 impl ErrorVectors {
-    /// Receiver i loses the frames that are set in `vectors[i]`; receivers past the last vector lose nothing.
+    /// Creates losses in which receiver i loses the frames that are set in `vectors[i]`. Receivers past the last vector
+    /// lose nothing.
     ///
     /// # Errors
-    /// [`LinkError::VectorLength`] if they are to repeat and differ in length or are empty.
+    /// [`LinkError::VectorLength`] if the vectors are to repeat and differ in length or are empty.
     pub fn new(vectors: &[Bitmap], at_end: AtEnd) -> Result<Self, LinkError> {
         let frames = vectors.iter().map(Bitmap::len).max().unwrap_or(0);
         if at_end == AtEnd::Repeat && (frames == 0 || vectors.iter().any(|vector| vector.len() != frames)) {
@@ -60,7 +61,7 @@ impl ErrorVectors {
         Ok(Self { losers, begins, at_end, next: 0 })
     }
 
-    /// Who loses frame `number`.
+    /// Returns the receivers that lose frame `number`, ascending.
     fn losers(&self, number: u64) -> &[u32] {
         let frames = self.begins.len() as u64 - 1;
         let frame = if self.at_end == AtEnd::Repeat { number % frames } else { number };
@@ -83,7 +84,7 @@ impl Losses for ErrorVectors {
     }
 }
 
-/// Reads an error vector from text: `0` for a frame that is kept, `1` for one that is lost; white space is left out.
+/// Reads an error vector from text: `0` for a frame that is kept, `1` for a frame that is lost. White space is skipped.
 ///
 /// # Errors
 /// [`LinkError::VectorSymbol`] for any other character.

@@ -27,19 +27,19 @@ use line::{Line, Load};
 use way::Way;
 pub use way::WayCounters;
 
-/// The most drops of which a [`Multilink`] keeps the time.
+/// Limit of the drops whose times a [`Multilink`] keeps.
 pub const MOST_DROPS: usize = 1 << 16;
 
 /// A call that dropped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CallDrop {
-    /// When.
+    /// Time of the drop.
     pub at: Time,
-    /// On which link, from 0.
+    /// Number of the link, from 0.
     pub link: usize,
 }
 
-/// What a link's random numbers are for.
+/// Purpose of a link's random stream.
 #[derive(Clone, Copy)]
 enum Purpose {
     Drops,
@@ -48,45 +48,45 @@ enum Purpose {
     Damage,
 }
 
-/// A multilink bundle, both ways: what enters at the hub leaves at [`Port::Terminals`], what enters at any terminal
-/// leaves at the hub. A frame is an IP packet of its octets.
+/// A multilink bundle, both ways: frames that enter at the hub leave at [`Port::Terminals`], frames that enter at any
+/// terminal leave at the hub. A frame is an IP packet of its octets.
 ///
-/// 1. Packets wait in one queue for the bundle. The [policy](farcast_ppp::multilink::Policy) cuts the first of them
-///    over links with room, in its time; each fragment takes the next sequence number and stays on its link.
+/// 1. Packets wait in one queue for the bundle. The [policy](farcast_ppp::multilink::Policy) decides when the first of
+///    them is cut, and over which links. Each fragment takes the next sequence number and stays on its link.
 /// 2. Each link sends one frame after the other: header, fragment, check sequence, escapes, flags. A frame arrives one
 ///    delay after its last bit.
 /// 3. [Reassembly](farcast_ppp::multilink::reassembly) at the other end releases packets in order.
-/// 4. A call that drops takes along, both ways, all that the link has under way, on the line or in its buffer. Until
+/// 4. A call that drops loses, both ways, everything that the link has under way, on the line or in its buffer. Until
 ///    the drop is detected, both ends go on sending into it, and it holds up M. Then both take the link out of the
-///    bundle at once; when the call is up again it joins, and numbers go on.
+///    bundle at once. When the call is up again the link joins, and sequence numbers continue.
 ///
-/// All calls are up at time 0. What a link draws depends on the seed and its number alone. While nothing is under way
-/// there are no timers: calls that drop in between are caught up with when something enters, or a wake-up comes.
+/// All calls are up at time 0. A link's draws depend on the seed and its number alone. While nothing is under way there
+/// are no timers: the stage catches up with calls that drop in between when a packet enters, or at a wake-up.
 ///
-/// Rate and delay of all links of a direction, whether they are up or not, and the limit of its queue, if there is one,
-/// can be [set](Stage::set) while it runs. A fragment that is on a line ends as it would have; those that wait for it
-/// begin at the new rate, and what a line sends arrives behind what it has sent before.
+/// Rate and delay of all links of a direction, whether they are up or not, can be [set](Stage::set) while it runs. So
+/// can the limit of its queue, if there is one. A fragment that is on a line ends at its old time. Fragments that wait
+/// for the line begin at the new rate, and a line's later frames arrive behind its earlier ones.
 ///
-/// Runs are taken apart into packets. Of a packet whose octets are at hand, fragments are octets in frames with their
-/// check sequences; a frame that is lost to errors has a wrong bit; and the packet leaves with the octets that were put
-/// together.
+/// Runs are taken apart into packets. If the octets of a packet are at hand, its fragments are octets in frames with
+/// their check sequences. A frame that is lost to errors has a wrong bit. The packet leaves with the octets that
+/// reassembly has put together.
 #[derive(Clone, Debug)]
 pub struct Multilink<M> {
     calls: Vec<Call>,
     forward: Way<M>,
     back: Way<M>,
-    /// When something happens next, by [`Slot`].
+    /// Time of the next event of each [`Slot`].
     agenda: Vec<Time>,
     drops: Vec<CallDrop>,
-    /// What echoes leave of rates and delays: the lowest of the ones, and below what the others must be.
+    /// Bounds that echoes set: the lowest rate allowed, and the delay below which delays must be.
     bounds: Option<(BitRate, Span)>,
-    /// The driver's time, before which nothing leaves.
+    /// Time of the last call by the driver; nothing leaves before it.
     now: Time,
     outputs: VecDeque<Output<M>>,
 }
 
-/// Who has something to do. At one instant they act in the order of their numbers in the agenda: 3 a link, and behind
-/// those reassembly at either end.
+/// Parts of the bundle that have events. At one instant they act in the order of their numbers in the agenda: 3 a link,
+/// and behind those reassembly at either end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Slot {
     Line(usize, End),
@@ -115,10 +115,10 @@ impl Slot {
 }
 
 impl<M: Message> Multilink<M> {
-    /// A bundle whose links draw from streams below `stream`.
+    /// Creates a bundle whose links draw from streams below `stream`.
     ///
     /// # Errors
-    /// What [`MultilinkConfig::check`] refuses.
+    /// The error of [`MultilinkConfig::check`].
     pub fn new(config: &MultilinkConfig, mut stream: RandomStream) -> Result<Self, MultilinkError> {
         config.check()?;
         let seed = stream.bits();
@@ -154,28 +154,28 @@ impl<M: Message> Multilink<M> {
         Ok(bundle)
     }
 
-    /// What the direction to an end has done.
+    /// Returns the counters of the direction to an end.
     pub const fn counters(&self, to: End) -> &WayCounters {
         self.of(to).counters()
     }
 
-    /// What reassembly at an end has done.
+    /// Returns the counters of reassembly at an end.
     pub fn reassembly(&self, to: End) -> &ReassemblyCounters {
         self.of(to).reassembly()
     }
 
-    /// What link `link` has sent to an end; `None` if there is no such link.
+    /// Returns the counters of link `link` in the direction to an end; `None` if there is no such link.
     pub fn line(&self, link: usize, to: End) -> Option<&LineCounters> {
         self.of(to).line(link)
     }
 
-    /// What the calls of link `link` have been through; `None` if there is no such link.
+    /// Returns the counters of the calls of link `link`; `None` if there is no such link.
     pub fn call(&self, link: usize) -> Option<&CallCounters> {
         self.calls.get(link).map(Call::counters)
     }
 
-    /// The calls that have dropped, in order, up to the last time that the stage was told; the first [`MOST_DROPS`] of
-    /// them.
+    /// Returns the calls that have dropped, in order, up to the time of the driver's last call. Only the first
+    /// [`MOST_DROPS`] are kept.
     pub fn drops(&self) -> &[CallDrop] {
         &self.drops
     }
@@ -187,7 +187,7 @@ impl<M: Message> Multilink<M> {
         }
     }
 
-    /// The direction to an end, and where its packets leave.
+    /// Returns the direction to an end, and the sink for its packets.
     fn way(&mut self, to: End) -> (&mut Way<M>, Sink<'_, M>) {
         let way = match to {
             End::Terminal => &mut self.forward,
@@ -196,7 +196,7 @@ impl<M: Message> Multilink<M> {
         (way, Sink { port: to.port(), now: self.now, outputs: &mut self.outputs })
     }
 
-    /// Reads everyone's next time anew.
+    /// Reads the next time of every slot into the agenda.
     fn plan(&mut self) {
         let links = self.calls.len();
         for (link, slots) in self.agenda.chunks_exact_mut(3).take(links).enumerate() {
@@ -208,8 +208,8 @@ impl<M: Message> Multilink<M> {
         self.agenda[3 * links + 1] = self.back.wake();
     }
 
-    /// Who acts next, and when. A loop without a branch over a few dozen times beats a heap that must forget what a
-    /// drop has undone.
+    /// Returns the slot that acts next, and its time. A loop without a branch over a few dozen times beats a heap,
+    /// which would have to forget the events that a drop has cancelled.
     fn first(&self) -> (Time, Slot) {
         let mut first = (0, Time::NEVER);
         for (number, &at) in self.agenda.iter().enumerate() {
@@ -218,7 +218,7 @@ impl<M: Message> Multilink<M> {
         (first.1, Slot::of(first.0, self.calls.len()))
     }
 
-    /// Does all that is due by `until`. What enters at an instant comes after all else.
+    /// Handles every event due by `until`. A packet that enters at an instant comes after all other events of it.
     fn advance(&mut self, until: Time) {
         loop {
             let (at, slot) = self.first();
@@ -240,7 +240,7 @@ impl<M: Message> Multilink<M> {
     fn act(&mut self, at: Time, link: usize, to: End) {
         let (way, mut sink) = self.way(to);
         match way.act(at, link, |frame| sink.put(at, frame)) {
-            // The hub's end asks.
+            // Only the hub's end sends requests.
             Some(Load::Request(identifier)) => self.back.echo(at, link, Code::EchoReply, identifier),
             Some(Load::Reply(identifier)) => self.calls[link].reply(at, identifier),
             Some(Load::Fragment(..)) | None => {}
@@ -282,13 +282,13 @@ impl<M: Message> Multilink<M> {
     }
 }
 
-/// The bounds that all links together set.
+/// Returns the tightest bounds that echoes set, over all links.
 fn tightest(config: &MultilinkConfig) -> Option<(BitRate, Span)> {
     let bounds = config.links.iter().filter_map(|link| link.bounds(config.framing));
     bounds.reduce(|(rate, delay), other| (rate.max(other.0), delay.min(other.1)))
 }
 
-/// Where packets of a direction leave.
+/// Sink for the packets that leave a direction.
 struct Sink<'a, M> {
     port: Port,
     now: Time,
@@ -297,7 +297,7 @@ struct Sink<'a, M> {
 
 impl<M> Sink<'_, M> {
     fn put(&mut self, at: Time, frame: Frame<M>) {
-        // A driver that wakes the stage up late may be past it.
+        // A driver that wakes the stage up late may already be later than that.
         self.outputs.push_back(Output { at: at.max(self.now), port: self.port, frame });
     }
 }

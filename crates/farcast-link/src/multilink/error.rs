@@ -1,4 +1,4 @@
-//! What can be wrong with the settings of a bundle.
+//! Errors in the settings of a bundle.
 
 use farcast_core::Span;
 
@@ -9,7 +9,7 @@ pub enum MultilinkError {
     /// A setting of the protocol.
     #[error(transparent)]
     Protocol(#[from] farcast_ppp::ConfigError),
-    /// There is nothing to send on, or too much.
+    /// The bundle has no links, or too many.
     #[error("links has {0} members; a bundle needs at least one link, and can have {1}")]
     Links(usize, usize),
     /// A setting is zero.
@@ -18,7 +18,7 @@ pub enum MultilinkError {
     /// An octet on the line has a number of bits that no line has.
     #[error("octet_bits is {0}; it must be 8 (no start and stop bits) to 12")]
     OctetBits(u8),
-    /// The detection of a dropped call would give up on one that works.
+    /// The detection of a dropped call would give up a call that works.
     #[error("detection gives up after {gives_up}; it must be longer than {round_trip}, the time to a reply")]
     EchoTooSoon {
         /// The interval of requests times the failures.

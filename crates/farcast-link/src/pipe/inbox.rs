@@ -41,8 +41,8 @@ impl<M: Message> Inbox<M> {
     }
 }
 
-/// How many of `most` datagrams, the first at `from` and each `spacing` after the one before, enter before `until`; the
-/// first does in any case.
+/// Returns the number of datagrams that enter before `until`, of at most `most`: the first at `from`, each `spacing`
+/// after the one before. The first counts in any case.
 pub(crate) fn entering_before(from: Time, spacing: Span, until: Time, most: NonZeroU32) -> NonZeroU32 {
     if spacing.is_zero() {
         return most;

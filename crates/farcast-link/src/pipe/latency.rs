@@ -1,4 +1,4 @@
-//! Delay behind the server, and how it varies.
+//! The delay behind the server, and its variation.
 
 use core::num::NonZeroU32;
 
@@ -10,12 +10,12 @@ use super::entering_before;
 
 use crate::LinkError;
 
-/// How the delay varies from frame to frame, around the pipe's delay and independently.
+/// Variation of the delay from frame to frame, around the pipe's delay and independently.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Jitter {
-    /// The distribution of what is added to the delay or taken from it.
+    /// The distribution of the difference from the delay.
     pub shape: JitterShape,
-    /// Whether a frame may overtake the one before. Otherwise it leaves at the earliest with it.
+    /// Permission for a frame to overtake the one before. Otherwise it leaves with that one at the earliest.
     pub reorder: bool,
 }
 
@@ -24,14 +24,14 @@ pub struct Jitter {
 pub enum JitterShape {
     /// Uniform.
     Uniform {
-        /// From minus to plus this, at most the delay.
+        /// Range from minus to plus this, at most the delay.
         half_width: Span,
     },
     /// Normal, drawn again where it falls outside the limit.
     Normal {
         /// The standard deviation before it is cut off.
         deviation: Span,
-        /// From minus to plus this, at least the deviation and at most the delay.
+        /// Range from minus to plus this, at least the deviation and at most the delay.
         limit: Span,
     },
 }
@@ -57,7 +57,7 @@ impl JitterShape {
         }
     }
 
-    /// A deviation from the mean, counted from the lower limit.
+    /// Draws a deviation from the mean, counted from the lower limit.
     fn draw(self, stream: &mut RandomStream) -> Span {
         match self {
             Self::Uniform { half_width } => {
@@ -75,20 +75,20 @@ impl JitterShape {
     }
 }
 
-/// A standard normal number (Box and Muller, Annals of Mathematical Statistics 29, 1958), by libm's functions: the
-/// same digits on every platform.
+/// Draws a standard normal number (Box and Muller, Annals of Mathematical Statistics 29, 1958), by libm's functions:
+/// the same digits on every platform.
 fn normal(stream: &mut RandomStream) -> f64 {
     let radius = libm::sqrt(-2.0 * libm::log(1.0 - stream.unit()));
     radius * libm::cos(core::f64::consts::TAU * stream.unit())
 }
 
-/// From the end of a frame's sending to its release.
+/// Latency from the end of a frame's sending to its release.
 #[derive(Clone, Debug)]
 pub(super) struct Latency {
     delay: Span,
     jitter: Option<Jitter>,
     stream: RandomStream,
-    /// No later release may precede this, where order is kept.
+    /// Earliest time of a later release, where order is kept.
     floor: Time,
     /// The last release.
     latest: Time,
@@ -103,7 +103,7 @@ impl Latency {
         self.delay
     }
 
-    /// Whether frames may be delayed by `delay`.
+    /// Checks that frames may be delayed by `delay`.
     ///
     /// # Errors
     /// [`NotSettable::DelayBelowJitter`] if a frame might leave before it was sent.
@@ -112,15 +112,16 @@ impl Latency {
         if delay < least { Err(NotSettable::DelayBelowJitter { least }) } else { Ok(()) }
     }
 
-    /// Delays what enters from now on by `delay`, which it may; what entered before keeps its time.
+    /// Delays by `delay`, an allowed delay, the frames that enter from now on; frames that entered before keep their
+    /// times.
     pub(super) fn set_delay(&mut self, delay: Span) {
         self.delay = delay;
         self.floor = self.floor.max(self.latest);
     }
 
-    /// When frames are released of which the first was sent by `departure` and each of at most `most` others `spacing`
-    /// after the one before: the time of the first, how many are released evenly, and their spacing. Where each has a
-    /// delay of its own, that is one.
+    /// Releases frames: the first was sent by `departure`, and each of at most `most` in all `spacing` after the one
+    /// before. Returns the time of the first, the number that is released evenly, and their spacing. The number is 1 if
+    /// each frame has a delay of its own.
     pub(super) fn release(&mut self, departure: Time, spacing: Span, most: NonZeroU32) -> Release {
         let Some(Jitter { shape, reorder }) = self.jitter else {
             return self.keep_order(departure + self.delay, spacing, most);
@@ -134,8 +135,8 @@ impl Latency {
         Release { at, spacing, count: NonZeroU32::MIN }
     }
 
-    /// Lets nothing overtake what was released before the delay became shorter: it leaves together with the last of
-    /// that.
+    /// Releases frames in order. A frame that would overtake those released before the delay became shorter leaves
+    /// together with the last of them.
     fn keep_order(&mut self, at: Time, spacing: Span, most: NonZeroU32) -> Release {
         if at < self.floor {
             let count = entering_before(at, spacing, self.floor, most);
@@ -149,10 +150,10 @@ impl Latency {
 /// Frames that are released evenly.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Release {
-    /// When the first is.
+    /// Release of the first.
     pub(super) at: Time,
     /// The time from one to the next.
     pub(super) spacing: Span,
-    /// How many.
+    /// Number of frames.
     pub(super) count: NonZeroU32,
 }

@@ -9,30 +9,30 @@ use farcast_core::{BitRate, Span, Time};
 use super::entering_before;
 use super::waiting::{Stretch, Waiting};
 
-/// How much may wait or be in service at once. The frame in service counts with all its octets.
+/// Limit of the frames that wait or are in service at once. The frame in service counts with all its octets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum QueueLimit {
-    /// Anything.
+    /// No limit.
     #[default]
     Unbounded,
-    /// So many frames, at least 1.
+    /// A number of frames, at least 1.
     Packets(u32),
-    /// So many octets, at least 1. A longer frame never enters.
+    /// A number of octets, at least 1. A longer frame never enters.
     Octets(u64),
 }
 
 impl QueueLimit {
-    /// The limit, if it is one of octets.
+    /// Returns the limit, if it is one of octets.
     pub(crate) const fn octets(self) -> Option<u64> {
         if let Self::Octets(octets) = self { Some(octets) } else { None }
     }
 
-    /// Whether there is one.
+    /// Returns `true` if there is a limit.
     pub(crate) fn is_limit(self) -> bool {
         self != Self::Unbounded
     }
 
-    /// How many more frames of `octets` may enter while `waiting` is there.
+    /// Returns the number of further frames of `octets` that may enter beside the backlog `waiting`.
     pub(crate) fn room(self, waiting: Backlog, octets: u64) -> u32 {
         let room = match self {
             Self::Unbounded => u64::MAX,
@@ -45,14 +45,14 @@ impl QueueLimit {
     }
 }
 
-/// Datagrams that enter one after the other: a run as the server sees it.
+/// Datagrams that enter one after the other: a run, as the server needs to know it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Lot {
     segments: NonZeroU32,
     spacing: Span,
     /// Octets of the first datagram, and of all others but the last.
     octets: u64,
-    /// Octets of the last.
+    /// Octets of the last datagram.
     last: u64,
 }
 
@@ -63,18 +63,18 @@ impl Lot {
         Self { segments, spacing: frame.spacing, octets: octets(0), last: octets(segments.get() - 1) }
     }
 
-    /// One datagram of so many octets.
+    /// Creates a lot of one datagram of `octets` octets.
     pub(super) fn single(octets: u64, overhead: u16) -> Self {
         let octets = octets.saturating_add(u64::from(overhead));
         Self { segments: NonZeroU32::MIN, spacing: Span::ZERO, octets, last: octets }
     }
 
-    /// Whether it is one datagram.
+    /// Returns `true` if the lot is one datagram.
     pub(super) const fn is_single(&self) -> bool {
         self.segments.get() == 1
     }
 
-    /// How many at the front have one length.
+    /// Returns the number of datagrams at the front that have one length.
     fn alike(&self) -> NonZeroU32 {
         if self.last == self.octets {
             return self.segments;
@@ -82,7 +82,7 @@ impl Lot {
         NonZeroU32::new(self.segments.get() - 1).unwrap_or(self.segments)
     }
 
-    /// Octets of the first `count`.
+    /// Returns the octets of the first `count` datagrams.
     pub(super) fn octets_of(&self, count: NonZeroU32) -> u64 {
         if count < self.segments {
             return self.octets.saturating_mul(u64::from(count.get()));
@@ -90,13 +90,13 @@ impl Lot {
         self.octets.saturating_mul(u64::from(count.get() - 1)).saturating_add(self.last)
     }
 
-    /// When datagram `index` enters, if the first does at `now`.
+    /// Returns the time at which datagram `index` enters, if the first enters at `now`.
     fn entry(&self, now: Time, index: u32) -> Time {
         now + self.spacing * u64::from(index)
     }
 }
 
-/// What becomes of the first `count` datagrams of a lot.
+/// Fate of the first `count` datagrams of a lot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Decision {
     /// They find the queue full.
@@ -104,13 +104,13 @@ pub(super) enum Decision {
     /// They are sent.
     Send {
         count: NonZeroU32,
-        /// When the first has been sent.
+        /// Time at which the first has been sent.
         first: Time,
         /// The time from one to the next.
         spacing: Span,
         /// The time that sending them takes.
         busy: Span,
-        /// The longest time from an entry to the end of its sending.
+        /// The longest time from a datagram's entry to the end of its sending.
         wait: Span,
     },
 }
@@ -120,9 +120,9 @@ pub(super) enum Decision {
 pub(super) struct Server {
     rate: Option<BitRate>,
     limit: QueueLimit,
-    /// When everything that entered has been sent.
+    /// Time at which every frame that entered has been sent.
     free: Time,
-    /// What waits or is in service.
+    /// Frames that wait or are in service.
     waiting: Waiting,
 }
 
@@ -131,7 +131,7 @@ impl Server {
         Self { rate, limit, free: Time::ZERO, waiting: Waiting::default() }
     }
 
-    /// Sends what enters from now on at `rate`; what entered before keeps its time.
+    /// Sends frames that enter from now on at `rate`; frames that entered before keep their times.
     pub(super) const fn set_rate(&mut self, rate: BitRate) {
         self.rate = Some(rate);
     }
@@ -140,18 +140,18 @@ impl Server {
         self.limit
     }
 
-    /// Judges what enters from now on by `limit`; what waits stays.
+    /// Sets the limit for frames that enter from now on; frames that wait stay.
     pub(super) const fn set_limit(&mut self, limit: QueueLimit) {
         self.limit = limit;
     }
 
-    /// What waits at `now` or is in service.
+    /// Returns the frames that wait or are in service at `now`.
     pub(super) fn backlog(&self, now: Time) -> Backlog {
         self.waiting.left_at(now)
     }
 
-    /// Decides about the datagrams at the front of `lot`, the first of which enters at `now`: as many as share a fate
-    /// and leave evenly spaced.
+    /// Decides about the datagrams at the front of `lot`, the first of which enters at `now`. The decision covers as
+    /// many as share a fate and leave evenly spaced.
     pub(super) fn admit(&mut self, now: Time, lot: &Lot) -> Decision {
         let Some(rate) = self.rate else {
             let (count, spacing) = (lot.segments, lot.spacing);
@@ -163,7 +163,7 @@ impl Server {
             return Decision::Drop { count: self.turned_away(now, lot) };
         };
         if service <= lot.spacing && self.waiting.leaves_one_each(lot.octets, lot.spacing) {
-            // One like them leaves from each entry to the next: what waits never grows.
+            // From each entry to the next a datagram like them leaves: the backlog never grows.
             room = NonZeroU32::MAX;
         }
         if self.free <= now && service <= lot.spacing {
@@ -173,18 +173,18 @@ impl Server {
         }
     }
 
-    /// How many more frames of `octets` may enter before any leaves.
+    /// Returns the number of further frames of `octets` that may enter before any leaves; `None` for none.
     fn room(&self, octets: u64) -> Option<NonZeroU32> {
         NonZeroU32::new(self.limit.room(self.waiting.total(), octets))
     }
 
-    /// How many find the queue full: those that enter before anything leaves it.
+    /// Returns the number of datagrams that find the queue full: those that enter before a frame leaves it.
     fn turned_away(&self, now: Time, lot: &Lot) -> NonZeroU32 {
         let until = self.waiting.next_departure().unwrap_or(Time::NEVER);
         entering_before(now, lot.spacing, until, lot.alike())
     }
 
-    /// Each finds the server idle, now and at every later entry: nothing waits.
+    /// Sends datagrams each of which finds the server idle, now and at every later entry: nothing waits.
     fn pass(&mut self, now: Time, lot: &Lot, service: Span) -> Decision {
         let count = lot.alike();
         self.free = lot.entry(now, count.get() - 1) + service;
@@ -193,12 +193,12 @@ impl Server {
         Decision::Send { count, first: now + service, spacing: lot.spacing, busy, wait: service }
     }
 
-    /// Each but perhaps the first finds the server busy: they leave back to back.
+    /// Sends datagrams each of which, except perhaps the first, finds the server busy: they leave back to back.
     fn enqueue(&mut self, now: Time, lot: &Lot, service: Span, room: NonZeroU32) -> Decision {
         let start = self.free.max(now);
         let mut count = lot.alike().min(room);
         if service < lot.spacing {
-            // What waits shrinks with every entry; the last to count is the one that finds the server just done.
+            // The backlog shrinks with every entry; the last to count is the one that finds the server just done.
             let shrinks = lot.spacing.saturating_sub(service).as_nanos();
             let more = u32::try_from(start.since(now).as_nanos() / shrinks).unwrap_or(u32::MAX);
             count = count.min(NonZeroU32::MIN.saturating_add(more));

@@ -1,4 +1,4 @@
-//! What waits where departures are known at entry: of servers, lines and slots alike.
+//! Backlog of frames whose departures are known at entry, for servers, lines and slots alike.
 
 use alloc::collections::VecDeque;
 
@@ -8,18 +8,18 @@ use farcast_core::{Span, Time};
 /// Frames of one length that leave evenly spaced.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stretch {
-    /// When the first has been sent.
+    /// Time at which the first has been sent.
     pub(crate) first: Time,
     /// The time from one to the next.
     pub(crate) every: Span,
-    /// How many.
+    /// Number of frames.
     pub(crate) count: u64,
-    /// Octets of each.
+    /// Octets of each frame.
     pub(crate) octets: u64,
 }
 
 impl Stretch {
-    /// How many have been sent by `now`.
+    /// Returns the number of frames that have been sent by `now`.
     fn sent_by(&self, now: Time) -> u64 {
         if now < self.first {
             return 0;
@@ -28,7 +28,7 @@ impl Stretch {
         later.map_or(self.count, |later| later.saturating_add(1).min(self.count))
     }
 
-    /// Whether `next` goes on where this ends.
+    /// Returns `true` if `next` continues this stretch evenly.
     fn continues_in(&self, next: &Self) -> bool {
         self.octets == next.octets
             && self.every == next.every
@@ -40,7 +40,7 @@ impl Stretch {
     }
 }
 
-/// What waits or is in service, by departure. Frames of one length that leave evenly spaced are one entry.
+/// Frames that wait or are in service, by departure. Frames of one length that leave evenly spaced are one entry.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Waiting {
     stretches: VecDeque<Stretch>,
@@ -48,7 +48,7 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// Forgets what has been sent by `now`; a frame that is done at the instant of an entry has left.
+    /// Forgets the frames that have been sent by `now`; a frame that is done at the instant of an entry has left.
     pub(crate) fn settle(&mut self, now: Time) {
         while let Some(stretch) = self.stretches.front_mut() {
             let sent = stretch.sent_by(now);
@@ -63,7 +63,7 @@ impl Waiting {
         }
     }
 
-    /// Adds what leaves behind everything that is there.
+    /// Adds frames that leave behind all others.
     pub(crate) fn push(&mut self, stretch: Stretch) {
         self.total.frames += stretch.count;
         self.total.octets = self.total.octets.saturating_add(stretch.sum());
@@ -73,17 +73,17 @@ impl Waiting {
         }
     }
 
-    /// Adds a frame that leaves at `departure`, behind everything that is there.
+    /// Adds a frame that leaves at `departure`, behind all others.
     pub(crate) fn push_one(&mut self, departure: Time, octets: u64) {
         self.push(Stretch { first: departure, every: Span::ZERO, count: 1, octets });
     }
 
-    /// What was there when it was last settled, and what came since.
+    /// Returns the backlog as it was last settled, with the frames that have entered since.
     pub(crate) const fn total(&self) -> Backlog {
         self.total
     }
 
-    /// What is left of it at `now`.
+    /// Returns the part of the backlog that is left at `now`.
     pub(crate) fn left_at(&self, now: Time) -> Backlog {
         let mut left = Backlog::default();
         for stretch in &self.stretches {
@@ -94,13 +94,13 @@ impl Waiting {
         left
     }
 
-    /// Whether every frame in it has `octets`, and one leaves in any time of `span` until it is empty. That the server
-    /// pauses nowhere is for the caller to know.
+    /// Returns `true` if every frame here has `octets` and one leaves in any time of `span` until none is left. The
+    /// caller must know that the server pauses nowhere.
     pub(crate) fn leaves_one_each(&self, octets: u64, span: Span) -> bool {
         self.stretches.iter().all(|stretch| stretch.octets == octets && stretch.every <= span)
     }
 
-    /// When the next frame has been sent.
+    /// Returns the time at which the next frame has been sent.
     pub(crate) fn next_departure(&self) -> Option<Time> {
         self.stretches.front().map(|stretch| stretch.first)
     }
@@ -108,7 +108,7 @@ impl Waiting {
 
 #[cfg(test)]
 impl Waiting {
-    /// How many entries it holds.
+    /// Returns the number of entries.
     pub(crate) fn stretches(&self) -> usize {
         self.stretches.len()
     }

@@ -1,4 +1,4 @@
-//! Real octets over a line: framed at one end, damaged as the line says, deframed at the other.
+//! Real octets over a line: framed at one end, damaged where the line reports damage, deframed at the other.
 
 use alloc::vec::Vec;
 
@@ -7,7 +7,7 @@ use farcast_ppp::{Deframer, Framing};
 
 use super::damage::Damage;
 
-/// What a [`Carrier`] has found.
+/// Frames for which a [`Carrier`] and its line disagree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct CarrierCounters {
     /// Frames that arrived undamaged and were refused.
@@ -16,8 +16,8 @@ pub(super) struct CarrierCounters {
     pub(super) missed: u64,
 }
 
-/// The octets of one direction of a line. What becomes of a frame the line has said; the carrier does it to the octets,
-/// and compares.
+/// The octets of one direction of a line. The line decides the fate of a frame. The carrier applies this fate to the
+/// octets and compares the results.
 #[derive(Clone, Debug)]
 pub(super) struct Carrier {
     framing: Framing,
@@ -30,8 +30,8 @@ pub(super) struct Carrier {
 }
 
 impl Carrier {
-    /// For packets of up to `mru` octets. The receiver stands between two frames if `aligned`, else it waits for a
-    /// flag.
+    /// Creates a carrier for packets of up to `mru` octets. If `aligned`, the receiver stands between two frames; else
+    /// it waits for a flag.
     pub(super) fn new(framing: Framing, mru: u16, aligned: bool) -> Self {
         let (frame, packet) = (Vec::new(), Vec::new());
         let deframer = Deframer::new(framing, mru);
@@ -44,12 +44,13 @@ impl Carrier {
         &self.counters
     }
 
-    /// The information of the packet that came out last.
+    /// Returns the information of the packet that came out last.
     pub(super) fn packet(&self) -> &[u8] {
         &self.packet
     }
 
-    /// A frame has passed whose octets nobody knows; where it has left the receiver, the line knows.
+    /// Restarts the receiver after a frame of unknown octets. The line knows the state in which the frame has left it:
+    /// `aligned` or not.
     pub(super) fn restart(&mut self, aligned: bool) {
         self.deframer.restart();
         if aligned {
@@ -58,11 +59,12 @@ impl Carrier {
         }
     }
 
-    /// Sends a packet. Whether it came out, of those that the line says are `intact`; none of the others leaves.
+    /// Sends a packet. Returns `true` if the line says that it is `intact` and it came out whole; no other packet
+    /// leaves.
     ///
-    /// The frame that counts is the one that its last octet ends: if a cut-off takes a closing flag and nothing else,
-    /// the frame before comes out with the next flag, too late. An empty packet behind a header of one octet is too
-    /// short for a frame (RFC 1662 §3.1) and does not come out.
+    /// A packet counts only if it comes out with the last octet of this frame. If a cut-off takes a closing flag and
+    /// nothing else, the frame before comes out with the next flag, too late. An empty packet behind a header of one
+    /// octet is too short for a frame (RFC 1662 §3.1) and does not come out.
     pub(super) fn carry(&mut self, protocol: u16, information: &[u8], damage: &Damage, intact: bool) -> bool {
         self.frame.clear();
         self.framing.encode(protocol, information, damage.leading(), &mut self.frame);

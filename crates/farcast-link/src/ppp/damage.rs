@@ -1,17 +1,18 @@
-//! What befell the octets of a frame on a line.
+//! Damage to the octets of a frame on a line.
 
 use alloc::vec::Vec;
 use core::ops::Range;
 
 use smallvec::SmallVec;
 
-/// Where a frame was damaged, so that its octets can be damaged alike.
+/// Places at which a line has damaged a frame, so that its octets can be damaged alike.
 ///
-/// Octets are counted from the first that was sent, a leading flag included. Of several errors between two flags the
-/// first is noted: what is behind it is not known of a line that draws how far the next error is.
+/// Octets are counted from the first that was sent, a leading flag included. Of several errors in one
+/// [pass](Self::pass) only the first is noted: a line that draws the distance to the next error does not know the
+/// others.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Damage {
-    /// Whether the frame began with a flag of its own.
+    /// `true` if the frame began with a flag of its own.
     leading: bool,
     /// The octets that were cut off, ascending.
     cut: SmallVec<[Range<u64>; 1]>,
@@ -22,7 +23,7 @@ pub(super) struct Damage {
 }
 
 impl Damage {
-    /// A frame begins.
+    /// Begins a new frame.
     pub(super) fn begin(&mut self, leading: bool) {
         self.leading = leading;
         self.cut.clear();
@@ -30,17 +31,17 @@ impl Damage {
         self.passed = 0;
     }
 
-    /// Whether the frame began with a flag of its own.
+    /// Returns `true` if the frame began with a flag of its own.
     pub(super) const fn leading(&self) -> bool {
         self.leading
     }
 
-    /// Octets are cut off.
+    /// Notes octets that are cut off.
     pub(super) fn cut(&mut self, octets: Range<u64>) {
         self.cut.push(octets);
     }
 
-    /// So many octets pass, of which one has an error at a bit, counted from the first of them.
+    /// Notes `octets` octets that pass, with an error at bit `error`, counted from the first of them.
     pub(super) fn pass(&mut self, octets: u64, error: Option<u64>) {
         if let Some(bit) = error {
             self.errors.push(self.passed.saturating_mul(8).saturating_add(bit));
@@ -48,7 +49,7 @@ impl Damage {
         self.passed = self.passed.saturating_add(octets);
     }
 
-    /// Makes of the octets that were sent those that were received. Of each octet the lowest bit is sent first.
+    /// Turns the octets that were sent into those that were received. The lowest bit of each octet is sent first.
     pub(super) fn inflict(&self, octets: &mut Vec<u8>) {
         let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
         for range in self.cut.iter().rev() {

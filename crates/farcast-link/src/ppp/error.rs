@@ -1,4 +1,4 @@
-//! What can be wrong with the settings of a PPP line.
+//! Errors in the settings of a PPP line.
 
 /// A setting that a PPP line cannot work with.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -7,7 +7,7 @@ pub enum PppError {
     /// A setting of the protocol.
     #[error(transparent)]
     Protocol(#[from] farcast_ppp::ConfigError),
-    /// An octet does not take what octets take on a line.
+    /// An octet has a number of bits that no line has.
     #[error("an octet takes {0} bits on the line; it must be 8 (synchronous) to 12, as 10 for 8N1")]
     OctetBits(u8),
     /// A queue that holds nothing lets nothing pass.
@@ -19,31 +19,31 @@ pub enum PppError {
     /// An error lies outside its vector.
     #[error("the error vector has an error at bit {position}; with {bits} bits positions are below {bits}")]
     VectorPosition {
-        /// Where the error is.
+        /// Position of the error.
         position: u64,
-        /// How many bits the vector has.
+        /// Number of bits of the vector.
         bits: u64,
     },
     /// Positions repeat or go back.
     #[error("the error vector names bit {0} after one not before it; positions must ascend")]
     VectorOrder(u64),
-    /// More errors than bits.
+    /// A vector has more errors than bits.
     #[error("the error vector has {count} errors in {bits} bits; there must be at most one a bit")]
     VectorErrors {
-        /// How many errors.
+        /// Number of errors.
         count: u64,
-        /// How many bits.
+        /// Number of bits.
         bits: u64,
     },
-    /// The text of a vector has something else than bits or numbers.
+    /// The text of a vector has a word or character that is no bit or number.
     #[error("an error vector holds {0:?}; only 0 (right) and 1 (error), or whole numbers, are allowed")]
     VectorSymbol(alloc::string::String),
     /// The first octet would meet a bit that the vector does not have.
     #[error("the error vector begins at bit {start}; with {bits} bits it must begin below {bits}")]
     VectorStart {
-        /// Where it begins.
+        /// Bit at which the vector would begin.
         start: u64,
-        /// How many bits it has.
+        /// Number of bits of the vector.
         bits: u64,
     },
     /// The MTU is too small for IPv4.

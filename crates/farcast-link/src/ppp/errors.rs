@@ -9,26 +9,26 @@ use farcast_core::random::RandomStream;
 
 use super::error::PppError;
 
-/// What damages the octets on a line. Of each octet the 8 data bits are exposed, start and stop bits are not.
+/// Cause of bit errors on a line. The 8 data bits of each octet are exposed, start and stop bits are not.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub enum LineErrors {
-    /// Nothing.
+    /// No errors.
     #[default]
     None,
-    /// Every bit is in error with this probability, independently.
+    /// Independent errors: every bit is in error with this probability.
     Ber(Probability),
-    /// The stream of octets is xored with a vector over and over, as in a space-to-ground link simulator: it moves on
-    /// by 8 bits with each octet that passes, and stands still while the line is idle or cut off.
+    /// A repeated error vector, xored with the stream of octets as in a space-to-ground link simulator. It moves on by
+    /// 8 bits with each octet that passes, and stands still while the line is idle or cut off.
     Vector {
         /// The vector.
         vector: ErrorVector,
-        /// The bit that the first octet meets first; drawn if there is none.
+        /// The bit that the first octet meets first; drawn if `None`.
         start: Option<u64>,
     },
 }
 
 impl LineErrors {
-    /// Checks what the types do not.
+    /// Checks the conditions that the types do not express.
     ///
     /// # Errors
     /// [`PppError::VectorStart`] if a vector begins beyond its end.
@@ -51,7 +51,7 @@ pub struct ErrorVector {
 }
 
 impl ErrorVector {
-    /// A vector of `bits` with errors at these positions, from 0 and ascending.
+    /// Creates a vector of `bits` with errors at these positions, from 0 and ascending.
     ///
     /// # Errors
     /// [`PppError::EmptyVector`], [`PppError::VectorOrder`] or [`PppError::VectorPosition`] if there is no such vector.
@@ -68,7 +68,7 @@ impl ErrorVector {
         }
     }
 
-    /// A vector of `bits` with errors at `count` different places, every choice of places being as likely
+    /// Draws a vector of `bits` with errors at `count` different places. Every choice of places is equally likely
     /// (Floyd's sampling, CACM 30(9), 1987).
     ///
     /// # Errors
@@ -85,7 +85,7 @@ impl ErrorVector {
         Self::new(bits, places.into_iter().collect())
     }
 
-    /// Reads the bits themselves: `0` for one that passes, `1` for one in error; white space is left out.
+    /// Reads the bits themselves: `0` for a bit that passes, `1` for a bit in error. White space is skipped.
     ///
     /// # Errors
     /// [`PppError::VectorSymbol`] for any other character, [`PppError::EmptyVector`] if there are no bits.
@@ -107,7 +107,7 @@ impl ErrorVector {
     /// between them.
     ///
     /// # Errors
-    /// [`PppError::VectorSymbol`] for what is no number, and what [`ErrorVector::new`] refuses.
+    /// [`PppError::VectorSymbol`] for a word that is no number, and the errors of [`ErrorVector::new`].
     pub fn from_positions(bits: u64, text: &str) -> Result<Self, PppError> {
         let words = text.split(|symbol: char| symbol.is_whitespace() || symbol == ',');
         let position = |word: &str| word.parse().map_err(|_| PppError::VectorSymbol(word.to_string()));
@@ -115,18 +115,18 @@ impl ErrorVector {
         Self::new(bits, errors)
     }
 
-    /// Its length in bits, at least 1.
+    /// Returns the length in bits, at least 1.
     pub const fn bits(&self) -> u64 {
         self.bits
     }
 
-    /// The positions of its errors, ascending.
+    /// Returns the positions of the errors, ascending.
     pub fn errors(&self) -> &[u64] {
         &self.errors
     }
 
-    /// Which of `count` bits from `from` on, below `bits`, is the first in error, the vector being repeated; counted
-    /// from `from`.
+    /// Returns the first bit in error among `count` bits from `from` on, counted from `from`; `None` if there is no
+    /// error. The vector repeats, and `from` is below `bits`.
     fn hit(&self, from: u64, count: u64) -> Option<u64> {
         let &first = self.errors.first()?;
         let next = self.errors.get(self.errors.partition_point(|&error| error < from));
@@ -135,11 +135,11 @@ impl ErrorVector {
     }
 }
 
-/// The errors of one line as its octets pass.
+/// Bit errors of one line, drawn as its octets pass.
 #[derive(Clone, Debug)]
 pub(super) enum Exposure {
     None,
-    /// A geometric number of bits passes before the next error.
+    /// Independent errors: a geometric number of bits passes before the next.
     Random {
         ber: f64,
         spared: u64,
@@ -169,14 +169,14 @@ impl Exposure {
         }
     }
 
-    /// Lets `octets` pass; says which of their bits is the first in error, if one is.
+    /// Lets `octets` pass. Returns the first of their bits that is in error, if there is one.
     pub(super) fn pass(&mut self, octets: u64) -> Option<u64> {
         let bits = octets.saturating_mul(8);
         match self {
             Self::None => None,
             Self::Random { ber, spared, stream } => {
                 let hit = Some(*spared).filter(|&spared| spared < bits);
-                // Bits have no memory: behind what was hit the next error is drawn anew.
+                // Bits have no memory: behind these octets the next error is drawn anew.
                 *spared = if hit.is_some() { stream.failures_before_success(*ber) } else { *spared - bits };
                 hit
             }

@@ -13,7 +13,7 @@ use super::errors::{Exposure, LineErrors};
 use crate::outage::{Phase, Schedule};
 use crate::pipe::{QueueLimit, Waiting};
 
-/// The most octets of a packet: what a Maximum-Receive-Unit can say (RFC 1661 §6.1).
+/// The most octets of a packet: the largest value of a Maximum-Receive-Unit (RFC 1661 §6.1).
 const LONGEST_PACKET: u64 = u16::MAX as u64;
 
 /// The settings of a [`Line`].
@@ -23,25 +23,26 @@ pub struct LineConfig {
     pub rate: BitRate,
     /// The bits that an octet takes: 8 on a synchronous line, 10 with start and stop bit (8N1); 8 to 12.
     pub octet_bits: u8,
-    /// The one-way delay behind the end of sending.
+    /// The one-way delay from the end of sending to the arrival.
     pub delay: Span,
-    /// How frames are made.
+    /// The framing of packets.
     pub framing: Framing,
-    /// A frame begins with a flag of its own if the line has been idle for so long, else with the flag that ended the
-    /// frame before it. Linux's asynchronous PPP does so after 1 s (`flag_time`, there from the start of the frame
-    /// before).
+    /// Idle time after which a frame begins with a flag of its own. After a shorter time, the flag that ended the frame
+    /// before serves. Linux's asynchronous PPP uses 1 s (`flag_time`, there from the start of the frame before).
     pub flag_after: Span,
-    /// What damages octets.
+    /// The cause of bit errors.
     pub errors: LineErrors,
-    /// What may wait or be sent at once. Octets are those of information: what waits is not yet framed.
+    /// The limit of the packets that wait or are being sent. Octets are those of information: a packet that waits is
+    /// not yet framed.
     pub queue: QueueLimit,
-    /// When the sending end is cut off. What it sends then is lost; it notices nothing, for there are no handshake
-    /// lines.
+    /// The times at which the sending end is cut off. Octets that it sends then are lost. It does not notice, for there
+    /// are no handshake lines.
     pub cut_offs: Schedule,
 }
 
 impl LineConfig {
-    /// A good asynchronous line of this rate: 8N1, no delay, no errors, no limit, flags as Linux puts them.
+    /// Creates the settings of a good asynchronous line of this rate: 8N1, no delay, no errors, no limit, flags as
+    /// Linux puts them.
     pub fn new(rate: BitRate) -> Self {
         Self {
             rate,
@@ -55,10 +56,10 @@ impl LineConfig {
         }
     }
 
-    /// Checks what the types do not.
+    /// Checks the conditions that the types do not express.
     ///
     /// # Errors
-    /// [`PppError::OctetBits`], [`PppError::ZeroQueue`], or what [`LineErrors::check`] refuses.
+    /// [`PppError::OctetBits`], [`PppError::ZeroQueue`], or the error of [`LineErrors::check`].
     pub const fn check(&self) -> Result<(), PppError> {
         if self.octet_bits < 8 || self.octet_bits > 12 {
             return Err(PppError::OctetBits(self.octet_bits));
@@ -69,17 +70,17 @@ impl LineConfig {
         self.errors.check()
     }
 
-    /// The bit rate at which it carries octets of 8 bits, frames' own included; rounded down, `None` below 1 bit/s.
+    /// Returns the bit rate of octets of 8 bits on the line, framing included; rounded down, `None` below 1 bit/s.
     pub const fn capacity(&self) -> Option<BitRate> {
         packet_rate(self.rate, self.octet_bits)
     }
 
-    /// The most time that an Echo-Request and an Echo-Reply take of it.
+    /// Returns the longest time that an Echo-Request and an Echo-Reply take on the line.
     pub(super) fn echo_time(&self) -> Span {
         self.time_of(echo::exchange_octets(&self.framing))
     }
 
-    /// The lowest rate at which they take no more of it than the time between two requests.
+    /// Returns the lowest rate at which a request and a reply take no longer than the time between two requests.
     pub(super) fn least_rate(&self, echo: EchoConfig) -> Option<BitRate> {
         let octets = echo::exchange_octets(&self.framing);
         let bits = u128::from(octets) * u128::from(self.octet_bits) * 1_000_000_000;
@@ -87,12 +88,12 @@ impl LineConfig {
         BitRate::from_bps(u64::try_from(least).unwrap_or(u64::MAX))
     }
 
-    /// How long `octets` take, rounded up to the nanosecond.
+    /// Returns the time that `octets` take, rounded up to the nanosecond.
     pub fn time_of(&self, octets: u64) -> Span {
         self.rate.time_of_bits(octets.saturating_mul(u64::from(self.octet_bits)))
     }
 
-    /// How many whole octets `span` holds.
+    /// Returns the number of whole octets that fit `span`.
     fn octets_in(&self, span: Span) -> u64 {
         let bits = u128::from(span.as_nanos()) * u128::from(self.rate.as_bps()) / 1_000_000_000;
         u64::try_from(bits / u128::from(self.octet_bits)).unwrap_or(u64::MAX)
@@ -102,14 +103,14 @@ impl LineConfig {
 /// The packet that a frame carries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Information<'a> {
-    /// Its octets; escapes are counted.
+    /// The packet's octets; escapes are counted.
     Octets(&'a [u8]),
-    /// How many octets; escapes are drawn as for random octets, but for the header's, which is known.
+    /// A number of octets. Escapes are drawn as for random octets, except in the header, which is known.
     Length(u64),
 }
 
 impl Information<'_> {
-    /// How many octets.
+    /// Returns the number of octets.
     pub const fn len(&self) -> u64 {
         match self {
             Self::Octets(octets) => octets.len() as u64,
@@ -117,41 +118,41 @@ impl Information<'_> {
         }
     }
 
-    /// Whether there are none.
+    /// Returns `true` if there are no octets.
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// What becomes of a packet.
+/// Fate of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sent {
-    /// It found the queue full, or is longer than 65,535 octets.
+    /// The packet found the queue full, or is longer than 65,535 octets.
     Dropped,
-    /// It is sent.
+    /// The packet is sent in a frame.
     Frame {
-        /// When the last bit of its closing flag leaves.
+        /// Time at which the last bit of its closing flag leaves.
         departs: Time,
-        /// When that bit arrives.
+        /// Time at which that bit arrives.
         arrives: Time,
-        /// Whether the receiver takes the frame.
+        /// `true` if the receiver takes the frame.
         intact: bool,
     },
 }
 
-/// What a [`Line`] has done. Every frame that was sent and lost counts once, as cut off or as corrupted.
+/// Counters of a [`Line`]. Every frame that was sent and lost counts once, as cut off or as corrupted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LineCounters {
-    /// Frames that were or will be sent, those that are lost included.
+    /// Frames that were or will be sent, lost ones included.
     pub sent: u64,
     /// Packets of more than 65,535 octets.
     pub too_long: u64,
     /// Packets that found the queue full.
     pub queue_dropped: u64,
-    /// Frames with a bit error in them or in a flag that they share, or behind a part of another frame, which a cut-off
-    /// has left without its end.
+    /// Frames lost to a bit error in them or in a flag that they share, or because a cut-off left a part of another
+    /// frame before them without its end.
     pub corrupted: u64,
-    /// Frames of which octets met a cut-off.
+    /// Frames with octets that met a cut-off.
     pub cut_off: u64,
     /// Octets that were sent as two.
     pub escapes: u64,
@@ -161,42 +162,42 @@ pub struct LineCounters {
     pub busy: Span,
 }
 
-/// One direction of a serial line: it is told of packets in order of time and says what becomes of each at once.
+/// One direction of a serial line. It takes packets in order of time and returns the fate of each at once.
 ///
-/// A frame is lost if any of its octets is in error or cut off: the check sequence finds it. The flag between two
-/// frames belongs to both. What a cut-off leaves of two frames is never taken for one, although it may fit: if the
-/// closing flag is all that was cut off, and the next frame has a leading one, or if the same octets were cut off as
-/// remain of the other.
+/// A frame is lost if any of its octets is in error or cut off: the check sequence finds this. The flag between two
+/// frames belongs to both. The remains of two frames at a cut-off are never taken for one frame, although they may fit
+/// together. They fit if the closing flag is all that was cut off and the next frame has a leading one, or if the
+/// octets cut off from one are the same as the octets that remain of the other.
 #[derive(Clone, Debug)]
 pub struct Line {
     config: LineConfig,
     exposure: Exposure,
     escapes: RandomStream,
-    /// When everything that entered has been sent.
+    /// Time at which every packet that entered has been sent.
     free: Time,
-    /// Whether anything was sent.
+    /// `true` once a frame was sent.
     begun: bool,
-    /// Whether the receiver holds octets of which no flag has told it that they end. Before the first flag it does.
+    /// `true` while the receiver holds octets that no flag has ended yet, as it does before the first flag.
     ragged: bool,
-    /// Whether the receiver has met a frame that is none since somebody asked.
+    /// `true` if the receiver has met a damaged frame since the last question.
     heard_damage: bool,
-    /// When the last frame arrives, which the next may not precede.
+    /// Arrival of the last frame; no later frame arrives before it.
     latest: Time,
-    /// What waits or is being sent; kept only where there is a limit.
+    /// Packets that wait or are being sent; kept only if there is a limit.
     waiting: Waiting,
-    /// What befell the last frame, if anybody wants to know.
+    /// Damage to the last frame, if it is noted.
     damage: Option<Box<Damage>>,
     counters: LineCounters,
 }
 
-/// How the octets in a row fared.
+/// Result of sending octets in a row.
 #[derive(Clone, Copy)]
 struct Passage {
-    /// How many were sent while the line was there.
+    /// Octets that were sent while the line was not cut off.
     passed: u64,
-    /// Whether that is all of them.
+    /// `true` if these are all octets of the row.
     whole: bool,
-    /// Whether one of them was in error.
+    /// `true` if one of them was in error.
     hit: bool,
 }
 
@@ -207,13 +208,13 @@ impl Passage {
 }
 
 impl Line {
-    /// A line of these settings; escapes, errors and where a vector begins are drawn from `stream`.
+    /// Creates a line with these settings. Escapes, errors and the start of a vector are drawn from `stream`.
     ///
     /// # Errors
-    /// What [`LineConfig::check`] refuses.
+    /// The error of [`LineConfig::check`].
     pub fn new(mut config: LineConfig, mut stream: RandomStream) -> Result<Self, PppError> {
         config.check()?;
-        // Streams of their own: other errors draw no other escapes.
+        // Separate streams: a change of errors does not change the escapes.
         let mut part = |label| RandomStream::derive(stream.bits(), &[label]);
         let (escapes, errors) = (part(0), part(1));
         let exposure = Exposure::new(core::mem::take(&mut config.errors), errors);
@@ -232,58 +233,59 @@ impl Line {
         })
     }
 
-    /// What it has done so far.
+    /// Returns the counters so far.
     pub const fn counters(&self) -> &LineCounters {
         &self.counters
     }
 
-    /// When everything that entered so far has been sent.
+    /// Returns the time at which every packet that entered so far has been sent.
     pub const fn free(&self) -> Time {
         self.free
     }
 
-    /// Its settings.
+    /// Returns the settings.
     pub(super) const fn config(&self) -> &LineConfig {
         &self.config
     }
 
-    /// Sends at `rate` what enters from now on.
+    /// Sends packets that enter from now on at `rate`.
     pub(super) const fn set_rate(&mut self, rate: BitRate) {
         self.config.rate = rate;
     }
 
-    /// Delays by `delay` what enters from now on. What would overtake arrives together with what was sent before.
+    /// Delays packets that enter from now on by `delay`. A frame that would overtake an earlier one arrives together
+    /// with it.
     pub(super) const fn set_delay(&mut self, delay: Span) {
         self.config.delay = delay;
     }
 
-    /// Judges what enters from now on by `queue`, where there has been a limit; what waits stays.
+    /// Sets the limit for packets that enter from now on, where there has been one; packets that wait stay.
     pub(super) const fn set_queue(&mut self, queue: QueueLimit) {
         self.config.queue = queue;
     }
 
-    /// Notes from now on what befalls each frame.
+    /// Notes the damage to each frame from now on.
     pub(super) fn note_damage(&mut self) {
         self.damage.get_or_insert_default();
     }
 
-    /// What befell the octets of the last frame, if that is noted.
+    /// Returns the damage to the octets of the last frame, if it is noted.
     pub(super) fn damage(&self) -> Option<&Damage> {
         self.damage.as_deref()
     }
 
-    /// How it frames packets.
+    /// Returns the framing of packets.
     pub(super) const fn framing(&self) -> Framing {
         self.config.framing
     }
 
-    /// Whether the receiver stands between two frames: a flag was the last that it took.
+    /// Returns `true` if the receiver stands between two frames: the last octet that it took was a flag.
     pub(super) const fn is_aligned(&self) -> bool {
         !self.ragged
     }
 
-    /// Whether the receiver has met what is no good frame since this was asked last, so that it can tell that
-    /// something was lost. Of a frame of which no octet arrives nobody hears.
+    /// Returns `true` if the receiver has met a damaged frame since the last call, so that it knows of a loss. It does
+    /// not learn of a frame of which no octet arrives.
     pub(super) const fn take_heard_damage(&mut self) -> bool {
         core::mem::replace(&mut self.heard_damage, false)
     }
@@ -297,8 +299,8 @@ impl Line {
         }
     }
 
-    /// Whether a packet of so many octets that enters at `now` is taken, to be [transmitted](Self::transmit); one that
-    /// is not is counted.
+    /// Returns `true` if a packet of `octets` octets that enters at `now` is taken, to be
+    /// [transmitted](Self::transmit). A packet that is not taken is counted.
     pub(super) fn admits(&mut self, now: Time, octets: u64) -> bool {
         let too_long = octets > LONGEST_PACKET;
         let full = !too_long && !self.has_room(now, octets);
@@ -307,7 +309,7 @@ impl Line {
         !too_long && !full
     }
 
-    /// Sends a packet that was admitted at `now`, and that takes the room of `waiting` octets until it is sent.
+    /// Sends a packet that was admitted at `now` and takes the room of `waiting` octets until it is sent.
     pub(super) fn transmit(
         &mut self,
         now: Time,
@@ -340,7 +342,7 @@ impl Line {
         Sent::Frame { departs, arrives: self.latest, intact }
     }
 
-    /// The length of the frame.
+    /// Returns the length of the frame.
     fn measure(&mut self, protocol: u16, information: Information<'_>) -> FrameLength {
         let framing = self.config.framing;
         match information {
@@ -366,22 +368,22 @@ impl Line {
         Passage { passed, whole: passed == count, hit: error.is_some() }
     }
 
-    /// How many of these octets are sent, in part or whole, during a cut-off.
+    /// Returns the number of these octets that are sent, in part or whole, during a cut-off.
     fn cut_off(&mut self, start: Time, octets: Range<u64>) -> u64 {
         let begin = |octet| start + self.config.time_of(octet);
         let end = begin(octets.end);
         let (mut next, mut lost) = (octets.start, 0);
         while next < octets.end {
-            // The first octet that this phase leaves to the one after it.
+            // The first octet that belongs to the next phase.
             let behind = match self.config.cut_offs.at(begin(next)) {
                 Phase::Clear { until } if until >= end => break,
                 Phase::Outage { until } if until >= end => octets.end,
-                // The octet that is being sent when the cut-off begins is lost: what passes ends before it.
+                // The octet that is being sent when the cut-off begins is lost; the octets before it pass.
                 Phase::Clear { until } => {
                     next = self.config.octets_in(until.since(start)).max(next);
                     next + 1
                 }
-                // The first to begin when the cut-off is over.
+                // The first octet that begins after the end of the cut-off.
                 Phase::Outage { until } => {
                     let within = until.since(start).saturating_sub(Span::from_nanos(1));
                     self.config.octets_in(within).saturating_add(1).clamp(next + 1, octets.end)
@@ -396,7 +398,7 @@ impl Line {
         lost
     }
 
-    /// Whether the receiver takes the frame that was sent in these parts.
+    /// Returns `true` if the receiver takes the frame that was sent in these parts.
     fn receive(&mut self, flag: Option<Passage>, body: Passage, closing: Passage) -> bool {
         if let Some(flag) = flag {
             self.heard_damage |= self.ragged && flag.is_clean();
@@ -414,14 +416,15 @@ impl Line {
         intact
     }
 
-    /// A flag ends what was before it; one in error is content, and one that was cut off is nothing.
+    /// Takes a flag, which ends the octets before it. A flag in error is content, and a flag that was cut off is
+    /// nothing.
     const fn receive_flag(&mut self, flag: Passage) {
         if flag.whole {
             self.ragged = flag.hit;
         }
     }
 
-    /// Whether a packet of so many octets may wait or be sent at once.
+    /// Returns `true` if there is room for a packet of `octets` octets to wait or be sent.
     pub(super) fn has_room(&mut self, now: Time, octets: u64) -> bool {
         self.waiting.settle(now);
         self.config.queue.room(self.waiting.total(), weight(octets)) > 0
@@ -434,15 +437,15 @@ impl Line {
     }
 }
 
-/// The bit rate of octets of 8 bits on a line of `rate` on which each takes `octet_bits`; rounded down, `None` below 1
-/// bit/s.
+/// Returns the bit rate of octets of 8 bits on a line of `rate` with `octet_bits` bits an octet; rounded down, `None`
+/// below 1 bit/s.
 pub(crate) const fn packet_rate(rate: BitRate, octet_bits: u8) -> Option<BitRate> {
     let bits = if octet_bits < 8 { 8 } else { octet_bits };
-    // No more than the rate, which fits.
+    // The result is at most the rate, which fits.
     BitRate::from_bps((rate.as_bps() as u128 * 8 / bits as u128) as u64)
 }
 
-/// What a packet counts in a queue with a limit in octets: even an empty one takes room.
+/// Returns the octets that a packet counts in a queue with a limit in octets: even an empty one takes room.
 const fn weight(octets: u64) -> u64 {
     if octets == 0 { 1 } else { octets }
 }

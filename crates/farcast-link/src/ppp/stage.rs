@@ -32,23 +32,23 @@ pub struct PppConfig {
     pub back: LineConfig,
     /// The longest packet in octets, IP header included, at least 68; a longer one is dropped.
     pub mtu: u16,
-    /// How both ends probe the link; without it, none does.
+    /// The echoes by which both ends probe the link. Without them neither end probes.
     pub echo: Option<EchoConfig>,
-    /// How both ends compress the headers of TCP over IPv4; without it, none does.
+    /// The compression of TCP over IPv4 headers at both ends. Without it neither end compresses.
     pub vj: Option<VjConfig>,
 }
 
 impl PppConfig {
-    /// Two lines, the usual MTU of 1500 octets, no echo and no compression.
+    /// Creates the settings of two lines with the usual MTU of 1500 octets, no echo and no compression.
     pub const fn new(forward: LineConfig, back: LineConfig) -> Self {
         Self { forward, back, mtu: 1500, echo: None, vj: None }
     }
 
-    /// Checks what the types do not.
+    /// Checks the conditions that the types do not express.
     ///
     /// # Errors
-    /// What [`LineConfig::check`] and [`EchoConfig::check`] refuse, [`PppError::Mtu`], and [`PppError::EchoLoad`] if a
-    /// request and a reply take a direction longer than the time between requests.
+    /// The errors of [`LineConfig::check`] and [`EchoConfig::check`], [`PppError::Mtu`], and [`PppError::EchoLoad`] if
+    /// a request and a reply occupy a direction for longer than the time between requests.
     pub fn check(&self) -> Result<(), PppError> {
         self.forward.check()?;
         self.back.check()?;
@@ -63,7 +63,7 @@ impl PppConfig {
     }
 }
 
-/// What one end of a [`Ppp`] link has done, beside what its [`LineCounters`] say.
+/// Counters of one end of a [`Ppp`] link, beside its [`LineCounters`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct EndCounters {
     /// Packets that arrive at the other end.
@@ -72,17 +72,17 @@ pub struct EndCounters {
     pub too_long: u64,
     /// Packets that found the queue full.
     pub queue_dropped: u64,
-    /// Packets that came while this end held the link for dead.
+    /// Packets that entered while this end held the link for dead.
     pub dead_dropped: u64,
     /// Packets that were sent and lost, or not restored after compression.
     pub lost: u64,
     /// Echo-Requests that this end has sent.
     pub echo_requests: u64,
-    /// Echo-Replies to them that came.
+    /// Echo-Replies that answered these requests.
     pub echo_replies: u64,
-    /// How often this end has found the link dead.
+    /// Number of times that this end has found the link dead.
     pub deaths: u64,
-    /// What compression has made of them.
+    /// Counters of the header compression of these packets.
     pub vj: VjCounters,
     /// Frames with octets that arrived undamaged and were refused: there should be none.
     pub codec_faults: u64,
@@ -91,55 +91,55 @@ pub struct EndCounters {
 }
 
 /// A link of two serial lines with PPP: frames that enter at the hub leave at all terminals, frames that enter at a
-/// terminal leave at the hub. What is lost does not leave.
+/// terminal leave at the hub. Lost frames do not leave.
 ///
-/// Where a message has its octets at hand, its escapes are counted, else they are drawn. Such octets are framed,
-/// damaged where the line says, and deframed, and what then comes out is what the message leaves with. A frame's fate
-/// is the line's to say, and is known when it enters, so without echoes there are no timers.
+/// If the octets of a message are at hand, its escapes are counted, else they are drawn. Such octets are framed,
+/// damaged where the line reports damage, and deframed; the message leaves with the result. The line alone decides a
+/// frame's fate, and the fate is known when the frame enters. So without echoes there are no timers.
 ///
 /// # Echoes
 ///
 /// With [`PppConfig::echo`] both ends run an [`EchoMonitor`] from the entry of the first packet on. Requests and
 /// replies are LCP frames of 8 octets, stand in line with the packets, and are lost like them. While an end holds the
-/// link for dead it drops what enters there; it goes on asking, and the first answer revives the link. What arrives at
-/// a dead end still comes out.
+/// link for dead it drops packets that enter there. It goes on sending requests, and the first answer revives the link.
+/// Packets that arrive at a dead end still leave.
 ///
 /// # Header compression
 ///
-/// With [`PppConfig::vj`] the headers of TCP over IPv4 are compressed: of octets, where a message has them at hand,
-/// else of the [headers](Message::headers) that it tells. What the far end does not restore to what it was does not
-/// leave: TCP's checksum would refuse it. What waits in the queue is not yet compressed, and counts with all its
-/// octets.
+/// With [`PppConfig::vj`] the headers of TCP over IPv4 are compressed. They are octets, if a message has them at hand,
+/// else the [headers](Message::headers) that it gives. A packet that the far end does not restore exactly does not
+/// leave: TCP's checksum would refuse it. A packet that waits in the queue is not yet compressed, and counts with all
+/// its octets.
 ///
 /// # Settings
 ///
 /// Rate, delay and the limit of the queue, if there is one, of each line can be [set](Stage::set) while it runs. They
-/// hold for frames that enter from then on, echoes among them: what waits keeps its time, as in a
+/// hold for frames that enter from then on, echoes among them. Frames that wait keep their times, as in a
 /// [`Pipe`](crate::Pipe).
 #[derive(Clone, Debug)]
 pub struct Ppp<M> {
     mtu: u16,
-    /// How the ends probe.
+    /// Settings of the echoes.
     echo: Option<EchoConfig>,
-    /// Whether they do: something has entered.
+    /// `true` once echoes have begun: a packet has entered.
     begun: bool,
-    /// The hub's end, and the terminals'.
+    /// The ends: the hub's, the terminals'.
     ends: [End; 2],
-    /// What entered there and is not yet judged.
+    /// Frames that have entered at each end and have no fate yet.
     inboxes: [Inbox<M>; 2],
 }
 
-/// One end: what it sends by, and what it knows of the link.
+/// One end: the line that it sends on, and its knowledge of the link.
 #[derive(Clone, Debug)]
 struct End {
     line: Line,
     magic: u32,
     monitor: Option<EchoMonitor>,
-    /// Echoes that are on their way to this end, with their arrival.
+    /// Echoes on their way to this end, with their arrivals.
     coming: VecDeque<(Time, Echo)>,
-    /// From the first packet on whose octets are at hand.
+    /// Present from the first packet whose octets are at hand.
     carrier: Option<Box<Carrier>>,
-    /// Where headers are compressed.
+    /// Present if headers are compressed.
     vj: Option<Box<Vj>>,
     counters: EndCounters,
 }
@@ -153,7 +153,7 @@ struct Echo {
 }
 
 impl Echo {
-    /// Reads the information of a frame.
+    /// Reads an echo from the information of a frame.
     fn parse(information: &[u8]) -> Option<Self> {
         let packet = lcp::Packet::parse(information).ok()?;
         let magic = packet.magic_number()?;
@@ -174,14 +174,14 @@ impl End {
         self.monitor.as_ref().is_some_and(EchoMonitor::is_dead)
     }
 
-    /// When something happens here of itself.
+    /// Returns the next event at this end that no packet causes.
     fn due(&self) -> Option<Deadline> {
         let arrival = self.coming.front().map(|&(at, _)| Deadline { at, timer: "lcp echo arrives" });
         let probe = self.monitor.as_ref().and_then(EchoMonitor::poll_timeout);
         arrival.into_iter().chain(probe).filter(|due| due.at != Time::NEVER).min_by_key(|due| due.at)
     }
 
-    /// Does what is due at `now`; the echo that leaves, with its arrival at the other end.
+    /// Handles the event that is due at `now`. Returns the echo that leaves, with its arrival at the other end.
     fn act(&mut self, now: Time) -> Option<(Time, Echo)> {
         if let Some(&(_, echo)) = self.coming.front().filter(|&&(at, _)| at <= now) {
             self.coming.pop_front();
@@ -196,7 +196,7 @@ impl End {
         self.send_echo(now, Code::EchoRequest, identifier)
     }
 
-    /// Takes an echo; the reply that leaves, with its arrival.
+    /// Takes an echo. Returns the reply that leaves, with its arrival.
     fn receive(&mut self, now: Time, echo: Echo) -> Option<(Time, Echo)> {
         if echo.code == Code::EchoRequest {
             return self.send_echo(now, Code::EchoReply, echo.identifier);
@@ -222,8 +222,8 @@ impl End {
         }
     }
 
-    /// Sends a packet that the line has admitted and that waits as one of `waiting` octets; its octets too, if they are
-    /// carried.
+    /// Sends a packet that the line has admitted and that waits as one of `waiting` octets. Sends its octets too, if
+    /// the carrier is present.
     fn transmit(&mut self, now: Time, protocol: u16, information: Information<'_>, waiting: u64) -> Sent {
         let sent = self.line.transmit(now, protocol, information, waiting);
         let (Some(carrier), Sent::Frame { departs, arrives, intact }) = (&mut self.carrier, sent) else {
@@ -239,7 +239,7 @@ impl End {
         Sent::Frame { departs, arrives, intact }
     }
 
-    /// Has octets carried from now on, packets of up to `mtu` octets.
+    /// Begins to carry the octets of packets of up to `mtu` octets.
     fn carry(&mut self, mtu: u16) {
         if self.carrier.is_none() {
             self.line.note_damage();
@@ -248,7 +248,7 @@ impl End {
         }
     }
 
-    /// Sends a packet, whose headers compression has been told if it has no octets; says when it arrives, if it does.
+    /// Sends a packet. If it has no octets, compression already knows its headers. Returns its arrival, if it arrives.
     fn send(&mut self, now: Time, mtu: u16, packet: Information<'_>) -> Option<Time> {
         if packet.len() > mtu.into() {
             self.counters.too_long += 1;
@@ -274,7 +274,7 @@ impl End {
         None
     }
 
-    /// Sends a packet through both ends of its compression, which stays; it is intact if it is restored.
+    /// Sends a packet through both ends of its compression, which is put back. The packet is intact if it is restored.
     fn send_compressed(&mut self, now: Time, packet: Information<'_>, mut vj: Box<Vj>) -> Sent {
         let (protocol, information) = vj.compress(packet);
         let mut sent = self.transmit(now, protocol, information, packet.len());
@@ -291,7 +291,7 @@ impl End {
         sent
     }
 
-    /// The octets that the last packet with octets leaves with.
+    /// Returns the octets with which the last packet with octets leaves.
     fn packet(&self) -> Option<&[u8]> {
         let carrier = self.carrier.as_ref()?;
         Some(self.vj.as_ref().map_or(carrier.packet(), |vj| vj.packet()))
@@ -306,10 +306,10 @@ impl End {
 }
 
 impl<M: Message> Ppp<M> {
-    /// A link with these settings; what its lines draw, and the magic numbers of its ends, come from `stream`.
+    /// Creates a link with these settings. The draws of its lines and the magic numbers of its ends come from `stream`.
     ///
     /// # Errors
-    /// What [`PppConfig::check`] refuses.
+    /// The error of [`PppConfig::check`].
     pub fn new(config: PppConfig, mut stream: RandomStream) -> Result<Self, PppError> {
         config.check()?;
         let PppConfig { forward, back, mtu, echo, vj } = config;
@@ -317,17 +317,17 @@ impl<M: Message> Ppp<M> {
         Ok(Self { mtu, echo, begun: false, ends, inboxes: [Inbox::new(), Inbox::new()] })
     }
 
-    /// What happened to packets that entered at the hub, or else at terminals.
+    /// Returns the counters of packets that entered at the hub, or else at terminals.
     pub const fn counters(&self, entered: Port) -> &EndCounters {
         &self.ends[side(entered)].counters
     }
 
-    /// What happened on the line that the hub sends by, or else the terminals: echoes count.
+    /// Returns the counters of the line that the hub sends on, or else the terminals; echoes count.
     pub const fn line_counters(&self, entered: Port) -> &LineCounters {
         self.ends[side(entered)].line.counters()
     }
 
-    /// Does all that is due up to `now`, each at its time: a wake-up that comes late changes nothing.
+    /// Handles every event due up to `now`, each at its time: a wake-up that comes late changes nothing.
     fn advance(&mut self, now: Time) {
         loop {
             let [hub, terminals] =
@@ -341,13 +341,13 @@ impl<M: Message> Ppp<M> {
         }
     }
 
-    /// The end whose next packet enters first, and when.
+    /// Returns the end whose next packet enters first, and the time of that entry.
     fn entering(&self) -> Option<(usize, Time)> {
         let entry = |side: usize| self.inboxes[side].front().map(|(at, _)| (side, at));
         [entry(0), entry(1)].into_iter().flatten().min_by_key(|&(_, at)| at)
     }
 
-    /// Judges the packet that enters first.
+    /// Decides the fate of the packet that enters first.
     fn judge(&mut self, side: usize, now: Time) -> Option<Output<M>> {
         if let Some(echo) = self.echo.filter(|_| !core::mem::replace(&mut self.begun, true)) {
             for end in &mut self.ends {
@@ -377,7 +377,7 @@ impl<M: Message> Ppp<M> {
     }
 }
 
-/// The end that a port is at.
+/// Returns the end that a port is at.
 const fn side(port: Port) -> usize {
     match port {
         Port::Hub => 0,

@@ -7,36 +7,37 @@ use farcast_ppp::vj::{Compressor, Decompressor, Fault, Kind};
 
 use super::line::Information;
 
-/// What compression has made of the packets of one direction. Those that are neither went as they were.
+/// Counters of the compression of one direction. Packets counted in neither of the first two were sent unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct VjCounters {
     /// TCP packets that were sent whole, with their slot.
     pub uncompressed: u64,
     /// TCP packets that were sent compressed.
     pub compressed: u64,
-    /// Packets that arrived undamaged and were tossed, because something before them had not and they told no slot.
+    /// Packets that arrived undamaged and were tossed: an earlier one was damaged, and these named no slot.
     pub tossed: u64,
-    /// Packets that arrived undamaged and were restored to something else, from the header of a packet before that
-    /// which was lost, or could not be restored. TCP's checksum finds that; they do not leave the link.
+    /// Packets that arrived undamaged and were restored wrongly, from an outdated header because a packet before was
+    /// lost, or could not be restored. TCP's checksum finds this; they do not leave the link.
     pub out_of_step: u64,
 }
 
 /// Both ends of the compression of one direction.
 ///
-/// Where packets have octets, those pass both ends and what the far one restores leaves. Where they have only lengths,
-/// their [headers](farcast_core::engine::Message::headers) do the same, so that lengths and fates are those of octets.
+/// Packets with octets: the octets pass both ends, and the octets that the far end restores leave. Packets with lengths
+/// only: their [headers](farcast_core::engine::Message::headers) do the same, so that lengths and fates are those of
+/// octets.
 #[derive(Clone, Debug)]
 pub(super) struct Vj {
     compressor: Compressor,
     decompressor: Decompressor,
     kind: Kind,
-    /// The header that was compressed last, where its packet has no octets.
+    /// The header that was compressed last, if its packet has no octets.
     headers: Vec<u8>,
-    /// What was sent: a packet, or the headers of one.
+    /// The content that was sent: a packet, or the headers of one.
     sent: Vec<u8>,
-    /// What has arrived, likewise.
+    /// The content that has arrived, likewise.
     arrived: Vec<u8>,
-    /// A header, until it is put in its place.
+    /// A header, before it is joined to its packet.
     header: Vec<u8>,
     counters: VjCounters,
 }
@@ -59,13 +60,13 @@ impl Vj {
         &self.counters
     }
 
-    /// Room for the headers of the next packet, where it has no octets.
+    /// Returns the cleared buffer for the headers of the next packet, which has no octets.
     pub(super) fn headers(&mut self) -> &mut Vec<u8> {
         self.headers.clear();
         &mut self.headers
     }
 
-    /// What is sent of a packet, and under which protocol number.
+    /// Compresses a packet. Returns the protocol number and the information to send.
     pub(super) fn compress<'a>(&'a mut self, packet: Information<'a>) -> (u16, Information<'a>) {
         let len = usize::try_from(packet.len()).unwrap_or(usize::MAX);
         let octets = match packet {
@@ -91,13 +92,13 @@ impl Vj {
         (self.kind.protocol(), information)
     }
 
-    /// A frame was damaged, and the receiver knows.
+    /// Tells the decompressor that a frame was damaged and the receiver knows it.
     pub(super) const fn hear_of_damage(&mut self) {
         self.decompressor.hear_of_damage();
     }
 
-    /// Takes the packet that was compressed last at the far end, where it has arrived as `octets` if it has any;
-    /// whether it is restored to what it was.
+    /// Takes the packet that was compressed last at the far end, where it has arrived as `octets` if it has any.
+    /// Returns `true` if it is restored exactly.
     pub(super) fn restore(&mut self, packet: Information<'_>, octets: Option<&[u8]>) -> bool {
         if self.kind == Kind::Ip {
             self.arrived.clear();
@@ -136,7 +137,7 @@ impl Vj {
         restored
     }
 
-    /// The octets of the packet that was restored last.
+    /// Returns the octets of the packet that was restored last.
     pub(super) fn packet(&self) -> &[u8] {
         &self.arrived
     }

@@ -1,4 +1,4 @@
-//! What can be wrong with a file that a link follows.
+//! Errors in a file that a link follows.
 
 /// A rate trace that cannot be followed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -9,31 +9,31 @@ pub enum TraceError {
         "line {line}: {text:?} is no time; a line is one whole number of milliseconds from 0 to 4294967295"
     )]
     NotANumber {
-        /// Which line, from 1.
+        /// Number of the line, from 1.
         line: usize,
-        /// What it says, at most 40 characters of it.
+        /// Text of the line, at most 40 characters of it.
         text: alloc::string::String,
     },
     /// Times go back.
     #[error("line {line}: {at} ms comes after {before} ms; times must not go back")]
     Backwards {
-        /// Which line, from 1.
+        /// Number of the line, from 1.
         line: usize,
         /// Its time in milliseconds.
         at: u32,
         /// The time of the line before.
         before: u32,
     },
-    /// More lines than memory is given to.
+    /// The trace has more lines than memory is given to.
     #[error("the trace has more than {most} lines; cut it into shorter ones")]
     TooLong {
-        /// How many there may be.
+        /// The most lines that a trace may have.
         most: usize,
     },
     /// There is no line.
     #[error("the trace is empty; it needs at least one line with a time above 0 ms")]
     Empty,
-    /// A trace repeats after its last time, which is 0.
+    /// The last time, after which a trace repeats, is 0.
     #[error("the trace ends at 0 ms; its last time is its period and must be above 0")]
     NoPeriod,
 }
@@ -51,52 +51,52 @@ pub enum TimelineError {
     /// A line has too few or too many fields.
     #[error("line {line}: {found} fields; it needs {needed}, as the header has")]
     Fields {
-        /// Which line, from 1.
+        /// Number of the line, from 1.
         line: usize,
-        /// How many it has.
+        /// Number of fields of the line.
         found: usize,
-        /// How many columns the header has.
+        /// Number of columns of the header.
         needed: usize,
     },
     /// A field is no number in its range.
     #[error("line {line}: {column} is {text:?}; it must be a number, {range}")]
     Value {
-        /// Which line, from 1.
+        /// Number of the line, from 1.
         line: usize,
-        /// Which column.
+        /// Name of the column.
         column: &'static str,
-        /// What it says, at most 40 characters of it.
+        /// Text of the field, at most 40 characters of it.
         text: alloc::string::String,
-        /// What is allowed.
+        /// Allowed range.
         range: &'static str,
     },
     /// The first step begins late.
     #[error("line {line}: the first time must be 0; what holds before it is not said")]
     Start {
-        /// Which line, from 1.
+        /// Number of the line, from 1.
         line: usize,
     },
     /// Times do not ascend.
     #[error("line {line}: its time is not after that of the line before; times must ascend")]
     Order {
-        /// Which line, from 1.
+        /// Number of the line, from 1.
         line: usize,
     },
-    /// More lines than memory is given to.
+    /// The timeline has more lines than memory is given to.
     #[error("the timeline has more than {most} lines; cut it into shorter ones")]
     TooLong {
-        /// How many there may be, without the header.
+        /// The most lines that a timeline may have, without the header.
         most: usize,
     },
     /// There is no line behind the header.
     #[error("the timeline has no line behind its header; it needs at least one, for time 0")]
     Empty,
-    /// It would repeat before its end.
+    /// The timeline would repeat before its end.
     #[error("the period is {period:?}, the last line begins at {last:?}; the period must be longer")]
     Period {
-        /// After what it would repeat.
+        /// Period after which the timeline would repeat.
         period: farcast_core::Span,
-        /// When its last step begins.
+        /// Start of the last step.
         last: farcast_core::Span,
     },
     /// Nothing is ever sent.
@@ -104,7 +104,7 @@ pub enum TimelineError {
     NeverOpen,
 }
 
-/// As much of `text` as an error quotes.
+/// Returns as much of `text` as an error quotes.
 pub(super) fn quoted(text: &str) -> alloc::string::String {
     text.chars().take(40).collect()
 }

@@ -1,4 +1,4 @@
-//! The stage that a trace and a timeline have in common: a drop-tail queue before what serves it.
+//! The stage that a trace and a timeline have in common: a drop-tail queue before a server.
 
 use core::num::NonZeroU32;
 
@@ -9,36 +9,36 @@ use farcast_core::{Span, Time};
 use crate::LinkError;
 use crate::pipe::{Inbox, QueueLimit, Waiting};
 
-/// What decides when frames leave, in the order in which they were admitted.
+/// Server of a queue: decides when frames leave, in the order in which they were admitted.
 pub trait Server {
-    /// Sends a frame of `octets` that enters at `now`, behind all that it was given before.
+    /// Sends a frame of `octets` that enters at `now`, behind all earlier frames.
     fn send(&mut self, now: Time, octets: u64) -> Sending;
 
-    /// The one-way delay of what was sent by `departure`.
+    /// Returns the one-way delay of frames that were sent by `departure`.
     fn delay(&mut self, departure: Time) -> Span;
 
-    /// The delay that may change while it runs, to change it for what is sent from here on.
+    /// Returns the delay, to be changed for later frames; `None` if it cannot change while the stage runs.
     fn delay_setting(&mut self) -> Option<&mut Span> {
         None
     }
 
-    /// What that delay is.
+    /// Returns that delay.
     fn delay_set(&self) -> Option<Span> {
         None
     }
 }
 
-/// How a frame is sent.
+/// Result of sending a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sending {
-    /// When its last octet has been sent.
+    /// Time at which its last octet has been sent.
     pub done: Time,
-    /// For how long it kept the channel in use.
+    /// Time for which it kept the channel in use.
     pub busy: Span,
 }
 
-/// One direction of a link: a drop-tail queue before a server, whose departures are known at entry. Each datagram of a
-/// run has a fate and a time of its own, so it takes runs apart.
+/// One direction of a link: a drop-tail queue before a server, whose departures are known at entry. It takes runs
+/// apart, since each datagram has a fate and a time of its own.
 #[derive(Clone, Debug)]
 pub struct Fifo<M, S> {
     server: S,
@@ -47,13 +47,13 @@ pub struct Fifo<M, S> {
     overhead: u16,
     inbox: Inbox<M>,
     waiting: Waiting,
-    /// The last release, which the next may not precede.
+    /// The last release; no later frame is released before it.
     floor: Time,
     totals: Totals,
 }
 
 impl<M, S> Fifo<M, S> {
-    /// A queue before `server`, whose frames leave at `out` and have `overhead` octets more on the link.
+    /// Creates a queue before `server`, whose frames leave at `out` and have `overhead` octets more on the link.
     ///
     /// # Errors
     /// [`LinkError::ZeroQueue`] if the queue has a limit of 0.
@@ -65,7 +65,7 @@ impl<M, S> Fifo<M, S> {
         Ok(Self { server, out, limit, overhead, inbox, waiting, floor: Time::ZERO, totals })
     }
 
-    /// Lets everything enter: where sending takes no time nothing waits, however long a frame is.
+    /// Removes the limit: where sending takes no time nothing waits, whatever a frame's length.
     pub(super) const fn lift_limit(&mut self) {
         self.limit = QueueLimit::Unbounded;
     }

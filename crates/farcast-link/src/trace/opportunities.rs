@@ -7,19 +7,19 @@ use farcast_core::{BitRate, Time};
 use super::TraceError;
 use super::error::quoted;
 
-/// What one opportunity delivers at most, in octets: mahimahi's `PACKET_SIZE`, the longest payload of its TUN device.
+/// Most octets of one opportunity: mahimahi's `PACKET_SIZE`, the longest payload of its TUN device.
 pub const OPPORTUNITY_OCTETS: u64 = 1504;
 
-/// How many lines a trace may have.
+/// The most lines of a trace.
 const MOST_LINES: usize = 10_000_000;
 
 const NANOS_PER_MILLI: u64 = 1_000_000;
 
-/// When a link can deliver: one moment a line, in whole milliseconds from the start, repeated with the period of the
-/// last.
+/// Moments at which a link can deliver: one a line, in whole milliseconds from the start. The time of the last line is
+/// the period with which the trace repeats.
 ///
 /// This is the format of mahimahi's `mm-link` (Netravali et al., *Mahimahi: Accurate Record-and-Replay for HTTP*,
-/// USENIX ATC 2015). A line that is repeated is as many opportunities in that millisecond.
+/// USENIX ATC 2015). Each repetition of a line is one more opportunity in that millisecond.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RateTrace {
     /// Milliseconds, not descending; the last is above zero.
@@ -29,9 +29,9 @@ pub struct RateTrace {
 /// An opportunity of a trace that repeats.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Place {
-    /// How often the trace has ended before.
+    /// Number of times that the trace has ended before.
     lap: u64,
-    /// Which opportunity of the trace, from 0.
+    /// Number of the opportunity in the trace, from 0.
     index: usize,
 }
 
@@ -39,7 +39,7 @@ impl RateTrace {
     /// Reads a trace: one whole number a line, 0 to 4294967295 ms, at most ten million lines.
     ///
     /// # Errors
-    /// [`TraceError`], with the line. As in mahimahi an empty line is none, times must not go back, and the last is
+    /// [`TraceError`], with the line. As in mahimahi a line must not be empty, times must not go back, and the last is
     /// above 0.
     pub fn parse(text: &str) -> Result<Self, TraceError> {
         let mut moments = Vec::new();
@@ -61,19 +61,19 @@ impl RateTrace {
         }
     }
 
-    /// The mean rate, rounded down to whole bit/s: what all opportunities of a period could deliver. `None` below 1
+    /// Returns the mean rate of all opportunities of a period at full use, rounded down to whole bit/s. `None` below 1
     /// bit/s.
     pub fn mean_rate(&self) -> Option<BitRate> {
         let bits = self.moments.len() as u64 * OPPORTUNITY_OCTETS * 8;
         BitRate::from_bps(bits * 1000 / u64::from(self.period()))
     }
 
-    /// After how many milliseconds it repeats; above zero.
+    /// Returns the period in milliseconds; above zero.
     fn period(&self) -> u32 {
         self.moments.last().copied().unwrap_or(1).max(1)
     }
 
-    /// The first opportunity after `now`. One at `now` itself is no more for what enters then.
+    /// Returns the first opportunity after `now`. A frame that enters at `now` is too late for an opportunity at `now`.
     pub(super) fn first_after(&self, now: Time) -> Place {
         // Times of a lap run from 0 to the period, both included; the first whole millisecond after now is 1 at least,
         // and the period belongs to the lap that ends there.
@@ -84,7 +84,7 @@ impl RateTrace {
         Place { lap, index: self.moments.partition_point(|&moment| u64::from(moment) < within) }
     }
 
-    /// The opportunity that comes `count` behind `place`.
+    /// Returns the opportunity that comes `count` behind `place`.
     pub(super) fn behind(&self, place: Place, count: u64) -> Place {
         let index = (place.index as u64).saturating_add(count);
         let moments = self.moments.len() as u64;
@@ -94,7 +94,7 @@ impl RateTrace {
         Place { lap: place.lap.saturating_add(index / moments), index: (index % moments) as usize }
     }
 
-    /// When `place` is.
+    /// Returns the time of `place`.
     pub(super) fn time(&self, place: Place) -> Time {
         let milliseconds = place
             .lap
@@ -104,7 +104,7 @@ impl RateTrace {
     }
 }
 
-/// A line: digits alone, as mahimahi takes them.
+/// Reads a line: digits alone, as mahimahi takes them.
 fn milliseconds(text: &str) -> Option<u32> {
     text.bytes().all(|octet| octet.is_ascii_digit()).then(|| text.parse().ok())?
 }

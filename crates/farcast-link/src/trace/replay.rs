@@ -14,38 +14,40 @@ use crate::pipe::QueueLimit;
 /// The settings of a [`TracePipe`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct TracePipeConfig {
-    /// When it can deliver. Time 0 of the trace is time 0 of the stage.
+    /// The opportunities to deliver. Time 0 of the trace is time 0 of the stage.
     pub trace: Arc<RateTrace>,
-    /// What may wait, a frame that was sent in part with all its octets among it; what enters beyond that is dropped.
+    /// The limit of the frames that wait, among them a frame sent in part, with all its octets. A frame that would
+    /// exceed it is dropped.
     pub queue: QueueLimit,
-    /// The one-way delay behind the opportunity in which a frame was delivered.
+    /// The one-way delay from the opportunity in which a frame was delivered to its arrival.
     pub delay: Span,
     /// Octets that the link adds to each frame.
     pub overhead: u16,
 }
 
-/// One direction of a link that delivers where a rate trace has an opportunity.
+/// One direction of a link that delivers at the opportunities of a rate trace.
 ///
 /// The rules are those of `LinkQueue::rationalize` in mahimahi (`src/frontend/link_queue.cc`, 2015 and later):
 ///
-/// - an opportunity delivers up to [`OPPORTUNITY_OCTETS`] of what had entered before it; a frame that enters at its
-///   very instant waits for the next, because mahimahi uses up what is due before it takes in a packet;
-/// - octets that the frame at the head does not need go to the frames behind it that are waiting then;
-/// - what is left of an opportunity when nothing waits is lost, and so is an opportunity that finds nothing;
-/// - a frame leaves at the opportunity that delivers its last octet;
-/// - when the last line has been used the trace begins again, its time 0 being that last line's.
+/// - An opportunity delivers up to [`OPPORTUNITY_OCTETS`] of the frames that had entered before it. A frame that enters
+///   at its very instant waits for the next, because mahimahi uses up due opportunities before it takes in a packet.
+/// - Octets that the frame at the head does not need go to the frames behind it that are waiting then.
+/// - The rest of an opportunity is lost when nothing waits, and so is an opportunity that finds nothing.
+/// - A frame leaves at the opportunity that delivers its last octet.
+/// - When the last line has been used the trace begins again; its time 0 is then the time of that last line.
 ///
-/// It differs in three points. Entries are told apart to the nanosecond, where mahimahi rounds them down to the
-/// millisecond of its clock: what enters within the millisecond of an opportunity, but after its start, waits for the
-/// next here as there. A frame longer than 1504 octets takes several opportunities, where mahimahi stops with an error.
-/// And the limit of the queue counts a frame that was delivered in part, which mahimahi's later queues do not.
+/// It differs in three points. First, entries are told apart to the nanosecond, and mahimahi rounds them down to the
+/// millisecond of its clock. A frame that enters within the millisecond of an opportunity, but after its start, waits
+/// for the next in both. Second, a frame longer than 1504 octets takes several opportunities; mahimahi stops with an
+/// error. Third, the limit of the queue counts a frame that was delivered in part, which mahimahi's later queues do
+/// not.
 ///
-/// Its airtime is the time in which anything waited. The delay, and the limit of the queue if there is one, can be
+/// The airtime is the time in which any frame waited. The delay, and the limit of the queue if there is one, can be
 /// [set](farcast_core::stage::Stage::set) while it runs, as a [`Pipe`](crate::Pipe)'s; the rate is the trace's.
 pub type TracePipe<M> = Fifo<M, Opportunities>;
 
 impl<M> TracePipe<M> {
-    /// A link whose frames leave at `out`.
+    /// Creates a link whose frames leave at `out`.
     ///
     /// # Errors
     /// [`LinkError::ZeroQueue`] if the queue has a limit of 0.
@@ -62,11 +64,11 @@ impl<M> TracePipe<M> {
 pub struct Opportunities {
     trace: Arc<RateTrace>,
     next: Place,
-    /// When that is.
+    /// Time of the opportunity `next`.
     at: Time,
-    /// Octets that it has left, 1 at least.
+    /// Octets that the opportunity has left, at least 1.
     left: u64,
-    /// When the frame before was delivered.
+    /// Time at which the frame before was delivered.
     last: Time,
     delay: Span,
 }
@@ -76,7 +78,7 @@ impl Opportunities {
         (self.next, self.at, self.left) = (place, self.trace.time(place), OPPORTUNITY_OCTETS);
     }
 
-    /// Uses up `octets`: the time at which the last of them is delivered.
+    /// Uses up `octets`. Returns the time at which the last of them is delivered.
     fn deliver(&mut self, octets: u64) -> Time {
         if octets > self.left {
             let rest = octets - self.left;

@@ -1,4 +1,4 @@
-//! A table of what a link is like by time.
+//! A table of the conditions of a link by time.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -8,10 +8,10 @@ use farcast_core::{BitRate, Probability, Span, Time};
 use super::TimelineError;
 use super::error::quoted;
 
-/// How many lines a timeline may have behind its header.
+/// The most lines of a timeline behind its header.
 const MOST_LINES: usize = 1_000_000;
 
-/// What a line of a [`Timeline`] says. A column that the table does not have says nothing.
+/// Conditions of a link in a line of a [`Timeline`]. A column that the table lacks has its default.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Conditions {
     /// The rate in bit/s; 0 is an outage. Without the column sending takes no time.
@@ -22,7 +22,7 @@ pub struct Conditions {
     pub per: Probability,
 }
 
-/// Rate, delay and loss by time: steps that hold until the next, the last of them for good or until the table repeats.
+/// Rate, delay and loss by time: each step holds until the next, the last for good or until the table repeats.
 ///
 /// As text it is CSV with a header: `time_s` first, then one or more of `rate_bit_per_s`, `delay_s` and `per`, in any
 /// order. The first time is 0, and times ascend.
@@ -40,7 +40,7 @@ struct Step {
     conditions: Conditions,
 }
 
-/// Which columns a table has, and in which order: the place of each behind the time.
+/// Columns of a table: the place of each that it has, behind the time, and their number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 struct Columns {
     rate: Option<usize>,
@@ -50,13 +50,13 @@ struct Columns {
 }
 
 impl Timeline {
-    /// Reads a table; with a `period` it repeats, else its last line holds for good.
+    /// Reads a table. With a `period` it repeats, else its last line holds for good.
     ///
     /// Times are 0 to 1e9 s, rates 0 or 1 to 1e12 bit/s (rounded to whole bit/s), delays 0 to 1e9 s, loss 0 to 1; at
     /// most a million lines.
     ///
     /// # Errors
-    /// [`TimelineError`], with the line. A rate that is 0 throughout is one, for nothing would ever leave.
+    /// [`TimelineError`], with the line. A rate that is 0 throughout is an error, for nothing would ever leave.
     pub fn parse(text: &str, period: Option<Span>) -> Result<Self, TimelineError> {
         let mut lines = super::content(text).lines();
         let columns = Columns::parse(lines.next().unwrap_or(""))?;
@@ -82,32 +82,32 @@ impl Timeline {
         Ok(Self { steps, period, columns })
     }
 
-    /// Whether it says anything of the rate.
+    /// Returns `true` if the timeline has a column of rates.
     pub const fn has_rate(&self) -> bool {
         self.columns.rate.is_some()
     }
 
-    /// Whether it says anything of the delay.
+    /// Returns `true` if the timeline has a column of delays.
     pub const fn has_delay(&self) -> bool {
         self.columns.delay.is_some()
     }
 
-    /// Whether it says anything of losses.
+    /// Returns `true` if the timeline has a column of losses.
     pub const fn has_loss(&self) -> bool {
         self.columns.per.is_some()
     }
 
-    /// The highest rate of all lines; none without the column.
+    /// Returns the highest rate of all lines; `None` without the column.
     pub fn highest_rate(&self) -> Option<BitRate> {
         self.steps.iter().filter_map(|step| step.conditions.rate).max().and_then(BitRate::from_bps)
     }
 
-    /// The shortest delay of all lines; zero without the column.
+    /// Returns the shortest delay of all lines; zero without the column.
     pub fn shortest_delay(&self) -> Span {
         self.steps.iter().map(|step| step.conditions.delay).min().unwrap_or(Span::ZERO)
     }
 
-    /// What holds at `now`, and until when ([`Time::NEVER`] for good). A step begins at its time.
+    /// Returns the conditions at `now`, and their end ([`Time::NEVER`]: for good). A step begins at its time.
     pub fn at(&self, now: Time) -> (Conditions, Time) {
         let since_start = now.since(Time::ZERO).as_nanos();
         let laps = self.period.map_or(0, |period| since_start / period.as_nanos());
@@ -122,7 +122,7 @@ impl Timeline {
         (self.steps[next - 1].conditions, until)
     }
 
-    /// What one repetition can send. `None` if it does not repeat, or says nothing of the rate.
+    /// Returns the work of one repetition. `None` if the timeline does not repeat, or has no rates.
     pub(super) fn lap(&self) -> Option<Lap> {
         let period = self.period.filter(|_| self.has_rate())?;
         let ends = self.steps.iter().skip(1).map(|step| step.start).chain([period]);
@@ -143,7 +143,7 @@ impl Timeline {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Lap {
     pub(super) period: Span,
-    /// What is sent at full use: bit/s times nanoseconds, above zero.
+    /// Work at full use: bit/s times nanoseconds, above zero.
     pub(super) work: u128,
     /// The time in which the rate is above 0.
     pub(super) open: Span,
@@ -194,13 +194,14 @@ impl Columns {
     }
 }
 
-/// A field without spaces around it, and without quotes, as RFC 4180 may have them; no field here has a comma in it.
+/// Returns a field without spaces around it and without the quotes that RFC 4180 allows; no field here has a comma in
+/// it.
 fn unquoted(field: &str) -> &str {
     let field = field.trim();
     field.strip_prefix('"').and_then(|field| field.strip_suffix('"')).map_or(field, str::trim)
 }
 
-/// What a column may hold.
+/// Allowed values of a column.
 struct Limits {
     column: &'static str,
     range: &'static str,
@@ -226,7 +227,7 @@ fn number(line: usize, text: &str, limits: &Limits) -> Result<f64, TimelineError
     })
 }
 
-/// What holds now in a timeline that is asked again and again, mostly about the same step.
+/// The present conditions of a timeline that is read again and again, mostly within one step.
 #[derive(Clone, Debug)]
 pub(crate) struct Watch {
     timeline: Arc<Timeline>,
@@ -241,7 +242,7 @@ impl Watch {
         Self { timeline, from: Time::ZERO, until, conditions }
     }
 
-    /// What holds at `now`, and until when.
+    /// Returns the conditions at `now`, and their end.
     pub(crate) fn at(&mut self, now: Time) -> (Conditions, Time) {
         if !(self.from..self.until).contains(&now) {
             (self.conditions, self.until) = self.timeline.at(now);

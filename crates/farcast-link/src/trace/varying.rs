@@ -14,10 +14,10 @@ use crate::pipe::QueueLimit;
 /// The settings of a [`TimelinePipe`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct TimelinePipeConfig {
-    /// What it follows. Time 0 of the timeline is time 0 of the stage.
+    /// The timeline that the link follows. Time 0 of the timeline is time 0 of the stage.
     pub timeline: Arc<Timeline>,
-    /// What may wait or be in service; what enters beyond that is dropped. Where the timeline has no rates nothing ever
-    /// waits.
+    /// The limit of the frames that wait or are in service; a frame that would exceed it is dropped. If the timeline
+    /// has no rates, nothing ever waits.
     pub queue: QueueLimit,
     /// Octets that the link adds to each frame.
     pub overhead: u16,
@@ -25,19 +25,20 @@ pub struct TimelinePipeConfig {
 
 /// One direction of a link whose rate and delay follow a timeline.
 ///
-/// Frames are sent at the rate of the moment: one that is being sent when the rate changes goes on at the new rate, and
-/// during an outage, a rate of 0, it and what waits behind it wait. Each is delayed by what the timeline says when its
-/// sending ends; where the delay has become shorter nothing overtakes what was sent before: it leaves together with it.
-/// Where the last line of a timeline that does not repeat is an outage, what is not sent by then never leaves
-/// ([`Time::NEVER`]).
+/// Frames are sent at the rate of the moment. A frame that is being sent when the rate changes goes on at the new rate.
+/// During an outage, a rate of 0, this frame and those behind it wait.
 ///
-/// Its airtime is the time in which frames were sent, without outages. Rate and delay cannot be set: the timeline says
-/// them; the limit of the queue can be, if there is one. Its losses are a
+/// Each frame is delayed by the timeline's delay at the end of its sending. A frame whose delay has become shorter
+/// overtakes no earlier one: it leaves together with the last of them. If the last line of a timeline that does not
+/// repeat is an outage, frames that are not sent by then never leave ([`Time::NEVER`]).
+///
+/// The airtime is the time in which frames were sent, without outages. Rate and delay cannot be set: they are the
+/// timeline's. The limit of the queue can be set, if there is one. Losses are a
 /// [`TimelineLoss`](crate::losses::TimelineLoss).
 pub type TimelinePipe<M> = Fifo<M, Schedule>;
 
 impl<M> TimelinePipe<M> {
-    /// A link whose frames leave at `out`.
+    /// Creates a link whose frames leave at `out`.
     ///
     /// # Errors
     /// [`LinkError::ZeroQueue`] if the queue has a limit of 0.
@@ -57,23 +58,24 @@ impl<M> TimelinePipe<M> {
 /// A server whose rate changes with time.
 #[derive(Clone, Debug)]
 pub struct Schedule {
-    /// What holds where sending goes on.
+    /// Conditions at the time up to which sending has been worked out.
     sending: Watch,
-    /// What holds where it has ended.
+    /// Conditions at the end of a sending.
     leaving: Watch,
     lap: Option<Lap>,
-    /// When everything that entered has been sent.
+    /// Time at which every frame that entered has been sent.
     free: Time,
 }
 
 impl Schedule {
-    /// When `work` (bit/s times nanoseconds) is done that begins at `at`, and how much of that time had a rate above 0.
+    /// Returns the end of `work` (bit/s times nanoseconds) that begins at `at`, and the part of that time with a rate
+    /// above 0.
     fn work(&mut self, mut at: Time, mut work: u128) -> Sending {
         let mut busy = Span::ZERO;
         if let Some(Lap { period, work: each, open }) = self.lap
             && work > each
         {
-            // One lap after another, from wherever it begins, does the same work; a rest is left for the steps.
+            // A lap does the same work from wherever it begins; a rest is left for the steps.
             let laps = u64::try_from((work - 1) / each).unwrap_or(u64::MAX);
             work -= u128::from(laps) * each;
             at += period * laps;
@@ -85,7 +87,7 @@ impl Schedule {
             let rate = u128::from(rate);
             let room = u128::from(until.since(at).as_nanos()) * rate;
             if work <= room {
-                // With a rate of 0 there is room for nothing, which takes no time.
+                // A rate of 0 has room for no work, and no work takes no time.
                 let span = Span::from_nanos(work.div_ceil(rate.max(1)) as u64);
                 return Sending { done: at + span, busy: busy + span };
             }

@@ -1,4 +1,4 @@
-//! The bearer as a stage: its settings, what it has done, and whether its entities carry octets.
+//! The bearer as a stage: its settings, its counters, and the choice between entities with and without octets.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -21,21 +21,21 @@ use pair::Pair;
 /// The settings of a [`Bearer`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct BearerConfig {
-    /// From the network to the terminal.
+    /// The channel from the network to the terminal.
     pub downlink: ChannelConfig,
-    /// From the terminal to the network.
+    /// The channel from the terminal to the network.
     pub uplink: ChannelConfig,
-    /// The network's entity. The terminal's has the same settings, as seen from there: what the one calls `format` and
-    /// `tx_window` is the other's `peer_format` and `rx_window`. The limit of `transmission_buffer` is not taken from
+    /// The network's entity. The terminal's has the same settings with the roles exchanged: `format` and `tx_window` of
+    /// the one are `peer_format` and `rx_window` of the other. The limit of `transmission_buffer` is not taken from
     /// here but from the channel into which the entity sends.
     pub rlc: farcast_rlc::Config,
 }
 
 impl BearerConfig {
-    /// Checks what the types do not.
+    /// Checks the conditions that the types do not express.
     ///
     /// # Errors
-    /// What cannot work.
+    /// The first setting that cannot work.
     pub fn check(&self) -> Result<(), BearerError> {
         for (key, channel, config) in self.ends() {
             config.check()?;
@@ -47,13 +47,13 @@ impl BearerConfig {
         Ok(())
     }
 
-    /// The bit rates of RLC payload, down and up, that whole PDUs leave of the channels' rates; `None` where the
-    /// settings do not fit each other.
+    /// Returns the bit rates of RLC payload, down and up, in whole PDUs at the channels' rates. `None` if the settings
+    /// do not fit each other.
     pub fn capacity(&self) -> [Option<BitRate>; 2] {
         self.ends().map(|(_, channel, config)| channel.capacity(payload(&config)))
     }
 
-    /// The two directions: the name, the channel, and the settings of the entity that sends there.
+    /// Returns the two directions: the name, the channel, and the settings of the entity that sends there.
     fn ends(&self) -> [(&'static str, ChannelConfig, farcast_rlc::Config); 2] {
         let buffer = |channel: &ChannelConfig| match channel.queue {
             QueueLimit::Unbounded => None,
@@ -73,12 +73,12 @@ impl BearerConfig {
     }
 }
 
-/// Octets of data in a PDU.
+/// Returns the octets of data in a PDU.
 const fn payload(config: &farcast_rlc::Config) -> u16 {
     config.format.pdu_octets.saturating_sub(HEADER_LEN)
 }
 
-/// Why a bearer cannot be made.
+/// Errors in the settings of a bearer.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BearerError {
@@ -90,36 +90,36 @@ pub enum BearerError {
     Rlc(#[from] farcast_rlc::ConfigError),
 }
 
-/// What a bearer has done for the SDUs of one direction.
+/// Counters of the SDUs of one direction of a bearer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     /// SDUs that entered.
     pub submitted: u64,
     /// SDUs that left.
     pub delivered: u64,
-    /// The sum over those that left of the time from entering to leaving.
+    /// Sum of the times from entering to leaving, over the SDUs that left.
     pub delay: Span,
-    /// Whether the entity that sends them has given up for good.
+    /// `true` once the entity that sends them has given up for good.
     pub failed: bool,
     /// The channel that carries them.
     pub channel: ChannelCounters,
 }
 
-/// A duplex stage: what enters at the hub crosses the downlink and leaves at the terminals, what enters at any terminal
-/// crosses the uplink and leaves at the hub.
+/// A duplex stage: frames that enter at the hub cross the downlink and leave at the terminals, frames that enter at any
+/// terminal cross the uplink and leave at the hub.
 ///
 /// If the first message that enters has its octets at hand, entities carry octets: every PDU crosses the channel as its
-/// octets (TS 25.322 section 9.2), and a message leaves with those that the peer's entity has put together. Else they
-/// carry references, and messages leave as they came. What happens, and when, is the same.
+/// octets (TS 25.322 section 9.2), and a message leaves with the octets that the peer's entity has put together.
+/// Otherwise entities carry references, and messages leave as they entered. Events and their times are the same.
 ///
 /// Rate, processing and the limit of the queue, if there is one, of each channel can be [set](Stage::set) while it
-/// runs. A rate is that of a whole number of PDUs in an interval. It and the processing hold for intervals that begin
-/// later than then: SDUs that wait, or of which a part has been sent, go on at the new rate; an interval that is under
-/// way arrives as it would have, and none arrives before it.
+/// runs. A rate is that of a whole number of PDUs in an interval. Rate and processing hold for intervals that begin
+/// later. SDUs that wait or have been sent in part go on at the new rate. An interval that is under way arrives at its
+/// old time, and no later one arrives before it.
 #[derive(Clone, Debug)]
 pub struct Bearer<M> {
     ends: Ends<M>,
-    /// What it is made of, until something enters.
+    /// Settings and random stream of the bearer, until a frame enters.
     fresh: Option<Box<(BearerConfig, RandomStream)>>,
 }
 
@@ -130,16 +130,16 @@ enum Ends<M> {
 }
 
 impl<M: Message> Bearer<M> {
-    /// A bearer whose erasures are drawn from `stream`.
+    /// Creates a bearer whose erasures are drawn from `stream`.
     ///
     /// # Errors
-    /// What cannot work.
+    /// The first setting that cannot work.
     pub fn new(config: &BearerConfig, stream: RandomStream) -> Result<Self, BearerError> {
         let fresh = Some(Box::new((config.clone(), stream.clone())));
         Ok(Self { ends: Ends::Pieces(Pair::new(config, stream)?), fresh })
     }
 
-    /// What it has done: downlink, uplink.
+    /// Returns the counters: downlink, uplink.
     pub fn counters(&self) -> [Counters; 2] {
         match &self.ends {
             Ends::Pieces(pair) => pair.counters(),
@@ -147,7 +147,7 @@ impl<M: Message> Bearer<M> {
         }
     }
 
-    /// What the entities have done: the network's, the terminal's.
+    /// Returns the counters of the entities: the network's, the terminal's.
     pub fn rlc(&self) -> [&farcast_rlc::Counters; 2] {
         match &self.ends {
             Ends::Pieces(pair) => pair.rlc(),
@@ -169,11 +169,11 @@ impl<M: Message> Bearer<M> {
         }
     }
 
-    /// The first message enters: has it octets, they are carried.
+    /// Switches to entities with octets if the first message that enters has octets.
     fn begin(&mut self, message: &M) {
         if let Some(fresh) = self.fresh.take().filter(|_| message.octets(0).is_some()) {
             let (config, stream) = *fresh;
-            // The settings have made a pair before.
+            // The same settings have made a pair before.
             if let Ok(pair) = Pair::new(&config, stream) {
                 self.ends = Ends::Octets(pair);
             }

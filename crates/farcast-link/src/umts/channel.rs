@@ -13,43 +13,44 @@ use farcast_rlc::pdu::Pdu;
 use super::sdu::Sdu;
 use crate::pipe::QueueLimit;
 
-/// What an erasure takes.
+/// Unit of an erasure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum ErasureUnit {
-    /// Everything that an interval carries: the frame of a frame erasure rate.
+    /// All PDUs of an interval: the frame of a frame erasure rate.
     #[default]
     Tti,
     /// Each PDU for itself.
     Pdu,
 }
 
-/// How much is erased, independently of each other.
+/// Erasures, independent of each other.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Erasures {
-    /// What each erasure takes.
+    /// The unit of each erasure.
     pub unit: ErasureUnit,
-    /// The share of intervals, or of PDUs.
+    /// The share of intervals, or of PDUs, that is erased.
     pub rate: Probability,
 }
 
 /// The settings of one direction.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ChannelConfig {
-    /// The rate of RLC payload, without RLC's headers: what a bearer is called by (384 kbit/s).
+    /// The rate of RLC payload, without RLC's headers; bearers are named by it (384 kbit/s).
     pub rate: BitRate,
     /// The transmission time interval; UMTS has 10, 20, 40 and 80 ms (TS 25.302).
     pub tti: Span,
-    /// What is erased.
+    /// The erasures.
     pub erasures: Erasures,
-    /// The one-way delay behind an interval.
+    /// The one-way delay from the end of an interval to its arrival.
     pub processing: Span,
-    /// How much may wait to be sent for the first time, in SDUs or octets of them; what would pass it is dropped. Of an
-    /// SDU that is being sent, the octets that are left count; as an SDU it counts until nothing is left.
+    /// The limit of the SDUs that wait to be sent for the first time, as a number of SDUs or of their octets. An SDU
+    /// that would exceed it is dropped. An SDU that is being sent counts with the octets that are left; as an SDU it
+    /// counts until none is left.
     pub queue: QueueLimit,
 }
 
 impl ChannelConfig {
-    /// The bit rate of RLC payload that whole PDUs of `payload` octets of it leave, rounded down; `None` below 1 bit/s.
+    /// Returns the bit rate of RLC payload in whole PDUs of `payload` octets of it, rounded down; `None` below 1 bit/s.
     pub(super) fn capacity(&self, payload: u16) -> Option<BitRate> {
         let pdus = if payload == 0 { None } else { self.pdus(payload).ok() };
         let bits = u128::from(pdus?) * 8 * u128::from(payload) * 1_000_000_000;
@@ -57,14 +58,14 @@ impl ChannelConfig {
         BitRate::from_bps(u64::try_from(rate).unwrap_or(u64::MAX))
     }
 
-    /// The bit rate of RLC payload that so many PDUs in an interval make, rounded up, so that they fit.
+    /// Returns the bit rate of RLC payload of `pdus` PDUs in an interval, rounded up, so that they fit.
     fn rate_of(&self, pdus: u16, payload: u16) -> Option<BitRate> {
         let bits = u128::from(pdus) * 8 * u128::from(payload) * 1_000_000_000;
         let rate = bits.div_ceil(u128::from(self.tti.as_nanos()));
         BitRate::from_bps(u64::try_from(rate).unwrap_or(u64::MAX))
     }
 
-    /// Whether a setting may change. A rate is that of a whole number of PDUs in an interval, to the bit/s.
+    /// Checks that a setting may change. A rate must be that of a whole number of PDUs in an interval, to the bit/s.
     fn may_set(&self, setting: Setting, payload: u16) -> Result<(), NotSettable> {
         match setting {
             Setting::Rate(rate) => {
@@ -84,7 +85,7 @@ impl ChannelConfig {
         }
     }
 
-    /// Changes a setting, which it may.
+    /// Changes a setting that may change.
     pub(super) fn set(&mut self, setting: Setting) {
         match setting {
             Setting::Rate(rate) => self.rate = rate,
@@ -94,10 +95,10 @@ impl ChannelConfig {
         }
     }
 
-    /// How many PDUs with `payload` octets of RLC payload an interval holds.
+    /// Returns the number of PDUs with `payload` octets of RLC payload that an interval holds.
     ///
     /// # Errors
-    /// [`Misfit`] if it holds none, or too many to count.
+    /// [`Misfit`] if the interval holds none, or too many to count.
     pub(super) fn pdus(&self, payload: u16) -> Result<u16, Misfit> {
         if self.tti.is_zero() {
             return Err(Misfit::Zero);
@@ -112,24 +113,24 @@ impl ChannelConfig {
     }
 }
 
-/// What is wrong with a channel.
+/// Error in the settings of a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{channel}.tti: {kind}")]
 pub struct ChannelError {
-    /// Which: `forward` or `return`.
+    /// Name of the channel: `forward` or `return`.
     pub channel: &'static str,
-    /// What.
+    /// Kind of the error.
     #[source]
     pub kind: Misfit,
 }
 
-/// Why a transmission time interval does not fit the PDUs.
+/// Reason for which a transmission time interval does not fit the PDUs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Misfit {
-    /// It has no length.
+    /// The interval has no length.
     #[error("it is 0; UMTS has 10, 20, 40 and 80 ms")]
     Zero,
-    /// It holds no PDU.
+    /// The interval holds no PDU.
     #[error("it holds no PDU: it carries {bits} bits, and a PDU has {needed} of data")]
     NoPdu {
         /// Bits of RLC payload in an interval.
@@ -137,45 +138,45 @@ pub enum Misfit {
         /// Bits of RLC payload in a PDU.
         needed: u32,
     },
-    /// It holds more than 65,535 PDUs.
+    /// The interval holds more than 65,535 PDUs.
     #[error("it holds more than 65,535 PDUs")]
     TooManyPdus,
 }
 
-/// What a channel has carried.
+/// Counters of a channel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ChannelCounters {
     /// Intervals with at least one PDU.
     pub intervals: u64,
-    /// Of these, those that were erased.
+    /// Erased intervals among these: no PDU of them was spared.
     pub erased_intervals: u64,
     /// PDUs that were sent.
     pub pdus: u64,
-    /// Of these, those that were erased.
+    /// Erased PDUs among these.
     pub erased_pdus: u64,
-    /// Of the others, those that had no encoding, or that were not what they had been when they were decoded: there
-    /// should be none. They are lost.
+    /// Other PDUs that had no encoding, or did not fit the PDU sent when they were decoded. There should be none. They
+    /// are lost.
     pub codec_faults: u64,
 }
 
-/// What one interval has carried, on its way.
+/// Content of one interval on its way.
 #[derive(Clone, Debug)]
 pub(super) struct Interval<P: Sdu> {
-    /// When it arrives.
+    /// Arrival of the interval.
     at: Time,
     /// PDUs that were sent in it.
     pub(super) sent: u16,
-    /// Those that were not erased.
+    /// PDUs that were not erased.
     pdus: Vec<Pdu<P>>,
     /// Their octets.
     coded: P::Coded,
 }
 
-/// A channel as it stands. Its intervals begin at multiples of the TTI.
+/// A channel and its state. Its intervals begin at multiples of the TTI.
 #[derive(Clone, Debug)]
 pub(super) struct Channel<P: Sdu> {
     config: ChannelConfig,
-    /// The PDUs that it carries.
+    /// Format of the PDUs on the channel.
     format: Format,
     /// PDUs that fit an interval.
     capacity: u16,
@@ -183,7 +184,7 @@ pub(super) struct Channel<P: Sdu> {
     next: u64,
     stream: RandomStream,
     under_way: VecDeque<Interval<P>>,
-    /// Emptied and kept for their room.
+    /// Emptied intervals, kept to reuse their memory.
     spare: Vec<Interval<P>>,
     counters: ChannelCounters,
 }
@@ -211,12 +212,12 @@ impl<P: Sdu> Channel<P> {
         self.config.tti
     }
 
-    /// Octets of data in a PDU.
+    /// Returns the octets of data in a PDU.
     const fn payload(&self) -> u16 {
         self.format.pdu_octets - HEADER_LEN
     }
 
-    /// Its settings; the rate is that of the PDUs which an interval takes.
+    /// Returns the settings; the rate is that of the PDUs which fit an interval.
     pub(super) fn settings(&self) -> Settings {
         let ChannelConfig { processing, queue, .. } = self.config;
         let rate = self.config.rate_of(self.capacity, self.payload());
@@ -227,28 +228,28 @@ impl<P: Sdu> Channel<P> {
         self.config.may_set(setting, self.payload())
     }
 
-    /// Changes a setting, which it may, for the intervals that begin from now on.
+    /// Changes a setting that may change, for the intervals that begin from now on.
     pub(super) fn set(&mut self, setting: Setting) {
         self.config.set(setting);
         // A rate that may be set is one that fits.
         self.capacity = self.config.pdus(self.payload()).unwrap_or(self.capacity);
     }
 
-    /// When the first interval begins that has not yet, at `now` or later.
+    /// Returns the start of the first interval that has not begun yet, at `now` or later.
     pub(super) fn next_interval(&self, now: Time) -> Time {
         let tti = self.config.tti.as_nanos();
         let number = self.next.max(now.as_nanos().div_ceil(tti));
         Time::from_nanos(number.saturating_mul(tti))
     }
 
-    /// Sends an interval that begins at `now` with what `poll` gives.
+    /// Sends an interval that begins at `now`, with the PDUs that `poll` returns.
     pub(super) fn send(&mut self, now: Time, mut poll: impl FnMut() -> Option<Pdu<P>>) {
         self.next = now.as_nanos() / self.config.tti.as_nanos() + 1;
         let Erasures { unit, rate } = self.config.erasures;
         let mut interval = self.spare.pop().unwrap_or_default();
         let mut sent = 0;
         let mut spared = 0;
-        // Drawn when an interval has something to carry: an idle one loses nothing.
+        // Drawn only once an interval has something to carry: an idle one loses nothing.
         let mut interval_erased = None;
         while sent < self.capacity
             && let Some(pdu) = poll()
@@ -283,17 +284,17 @@ impl<P: Sdu> Channel<P> {
         self.under_way.push_back(interval);
     }
 
-    /// When the next interval arrives.
+    /// Returns the arrival of the next interval.
     pub(super) fn next_arrival(&self) -> Time {
         self.under_way.front().map_or(Time::NEVER, |interval| interval.at)
     }
 
-    /// The interval that arrives at `now`.
+    /// Returns an interval that has arrived by `now`, if there is one.
     pub(super) fn arrive(&mut self, now: Time) -> Option<Interval<P>> {
         self.under_way.pop_front_if(|interval| interval.at <= now)
     }
 
-    /// Unpacks an interval that has arrived: `each` is given its PDUs.
+    /// Unpacks an interval that has arrived, and gives its PDUs to `each`.
     pub(super) fn unpack(&mut self, mut interval: Interval<P>, mut each: impl FnMut(Pdu<P>)) {
         for (index, sent) in interval.pdus.drain(..).enumerate() {
             match P::decode(sent, self.format, &interval.coded, index) {

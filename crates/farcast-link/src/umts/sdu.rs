@@ -1,4 +1,4 @@
-//! What a bearer's entities carry: pieces alone, or octets as well.
+//! Payloads of a bearer's entities: pieces alone, or octets as well.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -12,16 +12,16 @@ use farcast_rlc::pdu::Pdu;
 use farcast_rlc::wire;
 use smallvec::SmallVec;
 
-/// An SDU or a part of it, which knows what frame it is of.
+/// An SDU or a part of one, which knows its frame.
 pub(super) trait Sdu: Payload {
-    /// The PDUs of an interval as octets, where these are carried.
+    /// The PDUs of an interval as octets, if octets are carried.
     type Coded: Clone + Debug + Default;
 
-    /// All of frame number `number`. Where octets are carried and the frame's are not at hand, they are zeros, at most
-    /// `most` of them and one.
+    /// Creates the SDU of all of frame number `number`. If octets are carried, there are at most `most` + 1. They are
+    /// zeros if the frame's octets are not at hand.
     fn of<M: Message>(number: u64, frame: &Frame<M>, most: u32) -> Self;
 
-    /// Which frame, and which of its octets.
+    /// Returns the frame's number and the range of its octets.
     fn piece(&self) -> &Piece;
 
     /// Gives the octets to the frame that leaves.
@@ -30,14 +30,14 @@ pub(super) trait Sdu: Payload {
     /// Makes room for the next interval.
     fn clear(coded: &mut Self::Coded);
 
-    /// Adds a PDU to its interval. Whether it could be encoded.
+    /// Adds a PDU to its interval. Returns `true` if it could be encoded.
     fn encode(pdu: &Pdu<Self>, format: Format, coded: &mut Self::Coded) -> bool;
 
-    /// What comes out of PDU number `index` of an interval, which was sent as `sent`; `None` if that does not fit.
+    /// Decodes PDU number `index` of an interval, which was sent as `sent`. Returns `None` if the two do not fit.
     fn decode(sent: Pdu<Self>, format: Format, coded: &Self::Coded, index: usize) -> Option<Pdu<Self>>;
 }
 
-/// In simulation, PDUs pass as they are.
+/// SDUs of simulation: PDUs pass unchanged.
 impl Sdu for Piece {
     type Coded = ();
 
@@ -66,8 +66,8 @@ fn octets_of<M: Message>(frame: &Frame<M>) -> u32 {
     u32::try_from(frame.octets(0)).unwrap_or(u32::MAX)
 }
 
-/// A part of a frame with its octets. On the way to the channel it shares the frame's octets, behind it those of the
-/// PDUs of an interval; joined to another, it has its own.
+/// A part of a frame with its octets. Before the channel it shares the frame's octets, behind the channel those of the
+/// PDUs of an interval. Joined to another part, it has its own.
 #[derive(Clone, Debug)]
 pub(super) struct Octets {
     piece: Piece,
@@ -108,7 +108,7 @@ impl Payload for Octets {
         self.piece.join(tail.piece);
     }
 
-    /// A decoded PDU may end with an octet of padding, which is of no piece.
+    /// Returns `true` if no octet is missing or beyond the pieces: a decoded PDU may end with an octet of padding.
     fn is_whole(&self) -> bool {
         self.piece.is_whole() && self.piece.len() == self.len
     }
@@ -133,7 +133,7 @@ impl Sdu for Octets {
     }
 
     fn put_into<M: Message>(&self, frame: &mut Frame<M>) {
-        // Not the zeros of a frame whose octets were not at hand.
+        // The zeros of a frame whose octets were not at hand stay here.
         if frame.message.octets(0).is_some_and(|octets| octets.len() == self.len) {
             frame.message.put_octets(0, self.as_ref());
         }
@@ -142,7 +142,7 @@ impl Sdu for Octets {
     fn clear(coded: &mut Self::Coded) {
         match Arc::get_mut(coded) {
             Some(octets) => octets.clear(),
-            // The receiving entity still has parts of it.
+            // The receiving entity still holds parts of it.
             None => *coded = Arc::default(),
         }
     }
@@ -167,7 +167,7 @@ impl Sdu for Octets {
             return None;
         }
         let mut pieces = sent.into_iter().map(|segment| segment.data.piece);
-        // Both are parts of one buffer.
+        // Both slices are parts of one buffer.
         let place = |octets: &[u8]| octets.as_ptr().addr().wrapping_sub(coded.as_ptr().addr());
         Some(pdu.map(|octets| Self {
             piece: pieces.next().unwrap_or(Piece::whole(u64::MAX, 0)),

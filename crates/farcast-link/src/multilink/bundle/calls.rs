@@ -6,58 +6,58 @@ use farcast_ppp::EchoMonitor;
 
 use super::config::{Calls, Detection};
 
-/// What a link's calls have been through.
+/// Counters of a link's calls.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct CallCounters {
     /// Calls that dropped.
     pub drops: u64,
-    /// Calls that worked and were hung up because echoes got lost.
+    /// Working calls that were hung up because echoes got lost.
     pub hang_ups: u64,
     /// The time from drops to their detection.
     pub undetected: Span,
-    /// The time from drops and hang-ups until the link was back in the bundle, of those that are over.
+    /// The time from drops and hang-ups until the link was back in the bundle. Only finished ones count.
     pub down: Span,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
     Up,
-    /// Dropped, and nobody knows.
+    /// Dropped, and the drop is not detected yet.
     Dropped,
     Dialling,
 }
 
-/// What a call does.
+/// Actions of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Act {
     Drop,
-    /// The drop is known, and the link leaves the bundle.
+    /// The drop is detected, and the link leaves the bundle.
     Leave,
-    /// A call that works is given up: it drops, and the link leaves.
+    /// A working call is given up: it drops, and the link leaves.
     HangUp,
-    /// It is up again.
+    /// The call is up again, and the link joins the bundle.
     Join,
-    /// It sends an Echo-Request.
+    /// The hub's end sends an Echo-Request with this identifier.
     Ask(u8),
 }
 
 /// A link's call.
 #[derive(Clone, Debug)]
 pub(super) struct Call {
-    /// None if calls never drop.
+    /// `None` if calls never drop.
     config: Option<Calls>,
     state: State,
-    /// When it drops, is found dead by the carrier, or is up again.
+    /// Time at which the call drops, is found dead by the carrier, or is up again.
     at: Time,
     echo: Option<EchoMonitor>,
     drops: RandomStream,
-    /// When it dropped last.
+    /// Time of the last drop.
     dropped: Time,
     counters: CallCounters,
 }
 
 impl Call {
-    /// A call that is up from time 0 on.
+    /// Creates a call that is up from time 0 on.
     pub(super) fn new(config: Option<Calls>, drops: RandomStream) -> Self {
         let (at, dropped) = (Time::NEVER, Time::ZERO);
         let counters = CallCounters::default();
@@ -72,7 +72,7 @@ impl Call {
         &self.counters
     }
 
-    /// When it does something next.
+    /// Returns the time of the call's next action.
     pub(super) fn next(&self) -> Time {
         let echo = self.echo.as_ref().and_then(EchoMonitor::poll_timeout);
         echo.map_or(self.at, |echo| self.at.min(echo.at))
@@ -90,7 +90,7 @@ impl Call {
         }
     }
 
-    /// Does what is due at `now`.
+    /// Performs the action that is due at `now`, if any.
     pub(super) fn act(&mut self, now: Time) -> Option<Act> {
         let config = self.config?;
         if self.at <= now {

@@ -9,16 +9,17 @@ use farcast_ppp::framing::{FLAG, PROTOCOL_MP};
 use farcast_ppp::multilink::{Format, Header};
 use farcast_ppp::{Deframer, Framing};
 
-/// A part of a packet, with octets where those of the packet are at hand.
+/// A part of a packet, with its octets if those of the packet are at hand.
 #[derive(Clone, Debug)]
 pub(super) struct Carried {
     pub(super) piece: Piece,
-    /// On a link its frame up to the closing flag, behind it the part itself; none where they are not at hand.
+    /// Octets on a link: its frame up to the closing flag. Octets behind the link: the part itself. Empty if they are
+    /// not at hand.
     pub(super) octets: Vec<u8>,
 }
 
 impl Carried {
-    /// Whether its octets are carried: no part is empty.
+    /// Returns `true` if octets are carried; no part is empty.
     pub(super) const fn has_octets(&self) -> bool {
         !self.octets.is_empty()
     }
@@ -44,23 +45,23 @@ impl Payload for Carried {
     }
 }
 
-/// Frames and deframes what the links of one direction carry.
+/// Framing and deframing for the links of one direction.
 ///
-/// Errors take frames, and spare the flags between them. So each frame stands between two flags, and one deframer
-/// serves all links.
+/// Errors hit frames, and spare the flags between them. So each frame stands between two flags, and one deframer serves
+/// all links.
 #[derive(Clone, Debug)]
 pub(super) struct Codec {
     framing: Framing,
     format: Format,
     deframer: Deframer,
-    /// Where errors are.
+    /// Draws the positions of errors.
     errors: RandomStream,
     /// The header and the fragment at hand.
     information: Vec<u8>,
 }
 
 impl Codec {
-    /// For packets of up to `octets`, their protocol field included.
+    /// Creates a codec for packets of up to `octets`, their protocol field included.
     pub(super) fn new(framing: Framing, format: Format, octets: usize, errors: RandomStream) -> Self {
         let mut deframer = Deframer::bounded(framing, format.octets() + octets);
         let nothing = deframer.next(&mut &[FLAG][..]);
@@ -68,8 +69,8 @@ impl Codec {
         Self { framing, format, deframer, errors, information: Vec::new() }
     }
 
-    /// The frame, from its first octet to its closing flag, of the part `range` of a packet that has these octets
-    /// behind its protocol field.
+    /// Returns the frame, from its first octet to its closing flag, of the part `range` of a packet. The packet
+    /// consists of its protocol field and `octets`.
     pub(super) fn encode(
         &mut self,
         header: Header,
@@ -85,7 +86,8 @@ impl Codec {
         frame
     }
 
-    /// Takes a frame that has arrived: its header. What it carries replaces it. `None` if nothing like that comes out.
+    /// Decodes a frame that has arrived. Returns its header, and replaces the frame by the fragment that it carries.
+    /// Returns `None` if the frame has no fragment of the right length.
     pub(super) fn decode(&mut self, carried: &mut Carried) -> Option<Header> {
         let packet = self.deframer.next(&mut &carried.octets[..])?;
         if packet.protocol != PROTOCOL_MP {
@@ -97,8 +99,8 @@ impl Codec {
         (fragment.len() == carried.piece.len()).then_some(header)
     }
 
-    /// Takes a frame that is lost to errors: one bit of it, anywhere but in the closing flag, is wrong. Whether the
-    /// check sequence lets it through.
+    /// Takes a frame that is lost to errors: one bit of it, anywhere but in the closing flag, is wrong. Returns `true`
+    /// if the check sequence lets it through.
     pub(super) fn misses(&mut self, mut frame: Vec<u8>) -> bool {
         let bits = 8 * frame.len().saturating_sub(1) as u64;
         let bit = self.errors.below(bits);

@@ -10,27 +10,27 @@ use crate::multilink::error::MultilinkError;
 use crate::pipe::QueueLimit;
 use crate::ppp::line::packet_rate;
 
-/// How both ends come to know that a call has dropped.
+/// Detection of a dropped call at both ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Detection {
     /// The modems report that the carrier is gone.
     Carrier {
-        /// How long after the drop they do.
+        /// Time from the drop to the report.
         after: Span,
     },
-    /// The hub's end sends LCP Echo-Requests, whose frames take their time on the line both ways, and hangs up when too
-    /// many stayed unanswered. So it may hang up a call that works, if frames get lost.
+    /// The hub's end sends LCP Echo-Requests, whose frames take their time on the line both ways. It hangs up when too
+    /// many stay unanswered, so it may hang up a call that works if frames get lost.
     Echo(EchoConfig),
 }
 
-/// How a link's calls come and go. All calls are up at the start.
+/// Drops and redials of a link's calls. All calls are up at the start.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Calls {
-    /// The mean time for which a call stays up: exponential, from when it is up; above zero.
+    /// The mean time that a call stays up, above zero. The time is exponential, from when the call is up.
     pub time_between_drops: Span,
     /// The time from the detection of a drop until the link has joined the bundle again: dialling, training, LCP.
     pub redial: Span,
-    /// How a drop becomes known.
+    /// Detection of a drop.
     pub detection: Detection,
 }
 
@@ -41,17 +41,17 @@ pub struct LinkConfig {
     pub forward: BitRate,
     /// The rate to the hub, in bits on the line.
     pub back: BitRate,
-    /// The bits that an octet takes: 8 if start and stop bits are not carried, 10 with both; 8 to 12. Default 8: over
-    /// four Iridium channels of 2400 bit/s 9.26 kbit/s were measured, of which 8N1 would leave 7.7.
+    /// The bits of an octet on the line: 8 if start and stop bits are not carried, 10 with both; 8 to 12. Default 8:
+    /// over four Iridium channels of 2400 bit/s 9.26 kbit/s were measured, and 8N1 would allow 7.7.
     pub octet_bits: u8,
-    /// The one-way delay behind the end of sending; the same both ways. Default none.
+    /// The one-way delay from the end of sending to the arrival; the same both ways. Default none.
     pub delay: Span,
-    /// How its calls drop. Default never.
+    /// Drops of the link's calls. Default none.
     pub calls: Option<Calls>,
 }
 
 impl LinkConfig {
-    /// A link of this rate both ways.
+    /// Creates the settings of a link with this rate both ways.
     pub const fn new(rate: BitRate) -> Self {
         Self { forward: rate, back: rate, octet_bits: 8, delay: Span::ZERO, calls: None }
     }
@@ -70,13 +70,13 @@ impl LinkConfig {
         }
     }
 
-    /// The most bits of a request and a reply on the line: every octet escaped, and a flag at both ends.
+    /// Returns the most bits of a request and a reply on the line: every octet escaped, and a flag at both ends.
     fn echo_bits(&self, framing: Framing) -> u64 {
         echo::exchange_octets(&framing) * u64::from(self.octet_bits)
     }
 
-    /// What echoes leave of rate and delay, if there are any: the lowest rate, and below what the delay must be, so
-    /// that an echo can come back before the link is given up, whatever the other direction's is set to.
+    /// Returns the bounds that echoes set, if there are any: the lowest rate, and the delay below which the delay must
+    /// be. Within them an echo can come back before the link is given up, whatever the other direction is set to.
     pub(super) fn bounds(&self, framing: Framing) -> Option<(BitRate, Span)> {
         let Some(Calls { detection: Detection::Echo(echo), .. }) = self.calls else { return None };
         let bits = u128::from(self.echo_bits(framing)) * 1_000_000_000;
@@ -104,7 +104,7 @@ impl LinkConfig {
     }
 }
 
-/// The time after which a link whose echoes are not answered is given up.
+/// Returns the time after which a link with unanswered echoes is given up.
 fn gives_up_after(echo: EchoConfig) -> Span {
     echo.interval * u64::from(echo.failures)
 }
@@ -116,28 +116,28 @@ pub struct MultilinkConfig {
     pub links: Vec<LinkConfig>,
     /// The format of the fragments' headers. Default long.
     pub header: Format,
-    /// How packets are cut. Default as Linux does.
+    /// The policy by which packets are cut. Default as Linux does.
     pub policy: Policy,
-    /// How each link frames what it sends. Default as pppd negotiates it with its like.
+    /// The framing on each link. Default as pppd negotiates it with another pppd.
     pub framing: Framing,
-    /// How many packets, or octets of them, may wait for the bundle on the way from the hub; what links have taken does
-    /// not count. What enters beyond that is dropped. Default any.
+    /// The limit of the packets from the hub that wait for the bundle, as a number of packets or of their octets.
+    /// Packets that links have taken do not count. A packet that would exceed it is dropped. Default no limit.
     pub queue: QueueLimit,
-    /// The same on the way to the hub.
+    /// The same limit for packets to the hub.
     pub back_queue: QueueLimit,
-    /// How many fragments a link takes beyond the one that is on its line. Default 1, as a serial driver: a packet that
-    /// waits before the bundle survives a drop, a fragment that a link has taken does not.
+    /// Fragments that a link takes beyond the one that is on its line. Default 1, as a serial driver. A packet that
+    /// waits before the bundle survives a drop; a fragment that a link has taken does not.
     pub link_buffer: u16,
     /// The probability that a frame on a link is lost to errors, independently. Default 0: the modems of Iridium repeat
-    /// what was damaged.
+    /// damaged frames.
     pub frame_loss: Probability,
     /// The bounds of reassembly at both ends. A packet of more than `mrru` octets is not sent.
     pub reassembly: ReassemblyConfig,
 }
 
 impl MultilinkConfig {
-    /// The bit rates of all links together, from the hub and to it, at which they carry octets of 8 bits; rounded down,
-    /// `None` below 1 bit/s.
+    /// Returns the bit rates of all links together, from the hub and to it, at which they carry octets of 8 bits;
+    /// rounded down, `None` below 1 bit/s.
     pub fn capacity(&self) -> [Option<BitRate>; 2] {
         let sum = |rate: fn(&LinkConfig) -> BitRate| {
             let of = |link| packet_rate(rate(link), link.octet_bits).map_or(0, BitRate::as_bps);
@@ -146,7 +146,7 @@ impl MultilinkConfig {
         [sum(|link| link.forward), sum(|link| link.back)]
     }
 
-    /// A bundle of `links`, all else by default.
+    /// Creates the settings of a bundle of `links`, all else by default.
     pub fn new(links: Vec<LinkConfig>) -> Self {
         Self {
             links,
@@ -161,7 +161,7 @@ impl MultilinkConfig {
         }
     }
 
-    /// Checks what the types do not.
+    /// Checks the conditions that the types do not express.
     ///
     /// # Errors
     /// [`MultilinkError`], which names the setting.

@@ -8,14 +8,14 @@ use farcast_ppp::multilink::Header;
 
 use super::codec::Carried;
 
-/// A frame begins with a flag of its own after so long a pause; else the flag that ended the frame before it does.
-/// Linux's asynchronous PPP does so (`flag_time`).
+/// Pause after which a frame begins with a flag of its own. After a shorter pause, the flag that ended the frame before
+/// serves. Linux's asynchronous PPP does so (`flag_time`).
 const FLAG_AFTER: Span = Span::from_secs(1);
 
-/// Echoes that may wait; what is beyond finds the buffer full.
+/// Limit of waiting echoes; more find the buffer full and are dropped.
 const MOST_ECHOES: usize = 8;
 
-/// What a frame carries.
+/// Load of a frame.
 #[derive(Clone, Debug)]
 pub(super) enum Load {
     Fragment(Header, Carried),
@@ -36,7 +36,8 @@ pub(super) struct Ready {
     pub(super) octets: u64,
 }
 
-/// What one direction of a link has sent. What was cut off by a hang-up counts with all its octets.
+/// Counters of the frames that one direction of a link has sent. A frame cut off by a hang-up counts with all its
+/// octets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LineCounters {
     /// Fragments.
@@ -45,9 +46,9 @@ pub struct LineCounters {
     pub echoes: u64,
     /// Octets in all.
     pub octets: u64,
-    /// Of these, headers of PPP and of Multilink, check sequences and flags, and all of the echoes.
+    /// Octets of these in headers of PPP and of Multilink, check sequences and flags, and in echoes.
     pub overhead: u64,
-    /// Of these, octets that are there because another had to be escaped.
+    /// Octets of these that escapes have added.
     pub escapes: u64,
     /// Frames lost to errors.
     pub errors: u64,
@@ -63,23 +64,23 @@ pub(super) struct Line {
     delay: Span,
     loss: Probability,
     losses: RandomStream,
-    /// Whether what is sent arrives.
+    /// `true` while sent frames arrive.
     connected: bool,
-    /// Whether anything was ever sent.
+    /// `true` once the present call has sent a frame.
     begun: bool,
-    /// When the line became or becomes idle.
+    /// Time at which the line became or becomes idle.
     free: Time,
     sending: Option<Load>,
     echoes: VecDeque<Ready>,
     waiting: VecDeque<Ready>,
-    /// What is on its way, by arrival.
+    /// Loads on their way, by arrival.
     flying: VecDeque<(Time, Load)>,
     counters: LineCounters,
 }
 
-/// What became of a load whose sending ended.
+/// Fate of a load whose sending ended.
 pub(super) enum Ended {
-    /// It is on its way, or was sent into a call that is gone.
+    /// The load is on its way, or was sent into a call that is gone, or is an echo lost to errors.
     Sent,
     /// A fragment that is lost to errors.
     Damaged(Carried),
@@ -129,8 +130,8 @@ impl Line {
         self.rate = rate;
     }
 
-    /// Delays by `delay` the frames whose sending ends from now on. What would overtake arrives together with what was
-    /// sent before.
+    /// Delays by `delay` the frames whose sending ends from now on. A frame that would overtake an earlier one arrives
+    /// together with it.
     pub(super) const fn set_delay(&mut self, delay: Span) {
         self.delay = delay;
     }
@@ -143,12 +144,12 @@ impl Line {
         &self.counters
     }
 
-    /// Whether it takes a fragment, where `buffer` may wait.
+    /// Returns `true` if the line takes a fragment, where `buffer` fragments may wait.
     pub(super) fn has_room(&self, buffer: u16) -> bool {
         self.sending.is_none() || self.waiting.len() < usize::from(buffer)
     }
 
-    /// When something happens here next.
+    /// Returns the time of the line's next event.
     pub(super) fn next(&self) -> Time {
         let ends = if self.sending.is_some() { self.free } else { Time::NEVER };
         self.flying.front().map_or(ends, |(arrives, _)| ends.min(*arrives))
@@ -206,13 +207,13 @@ impl Line {
         Some(ended)
     }
 
-    /// What arrives by `now`.
+    /// Returns a load that has arrived by `now`, if there is one.
     pub(super) fn arrive(&mut self, now: Time) -> Option<Load> {
         self.flying.pop_front_if(|(arrives, _)| *arrives <= now).map(|(_, load)| load)
     }
 
-    /// The call is gone: what is under way, on the line or in the buffer will not arrive, though what the line has is
-    /// still sent. Names the pieces of all of these.
+    /// Ends the call: no load under way, on the line or in the buffer will arrive, though the line still sends its own.
+    /// Calls `lost` for the piece of each such fragment.
     pub(super) fn disconnect(&mut self, mut lost: impl FnMut(&Piece)) {
         self.connected = false;
         let flying = self.flying.iter().map(|(_, load)| load);
@@ -225,7 +226,7 @@ impl Line {
         self.flying.clear();
     }
 
-    /// The end of the line gives up on a call that is gone.
+    /// Gives up the call at this end: stops sending, and drops the frames that wait.
     pub(super) fn hang_up(&mut self, now: Time) {
         if self.sending.take().is_some() {
             self.counters.busy = self.counters.busy.saturating_sub(self.free.since(now));
@@ -235,7 +236,7 @@ impl Line {
         self.waiting.clear();
     }
 
-    /// A new call.
+    /// Begins a new call.
     pub(super) const fn connect(&mut self) {
         self.connected = true;
         self.begun = false;

@@ -1,4 +1,4 @@
-//! The packets of one direction: those that wait for the bundle, and those of which it has sent fragments.
+//! The packets of one direction: those that wait for the bundle, and those whose fragments it has sent.
 
 use alloc::collections::VecDeque;
 
@@ -20,7 +20,7 @@ impl<M: Message> Waiting<M> {
         Self { limit, frames: VecDeque::new(), octets: 0 }
     }
 
-    /// Takes a packet unless the queue is full; whether it did.
+    /// Takes a packet unless the queue is full. Returns `true` if it took the packet.
     pub(super) fn push(&mut self, frame: Frame<M>) -> bool {
         let octets = self.octets.saturating_add(frame.octets(0));
         let fits = match self.limit {
@@ -39,7 +39,7 @@ impl<M: Message> Waiting<M> {
         self.limit
     }
 
-    /// Judges what enters from now on by `limit`; what waits stays.
+    /// Sets the limit for packets that enter from now on; packets that wait stay.
     pub(super) const fn set_limit(&mut self, limit: QueueLimit) {
         self.limit = limit;
     }
@@ -63,10 +63,10 @@ impl<M: Message> Waiting<M> {
     }
 }
 
-/// A packet of which fragments were sent.
+/// A packet that the bundle has cut into fragments.
 #[derive(Clone, Debug)]
 struct Packet<M> {
-    /// None once it is known to be lost, or has arrived.
+    /// `None` once the packet has arrived or is known to be lost.
     frame: Option<Frame<M>>,
     /// One past its last sequence number.
     end: u64,
@@ -77,7 +77,7 @@ struct Packet<M> {
 pub(super) struct Packets<M> {
     entries: VecDeque<Packet<M>>,
     first: u64,
-    /// How many may still arrive.
+    /// Number of packets that may still arrive.
     alive: usize,
 }
 
@@ -86,7 +86,7 @@ impl<M> Packets<M> {
         Self { entries: VecDeque::new(), first: 0, alive: 0 }
     }
 
-    /// The number of the next packet.
+    /// Returns the number of the next packet.
     pub(super) fn next(&self) -> u64 {
         self.first + self.entries.len() as u64
     }
@@ -95,7 +95,7 @@ impl<M> Packets<M> {
         self.alive
     }
 
-    /// Those that may still arrive.
+    /// Returns the packets that may still arrive.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Frame<M>> {
         self.entries.iter().filter_map(|packet| packet.frame.as_ref())
     }
@@ -117,7 +117,7 @@ impl<M> Packets<M> {
         Some(frame)
     }
 
-    /// Forgets the packets that end at or below `decided` and have not arrived; how many.
+    /// Forgets the packets that end at or below `decided` and have not arrived. Returns their number.
     pub(super) fn settle(&mut self, decided: u64) -> u64 {
         let mut lost = 0;
         while let Some(packet) =

@@ -20,7 +20,7 @@ use super::packets::{Packets, Waiting};
 use crate::multilink::error::MultilinkError;
 use crate::pipe::QueueLimit;
 
-/// What one direction of a bundle has done. Complete once its outputs have been polled.
+/// Counters of one direction of a bundle. Complete once its outputs have been polled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WayCounters {
     /// Packets that entered.
@@ -33,21 +33,22 @@ pub struct WayCounters {
     pub cut: u64,
     /// Packets that left at the other end.
     pub delivered: u64,
-    /// Packets with a fragment that a dropped call took along or that was sent into one.
+    /// Packets lost by drops: a dropped call lost a fragment, or a fragment was sent into it.
     pub lost_by_drops: u64,
-    /// Packets with a fragment that was lost to errors, and with none that a drop took before.
+    /// Packets with a fragment lost to errors, and with no earlier one lost by a drop.
     pub lost_by_errors: u64,
-    /// Packets without a lost fragment that reassembly gave up, because of its bounds or of a link left out too soon.
+    /// Packets without a lost fragment that reassembly gave up, because of its bounds or because a link was left out
+    /// too soon.
     pub given_up: u64,
-    /// Fragments with octets that arrived undamaged and were refused, or packets that were not put together as they had
-    /// been: there should be none. They are lost.
+    /// Fragments with octets that arrived undamaged and were refused, and packets that were put together wrongly. There
+    /// should be none. They are lost.
     pub codec_faults: u64,
-    /// Fragments with octets that were lost to errors and let through by the check sequence. They are lost all the
-    /// same.
+    /// Fragments with octets that were lost to errors although the check sequence let them through. They are lost all
+    /// the same.
     pub fcs_missed: u64,
 }
 
-/// One direction.
+/// One direction of a bundle.
 #[derive(Clone, Debug)]
 pub(super) struct Way<M> {
     format: Format,
@@ -59,7 +60,7 @@ pub(super) struct Way<M> {
     mrru: u16,
     lines: Vec<Line>,
     escapes: Vec<RandomStream>,
-    /// Which links are in the bundle.
+    /// Marks of the links that are in the bundle.
     up: Vec<bool>,
     waiting: Waiting<M>,
     packets: Packets<M>,
@@ -75,8 +76,8 @@ pub(super) struct Way<M> {
 }
 
 impl<M: Message> Way<M> {
-    /// A direction over `lines`, all of them up, before which what `queue` allows may wait; escapes are drawn from the
-    /// streams, one for each. Which octets of a frame are damaged, where they are at hand, is drawn from `damage`.
+    /// Creates a direction over `lines`, all of them up, with a queue of the limit `queue` before it. Escapes are drawn
+    /// from `escapes`, one stream a line. The damaged bits of frames whose octets are at hand are drawn from `damage`.
     pub(super) fn new(
         config: &MultilinkConfig,
         queue: QueueLimit,
@@ -123,12 +124,12 @@ impl<M: Message> Way<M> {
         self.lines.get(link).map(Line::counters)
     }
 
-    /// One of the counters over all lines.
+    /// Returns the sum of one counter over all lines.
     pub(super) fn sum(&self, counter: fn(&LineCounters) -> u64) -> u64 {
         self.lines.iter().map(|line| counter(line.counters())).sum()
     }
 
-    /// The packets that are inside and may still arrive.
+    /// Returns the packets that are inside and may still arrive.
     pub(super) fn held(&self) -> impl Iterator<Item = &Frame<M>> {
         self.packets.iter().chain(self.waiting.iter())
     }
@@ -139,14 +140,14 @@ impl<M: Message> Way<M> {
         Totals { sent: delivered, dropped: queue_dropped + too_long, too_long, airtime, ..Totals::default() }
     }
 
-    /// Its settings; rate and delay are those of the first link.
+    /// Returns the settings of the direction; rate and delay are those of the first link.
     pub(super) fn settings(&self) -> Settings {
         let link = self.lines.first();
         let (rate, delay) = (link.map(Line::rate), link.map(Line::delay));
         Settings { rate, delay, queue: self.waiting.limit().octets() }
     }
 
-    /// Whether the queue has a limit.
+    /// Returns `true` if the queue has a limit.
     pub(super) fn has_limit(&self) -> bool {
         self.waiting.limit().is_limit()
     }
@@ -161,17 +162,17 @@ impl<M: Message> Way<M> {
         }
     }
 
-    /// When something happens on `link` next.
+    /// Returns the time of the next event on `link`.
     pub(super) fn next(&self, link: usize) -> Time {
         self.lines[link].next()
     }
 
-    /// When reassembly wants to be woken.
+    /// Returns the time at which reassembly wants to be woken.
     pub(super) fn wake(&self) -> Time {
         self.reassembler.poll_timeout().unwrap_or(Time::NEVER)
     }
 
-    /// Whether anything may still leave.
+    /// Returns `true` if a packet may still leave.
     pub(super) fn is_busy(&self) -> bool {
         self.packets.alive() > 0 || !self.waiting.is_empty()
     }
@@ -181,7 +182,7 @@ impl<M: Message> Way<M> {
         self.packets.alive() as u64
     }
 
-    /// Takes a packet.
+    /// Takes a packet, or drops it if it is too long or the queue is full.
     pub(super) fn enter(&mut self, now: Time, frame: Frame<M>) {
         self.counters.entered += 1;
         if frame.octets(0) > u64::from(self.mrru) {
@@ -193,7 +194,7 @@ impl<M: Message> Way<M> {
         }
     }
 
-    /// Cuts what waits, as far as the policy and the links allow.
+    /// Cuts the packets that wait, as far as the policy and the links allow.
     pub(super) fn dispatch(&mut self, now: Time) {
         while let Some(frame) = self.waiting.front() {
             let information = frame.octets(0) as u32;
@@ -207,7 +208,7 @@ impl<M: Message> Way<M> {
             }));
             self.policy.cut(octets, &self.candidates, self.turn, &mut self.parts);
             let (Some(first), Some(last)) = (self.parts.first(), self.parts.last()) else { return };
-            // Where all links are used, the octets that are left over take turns, too.
+            // If all links are used, the links that get one of the octets left over take turns, too.
             let again = usize::from((last.link + 1) % self.lines.len() == first.link);
             self.turn = (last.link + 1 + again) % self.lines.len();
             if let Some(frame) = self.waiting.pop() {
@@ -240,8 +241,8 @@ impl<M: Message> Way<M> {
         }
     }
 
-    /// The frame of a fragment: encoded where the octets of the packet are at hand; else its length, with the escapes
-    /// of as many random octets.
+    /// Returns the frame of a fragment. It is encoded if the octets of the packet are at hand. Otherwise it is only a
+    /// length, with the escapes of as many random octets.
     fn frame(&mut self, link: usize, header: Header, piece: Piece, frame: &Frame<M>) -> Ready {
         let framing = &self.framing;
         let lower = framing.header(PROTOCOL_MP);
@@ -280,7 +281,8 @@ impl<M: Message> Way<M> {
         self.lines[link].push(now, Ready { load, overhead, escapes, octets: overhead + escapes });
     }
 
-    /// Does what is due on `link`. Gives what leaves to `out`, and returns the echo that arrived.
+    /// Handles the event that is due on `link`. Gives packets that leave to `out`. Returns the echo that arrived, if
+    /// one did.
     pub(super) fn act(&mut self, now: Time, link: usize, mut out: impl FnMut(Frame<M>)) -> Option<Load> {
         match self.lines[link].arrive(now) {
             Some(Load::Fragment(header, carried)) => {
@@ -303,7 +305,7 @@ impl<M: Message> Way<M> {
         None
     }
 
-    /// Takes a fragment that has arrived, with the header that it has on the line.
+    /// Takes a fragment that has arrived, with the header that it was sent with.
     fn receive(&mut self, now: Time, link: usize, mut header: Header, mut carried: Carried) {
         if carried.has_octets() {
             let Some(decoded) = self.codec.decode(&mut carried) else {
@@ -313,7 +315,7 @@ impl<M: Message> Way<M> {
             };
             header = decoded;
         }
-        // What reassembly refuses, it has counted.
+        // Reassembly counts the fragments that it refuses.
         let _refused = self.reassembler.receive(now, link, header, carried);
     }
 
@@ -323,7 +325,7 @@ impl<M: Message> Way<M> {
         self.release(out);
     }
 
-    /// A packet can no longer arrive.
+    /// Counts a packet as lost: it can no longer arrive.
     fn lose(&mut self, number: u64, by_drop: bool) {
         let lost = u64::from(self.packets.take(number).is_some());
         let counter =
@@ -331,7 +333,7 @@ impl<M: Message> Way<M> {
         *counter += lost;
     }
 
-    /// Hands out what reassembly has released.
+    /// Gives the packets that reassembly has released to `out`.
     fn release(&mut self, mut out: impl FnMut(Frame<M>)) {
         while let Some(packet) = self.reassembler.poll_packet() {
             let taken = self.packets.take(packet.piece.packet()).filter(|_| packet.is_whole());
@@ -349,7 +351,7 @@ impl<M: Message> Way<M> {
         self.counters.given_up += self.packets.settle(self.reassembler.decided());
     }
 
-    /// The call of `link` is gone.
+    /// Disconnects `link`, whose call has dropped, and counts the packets that this loses.
     pub(super) fn disconnect(&mut self, link: usize) {
         let (packets, counters) = (&mut self.packets, &mut self.counters);
         self.lines[link].disconnect(|piece| {
@@ -363,7 +365,7 @@ impl<M: Message> Way<M> {
         self.up[link] = false;
         self.reassembler.leave(now, link);
         self.release(out);
-        // The policy may now do without it.
+        // The policy may go on without the link.
         self.dispatch(now);
     }
 
@@ -376,7 +378,7 @@ impl<M: Message> Way<M> {
     }
 }
 
-/// The octets of a packet, if all are at hand.
+/// Returns the octets of a packet, if all are at hand.
 fn octets_of<M: Message>(frame: &Frame<M>) -> Option<&[u8]> {
     frame.message.octets(0).filter(|octets| octets.len() as u64 == frame.octets(0))
 }

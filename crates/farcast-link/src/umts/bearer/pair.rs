@@ -27,39 +27,39 @@ struct Held<M> {
 struct Side<M, P: Sdu> {
     entity: Entity<P>,
     channel: Channel<P>,
-    /// By number, from `first` on; none where it has left.
+    /// Frames by number, from `first` on; `None` for a frame that has left.
     held: VecDeque<Option<Held<M>>>,
     first: u64,
     /// Frames before this number that have not left were given up.
     given_up: u64,
-    /// What its entity did not take, and what it gave up.
+    /// Frames that its entity did not take or gave up.
     turned_down: TurnedDown,
-    /// How many moves of the peer's window are over.
+    /// Completed moves of the peer's window.
     moves: u64,
     submitted: u64,
     delivered: u64,
     delay: Span,
     reports_periodically: bool,
-    /// Its entity takes no longer SDUs.
+    /// Longest SDU that its entity takes.
     max_sdu_octets: u32,
-    /// Whether its entity has given up for good: the peer did not answer to resets.
+    /// `true` once its entity has given up for good: the peer did not answer to resets.
     failed: bool,
-    /// When an interval begins in which it has something to send.
+    /// Start of the interval in which the entity has something to send.
     wants: Time,
-    /// Where its frames leave.
+    /// Port at which its frames leave.
     out: Port,
 }
 
-/// Frames that entered and will not leave.
+/// Frames that entered and will not leave, by reason.
 #[derive(Clone, Copy, Debug, Default)]
 struct TurnedDown {
-    /// They found the buffer full.
+    /// The buffer was full.
     full: u64,
-    /// They were longer than an SDU may be.
+    /// The frame was longer than an SDU may be.
     too_long: u64,
     /// The entity had given up for good.
     down: u64,
-    /// The entity gave them up.
+    /// The entity gave the frame up.
     given_up: u64,
 }
 
@@ -91,7 +91,7 @@ impl<M: Message, P: Sdu> Side<M, P> {
         })
     }
 
-    /// A frame enters.
+    /// Hands a frame that enters to the entity.
     fn submit(&mut self, now: Time, frame: Frame<M>) {
         let number = self.first + self.held.len() as u64;
         self.submitted += 1;
@@ -118,7 +118,7 @@ impl<M: Message, P: Sdu> Side<M, P> {
         held
     }
 
-    /// Drops the frames before `end`, and what is empty behind them.
+    /// Drops the frames before `end`, and the empty places behind them.
     fn forget(&mut self, end: u64) {
         while self.held.front().is_some_and(|held| held.is_none() || self.first < end) {
             let given_up = self.held.pop_front().flatten();
@@ -127,31 +127,31 @@ impl<M: Message, P: Sdu> Side<M, P> {
         }
     }
 
-    /// Its entity has given up the frames before `end`. The peer may deliver them all the same, for the last PDU may be
-    /// under way, until its window has moved past them.
+    /// Marks the frames before `end` as given up by the entity. The peer may still deliver them until its window has
+    /// moved past them, for the last PDU may be under way.
     fn give_up(&mut self, end: u64) {
         self.given_up = end;
         let is_moving = self.entity.counters().window_moves > self.moves;
-        // Without a move, nothing of them was ever sent.
+        // Without a move of the window, no part of them was ever sent.
         if !is_moving {
             self.forget(end);
         }
     }
 
-    /// The peer's window is past all that was given up; `moves` have been made by now.
+    /// Forgets the frames that were given up: the peer's window is past them, after `moves` moves in all.
     fn moved(&mut self, moves: u64) {
         self.moves = moves;
         self.forget(self.given_up);
     }
 
-    /// Notes when it wants to send, `from` at the earliest, after anything has happened to its entity.
+    /// Notes the interval in which the entity wants to send, `from` at the earliest, after any event of the entity.
     fn note(&mut self, now: Time, from: Time) {
         let next = || self.channel.next_interval(from);
         self.wants = if self.entity.has_output(now) { next() } else { Time::NEVER };
     }
 }
 
-/// The two ends of a bearer, and what is between them.
+/// The two ends of a bearer, with the channels between them.
 #[derive(Clone, Debug)]
 pub(super) struct Pair<M, P: Sdu> {
     /// The network's side, and the terminal's.
@@ -159,13 +159,13 @@ pub(super) struct Pair<M, P: Sdu> {
     /// Frames of a run that have not entered yet, by time.
     entering: VecDeque<(Time, usize, Frame<M>)>,
     outputs: VecDeque<Output<M>>,
-    /// The driver's time, before which nothing leaves: it may come late.
+    /// Time of the last call by the driver, which may come late; nothing leaves before it.
     now: Time,
 }
 
-/// What happens next in a bearer, in the order in which it does at one instant: an entity's answer to what arrives at
-/// the end of an interval leaves with the next, and a frame that enters as an interval begins waits for the one behind.
-/// So it makes no difference whether the driver hands it over before or after it wakes the stage at that instant.
+/// Events of a bearer, in their order at one instant. An entity's answer to a PDU that arrives at the end of an
+/// interval leaves with the next interval. A frame that enters as an interval begins waits for the one after. So the
+/// driver may hand a frame over before or after it wakes the stage at that instant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Next {
     Timer(usize),
@@ -174,7 +174,7 @@ enum Next {
     Entry,
 }
 
-/// The side at which a port is.
+/// Returns the side at which a port is.
 fn side_of(port: Port) -> usize {
     usize::from(port != Port::Hub)
 }
@@ -204,7 +204,7 @@ impl<M: Message, P: Sdu> Pair<M, P> {
         self.sides.each_ref().map(|side| side.entity.counters())
     }
 
-    /// What happens next, and when.
+    /// Returns the next event and its time.
     fn next(&self) -> (Time, Next) {
         let entry = (self.entering.front().map_or(Time::NEVER, |&(at, ..)| at), Next::Entry);
         (0..2).fold(entry, |first, number| {
@@ -218,7 +218,7 @@ impl<M: Message, P: Sdu> Pair<M, P> {
         })
     }
 
-    /// Lets everything happen that is due before `limit`.
+    /// Handles every event due before `limit`.
     fn advance(&mut self, limit: Time) {
         loop {
             let (at, what) = self.next();
@@ -238,20 +238,20 @@ impl<M: Message, P: Sdu> Pair<M, P> {
                     channel.send(at, || entity.poll_pdu(at));
                 }
             }
-            // For what has entered, the intervals that begin now have begun.
+            // A frame that has entered is too late for the intervals that begin now.
             let from = if what == Next::Entry { at + Span::from_nanos(1) } else { at };
             self.settle(at, from);
         }
     }
 
-    /// An interval of the channel from side `from` has arrived at the other.
+    /// Hands an interval of the channel from side `from`, which has arrived, to the other side.
     fn arrive(&mut self, from: usize, now: Time) {
         let [one, other] = &mut self.sides;
         let (sender, receiver) = if from == 0 { (one, other) } else { (other, one) };
         let Some(interval) = sender.channel.arrive(now) else { return };
         let sent = interval.sent;
         sender.channel.unpack(interval, |pdu| {
-            // The entity counts what it turns down.
+            // The entity counts the PDUs that it refuses.
             let _ = receiver.entity.handle(now, pdu);
         });
         if receiver.entity.counts_ttis() {
@@ -259,7 +259,7 @@ impl<M: Message, P: Sdu> Pair<M, P> {
         }
     }
 
-    /// What the entities tell, and when they want to send: not before `from`.
+    /// Handles the events of the entities, and notes when these want to send: not before `from`.
     fn settle(&mut self, now: Time, from: Time) {
         for number in 0..2 {
             while let Some(event) = self.sides[number].entity.poll_event() {
@@ -281,7 +281,7 @@ impl<M: Message, P: Sdu> Pair<M, P> {
         }
     }
 
-    /// A frame that entered at side `from` has crossed.
+    /// Lets out a frame that entered at side `from` and has crossed.
     fn deliver(&mut self, from: usize, now: Time, sdu: &P) {
         let side = &mut self.sides[from];
         let Some(Held { entered, mut frame }) = side.take(sdu.piece().packet()).filter(|_| sdu.is_whole())
@@ -396,7 +396,7 @@ impl<M: Message, P: Sdu> Stage<M> for Pair<M, P> {
             ("forward_retransmissions", Some(network.retransmissions as f64)),
             ("forward_polls", Some(network.polls as f64)),
             ("forward_erased_pdus", Some(downlink.channel.erased_pdus as f64)),
-            // Status PDUs of the terminal for each hundred data PDUs that they are about.
+            // Status PDUs of the terminal for each hundred data PDUs that they report on.
             ("status_overhead_percent", percent(terminal.status_pdus, data)),
             ("return_status_pdus", Some(terminal.status_pdus as f64)),
             ("return_sdus", Some(uplink.submitted as f64)),
@@ -404,7 +404,7 @@ impl<M: Message, P: Sdu> Stage<M> for Pair<M, P> {
             ("return_sdu_delay_s", mean_delay(&uplink)),
             ("window_moves", Some((network.window_moves + terminal.window_moves) as f64)),
             ("resets", Some((network.resets + terminal.resets) as f64)),
-            // Ends that do nothing any more, because resets were not answered.
+            // Ends that have stopped for good, because resets were not answered.
             ("ends_failed", Some(f64::from(u8::from(downlink.failed) + u8::from(uplink.failed)))),
             ("codec_faults", Some((downlink.channel.codec_faults + uplink.channel.codec_faults) as f64)),
         ]
