@@ -1,4 +1,4 @@
-//! Published studies again: their numbers beside ours.
+//! Repetition of published studies: their numbers beside ours.
 //!
 //! ```
 //! use std::sync::atomic::AtomicBool;
@@ -37,63 +37,62 @@ use crate::studies::STUDIES;
 /// A study that can be repeated.
 #[derive(Clone, Copy)]
 pub struct Study {
-    /// What users call it.
+    /// Name for users.
     pub(crate) name: &'static str,
-    /// Authors, title, where it appeared.
+    /// Authors, title and place of publication.
     pub(crate) citation: &'static str,
-    /// Settings that are simulated; none where a closed form is all there is.
+    /// Number of simulated settings; 0 if the study has only a closed form.
     pub(crate) settings: u64,
-    /// Replications of each, and at a first look.
+    /// Replications of each setting, and those for quick effort.
     pub(crate) replications: (u64, u64),
-    /// What the two columns of numbers are: the reference, and what is compared with it.
+    /// Headings of the two columns of numbers: the reference, and the number that is compared with it.
     pub(crate) columns: [&'static str; 2],
-    /// Whether this machine has what it takes.
+    /// Checks that this machine has what the study needs.
     pub(crate) needs: fn(&Options<'_>) -> Result<(), StudyError>,
-    /// Does what the paper did, and compares.
+    /// Repeats the study, and compares.
     pub(crate) reproduce: fn(&Runner<'_>) -> Result<Vec<Row>, StudyError>,
 }
 
-/// How many replications of each setting there are. A run in real time stands for 20 of them, and there are two of each
-/// at least.
+/// Number of replications of each setting. A run in real time stands for 20 of them; each case has at least two runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effort {
-    /// As many as the study's verdicts are meant to have.
+    /// Full number: as many as the study's verdicts need.
     Full,
-    /// A first look, with wider intervals.
+    /// Small number for a first look, with wider intervals.
     Quick,
-    /// So many: 2 at least.
+    /// This number, 2 at least.
     Replications(u64),
 }
 
-/// How a study is run.
+/// Options for running a study.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'a> {
-    /// The seed of all random numbers: results follow from it and from the effort.
+    /// Seed of all random numbers: results follow from it and from the effort.
     pub seed: u64,
-    /// How many replications there are.
+    /// Number of replications.
     pub effort: Effort,
-    /// Threads; results do not depend on how many.
+    /// Number of threads; results do not depend on it.
     pub threads: NonZeroUsize,
-    /// The program `farcast`, which studies in real time run; they are refused where it is not given.
+    /// The program `farcast`, which studies in real time run; without it they are refused.
     pub executable: Option<&'a Path>,
-    /// Set by whoever wants it all to end.
+    /// Flag by which the caller ends the study.
     pub stop: &'a AtomicBool,
 }
 
 impl<'a> Options<'a> {
-    /// Seed 1, the full effort, a thread for each core, and no program for studies in real time.
+    /// Creates options with seed 1, full effort, a thread for each core, and no program for studies in real time.
     pub fn new(stop: &'a AtomicBool) -> Self {
         let threads = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         Self { seed: 1, effort: Effort::Full, threads, executable: None, stop }
     }
 }
 
-/// Every study that is known, in the order in which all are run.
+/// Returns all studies, in the order in which they are run.
 pub const fn all() -> &'static [Study] {
     STUDIES
 }
 
-/// The study of this name.
+/// Returns the study of this name.
 ///
 /// # Errors
 /// [`StudyError::Unknown`].
@@ -107,27 +106,27 @@ fn names() -> Vec<&'static str> {
 }
 
 impl Study {
-    /// What users call it.
+    /// Returns the name for users.
     pub const fn name(&self) -> &'static str {
         self.name
     }
 
-    /// Authors, title, where it appeared: what it repeats.
+    /// Returns authors, title and place of publication of the repeated study.
     pub const fn citation(&self) -> &'static str {
         self.citation
     }
 
-    /// What [`Row::published`] and [`Row::farcast`] are in its tables.
+    /// Returns the headings of [`Row::published`] and [`Row::farcast`] in its tables.
     pub const fn columns(&self) -> [&'static str; 2] {
         self.columns
     }
 
-    /// Settings that are simulated; none where a closed form is all there is.
+    /// Returns the number of simulated settings; 0 if the study has only a closed form.
     pub const fn settings(&self) -> u64 {
         self.settings
     }
 
-    /// How many replications of each setting this effort takes.
+    /// Returns the number of replications of each setting for this effort.
     pub const fn replications(&self, effort: Effort) -> u64 {
         match effort {
             Effort::Full => self.replications.0,
@@ -136,19 +135,19 @@ impl Study {
         }
     }
 
-    /// Whether this machine has what the study needs.
+    /// Checks that this machine has what the study needs.
     ///
     /// # Errors
-    /// [`StudyError::Missing`], or [`StudyError::System`] where the system refused to say.
+    /// [`StudyError::Missing`], or [`StudyError::System`] if the system did not answer.
     pub fn needs(&self, options: &Options<'_>) -> Result<(), StudyError> {
         (self.needs)(options)
     }
 
-    /// Does what the paper did, and compares. `progress` is told ten times a second how it stands
-    /// ([`Progress::Replications`] and [`Progress::Runs`]).
+    /// Repeats the study, and compares. `progress` is called ten times a second ([`Progress::Replications`] and
+    /// [`Progress::Runs`]).
     ///
     /// # Errors
-    /// Why there are no rows; nothing is given back of a study that did not come to its end.
+    /// The reason for which there are no rows; an incomplete study returns none.
     pub fn run(
         &self,
         options: &Options<'_>,
@@ -168,25 +167,25 @@ impl fmt::Debug for Study {
     }
 }
 
-/// What a study came to, for its files and tables.
+/// Results of a study, for its files and tables.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Results {
-    /// Its name.
+    /// Name of the study.
     pub name: &'static str,
-    /// What it repeats.
+    /// Authors, title and place of publication of the repeated study.
     pub citation: &'static str,
-    /// What the two columns of numbers are.
+    /// Headings of the two columns of numbers.
     pub columns: [&'static str; 2],
-    /// The seed of all random numbers.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// Replications of each setting; `None` where no chance is in the numbers.
+    /// Replications of each setting; `None` if the numbers do not depend on chance.
     pub replications: Option<u64>,
-    /// All numbers.
+    /// All rows.
     pub rows: Vec<Row>,
 }
 
 impl Results {
-    /// These rows of a study that was run so.
+    /// Creates the results of a study that was run with these options.
     pub fn new(study: &Study, options: &Options<'_>, rows: Vec<Row>) -> Self {
         let replications = (study.settings > 0).then(|| study.replications(options.effort));
         let Study { name, citation, columns, .. } = *study;

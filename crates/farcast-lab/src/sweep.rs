@@ -1,7 +1,8 @@
 //! Sweeps: every combination of some settings, each with replications of its own.
 //!
-//! A sweep is resumable: what a point came to is kept in a [`Store`] as soon as it is there, under a name that follows
-//! from all that the figures follow from, and is not run again. Whoever adds a value to an axis runs the new points only.
+//! A sweep is resumable. The result of a point is stored in a [`Store`] as soon as it is there, and the point is not
+//! run again. The key of a result follows from everything on which its figures depend. After a value is added to an
+//! axis, only the new points are run.
 
 mod directory;
 mod journal;
@@ -28,65 +29,65 @@ pub use journal::{Journal, decode, encode};
 pub(crate) use summary::measure;
 pub use summary::{Line, summary};
 
-/// What is swept.
+/// A task for a sweep.
 #[derive(Clone, Debug)]
 pub struct Sweep {
     document: Document,
     grid: Grid,
-    /// The seed of all random numbers.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// How many replications each point has.
+    /// Number of replications of each point.
     pub how_many: HowMany,
-    /// Who runs it: results of another version are not taken for its own.
+    /// Version of the program: results of another version are not reused.
     pub version: String,
 }
 
-/// The name of what a point came to: the same only for the same scenario, seed, number of replications and version.
+/// Key of a point's result: equal only for the same scenario, seed, number of replications and version.
 pub type Key = [u8; 32];
 
-/// Where results are kept between runs.
+/// Storage of results between runs.
 pub trait Store {
-    /// Keeps what the point of this name came to.
+    /// Stores the result of the point with this key.
     ///
     /// # Errors
-    /// It cannot be kept.
+    /// The result cannot be stored.
     fn keep(&mut self, key: &Key, done: &Done) -> io::Result<()>;
 }
 
-/// Keeps nothing.
+/// A store that stores nothing.
 impl Store for () {
     fn keep(&mut self, _: &Key, _: &Done) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// What a point came to.
+/// Result of a point.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Point {
-    /// The figures of its replications.
+    /// Figures of its replications.
     pub figures: Figures,
-    /// The time that cores spent in its replications, in seconds; what it spent then, if it was run before.
+    /// Time that cores spent on its replications, in seconds; for a point of an earlier run, the time spent then.
     pub cpu_s: f64,
 }
 
 /// All points of a sweep, in the order of the grid.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Swept {
-    /// What was varied.
+    /// The varied settings.
     pub grid: Grid,
-    /// What each point came to.
+    /// Result of each point.
     pub points: Vec<Point>,
-    /// Of these, how many had been run before.
+    /// Number of points that were run earlier.
     pub kept: usize,
-    /// How long it took, in real time.
+    /// Duration of the run, in real time.
     pub elapsed: Span,
 }
 
-/// Why there is no sweep.
+/// Error of a sweep.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SweepError {
-    /// What should be varied is wrong.
+    /// The description of the varied settings is wrong.
     #[error(transparent)]
     Vary(#[from] VaryError),
     /// The scenario of a point is wrong.
@@ -98,47 +99,47 @@ pub enum SweepError {
     /// The directory is in use.
     #[error("{} is in use: another sweep writes into it", .0.display())]
     InUse(PathBuf),
-    /// A file is something else than what it should be.
+    /// A file has an unexpected content.
     #[error("{}: {what}", path.display())]
     Foreign {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of what is wrong.
         what: &'static str,
     },
     /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
     File {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// Results cannot be kept.
+    /// A result cannot be stored.
     #[error("cannot keep what a point came to: {0}")]
     Store(#[from] io::Error),
 }
 
-/// How a sweep stands.
+/// Progress of a sweep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Standing {
-    /// Since it was begun or resumed, in real time.
+    /// Time since it was begun or resumed, in real time.
     pub elapsed: Span,
-    /// Points that are done, those of earlier runs among them.
+    /// Number of points that are done, including those of earlier runs.
     pub points: usize,
-    /// Of these, those of earlier runs.
+    /// Number of points of earlier runs.
     pub kept: usize,
-    /// Of so many.
+    /// Number of all points.
     pub total: usize,
-    /// Replications that were run now.
+    /// Number of replications of this run.
     pub replications: u64,
 }
 
 impl Sweep {
-    /// A sweep of `grid` in the scenario that `document` is.
+    /// Creates a sweep of `grid` in the scenario of `document`.
     ///
     /// # Errors
-    /// A scenario that is wrong somewhere on an axis: each value is tried with the first value of all others.
+    /// The scenario is wrong somewhere on an axis: each value is tried with the first value of all other axes.
     pub fn new(
         document: Document,
         grid: Grid,
@@ -158,33 +159,33 @@ impl Sweep {
         Ok(sweep)
     }
 
-    /// What is varied.
+    /// Returns the varied settings.
     pub fn grid(&self) -> &Grid {
         &self.grid
     }
 
-    /// The scenario, before anything is varied.
+    /// Returns the scenario's document, without varied settings.
     pub fn document(&self) -> &Document {
         &self.document
     }
 
-    /// The scenario at a point of the grid.
+    /// Reads the scenario at a point of the grid.
     ///
     /// # Errors
-    /// It is wrong there.
+    /// The scenario is wrong there.
     pub fn read(&self, point: usize) -> Result<World, DocumentError> {
         World::read(&self.document_at(point)?)
     }
 
-    /// The scenario's document at a point of the grid.
+    /// Returns the scenario's document at a point of the grid.
     ///
     /// # Errors
-    /// It cannot be laid over.
+    /// The settings of the point cannot be laid over it.
     pub fn document_at(&self, point: usize) -> Result<Document, DocumentError> {
         with(self.document.clone(), &self.grid.assignments(point))
     }
 
-    /// The name of what a point comes to.
+    /// Returns the key of a point's result.
     ///
     /// # Errors
     /// The scenario is wrong there.
@@ -206,7 +207,7 @@ impl Sweep {
         Ok(*hash.finalize().as_bytes())
     }
 
-    /// The name of what each point comes to.
+    /// Returns the keys of all points.
     ///
     /// # Errors
     /// The scenario is wrong somewhere.
@@ -214,10 +215,11 @@ impl Sweep {
         (0..self.grid.points()).map(|point| self.key(point)).collect()
     }
 
-    /// Runs the points that are not among `found`, and keeps each in `store`. `progress` is told ten times a second.
+    /// Runs the points that are not among `found`, and stores each in `store`. `progress` is called ten times a
+    /// second.
     ///
     /// # Errors
-    /// A point that cannot be run, or results that cannot be kept; what was kept before stays.
+    /// A point that cannot be run, or a result that cannot be stored; earlier results stay stored.
     pub fn run(
         &self,
         mut found: Found,
@@ -239,7 +241,7 @@ impl Sweep {
             places[done.point] = Some(Point { figures: done.figures, cpu_s: done.cpu_s });
             Ok(())
         };
-        // A document notes who reads it, so threads have copies of their own.
+        // A document records its readers, so each thread has a copy of its own.
         let (document, grid) = (Mutex::new(self.document.clone()), &self.grid);
         let make = |point| {
             let own = document.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -256,7 +258,7 @@ impl Sweep {
     }
 }
 
-/// The document with these laid over it.
+/// Returns the document with these assignments laid over it.
 fn with(mut document: Document, assignments: &[String]) -> Result<Document, DocumentError> {
     for assignment in assignments {
         document.set(assignment)?;
@@ -265,12 +267,12 @@ fn with(mut document: Document, assignments: &[String]) -> Result<Document, Docu
 }
 
 impl Point {
-    /// Whether anything in its world has an end: a transfer, or a flow of a size.
+    /// Returns `true` if the scenario can be complete: it has a transfer, or a flow of a given size.
     pub fn has_end(&self) -> bool {
         self.figures.has_end()
     }
 
-    /// Replications that reached the time limit before that end.
+    /// Returns the number of replications that reached the time limit before that.
     pub fn unfinished(&self) -> usize {
         let times = self.figures.column("completion_time_s").unwrap_or_default();
         if self.has_end() { times.iter().filter(|time| time.is_nan()).count() } else { 0 }
@@ -278,8 +280,8 @@ impl Point {
 }
 
 impl From<&Swept> for Table {
-    /// A row for each replication of each point: `point`, the varied keys as numbers in their base unit or as texts,
-    /// `replication`, and the figures.
+    /// Creates a table with a row for each replication of each point. Its columns are `point`, the varied keys as
+    /// numbers in their base unit or as texts, `replication`, and the figures.
     fn from(swept: &Swept) -> Self {
         let rows = |point: &Point| point.figures.len();
         let numbers = |values: Vec<f64>| Column::Numbers(values);
@@ -315,7 +317,7 @@ impl From<&Swept> for Table {
 }
 
 impl Swept {
-    /// Every column that any point has, the completion time first.
+    /// Returns every column that any point has, the completion time first.
     pub fn columns(&self) -> Vec<&str> {
         let mut names: Vec<&str> =
             self.points.iter().flat_map(|point| point.figures.columns().map(|(name, _)| name)).collect();
@@ -324,21 +326,21 @@ impl Swept {
         names
     }
 
-    /// The column that `name` means, by its name or by one that it once had.
+    /// Returns the column for which `name` stands: its name, or its former name.
     pub fn find(&self, name: &str) -> Option<&str> {
         crate::figures::find(name, self.columns())
     }
 
-    /// The time that cores spent in replications, in seconds.
+    /// Returns the time that cores spent on replications, in seconds.
     pub fn cpu_s(&self) -> f64 {
         self.points.iter().map(|point| point.cpu_s).sum()
     }
 
-    /// Replications of all points.
+    /// Returns the number of replications of all points.
     pub fn replications(&self) -> usize {
         self.points.iter().map(|point| point.figures.len()).sum()
     }
 }
 
-/// What points came to in earlier runs, by name.
+/// Results of points in earlier runs, by their keys.
 pub type Found = HashMap<Key, Point>;

@@ -1,10 +1,10 @@
 //! Tables in files: columns of numbers or of text.
 //!
-//! | file | table |
+//! | file | content |
 //! |---|---|
-//! | `.parquet` | as it is; a sweep's directory stands for its `sweep.parquet` |
-//! | `.csv` | RFC 4180 with a header; a column is of numbers if all that is in it is, and what is empty is absent |
-//! | `.json` | what `simulate --json` prints: a row for each replication, columns as [`Figures`] names them |
+//! | `.parquet` | columns of any Parquet file; a sweep's directory stands for its `sweep.parquet` |
+//! | `.csv` | RFC 4180 with a header; a column is of numbers if all its cells are; an empty cell is an absent value |
+//! | `.json` | output of `simulate --json`: a row for each replication, columns named as by [`Figures`] |
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -25,39 +25,39 @@ pub struct Table {
 /// A column.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Column {
-    /// Numbers; what is absent is not a number.
+    /// Numbers; an absent value is not-a-number.
     Numbers(Vec<f64>),
-    /// Texts; what is absent is empty.
+    /// Texts; an absent value is empty.
     Texts(Vec<String>),
 }
 
-/// Why there is no table.
+/// Error of reading a table.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TableError {
     /// The file cannot be read.
     #[error("{}: {source}", path.display())]
     File {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// It is no table.
+    /// The file does not contain a table.
     #[error("{}: {what}", path.display())]
     Content {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong.
+        /// Description of what is wrong.
         what: String,
     },
 }
 
 impl Table {
-    /// Reads a file by its ending, or the results in a directory of a sweep.
+    /// Reads a file by its extension, or the results in a directory of a sweep.
     ///
     /// # Errors
-    /// It cannot be read, or is no table.
+    /// The file cannot be read, or does not contain a table.
     pub fn read(path: &Path) -> Result<Self, TableError> {
         let path = if path.is_dir() { path.join(crate::sweep::NAMES[0]) } else { path.to_path_buf() };
         let content = |what: String| TableError::Content { path: path.clone(), what };
@@ -71,27 +71,27 @@ impl Table {
         }
     }
 
-    /// The columns in their order.
+    /// Returns the columns in their order.
     pub fn columns(&self) -> impl Iterator<Item = (&str, &Column)> {
         self.columns.iter().map(|(name, column)| (name.as_str(), column))
     }
 
-    /// The column of this name.
+    /// Returns the column of this name.
     pub fn column(&self, name: &str) -> Option<&Column> {
         self.columns.iter().find(|(other, _)| other == name).map(|(_, column)| column)
     }
 
-    /// Rows.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.columns.first().map_or(0, |(_, column)| column.len())
     }
 
-    /// Whether there is no row.
+    /// Returns `true` if there is no row.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Columns of one length, whose names differ.
+    /// Creates a table of columns of one length, whose names differ.
     pub(crate) fn of_columns(columns: Vec<(String, Column)>) -> Self {
         Self { columns }
     }
@@ -114,7 +114,7 @@ impl From<Figures> for Table {
 }
 
 impl Column {
-    /// Its length.
+    /// Returns the number of values.
     pub fn len(&self) -> usize {
         match self {
             Self::Numbers(values) => values.len(),
@@ -122,12 +122,12 @@ impl Column {
         }
     }
 
-    /// Whether nothing is in it.
+    /// Returns `true` if the column has no values.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What stands in a row, as text.
+    /// Returns the value of a row as text.
     pub fn text(&self, row: usize) -> String {
         match self {
             Self::Numbers(values) => values[row].to_string(),
@@ -151,7 +151,7 @@ fn parquet(file: File) -> Result<Table, String> {
     Table::of(names.into_iter().zip(cells.into_iter().map(of_fields)).collect())
 }
 
-/// A column of numbers, unless there is something else in it.
+/// Returns a column of numbers if all fields are numbers, and otherwise one of texts.
 fn of_fields(fields: Vec<Field>) -> Column {
     let numbers: Option<Vec<f64>> = fields.iter().map(number).collect();
     numbers.map_or_else(

@@ -1,30 +1,30 @@
-//! What is sent over a link that is described alone.
+//! Traffic over a link that is described alone.
 
 use std::fmt::Write as _;
 
 use farcast_scenario::document::{Document, DocumentError};
 use farcast_scenario::links::Links;
 
-/// Why flows cannot be added.
+/// Reason for which flows cannot be added.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TrafficError {
     /// The document is a scenario.
     #[error("flows are for links alone: this scenario says itself what is sent")]
     Scenario,
-    /// The document is a link, and there are no flows.
+    /// The document is a link, and no flows were given.
     #[error("this is a link, and nothing is sent over it")]
     Nothing,
-    /// What was said of a flow is none.
+    /// A flow is not valid.
     #[error(transparent)]
     Document(#[from] DocumentError),
 }
 
-/// Makes a scenario of a document that is a link alone, by adding `flows`, each a protocol and its keys as in
+/// Makes a scenario of a document that is a link alone, by adding `flows`. A flow is a protocol and its keys, as in
 /// `tcp, size = 10 MB`. A scenario without `flows` is left as it is.
 ///
 /// # Errors
-/// Flows for a scenario, a link without any, or a flow that is none.
+/// Flows were given for a scenario, a link has none, or a flow is not valid.
 pub fn send_over(document: &mut Document, flows: &[String]) -> Result<(), TrafficError> {
     match (Links::are_all_of(document), flows.is_empty()) {
         (false, true) => return Ok(()),
@@ -36,7 +36,7 @@ pub fn send_over(document: &mut Document, flows: &[String]) -> Result<(), Traffi
     Ok(document.set(&format!("traffic=[{}]", flows.join(", ")))?)
 }
 
-/// A flow as an inline table of TOML. What is no TOML value is text, as with --set.
+/// Returns a flow as an inline table of TOML. A value that is not TOML is taken as text, as with `--set`.
 fn table(number: u32, flow: &str) -> String {
     let mut parts = flow.split(',').map(str::trim);
     let protocol = parts.next().unwrap_or_default();
@@ -48,7 +48,7 @@ fn table(number: u32, flow: &str) -> String {
         let is_toml =
             value.parse::<f64>().is_ok() || ["true", "false"].contains(&value) || value.starts_with('"');
         let value = if is_toml { value.to_owned() } else { text(value) };
-        // A String takes all that is written.
+        // Writing to a String cannot fail.
         let _ = write!(keys, ", {key} = {value}");
     }
     if !named {
@@ -57,7 +57,7 @@ fn table(number: u32, flow: &str) -> String {
     format!("{{{keys}}}")
 }
 
-/// Text in quotes, as TOML has it.
+/// Returns text in quotes, as a TOML string.
 fn text(value: &str) -> String {
     format!("\"{}\"", value.escape_default())
 }

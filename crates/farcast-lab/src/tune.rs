@@ -1,8 +1,8 @@
-//! Tuning: the settings for which a figure is least, within bounds of others, and how sure that is.
+//! Tuning: the search for settings with the least value of a figure, within bounds of others, and how sure that is.
 //!
-//! Every combination of the values that are varied races against all others (see [`Tuning::run`]); what the scenario
-//! itself says takes part, so that the result tells by how much it is beaten. Where something of the link is not known,
-//! settings are judged by the mean over a range of it.
+//! Every combination of the varied values races against all others (see [`Tuning::run`]). The scenario's own settings
+//! take part, so that the result tells by how much they are beaten. If properties of the link are unknown, settings
+//! are judged by the mean over a range of them.
 
 mod objective;
 mod plan;
@@ -24,97 +24,97 @@ pub use plan::plan;
 use race::{Difference, Standings, Values};
 pub use wish::{Case, Wish};
 
-/// With more settings than this, the worse half of them is dropped after each round, sure or not.
+/// Number of settings above which the worse half is dropped after each round, sure or not.
 pub const HALVED_ABOVE: usize = 32;
 
-/// What is tuned.
+/// A task for tuning.
 #[derive(Clone, Debug)]
 pub struct Tuning {
     /// The scenario.
     pub document: Document,
     /// The settings that race.
     pub settings: Grid,
-    /// What is not known: settings are judged by the mean over all of these points.
+    /// Unknown conditions: settings are judged by the mean over all of these points.
     pub conditions: Grid,
-    /// What is to be least.
+    /// Figure to minimise.
     pub minimise: Measured,
-    /// What must hold besides.
+    /// Bounds that must hold.
     pub bounds: Vec<Bound>,
-    /// Replications of each setting in the first round, and at most.
+    /// Replications of each setting in the first round, and their greatest number.
     pub replications: (u64, u64),
-    /// With what probability the best setting is not dropped; above 0 and below 1.
+    /// Probability with which the best setting is not dropped; above 0 and below 1.
     pub level: f64,
 }
 
-/// How a race stands.
+/// Progress of a race.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Standing {
-    /// Since it was begun, in real time.
+    /// Time since the race began, in real time.
     pub elapsed: Span,
     /// The round, from 1.
     pub round: u32,
-    /// Settings that are still in it.
+    /// Number of settings that are still in the race.
     pub racing: usize,
-    /// Replications that were run.
+    /// Number of replications that were run.
     pub replications: u64,
-    /// At most so many will be run if nothing more is dropped.
+    /// Number of replications that will be run if no more settings are dropped.
     pub total: u64,
 }
 
-/// Why a setting is no longer in the race.
+/// Fate of a setting in the race.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fate {
     /// It is the best.
     Best,
-    /// At the end it could not be told from the best.
+    /// It could not be told from the best at the end.
     Tied,
     /// It is worse than the best, with confidence.
     Worse,
-    /// It was among the worse half of many; nobody can say how sure that is.
+    /// It was in the worse half of many settings; how sure that is, is unknown.
     Halved,
-    /// It passes a bound.
+    /// It exceeds a bound.
     OutOfBounds,
 }
 
-/// What a setting came to.
+/// Result of a setting.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Entry {
-    /// The settings in words; what the scenario itself says is the default.
+    /// The settings in words; a name of its own stands for the scenario's settings.
     pub name: String,
-    /// The settings, as `--set` would have them.
+    /// The settings, as arguments of `--set`.
     pub assignments: Vec<String>,
-    /// Whether that is what the scenario itself says.
+    /// True if these are the scenario's own settings.
     pub is_default: bool,
-    /// What came of it.
+    /// Fate of the setting.
     pub fate: Fate,
-    /// Replications of each condition.
+    /// Number of replications of each condition.
     pub replications: u64,
-    /// The statistic, and its standard error.
+    /// Value of the statistic.
     pub value: f64,
-    /// Its standard error.
+    /// Standard error of the value.
     pub standard_error: f64,
-    /// By how much it is more than the best on the replications that both have.
+    /// Excess over the best, on the replications that both have.
     pub above_best: f64,
-    /// The standard error of that.
+    /// Standard error of the excess.
     pub above_best_error: f64,
-    /// In what share of resamples of the last round it is the best of those that raced then; 0 of others.
+    /// Share of resamples of the last round in which it is the best of those then in the race; 0 for others.
     pub chance: f64,
-    /// The statistic at each condition.
+    /// Value of the statistic at each condition.
     pub conditions: Vec<f64>,
-    /// What each bounded figure came to: the worst over conditions.
+    /// Value of each bounded figure: the worst over conditions.
     pub bounded: Vec<f64>,
 }
 
 impl Entry {
-    /// How probable it is that a setting is seen so far above the best if it is not above it (one-sided, Student's t);
-    /// `None` where that cannot be told: a replication was not finished, or there is one alone.
+    /// Returns the probability to see a setting so far above the best if it is not above it (one-sided, Student's t).
+    /// `None` if that is unknown: a replication was not finished, or there is only one.
     pub fn chance_of_difference(&self) -> Option<f64> {
         let t = if self.above_best == 0.0 { 0.0 } else { self.above_best / self.above_best_error };
         if !self.above_best.is_finite() || !self.above_best_error.is_finite() || t.is_nan() {
             return None;
         }
-        // All replications differ by the same.
+        // All replications differ by the same amount.
         if t.is_infinite() {
             return Some(if t > 0.0 { 0.0 } else { 1.0 });
         }
@@ -123,41 +123,42 @@ impl Entry {
     }
 }
 
-/// What came of a race.
+/// Result of a race.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Tuned {
-    /// Every setting, the best first, others by how they did. Empty bounds leave at least one.
+    /// All settings: the best first, then the others by value, those out of bounds last. There is at least one.
     pub entries: Vec<Entry>,
-    /// Whether no setting keeps the bounds; the first is then the one that passes them least.
+    /// True if no setting keeps the bounds; the first is then the one that exceeds them least.
     pub none_within_bounds: bool,
-    /// Rounds that were run.
+    /// Number of rounds that were run.
     pub rounds: u32,
-    /// Replications that were run.
+    /// Number of replications that were run.
     pub replications: u64,
-    /// Replications of a full grid: the most for every setting.
+    /// Replications of a full grid: the greatest number for every setting.
     pub full_grid: u64,
-    /// The time that cores spent in replications, in seconds.
+    /// Time that cores spent on replications, in seconds.
     pub cpu_s: f64,
-    /// What a full grid would take, by the time a replication of each setting took.
+    /// Time that cores would spend on a full grid, in seconds, estimated from the time per replication of each
+    /// setting.
     pub full_grid_cpu_s: f64,
-    /// How long it took, in real time.
+    /// Duration of the race, in real time.
     pub elapsed: Span,
 }
 
-/// Why nothing was tuned.
+/// Error of tuning.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TuneError {
-    /// The scenario is wrong with a setting.
+    /// The scenario is wrong with some setting.
     #[error(transparent)]
     Sweep(#[from] SweepError),
     /// A setting cannot be run.
     #[error(transparent)]
     Point(#[from] PointError),
-    /// What is asked for is not there.
+    /// The requested figure or bound is wrong.
     #[error(transparent)]
     Objective(#[from] ObjectiveError),
-    /// The figure that is to be least is not always there, and is no time that was not reached.
+    /// The figure to minimise is infinite or absent for all settings.
     #[error(
         "no setting has a finite {0}: nothing can be compared; name another figure with --minimise, or look at a setting with farcast simulate"
     )]
@@ -166,7 +167,7 @@ pub enum TuneError {
 
 /// A setting in the race.
 struct Racer {
-    /// Its point of the grid of settings; none for the default.
+    /// Its point of the grid of settings; `None` for the scenario's own settings.
     point: Option<usize>,
     values: Values,
     bounded: Vec<Values>,
@@ -175,24 +176,25 @@ struct Racer {
 }
 
 impl Tuning {
-    /// Runs the race: rounds of replications, each doubling what every setting has, until one setting is left or all
-    /// have the most. All settings and conditions have common random numbers, and `work.seed` is the seed of all.
+    /// Runs the race in rounds of replications. Each round doubles the replications of every setting, until one
+    /// setting is left or all have the greatest number. All settings and conditions have common random numbers;
+    /// `work.seed` is the seed of all.
     ///
     /// # Errors
-    /// A setting that cannot be run, or a figure that is not there.
+    /// A setting that cannot be run, or a figure that does not exist.
     pub fn run(&self, work: &Work<'_>, progress: &mut dyn FnMut(Standing)) -> Result<Tuned, TuneError> {
         let count = HowMany::Count(1);
         let check =
             |grid: &Grid| Sweep::new(self.document.clone(), grid.clone(), work.seed, count, "").map(drop);
         check(&self.settings)?;
         check(&self.conditions)?;
-        // A key cannot both be chosen and be unknown.
+        // A key cannot be both varied and unknown.
         Grid::new(self.settings.axes().iter().chain(self.conditions.axes()).cloned().collect())
             .map_err(SweepError::from)?;
         let mut race = Race::new(self, work);
         let (first, most) = (self.replications.0.max(2), self.replications.1.max(2));
         let (mut done, mut round) = (0, 0);
-        // Bonferroni over all comparisons that there will be.
+        // The level is divided by the number of all comparisons to come (Bonferroni).
         let rounds = (most as f64 / first as f64).log2().ceil().max(0.0) + 1.0;
         let others = race.racers.len().saturating_sub(1).max(1) as f64;
         let tail = (1.0 - self.level) / (others * rounds);
@@ -209,11 +211,11 @@ impl Tuning {
     }
 }
 
-/// How many standard errors of so many replications leave no more than `tail` above them: Student's t, because errors
-/// are estimated from the same replications.
+/// Returns the number of standard errors, of so many replications, above which a probability of no more than `tail`
+/// lies. It uses Student's t, because the errors are estimated from the same replications.
 fn threshold(tail: f64, replications: u64) -> f64 {
     let below = 1.0 - tail;
-    // So sure nobody can be: nothing is dropped. And of what is to be dropped more often than not, no error is asked for.
+    // A tail this small cannot be reached: nothing is dropped. A tail above one half asks for no standard errors.
     if below >= 1.0 || replications < 2 {
         return f64::INFINITY;
     }
@@ -248,19 +250,20 @@ impl<'a> Race<'a> {
         Self { tuning, work, racers, documents, replications: 0, elapsed: Span::ZERO }
     }
 
-    /// Those that were not dropped.
+    /// Returns the settings that were not dropped.
     fn racing(&self) -> Vec<usize> {
         (0..self.racers.len()).filter(|&racer| self.racers[racer].fate.is_none()).collect()
     }
 
-    /// Those that are run: what the scenario itself says is run to the end, so that what beats it is known as exactly.
+    /// Returns the settings to run. The scenario's own settings are run to the end, so that the excess over them is
+    /// known as exactly.
     fn running(&self) -> Vec<usize> {
         let default = self.tuning.default_point();
         let is_run = |racer: &Racer| racer.fate.is_none() || racer.point == default;
         (0..self.racers.len()).filter(|&racer| is_run(&self.racers[racer])).collect()
     }
 
-    /// Replications `range` of all that race.
+    /// Runs replications `range` of all settings to run.
     fn run(
         &mut self,
         range: std::ops::Range<u64>,
@@ -317,8 +320,8 @@ impl<'a> Race<'a> {
         Ok(())
     }
 
-    /// Drops what passes a bound or is worse than the best, both with confidence, and of many the worse half. Whether it
-    /// is worth going on: not if all pass a bound.
+    /// Drops settings that exceed a bound or are worse than the best, both with confidence, and the worse half of
+    /// many. Returns `false` if the race should end, because all settings exceed a bound.
     fn drop_some(&mut self, threshold: f64, round: u32, is_last: bool) -> Result<bool, TuneError> {
         let racing = self.racing();
         let standings = self.standings(&racing);
@@ -352,7 +355,7 @@ impl<'a> Race<'a> {
         Ok(true)
     }
 
-    /// By how much a setting passes its bounds for sure; not above zero if it may keep them all.
+    /// Returns by how much a setting exceeds its bounds for sure; not above zero if it may keep them all.
     fn excess(&self, racer: usize, threshold: f64, round: u32) -> f64 {
         let bounds = self.tuning.bounds.iter().zip(&self.racers[racer].bounded);
         let of = |(bound, values): (&Bound, &Values)| {
@@ -372,8 +375,8 @@ impl<'a> Race<'a> {
         Standings::of(&values, self.tuning.minimise.statistic, self.draws(0))
     }
 
-    /// What a setting comes to, the standard error of that, and by how much it is above `best` on the replications that
-    /// both have.
+    /// Returns the value of a setting, its standard error, and its excess over `best` on the replications that both
+    /// have.
     fn beside(&self, racer: usize, best: usize) -> (f64, f64, Difference) {
         let own = self.standings(&[racer]);
         let [racer, best] = [racer, best].map(|racer| &self.racers[racer].values);
@@ -384,7 +387,7 @@ impl<'a> Race<'a> {
         (own.values[0], own.error(0), both.difference(0, 1))
     }
 
-    /// The seed of resamples, apart from those of replications.
+    /// Returns the seed of resamples, which differs from that of replications.
     fn draws(&self, round: u32) -> u64 {
         self.work.seed ^ 0xb007_57a9_0000_0000 ^ u64::from(round)
     }
@@ -464,7 +467,7 @@ impl<'a> Race<'a> {
     }
 }
 
-/// What a bounded figure comes to at the condition where it is worst.
+/// Returns the value of a bounded figure at the condition where it is worst.
 fn worst(bound: &Bound, values: &Values) -> f64 {
     let each = values.iter().map(|condition| bound.measured.statistic.of(condition));
     match bound.side {
@@ -482,7 +485,7 @@ impl Tuning {
         point.map_or_else(|| "as the scenario has it".to_owned(), |point| self.settings.name(point))
     }
 
-    /// The point of the grid that is what the scenario itself says, if one is.
+    /// Returns the point of the grid that equals the scenario's own settings, if there is one.
     fn default_point(&self) -> Option<usize> {
         let document = self.document.clone();
         crate::World::read(&document).ok()?;

@@ -1,4 +1,4 @@
-//! Settings that were given and change nothing.
+//! Check for given settings that change nothing.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use farcast_scenario::document::{Document, Given};
 
 use crate::World;
 
-/// Tables of a scenario that are not about what is simulated.
+/// Tables and keys of a scenario that do not concern the simulation.
 const ELSEWHERE: [&str; 3] = ["tune", "programs", "name"];
-/// Octets of files up to which a scenario is read again for each of its keys.
+/// Most octets of files with which a scenario is read again for each of its keys.
 const MOST_OCTETS: usize = 1 << 20;
 
-/// Keys that a scenario gives a value other than the default and that change nothing beside its other settings: without
-/// one of them the same would be simulated. None where the scenario cannot be read or names large files.
+/// Returns keys with a value other than the default that change nothing beside the scenario's other settings: without
+/// such a key, the simulation would be the same. Returns none if the scenario cannot be read or names large files.
 pub fn unused(document: &Document) -> Vec<String> {
     let Ok(world) = World::read(document) else { return Vec::new() };
     let octets: usize = document.files_read().values().map(String::len).sum();
@@ -31,13 +31,13 @@ pub fn unused(document: &Document) -> Vec<String> {
     let of_world = given.iter().filter(|key| {
         let first = key.path().split('.').next().unwrap_or_default();
         let first = first.split('[').next().unwrap_or_default();
-        // A name within a list says which member is meant.
+        // A name within a list identifies the member.
         !ELSEWHERE.contains(&first) && key.path().rsplit('.').next() != Some("name")
     });
     of_world.filter(|key| is_unused(key)).map(|key| key.path().to_owned()).collect()
 }
 
-/// Tells whether another value of a number would change what is simulated. If so, the given value is the default.
+/// Returns `true` if another value of a number would change the simulation. The given value is then the default.
 fn matters(document: &Document, key: &Given, world: &str) -> bool {
     let text = key.value().trim_matches('"');
     let end = text.find(|letter: char| !(letter.is_ascii_digit() || letter == '.')).unwrap_or(text.len());
@@ -50,13 +50,13 @@ fn matters(document: &Document, key: &Given, world: &str) -> bool {
     })
 }
 
-/// Tells whether a key has the value that holds where it is not given, or a word that says so.
+/// Returns `true` if a key has the value that holds without it, or a word for absence.
 fn is_default(key: &Given, without: &Document) -> bool {
     let read: BTreeMap<_, _> =
         without.keys_read().into_iter().map(|(path, value, _)| (path, value)).collect();
     match read.get(key.path()) {
         Some(default) => same(default, key.value()),
-        // Nothing at all is what holds where a key without a default is absent.
+        // For a key without a default, such a value means absence.
         None => {
             ["\"none\"", "\"never\"", "false"].contains(&key.value())
                 || ["0", "0 s", "0 B", "0 %"].iter().any(|nothing| same(nothing, key.value()))
@@ -64,7 +64,7 @@ fn is_default(key: &Given, without: &Document) -> bool {
     }
 }
 
-/// Tells whether two values are the same TOML.
+/// Returns `true` if two values are the same in TOML.
 fn same(one: &str, other: &str) -> bool {
     fn equal<T: std::str::FromStr + PartialEq>(one: &str, other: &str) -> bool {
         one.parse::<T>().is_ok_and(|one| other.parse::<T>().is_ok_and(|other| one == other))

@@ -1,13 +1,14 @@
-//! Which settings are varied, and over which values.
+//! Varied settings, and their values.
 //!
-//! | said | values |
+//! | argument | values |
 //! |---|---|
-//! | `KEY=a,b,c` | these |
+//! | `KEY=a,b,c` | `a`, `b` and `c` |
 //! | `KEY=1..10` | every whole number from 1 to 10 |
 //! | `KEY=10 ms..50 ms/5` | five, evenly apart: 10, 20, 30, 40, 50 ms |
 //! | `KEY=0.001..0.1*3` | three in equal ratios: 0.001, 0.01, 0.1 |
 //!
-//! Each may be a member of the list before a comma: `1..3,5,8`. Commas in brackets, braces or quotes are the value's.
+//! Each of these forms may be one of several, with commas between them: `1..3,5,8`. Commas in brackets, braces or
+//! quotes belong to a value.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,31 +18,31 @@ use farcast_core::Span;
 use farcast_core::units::{BitRate, Bytes, Probability};
 use farcast_scenario::document::Document;
 
-/// Values that a key may have at most, and points that a grid may have.
+/// Most values of a key, and most points of a grid.
 pub const MOST_POINTS: usize = 1_000_000;
 
-/// A key of a scenario and the values that it takes.
+/// A key of a scenario with the values that it takes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Axis {
     key: String,
     values: Vec<String>,
 }
 
-/// What is wrong with what should be varied.
+/// Error of a description of varied settings.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VaryError {
-    /// There is no key with values.
+    /// The text has no key or no values.
     #[error("\"{0}\" does not say what to vary: KEY=VALUE,VALUE,... or KEY=FROM..TO")]
     Form(String),
-    /// A range that is none.
+    /// A text that is not a valid range.
     #[error("{key}: \"{range}\" is no range: {fault}")]
     Range {
-        /// Of this key.
+        /// Key that is varied.
         key: String,
-        /// What was said.
+        /// Text of the range.
         range: String,
-        /// What is wrong with it.
+        /// Description of what is wrong with it.
         fault: RangeFault,
     },
     /// A comma with nothing beside it.
@@ -50,9 +51,9 @@ pub enum VaryError {
     /// A value comes twice.
     #[error("{key}: the value {value} comes twice{}", again.as_ref().map_or_else(String::new, |again| format!(", also as {again}")))]
     Twice {
-        /// Of this key.
+        /// Key that is varied.
         key: String,
-        /// Which.
+        /// The value.
         value: String,
         /// The other spelling.
         again: Option<String>,
@@ -60,50 +61,50 @@ pub enum VaryError {
     /// A key is varied and set.
     #[error("{key} is varied, and set as well ({set}): say one of the two")]
     AlsoSet {
-        /// Which.
+        /// Name of the key.
         key: String,
-        /// What sets it.
+        /// Assignment that sets it.
         set: String,
     },
     /// A key is varied twice.
     #[error("{0} is varied twice: give all its values at once")]
     SameKey(String),
-    /// More points than anybody can run.
+    /// More points than can be run.
     #[error("that is {points} points, more than the {MOST_POINTS} that there may be: vary fewer values")]
     TooMany {
-        /// So many, at least.
+        /// Number of points, at least.
         points: u128,
     },
 }
 
-/// What is wrong with a range.
+/// Fault of a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum RangeFault {
-    /// It does not have the form of one.
+    /// The text does not have the form of a range.
     #[error(
         "FROM..TO for whole numbers, FROM..TO/N for N values evenly apart, FROM..TO*N for N in equal ratios, with one unit"
     )]
     Form,
-    /// It goes down.
+    /// The range descends.
     #[error("it goes down; begin with the lesser value")]
     Descending,
-    /// It ends where it begins.
+    /// The range ends where it begins.
     #[error("it ends where it begins; give that value alone")]
     Empty,
-    /// Ratios do not begin at zero, or below.
+    /// Equal ratios begin at zero or below.
     #[error(
         "equal ratios cannot begin at zero or below; begin above it, or say FROM..TO/N for values evenly apart"
     )]
     Ratios,
-    /// It has fewer values than ends.
+    /// The range has fewer than two values.
     #[error("it needs at least 2 values, its ends")]
     Steps,
-    /// Numbers with parts, and nothing that says how many.
+    /// The ends are not whole numbers, and the number of values is not given.
     #[error(
         "its ends are not both whole numbers, so say how many values: FROM..TO/N evenly apart, FROM..TO*N in equal ratios"
     )]
     HowMany,
-    /// Its ends have different units.
+    /// The ends have different units.
     #[error("its ends need one unit")]
     Units,
 }
@@ -146,10 +147,10 @@ impl fmt::Display for Axis {
 }
 
 impl Axis {
-    /// A key with these values, each as `--set` would have it.
+    /// Creates an axis of a key with these values, each as an argument of `--set`.
     ///
     /// # Errors
-    /// No key or no value, or one that comes twice.
+    /// There is no key or no value, or a value comes twice.
     pub fn new(key: &str, values: Vec<String>) -> Result<Self, VaryError> {
         if key.is_empty() || values.is_empty() {
             return Err(VaryError::Form(key.to_owned()));
@@ -165,11 +166,12 @@ impl Axis {
         Ok(Self { key: key.to_owned(), values })
     }
 
-    /// What is not known, as `--robust` has it: as any axis, and `FROM..TO` of numbers that are not both whole is five in
-    /// equal ratios, or evenly apart from zero.
+    /// Parses an unknown condition, as an argument of `--robust`. The form is that of any axis. In addition,
+    /// `FROM..TO` of numbers that are not both whole gives five values, in equal ratios, or evenly apart if it begins
+    /// at zero.
     ///
     /// # Errors
-    /// It says nothing to vary.
+    /// The text has nothing to vary.
     pub fn unknown(text: &str) -> Result<Self, VaryError> {
         let Err(error) = text.parse::<Self>() else { return text.parse() };
         let from_zero = text
@@ -178,17 +180,17 @@ impl Axis {
         format!("{text}{}", if from_zero { "/5" } else { "*5" }).parse().map_err(|_| error)
     }
 
-    /// The key.
+    /// Returns the key.
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// Its values, as `--set` would have them.
+    /// Returns the values, each as an argument of `--set`.
     pub fn values(&self) -> &[String] {
         &self.values
     }
 
-    /// The values as numbers with one unit, if all are.
+    /// Returns the values as numbers with one unit, if all of them are.
     pub fn numbers(&self) -> Option<Numbers> {
         let all: Vec<(f64, &'static str)> =
             self.values.iter().map(|value| number(value)).collect::<Option<_>>()?;
@@ -198,16 +200,16 @@ impl Axis {
     }
 }
 
-/// Values as numbers.
+/// Values of an axis as numbers.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Numbers {
-    /// One for each value.
+    /// Number for each value.
     pub values: Vec<f64>,
-    /// Their unit: `s`, `bit/s`, `B`, or nothing.
+    /// Unit of the numbers: `s`, `bit/s`, `B`, or nothing.
     pub unit: &'static str,
 }
 
-/// A value in a spelling that all values which say the same have: a number in its base unit, or text without quotes.
+/// Returns a value in a spelling that all equal values share: a number in its base unit, or text without quotes.
 fn one_spelling(value: &str) -> String {
     match number(value) {
         // Minus zero is zero.
@@ -216,7 +218,7 @@ fn one_spelling(value: &str) -> String {
     }
 }
 
-/// A value as a number in its base unit.
+/// Returns a value as a number in its base unit.
 pub(crate) fn number(value: &str) -> Option<(f64, &'static str)> {
     let value = value.trim().trim_matches('"');
     if let Ok(number) = value.parse::<f64>() {
@@ -234,7 +236,7 @@ pub(crate) fn number(value: &str) -> Option<(f64, &'static str)> {
     value.parse::<Probability>().ok().map(|part| (part.get(), ""))
 }
 
-/// Settings in which each axis has one of its values.
+/// Combinations of the values of axes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Grid {
     axes: Vec<Axis>,
@@ -242,10 +244,10 @@ pub struct Grid {
 }
 
 impl Grid {
-    /// Every combination of the values of `axes`; one point if there are none.
+    /// Creates the grid of every combination of the values of `axes`; one point if there are none.
     ///
     /// # Errors
-    /// A key that is varied twice, or more than [`MOST_POINTS`].
+    /// A key is varied twice, or there are more than [`MOST_POINTS`].
     pub fn new(axes: Vec<Axis>) -> Result<Self, VaryError> {
         for (number, axis) in axes.iter().enumerate() {
             if axes[..number].iter().any(|other| other.key == axis.key) {
@@ -262,7 +264,7 @@ impl Grid {
     /// Refuses a key that is varied and set by an assignment of `document` as well.
     ///
     /// # Errors
-    /// There is one.
+    /// There is such a key.
     pub fn check_beside(&self, document: &Document) -> Result<(), VaryError> {
         let set = |axis: &Axis| Some((axis.key.clone(), document.setting_of(&axis.key)?.to_owned()));
         match self.axes.iter().find_map(set) {
@@ -271,17 +273,17 @@ impl Grid {
         }
     }
 
-    /// What is varied.
+    /// Returns the varied axes.
     pub fn axes(&self) -> &[Axis] {
         &self.axes
     }
 
-    /// How many points.
+    /// Returns the number of points.
     pub fn points(&self) -> usize {
         self.points
     }
 
-    /// Which value each axis has at `point`: the last axis changes fastest.
+    /// Returns the index of each axis's value at `point`: the last axis changes fastest.
     pub fn indices(&self, point: usize) -> Vec<usize> {
         let mut rest = point;
         let mut indices: Vec<usize> = self
@@ -298,25 +300,25 @@ impl Grid {
         indices
     }
 
-    /// The value of each axis at `point`.
+    /// Returns the value of each axis at `point`.
     pub fn values(&self, point: usize) -> Vec<&str> {
         let indices = self.indices(point);
         self.axes.iter().zip(indices).map(|(axis, index)| axis.values[index].as_str()).collect()
     }
 
-    /// The settings at `point`, as `--set` would have them.
+    /// Returns the settings at `point`, as arguments of `--set`.
     pub fn assignments(&self, point: usize) -> Vec<String> {
         let values = self.values(point);
         self.axes.iter().zip(values).map(|(axis, value)| format!("{}={value}", axis.key)).collect()
     }
 
-    /// `protocol.srt.n=4, receivers=20`: the point in words.
+    /// Returns the point in words: `protocol.srt.n=4, receivers=20`.
     pub fn name(&self, point: usize) -> String {
         self.assignments(point).join(", ")
     }
 }
 
-/// What stands between commas that are not within brackets, braces or quotes.
+/// Splits a text at commas that are not within brackets, braces or quotes.
 pub(crate) fn parts(text: &str) -> Vec<&str> {
     let (mut all, mut begin, mut depth, mut quote) = (Vec::new(), 0, 0i32, None);
     for (at, c) in text.char_indices() {
@@ -336,10 +338,10 @@ pub(crate) fn parts(text: &str) -> Vec<&str> {
     all
 }
 
-/// The values of `FROM..TO`, `FROM..TO/N` and `FROM..TO*N`.
+/// Returns the values of `FROM..TO`, `FROM..TO/N` and `FROM..TO*N`.
 fn range(from: &str, to: &str) -> Result<Result<Vec<String>, VaryError>, RangeFault> {
     let (to, steps) = match to.rfind(['/', '*']) {
-        // A rate has a stroke in its unit.
+        // A rate has a slash in its unit.
         Some(at) if to[at + 1..].trim().parse::<usize>().is_ok() => {
             let steps = to[at + 1..].trim().parse::<usize>().map_err(|_| RangeFault::Form)?;
             (to[..at].trim(), Some((to.as_bytes()[at], steps)))
@@ -370,10 +372,10 @@ fn range(from: &str, to: &str) -> Result<Result<Vec<String>, VaryError>, RangeFa
     Ok(Ok(values))
 }
 
-/// Every whole number from one to the other.
+/// Returns every whole number from one to the other.
 fn whole_numbers(from: &str, to: &str) -> Result<Result<Vec<String>, VaryError>, RangeFault> {
     let (Ok(from), Ok(to)) = (from.parse::<i64>(), to.parse::<i64>()) else {
-        // What is wrong besides is said first.
+        // A fault of the ends is reported first.
         return Err(ends(from, to).err().unwrap_or(RangeFault::HowMany));
     };
     ascends(from as f64, to as f64)?;
@@ -384,7 +386,7 @@ fn whole_numbers(from: &str, to: &str) -> Result<Result<Vec<String>, VaryError>,
     Ok(Ok((from..=to).map(|value| value.to_string()).collect()))
 }
 
-/// The ends of a range, and their one unit.
+/// Returns the ends of a range, and their one unit.
 fn ends<'a>(from: &'a str, to: &'a str) -> Result<(f64, f64, &'a str), RangeFault> {
     let (low, low_unit) = split(from).ok_or(RangeFault::Form)?;
     let (high, high_unit) = split(to).ok_or(RangeFault::Form)?;
@@ -404,14 +406,14 @@ fn ascends(low: f64, high: f64) -> Result<(), RangeFault> {
     }
 }
 
-/// A number and what stands behind it.
+/// Splits a text into a number and the text behind it.
 fn split(text: &str) -> Option<(f64, &str)> {
     let end = text.find(|c: char| !(c.is_ascii_digit() || "+-.eE".contains(c))).unwrap_or(text.len());
     let number = text[..end].trim().parse::<f64>().ok().filter(|number| number.is_finite())?;
     Some((number, text[end..].trim()))
 }
 
-/// To six digits, without those that say nothing.
+/// Rounds to six digits.
 fn rounded(value: f64) -> f64 {
     format!("{value:.5e}").parse().unwrap_or(value)
 }

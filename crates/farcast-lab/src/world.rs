@@ -1,4 +1,4 @@
-//! A scenario of either kind, as something that is run.
+//! Scenarios of either kind, star or tree, in a form that can be run.
 
 use farcast_core::Time;
 use farcast_scenario::document::{Document, DocumentError};
@@ -13,17 +13,17 @@ use serde::Serialize;
 pub enum World {
     /// A hub with receivers and terminals around it.
     Star(Box<Scenario>),
-    /// Nodes and edges.
+    /// Nodes connected by edges.
     Tree(Box<TreeScenario>),
 }
 
-/// What a replication of either came to.
+/// Outcome of a replication of either kind.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 #[serde(untagged)]
 pub enum Outcome {
-    /// Of a star.
+    /// Outcome of a star.
     Star(Replication),
-    /// Of a tree.
+    /// Outcome of a tree.
     Tree(TreeReplication),
 }
 
@@ -48,7 +48,7 @@ impl World {
         Ok(Self::Star(Box::new(Scenario::read(document)?)))
     }
 
-    /// What the scenario is called; empty if its file does not say.
+    /// Returns the name of the scenario; empty if its file gives none.
     pub fn name(&self) -> &str {
         match self {
             Self::Star(scenario) => scenario.name(),

@@ -1,4 +1,4 @@
-//! What must hold of the paper's tree in seconds of it, whatever the study finds in minutes.
+//! Properties of the paper's tree that a run of seconds shows; the study itself takes minutes.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use farcast_lab::shipped;
@@ -7,7 +7,7 @@ use farcast_sim::replicate::Replicable as _;
 use farcast_sim::scenario::TreeScenario;
 use farcast_sim::star::Pulse;
 
-/// Half a minute of 600 kbit/s.
+/// Settings of a source of 600 kbit/s, for half a minute.
 const CBR: [&str; 3] =
     ["protocol.source_rate=\"600 kbit/s\"", "protocol.rate=\"10 Mbit/s\"", "time_limit=\"30 s\""];
 const ALONE: &str = "flow.tcp.start=\"100 h\"";
@@ -32,7 +32,7 @@ fn repairs_to_a(one: &TreeReplication) -> u64 {
     (1..=5).map(|n| one.edge(&format!("A.R{n}")).unwrap().forward.packets_of("rdata")).sum()
 }
 
-/// With a repairer at the gateway network A hears no repair and goes on as without losses, with PGMCC and without.
+/// With a repairer at the gateway, network A hears no repair and receives as without losses, with and without PGMCC.
 #[test]
 fn a_repairer_before_the_satellite_shields_network_a() {
     for control in [FIXED, "protocol.rate_control=\"pgmcc\""] {
@@ -40,15 +40,16 @@ fn a_repairer_before_the_satellite_shields_network_a() {
         let (calm, lossy, bare) = (of(&[BEFORE]), of(&[BEFORE, LOSSY]), of(&[LOSSY]));
         assert_eq!(repairs_to_a(&lossy), 0, "{control}");
         assert_eq!(heard(&lossy, "R1"), heard(&calm, "R1"), "{control}");
-        // Those behind the satellite do lose, and have their losses made good by it.
+        // Receivers behind the satellite lose packets, and the repairer repairs them.
         assert!(heard(&lossy, "R6").repairs > 50, "{control}: {:?}", heard(&lossy, "R6"));
         assert!(lossy.edge("satellite").unwrap().forward.packets_of("rdata") > 50, "{control}");
-        // Without it every repair comes to network A, where nobody lacks anything.
+        // Without a repairer, every repair comes to network A, where no receiver needs it.
         assert!(repairs_to_a(&bare) > 0 && heard(&bare, "R1").useless_octets > 0, "{control}");
     }
 }
 
-/// Without congestion control the source keeps its rate, whatever is lost; with it, all fare as the worst.
+/// Without congestion control the source keeps its rate, whatever the losses; with it, the worst receiver sets the
+/// rate.
 #[test]
 fn congestion_control_alone_makes_network_a_pay() {
     let kbps = |settings: &[&str]| heard(&run(settings), "R1").useful_octets as f64 * 8.0 / 30.0 / 1000.0;

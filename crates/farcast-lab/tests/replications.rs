@@ -1,4 +1,4 @@
-//! Replications within memory, and what is told of them.
+//! Replications within a limit of memory, and their progress reports.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -43,7 +43,7 @@ fn a_flag_ends_them_with_those_that_are_done() {
     let none = run(&long, &plan(5, 2), &Memory::of_machine(), &stop, &mut |_| {});
     assert_eq!(none, Err(RunError::Interrupted));
     stop.store(false, Ordering::Relaxed);
-    // So many that one thread is not through before it looks.
+    // There are so many that one thread cannot finish them before it checks the flag.
     let some = run(&scenario(), &plan(100_000, 1), &Memory::of_machine(), &stop, &mut |progress| {
         if matches!(progress, Progress::Replications { done, .. } if done >= 3) {
             stop.store(true, Ordering::Relaxed);
@@ -65,14 +65,14 @@ fn what_takes_too_much_memory_is_refused_and_what_it_would_take_is_told() {
     assert!(matches!(need, Need::WouldTake { at_once: 2, .. }), "{need:?}");
     assert_eq!(limit, Limit::Caller);
     assert!(refused.to_string().contains(" for 2 replications at once, more than the "), "{refused}");
-    // No more run at once than there are.
+    // The number at once is at most the number of replications.
     assert_eq!(check(5 * one, 1000), Ok(()));
     let mut tell = |progress| panic!("{progress:?}");
     let ran = run(&scenario, &plan(5, 2), &Memory::at_most(Bytes(2 * one - 1)), &stop, &mut tell);
     assert_eq!(ran, Err(RunError::Memory(refused)));
 }
 
-/// A process has some megabytes, however small the scenario.
+/// A process takes some megabytes, however small the scenario.
 #[test]
 fn what_is_taken_already_counts() {
     let taken = Memory::at_most(Bytes(4096)).look().unwrap_err();

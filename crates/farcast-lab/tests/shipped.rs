@@ -1,4 +1,4 @@
-//! What ships inside the program, and documents in files.
+//! Shipped scenarios and links, and documents in files.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ fn every_scenario_can_be_run() {
     }
 }
 
-/// Those that name files find them, wherever the program runs.
+/// Links that name files find them, whatever the working directory.
 #[test]
 fn every_link_carries_traffic() {
     for shipped in shipped::links() {
@@ -71,7 +71,7 @@ fn a_path_wins_over_a_name_and_neither_is_an_error_that_lists_the_names() {
 fn a_file_is_refused_for_what_it_is() {
     let place = tempfile::tempdir().unwrap();
     let at = |name: &str| place.path().join(name);
-    // Where a path is asked for, a name is none.
+    // A shipped name is no path.
     let error = shipped::file("geo".as_ref()).unwrap_err();
     assert!(matches!(&error, OpenError::Unreadable { path, .. } if path.as_os_str() == "geo"), "{error}");
     fs::write(at("no"), "no TOML").unwrap();
@@ -81,6 +81,6 @@ fn a_file_is_refused_for_what_it_is() {
     fs::write(at("long"), vec![b'\n'; (16 << 20) + 1]).unwrap();
     let error = shipped::file(&at("long")).unwrap_err();
     assert!(error.to_string().ends_with("longer than any scenario, which has 16 MiB at most"), "{error}");
-    // What has no end is not read to it.
+    // A file without an end is not read to its end.
     assert!(matches!(shipped::file("/dev/zero".as_ref()).unwrap_err(), OpenError::Unreadable { .. }));
 }

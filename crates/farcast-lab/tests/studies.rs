@@ -1,4 +1,4 @@
-//! Studies as a library has them: rows, progress, refusals, files.
+//! Studies as a library runs them: rows, progress, refusals, files.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::fs;
@@ -65,7 +65,7 @@ fn rows_do_not_depend_on_threads_and_progress_counts_them_all() {
     assert_eq!((timer.published, timer.verdict), (Some(7.845), Verdict::Agrees));
 }
 
-/// What is sent lies above what no code does without, and of a code over the whole file hardly more than headers above.
+/// The octets sent are above those of an ideal code; a code over the whole file adds little more than headers.
 #[test]
 fn efficiency_is_seen_beside_what_an_ideal_code_takes() {
     let (study, stop) = (study::named("efficiency").unwrap(), AtomicBool::new(false));
@@ -128,7 +128,7 @@ fn what_a_study_needs_is_refused_before_it_runs() {
     for study in study::all() {
         assert!(matches!(study.run(&one, &mut never), Err(StudyError::TooFew(1))), "{study:?}");
     }
-    // Nobody said where the program is that emulates.
+    // The path of the emulating program was not given.
     let emulated = study::named("ftp-emulated").unwrap();
     assert!(matches!(emulated.needs(&Options::new(&stop)), Err(StudyError::Missing(_))));
     study::named("ftp-umts").unwrap().needs(&Options::new(&stop)).unwrap();
@@ -146,7 +146,7 @@ fn files_hold_every_row_and_leave_nothing_half_written() {
     let dir = place.path().join("deep/results");
     files::make(&dir).unwrap();
     files::write(&dir, &results).unwrap();
-    // Again, over what is there.
+    // Results are written again, over existing files.
     files::write(&dir, &results).unwrap();
     let mut names: Vec<_> = fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     names.sort();

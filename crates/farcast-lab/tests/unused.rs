@@ -1,4 +1,4 @@
-//! Settings that change nothing are named.
+//! Unused settings: those that change nothing are named.
 #![allow(clippy::expect_used, clippy::panic, reason = "a test may panic")]
 
 use farcast_lab::{World, unused};

@@ -1,4 +1,4 @@
-//! What tests of pages share, and what all pages have alike.
+//! Helpers that tests of pages share, and properties of all pages.
 
 pub(crate) mod markup;
 

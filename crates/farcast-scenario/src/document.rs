@@ -2,9 +2,9 @@
 //!
 //! This module knows no schema. Code with a schema reads a document through [`Reader`]s, one for each table. It asks
 //! each reader for the keys of the schema and ends with [`Reader::finish`], which refuses every key that was not
-//! asked for. The first error ends the reading. It is one sentence of the form `scenarios/x.toml:12:
-//! link.forward.per: <what is wrong>; <what is allowed>`. If an assignment brought the value, `--set KEY=VALUE`
-//! stands in place of file and line.
+//! asked for. The first error ends the reading. It is one sentence of the form
+//! `scenarios/x.toml:12: link.forward.per: <what is wrong>; <what is allowed>`.
+//! If an assignment brought the value, `--set KEY=VALUE` stands in place of file and line.
 //!
 //! ```
 //! use farcast_scenario::document::Document;

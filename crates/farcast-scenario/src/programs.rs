@@ -15,11 +15,11 @@ use crate::document::{DocumentError, Reader};
 /// Hosts on which a program runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum On {
-    /// At the hub.
+    /// The hub.
     Hub,
-    /// At each terminal.
+    /// Each terminal.
     Terminals,
-    /// At the terminal of this number, from 0.
+    /// The terminal of this number, from 0.
     Terminal(u32),
 }
 

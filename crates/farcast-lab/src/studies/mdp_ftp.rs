@@ -185,8 +185,8 @@ struct Transfer {
 }
 
 impl<'a> Cell<'a> {
-    /// Simulates the cell, as `farcast simulate sgls --set traffic.files.files=.. --set
-    /// link.stages.serial.forward.vector_errors=..` does.
+    /// Simulates the cell, as does
+    /// `farcast simulate sgls --set traffic.files.files=.. --set link.stages.serial.forward.vector_errors=..`.
     fn simulate(
         runner: &Runner<'_>,
         file: &'a File,

@@ -134,8 +134,8 @@ fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
     Ok(rows)
 }
 
-/// Simulates a point, as `farcast simulate mftp-bgan --set receivers=.. --set link.forward.per=.. --set
-/// protocol.srt.n=..` does.
+/// Simulates a point, as does
+/// `farcast simulate mftp-bgan --set receivers=.. --set link.forward.per=.. --set protocol.srt.n=..`.
 fn simulate(runner: &Runner<'_>, case: &Case, n: u32, shares: Shares) -> Result<Cell, StudyError> {
     let mut document = shipped::document(STUDY.name)?;
     for setting in [

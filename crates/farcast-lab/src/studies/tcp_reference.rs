@@ -1,4 +1,5 @@
-//! Goodput of TCP as ns-2, ns-3 and the Linux kernel measured it over one link, beside that of farcast's TCP.
+//! Study of TCP's goodput over one link: that measured by ns-2, ns-3 and the Linux kernel, beside that of farcast's
+//! TCP.
 
 use farcast_core::Span;
 use farcast_model::{Path, pftk};
@@ -19,9 +20,9 @@ pub(super) const STUDY: Study = Study {
     reproduce,
 };
 
-/// The measurements.
+/// Table of the measurements.
 const TABLE: &str = include_str!("../../../../vectors/tcp/reference.csv");
-/// How many there are.
+/// Number of the measurements.
 const CELLS: u64 = 138;
 
 const LIMITED: &str =
@@ -29,16 +30,16 @@ const LIMITED: &str =
 const LOSSY: &str = "where loss limits, goodput agrees within 10 %, or within the 95 % prediction interval for the \
                      mean of as many runs as were measured";
 const COUNTED: &str = "goodput has the verdict";
-/// What goodput may be off where nothing is drawn, and where losses are.
+/// Relative deviation of goodput that always agrees, without losses and, below, with random losses.
 const CLOSE: f64 = 0.03;
 const NEAR: f64 = 0.10;
 
-/// A measurement of someone else's.
+/// A measurement by another implementation.
 struct Cell<'a> {
     peer: &'a str,
     flavour: &'a str,
     rtt_ms: u32,
-    /// None where buffers tune themselves.
+    /// Window in packets; `None` if buffers tune themselves.
     window: Option<u32>,
     per: &'a str,
     duration_s: u32,
@@ -74,7 +75,7 @@ impl<'a> Cell<'a> {
         self.per == "0"
     }
 
-    /// What makes the shipped scenario this cell's.
+    /// Returns the assignments that make this cell of the shipped scenario.
     fn settings(&self) -> Vec<String> {
         let mut settings = vec![format!("time_limit=\"{} s\"", self.duration_s)];
         for direction in ["forward", "return"] {
@@ -93,7 +94,8 @@ impl<'a> Cell<'a> {
             bulk(format!("hystart={}", self.flavour == "cubic"));
         }
         if self.peer.starts_with("ns-3") {
-            // 22 octets of PPP and IP, no timestamps, an acknowledgment for every segment; the rest as RFCs recommend.
+            // These are 22 octets of PPP and IP, no timestamps, and an acknowledgment for every segment; the rest is
+            // as RFCs recommend.
             bulk("preset=\"rfc\"".to_owned());
             bulk("packet_overhead=\"22 B\"".to_owned());
             bulk("delayed_ack=\"off\"".to_owned());
@@ -104,7 +106,7 @@ impl<'a> Cell<'a> {
                 bulk(setting.to_owned());
             }
             settings.push(format!("link.return.per={}", self.per));
-            // 130,000 octets, in packets of 1500.
+            // The limit is 130,000 octets, in packets of 1500.
             for direction in ["forward", "return"] {
                 settings.push(format!("link.{direction}.queue_packets=86"));
             }
@@ -112,7 +114,7 @@ impl<'a> Cell<'a> {
         settings
     }
 
-    /// Whether what limits is the window or the link: whether, with losses alone, more would pass.
+    /// Returns `true` if the window or the link limits goodput: losses alone would let more pass.
     fn is_limited(&self) -> Result<bool, StudyError> {
         if self.lossless() {
             return Ok(true);
@@ -127,10 +129,10 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// 2 Mbit/s in packets of 1040 octets.
+/// Rate of the link in packets per second: 2 Mbit/s in packets of 1040 octets.
 const LINK_PACKETS_PER_S: f64 = 2e6 / 8.0 / 1040.0;
 
-/// The verdict on a cell's goodput, in kbit/s.
+/// Returns the verdict on a cell's goodput, in kbit/s.
 fn compare(cell: &Cell<'_>, ours: &[f64]) -> Result<Judged, StudyError> {
     let published = cell.goodput_bps / 1e3;
     let limited = cell.is_limited()?;
@@ -139,7 +141,7 @@ fn compare(cell: &Cell<'_>, ours: &[f64]) -> Result<Judged, StudyError> {
     let summary = Summary::of(ours)?;
     if !limited && cell.runs > 1 && summary.n > 1 {
         let (low, high) = rules::mean(published, cell.runs, &summary)?.rule.agrees_within.unwrap_or(within);
-        // What agrees with the mean of theirs is where ours may lie.
+        // The interval for their mean, about ours, has the same width as one for ours, about theirs.
         let half = (high - low) / 2.0;
         within = (within.0.min(published - half), within.1.max(published + half));
     }
@@ -186,7 +188,7 @@ fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
     Ok(rows)
 }
 
-/// Goodput in bit/s and segments sent again, of each replication.
+/// Returns the goodput in bit/s and the segments sent again, of each replication.
 fn simulate(runner: &Runner<'_>, cell: &Cell<'_>) -> Result<Vec<(f64, f64)>, StudyError> {
     let mut document = shipped::document("tcp-geo")?;
     for setting in cell.settings() {
@@ -198,7 +200,7 @@ fn simulate(runner: &Runner<'_>, cell: &Cell<'_>) -> Result<Vec<(f64, f64)>, Stu
         let FlowCounts::Tcp(counts) = &flow.counts else { return None };
         Some((flow.goodput_bit_per_s, counts.retransmits as f64))
     };
-    // Without loss nothing is drawn.
+    // Without loss, no random numbers are drawn.
     let most = if cell.lossless() { 1 } else { u64::MAX };
     let replications = runner.run_at_most(&scenario, most)?;
     replications

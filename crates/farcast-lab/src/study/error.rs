@@ -1,47 +1,47 @@
-//! What can keep a study from its rows.
+//! Errors of studies.
 
 use std::error::Error;
 
-/// Why a study has no result, by who is to blame.
+/// Error of a study, by the party to blame.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StudyError {
-    /// The caller's: there is no such study.
+    /// Caller: there is no such study.
     #[error("{name} is no study that farcast repeats; it knows: {}", super::names().join(", "))]
     Unknown {
-        /// What was asked for.
+        /// Name that was asked for.
         name: String,
     },
-    /// The caller's: so few replications say nothing.
+    /// Caller: so few replications tell nothing.
     #[error("{0} replications of each setting: a mean has an interval from 2 on")]
     TooFew(u64),
-    /// The caller's: the flag was set, so that it ended.
+    /// Caller: the flag was set, and the study ended.
     #[error("{study}: interrupted; there is no result")]
     Interrupted {
-        /// Which study.
+        /// Name of the study.
         study: &'static str,
     },
-    /// The machine's: it has not what the study needs, a program or a right, as the sentence says.
+    /// Machine: it lacks a program or a right that the study needs, as the sentence says.
     #[error("{0}")]
     Missing(String),
-    /// The machine's: it had too much else to do for runs in real time, as the sentence says.
+    /// Machine: it was too busy for runs in real time, as the sentence says.
     #[error("{0}")]
     Busy(String),
-    /// The machine's: the system refused something.
+    /// Machine: the system refused an operation.
     #[error(transparent)]
     System(Box<dyn Error + Send + Sync>),
-    /// The transfer's: something that is simulated did not end before its time limit, as the sentence says.
+    /// Transfer: a simulated transfer did not end before its time limit, as the sentence says.
     #[error("{0}")]
     Unfinished(String),
-    /// The transfer's: a run in real time failed, as the sentence says.
+    /// Transfer: a run in real time failed, as the sentence says.
     #[error("{0}")]
     Run(String),
-    /// Ours: a study's own scenario, model or statistics are refused by what computes them.
+    /// Farcast: a study's own scenario, model or statistics are refused by the code that computes them.
     #[error(transparent)]
     Internal(Box<dyn Error + Send + Sync>),
 }
 
-/// Errors of other libraries, by who is to blame where a study meets them.
+/// Converts errors of other libraries into the kind of error that they are in a study.
 macro_rules! blame {
     ($($(#[$when:meta])? $kind:ident: $error:ty;)*) => {
         $($(#[$when])? impl From<$error> for StudyError {

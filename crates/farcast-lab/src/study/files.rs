@@ -1,4 +1,4 @@
-//! Results as files.
+//! Files of results.
 
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
@@ -7,16 +7,17 @@ use std::path::{Path, PathBuf};
 
 use super::{Results, Row, tables};
 
-/// The files of a directory of results: all numbers as CSV (RFC 4180) and as JSON, and the tables as Markdown.
+/// Names of the files in a directory of results: all numbers as CSV (RFC 4180) and as JSON, and the tables as
+/// Markdown.
 pub const NAMES: [&str; 3] = ["reproduce.csv", "reproduce.json", "reproduce.md"];
 
-/// A file or directory that cannot be written.
+/// Error of writing a file or directory.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}: {source}", path.display())]
 pub struct WriteError {
-    /// Which.
+    /// Path of the file or directory.
     pub path: PathBuf,
-    /// What the system said.
+    /// The system's error.
     pub source: io::Error,
 }
 
@@ -26,18 +27,19 @@ impl WriteError {
     }
 }
 
-/// Makes the directory, so that who waits for results knows before that they can be written.
+/// Creates the directory, so that a user learns before the run whether results can be written.
 ///
 /// # Errors
-/// The system refused.
+/// The system refused it.
 pub fn make(dir: &Path) -> Result<(), WriteError> {
     std::fs::create_dir_all(dir).map_err(WriteError::of(dir))
 }
 
-/// Writes [`NAMES`] into a directory, and the plots of studies that have some. Each has its name only when it is whole.
+/// Writes [`NAMES`] into a directory, and the plots of studies that have some. Each file gets its name only when
+/// complete.
 ///
 /// # Errors
-/// The system refused.
+/// The system refused it.
 pub fn write(dir: &Path, results: &[Results]) -> Result<(), WriteError> {
     let rows: Vec<&Row> = results.iter().flat_map(|results| &results.rows).collect();
     let text = [csv(&rows), json(&rows), Ok(tables::markdown(results))];
@@ -52,10 +54,10 @@ pub fn write(dir: &Path, results: &[Results]) -> Result<(), WriteError> {
     Ok(())
 }
 
-/// Writes a file of text, which has its name only when it is whole.
+/// Writes a file of text, which gets its name only when complete.
 ///
 /// # Errors
-/// The system refused.
+/// The system refused it.
 pub fn write_text(path: &Path, text: &str) -> Result<(), WriteError> {
     put(path, text).map_err(WriteError::of(path))
 }
@@ -64,10 +66,10 @@ fn put(path: &Path, text: &str) -> io::Result<()> {
     staged(path, |file| file.write_all(text.as_bytes()))
 }
 
-/// A file that `fill` writes under another name first.
+/// Writes a file by `fill` under a temporary name, and then gives it its own.
 pub(crate) fn staged(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {
     let dir = path.parent().filter(|dir| *dir != Path::new("")).unwrap_or(Path::new("."));
-    // What the umask leaves, as for any file.
+    // The umask applies, as for any file.
     let mut named = tempfile::Builder::new()
         .permissions(Permissions::from_mode(0o666))
         .tempfile_in(dir)
@@ -78,7 +80,7 @@ pub(crate) fn staged(path: &Path, fill: impl FnOnce(&mut File) -> io::Result<()>
     Ok(())
 }
 
-/// The system's words, without the name of a temporary file, which nobody gave.
+/// Returns the system's error without the name of the temporary file, which the user does not know.
 fn plain(error: io::Error) -> io::Error {
     let inner = error.get_ref().and_then(std::error::Error::source);
     let inner = inner.and_then(|inner| inner.downcast_ref::<io::Error>());
@@ -89,7 +91,7 @@ fn json(rows: &[&Row]) -> io::Result<String> {
     Ok(serde_json::to_string_pretty(rows)? + "\n")
 }
 
-/// As RFC 4180 has it, with the keys of the JSON as the header.
+/// Returns the rows as CSV (RFC 4180), with the keys of the JSON as the header.
 fn csv(rows: &[&Row]) -> io::Result<String> {
     const HEADER: &str = "paper,item,row,column,published,farcast,ci95_half_width,verdict,rule";
     let mut lines = vec![HEADER.to_owned()];
@@ -105,7 +107,7 @@ fn csv(rows: &[&Row]) -> io::Result<String> {
     Ok(lines.join("\r\n") + "\r\n")
 }
 
-/// A field of CSV.
+/// Returns a field of CSV.
 pub(crate) fn quoted(text: &str) -> String {
     if text.contains(['"', ',', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))

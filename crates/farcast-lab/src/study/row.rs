@@ -1,14 +1,14 @@
-//! One number of a paper beside ours.
+//! Rows: a published number beside ours.
 
 use serde::{Serialize, Serializer};
 
-/// What comes of the comparison.
+/// Verdict of a comparison.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The rule finds no contradiction.
     Agrees,
-    /// The rule finds one.
+    /// The rule finds a contradiction.
     Differs,
     /// Our replications cannot tell.
     Undetermined,
@@ -17,7 +17,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// For people.
+    /// Returns the verdict in words.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Agrees => "agrees",
@@ -28,16 +28,16 @@ impl Verdict {
     }
 }
 
-/// By which rule a verdict is reached.
+/// Rule by which a verdict is reached.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Rule {
     /// One sentence without a full stop, the same for all numbers of a kind.
     pub sentence: &'static str,
-    /// What would agree here, both ends included.
+    /// Range in which a number agrees here, both ends included.
     pub agrees_within: Option<(f64, f64)>,
 }
 
-/// The sentence, and what would agree here.
+/// Serializes a rule as its text.
 impl Serialize for Rule {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.text())
@@ -45,7 +45,7 @@ impl Serialize for Rule {
 }
 
 impl Rule {
-    /// The sentence, and what would agree here.
+    /// Returns the sentence, and the range in which a number agrees here.
     pub fn text(&self) -> String {
         match self.agrees_within {
             Some((low, high)) => format!("{}; here {} to {}", self.sentence, short(low), short(high)),
@@ -54,55 +54,55 @@ impl Rule {
     }
 }
 
-/// Four decimals at most.
+/// Returns a number with four decimals at most.
 pub(super) fn short(number: f64) -> String {
     let fixed = format!("{number:.4}");
     fixed.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// What a comparison says, wherever it stands.
+/// Result of a comparison, without its place.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Judged {
-    /// The paper's number.
+    /// Published number.
     pub published: Option<f64>,
-    /// Ours.
+    /// Our number.
     pub farcast: f64,
-    /// Half the width of the 95 % confidence interval of ours, where it has one.
+    /// Half the width of the 95 % confidence interval of our number, if it has one.
     pub ci95_half_width: Option<f64>,
-    /// What comes of it.
+    /// Verdict of the comparison.
     pub verdict: Verdict,
-    /// Why.
+    /// Rule behind the verdict.
     pub rule: Rule,
 }
 
-/// One number of a paper beside ours, and where it stands.
+/// A published number beside ours, with its place.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Row {
-    /// The paper's short name.
+    /// Short name of the paper.
     pub paper: &'static str,
-    /// What is compared, with its unit.
+    /// Name of the compared item, with its unit.
     pub item: String,
-    /// The case; each is a table.
+    /// Name of the case; each case is a table.
     pub row: String,
-    /// The setting within the case; empty where the number is of all.
+    /// Setting within the case; empty if the number is that of the whole case.
     pub column: String,
-    /// The paper's number.
+    /// Published number.
     pub published: Option<f64>,
-    /// Ours.
+    /// Our number.
     pub farcast: f64,
-    /// Half the width of the 95 % confidence interval of ours, where it has one.
+    /// Half the width of the 95 % confidence interval of our number, if it has one.
     pub ci95_half_width: Option<f64>,
-    /// What comes of it.
+    /// Verdict of the comparison.
     pub verdict: Verdict,
-    /// Why.
+    /// Rule behind the verdict.
     pub rule: Rule,
-    /// Decimals for people.
+    /// Number of decimals that tables show.
     #[serde(skip)]
     pub decimals: usize,
 }
 
 impl Row {
-    /// `judged` at its place: (item, row, column).
+    /// Creates the row of `judged` at its place: (item, row, column).
     pub(crate) fn new(
         paper: &'static str,
         (item, row, column): (&str, &str, &str),

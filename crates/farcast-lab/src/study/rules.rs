@@ -1,4 +1,4 @@
-//! How a published number is judged by ours: pure functions of the two.
+//! Rules by which our numbers judge a published one: pure functions of both.
 
 use farcast_stats::{
     StatsError, Summary, binomial_interval, multinomial_p_value, prediction_half_width,
@@ -7,28 +7,28 @@ use farcast_stats::{
 
 use super::row::{Judged, Rule, Verdict};
 
-/// How sure intervals are.
+/// Level of the intervals.
 const LEVEL: f64 = 0.95;
 
-/// A number that the paper does not have.
+/// Returns a number of ours that the paper does not have.
 pub fn unpublished(farcast: f64, ci95_half_width: Option<f64>, why: &'static str) -> Judged {
     let rule = Rule { sentence: why, agrees_within: None };
     Judged { published: None, farcast, ci95_half_width, verdict: Verdict::NotPublished, rule }
 }
 
-/// A number that no chance is in: it must be the same as it was printed, with so many `decimals`.
+/// Judges a number that does not depend on chance: it must round to the printed one, with so many `decimals`.
 pub fn printed(published: f64, farcast: f64, decimals: i32) -> Judged {
     const RULE: &str = "a number without chance agrees if it rounds to the printed one";
     let half = 0.5 * 10_f64.powi(-decimals);
-    // Both ends are not exact doubles, so a hair is added: far below the half unit that rounding loses.
+    // The ends of the range are not exact doubles, so a margin is added, far below the half unit that rounding loses.
     let same = (farcast - published).abs() <= half * (1.0 + 1e-6);
     judged(published, farcast, None, same, RULE, None)
 }
 
-/// The mean of `runs` published runs, 1 at least, against the summary of ours.
+/// Judges the mean of `runs` published runs, 1 at least, by the summary of ours.
 ///
 /// # Errors
-/// Ours are fewer than two, or there is no published run.
+/// There are fewer than two replications of ours, or no published run.
 pub fn mean(published: f64, runs: u64, ours: &Summary) -> Result<Judged, StatsError> {
     const RULE: &str = "a mean agrees if it lies in the 95 % prediction interval for the mean of as many runs as the \
                         paper has, with the standard deviation of our replications";
@@ -38,7 +38,7 @@ pub fn mean(published: f64, runs: u64, ours: &Summary) -> Result<Judged, StatsEr
     Ok(judged(published, ours.mean, ours.ci95_half_width, contains(within, published), RULE, Some(within)))
 }
 
-/// A share of `runs` published runs, 1 at least, in per cent against `successes` in `trials` of ours.
+/// Judges a share in per cent of `runs` published runs, 1 at least, by `successes` in `trials` of ours.
 ///
 /// # Errors
 /// There are no trials, or more successes than trials.
@@ -54,7 +54,7 @@ pub fn share(published: f64, runs: u64, successes: u64, trials: u64) -> Result<J
     Ok(judged(published, percent, Some(half), contains(counts, count), RULE, Some(within)))
 }
 
-/// Our share in per cent of at least one trial, and half the width of its interval (Clopper and Pearson).
+/// Returns our share in per cent of at least one trial, and half the width of its interval (Clopper and Pearson).
 ///
 /// # Errors
 /// There are more successes than trials.
@@ -63,13 +63,13 @@ pub fn our_share(successes: u64, trials: u64) -> Result<(f64, f64), StatsError> 
     Ok((100.0 * successes as f64 / trials as f64, 50.0 * (interval.high - interval.low)))
 }
 
-/// The exact multinomial p-value of the `published` counts under our shares.
+/// Returns the exact multinomial p-value of the `published` counts under our shares.
 ///
-/// One half is added to each of our counts, so that what we have not seen yet is improbable and not impossible.
-/// Categories that neither has seen are left out.
+/// One half is added to each of our counts, so that an outcome we have not seen yet is improbable and not impossible.
+/// Categories with no count on either side are left out.
 ///
 /// # Errors
-/// There is nothing to compare, or there are so many outcomes that they cannot be gone through.
+/// There is nothing to compare, or there are too many outcomes to enumerate.
 pub fn distribution(published: &[u64], ours: &[u64]) -> Result<f64, StatsError> {
     let seen = |&(theirs, ours): &(u64, u64)| theirs + ours > 0;
     let both: Vec<_> = published.iter().copied().zip(ours.iter().copied()).filter(seen).collect();
@@ -79,20 +79,21 @@ pub fn distribution(published: &[u64], ours: &[u64]) -> Result<f64, StatsError> 
     multinomial_p_value(&counts, &shares)
 }
 
-/// A setting whose mean was compared with another's on common random numbers.
+/// A setting whose mean was compared with another setting's on common random numbers.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Compared {
-    /// The setting.
+    /// Value of the setting.
     pub setting: f64,
-    /// The mean of the paired differences, and half the width of its 95 % confidence interval.
+    /// Mean of the paired differences, and half the width of its 95 % confidence interval.
     pub difference: (f64, f64),
 }
 
 impl Compared {
-    /// `setting`, whose replications came to `ours` where the other setting's came to `other`, in the same order.
+    /// Compares `setting`, whose replications gave `ours`, with another setting, whose replications gave `other`, in
+    /// the same order.
     ///
     /// # Errors
-    /// There are fewer than two.
+    /// There are fewer than two replications.
     pub fn of(setting: f64, ours: &[f64], other: &[f64]) -> Result<Self, StatsError> {
         let differences: Vec<f64> = ours.iter().zip(other).map(|(a, b)| a - b).collect();
         let summary = Summary::of(&differences)?;
@@ -109,7 +110,7 @@ impl Compared {
     }
 }
 
-/// That the least mean is at the setting `published`, by the differences of all `others` from it.
+/// Judges the claim that the least mean is at the setting `published`, by the differences of all `others` from it.
 pub fn least_at(published: f64, others: &[Compared]) -> Judged {
     const RULE: &str = "an optimum differs if another setting's mean is significantly less, agrees if all others' are \
                         significantly more, and is undetermined otherwise: 95 % intervals of paired differences on \
@@ -119,15 +120,15 @@ pub fn least_at(published: f64, others: &[Compared]) -> Judged {
     claim(published, best, others, RULE)
 }
 
-/// That the mean grows from the setting `published` on, by the `steps` from each setting to the next, in order: also
-/// those before it.
+/// Judges the claim that the mean grows from the setting `published` on. `steps` are the differences from each
+/// setting to the next, in order, including those before `published`.
 pub fn grows_from(published: f64, steps: &[Compared]) -> Judged {
     const RULE: &str = "growth differs if a step from a setting to the next is significantly downward, agrees if all \
                         steps are significantly upward, and is undetermined otherwise: 95 % intervals of paired \
                         differences on common random numbers";
     let behind: Vec<_> = steps.iter().filter(|step| step.setting >= published).copied().collect();
     let rising = steps.iter().rev().take_while(|step| step.difference.0 > 0.0);
-    // Where not even the last step rises, our number is the last setting's start: it says that growth begins nowhere.
+    // If not even the last step rises, our number is the start of the last step: growth begins nowhere.
     let from = rising.last().or(steps.last()).map_or(published, |step| step.setting);
     claim(published, from, &behind, RULE)
 }
@@ -144,7 +145,7 @@ fn claim(published: f64, farcast: f64, compared: &[Compared], sentence: &'static
     Judged { published: Some(published), farcast, ci95_half_width: None, verdict, rule }
 }
 
-/// Which end of the values.
+/// End of the range of values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
     /// The least.
@@ -153,18 +154,18 @@ pub enum End {
     Greatest,
 }
 
-/// The least or greatest value of `runs` published runs of each setting, against our replications of each.
+/// Judges the least or greatest value of `runs` published runs of each setting, by our replications of each.
 ///
-/// The probability that all of `runs` further runs of a setting have at least a value, after k of our n had, is that of
-/// a beta-binomial with Jeffreys' prior, as in [`share`]; settings are independent.
-/// Values are small counts, for all up to the greatest of ours are gone through.
+/// All of `runs` further runs of a setting have at least a value with a certain probability, after k of our n had.
+/// This probability is that of a beta-binomial with Jeffreys' prior, as in [`share`]; settings are independent.
+/// Values must be small counts, because all of them up to our greatest are enumerated.
 pub fn extreme(published: u64, runs: u64, settings: &[Vec<u64>], end: End) -> Judged {
     const RULE: &str = "an extreme of all settings' runs agrees if it lies in the 95 % predictive range that follows \
                         from our replications, of which the most probable value is shown";
     let all_beyond =
         |value: u64| -> f64 { settings.iter().map(|ours| beyond(value, runs, ours, end)).product() };
     let top = settings.iter().flatten().copied().max().unwrap_or(0) + 1;
-    // Probabilities that the extreme is the value or beyond it, seen from the extreme's side inward.
+    // Probabilities that the extreme is the value or beyond it, from the extreme's side inward.
     let mut inward: Vec<u64> = (0..=top).collect();
     if end == End::Greatest {
         inward.reverse();
@@ -182,7 +183,7 @@ pub fn extreme(published: u64, runs: u64, settings: &[Vec<u64>], end: End) -> Ju
     judged(published, farcast, None, contains(within, published), RULE, Some(within))
 }
 
-/// How probable it is that all of `runs` further runs come to `value` or beyond it, after ours.
+/// Returns the probability that all of `runs` further runs come to `value` or beyond it, after ours.
 fn beyond(value: u64, runs: u64, ours: &[u64], end: End) -> f64 {
     let is_beyond = |&&one: &&u64| if end == End::Least { one >= value } else { one <= value };
     let (k, n) = (ours.iter().filter(is_beyond).count() as f64, ours.len() as f64);

@@ -1,4 +1,4 @@
-//! Runs the replications of a study's settings, with progress.
+//! Runner of the replications of a study's settings, with progress.
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
@@ -13,7 +13,7 @@ use farcast_sim::star::Pulse;
 use super::{Effort, Options, Study, StudyError};
 use crate::Progress;
 
-/// Between two looks at how replications stand.
+/// Interval between two reports of progress.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Runs the replications of one setting after the other.
@@ -23,14 +23,14 @@ pub(crate) struct Runner<'a> {
     replications: u64,
     study: &'static str,
     begin: Instant,
-    /// Replications done of so many in all.
+    /// Number of replications that are done; `total` is the number of all.
     done: Cell<u64>,
     total: u64,
     progress: RefCell<&'a mut dyn FnMut(Progress)>,
 }
 
 impl<'a> Runner<'a> {
-    /// A runner of all settings of `study`.
+    /// Creates a runner of all settings of `study`.
     #[expect(clippy::disallowed_methods, reason = "somebody waits in real time")]
     pub(crate) fn new(
         study: &Study,
@@ -51,13 +51,14 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Every replication of `scenario`, in order. All settings of a study have the same seed, so their replications of
-    /// one index have common random numbers.
+    /// Returns every replication of `scenario`, in order. All settings of a study have the same seed, so their
+    /// replications of one index have common random numbers.
     pub(crate) fn run<S: Replicable>(&self, scenario: &S) -> Result<Vec<S::Outcome>, StudyError> {
         self.run_at_most(scenario, self.replications)
     }
 
-    /// As many, but at most `most`: what draws nothing need not be repeated.
+    /// Returns the replications of `scenario`, `most` at most: a scenario without random numbers need not be
+    /// repeated.
     pub(crate) fn run_at_most<S: Replicable>(
         &self,
         scenario: &S,
@@ -78,11 +79,11 @@ impl<'a> Runner<'a> {
         Err(StudyError::Interrupted { study: self.study })
     }
 
-    /// What `one` makes of the index of each replication, in order: as many as there are of a setting, but at most
-    /// `most`. It gives nothing back once its pulse has stopped.
+    /// Returns the results of `one` for the index of each replication, in order: as many as a setting has, but `most`
+    /// at most. After its pulse has stopped, `one` returns `None`.
     ///
     /// # Errors
-    /// The first that `one` gives; [`StudyError::Interrupted`].
+    /// The first error of `one`; [`StudyError::Interrupted`].
     pub(crate) fn map<T: Send>(
         &self,
         most: u64,
@@ -99,7 +100,7 @@ impl<'a> Runner<'a> {
                 scope.spawn(move || {
                     while !pulse.is_stopped() {
                         let index = next.fetch_add(1, Ordering::Relaxed);
-                        // Nobody may be waiting for it any more.
+                        // The receiver may be gone already.
                         if index >= wanted || sender.send((index, one(index, pulse))).is_err() {
                             break;
                         }
@@ -130,32 +131,32 @@ impl<'a> Runner<'a> {
         Err(StudyError::Interrupted { study: self.study })
     }
 
-    /// What all draws follow from.
+    /// Returns the seed of all random numbers.
     pub(crate) fn seed(&self) -> u64 {
         self.plan.seed
     }
 
-    /// How much is done.
+    /// Returns the effort.
     pub(crate) fn effort(&self) -> Effort {
         self.options.effort
     }
 
-    /// Replications of each setting.
+    /// Returns the number of replications of each setting.
     pub(crate) fn replications(&self) -> u64 {
         self.replications
     }
 
-    /// Set when somebody wants it all to end.
+    /// Returns the flag by which the caller ends the study.
     pub(crate) fn interrupted(&self) -> &AtomicBool {
         self.options.stop
     }
 
-    /// The program that emulates, where there is one.
+    /// Returns the program `farcast`, if the caller gave it.
     pub(crate) fn executable(&self) -> Option<&Path> {
         self.options.executable
     }
 
-    /// Tells that so many of all runs in real time are done.
+    /// Reports the number of runs in real time that are done.
     pub(crate) fn show_runs(&self, done: u64, total: u64) {
         self.tell(Progress::Runs { elapsed: self.elapsed(), done, total });
     }

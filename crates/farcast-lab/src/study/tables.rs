@@ -1,12 +1,12 @@
-//! The tables: their text and cells, and all of it as Markdown.
+//! Tables of results: their text and cells, and all of them as Markdown.
 
 use super::Results;
 use super::row::{Row, Verdict, short};
 
-/// Columns of a table.
+/// Number of columns of a table.
 pub const COLUMNS: usize = 7;
 
-/// A part of what is shown of results, in order.
+/// A part of the display of results, in order.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Part {
     /// Lines of text.
@@ -15,23 +15,24 @@ pub enum Part {
     Table(Table),
 }
 
-/// The numbers of a case.
+/// The table of a case.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Table {
-    /// What stands above the columns.
+    /// Headings of the columns.
     pub heading: [&'static str; COLUMNS],
     /// The cells, row by row.
     pub rows: Vec<[String; COLUMNS]>,
 }
 
 impl Table {
-    /// Whether numbers stand in a column, which is aligned to the right then.
+    /// Returns `true` for a column of numbers, which is aligned to the right.
     pub const fn is_of_numbers(column: usize) -> bool {
         2 <= column && column <= 5
     }
 }
 
-/// All results: what each study is, a table for each of its cases, its rules, and what the verdicts come to.
+/// Returns the display of all results: the title of each study, a table for each of its cases, its rules, and the
+/// number of each verdict.
 pub fn parts(results: &[Results]) -> Vec<Part> {
     let mut parts = Vec::new();
     for Results { name, citation, columns: [reference, ours], seed, replications, rows } in results {
@@ -52,7 +53,7 @@ pub fn parts(results: &[Results]) -> Vec<Part> {
     parts
 }
 
-/// All results as a Markdown page.
+/// Returns all results as a Markdown page.
 pub fn markdown(results: &[Results]) -> String {
     let line = |cells: &[String]| format!("| {} |", cells.join(" | "));
     let table = |Table { heading, rows }: Table| {
@@ -68,7 +69,7 @@ pub fn markdown(results: &[Results]) -> String {
     format!("# Published results and farcast's\n\n{}\n", text.collect::<Vec<_>>().join("\n\n"))
 }
 
-/// The rows of each case, in the order in which cases first come.
+/// Returns the rows of each case, in the order in which cases first appear.
 fn cases(rows: &[Row]) -> Vec<(&str, Vec<&Row>)> {
     let mut cases: Vec<(&str, Vec<&Row>)> = Vec::new();
     for row in rows {
@@ -84,7 +85,7 @@ fn cells(rows: &[&Row]) -> Vec<[String; 7]> {
     let mut before = "";
     let mut cells = Vec::new();
     for row in rows {
-        // An item is named once.
+        // An item is named only in its first row.
         let item = if row.item == before { "" } else { &row.item };
         before = &row.item;
         let number = |number: f64| format!("{number:.*}", row.decimals);
@@ -103,7 +104,7 @@ fn cells(rows: &[&Row]) -> Vec<[String; 7]> {
     cells
 }
 
-/// Every rule once.
+/// Returns a list with every rule once.
 fn rules(rows: &[Row]) -> String {
     let mut sentences: Vec<&str> = Vec::new();
     for row in rows.iter().filter(|row| row.verdict != Verdict::NotPublished) {

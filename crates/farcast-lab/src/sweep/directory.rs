@@ -1,4 +1,4 @@
-//! The directory of a sweep.
+//! Directory of a sweep.
 
 use std::fmt::Write as _;
 use std::io;
@@ -9,23 +9,24 @@ use farcast_report::page::Page;
 use super::{Found, Journal, Line, Sweep, SweepError, Swept, parquet};
 use crate::study::files::staged;
 
-/// The files of a directory: every replication in columns, the summary of every point as CSV (RFC 4180), a page to look
-/// at, and what makes a sweep resumable.
+/// Names of the files in a directory: every replication in columns, the summary of every point as CSV (RFC 4180), a
+/// page, and the journal that makes a sweep resumable.
 pub const NAMES: [&str; 4] = ["sweep.parquet", "summary.csv", "report.html", "journal"];
 
 /// A directory into which a sweep is written.
 #[derive(Debug)]
 pub struct Directory {
     path: PathBuf,
-    /// What every finished point came to.
+    /// Journal with the results of all finished points.
     pub journal: Journal,
 }
 
 impl Directory {
-    /// Opens a directory, or makes it: what earlier runs left, and how many octets of it were no whole record.
+    /// Opens a directory, or creates it. Returns the results of earlier runs, and the number of octets that were not
+    /// a complete record.
     ///
     /// # Errors
-    /// It is in use, it holds something else, or the system refused.
+    /// The directory is in use, it holds other files of these names, or the system refused it.
     pub fn open(path: &Path) -> Result<(Self, Found, u64), SweepError> {
         std::fs::create_dir_all(path)
             .map_err(|source| SweepError::File { path: path.to_path_buf(), source })?;
@@ -33,10 +34,10 @@ impl Directory {
         Ok((Self { path: path.to_path_buf(), journal }, found, lost))
     }
 
-    /// Writes the results. Each file has its name only when it is whole.
+    /// Writes the results. Each file gets its name only when complete.
     ///
     /// # Errors
-    /// The system refused, or a value cannot be summed up.
+    /// The system refused it, or a value cannot be summed up.
     pub fn write(&self, sweep: &Sweep, swept: &Swept) -> Result<(), SweepError> {
         let path = self.path.join(NAMES[0]);
         staged(&path, |file| parquet::write(file, sweep, swept))
@@ -48,7 +49,7 @@ impl Directory {
     /// Writes the page.
     ///
     /// # Errors
-    /// The system refused.
+    /// The system refused it.
     pub fn write_page(&self, page: &Page) -> Result<(), SweepError> {
         self.put(NAMES[2], &page.html())
     }
@@ -60,7 +61,7 @@ impl Directory {
     }
 }
 
-/// The summary with the values of the point's settings.
+/// Returns the summary as CSV, with the values of each point's settings.
 pub(crate) fn csv(swept: &Swept, lines: &[Line]) -> String {
     let axes = swept.grid.axes();
     let keys: String = axes.iter().map(|axis| crate::study::files::quoted(axis.key()) + ",").collect();
@@ -78,7 +79,7 @@ pub(crate) fn csv(swept: &Swept, lines: &[Line]) -> String {
             [measure.mean, measure.ci95_half_width, measure.sd, measure.p05, measure.p50, measure.p95];
         let numbers = numbers.map(number).join(",");
         let figure = crate::study::files::quoted(&line.figure);
-        // A String takes all that is written.
+        // Writing to a String cannot fail.
         let _ =
             write!(text, "{},{values}{figure},{},{},{numbers}\r\n", line.point, line.replications, measure.n);
     }

@@ -1,10 +1,16 @@
-//! The journal of a sweep: what points came to, one after the other.
+//! Journal of a sweep: the results of points, one after the other.
 //!
-//! A file of a first line and records. A record is its length and its CRC-32C (both of 32 bits, little-endian, as all
-//! numbers here), and then: the key of the point (32 octets), the time that cores spent (a double), how many rows and
-//! how many columns (32 bits each), of each column the length of its name (16 bits) and the name, and column by column
-//! the values as doubles. Each record is written by one call at the end of the file, so that a process that is killed
-//! leaves whole records and perhaps a part of one, which is cut off when the journal is opened again.
+//! The file has a first line and then records. A record is its length and its CRC-32C (both of 32 bits,
+//! little-endian, as all numbers here), followed by:
+//!
+//! * the key of the point (32 octets),
+//! * the time that cores spent (a double),
+//! * the number of rows and the number of columns (32 bits each),
+//! * for each column, the length of its name (16 bits) and the name,
+//! * column by column, the values as doubles.
+//!
+//! Each record is written by one call at the end of the file. A process that is killed therefore leaves complete
+//! records and perhaps a part of one. This part is cut off when the journal is opened again.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -19,20 +25,21 @@ use crate::points::Done;
 
 const HEADER: &[u8] = b"farcast sweep journal 1\n";
 const CRC: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
-/// A record's length and its check.
+/// Octets of a record's length and checksum.
 const FRAME: usize = 8;
 
-/// A journal that is written.
+/// A journal open for writing.
 #[derive(Debug)]
 pub struct Journal {
     file: File,
 }
 
 impl Journal {
-    /// Opens a journal, or begins one: what it has, and how many octets at its end were no whole record and are cut off.
+    /// Opens a journal, or creates it. Returns its results, and the number of octets at its end that were not a
+    /// complete record and are cut off.
     ///
     /// # Errors
-    /// Another process writes it, it is no journal, or the system refused.
+    /// Another process writes it, it is not a journal, or the system refused it.
     pub fn open(path: &Path) -> Result<(Self, Found, u64), SweepError> {
         let error = |source| SweepError::File { path: path.to_path_buf(), source };
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(error)?;
@@ -76,21 +83,21 @@ impl Store for Journal {
     }
 }
 
-/// What a point came to as octets, for another process: its name, and its figures.
+/// Encodes a point's result for another process: its key and its figures.
 ///
 /// # Errors
-/// It has more figures than a record holds.
+/// The result has more figures than a record holds.
 pub fn encode(key: &Key, done: &Done) -> io::Result<Vec<u8>> {
     record(key, &done.figures, done.cpu_s)
 }
 
-/// What another process has [encoded](encode); `None` if it is not whole.
+/// Decodes the [encoding](encode) of another process; `None` if it is incomplete.
 pub fn decode(octets: &[u8]) -> Option<(Key, Point)> {
     let (key, point, rest) = next(octets)?;
     rest.is_empty().then_some((key, point))
 }
 
-/// A record with its frame.
+/// Returns a record with its frame.
 fn record(key: &Key, figures: &Figures, cpu_s: f64) -> io::Result<Vec<u8>> {
     let columns: Vec<_> = figures.columns().collect();
     let count = |n: usize| u32::try_from(n).map(u32::to_le_bytes).map_err(|_| too_much());
@@ -118,7 +125,8 @@ fn too_much() -> io::Error {
     io::Error::other("a point has more figures than a journal can hold")
 }
 
-/// The whole records at the beginning, and their octets. Of two with one key the later counts.
+/// Returns the results of the complete records at the beginning, and the octets of these. Of two records with one key
+/// the later counts.
 fn read(octets: &[u8]) -> (Found, usize) {
     let (mut found, mut rest) = (Found::new(), octets);
     while let Some((key, point, left)) = next(rest) {
@@ -128,7 +136,7 @@ fn read(octets: &[u8]) -> (Found, usize) {
     (found, octets.len() - rest.len())
 }
 
-/// A record, and what is behind it; `None` if it is not whole.
+/// Returns the first record, and the octets behind it; `None` if it is incomplete.
 fn next(octets: &[u8]) -> Option<(Key, Point, &[u8])> {
     let (length, rest) = octets.split_first_chunk::<4>()?;
     let (check, rest) = rest.split_first_chunk::<4>()?;

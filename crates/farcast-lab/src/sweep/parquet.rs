@@ -1,9 +1,9 @@
-//! All replications of a sweep in columns.
+//! Parquet file with all replications of a sweep.
 //!
-//! A row for each replication of each point: `point`, the varied keys, `replication`, and the figures. A key whose
-//! values are numbers of one unit is a column of doubles in the base unit (s, bit/s, B), which its metadata names as
-//! `KEY.unit`; other keys are text. A figure that a replication does not have is null. The file has key-value metadata:
-//! the scenario, the settings that were varied, the seed and the version.
+//! It has a row for each replication of each point: `point`, the varied keys, `replication`, and the figures. A key
+//! whose values are numbers of one unit is a column of doubles in the base unit (s, bit/s, B), which the metadata
+//! gives as `KEY.unit`; other keys are text. A figure that a replication does not have is null. The file has
+//! key-value metadata: the scenario, the varied settings, the seed and the version.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use parquet::schema::types::{PrimitiveTypeBuilder, Type, TypePtr};
 use super::{Sweep, Swept};
 use crate::vary::Axis;
 
-/// Rows that are written together, at least, unless there are no more.
+/// Least number of rows of a row group, except the last.
 const ROWS: usize = 1 << 16;
 
-/// The results of `sweep` as a Parquet file. The same results give the same octets.
+/// Writes the results of `sweep` as a Parquet file. Equal results give equal octets.
 pub(super) fn write(out: impl Write + Send, sweep: &Sweep, swept: &Swept) -> io::Result<()> {
     write_all(out, sweep, swept).map_err(|error| match error {
         ParquetError::External(inner) => match inner.downcast::<io::Error>() {
@@ -98,7 +98,7 @@ fn field(name: &str, physical: Physical, repetition: Repetition) -> PrimitiveTyp
     Type::primitive_type_builder(name, physical).with_repetition(repetition)
 }
 
-/// Points whose rows are written together.
+/// Points whose rows form a row group.
 struct Group<'a> {
     swept: &'a Swept,
     points: std::ops::Range<usize>,
@@ -151,14 +151,14 @@ impl Group<'_> {
         self.swept.points[point].figures.len()
     }
 
-    /// A value of each point, once for each of its rows.
+    /// Returns a value of each point, once for each of its rows.
     fn of_each<T: Clone>(&self, value: impl Fn(usize) -> T) -> Vec<T> {
         let rows = |point| std::iter::repeat_n(value(point), self.rows(point));
         self.points.clone().flat_map(rows).collect()
     }
 }
 
-/// A count as the file has it: there are fewer than 2^63 of anything.
+/// Returns a count in the file's type; all counts are below 2^63.
 fn whole(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX)
 }

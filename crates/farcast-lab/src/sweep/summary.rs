@@ -1,4 +1,4 @@
-//! What each point of a sweep came to, figure by figure.
+//! Summary of each point of a sweep, by figure.
 
 use farcast_sim::outcome::Measure;
 use farcast_stats::StatsError;
@@ -6,22 +6,22 @@ use serde::Serialize;
 
 use super::{Point, Swept};
 
-/// A figure of a point over its replications.
+/// Summary of a figure of a point over its replications.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Line {
-    /// The number of the point.
+    /// Number of the point.
     pub point: usize,
-    /// What the figure is called.
+    /// Name of the figure.
     pub figure: String,
-    /// Replications of the point.
+    /// Number of replications of the point.
     pub replications: usize,
-    /// Over them.
+    /// Measure of the figure over these.
     #[serde(flatten)]
     pub measure: Measure,
 }
 
-/// The figure `name` of a point. Where a replication has none it counts as later than all others if the figure is a
-/// completion time, which then has no mean; else it is left out.
+/// Returns the measure of the figure `name` of a point. A replication without the figure is left out, unless the
+/// figure is a completion time. In that case it counts as later than all others, and there is no mean.
 ///
 /// # Errors
 /// A value that cannot be summed up.
@@ -29,7 +29,7 @@ pub fn summary(point: &Point, name: &str) -> Result<Measure, StatsError> {
     measure(name, point.figures.column(name).unwrap_or_default())
 }
 
-/// The same of values, which are not numbers where there is none.
+/// Returns the same measure from `values`, which are not-a-number for a replication without the figure.
 pub(crate) fn measure(name: &str, values: &[f64]) -> Result<Measure, StatsError> {
     let is_time = name.ends_with("completion_time_s");
     let values = values.iter().map(|&value| (!value.is_nan()).then_some(value));
@@ -37,7 +37,7 @@ pub(crate) fn measure(name: &str, values: &[f64]) -> Result<Measure, StatsError>
 }
 
 impl Swept {
-    /// Every figure of every point.
+    /// Returns the summary of every figure of every point.
     ///
     /// # Errors
     /// A value that cannot be summed up.

@@ -1,4 +1,4 @@
-//! What is asked of a figure: the least of one, within bounds of others.
+//! Objectives of tuning: a figure to minimise, within bounds of others.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,12 +9,12 @@ use farcast_stats::quantile;
 use crate::figures::Figures;
 use crate::vary;
 
-/// What replications' values of a figure come to.
+/// Statistic of the values of a figure over replications.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Statistic {
     /// The mean; infinite if a replication was not finished.
     Mean,
-    /// A quantile (Hyndman and Fan's type 7), in per cent; replications that were not finished are later than others.
+    /// A quantile (Hyndman and Fan's type 7), in per cent; unfinished replications are later than others.
     Quantile(u8),
     /// The least.
     Least,
@@ -34,40 +34,40 @@ const STATISTICS: [(&str, Statistic); 9] = [
     ("max", Statistic::Greatest),
 ];
 
-/// What is wrong with what is asked for.
+/// Error of an objective.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ObjectiveError {
-    /// A bound that is none.
+    /// Text that is not a bound.
     #[error(
         "\"{0}\" bounds nothing: FIGURE[.STATISTIC] < NUMBER, or < FACTOR * KEY with a key of the scenario, or with <=, \
          >, >="
     )]
     Form(String),
-    /// A key that a bound names and the scenario does not have as a number.
+    /// A bound names a key for which the scenario has no number.
     #[error("\"{bound}\": the scenario has no number called {key}")]
     Key {
-        /// The bound.
+        /// Text of the bound.
         bound: String,
-        /// The key.
+        /// Name of the key.
         key: String,
     },
-    /// A figure that nothing has.
+    /// A figure that no replication has.
     #[error("there is no figure {figure}, but {}", known.join(", "))]
     Figure {
-        /// Which.
+        /// Name of the figure.
         figure: String,
-        /// What there is.
+        /// Names of the existing figures.
         known: Vec<String>,
     },
 }
 
-/// A statistic of a figure, as in `completion_time_s.p95`; the mean where none is said.
+/// A statistic of a figure, as in `completion_time_s.p95`; the mean if none is given.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Measured {
-    /// The figure.
+    /// Name of the figure.
     pub figure: String,
-    /// Of its values.
+    /// Statistic of its values.
     pub statistic: Statistic,
 }
 
@@ -94,7 +94,7 @@ impl fmt::Display for Measured {
 }
 
 impl Statistic {
-    /// Of `values`, in any order; infinite where that is what it comes to, and not a number for none.
+    /// Returns the statistic of `values`, in any order; it may be infinite, and is not-a-number for no values.
     pub fn of(self, values: &[f64]) -> f64 {
         let mut sorted: Vec<f64>;
         match self {
@@ -110,7 +110,7 @@ impl Statistic {
     }
 }
 
-/// The quantile of values that ascend and may end in infinities.
+/// Returns the quantile of ascending values, which may end in infinities.
 fn quantile_of_sorted(sorted: &[f64], p: f64) -> f64 {
     let finite = sorted.partition_point(|value| value.is_finite());
     if finite == sorted.len() {
@@ -128,7 +128,7 @@ fn quantile_of_sorted(sorted: &[f64], p: f64) -> f64 {
 }
 
 impl Measured {
-    /// The values of the figure, infinite for a time that was not reached.
+    /// Returns the values of the figure; absent ones are infinite, as for a time that was not reached.
     ///
     /// # Errors
     /// There is no such figure.
@@ -141,34 +141,34 @@ impl Measured {
     }
 }
 
-/// Which side of a bound is allowed.
+/// Side of a bound that is allowed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
-    /// At most so much.
+    /// Values at most the limit.
     Below,
-    /// At least so much.
+    /// Values at least the limit.
     Above,
 }
 
 /// A bound of a figure.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Bound {
-    /// As it was said.
+    /// Text of the bound.
     pub text: String,
-    /// What is bounded.
+    /// Bounded statistic.
     pub measured: Measured,
-    /// On which side.
+    /// Allowed side.
     pub side: Side,
-    /// The bound, in the figure's unit.
+    /// Limit, in the figure's unit.
     pub limit: f64,
 }
 
 impl Bound {
-    /// A bound as a user says it, `forward.octets < 1.2 * protocol.file`; keys are those of `document`, which has been
+    /// Parses a bound such as `forward.octets < 1.2 * protocol.file`. Keys are those of `document`, which has been
     /// read, in their base units (s, bit/s, B). `file` stands for `protocol.file`.
     ///
     /// # Errors
-    /// It is none, or its key is not there.
+    /// The text is not a bound, or its key does not exist.
     pub fn parse(text: &str, document: &Document) -> Result<Self, ObjectiveError> {
         let form = || ObjectiveError::Form(text.to_owned());
         let at = text.find(['<', '>']).ok_or_else(form)?;
@@ -191,7 +191,7 @@ impl Bound {
         Ok(Self { text: text.trim().to_owned(), measured: name.parse().map_err(|_| form())?, side, limit })
     }
 
-    /// By how much `value` is on the wrong side; negative on the right one.
+    /// Returns by how much `value` is on the wrong side of the limit; negative on the right side.
     pub fn excess(&self, value: f64) -> f64 {
         match self.side {
             Side::Below => value - self.limit,
@@ -200,7 +200,7 @@ impl Bound {
     }
 }
 
-/// The number at a key of a document that has been read.
+/// Returns the number at a key of a document that has been read.
 fn key(document: &Document, key: &str) -> Option<f64> {
     let key = if key == "file" { "protocol.file" } else { key };
     let read = document.keys_read();

@@ -1,10 +1,10 @@
-//! What `send --plan` takes of a scenario.
+//! Plans for `send --plan`, from a scenario.
 
 use std::fmt::Write as _;
 
 use farcast_scenario::document::{Document, DocumentError, Origin};
 
-/// Keys that only a scenario has: what is sent, to whom, what receivers do, and how a simulation counts and begins.
+/// Keys that only scenarios have: what is sent and to whom, the behaviour of receivers, and details of a simulation.
 const OF_SCENARIOS: [&str; 16] = [
     "file",
     "files",
@@ -24,9 +24,10 @@ const OF_SCENARIOS: [&str; 16] = [
     "window",
 ];
 
-/// The settings of the protocol of `document` with `assignments` laid over it, as a TOML document that `send --plan`
-/// takes: every key that the scenario says or that is laid over it, without those that only a scenario has. Each line of
-/// `about` is a comment. `None` if the scenario has no transfer.
+/// Returns the protocol settings of `document` with `assignments` laid over it, as a TOML document for `send --plan`.
+///
+/// The plan has every key that the scenario or an assignment gives, without those that only scenarios have. Each line
+/// of `about` is a comment. The result is `None` if the scenario has no transfer.
 ///
 /// # Errors
 /// The scenario is wrong with these assignments.
@@ -42,17 +43,17 @@ pub fn plan(
     crate::World::read(&document)?;
     let mut text = String::new();
     for line in about.lines() {
-        // A String takes all that is written.
+        // Writing to a String cannot fail.
         let _ = writeln!(text, "# {line}");
     }
     text.push_str("\n[protocol]\n");
     let mut any = false;
     for (key, value, origin) in document.keys_read() {
         let Some(key) = key.strip_prefix("protocol.").filter(|_| origin != Origin::Default) else { continue };
-        // A table of such a key is one as well.
+        // A table of such a key counts as such a key.
         let first = key.split('.').next().unwrap_or(key);
         if !OF_SCENARIOS.contains(&first) {
-            // Keys with dots are tables within, as TOML has them.
+            // In TOML, keys with dots are keys of inner tables.
             let _ = writeln!(text, "{key} = {value}");
             any = true;
         }

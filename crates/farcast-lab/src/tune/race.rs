@@ -1,42 +1,43 @@
-//! Which of several settings is the best, by as few replications as that takes.
+//! Comparison of settings in a race: the best of several, by as few replications as possible.
 //!
-//! All settings have common random numbers, so that what is compared is the difference of a statistic on the same
-//! replications. After each round a setting is dropped if it is worse than the best of that moment with confidence: its
-//! difference is above zero by as many standard errors as the level asks for, divided by the number of settings and
-//! rounds (Bonferroni), so that the best is dropped by mistake with a probability of at most 1 - level. Racing is Maron
-//! and Moore's (Artificial Intelligence Review 11, 1997), here with paired differences as Birattari et al. have them
-//! (GECCO 2002). The standard error of a mean's difference is that of the paired differences, of another statistic's
-//! that of the bootstrap with common resamples.
+//! All settings have common random numbers, so that the difference of a statistic is taken on the same replications.
+//! After each round, a setting is dropped if it is worse than the best of that moment with confidence. Its difference
+//! must be above zero by a number of standard errors. This number follows from the level, divided by the number of
+//! settings and rounds (Bonferroni), so that the best is dropped by mistake with a probability of at most 1 - level.
+//!
+//! Racing is Maron and Moore's (Artificial Intelligence Review 11, 1997), here with paired differences as in
+//! Birattari et al. (GECCO 2002). The standard error of a mean's difference is that of the paired differences. For
+//! another statistic it is that of the bootstrap with common resamples.
 
 use farcast_core::random::RandomStream;
 
 use super::objective::Statistic;
 
-/// Resamples of a bootstrap.
+/// Number of resamples of a bootstrap.
 const RESAMPLES: usize = 400;
 
-/// Values of one setting: of each condition, of each replication.
+/// Values of one setting, by condition and replication.
 pub(super) type Values = Vec<Vec<f64>>;
 
-/// A difference and what it is known to.
+/// A difference and its standard error.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Difference {
     pub(super) value: f64,
     pub(super) standard_error: f64,
 }
 
-/// What settings come to on the same replications, and on resamples of them.
+/// Values of settings on the same replications, and on resamples of these.
 pub(super) struct Standings {
-    /// Of each setting.
+    /// Value of each setting.
     pub(super) values: Vec<f64>,
-    /// Of each resample, each setting; none for a mean, whose errors are known without.
+    /// Value of each setting, by resample.
     resampled: Vec<Vec<f64>>,
-    /// Of each setting, the mean over conditions of each replication.
+    /// Means over conditions, by setting and replication; empty unless the statistic is the mean.
     means: Vec<Vec<f64>>,
 }
 
 impl Standings {
-    /// Of settings that have as many replications each.
+    /// Computes the values of settings that have the same number of replications each.
     pub(super) fn of(settings: &[&Values], statistic: Statistic, seed: u64) -> Self {
         let values = settings.iter().map(|values| overall(values, statistic, None)).collect();
         let replications = settings.first().and_then(|values| values.first()).map_or(0, Vec::len);
@@ -65,12 +66,12 @@ impl Standings {
         Self { values, resampled, means }
     }
 
-    /// Of these settings the one with the least value.
+    /// Returns the setting with the least value among these.
     pub(super) fn best(&self, among: impl Iterator<Item = usize>) -> Option<usize> {
         among.min_by(|&a, &b| self.values[a].total_cmp(&self.values[b]))
     }
 
-    /// By how much setting `a` is more than `b`.
+    /// Returns the value of setting `a` less that of `b`.
     pub(super) fn difference(&self, a: usize, b: usize) -> Difference {
         let value = subtract(self.values[a], self.values[b]);
         let differences: Vec<f64> = match self.means.get(a).zip(self.means.get(b)) {
@@ -82,7 +83,7 @@ impl Standings {
         Difference { value, standard_error: spread / count.sqrt() }
     }
 
-    /// The standard error of a setting's own value.
+    /// Returns the standard error of a setting's own value.
     pub(super) fn error(&self, setting: usize) -> f64 {
         match self.means.get(setting) {
             Some(means) => spread(means) / (means.len() as f64).sqrt(),
@@ -90,7 +91,8 @@ impl Standings {
         }
     }
 
-    /// In what share of the resamples each setting is the best; those that are best together share it.
+    /// Returns the share of resamples in which each setting is the best; settings that are best together share a
+    /// resample.
     pub(super) fn chances(&self) -> Vec<f64> {
         let mut chances = vec![0.0; self.values.len()];
         for values in &self.resampled {
@@ -104,7 +106,7 @@ impl Standings {
     }
 }
 
-/// What a setting comes to: the mean over its conditions of the statistic of each, of all replications or of those at
+/// Returns the value of a setting: the mean over its conditions of the statistic of all replications, or of those at
 /// `places`.
 fn overall(values: &Values, statistic: Statistic, places: Option<&[usize]>) -> f64 {
     let of = |condition: &Vec<f64>| match places {
@@ -114,12 +116,12 @@ fn overall(values: &Values, statistic: Statistic, places: Option<&[usize]>) -> f
     values.iter().map(of).sum::<f64>() / values.len() as f64
 }
 
-/// Two that are both infinite do not differ.
+/// Returns the difference; it is 0 if both values are infinite.
 fn subtract(a: f64, b: f64) -> f64 {
     if a.is_infinite() && b.is_infinite() { 0.0 } else { a - b }
 }
 
-/// The standard deviation; infinite if a value is.
+/// Returns the standard deviation; infinite if a value is infinite.
 fn spread(values: &[f64]) -> f64 {
     if values.iter().any(|value| !value.is_finite()) {
         return f64::INFINITY;

@@ -1,4 +1,4 @@
-//! What a scenario says of how it is tuned.
+//! Tuning tasks that scenarios contain.
 //!
 //! ```toml
 //! [tune]
@@ -13,27 +13,27 @@
 
 use farcast_scenario::document::{Document, DocumentError};
 
-/// What the table `tune` says; simulating passes it over.
+/// Content of the table `tune`, which simulations ignore.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Wish {
-    /// What is varied, as `--vary` has it.
+    /// Varied settings, as arguments of `--vary`.
     pub vary: Vec<String>,
-    /// What is to be least.
+    /// Figure to minimise.
     pub minimise: Option<String>,
-    /// Bounds.
+    /// Bounds, as arguments of `--subject-to`.
     pub subject_to: Vec<String>,
-    /// What is not known.
+    /// Unknown conditions, as arguments of `--robust`.
     pub robust: Vec<String>,
-    /// Cases that are tuned by themselves.
+    /// Cases, each of which is tuned by itself.
     pub cases: Vec<Case>,
 }
 
-/// A case.
+/// A case of tuning.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Case {
-    /// What it is called.
+    /// Name of the case.
     pub name: String,
-    /// What it sets, as `--set` has it.
+    /// Settings of the case, as arguments of `--set`.
     pub set: Vec<String>,
 }
 
@@ -41,7 +41,7 @@ impl Wish {
     /// Reads the table, if there is one.
     ///
     /// # Errors
-    /// A key that it does not have, or a value of another kind.
+    /// A key is unknown, or a value is of another kind.
     pub fn read(document: &Document) -> Result<Self, DocumentError> {
         let mut top = document.root();
         let Some(mut table) = top.optional_table("tune")? else { return Ok(Self::default()) };
@@ -63,7 +63,7 @@ impl Wish {
 }
 
 impl Case {
-    /// A case as the command line has it: settings with commas between them.
+    /// Creates a case from an argument of the command line: settings with commas between them.
     pub fn of(text: &str) -> Self {
         let set = crate::vary::parts(text).into_iter().map(str::to_owned).collect();
         Self { name: text.trim().to_owned(), set }

@@ -1,4 +1,4 @@
-//! The page is read back: as XML by another reader, and its drawings by where things are.
+//! Pages are read back: as XML by another reader, and their drawings by the places of their parts.
 
 mod any;
 
@@ -15,7 +15,7 @@ fn count(packets: u64, octets: u64) -> Count {
     Count { packets, octets }
 }
 
-/// A bin of one second in which so many octets entered and were delivered, the packets taking 250 to 400 ms.
+/// Returns a bin with these octets, in packets of 1000 octets; those that were delivered took 250 to 400 ms.
 fn bin(entered: u64, carried: u64, inside_octets: u64) -> Bin {
     let delay = Delay { min_s: 0.25, p5_s: 0.26, p50_s: 0.3, p95_s: 0.38, max_s: 0.4 };
     Bin {
@@ -112,7 +112,7 @@ fn corners(path: &str) -> Vec<(f64, f64)> {
     corners
 }
 
-/// How high a line is at `x`.
+/// Returns the height of a line at `x`.
 fn height_at(corners: &[(f64, f64)], x: f64) -> f64 {
     corners.iter().rev().find(|corner| corner.0 <= x).expect("the line begins before").1
 }

@@ -1,6 +1,6 @@
 //! A small reader of markup that refuses what is not well-formed.
 
-/// An element, without what is in it but its text.
+/// An element with its own text, without inner elements.
 #[derive(Clone, Debug)]
 pub(crate) struct Element {
     pub(crate) name: String,
@@ -20,7 +20,7 @@ impl Element {
             .unwrap_or_else(|| panic!("{name} of {self:?}"))
     }
 
-    /// Where a path begins.
+    /// Returns the first point of a path.
     pub(crate) fn begin(&self) -> (f64, f64) {
         let path = self.attribute("d").expect("a path");
         let end = path[1..].find(|c: char| c.is_alphabetic()).expect("more of it") + 1;

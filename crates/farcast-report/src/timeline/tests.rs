@@ -53,7 +53,7 @@ fn small() -> Timeline {
     }
 }
 
-/// Where a time of `small` is: the axis is linear.
+/// Returns the place of a time of `small`: the axis is linear.
 fn x(seconds: f64) -> f64 {
     LEFT + (RIGHT - LEFT) * seconds / 20.0
 }

@@ -105,7 +105,7 @@ fn refuses_disorder_and_changes_nothing() {
     );
 }
 
-/// How many of 20,000 normal samples of mean 1 have an interval at their stop that covers the mean.
+/// Returns the number of 20,000 normal samples of mean 1 whose interval at the stop covers the mean.
 fn covering(stream: &mut RandomStream, sd: f64, most: u64) -> usize {
     let mut normal = || {
         let radius = (-2.0 * (1.0 - stream.unit()).ln()).sqrt();

@@ -1,13 +1,13 @@
-//! Intervals by resampling, which vary with the draws, and what in them does not.
+//! Bootstrap intervals, which vary with the draws, and their properties that do not.
 
 use farcast_stats::{BootstrapInterval, Statistic, bootstrap_interval, paired_bootstrap};
 use serde_json::Value;
 
 use super::common::{cases, close, count, lists, number, numbers};
 
-/// Over so many seeds of ours the intervals are averaged.
+/// Number of our seeds over which intervals are averaged.
 const SEEDS: u64 = 30;
-/// Over so many of its seeds `SciPy`'s were.
+/// Number of `SciPy`'s seeds over which its intervals were averaged.
 const REPEATS: f64 = 60.0;
 
 fn intervals(case: &Value) -> Vec<BootstrapInterval> {

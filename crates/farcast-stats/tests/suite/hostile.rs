@@ -1,4 +1,4 @@
-//! Whatever the numbers: an error or an answer, and no answer that is no number.
+//! Any numbers give an error or a result, and no result is not-a-number.
 
 use farcast_stats::{
     Statistic, batch_means, benjamini_hochberg, bootstrap_interval, holm, mser, one_way_anova, paired,
@@ -6,7 +6,7 @@ use farcast_stats::{
 };
 use proptest::prelude::*;
 
-/// Any double, and more often those that a function takes, of all magnitudes, and few that differ.
+/// Any double, more often one that a function takes, of all magnitudes, and only a few different ones.
 fn number() -> impl Strategy<Value = f64> {
     prop_oneof![
         1 => any::<f64>(),

@@ -1,5 +1,6 @@
-//! What `SciPy` and statsmodels say of the same samples: `vectors/scipy`, which `scripts/stats-vectors` wrote and which name
-//! the versions, one file for each kind of question; and what happens to numbers that nobody would give.
+//! Comparison with results of `SciPy` and statsmodels for the same samples, and unreasonable numbers. The results are
+//! in `vectors/scipy`, one file for each kind of question; `scripts/stats-vectors` wrote these files, which name the
+//! versions.
 
 mod bootstrap;
 mod common;

@@ -40,7 +40,8 @@ mod tests {
         }
     }
 
-    /// Of one segment each receiver needs a geometric number, and the greatest of n has a mean that is a sum of n terms.
+    /// Each receiver needs a geometric number for one segment, and the greatest of n has a mean that is a sum of n
+    /// terms.
     #[test]
     fn the_greatest_of_geometric_numbers_is_a_sum() {
         let (loss, receivers) = (0.2_f64, 30);

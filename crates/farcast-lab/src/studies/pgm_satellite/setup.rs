@@ -7,7 +7,7 @@ pub(super) enum Source {
     CbrPgm,
     /// 600 kbit/s, under PGMCC.
     CbrPgmcc,
-    /// As much as PGMCC allows.
+    /// Rate as high as PGMCC allows.
     FtpPgmcc,
 }
 

@@ -39,8 +39,8 @@ pub(super) struct Iridium {
 const MSS: u32 = 1448;
 
 impl Iridium {
-    /// Simulates the setting, as `farcast simulate iridium --set link.stages.bundle.links=.. --set
-    /// traffic.file.size=..` and so on does.
+    /// Simulates the setting, as does
+    /// `farcast simulate iridium --set link.stages.bundle.links=.. --set traffic.file.size=..` and so on.
     pub(super) fn simulate(&self, runner: &Runner<'_>) -> Result<Transfers, StudyError> {
         let octets = (self.megabytes * MEGABYTE).round();
         let settings = [

@@ -33,7 +33,7 @@ fn a_mean_needs_two_replications() {
     assert_eq!(mean(50.0, 14, &one), Err(StatsError::TooFew { given: 1, needed: 2 }));
 }
 
-/// Of 14 fair coins 3 to 11 lie inside 95 %: P(X <= 2) = 106 / 16384 and P(X <= 3) = 470 / 16384 (counted by hand:
+/// The 95 % range of 14 fair coins is 3 to 11: P(X <= 2) = 106 / 16384 and P(X <= 3) = 470 / 16384 (counted by hand:
 /// 1 + 14 + 91, and 364 more).
 #[test]
 fn a_share_is_judged_as_a_count_of_the_published_runs() {
@@ -54,7 +54,7 @@ fn a_share_is_judged_as_a_count_of_the_published_runs() {
     assert!((judged.farcast - 50.0).abs() < 1e-12);
 }
 
-/// Nothing of ten: Clopper and Pearson's interval ends at 1 - 0.025^(1/10) = 30.85 %.
+/// Count of 0 of 10: Clopper and Pearson's interval ends at 1 - 0.025^(1/10) = 30.85 %.
 #[test]
 fn our_share_has_the_exact_interval() {
     let (share, half) = our_share(0, 10).unwrap();
@@ -68,7 +68,7 @@ fn our_share_has_the_exact_interval() {
 fn what_we_have_not_seen_is_improbable_and_not_impossible() {
     assert!((distribution(&[1, 0], &[0, 9]).unwrap() - 0.05).abs() < 1e-12);
     assert!((distribution(&[0, 1], &[0, 9]).unwrap() - 1.0).abs() < 1e-12);
-    // What nobody has seen takes no part.
+    // A category with no count on either side is left out.
     assert!((distribution(&[1, 0, 0], &[0, 9, 0]).unwrap() - 0.05).abs() < 1e-12);
 }
 

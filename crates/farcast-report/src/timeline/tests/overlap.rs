@@ -1,4 +1,4 @@
-//! Whatever is drawn, it is well-formed, and no text lies on another or leaves the drawing.
+//! Any timeline gives a well-formed page in which no text overlaps another or leaves the drawing.
 
 use proptest::prelude::*;
 
@@ -86,7 +86,7 @@ prop_compose! {
     }
 }
 
-/// Where a text is: left, right, top and bottom, by the widths of a font that is as wide as most.
+/// Returns the extent of a text: left, right, top and bottom, by the widths of a font that is as wide as most.
 fn extent(element: &Element) -> (f64, f64, f64, f64) {
     let size = if ["note", "tick", "why", "row"].contains(&element.attribute("class").unwrap()) {
         11.0

@@ -1,4 +1,4 @@
-//! Text that nobody would write: no panic, no overflow of the stack, and one sentence for an error.
+//! Unreasonable texts: no panic, no stack overflow, and one sentence for an error.
 
 use proptest::prelude::*;
 

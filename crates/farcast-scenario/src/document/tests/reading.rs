@@ -1,4 +1,4 @@
-//! What is read from a document that the schema takes, and what is told about it.
+//! Reading of documents that the schema takes, and reports about them.
 
 use farcast_core::Span;
 use farcast_core::units::{BitRate, Bytes, Probability};

@@ -1,4 +1,4 @@
-//! What is laid over a document.
+//! Assignments laid over a document.
 
 use farcast_core::Span;
 use farcast_core::units::Probability;

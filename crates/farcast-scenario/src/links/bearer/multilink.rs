@@ -22,7 +22,7 @@ enum Known {
 pub struct MultilinkSpec {
     /// Settings of the bundle.
     pub config: MultilinkConfig,
-    /// Whether the limits of the queues, forward and back, were given.
+    /// True for each queue, forward and back, whose limit was given.
     limits_said: [bool; 2],
 }
 

@@ -19,7 +19,7 @@ pub struct PppSpec {
     config: PppConfig,
     /// Error vectors, forward and back.
     vectors: [Option<RandomVector>; 2],
-    /// Whether the limits of the queues, forward and back, were given.
+    /// True for each queue, forward and back, whose limit was given.
     limits_said: [bool; 2],
 }
 

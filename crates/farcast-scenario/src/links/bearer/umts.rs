@@ -19,7 +19,7 @@ use crate::links::queues::{Queue, queue};
 pub struct UmtsSpec {
     /// Settings of the bearer.
     pub config: BearerConfig,
-    /// Whether the limits of the queues, forward and back, were given.
+    /// True for each queue, forward and back, whose limit was given.
     limits_said: [bool; 2],
 }
 

@@ -15,7 +15,7 @@ fn read(document: &Document) -> Result<LossSpec, DocumentError> {
     Ok(links.losses)
 }
 
-/// Of the next eight packets to one receiver, those that are lost.
+/// Returns the losses among the next eight packets to one receiver.
 fn lost(document: &Document) -> String {
     let losses = read(document).unwrap_or_else(|error| panic!("{error}"));
     let mut losses = losses.make(0, 1, RandomStream::derive(1, &[]));
@@ -27,7 +27,7 @@ fn lost(document: &Document) -> String {
     (0..8).map(&mut one).collect()
 }
 
-/// A directory that is gone when the test ends, with two files of vectors.
+/// Temporary directory of a test, with two files of vectors.
 struct Place(std::path::PathBuf);
 
 impl Place {

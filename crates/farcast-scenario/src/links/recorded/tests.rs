@@ -111,7 +111,7 @@ fn errors_say_where_and_what_is_allowed() {
     assert!(refuse(stage, &[]).contains("link.stages.x.timeline: it has a column per"));
 }
 
-/// Where the shipped links are.
+/// Returns the directory of the shipped links.
 fn shipped() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/links")
 }

@@ -17,7 +17,8 @@ fn table_1_has_16_files_of_each_size() {
     }
 }
 
-/// What the reading was chosen for: without errors 1 and 10 MB within 1 % in both, with them in A within 5 %.
+/// Checks the readings by large files: 1 and 10 MB take the printed times within 1 % without errors in both readings,
+/// and within 5 % with errors in A.
 #[test]
 fn large_files_take_as_long_as_they_took() {
     let stop = AtomicBool::new(false);
@@ -41,7 +42,7 @@ fn large_files_take_as_long_as_they_took() {
         for name in ["1M", "10M"] {
             let means = means(name, &sessions).expect("every file arrives");
             let (ours, theirs) = (Summary::of(&means).expect("means").mean, published(name, ber));
-            // What a vector of errors happens to be makes a few per cent at 1e-4.
+            // The one vector of errors, as drawn, makes a few per cent at 1e-4.
             assert!((ours / theirs - 1.0).abs() < most, "{reading:?} {ber} {name}: {ours} and {theirs}");
         }
     }
