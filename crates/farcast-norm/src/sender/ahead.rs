@@ -1,20 +1,21 @@
-//! How much parity leaves with a block before anybody has asked for it.
+//! Parity that leaves with a block before any receiver has asked for it.
 //!
-//! What receivers ask for is a block's greatest need and no more, so waiting for it costs the fewest octets. Of the
-//! last blocks it costs time: a request for them, its answer, and until then an idle link. So these take with them what
-//! blocks before have needed, as far as that is known, and somewhat more: they are as many draws again.
+//! Receivers ask for no more than a block's greatest need, so waiting for requests costs the fewest octets. For the
+//! last blocks it costs time: a request for them, its answer, and an idle link until then. So the last blocks take
+//! parity with them: as much as earlier blocks have needed, as far as that is known, and somewhat more, because their
+//! losses are drawn anew.
 
-/// The fewest segments of a block that tells anything about others: of shorter ones a single loss is a large part.
+/// Fewest segments of a block whose need is a sample for others. In shorter blocks a single loss is a large part.
 const TELLING: u32 = 16;
 
-/// What is known of what blocks need.
+/// Knowledge of the needs of blocks.
 #[derive(Clone, Debug)]
 pub(super) struct Ahead {
-    /// Of every block, whatever is known.
+    /// Parity symbols that leave with every block.
     auto: u32,
     /// Parity symbols of a block.
     most: u32,
-    /// The greatest need so far, as a part of its block: symbols, and segments of that block.
+    /// Greatest need so far, relative to its block: symbols, and segments of that block.
     worst: (u32, u32),
 }
 
@@ -23,8 +24,8 @@ impl Ahead {
         Self { auto: auto.into(), most: most.into(), worst: (0, 1) }
     }
 
-    /// Somebody needs so many symbols of a block of `segments`, with those that went ahead. What no parity makes up for
-    /// is an outage, of which nothing follows for others.
+    /// Notes that a receiver needs `symbols` of a block of `segments`, including those that left with the block. A need
+    /// beyond all parity is an outage, and tells nothing about other blocks.
     pub(super) fn note(&mut self, symbols: u32, segments: u32) {
         let (worst, of) = self.worst;
         let greater = u64::from(symbols) * u64::from(of) > u64::from(worst) * u64::from(segments);
@@ -33,12 +34,12 @@ impl Ahead {
         }
     }
 
-    /// The parity that goes with a block of `segments`; `closing`: what lacks of it would be repaired after everything
-    /// else has left.
+    /// Returns the number of parity symbols to send with a block of `segments`. `closing` is `true` for a block whose
+    /// repairs would leave after everything else.
     pub(super) fn of_block(&self, segments: u32, closing: bool) -> u32 {
         let (worst, of) = self.worst;
         let scaled = (u64::from(worst) * u64::from(segments)).div_ceil(u64::from(of)) as u32;
-        // Losses of a block are about Poisson's, with the mean as their variance.
+        // Losses of a block are roughly Poisson distributed, with the mean as their variance.
         let margin = if scaled == 0 { 0 } else { (scaled - 1).isqrt() + 1 };
         let closing = if closing { scaled.saturating_add(margin) } else { 0 };
         self.auto.max(closing).min(self.most)

@@ -1,4 +1,4 @@
-//! What receivers have asked for, while the sender waits for more of it (RFC 5740 §5.4.1).
+//! Requests of receivers, gathered while the sender waits for more (RFC 5740 §5.4.1).
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -13,47 +13,47 @@ use super::schedule::runs_in;
 use crate::message::{Level, Request};
 use crate::requests::List;
 
-/// The needs of receivers, as one.
+/// Requests of all receivers, merged.
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     parity: u32,
-    /// Objects that somebody asks for as they stand.
+    /// Objects that are requested whole.
     whole: Bitmap,
-    /// Objects of which somebody asks what is said of them.
+    /// Objects whose INFO is requested.
     info: Bitmap,
-    /// Within objects.
+    /// Requests within objects, by object.
     within: BTreeMap<u32, Within>,
 }
 
-/// The needs of receivers within an object.
+/// Requests within an object.
 #[derive(Clone, Debug)]
 struct Within {
     geometry: Geometry,
     parity: u32,
-    /// Segments.
+    /// Requested segments.
     source: Bitmap,
-    /// Parity symbols, counted through the object.
+    /// Requested parity symbols, counted through the object.
     symbols: Bitmap,
-    /// Blocks that somebody asks for as they stand.
+    /// Blocks that are requested whole.
     whole: Bitmap,
-    /// By block, what the worst single request has asked for.
+    /// Worst single request for each block.
     needs: BTreeMap<u32, Need>,
 }
 
-/// What the worst needs of a block.
+/// Need of the receiver that lacks most of a block.
 #[derive(Clone, Copy, Debug, Default)]
 struct Need {
-    /// How many parity symbols will have been sent when it has enough.
+    /// Number of parity symbols that have been sent when this receiver has enough.
     enough: u32,
-    /// How many symbols it has asked for.
+    /// Number of symbols that it has asked for.
     count: u32,
 }
 
-/// What one receiver asks for of a block.
+/// Request of one receiver for a block.
 #[derive(Clone, Debug, Default)]
 struct OneNeeds {
     symbols: Vec<Run>,
-    /// And so many more, whichever.
+    /// Number of further symbols, of any kind.
     any: u32,
 }
 
@@ -67,11 +67,12 @@ impl Asked {
         self.whole.is_empty() && self.info.is_empty() && self.within.is_empty()
     }
 
-    /// Notes what one receiver asks for, as far as it has been sent, and what it has not heard, which is `unheard`, and
-    /// what is on its way anyhow are not enough. How many symbols, blocks and objects that is.
+    /// Notes a request of one receiver, as far as the requested items have been sent before. Items that the receiver
+    /// has not heard yet (`unheard`) or that are scheduled anyway reduce it. Returns the number of symbols, blocks and
+    /// objects that remain.
     pub(super) fn note(&mut self, parts: &Parts, objects: &Objects, unheard: &Unheard) -> u32 {
         let begun = objects.begun();
-        // What one receiver asks for of a block, in all: any so many symbols will do.
+        // Sum of one receiver's requests for a block: that many symbols of any kind will do.
         let (mut of_block, mut sum) = (BTreeMap::new(), 0u32);
         for part in &parts.asked {
             let count = match *part {
@@ -107,7 +108,8 @@ impl Asked {
         sum
     }
 
-    /// Notes that `object` is asked for as it stands; of one that is being sent again, what was not sent again since.
+    /// Notes that `object` is requested whole. If it is being repeated, only parts that were not repeated since are
+    /// noted.
     fn note_object(
         &mut self,
         object: u32,
@@ -124,7 +126,8 @@ impl Asked {
         u32::from(said) + self.note_blocks((object, all), objects, unheard, of_block)
     }
 
-    /// Notes that `blocks` are asked for as they stand; of those that are being sent again, what was not since.
+    /// Notes that `blocks` are requested whole. Of blocks that are being repeated, only parts that were not repeated
+    /// since are noted.
     fn note_blocks(
         &mut self,
         (object, blocks): (u32, Run),
@@ -148,7 +151,7 @@ impl Asked {
         sum
     }
 
-    /// Notes what one receiver, which has not heard this, needs of a block; how many symbols that is.
+    /// Notes the need of one receiver, which has not heard `unheard`, for a block. Returns the number of symbols.
     fn note_block(
         &mut self,
         (object, block): (u32, u32),
@@ -159,7 +162,7 @@ impl Asked {
         let Some(schedule) = objects.get(object).map(|outgoing| &outgoing.schedule) else { return 0 };
         let asked: Vec<Run> = needs.symbols.iter().flat_map(|&symbols| unheard.rest(symbols)).collect();
         let count = asked.iter().fold(needs.any, |sum, run| sum.saturating_add(run.count()));
-        // With so many parity symbols sent, from what it had heard of on, it has enough.
+        // Number of sent parity symbols with which the receiver has enough, counted from those that it had heard.
         let enough = (schedule.left(block) - unheard.fresh).saturating_add(count);
         if count == 0 || enough <= schedule.used(block) {
             return 0;
@@ -169,7 +172,7 @@ impl Asked {
             within.note_symbols(block, symbols);
         }
         if needs.any > 0 {
-            // Where parity does not do, any so many segments will not either: nobody said which.
+            // Where parity is not enough, segments cannot be chosen either, because the request does not name any.
             within.note_segments(Run::one(block));
         }
         let worst = within.needs.entry(block).or_default();
@@ -182,7 +185,8 @@ impl Asked {
         Some(self.within.entry(object).or_insert_with(|| Within::new(geometry, self.parity)))
     }
 
-    /// Puts all that was asked for on the schedules of `objects`, and forgets it. Whether any of it is new there.
+    /// Puts all requests on the schedules of `objects`, and clears them. Returns `true` if any item was not scheduled
+    /// before.
     pub(super) fn commit(&mut self, objects: &mut Objects) -> bool {
         let mut new = false;
         for object in self.info.iter() {
@@ -205,8 +209,8 @@ impl Asked {
         new
     }
 
-    /// What was asked for, in the words of a receiver that lacks as much as any, as far as there is `room`; and
-    /// whether that was not far enough. For others who need not ask for it (RFC 5740 §4.2.3.5).
+    /// Returns the gathered requests in the form of a request by the worst receiver, as far as there is `room`, and
+    /// `true` if they did not fit. Other receivers need not repeat them (RFC 5740 §4.2.3.5).
     pub(super) fn advertise(&self, objects: &Objects, room: usize) -> (Vec<Request>, bool) {
         let mut list = List::new(room);
         let start = |object| objects.point(object, 0, 0);
@@ -226,7 +230,7 @@ impl Within {
         Self { geometry, parity, source, symbols, whole, needs: BTreeMap::new() }
     }
 
-    /// Notes that `blocks` are asked for; how many segments they have.
+    /// Notes that `blocks` are requested whole. Returns the number of their segments.
     fn note_blocks(&mut self, blocks: Run) -> u32 {
         self.whole.insert_run(blocks);
         self.note_segments(blocks)
@@ -255,13 +259,13 @@ impl Within {
         }
     }
 
-    /// The first block from `block` on of which anything was asked for.
+    /// Returns the first block from `block` on of which anything is requested.
     fn next_block(&self, block: u32) -> Option<u32> {
         let needs = self.needs.range(block..).next().map(|(&block, _)| block);
         needs.into_iter().chain(self.whole.next_set(block)).min()
     }
 
-    /// Lists what was asked for; whether there was room.
+    /// Lists the requests. Returns `true` if there was room.
     fn advertise(&self, object: u32, objects: &Objects, list: &mut List) -> bool {
         let mut block = 0;
         while let Some(next) = self.next_block(block) {
@@ -278,8 +282,8 @@ impl Within {
         true
     }
 
-    /// Lists as many symbols of a block as the worst request had: parity that was asked for, and then segments, the
-    /// highest first, as receivers choose them.
+    /// Lists as many symbols of a block as the worst request had: requested parity, then segments, the highest first,
+    /// as receivers choose them.
     fn advertise_symbols(&self, (object, block): (u32, u32), objects: &Objects, list: &mut List) -> bool {
         let mut left = self.needs.get(&block).map_or(0, |need| need.count);
         let (len, first) = (self.geometry.block_len(block), block * self.parity);
@@ -296,7 +300,7 @@ impl Within {
         parity.chain(source).all(|run| {
             let count = run.count().min(left);
             left -= count;
-            // Of a run of segments the last ones.
+            // The last segments of a run are chosen.
             let first = if run.first() < len { run.end() - count } else { run.first() };
             let run = Run::new(first, count);
             run.is_none_or(|run| {

@@ -1,4 +1,4 @@
-//! What decides the rate, and what probes say of it (RFC 5740 §5.5.2).
+//! Rate control, and the content of probes (RFC 5740 §5.5.2).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -13,17 +13,16 @@ use crate::config::{Pacing, SenderConfig};
 use crate::message::{Answer, FromReceiver, FromSender, NodeId, Probe, Stamp};
 use crate::seam::Codec;
 
-/// Receivers have so many of the group's round trips to answer a probe, at least: the group's round trip is not
-/// believed to be shorter before.
+/// Least number of GRTTs that receivers have to answer a probe. The GRTT is not shortened before.
 const ANSWERS: u64 = 4;
 
-/// What decides the rate.
+/// Rate control.
 #[derive(Debug)]
 pub(super) enum Control {
     Fixed(FixedRate),
     NormCc {
         cc: Box<NormCc>,
-        /// When the group's round trip may be taken for shorter.
+        /// Time from which the GRTT may be shortened.
         shortens: Time,
     },
 }
@@ -49,7 +48,7 @@ impl Control {
         }
     }
 
-    /// From `now` on there is nothing to send.
+    /// Notes that there is nothing to send from `now` on.
     pub(super) fn rest(&mut self, now: Time) {
         if let Self::NormCc { cc, .. } = self {
             cc.rest(now);
@@ -58,12 +57,12 @@ impl Control {
 }
 
 impl Sender {
-    /// The rate that it keeps to now.
+    /// Returns the current rate.
     pub fn rate(&self) -> BitRate {
         self.control.rate()
     }
 
-    /// The receiver whose reports it goes by; none at a fixed rate, and while nobody reports.
+    /// Returns the receiver whose reports limit the rate; `None` at a fixed rate, and while no receiver reports.
     pub fn limiting(&self) -> Option<NodeId> {
         match &self.control {
             Control::Fixed(_) => None,
@@ -71,7 +70,7 @@ impl Sender {
         }
     }
 
-    /// How many probes have left, modulo 2^16.
+    /// Returns the number of probes that have left, modulo 2^16.
     pub fn probes(&self) -> u16 {
         self.probes
     }
@@ -82,7 +81,7 @@ impl Sender {
         let (rate, mut nodes) = match &mut self.control {
             Control::Fixed(_) => {
                 self.timers.set(Timer::Probe, now + self.grtt.probed());
-                // Without a rate in it, receivers have nothing to say of it: it only measures.
+                // A probe without a rate asks for no feedback; it only measures round trips.
                 (None, Vec::new())
             }
             Control::NormCc { cc, shortens } => {
@@ -102,7 +101,7 @@ impl Sender {
         self.outbox.push_back(FromSender::Probe(Probe { flags: 0, sequence, sent, rate, nodes }));
     }
 
-    /// There is something to send again.
+    /// Notes that there is something to send again.
     pub(super) fn take_up(&mut self, now: Time) {
         if let Control::NormCc { cc, .. } = &mut self.control {
             cc.resume(now);
@@ -110,10 +109,10 @@ impl Sender {
         }
     }
 
-    /// What a receiver says of congestion.
+    /// Passes a receiver's congestion feedback to the rate control.
     ///
     /// # Errors
-    /// If that makes no sense and is all that it says.
+    /// Feedback that makes no sense, in a message without other content.
     pub(super) fn heed(&mut self, now: Time, node: NodeId, said: &FromReceiver) -> Result<(), Reject> {
         let (Control::NormCc { cc, .. }, Some(feedback)) = (&mut self.control, said.feedback) else {
             return Ok(());
@@ -126,12 +125,12 @@ impl Sender {
         if matches!(said.answer, Answer::Ack { .. }) {
             return result;
         }
-        // What it asks for counts all the same.
+        // The requests in the message count all the same.
         let _ = self.rejects.note(result);
         Ok(())
     }
 
-    /// Keeps to a rate that may be another from `now` on.
+    /// Adopts the current rate, which may have changed at `now`.
     fn keep_to(&mut self, now: Time) {
         self.pacer.set_rate(now, self.control.rate());
         if let Control::NormCc { cc, .. } = &self.control {

@@ -1,28 +1,28 @@
-//! What has left so lately that whoever asks may not have heard it (RFC 5740 §5.4.1).
+//! Recent transmissions, which a receiver may not have heard when it asked (RFC 5740 §5.4.1).
 //!
-//! A request says what lacked when it was said. What was sent since answers part of it, perhaps all, and is not to be
-//! sent once more for it. RFC 5740 has the sender pass over requests for what it has just sent for a greatest round
-//! trip. But a request says exactly how old it is: the time of a probe that it gives back is the sender's own, moved
-//! on to when the request was said, so whatever had left by then had come to where the request is from, or was lost.
+//! A request lists what was lacking when it was sent. Transmissions since then answer a part of it, perhaps all, and
+//! are not to be repeated for it. RFC 5740 has the sender ignore requests for just-sent symbols for a GRTT. But a
+//! request shows its exact age: it returns the time of a probe, moved on to the time of the request, in the sender's
+//! own clock. Everything that had left by then had arrived at the receiver, or was lost.
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
 
 use farcast_core::{Run, Span, Time};
 
-/// How many runs are remembered; of what is older it counts that it was heard.
+/// Maximum number of runs to remember. Older ones count as heard.
 const REMEMBERED: usize = 1 << 15;
 
-/// A run of what may be asked for again: INFO, parity, or segments that had been sent before.
+/// Run of items that may be requested again: INFO, parity, or segments that had been sent before.
 #[derive(Clone, Copy, Debug)]
 struct Departure {
-    /// When the first left, and how far apart they are.
+    /// Departure of the first symbol, and time between two symbols.
     at: Time,
     spacing: Span,
     object: u32,
-    /// The block and its symbols; `None` of INFO.
+    /// Block and symbols; `None` for INFO.
     symbols: Option<(u32, Run)>,
-    /// How many of the symbols, from the last, are parity that had never left before.
+    /// Number of symbols at the end of the run that are parity which had never left before.
     fresh: u32,
 }
 
@@ -33,12 +33,12 @@ impl Departure {
     }
 }
 
-/// What has left lately, in order.
+/// Recent departures, in order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Departures(VecDeque<Departure>);
 
 impl Departures {
-    /// Nobody asks any more who has not heard what left by `horizon`.
+    /// Forgets departures up to `horizon`, which every receiver that still asks has heard or lost.
     pub(super) fn forget(&mut self, horizon: Time) {
         while self.0.front().is_some_and(|departure| departure.last() <= horizon) {
             self.0.pop_front();
@@ -52,12 +52,13 @@ impl Departures {
         self.0.push_back(departure);
     }
 
-    /// What is said of `object` leaves.
+    /// Notes that INFO of `object` leaves.
     pub(super) fn info(&mut self, at: Time, object: u32) {
         self.push(Departure { at, spacing: Span::ZERO, object, symbols: None, fresh: 0 });
     }
 
-    /// Symbols of `block`, of which the last `fresh` are parity that had never left, leave from `at` on.
+    /// Notes that symbols of `block` leave from `at` on. The last `fresh` of them are parity that had never left
+    /// before.
     pub(super) fn symbols(
         &mut self,
         (at, spacing): (Time, Span),
@@ -67,7 +68,7 @@ impl Departures {
         self.push(Departure { at, spacing, object, symbols: Some((block, symbols)), fresh });
     }
 
-    /// What left after `heard`.
+    /// Returns the departures after `heard`.
     pub(super) fn since(&self, heard: Time) -> Unheard {
         let mut unheard = Unheard::default();
         for departure in self.0.iter().rev().take_while(|departure| departure.last() > heard) {
@@ -91,26 +92,27 @@ impl Departures {
     }
 }
 
-/// What somebody who asks has not heard.
+/// Departures that a requesting receiver has not heard.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Unheard {
-    /// Objects of which INFO was said.
+    /// Objects whose INFO has left.
     pub(super) infos: BTreeSet<u32>,
-    /// By object and block.
+    /// Symbols, by object and block.
     pub(super) blocks: BTreeMap<(u32, u32), OfBlock>,
 }
 
-/// What of a block.
+/// Symbols of a block that a requesting receiver has not heard.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct OfBlock {
-    /// Parity symbols that had never left before: of use to whoever lacks anything of the block.
+    /// Number of parity symbols that had never left before. They are of use to every receiver that lacks anything of
+    /// the block.
     pub(super) fresh: u32,
-    /// Symbols that were sent again.
+    /// Repeated symbols.
     pub(super) again: Vec<Run>,
 }
 
 impl OfBlock {
-    /// The rest of `symbols`, without those that were sent again.
+    /// Returns the rest of `symbols`, without the repeated ones.
     pub(super) fn rest(&self, symbols: Run) -> Vec<Run> {
         let mut rest = alloc::vec![symbols];
         for &again in &self.again {
@@ -137,7 +139,7 @@ mod tests {
     fn what_left_after_somebody_had_heard_is_unheard_symbol_by_symbol() {
         let mut departures = Departures::default();
         departures.info(ms(5), 3);
-        // Symbols 10 to 13 of a block leave at 10, 12, 14 and 16 ms: the first for the second time.
+        // Symbols 10 to 13 of a block leave at 10, 12, 14 and 16 ms: the first of them for the second time.
         departures.symbols((ms(10), Span::from_millis(2)), (3, 7), (run(10, 4), 3));
         departures.symbols((ms(20), Span::ZERO), (3, 7), (run(2, 3), 0));
         let of_block = |heard| departures.since(heard).blocks.remove(&(3, 7)).unwrap_or_default();

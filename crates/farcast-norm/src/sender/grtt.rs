@@ -1,30 +1,30 @@
-//! The group's greatest round trip (RFC 5740 §5.5.2.1; RFC 5401 §5.1).
+//! Greatest round trip of the group, GRTT (RFC 5740 §5.5.2.1; RFC 5401 §5.1).
 
 use alloc::vec::Vec;
 
 use farcast_core::Span;
 
-/// How a probe's interval grows, in the end to this.
+/// Longest interval between probes; intervals double up to it.
 const LONGEST_INTERVAL: Span = Span::from_secs(30);
 
-/// What is known of it.
+/// Estimator of the GRTT.
 #[derive(Clone, Debug)]
 pub(crate) struct Grtt {
     estimate: Span,
     most: Span,
-    /// The greatest sample since the last probe.
+    /// Greatest sample since the last probe.
     peak: Span,
-    /// Until the next probe.
+    /// Interval until the next probe.
     interval: Span,
-    /// The last sample of each receiver that is named; `None` where others have answered too: then nobody knows whose
-    /// is the longest.
+    /// Last sample of each named receiver; `None` if there may be others, because then the longest round trip is not
+    /// known.
     named: Option<Vec<Span>>,
-    /// Whether the estimate is one, and not what was assumed.
+    /// `true` if the estimate was measured, and `false` if it was assumed.
     measured: bool,
 }
 
 impl Grtt {
-    /// `named`: how many receivers are known by their names, 0 where there may be others.
+    /// Makes an estimator. `named` is the number of receivers that are known by name, 0 where there may be others.
     pub(crate) fn new(estimate: Span, most: Span, named: usize) -> Self {
         let named = (named > 0).then(|| alloc::vec![Span::ZERO; named]);
         Self { estimate, most, peak: Span::ZERO, interval: Span::ZERO, named, measured: false }
@@ -34,8 +34,8 @@ impl Grtt {
         self.estimate
     }
 
-    /// A round trip was measured, of one of the named receivers or of another. A longer one is believed at once, and of
-    /// receivers that are all known what they have measured last.
+    /// Notes a measured round trip of a named receiver or of another. A longer one counts at once. If all receivers are
+    /// known, the longest of their last samples counts.
     pub(crate) fn sample(&mut self, trip: Span, of: Option<usize>) {
         let trip = trip.clamp(Span::from_nanos(1), self.most);
         self.peak = self.peak.max(trip);
@@ -55,10 +55,10 @@ impl Grtt {
         }
     }
 
-    /// A probe leaves: shorter round trips than thought are believed by and by. How long until the next probe.
+    /// Notes that a probe leaves, and lets the estimate shrink gradually. Returns the time until the next probe.
     ///
-    /// DEVIATION: what was only assumed gives way at once to what is measured. At a tenth for each probe, of which there
-    /// are fewer and fewer, half a second on a local network lasts longer than most transfers.
+    /// DEVIATION: a measured value replaces an assumed one at once. If the estimate shrank by a tenth for each probe,
+    /// which become rarer, half a second on a local network would last longer than most transfers.
     pub(crate) fn probed(&mut self) -> Span {
         if !self.peak.is_zero() {
             let least = if self.measured { self.estimate * 9 / 10 } else { Span::ZERO };
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(grtt.estimate(), ms(40));
         grtt.sample(ms(4), Some(0));
         assert_eq!(grtt.estimate(), ms(5));
-        // Somebody who is not named.
+        // A receiver that is not named answers.
         grtt.sample(ms(300), None);
         grtt.sample(ms(4), Some(1));
         assert_eq!(grtt.estimate(), ms(300), "it falls slowly again");

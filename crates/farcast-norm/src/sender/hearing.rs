@@ -1,4 +1,4 @@
-//! What a sender hears of its receivers (RFC 5740 §5.4).
+//! Messages of receivers, handled by the sender (RFC 5740 §5.4).
 
 use farcast_core::engine::{Arrival, Reject};
 use farcast_core::{Span, Time};
@@ -9,19 +9,19 @@ use super::{Sender, Timer};
 use crate::event::{SenderEvent, SenderOutcome};
 use crate::message::{Answer, Body, FromReceiver, FromSender, Message, NodeId, Point, Request, Stamp};
 
-/// Part of the greatest round trip in which receivers that do not wait have all asked.
+/// Divisor of the GRTT that gives the time in which receivers without a back-off have all asked.
 const TOGETHER: u64 = 8;
 
-/// How exactly the time of a probe comes back: it and the time since are each cut to microseconds.
+/// Precision of returned probe times: the time and the span since are each cut to microseconds.
 const STAMPED: Span = Span::from_micros(2);
 
-/// A receiver that is to acknowledge.
+/// Receiver that is to acknowledge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Acker {
     pub(super) node: NodeId,
-    /// How many objects from the first it has acknowledged.
+    /// Number of objects, from the first, that it has acknowledged.
     pub(super) has: u32,
-    /// It has asked last for nothing but what is withdrawn.
+    /// `true` if its last request asked for nothing but withdrawn objects.
     pub(super) is_bereft: bool,
 }
 
@@ -39,7 +39,7 @@ impl Sender {
         }
         match &said.answer {
             Answer::Nack(requests) => {
-                // What comes to the sender alone, others have not heard.
+                // Other receivers do not hear a message to the sender alone.
                 let alone = self.config.unicast || from.destination == self.config.source;
                 self.nack(now, message.source, (said.response, requests), alone)?;
             }
@@ -51,15 +51,15 @@ impl Sender {
         Ok(())
     }
 
-    /// What an answer says of the round trip, where it answers one of our probes.
+    /// Measures the round trip with an answer to a probe.
     fn measure(&mut self, now: Time, of: NodeId, said: &FromReceiver) {
         if let Some(trip) = said.response.and_then(|response| Stamp::of(now).since(response)) {
             self.grtt.sample(trip, self.ackers.iter().position(|acker| acker.node == of));
         }
     }
 
-    /// Until when whatever left had come to who answers at `now` with this time of a probe, or was lost. Who says
-    /// nothing of it, or lies, is a greatest round trip away.
+    /// Returns the time up to which every transmission had arrived at a receiver that answers at `now` with this time
+    /// of a probe, or was lost. A receiver that sends no time, or a false one, counts as a GRTT away.
     fn heard_by(&self, now: Time, response: Option<Stamp>) -> Time {
         let (grtt, trip) = (self.advertised().span(), response.and_then(|sent| Stamp::of(now).since(sent)));
         let trip = trip.map_or(grtt, |trip| trip.min(grtt)).saturating_sub(STAMPED);
@@ -79,10 +79,10 @@ impl Sender {
             acker.is_bereft = parts.lacks_withdrawn && parts.asked.is_empty();
         }
         if parts.is_cut {
-            // What else it says, of other objects, round trips and losses, is heard.
+            // Requests for other objects, round trips and losses in the message still count.
             let _ = self.rejects.note::<()>(Err(Reject::Limit));
         }
-        // What left since whoever asks had heard, and what is still to leave, is not asked for again.
+        // Items that left after the receiver had heard the sender last, or that are scheduled, are not requested again.
         let unheard = self.departures.since(self.heard_by(now, response));
         let count = self.asked.note(&parts, &self.objects, &unheard);
         self.squelch(now, &parts);
@@ -91,7 +91,7 @@ impl Sender {
         if count == 0 {
             return Ok(());
         }
-        // What was asked for has been gathered, and this comes besides.
+        // The gathered requests are already scheduled, and this request is added.
         if self.timers.is_set(Timer::Holdoff) {
             if self.asked.commit(&mut self.objects) {
                 self.resume(now);
@@ -102,14 +102,14 @@ impl Sender {
             let grtt = self.advertised().span();
             let backoff = u64::from(self.config.backoff);
             let wait = match backoff {
-                // One receiver that does not wait has said it all; of several each says it at once.
+                // A single receiver without a back-off has asked for everything; several ask at the same time.
                 0 if self.is_for_one() => Span::ZERO,
                 0 => grtt / TOGETHER,
                 _ => grtt * (backoff + 1),
             };
             self.timers.set(Timer::Aggregate, now + wait);
         }
-        // Receivers that do not wait cannot be kept from asking, nor one that is alone.
+        // Receivers without a back-off cannot be suppressed, and a single receiver needs no suppression.
         if alone && self.config.backoff > 0 {
             self.unheard = true;
             if !self.timers.is_set(Timer::Advertise) {
@@ -119,7 +119,7 @@ impl Sender {
         Ok(())
     }
 
-    /// Says that objects that were asked for cannot be had, at most once in two round trips (RFC 5740 §5.4.3).
+    /// Announces requested objects that cannot be repaired, at most once in two GRTTs (RFC 5740 §5.4.3).
     fn squelch(&mut self, now: Time, parts: &Parts) {
         if parts.gone.is_empty() || self.timers.is_set(Timer::Squelch) {
             return;
@@ -130,8 +130,8 @@ impl Sender {
         self.timers.set(Timer::Squelch, now + self.advertised().span() * 2);
     }
 
-    /// Tells everybody what was asked for by unicast, so that others need not ask (RFC 5740 §4.2.3.5); at most once in
-    /// a round trip.
+    /// Repeats requests that came by unicast to all receivers, so that others need not ask (RFC 5740 §4.2.3.5); at most
+    /// once in a GRTT.
     pub(super) fn advertise(&mut self, now: Time) {
         if !core::mem::take(&mut self.unheard) || self.asked.is_empty() {
             return;
@@ -143,7 +143,7 @@ impl Sender {
 
     fn flushed(&mut self, node: NodeId, point: &Point) -> Result<(), Reject> {
         let object = self.objects.index(point.object).ok_or(Reject::OutOfRange)?;
-        // DEVIATION: NRL's library says the longest block's length there (FEC Encoding ID 129), whichever it is.
+        // DEVIATION: NRL's library has the longest block's length in this field (FEC Encoding ID 129) for every block.
         let place = |point: &Point| (point.fec, point.symbol.block, point.symbol.symbol);
         if place(point) != place(&self.objects.last(object)) {
             return Err(Reject::OutOfRange);
@@ -170,24 +170,25 @@ impl Sender {
         Ok(())
     }
 
-    /// Whether there is but one receiver.
+    /// Returns `true` if there is only one receiver.
     fn is_for_one(&self) -> bool {
         self.ackers.len() == 1 || !self.config.group.ip().is_multicast()
     }
 
-    /// Whether everybody who was named has acknowledged everything.
+    /// Returns `true` if every named receiver has acknowledged everything.
     pub(super) fn is_acknowledged(&self) -> bool {
         !self.ackers.is_empty() && self.lacking(self.objects.count()).next().is_none()
     }
 
-    /// Whether all who have not acknowledged everything have asked last for nothing but what is withdrawn.
+    /// Returns `true` if the last request of every receiver that has not acknowledged everything asked for nothing but
+    /// withdrawn objects.
     pub(super) fn is_bereft(&self) -> bool {
         let all = self.objects.count();
         let mut lacking = self.ackers.iter().filter(|acker| acker.has < all).peekable();
         lacking.peek().is_some() && lacking.all(|acker| acker.is_bereft)
     }
 
-    /// Who has not acknowledged the first `objects` objects.
+    /// Returns the named receivers that have not acknowledged the first `objects` objects.
     pub(super) fn lacking(&self, objects: u32) -> impl Iterator<Item = NodeId> + '_ {
         self.ackers.iter().filter(move |acker| acker.has < objects).map(|acker| acker.node)
     }

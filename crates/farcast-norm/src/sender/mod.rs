@@ -1,4 +1,4 @@
-//! The sender: objects at a steady rate, repaired as receivers ask (RFC 5740 §5.1, §5.4, §5.5).
+//! Sender engine: sends objects at a controlled rate, and repairs them as receivers ask (RFC 5740 §5.1, §5.4, §5.5).
 
 mod ahead;
 mod asked;
@@ -35,38 +35,38 @@ use patience::Patience;
 use schedule::Next;
 
 timers! {
-    /// The sender's timers.
+    /// Timers of the sender.
     enum Timer {
-        /// The next probe of round trips.
+        /// Time of the next probe.
         Probe = "probe",
-        /// What receivers ask for has been gathered.
+        /// End of gathering requests.
         Aggregate = "aggregate",
-        /// What was asked for has just been gathered: what else is asked for goes with it.
+        /// End of the hold-off after gathering, during which further requests are added at once.
         Holdoff = "hold-off",
-        /// The next flush, or the end.
+        /// Time of the next flush, or of the end.
         Flush = "flush",
-        /// Who is named may be asked again for what it has so far.
+        /// Earliest time of the next watermark flush for named receivers.
         Watermark = "watermark",
-        /// It may be said again what was asked for.
+        /// Earliest time of the next repetition of unicast requests.
         Advertise = "advertise",
-        /// It may be said again what cannot be had.
+        /// Earliest time of the next squelch.
         Squelch = "squelch",
     }
 }
 
-/// How many rounds are counted one by one; what is sent in later ones counts to the last of these.
+/// Number of rounds that are counted one by one. Symbols of later rounds count for the last of these.
 const ROUNDS: usize = 4096;
 
-/// The most between flushes that named receivers do not answer, where two round trips are not more.
+/// Longest time between flushes that named receivers do not answer, unless two GRTTs are longer.
 const UNHURRIED: Span = Span::from_millis(250);
 
-/// Flushes for receivers of which each lacks only what is withdrawn.
+/// Maximum number of flushes where each receiver lacks only withdrawn objects.
 const BEREFT_FLUSHES: u32 = 3;
 
-/// Sends objects.
+/// Sender of objects.
 #[derive(Debug)]
 pub struct Sender {
-    /// But for the objects, which are in their place.
+    /// Configuration without its objects, which are in `objects`.
     config: SenderConfig,
     objects: Objects,
     phase: Phase,
@@ -78,21 +78,21 @@ pub struct Sender {
     patience: Patience,
     sequence: u16,
     probes: u16,
-    /// What may not have been heard by who asks.
+    /// Recent transmissions, which a requesting receiver may not have heard.
     departures: Departures,
-    /// Flushes said since anything was sent.
+    /// Number of flushes since anything else was sent.
     flushes: u32,
-    /// Who is to acknowledge.
+    /// Receivers that are to acknowledge.
     ackers: Vec<Acker>,
-    /// An object was withdrawn before all of it was sent.
+    /// `true` if an object was withdrawn before all of it was sent.
     is_cut_short: bool,
-    /// Up to which object, and how often, they were asked while more was to be sent.
+    /// Number of objects of the last watermark flush, and the number of such flushes for it.
     watermark: (u32, u32),
-    /// Something was asked for by unicast since it was said what was.
+    /// `true` if a request came by unicast since the last repetition of requests.
     unheard: bool,
-    /// What leaves before anything else.
+    /// Messages that leave before anything else.
     outbox: VecDeque<FromSender>,
-    /// How it ends as soon as that has left.
+    /// Outcome, once the messages in `outbox` have left.
     ending: Option<SenderOutcome>,
     /// Segments and symbols sent in each round.
     rounds: Vec<u64>,
@@ -103,10 +103,10 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A sender of what `config` says.
+    /// Makes a sender with this configuration.
     ///
     /// # Errors
-    /// What of it cannot be.
+    /// A setting that cannot work.
     pub fn new(mut config: SenderConfig) -> Result<Self, ConfigError> {
         let geometries = config.check()?;
         let objects = Objects::new(&mut config, geometries);
@@ -139,22 +139,22 @@ impl Sender {
         })
     }
 
-    /// Its settings, without the objects.
+    /// Returns the configuration, without the objects.
     pub fn config(&self) -> &SenderConfig {
         &self.config
     }
 
-    /// How `object` is cut; `None` of one that it does not send.
+    /// Returns the geometry of `object`; `None` for an object that is not sent.
     pub fn geometry(&self, object: ObjectId) -> Option<&Geometry> {
         self.objects.get(object.get()).map(|outgoing| &outgoing.geometry)
     }
 
-    /// Where it stands.
+    /// Returns the phase of the transmission.
     pub fn phase(&self) -> Phase {
         self.phase
     }
 
-    /// How far the round at hand has come.
+    /// Returns the progress of the current round.
     pub fn progress(&self) -> RoundProgress {
         self.progress
     }
@@ -164,22 +164,22 @@ impl Sender {
         &self.rounds
     }
 
-    /// What the message handled last asked for, if it asked for repair.
+    /// Returns the repair request in the message that was handled last, if there was one.
     pub fn asked(&self) -> Option<farcast_delivery::Asked> {
         self.last_asked
     }
 
-    /// Messages turned down, by reason.
+    /// Returns the number of refused messages, by reason.
     pub fn rejects(&self) -> &RejectCounts {
         &self.rejects
     }
 
-    /// The group's greatest round trip, as far as it knows.
+    /// Returns the GRTT, as far as it is known.
     pub fn grtt(&self) -> Span {
         self.grtt.estimate()
     }
 
-    /// Begins at `now`.
+    /// Begins to send at `now`.
     pub fn open(&mut self, now: Time) {
         if self.phase != Phase::Idle {
             return;
@@ -191,25 +191,25 @@ impl Sender {
         self.probe(now);
     }
 
-    /// Gives up.
+    /// Aborts the transmission.
     pub fn abort(&mut self) {
         if self.ending.is_none() && self.phase != Phase::Ended {
             self.end(SenderOutcome::Aborted);
         }
     }
 
-    /// Sends nothing of `object` any more, whose source is gone. Receivers that ask for it are told so.
+    /// Withdraws `object`, whose source is gone: nothing more of it is sent, and receivers that ask for it learn so.
     pub fn withdraw(&mut self, object: ObjectId) {
         self.is_cut_short |= object.get() >= self.objects.passed();
         self.objects.withdraw(object.get());
     }
 
-    /// So many datagrams of so many octets in all have left beside what it sends: they count against its rate.
+    /// Charges the rate for other datagrams that have left, with their octets in all.
     pub fn spend(&mut self, datagrams: u64, octets: u64) {
         self.pacer.charge(self.pacer.span_beside(datagrams, octets));
     }
 
-    /// Sends from `source` from now on.
+    /// Changes the source address to `source`.
     pub fn moved(&mut self, source: SocketAddr) {
         self.config.source = source;
     }
@@ -231,7 +231,7 @@ impl Sender {
         self.ending = Some(outcome);
     }
 
-    /// The round trip that receivers count with: what is on the wire, and no less than a segment takes.
+    /// Returns the GRTT that messages carry: no less than the time of a segment.
     fn advertised(&self) -> Rtt {
         let segment = self.pacer.span(usize::from(self.config.segment_size));
         Rtt::of(self.grtt.estimate().max(segment.min(self.config.grtt_most)))
@@ -242,7 +242,7 @@ impl Sender {
         Terms { instance, grtt: self.advertised(), backoff, group: receivers }
     }
 
-    /// A message of `count` datagrams.
+    /// Makes a message of `count` datagrams.
     fn message(&mut self, said: FromSender, count: u32) -> Message {
         let body = Body::Sender(self.terms(), said);
         let sequence = self.sequence;
@@ -251,23 +251,23 @@ impl Sender {
     }
 }
 
-/// What is said.
+/// Messages of the sender.
 impl Sender {
-    /// What was asked for is sent.
+    /// Schedules the gathered requests.
     fn repair(&mut self, now: Time) {
         self.timers.set(Timer::Holdoff, now + self.advertised().span());
         if self.asked.commit(&mut self.objects) {
             self.resume(now);
         } else if self.phase == Phase::Waiting && !self.timers.is_set(Timer::Flush) {
-            // The end was put off while this was gathered.
+            // The end was postponed while requests were gathered.
             self.flush(now);
         }
     }
 
-    /// Goes back to what is to be sent again.
+    /// Returns to sending, because there is something to repeat.
     fn resume(&mut self, now: Time) {
         if self.phase == Phase::Waiting {
-            // Time in which there was nothing to send is not made up for.
+            // Time without anything to send is not made up for.
             self.pacer.begin(now);
             self.take_up(now);
         }
@@ -276,20 +276,21 @@ impl Sender {
         self.begin_round();
     }
 
-    /// Everything has been sent: receivers are to say what they miss, and those who are named that they have it.
+    /// Sends a flush, because everything has been sent: receivers ask for what they miss, and named receivers
+    /// acknowledge. After enough flushes, ends the transmission.
     fn flush(&mut self, now: Time) {
         self.phase = Phase::Waiting;
         self.control.rest(now);
         let is_bereft = self.is_bereft();
         let most = if is_bereft { self.config.robust.min(BEREFT_FLUSHES) } else { self.config.robust };
         if self.flushes >= most || self.is_acknowledged() {
-            // What is being gathered is still sent.
+            // Requests that are being gathered are still answered.
             if self.asked.is_empty() {
                 self.conclude();
             }
             return;
         }
-        // On a local network twenty round trips pass while a host looks elsewhere: whoever is named gets longer.
+        // On a local network, twenty GRTTs are shorter than a pause of a busy host, so named receivers get longer.
         let often = self.advertised().span() * 2;
         let wait = if self.ackers.is_empty() {
             often
@@ -307,13 +308,13 @@ impl Sender {
         self.timers.set(Timer::Flush, now + wait);
     }
 
-    /// The flush of the first `objects` objects, which all who have not acknowledged them are to acknowledge.
+    /// Returns the flush for the first `objects` objects, for the named receivers that have not acknowledged them.
     fn flush_up_to(&self, objects: u32) -> FromSender {
         FromSender::Flush { point: self.objects.last(objects - 1), ackers: self.lacking(objects).collect() }
     }
 
-    /// Asks who is named for what was sent whole so far, where that has not been asked for in vain
-    /// (RFC 5740 §4.2.3.1); whether there was anything to ask.
+    /// Sends a watermark flush for the objects that were sent completely so far, unless too many were in vain (RFC 5740
+    /// §4.2.3.1). Returns `true` if it did.
     fn mark(&mut self, now: Time) -> bool {
         let passed = self.objects.passed();
         if !self.config.watermarks || self.timers.is_set(Timer::Watermark) || self.objects.is_empty() {
@@ -354,7 +355,7 @@ impl Sender {
         Transmit::new(message, self.config.group)
     }
 
-    /// What is next, and of symbols as many as leave before `until`.
+    /// Sends the next item; of symbols, as many as leave before `until`.
     fn content(&mut self, now: Time, until: Time) -> Option<Transmit<Message>> {
         let item = self.objects.next()?;
         self.flushes = 0;
@@ -384,9 +385,9 @@ impl Sender {
         }
     }
 
-    /// How many datagrams leave in the time that it takes until a receiver's need is answered.
+    /// Returns the number of datagrams that leave before a receiver's request is answered.
     fn closing(&self, spacing: Span) -> u64 {
-        // To tell of it, to wait, to gather, to hold off, and the way: RFC 5740 §5.3 and §5.4.1.
+        // The wait consists of back-off, gathering, hold-off and the path: RFC 5740 §5.3 and §5.4.1.
         let wait = self.advertised().span() * (2 * u64::from(self.config.backoff) + 2);
         wait.as_nanos() / spacing.as_nanos().max(1)
     }
@@ -399,7 +400,7 @@ impl Sender {
         Some(FromSender::Info(Info { flags, fec, object, fti, vouched, content }))
     }
 
-    /// As many symbols of `next` as leave before `until`: the message, how many they are, and their spacing.
+    /// Makes a message of as many symbols of `next` as leave before `until`. Returns it with their number and spacing.
     fn data(&mut self, object: u32, next: &Next, until: Time) -> Option<(Message, u32, Span)> {
         let outgoing = self.objects.get(object)?;
         let (geometry, block) = (outgoing.geometry, next.block);
@@ -468,7 +469,7 @@ impl Engine for Sender {
             self.flushes = 0;
             self.flush(now);
         } else if !self.mark(now) {
-            // What a timer makes of it comes between.
+            // A run ends at the next timer, which may change the schedule.
             let own = self.timers.next().map_or(Time::NEVER, |deadline| deadline.at);
             return self.content(now, until.min(own));
         }
@@ -491,7 +492,7 @@ impl Engine for Sender {
     }
 
     fn settled_until(&self) -> Time {
-        // A request may make it go back at any time.
+        // A request may change the schedule at any time.
         Time::ZERO
     }
 }

@@ -1,4 +1,4 @@
-//! The objects of a sender, and which of them is next: the lowest of which anything is to be sent.
+//! Objects of a sender. The lowest object with anything to send is next.
 
 use alloc::vec::Vec;
 
@@ -12,29 +12,29 @@ use crate::message::{Fec, Flags, Fti, Point};
 use crate::repairs::Repairs;
 use crate::requests::point;
 
-/// An object that is sent.
+/// State of an object that is sent.
 #[derive(Clone, Debug)]
 pub(super) struct Outgoing {
     pub(super) geometry: Geometry,
     pub(super) schedule: Schedule,
     pub(super) fti: Fti,
-    /// What every message about it says of it.
+    /// Flags of all messages about the object.
     pub(super) flags: Flags,
-    /// What is said of it.
+    /// Content of the object's INFO.
     pub(super) info: Vec<u8>,
-    /// What is vouched for with that.
+    /// Metadata that INFO vouches for.
     pub(super) vouched: Option<Vouched>,
-    /// Whether that is to be said, and whether it was said before.
+    /// `true` if INFO is to be sent, and `true` if it was sent before.
     info_due: bool,
     info_said: bool,
-    /// What of it was sent again.
+    /// Counter of repairs.
     repairs: Repairs,
 }
 
 impl Outgoing {
     fn new(object: Object, geometry: Geometry, config: &SenderConfig) -> Self {
         let mut flags = if object.kind == Kind::File { Flags::FILE } else { Flags::default() };
-        // Of an object of no octets INFO is all that there is.
+        // An object of no octets consists of nothing but INFO.
         let has_info = !object.info.is_empty() || object.size == 0;
         if has_info {
             flags = flags.with(Flags::INFO);
@@ -56,39 +56,39 @@ impl Outgoing {
         !self.info_due && self.schedule.is_empty()
     }
 
-    /// Segments of `block`.
+    /// Returns the number of segments of `block`.
     pub(super) fn block_len(&self, block: u32) -> u32 {
         self.geometry.block_len(block)
     }
 }
 
-/// What leaves next of which object, counted in the list.
+/// Next item to send. The first field is the object's index in the list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Item {
-    /// What is said of it; whether it was said before.
+    /// INFO of the object; the flag is `true` if it was sent before.
     Info(u32, bool),
-    /// Symbols of it.
+    /// Symbols of the object.
     Data(u32, Next),
 }
 
-/// All of a sender's objects.
+/// Objects of a sender.
 #[derive(Clone, Debug)]
 pub(super) struct Objects {
     list: Vec<Outgoing>,
     fec: Fec,
-    /// Of which anything is to be sent.
+    /// Objects of which anything is to be sent.
     due: Bitmap,
-    /// How many from the first have been sent whole once.
+    /// Number of objects, from the first, that have been sent completely once.
     passed: u32,
-    /// Of which so much was sent again that requests are not heard any more.
+    /// Objects with so many repairs that further requests are ignored.
     spent: Bitmap,
-    /// Objects whose source is gone; they are among the former.
+    /// Withdrawn objects, whose source is gone; they are in `spent` too.
     withdrawn: Bitmap,
     ahead: Ahead,
 }
 
 impl Objects {
-    /// Those of `config`, cut like this.
+    /// Takes the objects of `config`, with these geometries.
     pub(super) fn new(config: &mut SenderConfig, geometries: Vec<Geometry>) -> Self {
         let objects = core::mem::take(&mut config.objects);
         let list: Vec<Outgoing> = objects
@@ -106,7 +106,7 @@ impl Objects {
         self.list.get(object as usize)
     }
 
-    /// How many there are.
+    /// Returns the number of objects.
     pub(super) fn count(&self) -> u32 {
         self.list.len() as u32
     }
@@ -121,12 +121,12 @@ impl Objects {
         &self.spent
     }
 
-    /// Objects whose source is gone.
+    /// Returns the withdrawn objects, whose source is gone.
     pub(super) fn withdrawn(&self) -> &Bitmap {
         &self.withdrawn
     }
 
-    /// Sends nothing of `object` any more but what it is, once, so that receivers can name what they will not have.
+    /// Withdraws `object`: only its INFO is sent, once, so that receivers can name the object that they will not have.
     pub(super) fn withdraw(&mut self, object: u32) {
         let Some(outgoing) = self.list.get_mut(object as usize) else { return };
         outgoing.info_due &= !outgoing.info_said;
@@ -139,30 +139,30 @@ impl Objects {
         self.pass_withdrawn();
     }
 
-    /// Counts those that are withdrawn and come next among what was sent whole.
+    /// Counts withdrawn objects that come next as sent completely.
     fn pass_withdrawn(&mut self) {
         while self.withdrawn.contains(self.passed) && !self.due.contains(self.passed) {
             self.passed += 1;
         }
     }
 
-    /// Which of them has this number on the wire.
+    /// Returns the index of the object with this number on the wire.
     pub(super) fn index(&self, id: u16) -> Option<u32> {
         Some(u32::from(id)).filter(|&index| index < self.count())
     }
 
-    /// How many segments and symbols are to be sent.
+    /// Returns the number of segments and symbols that are to be sent.
     pub(super) fn len(&self) -> u32 {
         let due = self.due.iter().map(|object| self.list[object as usize].schedule.len());
         due.fold(0, u32::saturating_add)
     }
 
-    /// Whether nothing is to be sent.
+    /// Returns `true` if nothing is to be sent.
     pub(super) fn is_empty(&self) -> bool {
         self.due.is_empty()
     }
 
-    /// What is next.
+    /// Returns the next item.
     pub(super) fn next(&mut self) -> Option<Item> {
         let object = self.due.next_set(0)?;
         let outgoing = &mut self.list[object as usize];
@@ -172,8 +172,8 @@ impl Objects {
         outgoing.schedule.next().map(|next| Item::Data(object, next))
     }
 
-    /// Protects the block that the first `count` of `next` end, if they do: when less than `closing` segments and
-    /// symbols are still to be sent, it is one of the last.
+    /// Sets the parity that leaves with a block, if the first `count` symbols of `next` end the block. The block is one
+    /// of the last if fewer than `closing` segments and symbols are to be sent after it.
     pub(super) fn protect(&mut self, object: u32, next: &Next, (count, closing): (u32, u64)) {
         if self.list[object as usize].schedule.ends_block(next, count) {
             let is_last = u64::from(self.len()) < closing;
@@ -183,7 +183,8 @@ impl Objects {
         }
     }
 
-    /// What was next has left, of symbols the first `count`. How many of these are parity that had never left before.
+    /// Notes that `item` has left, of symbols the first `count`. Returns the number of these that are parity which had
+    /// never left before.
     pub(super) fn sent(&mut self, item: &Item, count: u32) -> u32 {
         let (Item::Info(object, _) | Item::Data(object, _)) = *item;
         let outgoing = &mut self.list[object as usize];
@@ -202,20 +203,20 @@ impl Objects {
         }
         if outgoing.is_idle() {
             self.due.remove(object);
-            // The lowest goes first, so those before are through.
+            // The lowest object is sent first, so all objects before this one are through.
             self.passed = self.passed.max(object + 1);
             self.pass_withdrawn();
         }
         fresh
     }
 
-    /// Those of which anything has left.
+    /// Returns the number of objects of which anything has left.
     pub(super) fn begun(&self) -> u32 {
         let next = self.get(self.passed).is_some_and(|next| next.info_said || next.schedule.has_begun(0));
         self.passed + u32::from(next)
     }
 
-    /// Says again what is said of `object`, if that is anything and was said; whether that is news.
+    /// Schedules the repetition of `object`'s INFO, if it was sent before. Returns `true` if it was not scheduled yet.
     pub(super) fn say_again(&mut self, object: u32) -> bool {
         if self.withdrawn.contains(object) {
             return false;
@@ -229,7 +230,8 @@ impl Objects {
         new
     }
 
-    /// Sends all of `object` again that has left; whether that is news.
+    /// Schedules the repetition of everything of `object` that has left. Returns `true` if any of it was not scheduled
+    /// yet.
     pub(super) fn send_again(&mut self, object: u32) -> bool {
         if self.withdrawn.contains(object) {
             return false;
@@ -238,7 +240,7 @@ impl Objects {
         self.list[object as usize].schedule.again() && self.note_due(object) || said
     }
 
-    /// Sends what was asked for of a block; whether that is news ([`Schedule::repair`]).
+    /// Schedules repairs of a block. Returns `true` if any of them was not scheduled yet ([`Schedule::repair`]).
     pub(super) fn repair(
         &mut self,
         (object, block): (u32, u32),
@@ -266,13 +268,13 @@ impl Objects {
         true
     }
 
-    /// Symbol `symbol` of `block`, as payload ids say it.
+    /// Returns symbol `symbol` of `block` in the form of payload ids.
     pub(super) fn point(&self, object: u32, block: u32, symbol: u32) -> Point {
         let len = self.get(object).map_or(0, |outgoing| outgoing.block_len(block));
         point(self.fec, object as u16, (block, len), symbol)
     }
 
-    /// The last segment of `object`; of one that has none, where its first would be.
+    /// Returns the last segment of `object`; the place of the first one if there is none.
     pub(super) fn last(&self, object: u32) -> Point {
         let geometry = self.get(object).map(|outgoing| outgoing.geometry);
         let block = geometry.map_or(0, |geometry| geometry.blocks().saturating_sub(1));
@@ -280,7 +282,7 @@ impl Objects {
         self.point(object, block, symbol)
     }
 
-    /// Those of `objects` that have been begun.
+    /// Returns those of `objects` that have been begun.
     pub(super) fn clip(&self, objects: Run) -> Option<Run> {
         objects.clip(0, self.begun())
     }

@@ -1,4 +1,4 @@
-//! Requests for repair, taken apart and checked.
+//! Parts of repair requests, checked.
 
 use alloc::vec::Vec;
 
@@ -8,37 +8,37 @@ use farcast_core::engine::Reject;
 use super::objects::Objects;
 use crate::message::{Fec, Form, Level, Point, Request};
 
-/// How many numbers of objects that cannot be had are remembered.
+/// Maximum number of unavailable objects to remember from a message.
 const GONE: usize = 64;
 
-/// A part of a request; objects are counted in the sender's list.
+/// Part of a request. Objects are given by their index in the sender's list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Part {
-    /// What is said of objects.
+    /// INFO of objects.
     Info(Run),
     /// Whole objects.
     Objects(Run),
-    /// Blocks of an object, as they stand.
+    /// Whole blocks of an object.
     Blocks(u32, Run),
     /// Symbols of a block of an object.
     Symbols((u32, u32), Run),
-    /// So many of a block, whichever.
+    /// Number of symbols of a block, of any kind.
     Erasures((u32, u32), u32),
 }
 
-/// What a message asks for.
+/// Parts of all requests of a message.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(super) struct Parts {
     pub(super) asked: Vec<Part>,
-    /// Numbers of objects that the sender does not have, or not any more.
+    /// Numbers of requested objects that the sender does not have, or no longer has.
     pub(super) gone: Vec<u16>,
-    /// Somebody lacks an object that the sender had.
+    /// `true` if the message asks for an object that was withdrawn.
     pub(super) lacks_withdrawn: bool,
-    /// Something else was asked for, of objects of which requests are not heard any more.
+    /// `true` if the message also asks for objects whose requests are ignored.
     pub(super) is_cut: bool,
 }
 
-/// Of what requests are checked against.
+/// Data that requests are checked against.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Check<'a> {
     pub(super) objects: &'a Objects,
@@ -48,14 +48,14 @@ pub(super) struct Check<'a> {
 }
 
 impl Check<'_> {
-    /// The parts of `requests`.
+    /// Returns the parts of `requests`.
     ///
     /// # Errors
-    /// If any of it is of an object that there is, and is not there to be asked for.
+    /// A request for blocks or symbols that an existing object does not have, or with a wrong code.
     pub(super) fn parts(self, requests: &[Request]) -> Result<Parts, Reject> {
         let mut parts = Parts::default();
         for request in requests {
-            // Points in pairs, of which items have the same twice.
+            // Points are taken in pairs; a single item is both points of its pair.
             let step = if request.form == Form::Ranges { 2 } else { 1 };
             for points in request.points.chunks_exact(step) {
                 self.pair(request, (&points[0], &points[step - 1]), &mut parts)?;
@@ -93,7 +93,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Notes those of `objects` whose source is gone.
+    /// Notes those of `objects` that were withdrawn.
     fn withdrawn(self, objects: Run, to: &mut Parts) {
         let withdrawn = self.objects.withdrawn();
         if withdrawn.count_in(objects) == 0 {
@@ -105,13 +105,13 @@ impl Check<'_> {
         to.gone.extend(lacked.take(room).map(|object| object as u16));
     }
 
-    /// The objects of these numbers that there are.
+    /// Returns those objects of these numbers that exist.
     fn objects_of(self, (first, last): (u16, u16), to: &mut Parts) -> Result<Option<Run>, Reject> {
         let (first, last, all) = (u32::from(first), u32::from(last), self.objects.count());
         if last < first {
             return Err(Reject::OutOfRange);
         }
-        // All that are not there begin behind the last.
+        // All numbers behind the last object are missing ones.
         if last >= all {
             let missing = first.max(all)..=last;
             let room = GONE - to.gone.len();
@@ -120,7 +120,7 @@ impl Check<'_> {
         Ok(Run::new(first, (last + 1).min(all).saturating_sub(first)))
     }
 
-    /// What is asked for within `object`.
+    /// Returns the part of `object` that is requested.
     fn within(self, request: &Request, object: u32, (first, last): (&Point, &Point)) -> Result<Part, Reject> {
         let geometry = self.objects.get(object).ok_or(Reject::OutOfRange)?.geometry;
         let (block, end) = (first.symbol.block, last.symbol.block);

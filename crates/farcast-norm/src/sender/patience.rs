@@ -1,21 +1,21 @@
-//! Until when receivers may still wait by a round trip that they were told before.
+//! Time for which receivers may still wait by a GRTT that an earlier message had.
 //!
-//! When the group's round trip is first measured it may become a hundredth of what was assumed, and twenty flushes of
-//! the new one fit into the hold-off that a receiver has just begun by the old one. Whoever then ends, ends before
-//! that receiver may ask.
+//! When the GRTT is first measured, it may become a hundredth of the assumed one. Then twenty flushes of the new GRTT
+//! fit into the hold-off that a receiver has just begun by the old one. A sender that ends after these ends before that
+//! receiver may ask.
 
 use farcast_core::{Span, Time};
 
-/// What was said last, and how long that holds.
+/// Last advertised GRTT, and the end of waits by longer ones.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Patience {
-    /// The round trip that was said last.
+    /// Last advertised GRTT.
     said: Span,
     until: Time,
 }
 
 impl Patience {
-    /// Receivers are told `grtt` from `now` on; they spread what they ask for over `backoff` of them.
+    /// Notes that messages carry `grtt` from `now` on; receivers spread their requests over `backoff` GRTTs.
     pub(crate) fn note(&mut self, now: Time, grtt: Span, backoff: u8) {
         if grtt < self.said {
             // RFC 5740 §5.3: a hold-off, then a back-off, and the way.
@@ -25,7 +25,7 @@ impl Patience {
         self.said = grtt;
     }
 
-    /// How long they may still wait.
+    /// Returns the time for which receivers may still wait.
     pub(crate) fn left(&self, now: Time) -> Span {
         self.until.since(now)
     }

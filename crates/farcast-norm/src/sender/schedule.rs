@@ -1,4 +1,4 @@
-//! What is to be sent, the lowest first: source symbols of a block before its parity, blocks in order.
+//! Schedule of an object, the lowest first: source symbols of a block before its parity, blocks in order.
 
 use alloc::collections::BTreeSet;
 use alloc::vec;
@@ -7,39 +7,40 @@ use alloc::vec::Vec;
 use farcast_core::{Bitmap, Run};
 use farcast_delivery::Geometry;
 
-/// What leaves next.
+/// Next run to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Next {
     pub(super) block: u32,
-    /// Encoding symbols: all of them source symbols, or all parity.
+    /// Encoding symbols: all of them source symbols, or all of them parity.
     pub(super) symbols: Run,
-    /// Whether they are sent because somebody asked.
+    /// `true` if a receiver has asked for them.
     pub(super) repair: bool,
-    /// Whether exactly these were asked for.
+    /// `true` if exactly these symbols were requested.
     pub(super) explicit: bool,
 }
 
-/// What is to be sent of an object, and what has been.
+/// Symbols of an object that are to be sent, and that have been.
 #[derive(Clone, Debug)]
 pub(super) struct Schedule {
     geometry: Geometry,
     /// Parity symbols of a block.
     parity: u32,
-    /// How many go unasked with the next block that has left whole; and the last such block, and how many went with it.
+    /// Number of parity symbols that leave with the next completed block; and the last completed block, with its
+    /// number.
     next_ahead: u32,
     ahead: (u32, u32),
     /// Segments to be sent.
     source: Bitmap,
     /// Parity symbols to be sent, counted through the object.
     repairs: Bitmap,
-    /// Before these there is nothing to be sent.
+    /// Lowest segment and lowest parity symbol that may be due.
     low: (u32, u32),
-    /// The first segment that has never been sent.
+    /// First segment that has never been sent.
     frontier: u32,
-    /// By block, how many parity symbols have been sent or are to be, and how many have left.
+    /// Number of parity symbols of each block that have been sent or are scheduled, and number of those that have left.
     used: Vec<u16>,
     left: Vec<u16>,
-    /// Blocks of which exactly what was asked for is to be sent.
+    /// Blocks of which exactly the requested symbols are to be sent.
     explicit: BTreeSet<u32>,
 }
 
@@ -61,14 +62,14 @@ impl Schedule {
         }
     }
 
-    /// Sends nothing any more.
+    /// Clears the schedule, so that nothing more is sent.
     pub(super) fn clear(&mut self) {
         self.source = Bitmap::new(self.source.len());
         self.repairs = Bitmap::new(self.repairs.len());
         (self.next_ahead, self.ahead) = (0, (0, 0));
     }
 
-    /// How many segments and symbols are to be sent.
+    /// Returns the number of segments and symbols that are to be sent.
     pub(super) fn len(&self) -> u32 {
         self.source.count() + self.repairs.count()
     }
@@ -77,7 +78,7 @@ impl Schedule {
         self.len() == 0
     }
 
-    /// The run that is next, whole.
+    /// Returns the next run, in full length.
     pub(super) fn next(&mut self) -> Option<Next> {
         let source = self.source.next_set(self.low.0);
         let repair = self.repairs.next_set(self.low.1);
@@ -93,7 +94,7 @@ impl Schedule {
 
     fn source_run(&self, block: u32) -> Option<Next> {
         let (first, run) = (self.geometry.first_of(block), self.source.next_run(self.low.0)?);
-        // What is sent again and what is new are not one run.
+        // Repeated and new segments do not share a run.
         let repair = run.first() < self.frontier;
         let end = first + self.geometry.block_len(block);
         let end = if repair { end.min(self.frontier) } else { end };
@@ -104,7 +105,7 @@ impl Schedule {
 
     fn parity_run(&self, block: u32) -> Option<Next> {
         let (first, run) = (block * self.parity, self.repairs.next_run(self.low.1)?);
-        // What goes with the block and what was asked for are not one run.
+        // Parity that leaves with the block and requested parity do not share a run.
         let unasked = if block == self.ahead.0 { first + self.ahead.1 } else { first };
         let end = if run.first() < unasked { unasked } else { first + self.parity };
         let run = run.clip(run.first(), end)?;
@@ -114,17 +115,18 @@ impl Schedule {
         Some(Next { block, symbols, repair, explicit })
     }
 
-    /// Whether a block has left whole for the first time when `count` of `next` have.
+    /// Returns `true` if the first `count` symbols of `next` complete a block for the first time.
     pub(super) fn ends_block(&self, next: &Next, count: u32) -> bool {
         !next.repair && next.symbols.first() + count == self.geometry.block_len(next.block)
     }
 
-    /// So many parity symbols go unasked with the next block that has left whole.
+    /// Sets the number of parity symbols that leave with the next completed block.
     pub(super) fn protect(&mut self, ahead: u32) {
         self.next_ahead = ahead.min(self.parity);
     }
 
-    /// The first `count` of what was next have left. How many of them are parity that had never left before.
+    /// Notes that the first `count` symbols of `next` have left. Returns the number of these that are parity which had
+    /// never left before.
     pub(super) fn sent(&mut self, next: &Next, count: u32) -> u32 {
         let (block, len) = (next.block, self.geometry.block_len(next.block));
         let first = next.symbols.first();
@@ -153,19 +155,19 @@ impl Schedule {
         fresh
     }
 
-    /// Whether anything of `block` is to be sent.
+    /// Returns `true` if anything of `block` is to be sent.
     fn has(&self, block: u32) -> bool {
         let source = self.geometry.block_run(block).map_or(0, |run| self.source.count_in(run));
         let parity = self.parity_of(block).map_or(0, |run| self.repairs.count_in(run));
         source + parity > 0
     }
 
-    /// The parity of `block`, counted through the object.
+    /// Returns the parity of `block`, counted through the object.
     fn parity_of(&self, block: u32) -> Option<Run> {
         Run::new(block * self.parity, self.parity)
     }
 
-    /// Sends `count` parity symbols of `block` that have never been sent, which it has.
+    /// Schedules `count` parity symbols of `block` that have never been sent. The block has that many.
     fn use_parity(&mut self, block: u32, count: u32) {
         let used = &mut self.used[block as usize];
         let first = block * self.parity + u32::from(*used);
@@ -176,22 +178,22 @@ impl Schedule {
         }
     }
 
-    /// How many parity symbols of `block` have been sent or are to be.
+    /// Returns the number of parity symbols of `block` that have been sent or are scheduled.
     pub(super) fn used(&self, block: u32) -> u32 {
         self.used[block as usize].into()
     }
 
-    /// How many parity symbols of `block` have left.
+    /// Returns the number of parity symbols of `block` that have left.
     pub(super) fn left(&self, block: u32) -> u32 {
         self.left[block as usize].into()
     }
 
-    /// Whether segments of `block` have left.
+    /// Returns `true` if segments of `block` have left.
     pub(super) fn has_begun(&self, block: u32) -> bool {
         self.geometry.first_of(block) < self.frontier
     }
 
-    /// Sends all segments again that have left. Whether that is anything new.
+    /// Schedules the repetition of all segments that have left. Returns `true` if any of them was not scheduled yet.
     pub(super) fn again(&mut self) -> bool {
         let before = self.len();
         if let Some(run) = Run::new(0, self.frontier) {
@@ -201,9 +203,9 @@ impl Schedule {
         self.len() > before
     }
 
-    /// Sends what somebody lacks of `block`: parity until `symbols` of it have been sent, with which the worst has
-    /// enough, if there are so many; else what was asked for. `source` and `parity` are counted through the object.
-    /// Whether that is anything new.
+    /// Schedules repairs of `block`. If the block has `symbols` parity symbols, with which the worst receiver has
+    /// enough, parity up to that number is sent. Else exactly the requested symbols are sent: `source` and `parity`,
+    /// counted through the object. Returns `true` if any of them was not scheduled yet.
     pub(super) fn repair(
         &mut self,
         block: u32,
@@ -217,7 +219,7 @@ impl Schedule {
             return self.len() > before;
         }
         if let Some(run) = self.geometry.block_run(block) {
-            // What has not been sent yet will be.
+            // Segments that have not been sent yet will be sent anyway.
             let end = self.frontier.min(run.end());
             for asked in runs_in(source, run.first(), end) {
                 self.source.insert_run(asked);
@@ -240,7 +242,7 @@ impl Schedule {
     }
 }
 
-/// The runs of `set` in `first .. end`.
+/// Returns the runs of `set` in `first .. end`.
 pub(super) fn runs_in(set: &Bitmap, first: u32, end: u32) -> impl Iterator<Item = Run> + '_ {
     let run = move |from: u32| set.next_run(from).and_then(|run| run.clip(first, end));
     core::iter::successors(run(first), move |before| run(before.end()))
@@ -254,7 +256,8 @@ mod tests {
         Run::new(first, count).expect("a run")
     }
 
-    /// Ten segments in blocks of 4, 3 and 3, with two parity symbols, of which one goes unasked.
+    /// Returns a schedule of ten segments in blocks of 4, 3 and 3, with two parity symbols, of which one leaves
+    /// unasked.
     fn schedule() -> Schedule {
         Schedule::new(Geometry::partitioned(1000, 100, 4).expect("valid"), 2, 1)
     }
@@ -289,13 +292,13 @@ mod tests {
         assert!(schedule.repair(1, Some(2), &source, &parity));
         assert!(!schedule.repair(1, Some(2), &source, &parity), "as many are on their way");
         assert_eq!(drain(&mut schedule), [(1, symbols(4, 1), true, false)]);
-        // No parity of block 1 is fresh: segment 5, its second, and the symbol 1 that was asked for.
+        // Block 1 has no fresh parity: segment 5, which is its second, and the requested parity symbol 1.
         parity.insert(3);
         assert!(schedule.repair(1, Some(4), &source, &parity));
         assert!(!schedule.repair(1, Some(4), &source, &parity), "nothing new");
         let expected = [(1, symbols(1, 1), true, true), (1, symbols(4, 1), true, true)];
         assert_eq!(drain(&mut schedule), expected);
-        // Two are lacking, and one is fresh: what was asked for.
+        // Two symbols are lacking and one is fresh, so the requested segment is sent.
         assert!(schedule.repair(2, Some(3), &source, &parity));
         assert_eq!(drain(&mut schedule), [(2, symbols(2, 1), true, true)]);
     }
