@@ -1,8 +1,8 @@
-//! What sealing costs on this machine: octets and time, by datagram and by receiver.
+//! Cost of sealing on this machine: octets and time, by datagram and by receiver.
 //!
 //!     cargo run --release -p farcast-seal --example speed [RECEIVERS]
 //!
-//! Receivers have no hybrid keys, and then all have one.
+//! The measurement runs first with receivers without hybrid keys, then with hybrid keys only.
 
 #![allow(
     clippy::expect_used,
@@ -21,7 +21,7 @@ use farcast_seal::{
     SenderConfig, Suite, TAG,
 };
 
-/// Octets of a datagram behind the headers of IPv4 and UDP, as large as farcast's are.
+/// Octets of a datagram after the headers of IPv4 and UDP, as large as farcast's are.
 const DATAGRAM: usize = 1432;
 const CONTENTS: u32 = 200_000;
 const LARGE: f64 = 1e6;
@@ -76,7 +76,7 @@ fn address(n: usize) -> SocketAddr {
     SocketAddr::from(((n as u32).to_be_bytes(), 5402))
 }
 
-/// Content that is sealed and opened, in MB/s.
+/// Measures the sealing and opening of content, in MB/s.
 fn content() {
     let one = [identity(1)];
     let (mut ann, mut bob) = (session(&one), receiver(&one[0]));
@@ -102,7 +102,7 @@ fn content() {
     }
 }
 
-/// A step of the handshake: what it took for all receivers, and the octets that left.
+/// Step of the handshake: its time for all receivers, and the octets that left.
 struct Step(&'static str, Duration, usize);
 
 impl Step {
@@ -111,7 +111,7 @@ impl Step {
     }
 }
 
-/// Until all have the key of content.
+/// Runs a handshake until all receivers have the content key.
 fn handshake(suite: Suite, receivers: u32) -> Vec<Step> {
     let (made, together): (fn(u32) -> Identity, usize) = match suite {
         Suite::X25519 => (identity, KEYS_ENTRIES),

@@ -1,4 +1,4 @@
-//! What those off the list try, and what one on it does who is not honest: docs/src/seal.md, "Threats".
+//! Attacks by hosts that are not on the list, and by a dishonest member: docs/src/seal.md, "Threats".
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -19,7 +19,7 @@ fn receiver_of(name: &str, senders: &[&str]) -> Receiver {
     Receiver::new(config, History::default(), [9; 32])
 }
 
-/// Every kind of datagram of a session, and who hears it: `None` the sender.
+/// Returns a datagram of each kind from one session.
 fn recorded(ann: &mut Sender, bob: &mut Receiver) -> Vec<(Kind, Vec<u8>)> {
     let mut record = vec![(Kind::Keys, ann.keys(true).remove(0))];
     hear(bob, &record[0].1).unwrap();
@@ -81,7 +81,7 @@ fn no_flipped_bit_is_taken() {
             let refused = if is_for_sender(*kind) {
                 take(&mut ann, address(2), &flipped).is_err()
             } else {
-                // Nobody has heard of it before.
+                // A new receiver has not heard the keys before.
                 let keys_again = *kind == Kind::Keys;
                 let mut other = receiver("bob");
                 let listener = if keys_again { &mut other } else { &mut bob };
@@ -90,7 +90,7 @@ fn no_flipped_bit_is_taken() {
             assert!(refused, "{kind:?}, bit {bit}");
         }
     }
-    // None of that has harmed what is genuine.
+    // The attempts have not harmed the genuine datagrams.
     for (kind, datagram) in record {
         match kind {
             Kind::ToOne => assert_eq!(hear(&mut bob, &datagram).unwrap().1, b"other"),
@@ -136,7 +136,7 @@ fn a_session_is_not_played_again() {
             assert_eq!(hear(&mut bob, datagram), Err(expected), "{kind:?}");
         }
     }
-    // To the sender's next session it is no session of its own.
+    // The sender's next session does not accept the answers.
     let mut next = session_of("ann", &["bob"], true, 2);
     for (kind, datagram) in record.iter().filter(|(kind, _)| is_for_sender(*kind)) {
         assert_eq!(take(&mut next, address(2), datagram), Err(Refusal::NotListed), "{kind:?}");
@@ -166,7 +166,7 @@ fn nothing_is_pasted_into_another_session() {
     let record = recorded(&mut one, &mut bob);
     let other = recorded(&mut two, &mut bob);
     for ((kind, datagram), (_, model)) in record.iter().zip(&other).skip(1) {
-        // With the header of the other, and with its own but for the name of the session.
+        // Once with the header of the other datagram, once with the own header and the other session's identifier.
         for pasted in [[&model[..12], &datagram[12..]].concat(), {
             let mut pasted = datagram.clone();
             pasted[2..6].copy_from_slice(&model[2..6]);
@@ -181,7 +181,7 @@ fn nothing_is_pasted_into_another_session() {
             assert!(refused, "{kind:?}");
         }
     }
-    // Entries of one session's keys under the head of another's.
+    // Entries of one session's keys after the head of the other's.
     let (a, b) = (one.keys(true).remove(0), two.keys(true).remove(0));
     let pasted = [&a[..86], &b[86..]].concat();
     assert!(hear(&mut receiver("bob"), &pasted).is_err());
@@ -189,7 +189,7 @@ fn nothing_is_pasted_into_another_session() {
 
 #[test]
 fn nobody_else_begins_a_session() {
-    // Eve is on bob's list of nobody, or claims to be ann.
+    // Eve is not on bob's list, or claims to be ann.
     let mut eve = session_of("eve", &["bob"], false, 1);
     let mut bob = receiver("bob");
     assert_eq!(hear(&mut bob, &eve.keys(true)[0]), Err(Refusal::UntrustedSender));
@@ -199,7 +199,7 @@ fn nobody_else_begins_a_session() {
     claimed[86..90].copy_from_slice(&tag_of_bob);
     assert_eq!(hear(&mut bob, &claimed), Err(Refusal::BadSignature));
     assert_eq!(hear(&mut bob, &control(&mut eve, b"abort")), Err(Refusal::UnknownSession));
-    // What is for another is not for bob, whatever tag it shows.
+    // Keys for another receiver do not open for bob, even with bob's tag.
     let ann = session_of("ann", &["eve"], false, 1);
     assert_eq!(hear(&mut bob, &ann.keys(true)[0]), Err(Refusal::NotListed));
     let mut other = ann.keys(true).remove(0);
@@ -219,13 +219,13 @@ fn a_member_forges_nothing_but_content() {
     hear(&mut bob, &keys).unwrap();
     let abort = eve.seal(Kind::Control, 1, b"abort");
     assert_eq!(hear(&mut bob, &abort), Err(Refusal::BadSignature));
-    // Content it can forge, which is what a manifest is for; but no counter of its shuts out all that follow.
+    // A member can forge content, which the manifest detects. But no counter that it uses shuts out later content.
     let poison = eve.seal(Kind::Content, 1 << 40, b"poison");
     assert_eq!(hear(&mut bob, &poison).unwrap().0.class, Class::Content);
     let end = control(&mut ann, b"end");
     assert_eq!(hear(&mut bob, &end).unwrap().1, b"end");
     assert_eq!(hear(&mut bob, &content(&mut ann, b"data")).unwrap().1, b"data");
-    // What the sender has signed, sealed anew: as content it says what content may, and its counter is not another.
+    // A signed message sealed anew by a member is refused, because the signature covers the counter.
     assert_eq!(hear(&mut bob, &eve.seal(Kind::Control, 9, &end[12..])), Err(Refusal::BadSignature));
 }
 
@@ -243,14 +243,14 @@ fn where_content_is_signed_a_member_makes_up_none() {
     {
         assert_eq!(hear(&mut bob, &eve.seal(kind, 7, said)), Err(Refusal::BadSignature), "{kind:?}");
     }
-    // Whoever says that it is not names another session, for which there are no keys.
+    // A changed kind of contents gives another session, for which there are no keys.
     let mut changed = keys;
     changed[3] = 0;
     assert_eq!(hear(&mut receiver("bob"), &changed), Err(Refusal::NotListed));
     assert_eq!(hear(&mut bob, &content(&mut ann, b"second")).unwrap().1, b"second");
 }
 
-/// Eve has its list entry made with bob's agreement key, which it knows, and comes first.
+/// Eve, which knows bob's agreement key, has its list entry made with it, and is first on the list.
 #[test]
 fn who_claims_the_agreement_key_of_another_is_not_taken_for_it() {
     let eve = Listed {
@@ -273,7 +273,7 @@ fn who_claims_the_agreement_key_of_another_is_not_taken_for_it() {
     assert_eq!(ann.name(of.receiver), "bob");
 }
 
-/// Mal, whom bob trusts as well, begins with whatever of ann's session anybody can know, or draw.
+/// Mal, whom bob trusts as well, begins a session from all that it can know or draw of ann's.
 #[test]
 fn no_sender_takes_the_session_of_another() {
     let mut bob = receiver_of("bob", &["ann", "mal"]);
@@ -286,7 +286,7 @@ fn no_sender_takes_the_session_of_another() {
     assert_eq!(bob.sender_of(of_mal.session).map(|(name, _)| name), Some("mal"));
 }
 
-/// Two sessions whose names begin alike, found by trying: mal chose the time at which its own began.
+/// Two sessions whose identifiers begin alike, found by trying: mal chose the start of its own session.
 #[test]
 fn no_sender_hides_the_session_of_another() {
     let mut bob = receiver_of("bob", &["mal", "ann"]);
@@ -313,7 +313,7 @@ fn no_sender_hides_the_session_of_another() {
     assert_eq!(hear(&mut bob, &content(&mut mal, b"other")).unwrap().1, b"other");
 }
 
-/// Mal, whom bob trusts as well, sends from the address of ann.
+/// Mal, whom bob trusts as well, sends from ann's address.
 #[test]
 fn no_sender_diverts_the_answers_to_another() {
     let mut bob = receiver_of("bob", &["ann", "mal"]);
@@ -327,7 +327,7 @@ fn no_sender_diverts_the_answers_to_another() {
     }
 }
 
-/// Keys of sessions that bob has slept through are played to it, more than it takes part in at once.
+/// Bob is sent the recorded keys of more sessions than it takes part in at once, all of which it had missed.
 #[test]
 fn sessions_played_back_end_none_that_goes_on() {
     let mut bob = receiver("bob");
@@ -342,13 +342,13 @@ fn sessions_played_back_end_none_that_goes_on() {
     }
     assert_eq!(hear(&mut bob, &content(&mut ann, b"data")).unwrap().1, b"data");
     assert_eq!(take(&mut ann, address(2), &answer(&mut bob, b"nak")).unwrap().1, b"nak", "to ann as it is");
-    // What begins later has room.
+    // There is room for a session that begins later.
     let later = session_of("ann", &["bob"], true, 100);
     assert_eq!(hear(&mut bob, &later.keys(true)[0]).unwrap().0.class, Class::Keys { new: true });
     assert_eq!(hear(&mut bob, &content(&mut ann, b"more")).unwrap().1, b"more");
 }
 
-/// Where content has no keys apart, whoever has recorded a session that bob has slept through could play all of it.
+/// Without keys apart for content, anybody with a recording of a session that bob has missed could replay all of it.
 #[test]
 fn what_was_slept_through_is_not_heard_beside_what_is_later() {
     for contents in [Contents::Together, Contents::Signed] {
@@ -361,7 +361,7 @@ fn what_was_slept_through_is_not_heard_beside_what_is_later() {
         assert_eq!(hear(&mut bob, &control(&mut before, b"end")), Err(Refusal::UnknownSession));
         let mut again = receiver_with("bob", bob.history().clone(), 5);
         assert_eq!(hear(&mut again, &missed), Err(Refusal::EarlierSession), "after it was started again");
-        // One that was begun with ends when a later one begins, whoever plays it on.
+        // A session that bob has joined ends when a later one begins, even if somebody continues to replay it.
         let mut bob = receiver("bob");
         hear(&mut bob, &missed).unwrap();
         assert_eq!(hear(&mut bob, &content(&mut before, b"data")).unwrap().1, b"data");
@@ -371,15 +371,15 @@ fn what_was_slept_through_is_not_heard_beside_what_is_later() {
         }
         assert_eq!(hear(&mut bob, &missed), Err(Refusal::OldSession));
         assert_eq!(hear(&mut bob, &content(&mut ann, b"data")).unwrap().1, b"data");
-        // Of another sender nothing is said by that.
+        // Sessions of another sender are not affected.
         let mut bob = receiver_of("bob", &["ann", "mal"]);
         hear(&mut bob, &session_with("mal", &["bob"], contents, 9).keys(true)[0]).unwrap();
         hear(&mut bob, &keys).unwrap();
     }
 }
 
-/// Bob takes what is for a group and what is for one host. A session for either that was slept through is earlier than one
-/// for the other, and than one whose content is apart.
+/// Bob accepts sessions for a group and sessions for one host. A missed session for either counts as earlier than a
+/// later one for the other, and than one whose content is apart.
 #[test]
 fn what_was_slept_through_is_not_heard_by_another_way() {
     let host = Scope::of("any", "10.0.0.1:5402".parse().unwrap());
@@ -409,7 +409,7 @@ fn what_was_slept_through_is_not_heard_by_another_way() {
     }
 }
 
-/// What leaves before anybody can have answered is under the key that KEYS tell, and may be a whole small file.
+/// Content that leaves before any answer is sealed with the key in KEYS, and may be a whole small file.
 #[test]
 fn early_content_that_was_slept_through_is_not_heard_beside_what_is_later() {
     let (mut before, mut ann) = (session_of("ann", &["bob"], true, 1), session_of("ann", &["bob"], true, 2));
@@ -424,18 +424,18 @@ fn early_content_that_was_slept_through_is_not_heard_beside_what_is_later() {
     for mut bob in [receiver_with("bob", bob.history().clone(), 5), bob] {
         hear(&mut bob, &before.keys(true)[0]).unwrap();
         assert_eq!(hear(&mut bob, &early), Err(Refusal::EarlierSession));
-        // If its sender is there after all, it goes on.
+        // The session continues if its sender is present after all.
         register(&mut before, &mut bob, address(2));
         assert_eq!(hear(&mut bob, &content(&mut before, b"data")).unwrap().1, b"data");
     }
-    // It was heard first, and another begins.
+    // The missed session was heard first, and then another begins.
     let mut bob = receiver("bob");
     hear(&mut bob, &before.keys(true)[0]).unwrap();
     hear(&mut bob, &ann.keys(true)[0]).unwrap();
     assert_eq!(hear(&mut bob, &early), Err(Refusal::EarlierSession));
 }
 
-/// Keys of so many that were slept through make a receiver forget the last one that it has heard, and not that it was later.
+/// The keys of many missed sessions make a receiver forget the last session that it heard, but not that this was later.
 #[test]
 fn no_number_of_sessions_makes_an_earlier_one_the_last() {
     let mut ann = session_of("ann", &["bob"], true, 200);
@@ -460,8 +460,8 @@ fn no_number_of_sessions_makes_an_earlier_one_the_last() {
     }
 }
 
-/// Bob has registered in a session, and sixteen later ones of ann's that it has slept through are played to it, from the
-/// address of the one that goes on.
+/// Bob has registered in a session. Sixteen later sessions of ann's that it has missed are replayed to it, from the
+/// address of the one that continues.
 #[test]
 fn sessions_played_back_keep_no_answer_from_who_is_heard() {
     let at = |seconds| Time::ZERO + Span::from_secs(seconds);
@@ -478,7 +478,7 @@ fn sessions_played_back_keep_no_answer_from_who_is_heard() {
     assert_eq!(heard.unwrap().session, ann.session());
     let nak = answer(&mut bob, b"nak");
     assert_eq!(take(&mut ann, address(2), &nak).unwrap().1, b"nak");
-    // Who begins again at its address, and is heard, gets the answers.
+    // A session that begins at the address and is heard gets the answers.
     let mut again = session_of("ann", &["bob"], true, 21);
     for datagram in [again.keys(true).remove(0), control(&mut again, b"announcement")] {
         bob.open(at(3), sender_address(), &mut datagram.clone()).unwrap();
@@ -487,7 +487,7 @@ fn sessions_played_back_keep_no_answer_from_who_is_heard() {
     assert_eq!(take(&mut again, address(2), &first).unwrap().1, b"registration");
 }
 
-/// Two processes with bob's key: what one has heard counts when a session begins at the other.
+/// Two processes have bob's key. The record of one counts when a session begins at the other.
 #[test]
 fn what_another_with_the_same_key_has_heard_is_not_played_here() {
     let mut ann = session_of("ann", &["bob"], false, 1);
@@ -501,7 +501,7 @@ fn what_another_with_the_same_key_has_heard_is_not_played_here() {
     assert_eq!(hear(&mut here, &said[0]), Err(Refusal::Replayed));
     assert_eq!(hear(&mut here, &said[1]), Err(Refusal::Replayed));
     assert_eq!(hear(&mut here, &said[2]).unwrap().1, b"said");
-    // One that is over there, or was followed by another.
+    // A session that is over at the other process, or was followed by another.
     there.close(session);
     for next in [None, Some(session_of("ann", &["bob"], false, 2))] {
         if let Some(next) = next {
@@ -516,8 +516,8 @@ fn what_another_with_the_same_key_has_heard_is_not_played_here() {
     }
 }
 
-/// A member of a session whose content nobody signs has a key by which content of another protocol, or to another group,
-/// could be made up, if the keys were good for that.
+/// A member of a session with unsigned content has a key. It must not be valid for content of another protocol or
+/// group.
 #[test]
 fn keys_for_one_thing_are_none_for_another() {
     let group = "239.192.0.1:5402".parse().unwrap();
@@ -534,7 +534,7 @@ fn keys_for_one_thing_are_none_for_another() {
             ReceiverConfig { identity: identity("bob"), senders: vec![listed("ann")], scopes: vec![other] };
         let mut bob = Receiver::new(config, History::default(), [9; 32]);
         assert_eq!(hear(&mut bob, &keys), Err(Refusal::OtherScope));
-        // Whoever says that they are for that names another session.
+        // A changed scope gives another session.
         let mut changed = keys.clone();
         let theirs = session_for(other).keys(true).remove(0);
         changed[76..84].copy_from_slice(&theirs[76..84]);
@@ -561,7 +561,7 @@ fn no_keys_of_an_earlier_epoch_are_taken_again() {
     hear(&mut bob, &after).unwrap();
 }
 
-/// What costs a key agreement is looked at only if it is of one who has the pair secret.
+/// The sender makes a key agreement only for an answer whose author has the pair secret.
 #[test]
 fn a_first_answer_without_its_guard_is_refused() {
     let mut ann = session_of("ann", &["bob"], true, 1);
@@ -576,7 +576,7 @@ fn a_first_answer_without_its_guard_is_refused() {
     take(&mut ann, address(2), &first).unwrap();
 }
 
-/// An answer from before it began again is held back until it has registered anew.
+/// An answer from before a restart is held back until the receiver has registered anew.
 #[test]
 fn an_answer_held_back_keeps_no_key_from_who_began_again() {
     let mut ann = session_of("ann", &["bob"], true, 1);
@@ -593,7 +593,7 @@ fn an_answer_held_back_keeps_no_key_from_who_began_again() {
     assert_eq!(hear(&mut bob, &content(&mut ann, b"data")).unwrap().1, b"data");
 }
 
-/// Content of an epoch that is none is claimed by somebody who has seen the name of the session.
+/// A host that has seen the session's identifier claims content of an epoch that does not exist.
 #[test]
 fn nobody_makes_a_whole_group_ask() {
     let names: Vec<String> = (0..64).map(|n| format!("r{n}")).collect();
@@ -612,7 +612,7 @@ fn nobody_makes_a_whole_group_ask() {
         asked += many;
     }
     assert!(asked <= 64, "{asked} in a minute");
-    // Where content is not apart, there is no such key to ask for.
+    // Without content apart there is no such key to request.
     let ann = session_of("ann", &["bob"], false, 1);
     let mut bob = receiver("bob");
     hear(&mut bob, &ann.keys(true)[0]).unwrap();
@@ -620,7 +620,7 @@ fn nobody_makes_a_whole_group_ask() {
     assert_eq!(bob.wants_key(NOW, &claim), None);
 }
 
-/// The same keeps nobody waiting for a key that there is.
+/// Such claims do not delay the request for a key that exists.
 #[test]
 fn nobody_keeps_a_receiver_from_asking() {
     let mut ann = session_of("ann", &["bob"], true, 1);
@@ -640,14 +640,14 @@ fn nobody_answers_for_another() {
     let (mut bob, mut eve) = (receiver("bob"), receiver("eve"));
     register(&mut ann, &mut bob, address(2));
     register(&mut ann, &mut eve, address(3));
-    // Eve's answer under bob's tag, from bob's address.
+    // An answer of eve's with bob's tag, from bob's address.
     let genuine = answer(&mut bob, b"nak");
     let mut forged = answer(&mut eve, b"done");
     let (of, _) = take(&mut ann, address(2), &forged).unwrap();
     assert_eq!(ann.name(of.receiver), "eve", "by the key, not the address");
     forged[2..6].copy_from_slice(&genuine[2..6]);
     assert_eq!(take(&mut ann, address(2), &forged), Err(Refusal::Forged));
-    // A first answer of eve's, drawn with its own pair secret, under bob's tag.
+    // A first answer of eve's, drawn with its own pair secret, with bob's tag.
     let mut again = receiver_with("eve", History::default(), 77);
     hear(&mut again, &ann.keys(true)[0]).unwrap();
     let mut first = answer(&mut again, b"registration");
@@ -696,7 +696,7 @@ fn what_is_not_sealed_is_refused() {
 }
 
 proptest! {
-    /// Whatever comes, nothing panics, nothing is taken, and the session goes on.
+    /// No input makes the engines panic, none is accepted, and the session continues.
     #[test]
     fn noise(
         datagrams in prop::collection::vec((0xE0..0xE9u8, prop::collection::vec(any::<u8>(), 0..1500)), 1..20),
@@ -710,12 +710,12 @@ proptest! {
             if let Some(first) = noise.first_mut() {
                 *first = kind;
             }
-            // Some with the beginning of something genuine.
+            // Some of it starts with part of a genuine datagram.
             let (_, genuine) = known.get(&record);
             let kept = cut.index(genuine.len()).min(noise.len());
             let mixed = [&genuine[..kept], &noise[kept..]].concat();
             for datagram in [&noise, &mixed, &genuine[..kept].to_vec()] {
-                // Keys of an epoch that is known say nothing, and are not looked at.
+                // Keys of a known epoch contain nothing new and are not checked.
                 let heard = hear(&mut bob, datagram).map(|(opened, _)| opened.class);
                 let taken = heard.is_ok_and(|class| class != (Class::Keys { new: false }));
                 prop_assert!(!taken);
@@ -734,7 +734,7 @@ proptest! {
 fn no_nonce_comes_twice() {
     let mut seen = std::collections::HashSet::new();
     let mut note = |session: u8, datagram: &[u8]| {
-        // Who begins again has other keys, which `enc` names.
+        // A receiver that was started again has other keys, which `enc` identifies.
         let key = match Kind::of(datagram).unwrap() {
             Kind::FirstAnswer => datagram[12..44].to_vec(),
             _ => vec![session],

@@ -1,4 +1,4 @@
-//! What those on the list say to each other.
+//! Conversations between a sender and the receivers on its list.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -26,7 +26,7 @@ fn a_transfer() {
     assert_eq!((opened.class, &said[..]), (Class::Control, &b"announcement"[..]));
     assert_eq!(bob.sender_of(opened.session).map(|(name, _)| name), Some("ann"));
 
-    // Content has another key, which comes with the first thing that is for bob alone.
+    // Content has another key, which comes with the first message for bob alone.
     let early = content(&mut ann, b"early");
     assert_eq!(hear(&mut bob, &early), Err(Refusal::UnknownEpoch));
     let registration = answer(&mut bob, b"registration");
@@ -81,7 +81,7 @@ fn many_receivers() {
     for one in &mut all {
         assert_eq!(hear(one, &data).unwrap().1, b"data");
     }
-    // Those who have answered need no keys.
+    // Receivers that have answered need no keys.
     assert!(ann.keys(false).is_empty());
     assert_eq!(ann.keys(true).len(), 3);
 }
@@ -118,7 +118,7 @@ fn one_that_begins_again_goes_on() {
     register(&mut ann, &mut bob, address(2));
     assert_eq!(hear(&mut bob, &content(&mut ann, b"data")).unwrap().1, b"data");
     assert_eq!(take(&mut ann, address(2), &answer(&mut bob, b"new")).unwrap().1, b"new");
-    // What was still under way is what it said, and answers go on to those who were heard last.
+    // An answer that was still on its way is valid, and the next answers go to the beginning that was heard last.
     assert_eq!(take(&mut ann, address(2), &old).unwrap().1, b"old");
     take(&mut ann, address(2), &answer(&mut bob, b"newer")).unwrap();
     assert_eq!(hear(&mut bob, &to_one(&mut ann, address(2), b"back")).unwrap().1, b"back");
@@ -132,7 +132,7 @@ fn one_that_moves_is_found() {
     take(&mut ann, address(3), &answer(&mut bob, b"here")).unwrap();
     assert_eq!(hear(&mut bob, &to_one(&mut ann, address(3), b"there")).unwrap().1, b"there");
     assert!(ann.seal_to(address(2), &mut b"nobody".to_vec()).is_err());
-    // Another where it was before.
+    // Another receiver uses bob's previous address.
     register(&mut ann, &mut eve, address(3));
     assert_eq!(hear(&mut eve, &to_one(&mut ann, address(3), b"eve")).unwrap().1, b"eve");
 }
@@ -146,7 +146,7 @@ fn who_is_removed_hears_nothing_more() {
         register(&mut ann, &mut eve, address(3));
         let before = content(&mut ann, b"before");
         ann.remove(&[1]).unwrap();
-        // Keys of the new epoch, and what only the old keys would open.
+        // The keys of the new epoch, and content that only the old keys would open.
         for keys in ann.keys(true) {
             assert_eq!(hear(&mut eve, &keys), Err(Refusal::NotListed));
             hear(&mut bob, &keys).unwrap();

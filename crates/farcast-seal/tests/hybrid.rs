@@ -1,4 +1,4 @@
-//! Receivers with hybrid keys among others without: what is said, and what those try who are not honest.
+//! Receivers with and without hybrid keys in one session, and attacks on hybrid keys.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -21,7 +21,7 @@ fn hybrid(name: &str) -> Identity {
     Identity::hybrid_from_seed(seed)
 }
 
-/// A session of ann's for these, called by their numbers.
+/// Creates a session of ann's for these receivers, whose names are their numbers.
 fn session(receivers: &[&Identity], datagram: usize) -> Sender {
     let listed = |(n, one): (usize, &&Identity)| Listed { name: n.to_string(), key: one.public().clone() };
     let config = SenderConfig {
@@ -66,7 +66,7 @@ fn some_have_hybrid_keys() {
         assert_eq!((of.receiver, &said[..]), (n, &b"nak"[..]));
     }
     assert!(ann.keys(false).is_empty());
-    // Without eve, all have hybrid keys, and no keys are wrapped by less.
+    // Without eve, all have hybrid keys, and none are wrapped by a weaker suite.
     ann.remove(&[1]).unwrap();
     let keys = ann.keys(true);
     assert_eq!(lengths(&keys), [HYBRID_KEYS_LEN; 2]);
@@ -87,7 +87,7 @@ fn what_does_not_fit_leaves_all_the_same() {
     let (bob, eve) = (hybrid("bob"), identity("eve"));
     let ann = session(&[&bob, &eve, &identity("a"), &identity("b")], 320);
     assert_eq!(lengths(&ann.keys(true)), [318, 234, HYBRID_KEYS_LEN]);
-    // Larger datagrams hold no more of them: packets have 1500 octets.
+    // Larger datagrams hold no more entries, because packets have 1500 octets.
     let ann = session(&[&bob, &hybrid("zoe")], 9000);
     assert_eq!(lengths(&ann.keys(true)), [HYBRID_KEYS_LEN; 2]);
 }
@@ -112,7 +112,7 @@ fn no_flipped_bit_of_hybrid_keys_is_taken() {
         flipped[bit / 8] ^= 1 << (bit % 8);
         assert!(hear(&mut receiver_of(&bob, 2), &flipped).is_err(), "bit {bit}");
     }
-    // Nor where the sender signs what was changed: no part of an entry is without effect, neither ML-KEM's nor X25519's.
+    // Nor if the sender signs the change: every part of an entry has an effect, ML-KEM's and X25519's.
     for bit in (0..8 * HYBRID_ENTRY).step_by(37) {
         let mut flipped = keys.clone();
         flipped[ENTRIES + bit / 8] ^= 1 << (bit % 8);
@@ -175,7 +175,7 @@ fn an_entry_for_another_does_not_open() {
     assert_eq!(hear(&mut receiver_of(&bob, 2), &keys), Err(Refusal::BadSignature));
     sign_keys(&mut keys, &identity("ann"));
     assert_eq!(hear(&mut receiver_of(&bob, 2), &keys), Err(Refusal::NotListed));
-    // Nor one of another session of the same sender's for bob itself.
+    // Nor does an entry for bob itself from another session of the same sender.
     let mut other = session(&[&bob], 1472).keys(true).remove(0);
     other[4..12].copy_from_slice(&7u64.to_be_bytes());
     let tag_of_bob = tag(&other, bob.public());
@@ -184,7 +184,7 @@ fn an_entry_for_another_does_not_open() {
     assert_eq!(hear(&mut receiver_of(&bob, 2), &other), Err(Refusal::NotListed));
 }
 
-/// A sender has the line of bob from before its key was hybrid, or says that it has.
+/// A sender has bob's line from before its key was hybrid, or pretends to.
 #[test]
 fn who_has_a_hybrid_key_takes_nothing_that_is_wrapped_by_less() {
     let (before, mut after) = (identity("bob"), identity("bob"));
@@ -197,13 +197,13 @@ fn who_has_a_hybrid_key_takes_nothing_that_is_wrapped_by_less() {
     keys[ENTRIES..ENTRIES + 4].copy_from_slice(&tag_of_bob);
     sign_keys(&mut keys, &identity("ann"));
     assert_eq!(hear(&mut receiver_of(&after, 2), &keys), Err(Refusal::NotListed));
-    // And the other way round.
+    // The same in the other direction.
     let keys = session(&[&after], 1472).keys(true).remove(0);
     assert!(hear(&mut receiver_of(&after, 2), &keys).is_ok());
     assert_eq!(hear(&mut receiver_of(&before, 2), &keys), Err(Refusal::NotListed));
 }
 
-/// Eve has its list entry made with bob's hybrid key, which it knows, and comes first.
+/// Eve, which knows bob's hybrid key, has its list entry made with it, and is first on the list.
 #[test]
 fn who_claims_the_hybrid_key_of_another_is_not_taken_for_it() {
     let (bob, eve) = (hybrid("bob"), hybrid("eve"));
@@ -219,7 +219,7 @@ fn who_claims_the_hybrid_key_of_another_is_not_taken_for_it() {
     assert_eq!(ann.name(of.receiver), "1");
 }
 
-/// Whoever owns a key may sign one that is none: nobody else is kept from anything.
+/// The owner of a signing key may sign an invalid agreement key, which affects nobody else.
 #[test]
 fn a_hybrid_key_that_is_none_gets_no_entry() {
     let (bob, eve) = (hybrid("bob"), hybrid("eve"));
@@ -241,7 +241,7 @@ fn a_hybrid_key_that_is_none_gets_no_entry() {
 }
 
 proptest! {
-    /// Whatever comes as hybrid keys, nothing panics and nothing is taken.
+    /// No input in place of hybrid keys makes the receiver panic, and none is accepted.
     #[test]
     fn noise_as_hybrid_keys(
         noise in prop::collection::vec(any::<u8>(), HYBRID_KEYS_LEN),

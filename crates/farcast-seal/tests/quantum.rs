@@ -1,7 +1,7 @@
-//! Who has recorded a session and breaks X25519 one day: docs/src/seal.md, "A quantum computer, one day".
+//! An attacker that has recorded a session and breaks X25519 one day: docs/src/seal.md, "A quantum computer, one day".
 //!
-//! It has the secret of every public key on the curve, and follows docs/src/seal.md with other hands than farcast-seal's. That
-//! it opens what X25519 alone was to keep shut shows that it is able to; what ML-KEM keeps shut too it does not.
+//! It has the secret of every public key on the curve, and implements docs/src/seal.md independently of farcast-seal.
+//! It opens what X25519 alone protects, which proves its ability. It does not open what ML-KEM protects too.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -33,7 +33,7 @@ fn hybrid(name: &str) -> Identity {
     Identity::hybrid_from_seed(seed)
 }
 
-/// What was sent to the group, and between ann and bob, who is the first on the list.
+/// Datagrams to the group, and between ann and bob, who is first on the list.
 struct Record {
     keys: Vec<Vec<u8>>,
     first_answer: Vec<u8>,
@@ -79,7 +79,7 @@ fn session(receivers: &[Identity]) -> Record {
     Record { keys, first_answer, key_of_content, content }
 }
 
-/// A context of RFC 9180 whose shared secret is known.
+/// Context of RFC 9180 whose shared secret is known.
 struct Context {
     suite: Vec<u8>,
     key: [u8; 32],
@@ -135,7 +135,7 @@ fn agreed(secret: &[u8], public: &[u8]) -> [u8; 32] {
     x25519_dalek::x25519(secret.try_into().unwrap(), public.try_into().unwrap())
 }
 
-/// What two know who agree by RFC 9180's DHKEM, by whom it is for and the secret of one of them.
+/// Returns the shared secret of RFC 9180's DHKEM for the key `to`, from the secret of either side.
 fn dhkem(secret: &[u8], public: &[u8], enc: &[u8], to: &[u8]) -> [u8; 32] {
     let suite = b"KEM\0\x20";
     let labeled = [b"HPKE-v1", &suite[..], b"eae_prk", &agreed(secret, public)].concat();
@@ -143,7 +143,7 @@ fn dhkem(secret: &[u8], public: &[u8], enc: &[u8], to: &[u8]) -> [u8; 32] {
     expand(suite, &prk, b"shared_secret", &[enc, to].concat())
 }
 
-/// What the attacker has of somebody: the secret half of what is on the curve, and perhaps that of ML-KEM.
+/// Secrets of a host that the attacker has: that on the curve, and perhaps that of ML-KEM.
 struct Broken {
     public: Vec<u8>,
     signing: [u8; 32],
@@ -171,13 +171,13 @@ impl Broken {
         Self { public, signing, suite, on_curve, of_ml_kem }
     }
 
-    /// What ML-KEM keeps, which it takes its secret to know.
+    /// Returns ML-KEM's shared secret, for which the attacker needs ML-KEM's secret key.
     fn kept(&self, enc: &[u8]) -> [u8; 32] {
         let (secret, _) = MlKem768::from_seed(&self.of_ml_kem.into());
         secret.decapsulate(&enc[..1088].try_into().unwrap()).into()
     }
 
-    /// The context of an entry, if what ML-KEM keeps is `kept`.
+    /// Returns the context of an entry if ML-KEM's shared secret is `kept`.
     fn context(&self, enc: &[u8], kept: &[u8; 32], info: &[u8]) -> Context {
         if self.suite == Suite::X25519 {
             let shared = dhkem(&self.on_curve, enc, enc, &self.public);
@@ -189,10 +189,10 @@ impl Broken {
     }
 }
 
-/// What ML-KEM keeps of an encapsulation, as the attacker would have it.
+/// Guess at ML-KEM's shared secret of an encapsulation.
 type Guess<'a> = &'a dyn Fn(&[u8]) -> [u8; 32];
 
-/// What could be read of a record.
+/// Parts of a record that could be read.
 #[derive(PartialEq, Eq, Debug)]
 struct Read {
     epoch: bool,
@@ -202,14 +202,14 @@ struct Read {
 
 const NOTHING: Read = Read { epoch: false, answer: None, content: None };
 
-/// The secret of the sender's key of the session, which is on the curve.
+/// Returns the secret of the sender's session key, which is on the curve.
 fn secret_of_session() -> [u8; 32] {
     let state = hkdf(&[], &SEED_OF_ANN, &[b"farcast seal 1 draws"]);
     let (secret, _) = X25519HkdfSha256::derive_keypair(&hkdf(&[], &state, &[b"out"]));
     hpke::Serializable::to_bytes(&secret).into()
 }
 
-/// Reads what there is for `one`, if what ML-KEM keeps for it is what `kept` says of its encapsulation.
+/// Reads the record for `one`, if `kept` returns ML-KEM's shared secret of its encapsulation.
 fn read(record: &Record, one: &Broken, kept: impl Fn(&[u8]) -> [u8; 32]) -> Read {
     let name = |keys: &[u8]| {
         let named = Sha256::new().chain_update(b"farcast seal 1 session").chain_update(&keys[3..84]);
@@ -228,7 +228,7 @@ fn read(record: &Record, one: &Broken, kept: impl Fn(&[u8]) -> [u8; 32]) -> Read
     let epoch = open(&wrapping.key, &wrapping.nonce, wrapped).is_some();
     let pair = wrapping.export(b"pair");
 
-    // The answer, under a key from the pair secret and what is on the curve.
+    // The answer, with a key from the pair secret and the agreement on the curve.
     let first = &record.first_answer;
     let enc = &first[12..44];
     let guard = Hmac::<Sha256>::new_from_slice(&pair).unwrap().chain_update(b"farcast seal 1 guard");
@@ -242,7 +242,7 @@ fn read(record: &Record, one: &Broken, kept: impl Fn(&[u8]) -> [u8; 32]) -> Read
     let answer = open(&between.export(b"up"), first.first_chunk().unwrap(), &first[52..]);
     assert_eq!(answer.is_some(), guarded);
 
-    // The key of content, and content.
+    // The content key, and the content.
     let given = &record.key_of_content;
     let given = open(&between.export(b"down"), given.first_chunk().unwrap(), &given[12..]);
     let content = given.and_then(|given| {
@@ -269,8 +269,8 @@ fn what_ml_kem_keeps_too_is_not() {
     let broken = Broken::new(&bob);
     // The attacker would read all of it if it broke ML-KEM as well.
     assert_eq!(read(&record, &broken, |enc| broken.kept(enc)), everything());
-    // What it knows, in the place of what it does not: nothing; what was agreed on the curve; a digest of all that is sent;
-    // what another key makes of the encapsulation.
+    // Guesses from the attacker's knowledge: zeros; the agreement on the curve; a digest of the encapsulation; another
+    // key's result for the encapsulation.
     let other = Broken::new(&hybrid("eve"));
     let guesses: [Guess<'_>; 4] = [
         &|_| [0; 32],
@@ -283,7 +283,7 @@ fn what_ml_kem_keeps_too_is_not() {
     }
 }
 
-/// One receiver without a hybrid key opens what is for the group, and what is between the others and the sender it does not.
+/// A receiver without a hybrid key exposes the group's datagrams, but not those between the others and the sender.
 #[test]
 fn one_without_a_hybrid_key_opens_the_group() {
     let (bob, eve) = (hybrid("bob"), identity("eve"));
@@ -293,8 +293,8 @@ fn one_without_a_hybrid_key_opens_the_group() {
     assert_eq!(read(&of_bob, &Broken::new(&bob), |_| [0; 32]), NOTHING);
 }
 
-/// Who steals the hybrid key later, and breaks X25519, reads what is recorded: the keys that went with the session were on the
-/// curve. So there is no forward secrecy against a quantum computer but that of renewing.
+/// A thief that steals the hybrid key later, and breaks X25519, reads the recording, because the session's other keys
+/// were on the curve. So renewal is the only forward secrecy against a quantum computer.
 #[test]
 fn renewing_forgets_what_a_thief_would_need() {
     let mut bob = hybrid("bob");

@@ -1,4 +1,4 @@
-//! What is said, octet for octet, against a second implementation: `scripts/seal-vectors`.
+//! Datagrams, octet for octet, compared with a second implementation: `scripts/seal-vectors`.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -57,7 +57,7 @@ fn hybrid_identities() {
     }
 }
 
-/// Draws what it is given.
+/// Generator that draws given octets.
 struct Given(Vec<u8>);
 
 impl TryRng for Given {
@@ -79,7 +79,7 @@ impl TryRng for Given {
 
 impl TryCryptoRng for Given {}
 
-/// The library's X-Wing is that of the draft, and so is ours: a key that is stored is 32 octets of it.
+/// The library's X-Wing is that of the draft, and so is farcast's: a stored key is 32 octets of it.
 #[test]
 fn x_wing() {
     let cases = vectors("x-wing");
@@ -133,7 +133,7 @@ impl Played {
         Self { ann, bob }
     }
 
-    /// KEYS of these octets are among those of ann's, and bob takes what is for it.
+    /// Checks that ann's KEYS include these octets, and lets bob hear them if they are for it.
     fn keys(&mut self, step: &str, datagram: &[u8]) {
         let ours = self.ann.keys(true);
         assert!(ours.iter().any(|keys| keys == datagram), "{step}");
@@ -142,7 +142,7 @@ impl Played {
         }
     }
 
-    /// What is said in this step, sealed by who says it and opened by who hears it.
+    /// Seals the message of this step at its sender, and opens it at its receiver.
     fn step(&mut self, step: &str, said: &[u8]) -> Vec<u8> {
         let Self { ann, bob } = self;
         let datagram = match step {

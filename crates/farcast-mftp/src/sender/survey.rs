@@ -125,8 +125,8 @@ pub struct Surveyed {
     pub blocks: u32,
     /// Part of their DTUs that it lost, from 0 to 1.
     pub part: f64,
-    /// Index of dispersion of its losses in these blocks, which is their variance divided by their mean. It is about `1
-    /// - part` for losses by chance, less for regular losses, and more for bursts.
+    /// Index of dispersion of its losses in these blocks: their variance divided by their mean. It is about `1 - part`
+    /// for losses by chance, less for regular losses, and more for bursts.
     pub dispersion: f64,
 }
 

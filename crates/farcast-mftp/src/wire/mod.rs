@@ -283,7 +283,7 @@ fn decode_body(kind: u16, datagram: &[u8]) -> Result<(Body, Range<usize>), Decod
     Ok((body, 0..0))
 }
 
-/// Returns the ones'-complement of the ones'-complement sum of the message's 16-bit words, with its checksum field as
+/// Returns the ones'-complement of the ones'-complement sum of the message's 16-bit words. Its checksum field counts as
 /// 0. A sum of 0 is returned as 0xFFFF, its other form, because 0 means "not used".
 fn checksum(message: &[u8]) -> u16 {
     let (words, rest) = message.as_chunks::<2>();

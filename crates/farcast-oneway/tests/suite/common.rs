@@ -29,7 +29,7 @@ pub(crate) fn server() -> SocketAddr {
     "192.0.2.1:40000".parse().expect("address")
 }
 
-/// `segments` segments, the last of them short, in blocks of at most `most`, at 10 Mbit/s.
+/// Returns the configuration for `segments` segments, the last one short, in blocks of at most `most`, at 10 Mbit/s.
 pub(crate) fn sender(segments: u32, most: u32) -> SenderConfig {
     let size = u64::from(segments) * u64::from(SEGMENT) - 1;
     let shape = Shape::with_blocks(size, SEGMENT, most).expect("valid");
@@ -38,7 +38,7 @@ pub(crate) fn sender(segments: u32, most: u32) -> SenderConfig {
     SenderConfig { name: b"file".to_vec(), ..config }
 }
 
-/// A receiver in a network, and what its owner was told.
+/// Receiver in a network, and its events.
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(crate) handle: Handle<Receiver>,
@@ -66,7 +66,7 @@ impl Client {
         self.told.borrow().iter().map(|(_, event)| which(event)).sum()
     }
 
-    /// Segments and parity symbols that it was told to store, and blocks to rebuild.
+    /// Returns the numbers of segments and of parity symbols to be stored, and of blocks to be rebuilt.
     pub(crate) fn stored(&self) -> (u32, u32, u32) {
         let segments = |event: &ReceiverEvent| match event {
             ReceiverEvent::Store { segments, .. } => segments.count(),
@@ -81,14 +81,14 @@ impl Client {
     }
 }
 
-/// A sender and its receivers.
+/// Sender and its receivers.
 pub(crate) struct Session {
     pub(crate) net: Network<Message>,
     pub(crate) clients: Vec<Client>,
 }
 
 impl Session {
-    /// A sender that opens at time zero, over `link`, with so many receivers whose owners take everything.
+    /// Creates a sender that opens at time zero, over `link`, and receivers whose owners accept everything.
     pub(crate) fn new(name: &str, setup: Setup, config: SenderConfig, receivers: u32, link: Link) -> Self {
         let mut net = Network::new(name, setup);
         net.links(link);
@@ -126,7 +126,7 @@ impl Session {
     }
 }
 
-/// Answers as an owner that takes everything.
+/// Answers an event as an owner that accepts everything.
 pub(crate) fn own(engine: &mut Receiver, now: Time, event: &ReceiverEvent) {
     match event {
         ReceiverEvent::Offered(offer) => {
@@ -140,7 +140,7 @@ pub(crate) fn own(engine: &mut Receiver, now: Time, event: &ReceiverEvent) {
     }
 }
 
-/// Encodes a message of one datagram, flips some bits, and decodes what is left.
+/// Encodes a message of one datagram, flips some bits, and decodes the result.
 pub(crate) fn damage(message: &Message, random: &mut RandomStream) -> Option<Message> {
     let mut datagram = Vec::new();
     wire::encode(message, 0, &mut datagram);
@@ -152,7 +152,7 @@ pub(crate) fn damage(message: &Message, random: &mut RandomStream) -> Option<Mes
     wire::decode(&datagram).ok().map(|packet| packet.message)
 }
 
-/// Everything that a sender sends from time zero on, each datagram by itself, and when.
+/// Returns all datagrams of a sender from time zero on, one by one, with their times.
 pub(crate) fn everything(config: SenderConfig) -> Vec<(Time, Message)> {
     let mut sender = Sender::new(config).expect("valid");
     sender.open(Time::ZERO);
@@ -169,7 +169,7 @@ pub(crate) fn everything(config: SenderConfig) -> Vec<(Time, Message)> {
     }
 }
 
-/// The symbols among `sent`, but for those of the head that are repeated.
+/// Returns the symbols among `sent`, including repeated segments of the head.
 pub(crate) fn symbols(sent: &[(Time, Message)]) -> Vec<(Time, Symbols)> {
     let symbols = sent.iter().filter_map(|(at, message)| match message {
         Message::Symbols(symbols) => Some((*at, *symbols)),
@@ -186,7 +186,7 @@ pub(crate) fn described(sent: &[(Time, Message)]) -> Vec<(Time, Description)> {
     described.collect()
 }
 
-/// One symbol.
+/// Returns a message with one symbol.
 pub(crate) fn symbol(shape: &Shape, kind: Kind, block: u32, symbol: u32) -> Message {
     let geometry = shape.geometry();
     let len = match kind {

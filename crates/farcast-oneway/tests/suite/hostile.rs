@@ -1,4 +1,4 @@
-//! What attackers and broken peers say.
+//! Messages from attackers and broken peers.
 
 use std::net::SocketAddr;
 
@@ -17,7 +17,7 @@ fn from(n: u8) -> Arrival {
     Arrival::new(SocketAddr::from(([192, 0, 2, n], 40_000)), group())
 }
 
-/// A session, damaged every other time, and from anywhere.
+/// Returns the messages of a session, half of them also damaged, from any source.
 fn conversation(seed: u64) -> Vec<(Time, Arrival, Message)> {
     let mut random = RandomStream::derive(seed, &[1]);
     let mut said = Vec::new();
@@ -34,7 +34,7 @@ fn conversation(seed: u64) -> Vec<(Time, Arrival, Message)> {
     said
 }
 
-/// A receiver whose owner has opened what the conversation is about.
+/// Creates a receiver whose owner has opened the object of the conversation.
 fn listening() -> Receiver {
     let mut engine = Receiver::new(ReceiverConfig { segments: 10_000, ..ReceiverConfig::default() });
     let (_, first) = described(&everything(sender(200, 70))).remove(0);
@@ -83,8 +83,8 @@ fn a_receiver_takes_part_in_so_many_at_once_and_the_last_take_the_place_of_the_f
     assert_eq!((open, most, engine.is_busy()), (32, 32, false));
 }
 
-/// What has content stays, however many others are described; and when nothing of it comes any more, one that comes
-/// takes its place.
+/// An object with content keeps its place, however many others are described. Once no content comes any more, a new
+/// object takes its place.
 #[test]
 fn what_is_only_described_takes_no_place_from_what_is_sent() {
     let mut engine = Receiver::new(ReceiverConfig::default());
@@ -150,7 +150,7 @@ fn another_object_of_the_same_digest_is_turned_down() {
     assert_eq!(told(&|one| one.segment += 2), Err(Reject::Inconsistent));
     assert_eq!(told(&|one| one.block -= 1), Err(Reject::Inconsistent));
     assert_eq!(told(&|one| one.parity -= 1), Err(Reject::Inconsistent));
-    // Of a new session no more than of the same.
+    // A new session may not change the object either.
     assert_eq!(told(&|one| (one.session, one.size) = (2, one.size + 1)), Err(Reject::Inconsistent));
     assert_eq!(told(&|one| (one.rate_kbps, one.left_ms) = (1, 2)), Ok(()));
 }

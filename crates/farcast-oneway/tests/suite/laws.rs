@@ -1,4 +1,4 @@
-//! The laws of engines, for every way of sending.
+//! Laws of engines, for various configurations.
 
 use farcast_core::{BitRate, Span};
 use farcast_oneway::{Duration, SenderConfig};
@@ -6,17 +6,17 @@ use farcast_testkit::{Link, Setup, laws};
 
 use crate::common::{ONCE, RATE, Session, ms, sender};
 
-/// One way of sending, and one link.
+/// Configuration of a sender, and a link.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     segments: u32,
-    /// Segments of a block, at most.
+    /// Maximum number of segments of a block.
     block: u32,
     duration: Duration,
     overhead: u32,
     head: u32,
     loss: f64,
-    /// Besides loss: duplication, jitter and corruption.
+    /// `true` for duplication, jitter and corruption besides loss.
     rough: bool,
 }
 

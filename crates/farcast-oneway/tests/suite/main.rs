@@ -1,4 +1,4 @@
-//! The engines of one-way delivery, one file for each behaviour.
+//! Tests of the engines of one-way delivery, one file for each behaviour.
 
 mod common;
 mod hostile;

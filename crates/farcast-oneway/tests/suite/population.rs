@@ -1,4 +1,4 @@
-//! Many receivers as one are the same as many: law 11.
+//! A population behaves like as many engines: law 11.
 
 use farcast_core::random::RandomStream;
 use farcast_core::{Losses, Probability, Span, Time};
@@ -39,7 +39,7 @@ fn world(
     }
 }
 
-/// When each receiver had everything.
+/// Returns the time at which each receiver was complete.
 fn completed(config: StarConfig<OneWay>) -> Vec<Time> {
     let mut star = Star::new(config, None).expect("a world");
     star.run();
@@ -56,7 +56,7 @@ fn a_population_is_as_many_engines_to_the_nanosecond() {
         let loss = losses[random.below(losses.len() as u64) as usize];
         let segments = 1 + random.below(400) as u32;
         let base = sender(segments, 64 + random.below(100) as u32);
-        // Some of them go round the ring more than once, and some repeat the head.
+        // Some senders go round the ring more than once, and some repeat the head.
         let duration = Duration::Rounds(1 + random.below(6) as u32);
         let head = if random.chance(0.3) { random.below(5) as u32 } else { 0 };
         let overhead_percent = random.below(80) as u32;
@@ -78,9 +78,9 @@ fn a_population_is_as_many_engines_to_the_nanosecond() {
     assert!(incomplete > 20 && incomplete < 800, "{incomplete} of 1440: both ends are met");
 }
 
-/// The chance that of `n` symbols, of which each is lost with chance `p`, at least `k` come.
+/// Returns the probability that at least `k` of `n` symbols come, each of which is lost with probability `p`.
 fn at_least(n: u32, k: u32, p: f64) -> f64 {
-    // From none lost on, each by the one before.
+    // The sum starts with no loss; each term follows from the one before.
     let mut term = (1.0 - p).powf(f64::from(n));
     let mut sum = 0.0;
     for lost in 0..=n.saturating_sub(k) {
@@ -110,7 +110,7 @@ fn who_needs_how_many_symbols_is_binomial() {
         needed.extend((0..RECEIVERS).map(needs));
     }
     let all = needed.len() as f64;
-    // Of the shorter block, the ring has no hundredth segment.
+    // The ring of the shorter block has no hundredth segment.
     for n in [100, 105, 108, 110, 112, 115, 118, 122, 130] {
         let expected = at_least(n, 100, P).powi(2) * at_least(n - 1, 99, P);
         let share = needed.iter().filter(|&&needed| needed <= n).count() as f64 / all;

@@ -1,4 +1,4 @@
-//! When a receiver has everything, and what becomes of what it lacks.
+//! Completion of a receiver, and the fate of missing symbols.
 
 use std::collections::BTreeSet;
 
@@ -34,7 +34,7 @@ fn any_symbols_do_as_many_as_the_block_has_segments() {
         let shape = sender(1 + random.below(700) as u32, 64 + random.below(200) as u32).shape;
         let geometry = *shape.geometry();
         let mut engine = receiver(&shape);
-        // Every symbol that there is, in any order, some of them twice.
+        // All symbols, in random order, some of them twice.
         let mut all = Vec::new();
         for block in 0..geometry.blocks() {
             all.extend((0..geometry.block_len(block)).map(|n| (block, Kind::Source, n)));
@@ -45,7 +45,7 @@ fn any_symbols_do_as_many_as_the_block_has_segments() {
         for at in (1..all.len()).rev() {
             all.swap(at, random.below(at as u64 + 1) as usize);
         }
-        // What an independent count says.
+        // The expected events, from an independent count.
         let mut came = vec![BTreeSet::new(); geometry.blocks() as usize];
         let mut done = BTreeSet::new();
         for (block, kind, n) in all {
@@ -74,7 +74,7 @@ fn any_symbols_do_as_many_as_the_block_has_segments() {
     }
 }
 
-/// What is needed over what there is, of one that comes at `late` into two rounds with this loss.
+/// Returns the ratio of symbols needed to segments, for a receiver that comes at `late` into two rounds with this loss.
 fn needed(late: Span, loss: f64, seed: u64) -> f64 {
     let segments = 4000;
     let config = SenderConfig { duration: Duration::Rounds(2), ..sender(segments, 1000) };
@@ -100,7 +100,7 @@ fn whenever_it_comes_it_needs_about_as_many_symbols_as_there_are_segments() {
 
 #[test]
 fn a_burst_of_losses_is_made_good_in_the_same_round() {
-    // 50 ms of every second are lost: of 12.5 MB at 10 Mbit/s, ten bursts.
+    // 50 ms of every second are lost: ten bursts in 12.5 MB at 10 Mbit/s.
     let config = sender(12_500, 1300);
     let mut session = Session::new("bursts", Setup::plain(1), config, 1, Link::clean(ms(10)));
     session.net.drop_if(|leg| leg.at.as_nanos() % 1_000_000_000 < 50_000_000);
@@ -112,24 +112,24 @@ fn a_burst_of_losses_is_made_good_in_the_same_round() {
     drop(session);
 }
 
-/// Where a symbol comes from.
+/// Returns the source of symbols.
 fn from() -> Arrival {
     Arrival::new(server(), group())
 }
 
-/// What describes an object of this shape, by a sender that goes on for long.
+/// Returns the description of an object of this shape, by a sender that continues for long.
 fn description(shape: &Shape, over: bool) -> Message {
     ending(shape, over, u32::MAX)
 }
 
-/// The same by one that ends after so many milliseconds.
+/// Returns the description by a sender that ends after `left_ms` milliseconds.
 fn ending(shape: &Shape, over: bool, left_ms: u32) -> Message {
     let config = SenderConfig { shape: *shape, ..sender(1, 1) };
     let (_, first) = described(&everything(config)).remove(0);
     Message::Description(Description { over, left_ms, ..first })
 }
 
-/// A receiver that takes an object of this shape.
+/// Creates a receiver that takes an object of this shape.
 fn receiver(shape: &Shape) -> Receiver {
     let mut engine = Receiver::new(ReceiverConfig::default());
     engine.handle(Time::ZERO, &from(), &description(shape, false)).expect("news");
@@ -137,7 +137,7 @@ fn receiver(shape: &Shape) -> Receiver {
     engine
 }
 
-/// Answers everything; what was told.
+/// Answers all events, and returns them.
 fn settle(engine: &mut Receiver, now: Time) -> Vec<ReceiverEvent> {
     let mut told = Vec::new();
     while let Some(event) = engine.poll_event() {
@@ -147,7 +147,7 @@ fn settle(engine: &mut Receiver, now: Time) -> Vec<ReceiverEvent> {
     told
 }
 
-/// Hears source symbols of block 0.
+/// Lets the receiver hear source symbols of block 0.
 fn hear(engine: &mut Receiver, shape: &Shape, symbols: impl IntoIterator<Item = u32>) {
     for n in symbols {
         engine.handle(Time::ZERO, &from(), &symbol(shape, Kind::Source, 0, n)).expect("new");
@@ -163,9 +163,9 @@ fn what_it_lacks_at_the_end_it_keeps_for_another_time() {
     let told = settle(&mut engine, Time::ZERO);
     assert_eq!(told.last(), Some(&ReceiverEvent::Ended(OBJECT, Outcome::Missed)));
     assert_eq!(engine.received(OBJECT).segments, 60);
-    // That it is over is said again, which is no news.
+    // The end is announced again and ignored.
     assert!(engine.handle(Time::ZERO, &from(), &description(&shape, true)).is_err());
-    // Another time: its owner has kept them, and parity besides.
+    // At a later time, its owner has kept the segments, and parity besides.
     engine.handle(Time::ZERO, &from(), &description(&shape, false)).expect("news");
     let Some(ReceiverEvent::Offered(offer)) = engine.poll_event() else { panic!("not offered again") };
     let mut held = Bitmap::new(100);
@@ -175,7 +175,7 @@ fn what_it_lacks_at_the_end_it_keeps_for_another_time() {
     parity.insert_run(Run::new(0, 39).expect("a run"));
     engine.kept(offer.object, 0, &parity);
     assert_eq!(engine.poll_event(), None);
-    // What is kept is not taken again.
+    // Kept symbols are not taken again.
     assert!(engine.handle(Time::ZERO, &from(), &symbol(&shape, Kind::Parity, 0, 38)).is_err());
     engine.handle(Time::ZERO, &from(), &symbol(&shape, Kind::Parity, 0, 40)).expect("new");
     let told = settle(&mut engine, Time::ZERO);
@@ -191,13 +191,13 @@ fn the_end_waits_for_what_is_being_rebuilt() {
     engine.handle(Time::ZERO, &from(), &description(&shape, true)).expect("news");
     let mut told: Vec<_> = std::iter::from_fn(|| engine.poll_event()).collect();
     assert_eq!(told.pop(), Some(ReceiverEvent::Decode { object: OBJECT, block: 0 }));
-    // Silence is no reason either.
+    // Silence does not end the reception either.
     engine.handle_timeout(Time::ZERO + Span::from_secs(3600));
     assert!(engine.is_busy() && engine.poll_timeout().is_none());
     engine.answer(Time::ZERO, OBJECT, Answer::Decoded { block: 0, rebuilt: true });
     let told = settle(&mut engine, Time::ZERO);
     assert!(matches!(told.last(), Some(ReceiverEvent::Ended(_, Outcome::Complete(_)))), "{told:?}");
-    // It is not wanted again.
+    // The object is not wanted again.
     assert!(engine.handle(Time::ZERO, &from(), &description(&shape, false)).is_err());
 }
 
@@ -256,7 +256,7 @@ fn what_was_damaged_comes_again() {
     let told: Vec<_> = std::iter::from_fn(|| engine.poll_event()).collect();
     assert_eq!(told.last(), Some(&ReceiverEvent::Complete(OBJECT)));
     engine.answer(Time::ZERO, OBJECT, Answer::Lost(Run::new(150, 10).expect("a run")));
-    // The answer to the question before must not count.
+    // The answer to the earlier request must not count.
     engine.answer(Time::ZERO, OBJECT, Answer::Verified);
     assert!(engine.is_busy());
     for n in 0..10 {
@@ -309,7 +309,7 @@ fn a_sender_that_falls_silent_is_waited_for_and_then_put_aside() {
     while engine.poll_event().is_some() {}
     let due = engine.poll_timeout().expect("a timer").at;
     assert_eq!(due, later + Span::from_secs(60));
-    // What is turned down is no sign of it.
+    // A rejected message is no sign of the sender.
     let _ = engine.handle(due - ms(1), &from(), &symbol(&shape, Kind::Source, 0, 0));
     engine.handle_timeout(due - ms(1));
     assert_eq!(engine.poll_event(), None);
@@ -325,13 +325,14 @@ fn a_sender_whose_end_was_lost_is_put_aside_soon_after_it() {
     let at = |millis| Time::ZERO + ms(millis);
     let mut engine = receiver(&shape);
     let due = |engine: &Receiver| engine.poll_timeout().expect("a timer").at;
-    // It says that it ends in ten seconds: an outage until then is waited for, and two seconds more.
+    // The sender announces its end in ten seconds: the receiver waits through an outage until then, and two seconds
+    // more.
     engine.handle(at(1000), &from(), &ending(&shape, false, 10_000)).expect("news");
     assert_eq!(due(&engine), at(13_000));
-    // It is late, but there.
+    // The sender is late, but present.
     engine.handle(at(12_500), &from(), &symbol(&shape, Kind::Source, 0, 0)).expect("new");
     assert_eq!(due(&engine), at(14_500));
-    // It goes on for longer than it said.
+    // The sender continues longer than announced.
     engine.handle(at(14_000), &from(), &ending(&shape, false, 5000)).expect("news");
     assert_eq!(due(&engine), at(21_000));
     while engine.poll_event().is_some() {}
@@ -339,10 +340,10 @@ fn a_sender_whose_end_was_lost_is_put_aside_soon_after_it() {
     assert_eq!(engine.poll_event(), None);
     engine.handle_timeout(at(21_000));
     assert_eq!(engine.poll_event(), Some(ReceiverEvent::Ended(OBJECT, Outcome::Missed)));
-    // It had stood still: it is gone on with.
+    // The sender had stalled, and continues.
     engine.handle(at(30_000), &from(), &ending(&shape, false, 1000)).expect("it is back");
     let Some(ReceiverEvent::Offered(offer)) = engine.poll_event() else { panic!("not offered again") };
-    // Nothing is waited for longer than is wanted at all.
+    // The receiver never waits longer than the configured silence.
     engine.answer(at(30_000), offer.object, Answer::Open(Bitmap::new(0)));
     engine.handle(at(30_000), &from(), &ending(&shape, false, 600_000)).expect("news");
     assert_eq!(due(&engine), at(90_000));
@@ -356,14 +357,15 @@ fn where_descriptions_take_long_the_end_is_believed_later() {
     let slow = Description { rate_kbps: 8, ..slow };
     engine.handle(Time::ZERO, &from(), &Message::Description(slow)).expect("news");
     settle(&mut engine, Time::ZERO);
-    // 116 octets of a description take 116 ms, of which 500 lie between two; so four of them are waited for.
+    // A description of 116 octets takes 116 ms and a 500th of the rate, so they are 58 s apart; the receiver waits for
+    // four.
     let due = engine.poll_timeout().expect("a timer").at;
     assert_eq!(due, Time::ZERO + Span::from_secs(1) + ms(116 * 500 * 4));
 }
 
 #[test]
 fn every_receiver_of_a_session_whose_end_was_lost_ends_with_it() {
-    // One of three hears nothing of the end, and lacks a little.
+    // One of three receivers hears nothing of the end, and lacks a few symbols.
     let config = sender(300, 128);
     let mut session = Session::new("end", Setup::plain(1), config, 1, Link::clean(ms(10)));
     session.net.drop_if(|leg| leg.at.as_nanos() > 200_000_000);
@@ -372,7 +374,7 @@ fn every_receiver_of_a_session_whose_end_was_lost_ends_with_it() {
     let told = client.told.borrow();
     let (at, last) = told.last().expect("told");
     assert_eq!(last, &ReceiverEvent::Ended(OBJECT, Outcome::Missed));
-    // 330 symbols of 1,040 octets at 10 Mbit/s behind a tenth of that, and two seconds.
+    // The end is 330 symbols of 1,040 octets at 10 Mbit/s, a tenth more, and two seconds.
     let end = Time::ZERO + ms(10) + ms(330 * 1040 * 8 / 10_000 * 11 / 10) + Span::from_secs(2);
     assert!(*at >= end && *at < end + ms(50), "{at:?} for {end:?}");
 }
@@ -386,14 +388,14 @@ fn what_comes_before_its_owner_has_looked_is_stored() {
     let told: Vec<_> = std::iter::from_fn(|| engine.poll_event()).collect();
     let stored = told.iter().filter(|event| matches!(event, ReceiverEvent::Store { .. })).count();
     assert_eq!(stored, 10);
-    // Three of them were there already.
+    // Three of them were stored before.
     let mut held = Bitmap::new(100);
     held.insert_run(Run::new(7, 20).expect("a run"));
     engine.answer(Time::ZERO, OBJECT, Answer::Open(held));
     let received = engine.received(OBJECT);
     assert_eq!((received.segments, received.duplicates), (7, 3));
     assert_eq!(engine.have(OBJECT).map(Bitmap::count), Some(27));
-    // All of it, before anybody has looked.
+    // The whole object comes before the owner has answered.
     let mut engine = Receiver::new(ReceiverConfig::default());
     engine.handle(Time::ZERO, &from(), &description(&shape, false)).expect("news");
     hear(&mut engine, &shape, 0..100);

@@ -1,4 +1,4 @@
-//! What a sender sends, and in what order.
+//! Datagrams of a sender, and their order.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use farcast_oneway::{ConfigError, Duration, Kind, Sender, SenderConfig, Shape};
 
 use crate::common::{described, everything, ms, sender, symbols};
 
-/// Where in the ring of its block a symbol stands.
+/// Returns the place of a symbol in the ring of its block.
 fn place(shape: &Shape, kind: Kind, symbol: u32) -> u32 {
     match kind {
         Kind::Source => symbol,
@@ -48,7 +48,7 @@ fn whatever_leaves_in_a_row_is_of_all_blocks_alike() {
                 of[one.block as usize] += 1;
             }
             let (least, most) = (of.iter().min().expect("blocks"), of.iter().max().expect("blocks"));
-            // A stripe more, and a segment less of the short ones.
+            // One more stripe, and one segment less of the short blocks.
             assert!(most - least <= 4 + 2, "{of:?} of {row}");
         }
     }
@@ -79,12 +79,12 @@ fn descriptions_come_often_and_take_little() {
         let octets = |of: &[(Time, farcast_oneway::Message)]| -> usize {
             of.iter().map(|(_, message)| message.wire_len(0) + 28).sum()
         };
-        // Not the lead, in which there is nothing else.
+        // Without the lead, in which only descriptions leave.
         let began = symbols(&all)[0].0;
         let all: Vec<_> = all.into_iter().filter(|(at, _)| *at >= began).collect();
         let told: Vec<_> = described(&all).into_iter().filter(|(_, one)| !one.over).collect();
         let again: usize = {
-            // The head comes once more each time: more than its share of the ring.
+            // The head comes an additional time each time: more often than its share of the ring.
             let of_head = symbols(&all)
                 .into_iter()
                 .filter(|(_, one)| one.kind == Kind::Source && one.block == 0 && one.run.first() < head);
@@ -139,12 +139,12 @@ fn it_says_when_it_ends() {
                 continue;
             }
             let (told, true_) = (f64::from(one.left_ms) / 1e3, last.since(*at).as_secs_f64());
-            // Never too early, and within 5 ms and half of a per cent.
+            // The announced time is never too early, and within 5 ms and half of a per cent.
             assert!(told >= true_ - 0.002, "{:?}: {told} of {true_}", config.duration);
             assert!(told <= true_ * 1.005 + 0.005, "{:?}: {told} of {true_}", config.duration);
         }
     }
-    // A month and more cannot be told.
+    // A time of more than a month cannot be announced.
     let config = SenderConfig { duration: Duration::For(Span::from_secs(60 * 86_400)), ..sender(3, 3) };
     let mut sender = Sender::new(config).expect("valid");
     sender.open(Time::ZERO);
@@ -157,7 +157,7 @@ fn who_comes_late_hears_the_head_soon() {
     let mut config =
         SenderConfig { duration: Duration::For(Span::from_secs(3)), head: 3, ..sender(3000, 3000) };
     config.pace.rate = BitRate::from_bps(100_000_000).expect("positive");
-    // From any time on, all of the head within some tenths of a second, though it is in the ring once in 0.5 s.
+    // The whole head comes within some tenths of a second from any time on, though the ring has it once in 0.5 s.
     let sent = symbols(&everything(config));
     let of_head = |segment: u32| {
         let times =

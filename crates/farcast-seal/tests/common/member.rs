@@ -1,4 +1,4 @@
-//! A member of a group with a program of its own: it has the keys that KEYS tell, and seals what it likes with them.
+//! Member of a group with a program of its own: it has the keys in KEYS, and seals arbitrary datagrams with them.
 
 use std::net::SocketAddr;
 
@@ -16,28 +16,28 @@ use sha2::{Digest as _, Sha256};
 const ENTRIES: usize = 86;
 const ENTRY: usize = 84;
 
-/// The name of the session that KEYS tell of.
+/// Computes the identifier of the session that KEYS announce.
 pub(crate) fn session(keys: &[u8]) -> [u8; 16] {
     let digest = Sha256::new().chain_update(b"farcast seal 1 session").chain_update(&keys[3..84]).finalize();
     digest[..16].try_into().unwrap()
 }
 
-/// The tag of a receiver in that session.
+/// Computes the tag of a receiver in that session.
 pub(crate) fn tag(keys: &[u8], of: &PublicIdentity) -> [u8; 4] {
     let digest = Sha256::new().chain_update(b"farcast seal 1 tag").chain_update(session(keys));
     let digest = digest.chain_update(of.signing()).chain_update(of.agreement()).finalize();
     digest[..4].try_into().unwrap()
 }
 
-/// Signs KEYS anew, whose octets were changed.
+/// Signs changed KEYS anew.
 pub(crate) fn sign_keys(keys: &mut [u8], by: &Identity) {
     let end = keys.len() - 64;
     let signed = [b"farcast seal 1 keys", &keys[..end]].concat();
     keys[end..].copy_from_slice(&signing(by).sign(&signed).to_bytes());
 }
 
-/// An identity that calls the agreement key of `other` its own. (That it has the secret here is not needed: it signs what
-/// everybody can know.)
+/// Creates an identity that claims the agreement key of `other` as its own. It has the secret as well, which is not
+/// needed: only the public key is signed.
 pub(crate) fn claiming(own: &Identity, other: &Identity) -> Identity {
     let (own, other) = (own.to_bytes(), other.to_bytes());
     Identity::from_bytes(Suite::X25519, &[&own[..32], &other[32..64], &own[64..]].concat()).unwrap()
@@ -55,7 +55,7 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// Takes its keys from KEYS, as long as its entry is the `n`th.
+    /// Reads its keys from KEYS, where its entry is the `n`th.
     pub(crate) fn new(identity: Identity, keys: &[u8], n: usize) -> Self {
         let (session, epoch) = (session(keys), keys[84]);
         let entry = &keys[ENTRIES + ENTRY * n..][..ENTRY];
@@ -72,7 +72,7 @@ impl Member {
         Self { identity, session, epoch, cipher: Aes256Gcm::new(&key.into()) }
     }
 
-    /// Seals `said` as content or control under whatever counter; control with its own signature.
+    /// Seals `said` as content or control with any counter; control has the member's own signature.
     pub(crate) fn seal(&self, kind: Kind, counter: u64, said: &[u8]) -> Vec<u8> {
         let whose = &self.session[..4];
         let nonce = [&[kind as u8, self.epoch], whose, &counter.to_be_bytes()[2..]].concat();
@@ -87,12 +87,12 @@ impl Member {
     }
 }
 
-/// Hears `datagram` from elsewhere than the sender is.
+/// Hears `datagram` from an address other than the sender's. Returns `true` if it was accepted.
 pub(crate) fn hear_from(receiver: &mut Receiver, from: SocketAddr, datagram: &[u8]) -> bool {
     receiver.open(super::NOW, from, &mut datagram.to_vec()).is_ok()
 }
 
-/// The line of an identity that says that `agreement` is its hybrid key.
+/// Returns the line of an identity with `agreement` as its hybrid key.
 pub(crate) fn hybrid_line(own: &Identity, agreement: &[u8]) -> String {
     let bound = [agreement, &[0; 4]].concat();
     let signature = signing(own).sign(&[b"farcast seal 1 hybrid", &bound[..]].concat()).to_bytes();

@@ -1,4 +1,4 @@
-//! A sender and receivers that know each other.
+//! Sender and receivers that know each other.
 #![allow(dead_code, reason = "each test uses what it needs")]
 
 pub(crate) mod member;
@@ -21,7 +21,7 @@ pub(crate) fn address(n: usize) -> SocketAddr {
     format!("198.51.100.{n}:40000").parse().unwrap()
 }
 
-/// What all these sessions are for.
+/// Returns the scope of all these sessions.
 pub(crate) fn scope() -> Scope {
     Scope::of("any", "239.192.0.1:5402".parse().unwrap())
 }
@@ -36,24 +36,24 @@ pub(crate) fn listed(name: &str) -> Listed {
     Listed { name: name.into(), key: identity(name).public().clone() }
 }
 
-/// A session of `from`'s for these receivers, the `n`th.
+/// Creates the `n`th session of `from` for these receivers.
 pub(crate) fn session_of(from: &str, receivers: &[&str], separate_content: bool, n: u8) -> Sender {
     let contents = if separate_content { Contents::Apart } else { Contents::Together };
     session_with(from, receivers, contents, n)
 }
 
-/// The same, whose content is sealed as `contents` say.
+/// Creates such a session with this sealing of content.
 pub(crate) fn session_with(from: &str, receivers: &[&str], contents: Contents, n: u8) -> Sender {
     let config = SenderConfig { contents, ..sending(from, receivers, 1_000_000 + u64::from(n)) };
     Sender::new(config, [n; 32])
 }
 
-/// A session of ann's for bob that is for something else.
+/// Creates a session of ann's for bob with another scope.
 pub(crate) fn session_for(scope: Scope) -> Sender {
     Sender::new(SenderConfig { scope, ..sending("ann", &["bob"], 1_000_000) }, [1; 32])
 }
 
-/// How `from` begins to send to these receivers.
+/// Returns the configuration of a sender to these receivers.
 pub(crate) fn sending(from: &str, receivers: &[&str], began_ms: u64) -> SenderConfig {
     SenderConfig {
         identity: identity(from),
@@ -119,7 +119,7 @@ pub(crate) fn to_one(sender: &mut Sender, to: SocketAddr, said: &[u8]) -> Vec<u8
     datagram
 }
 
-/// Lets `receiver` hear the keys and register from `from`, and gives it the key of content.
+/// Lets `receiver` hear the keys and register from `from`, and grants it the content key.
 pub(crate) fn register(sender: &mut Sender, receiver: &mut Receiver, from: SocketAddr) {
     for keys in sender.keys(true) {
         let _ = hear(receiver, &keys);
