@@ -41,9 +41,9 @@ const COLUMNS: [&str; 9] =
 /// Direction of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
-    /// From the hub to terminals.
+    /// Forward: from the hub to terminals.
     Forward,
-    /// From a terminal to the hub.
+    /// Return: from a terminal to the hub.
     Return,
 }
 

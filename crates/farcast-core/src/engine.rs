@@ -277,16 +277,16 @@ pub struct Deadline {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Reject {
-    /// It belongs to another session, or names another server.
+    /// The message belongs to another session, or names another server.
     #[error("message of another session")]
     OtherSession,
-    /// Its sender is not a member of this session.
+    /// The sender is not a member of this session.
     #[error("message from a stranger")]
     Stranger,
-    /// A number in it lies outside what the session has.
+    /// A number in the message lies outside the session's range.
     #[error("number out of range")]
     OutOfRange,
-    /// Its parts contradict one another or what is known.
+    /// The parts of the message contradict one another or known facts.
     #[error("inconsistent message")]
     Inconsistent,
     /// Nothing in the present state asks for the message.

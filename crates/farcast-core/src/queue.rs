@@ -205,8 +205,8 @@ mod tests {
         assert_eq!((queue.events.len(), queue.pushed()), (2, 2000));
     }
 
-    /// Two streams of packets in order, one of them far ahead of the other, beside timers that lie still farther
-    /// ahead: what is in the lane and what in the heap makes no difference.
+    /// Pushes two streams of packets in order, one of them far ahead of the other, and timers that lie still farther
+    /// ahead. The order is the same for events in the lane and in the heap.
     #[test]
     fn streams_and_timers_between_them_keep_their_order() {
         let mut queue = EventQueue::default();

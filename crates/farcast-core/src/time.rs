@@ -136,6 +136,8 @@ impl Mul<u64> for Span {
 
 impl Div<u64> for Span {
     type Output = Self;
+    /// Divides the span, rounding down.
+    ///
     /// # Panics
     /// If `divisor` is zero.
     fn div(self, divisor: u64) -> Self {

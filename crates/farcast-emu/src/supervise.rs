@@ -62,9 +62,9 @@ pub use programs::{Ended, Input, Output, Place, Program, ProgramId, Programs, Ru
 /// End of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Exit {
-    /// It exited with this code, 0 to 255.
+    /// The process exited with this code, 0 to 255.
     Code(i32),
-    /// This signal killed it.
+    /// This signal killed the process.
     Signal(i32),
 }
 

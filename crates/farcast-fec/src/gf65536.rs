@@ -88,7 +88,7 @@ const fn logarithms() -> [u16; 65_536] {
 pub(crate) mod tests {
     use super::*;
 
-    /// The product by its definition: shift, add, reduce.
+    /// Returns the product by its definition: shift, add, reduce.
     pub(crate) fn bitwise(a: u16, b: u16) -> u16 {
         let mut sum = 0u32;
         for bit in 0..16 {

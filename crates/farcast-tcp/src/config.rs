@@ -323,7 +323,7 @@ impl Config {
 /// Amount of free send buffer after which a writer is notified that found no room.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum WriteSpace {
-    /// Any free octet.
+    /// Any number of free octets.
     #[default]
     Any,
     /// A third of the buffer, so that several segments are written at once, as Linux does (`tcp_min_write_space`).

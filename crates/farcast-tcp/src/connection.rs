@@ -41,27 +41,27 @@ use timing::{Timer, Unanswered};
 /// State of a connection (RFC 9293 section 3.3.2).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum State {
-    /// Waits for a SYN.
+    /// Waiting for a SYN.
     Listen,
-    /// Has sent a SYN.
+    /// SYN sent.
     SynSent,
-    /// Has sent a SYN and received one.
+    /// SYN sent and SYN received.
     SynReceived,
     /// Open both ways.
     Established,
-    /// Has sent a FIN.
+    /// FIN sent.
     FinWait1,
-    /// Its FIN is acknowledged.
+    /// FIN sent and acknowledged.
     FinWait2,
-    /// Has received a FIN.
+    /// FIN received.
     CloseWait,
-    /// Has sent a FIN and received one.
+    /// FIN sent, then FIN received; ours is not acknowledged.
     Closing,
-    /// Has received a FIN, and sent one.
+    /// FIN received, then FIN sent.
     LastAck,
     /// Both FINs are acknowledged; the connection lingers to answer a repeated FIN.
     TimeWait,
-    /// There is no connection.
+    /// No connection.
     Closed,
 }
 
@@ -175,7 +175,7 @@ impl Connection {
         taken
     }
 
-    /// Ends the outgoing stream behind what was written. The peer may go on sending.
+    /// Ends the outgoing stream behind the octets written so far. The peer may go on sending.
     pub fn close(&mut self) {
         if matches!(self.state, State::Listen | State::SynSent) && self.outgoing.written == 0 {
             self.end();

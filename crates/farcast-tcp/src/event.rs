@@ -15,7 +15,7 @@ pub enum Event {
         /// Number of octets.
         len: u16,
     },
-    /// There is more to consume.
+    /// The peer's stream has more octets to consume.
     Readable,
     /// The send buffer was full and has room again.
     Writable,

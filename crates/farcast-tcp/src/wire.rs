@@ -216,7 +216,7 @@ fn fitting_len(segment: &Segment, payload: &[&[u8]], buffer: usize) -> Result<us
 
 /// Writes the first 20 octets, with 0 for the checksum.
 fn put_fixed(segment: &Segment, header: &mut [u8]) {
-    // At most 15 words, as the options fit.
+    // At most 15 words, because the options fit.
     let data_offset = (header.len() / 4) as u8;
     header[..2].copy_from_slice(&segment.source_port.to_be_bytes());
     header[2..4].copy_from_slice(&segment.destination_port.to_be_bytes());

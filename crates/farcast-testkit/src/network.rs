@@ -21,7 +21,7 @@ use faults::{Frozen, Outage};
 /// Places where the driver cuts runs, on their way out (`until`) and in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cut {
-    /// Only where it must: a run is as long as the engine allows.
+    /// Cuts only where the driver must: a run is as long as the engine allows.
     Whole,
     /// Everywhere: each segment is a run of its own.
     One,

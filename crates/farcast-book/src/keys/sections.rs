@@ -29,7 +29,7 @@ Where another key changes a default, what it then is stands behind it. `farcast 
 with the value in effect.
 "#;
 
-/// All sections.
+/// Returns all sections.
 pub fn sections() -> Vec<Section> {
     let parts =
         [tables::SECTIONS, protocols::SECTIONS, traffic::SECTIONS, links::SECTIONS, bearers::SECTIONS];

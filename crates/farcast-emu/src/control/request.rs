@@ -21,9 +21,9 @@ pub const SLOWEST_WATCH: Span = Span::from_secs(3600);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Way {
-    /// From the hub to the terminals: far to near.
+    /// Forward: from the hub to the terminals, far to near.
     Forward,
-    /// From the terminals to the hub: near to far.
+    /// Return: from the terminals to the hub, near to far.
     Return,
 }
 

@@ -43,7 +43,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// Work of 5 us every `gap`; whether it then looks, directly after and `later`.
+    /// Does work of 5 us every `gap`. Tells whether it then polls without sleep, at once and `later`.
     fn after(works: u64, gap: Span, later: Span) -> [bool; 2] {
         let (mut pace, mut now) = (Pace::default(), Time::ZERO + Span::from_secs(1));
         for _ in 0..works {

@@ -14,9 +14,9 @@ const ONE: Span = Span::from_millis(300);
 /// Path of an interrupt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Way {
-    /// To this process.
+    /// Signal to this process.
     Direct,
-    /// To the outer process, which passed it on.
+    /// Signal to the outer process, which passed it on.
     PassedOn,
 }
 

@@ -109,7 +109,7 @@ mod tests {
 
     use super::*;
 
-    /// What comes out of `pieces`.
+    /// Returns the prefixed lines of `pieces`.
     fn prefixed(name: &str, pieces: &[&[u8]]) -> Vec<u8> {
         let (mut prefixed, mut out) = (Prefixed::new(name), Vec::new());
         for piece in pieces {
@@ -145,7 +145,7 @@ mod tests {
     }
 
     proptest! {
-        /// As `sed 's/^/x: /'` does it to the whole, wherever it was cut.
+        /// Compares with the result of `sed 's/^/x: /'` on the whole, for pieces cut anywhere.
         #[test]
         fn cutting_changes_nothing(pieces in vec(vec(prop_oneof![Just(b'\n'), any::<u8>()], 0..50), 0..20)) {
             let whole = pieces.concat();

@@ -1,4 +1,4 @@
-//! Settings that forbid an ordinary user what farcast needs, and the remedies.
+//! Settings that forbid an ordinary user the rights that farcast needs, and the remedies.
 
 use std::fs;
 

@@ -9,8 +9,8 @@ use super::{
 use crate::rto::RtoConfig;
 
 impl Config {
-    /// TCP as today's Linux has it: CUBIC with `HyStart++`, RACK-TLP, PRR, F-RTO, an initial window of ten, timers from
-    /// 200 ms.
+    /// Returns the settings of today's Linux: CUBIC with `HyStart++`, RACK-TLP, PRR, F-RTO, an initial window of ten,
+    /// timers from 200 ms.
     pub fn modern() -> Self {
         Self {
             recovery: Recovery::Rack,
@@ -31,9 +31,9 @@ impl Config {
         }
     }
 
-    /// TCP of Linux 2.4, as the papers of 2002 to 2005 used it: FACK, rate halving, an initial window of two where the
-    /// round trip exceeds 20 ms, a timer of 3 s at first and 200 ms at least in ticks of 10 ms, and a window that is
-    /// advertised in slow start of its own.
+    /// Returns the settings of Linux 2.4, as used in the papers of 2002 to 2005. It has FACK, rate halving, an initial
+    /// window of two where the round trip exceeds 20 ms, and a timer of 3 s at first and 200 ms at least in ticks of 10
+    /// ms. The advertised window has a slow start of its own.
     pub fn linux_2_4() -> Self {
         Self {
             recovery: Recovery::Fack,
@@ -55,9 +55,9 @@ impl Config {
         }
     }
 
-    /// TCP as the simulator ns-2 has it, with `recovery` Reno, `NewReno` or SACK: no options, an acknowledgment for
-    /// every segment, an initial window of two, a timer of 3 s at first and 200 ms at least in ticks of 10 ms, and a
-    /// slow start threshold that is the receive window.
+    /// Returns the settings of the simulator ns-2, with `recovery` Reno, `NewReno` or SACK. It has no options, an
+    /// acknowledgment for every segment, an initial window of two, and a timer of 3 s at first and 200 ms at least in
+    /// ticks of 10 ms. The slow start threshold is the receive window.
     pub fn ns2(recovery: Recovery, window: Window) -> Self {
         let threshold = match window {
             Window::Segments(count) => Window::Segments(count.max(2)),

@@ -242,7 +242,7 @@ impl Connection {
         match self.recovery() {
             Recovery::Reno if news.advanced => self.leave_recovery(),
             Recovery::NewReno if news.advanced => {
-                // RFC 6582 step 3: the next hole; the window comes down by what left the network.
+                // RFC 6582 step 3: the next hole; the window shrinks by the octets that left the network.
                 self.board.lose_first();
                 self.repair.force = true;
                 let acknowledged = news.delivered.acknowledged;

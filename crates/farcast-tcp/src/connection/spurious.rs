@@ -153,7 +153,7 @@ impl Connection {
         let room = self.data_end() > self.board.next() && self.peer_room() > 0;
         if news.advanced && !second && news.position < point && room {
             self.suspicion.asking = Some(Asking::Second);
-            // With everything marked as lost, two segments are what slow start lets out.
+            // With everything marked as lost, slow start lets out two segments.
             self.repair.credit = if linux { 0 } else { 2 * self.agreed.smss };
             return true;
         }

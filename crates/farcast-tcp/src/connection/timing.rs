@@ -88,12 +88,13 @@ impl Connection {
             self.timers.set(Timer::Retransmit, now + self.estimator.timeout());
         }
         if new {
-            // As in Linux: no later than a timeout of the first segment in flight, counted from when it was sent.
+            // As in Linux: no later than a timeout of the first segment in flight, counted from its sending.
             let age = self.board.age_of_first(now).unwrap_or(Span::ZERO);
             let left = self.estimator.timeout().saturating_sub(age);
             self.time_probe(now, if left.is_zero() { Time::NEVER } else { now + left });
             if self.timers.is_set(Timer::Probe) {
-                // Linux has one timer for both: what looked reordered waits for an acknowledgment or the probe.
+                // Linux has one timer for both: a segment that looked reordered waits for an acknowledgment or the
+                // probe.
                 self.timers.stop(Timer::Reorder);
             }
         }

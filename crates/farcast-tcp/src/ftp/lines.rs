@@ -120,7 +120,7 @@ mod tests {
     use proptest::prelude::*;
     use std::vec;
 
-    /// All lines of `octets`, handed over in pieces of `piece`.
+    /// Returns all lines of `octets`, handed over in pieces of `piece`.
     fn lines(most: usize, octets: &[u8], piece: usize) -> Vec<Result<String, LineError>> {
         let mut lines = Lines::new(most);
         let mut found = vec![];

@@ -45,7 +45,7 @@ pub enum Input {
 /// Destination of a program's standard output and standard error.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Output {
-    /// Those of this process.
+    /// Standard output and standard error of this process.
     Inherit,
     /// Standard error of this process for both, line by line, with `NAME: ` before each. Lines of more than 8192 octets
     /// are broken.

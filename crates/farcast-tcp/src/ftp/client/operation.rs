@@ -14,16 +14,16 @@ const MOST_PATH: usize = MOST_LINE - 5;
 pub enum Operation {
     /// Fetches a file (RETR).
     Retrieve {
-        /// Its path.
+        /// Path of the file.
         path: String,
         /// Octet at which the transfer begins (REST).
         offset: u64,
     },
     /// Stores a file (STOR).
     Store {
-        /// Its path.
+        /// Path of the file.
         path: String,
-        /// Its size in octets.
+        /// Size of the file in octets.
         size: u64,
         /// Octet at which the transfer begins (REST); at most the size.
         offset: u64,
@@ -45,12 +45,12 @@ pub enum Operation {
     },
     /// Deletes a file (DELE).
     Delete {
-        /// Its path.
+        /// Path of the file.
         path: String,
     },
     /// Makes another directory the working directory (CWD).
     Enter {
-        /// Its path.
+        /// Path of the directory.
         path: String,
     },
     /// Asks for the working directory (PWD); [`Reply::quoted`](crate::ftp::Reply::quoted) reads it from the reply.

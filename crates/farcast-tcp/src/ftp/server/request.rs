@@ -14,14 +14,14 @@ use crate::ftp::{FileId, TransferError};
 pub enum Request {
     /// Open a file for sending. Answered by [`Answer::Octets`]: the size of the whole file.
     Retrieve {
-        /// Its path.
+        /// Path of the file.
         path: String,
         /// Octet at which sending begins.
         offset: u64,
     },
     /// Open a file for receiving. Answered by [`Answer::Done`].
     Store {
-        /// Its path.
+        /// Path of the file.
         path: String,
         /// Octet at which receiving begins.
         offset: u64,
@@ -43,17 +43,17 @@ pub enum Request {
     },
     /// Tell the size of a file. Answered by [`Answer::Octets`].
     Size {
-        /// Its path.
+        /// Path of the file.
         path: String,
     },
     /// Delete a file. Answered by [`Answer::Done`].
     Delete {
-        /// Its path.
+        /// Path of the file.
         path: String,
     },
     /// Permit entering a directory. Answered by [`Answer::Done`].
     Enter {
-        /// Its path.
+        /// Path of the directory.
         path: String,
     },
 }

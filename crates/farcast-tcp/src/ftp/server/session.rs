@@ -57,7 +57,7 @@ pub(super) enum Plan {
     Active(SocketAddr),
     /// The client opens it to this port, or has done so.
     Passive { port: u16, connection: Option<ConnectionId> },
-    /// It was opened, and is lost or unusable.
+    /// A connection was opened, and is lost or unusable.
     Lost,
 }
 
