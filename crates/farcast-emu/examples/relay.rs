@@ -1,4 +1,4 @@
-//! How much the emulator's relay carries beside a bare one, which only reads and writes, in the same run (root).
+//! Throughput of the emulator's relay and of a bare one, which only reads and writes, in the same run (root).
 //!
 //! `relay [ROUNDS] [SECONDS]` prints a JSON line for each measurement: packets and bits per second that arrive, of UDP
 //! datagrams of 1472 octets sent as fast as they go, or of one TCP connection (reno).
@@ -40,14 +40,14 @@ const LINKS: [(&str, &str); 3] = [
     ),
 ];
 
-/// What is sent.
+/// Traffic of a measurement.
 #[derive(Clone, Copy)]
 enum Load {
     Udp,
     Tcp,
 }
 
-/// What arrived in the time of a measurement.
+/// Packets that arrived in the time of a measurement.
 struct Arrived {
     packets: u64,
     octets: u64,
@@ -56,7 +56,7 @@ struct Arrived {
 
 const PAYLOAD: usize = 1472;
 const PORT: u16 = 9000;
-/// What may wait at a receiver that is not running for a moment: the relay is measured, not the scheduler.
+/// Receive buffer in octets. It covers pauses of the receiver: the relay is measured, not the scheduler.
 const RECEIVE_BUFFER: usize = 4 << 20;
 
 fn main() -> Result<()> {

@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 /// Longer than anything here takes.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// What a handler was told.
+/// Calls of a handler.
 #[derive(Clone, PartialEq, Debug)]
 enum Told {
     Set(Change),
@@ -519,7 +519,7 @@ fn the_client_survives_what_a_server_says() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever octets come, the server answers others, and every line that it says is JSON.
+    /// For any octets of one client, the server answers others, and every line that it sends is JSON.
     #[test]
     fn no_octets_harm_the_server(octets in proptest::collection::vec(any::<u8>(), 0..6000)) {
         let name = fresh_name();

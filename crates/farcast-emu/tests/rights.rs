@@ -1,5 +1,5 @@
-//! What a user without rights may do, and what the refusals say. This program starts itself as such a user; it has no
-//! harness because a user namespace can only be made by a process with one thread.
+//! Rights of an ordinary user, and the text of refusals. This program starts itself as such a user; it has no harness
+//! because a user namespace can only be made by a process with one thread.
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -53,7 +53,7 @@ fn parent() {
     println!("test result: ok. 3 passed; 0 failed; 0 ignored");
 }
 
-/// What this program prints as nobody in the part of `role`.
+/// Returns the output of this program as nobody in the part of `role`.
 fn said(role: &str) -> String {
     let output = as_nobody(Command::new("/proc/self/exe").arg(role));
     assert!(output.status.success(), "{role}: {}", String::from_utf8_lossy(&output.stderr));

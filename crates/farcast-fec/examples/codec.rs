@@ -1,4 +1,4 @@
-//! How fast the codes are beside those of other libraries, in the same run: source octets a second on one core.
+//! Speed of the codes and of other libraries, in the same run: source octets a second on one core.
 //!
 //! `codec [ROUNDS]` prints a JSON line for each code and number of parity symbols. A block has 64 source symbols of
 //! 1,400 octets; encoding makes all parity symbols, decoding rebuilds as many source symbols, the first ones. The codes

@@ -79,7 +79,7 @@ pub enum AfterTimeout {
     /// recoveries.
     #[default]
     SlowStart,
-    /// As in today's Linux, where SACK is in use:
+    /// Behaviour of today's Linux, if SACK is in use:
     ///
     /// * The threshold falls with a timeout if acknowledgments came since the previous one (RFC 5681 section 3.1). It
     ///   stays with a timeout that merely repeats.

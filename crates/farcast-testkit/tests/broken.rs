@@ -31,7 +31,7 @@ impl Message for Packet {
     }
 }
 
-/// What is wrong with a toy.
+/// Flaw of a toy engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Flaw {
     None,

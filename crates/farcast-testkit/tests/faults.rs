@@ -95,7 +95,7 @@ fn clean() -> Link {
     Link::clean(MS / 2)
 }
 
-/// When each number was heard.
+/// Returns the times at which each number was received.
 fn heard(mut network: Network<Number>) -> Vec<(Time, String)> {
     network.run();
     network.take_log().events.into_iter().map(|event| (event.at, event.text)).collect()

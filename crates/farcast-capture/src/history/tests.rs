@@ -66,7 +66,7 @@ fn filled(mut history: History, records: &[Record]) -> History {
     history
 }
 
-/// What a bin must hold besides its delays, from the whole list.
+/// Computes the contents of a bin besides its delays, from the whole list.
 fn naive(records: &[Record], way: Way, width: u64, index: u64) -> (Sum, Sum, Sum, Sum, u64, Vec<u64>) {
     let of_way = || records.iter().filter(|record| record.way == way);
     let at = |record: &Record| record.planned.unwrap_or(record.entered);

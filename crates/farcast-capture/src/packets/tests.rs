@@ -95,7 +95,7 @@ fn reader(path: &Path) -> SerializedFileReader<fs::File> {
     SerializedFileReader::try_from(path).unwrap()
 }
 
-/// What a row of a Parquet file must hold.
+/// Returns the expected row of a Parquet file.
 fn row(record: &Record) -> Row {
     let time = |at: Time| i64::try_from(at.as_nanos()).map_or(Field::Long(i64::MAX), Field::Long);
     let optional = |at: Option<Time>| at.map_or(Field::Null, time);

@@ -7,7 +7,7 @@ use farcast_core::random::RandomStream;
 
 use super::*;
 
-/// What is written of an empty IPv4 datagram.
+/// Returns the packet of an empty IPv4 datagram.
 fn datagram(interface: u32, at: u64) -> Packet<'static> {
     let captured = &[0x45, 0, 0, 20, 0, 1, 0, 0, 64, 17, 0x66, 0xD6, 10, 0, 0, 1, 10, 64, 0, 1];
     let direction = Direction::Inbound;
@@ -139,7 +139,7 @@ fn long_texts_are_cut_between_characters() {
     assert_eq!(written.len(), 24 + 4 + 65_536 + 4 + 4);
 }
 
-/// What a program from the Debian package of its own name prints that is given `file` as its input.
+/// Returns the output of a program with `file` as its input. The program is in the Debian package of its name.
 fn printed(program: &str, args: &[&str], file: &[u8]) -> String {
     let mut command = Command::new(program);
     let pipes = command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -1,4 +1,4 @@
-//! What cannot be seen from outside; the rest is in `tests/control.rs`.
+//! Tests of details that are not visible from outside; the rest is in `tests/control.rs`.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::linux::net::SocketAddrExt;

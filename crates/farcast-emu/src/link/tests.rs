@@ -23,7 +23,7 @@ fn link(text: &str, terminals: u32, seed: u64) -> Link {
     Link::new(LinkConfig { links, groups, flows: 0, seed }, None)
 }
 
-/// What has left by `now`: when, where to, and the first octet, which tests use as a number.
+/// Returns the packets that have left by `now`: time, destination, and the first octet, which tests use as a number.
 fn leave(link: &mut Link, now: Time) -> Vec<(Time, Place, u8)> {
     let mut left = Vec::new();
     link.advance(now, |link, departure| {
@@ -70,7 +70,7 @@ fn a_full_queue_drops_and_both_ways_are_counted() {
     assert_eq!(link.next_at(), Time::NEVER);
 }
 
-/// Which of 500 packets to all each terminal loses.
+/// Returns the packets, of 500 to all, that each terminal loses.
 fn lost(terminals: u32, seed: u64, others: bool) -> Vec<Vec<u8>> {
     let mut link = link("[link.forward]\nper = 0.2\ndelay = \"10 ms\"\n", terminals, seed);
     let mut got = vec![Vec::new(); terminals as usize];

@@ -124,7 +124,7 @@ impl Ours {
         self.events.contains(&EndpointEvent::Of(id, event))
     }
 
-    /// How the connection ended, if it has.
+    /// Returns the outcome of the connection, if it has ended.
     pub(crate) fn outcome(&self, id: ConnectionId) -> Option<Result<(), Failure>> {
         self.events.iter().find_map(|event| match event {
             EndpointEvent::Of(of, Event::Closed) if *of == id => Some(Ok(())),

@@ -1,4 +1,4 @@
-//! How connections with the kernel end, stall, and go both ways at once.
+//! Connections with the kernel that end, stall, and carry data both ways at once.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};

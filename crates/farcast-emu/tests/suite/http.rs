@@ -1,4 +1,4 @@
-//! As much of HTTP/1.0 (RFC 1945) as it takes to fetch a file, on both sides, for the kernel's sockets and for ours.
+//! The part of HTTP/1.0 (RFC 1945) that fetches a file, on both sides, for the kernel's sockets and for ours.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -65,7 +65,7 @@ pub(crate) fn fetch(server: SocketAddr, congestion: &str) -> io::Result<(Vec<u8>
     Ok((answer, socket_statistics()))
 }
 
-/// What `ss` says about the connections of this thread's namespace.
+/// Returns the output of `ss` about the connections of this thread's namespace.
 fn socket_statistics() -> String {
     let output = Command::new("ss").args(["-tinoH"]).output().expect("ss of the Debian package iproute2");
     assert!(output.status.success());

@@ -26,7 +26,7 @@ struct Meeting {
     octets: usize,
 }
 
-/// What came of it.
+/// Outcome of a meeting.
 #[derive(Debug)]
 struct Outcome {
     stats: Stats,
@@ -38,7 +38,7 @@ struct Outcome {
     timeouts: u64,
     /// Tail loss probes of either side.
     probes: u64,
-    /// What `ss` says about the kernel's side.
+    /// Output of `ss` about the kernel's side.
     said: String,
 }
 
@@ -148,7 +148,7 @@ impl Meeting {
         }
     }
 
-    /// Whether the kernel says that it and we have agreed on the options that both have.
+    /// Asserts that, by the kernel's report, both sides agreed on the options that both have.
     fn agrees(&self, outcome: &Outcome) {
         let said: Vec<&str> = outcome.said.split_whitespace().collect();
         let off = |name: &str| self.parameters.contains(&(name, "0"));
@@ -172,7 +172,7 @@ fn kernel_count(statistics: &str, group: &str, name: &str) -> u64 {
     values.split(' ').nth(at).unwrap().parse().unwrap()
 }
 
-/// Whether `count` of `trials` lies within five standard deviations of what probability `p` gives.
+/// Asserts that `count` of `trials` lies within five standard deviations of the mean for probability `p`.
 fn is_binomial(count: u64, trials: u64, p: f64) {
     let (mean, deviation) = (trials as f64 * p, (trials as f64 * p * (1.0 - p)).sqrt());
     assert!((count as f64 - mean).abs() <= 5.0 * deviation, "{count} of {trials}, where p is {p}");

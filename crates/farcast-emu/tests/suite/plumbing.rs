@@ -18,7 +18,7 @@ use farcast_tcp::Config;
 
 use crate::common::{KERNEL, KERNEL_6, OURS, OURS_6, Ours, PATIENCE, at, ip, kernel};
 
-/// What `ip` prints in `namespace`.
+/// Returns the output of `ip` in `namespace`.
 fn shown(namespace: &Namespace, args: &[&str]) -> String {
     let mut command = Command::new("ip");
     let child = namespace.spawn(command.args(args).stdout(Stdio::piped())).unwrap();

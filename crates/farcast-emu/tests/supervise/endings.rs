@@ -93,7 +93,7 @@ fn sigterm_to_the_inner_process() {
     traces.assert_gone();
 }
 
-/// As `timeout` does it: first the child, then everyone in the group.
+/// Signals like `timeout`: first the child, then all processes in the group.
 fn sigterm_to_the_whole_group_is_one() {
     let exe = fs::read_link("/proc/self/exe").unwrap();
     let near = "trap 'sleep 0.5; exit 9' TERM; echo ready; while :; do sleep 0.01; done";

@@ -1,4 +1,4 @@
-//! What stands in for farcast: a far end and a near end, each in a namespace, and programs there.
+//! A stand-in for farcast: a far end and a near end, each in a namespace, and programs there.
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -94,7 +94,7 @@ impl World {
         self.near("near", Run::Shell((*near).into()))
     }
 
-    /// As `farcast emulate` does it; the near program's exit code.
+    /// Emulates like `farcast emulate`. Returns the near program's exit code.
     fn emulate(&mut self, programs: &[&str], grace: Span) -> Result<u8, EmuError> {
         use std::os::fd::AsFd;
 

@@ -13,7 +13,7 @@ pub(crate) const CASES: &[Case] = &[
     ("a_container_may_refuse_a_new_proc", a_container_may_refuse_a_new_proc),
 ];
 
-/// Whether users may make user namespaces here; util-linux knows.
+/// Returns `true` if users may make user namespaces here, by a test with util-linux.
 fn may() -> bool {
     as_nobody(Command::new("unshare").args(["--user", "--map-root-user", "true"])).status().unwrap().success()
 }

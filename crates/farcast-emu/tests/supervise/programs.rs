@@ -156,7 +156,7 @@ pub(crate) fn stops(world: &mut World) -> Result<u8, EmuError> {
     Ok(0)
 }
 
-/// How many `sleep 1000` there are, as `ps` sees it.
+/// Returns the number of `sleep 1000` processes, as in `ps`.
 fn sleepers() -> usize {
     // Nobody but `Programs` may wait for a child here, which takes the status from us.
     let entries = std::fs::read_dir("/proc").unwrap();

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// How long anything may take.
+/// Longest wait of any test.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Waits until `done` says so.
@@ -33,12 +33,12 @@ pub(crate) struct Run {
     marker: String,
     pub(crate) stdin: Option<ChildStdin>,
     lines: Receiver<String>,
-    /// What came on its standard error, and the thread that collects it.
+    /// Octets of its standard error, and the thread that collects them.
     stderr: Arc<Mutex<Vec<u8>>>,
     collects: JoinHandle<()>,
 }
 
-/// How a run ended.
+/// Result of a run.
 pub(crate) struct Over {
     pub(crate) status: ExitStatus,
     /// The lines of its output that were not asked for before.
@@ -91,7 +91,7 @@ impl Run {
         while self.line() != line {}
     }
 
-    /// What has come on its standard error.
+    /// Returns the standard error so far.
     pub(crate) fn errors(&self) -> String {
         String::from_utf8_lossy(&self.stderr.lock().unwrap()).into_owned()
     }
@@ -117,12 +117,12 @@ impl Run {
         let _ = kill_process(self.outer(), signal);
     }
 
-    /// How many processes of it run that did not clear their environment.
+    /// Returns the number of its running processes that did not clear their environment.
     pub(crate) fn processes(&self) -> usize {
         marked(&self.marker).len()
     }
 
-    /// Whether one of its processes runs this command: program and arguments, each ended by NUL.
+    /// Returns `true` if one of its processes runs this command: program and arguments, each ended by NUL.
     pub(crate) fn runs(&self, command: &[u8]) -> bool {
         let mut commands = marked(&self.marker).into_iter().map(|process| format!("/proc/{process}/cmdline"));
         commands.any(|path| fs::read(path).is_ok_and(|found| found == command))
@@ -244,7 +244,7 @@ fn parent(process: u32) -> Option<String> {
     status.lines().find_map(|line| line.strip_prefix("PPid:")).map(|parent| parent.trim().into())
 }
 
-/// As the user `nobody`.
+/// Makes a command run as the user `nobody`.
 pub(crate) fn as_nobody(command: &mut Command) -> &mut Command {
     command.uid(65_534).gid(65_534)
 }

@@ -17,19 +17,19 @@ fn parity_of_test_block(points: PointSet) -> Vec<u8> {
     parity
 }
 
-/// As NRL NORM's own encoder (`normEncoderRS8.cpp`) gave them.
+/// Parity from NRL NORM's own encoder (`normEncoderRS8.cpp`).
 #[test]
 fn rizzo_points_are_those_of_nrl_norm() {
     assert_eq!(parity_of_test_block(PointSet::Rizzo), hex!("25f43ceb e7c28773 d9d6f4c0 746d3d92"));
 }
 
-/// As the generator matrix in the text of RFC 5510 §8.2 gives them.
+/// Parity from the generator matrix in the text of RFC 5510 §8.2.
 #[test]
 fn rfc_5510_points_are_those_of_its_text() {
     assert_eq!(parity_of_test_block(PointSet::Rfc5510), hex!("63ab2010 eed4bc4a 4d865ad2 d7054078"));
 }
 
-/// As the crates reed-solomon-erasure and rustfs-erasure-codec give them.
+/// Parity from the crates reed-solomon-erasure and rustfs-erasure-codec.
 #[test]
 fn integer_points_are_those_of_the_backblaze_family() {
     assert_eq!(parity_of_test_block(PointSet::Integers), hex!("e16e0e92 147f4ba9 5cc37fd7 1dd29836"));

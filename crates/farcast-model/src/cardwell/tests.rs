@@ -130,8 +130,7 @@ fn without_loss_there_is_only_slow_start() {
     }
 }
 
-/// Where the window that slow start reaches is `W_max`, both branches hold; d there is (gamma `W_max` - w1)/(gamma -
-/// 1).
+/// If the window that slow start reaches is `W_max`, both branches hold; d there is (gamma `W_max` - w1)/(gamma - 1).
 #[test]
 fn the_branches_of_slow_start_meet_at_the_window() {
     for (b, initial, window) in [(1, 1, 32.0), (2, 2, 34.0), (2, 10, 100.0), (3, 4, 50.0)] {

@@ -1,6 +1,6 @@
 use super::*;
 
-/// As printed, with plain powers.
+/// Computes Q as printed, with plain powers.
 fn printed_timeout_probability(p: f64, w: f64) -> f64 {
     let q: f64 = 1.0 - p;
     let factor = 1.0 + q.powi(3) * (1.0 - q.powf(w - 3.0));

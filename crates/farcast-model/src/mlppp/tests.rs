@@ -130,7 +130,7 @@ fn figure_5_over_losses() {
     assert_eq!(Model::new(inmarsat(5e-4, 50)).expect("inside").throughput().bound, Bound::Window);
 }
 
-/// As equations (3), (5) and (6) are printed, apart from the condition of (6).
+/// Compares with equations (3), (5) and (6) as printed, apart from the condition of (6).
 #[test]
 fn the_equations_as_printed() {
     for (p, window) in [(5e-4_f64, 34.0), (1e-3, 40.0), (0.02, 12.0), (0.3, 1.0)] {

@@ -75,8 +75,8 @@ fn slow_start_counts_octets() {
     }
 }
 
-/// What an acknowledgment brings beyond the threshold counts for congestion avoidance: 7 segments, 2000 octets are
-/// counted, of which 1000 reach the threshold of 8, and 1000 in 8000 add 125.
+/// Octets acknowledged beyond the threshold count for congestion avoidance: 7 segments, 2000 octets are counted, of
+/// which 1000 reach the threshold of 8, and 1000 in 8000 add 125.
 #[test]
 fn octets_are_shared_at_the_threshold() {
     let mut congestion = congestion(Increase::Octets(2), 7, Some(8));

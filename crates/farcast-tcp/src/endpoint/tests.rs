@@ -21,7 +21,7 @@ fn at(address: IpAddr, port: u16) -> SocketAddr {
     SocketAddr::new(address, port)
 }
 
-/// How a segment of the endpoint `from` arrives at the other.
+/// Returns the arrival of a segment of the endpoint `from` at the other.
 fn arrival(from: IpAddr) -> Arrival {
     let to = if from == HERE { THERE } else { HERE };
     Arrival::new(at(from, 0), at(to, 0))
@@ -51,7 +51,7 @@ fn exchange(now: Time, one: &mut Endpoint, other: &mut Endpoint, mut lose: impl 
     }
 }
 
-/// What an endpoint tells, all of it.
+/// Returns all events of an endpoint.
 fn events(endpoint: &mut Endpoint) -> Vec<EndpointEvent> {
     core::iter::from_fn(|| endpoint.poll_event()).collect()
 }

@@ -24,7 +24,8 @@ fn ranges(octets: &BTreeSet<u64>) -> Vec<(u64, u64)> {
 }
 
 proptest! {
-    /// Whatever comes in whatever order: what is in order, what lies behind gaps, what is told of it and of duplicates.
+    /// Compares with a set of octets, for segments in any order: octets in order, octets behind gaps, and the report of
+    /// both and of duplicates.
     #[test]
     fn it_does_as_a_set_of_octets(segments in prop::collection::vec((1u64..300, 1u64..40), 1..80)) {
         let mut reassembly = Reassembly::new(1);

@@ -17,7 +17,7 @@ struct Octet {
     twice: bool,
 }
 
-/// What is in flight, octet by octet from `first`.
+/// Octets in flight, one by one from `first`.
 #[derive(Default)]
 struct Naive {
     first: u64,
@@ -319,8 +319,8 @@ fn a_fin_stays_with_its_data() {
     board.check();
 }
 
-/// Of what left at one instant the first is lost where the last has arrived, not the other way round (RFC 8985 section
-/// 6.2).
+/// Of segments sent at one instant, the first is lost if the last has arrived, not the other way round (RFC 8985
+/// section 6.2).
 #[test]
 fn at_one_instant_the_order_is_that_of_positions() {
     for (arrived, lost) in [((11, 21), 10), ((21, 31), 20), ((1, 11), 0)] {

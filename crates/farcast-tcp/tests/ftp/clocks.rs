@@ -1,4 +1,4 @@
-//! What a client's clock shows, and when data has been delivered: closed forms for a transfer that a window limits.
+//! A client's clock, and the time of delivery: closed forms for a transfer that a window limits.
 //!
 //! The window is ten segments, in flight from the first round on, so that each round trip carries ten.
 

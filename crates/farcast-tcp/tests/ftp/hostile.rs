@@ -14,7 +14,7 @@ use farcast_tcp::ftp::{
 
 use crate::world::{CLIENT, Ftp, SERVER, client_config, get, prompt, put, server_config};
 
-/// What a hostile peer says is made of these.
+/// Fragments of a hostile peer's text.
 const WORDS: [&[u8]; 40] = [
     b"\r\n", b"\n", b" ", b"-", b"\xff", b"\xff\xf4\xff\xf2", b"\0", b"\xc3\x28", b"220 x\r\n", b"331 x\r\n", b"230 x\r\n",
     b"200 x\r\n", b"150 x\r\n", b"226 x\r\n", b"425 x\r\n", b"421 x\r\n", b"550-x\r\n", b"550 x\r\n", b"350 x\r\n",

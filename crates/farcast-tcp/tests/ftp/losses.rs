@@ -7,7 +7,7 @@ use farcast_testkit::{Link, Setup};
 
 use crate::world::{Packet, World, client_config, contents, get, prompt, put, server_config};
 
-/// Whether a packet belongs to the control connection.
+/// Returns `true` if a packet belongs to the control connection.
 fn is_control(packet: &Packet) -> bool {
     packet.segment.source_port == 21 || packet.segment.destination_port == 21
 }

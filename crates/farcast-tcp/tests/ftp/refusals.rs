@@ -1,4 +1,4 @@
-//! What goes wrong with a word about it: logins, files, data connections, sessions.
+//! Failures with a reply: logins, files, data connections, sessions.
 
 use std::net::SocketAddr;
 
@@ -52,7 +52,7 @@ fn what_a_server_refuses_does_not_end_the_session() {
     }
 }
 
-/// Whether a packet opens a connection to a port that is not the server's.
+/// Returns `true` if a packet opens a connection to a port that is not the server's.
 fn opens_data(packet: &Packet) -> bool {
     packet.segment.flags == Flags::SYN && packet.segment.destination_port != 21
 }

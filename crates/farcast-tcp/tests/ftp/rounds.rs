@@ -1,5 +1,4 @@
-//! How many round trips a session takes: counted by hand from the commands and replies of RFC 959, against what
-//! happens.
+//! Round trips of a session: counted by hand from the commands and replies of RFC 959, and compared with the engines.
 
 use farcast_core::{Span, Time};
 use farcast_tcp::ftp::{ClientConfig, Mode};

@@ -47,7 +47,7 @@ pub(crate) struct Scripted {
     steps: VecDeque<Step>,
     control: Option<ConnectionId>,
     data: Option<ConnectionId>,
-    /// What has come on the data connection; and whether that was all.
+    /// Octets that have come on the data connection; `data_ended` if they are all.
     received: Vec<u8>,
     data_ended: bool,
     /// The port that the peer told last.
@@ -113,7 +113,7 @@ impl Scripted {
         self.done.set(true);
     }
 
-    /// Whether a step is done.
+    /// Does a step. Returns `true` once it is done.
     fn step(&mut self, now: Time, step: Step) -> bool {
         match (step, self.control, self.data) {
             (Hear(line), Some(control), _) => self.hear(control, line),
@@ -210,7 +210,7 @@ impl Engine for Scripted {
     }
 }
 
-/// What a client comes to, and what it gets, with a server that does what a script says.
+/// Returns the events of a client, and the data of its operations, against a server that follows a script.
 fn client_with(
     config: ClientConfig,
     operations: Vec<Operation>,

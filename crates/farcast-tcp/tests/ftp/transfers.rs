@@ -1,4 +1,4 @@
-//! What arrives is what was sent: octet for octet, from the beginning or from the middle, with lists and sizes.
+//! Received data equals sent data: octet for octet, from the beginning or from the middle, with lists and sizes.
 
 use farcast_core::{Span, Time};
 use farcast_tcp::Failure;

@@ -38,7 +38,7 @@ impl Message for Packet {
     }
 }
 
-/// What both engines can.
+/// Common interface of both engines.
 pub(crate) trait Ftp: Engine<Message = Segment> {
     fn take(&mut self, now: Time, from: &Arrival, segment: &Segment, octets: &[u8]) -> Result<(), Reject>;
     fn what(&self, segment: &Segment, to: IpAddr) -> Contents<'_>;
@@ -78,9 +78,9 @@ impl Ftp for Server {
 /// An engine that has its files' octets beside it.
 pub(crate) struct Wired<E> {
     pub(crate) engine: E,
-    /// What is sent.
+    /// Contents of the files that are sent.
     pub(crate) sending: BTreeMap<FileId, Vec<u8>>,
-    /// What has arrived.
+    /// Contents that have arrived.
     pub(crate) arrived: BTreeMap<FileId, Vec<u8>>,
     /// The payload of the packet at hand.
     at_hand: Vec<u8>,
@@ -243,7 +243,7 @@ impl Shelf {
     }
 }
 
-/// What a client was told.
+/// Events of a client.
 #[derive(Default, Debug)]
 pub(crate) struct Notes {
     pub(crate) results: Vec<(FileId, Result<Completion, OperationError>)>,
@@ -260,7 +260,7 @@ impl Notes {
         }
     }
 
-    /// Why operation `number` failed.
+    /// Returns the error with which operation `number` failed.
     pub(crate) fn error(&self, number: u64) -> OperationError {
         match self.results.iter().find(|(file, _)| file.0 == number) {
             Some((_, Err(error))) => *error,
@@ -369,7 +369,7 @@ impl World {
         self.network.delay(self.client, self.server) + self.network.delay(self.server, self.client)
     }
 
-    /// What of operation `number` has arrived at the client.
+    /// Returns the octets of operation `number` that have arrived at the client.
     pub(crate) fn arrived(&self, number: u64) -> Vec<u8> {
         self.network.engine(self.client).arrived.get(&FileId(number)).cloned().unwrap_or_default()
     }

@@ -1,4 +1,4 @@
-//! How connections close (RFC 9293 section 3.6).
+//! Closing of connections (RFC 9293 section 3.6).
 
 use farcast_core::{Span, Time};
 use farcast_tcp::{Config, Event, Failure, Flags, ReceiveWindow, State, Window};
@@ -11,7 +11,7 @@ fn open() -> World {
     World::open(prompt(), prompt(), ROUND_TRIP, 10_000)
 }
 
-/// What each side was told and when, in milliseconds after `begin`.
+/// Returns the events of a side with their times, in milliseconds after `begin`.
 fn told(world: &World, side: usize, begin: Time) -> Vec<(u64, Event)> {
     let events = world.ends[side].events.iter().filter(|event| event.0 >= begin);
     events.map(|&(at, event)| (at.since(begin).as_millis(), event)).collect()

@@ -15,7 +15,7 @@ use farcast_tcp::{Config, Connection, DelayedAck, Event, Payload, Segment, Seque
 pub(crate) use lone::Lone;
 pub(crate) use path::{Fate, Path, drop_data};
 
-/// Which of the two.
+/// Index of one of the two ends.
 pub(crate) type Side = usize;
 pub(crate) const CLIENT: Side = 0;
 pub(crate) const SERVER: Side = 1;
@@ -47,7 +47,7 @@ pub(crate) struct Sent {
     pub(crate) at: Time,
     pub(crate) from: Side,
     pub(crate) segment: Segment,
-    /// Whether it, or a copy of it, arrives.
+    /// The segment, or a copy of it, arrives.
     pub(crate) arrives: bool,
 }
 
@@ -58,7 +58,7 @@ impl Sent {
     }
 }
 
-/// How a connection stood after it took a segment and before it sent anything.
+/// State of a connection after it took a segment and before it sent anything.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Sample {
     pub(crate) at: Time,
@@ -67,23 +67,23 @@ pub(crate) struct Sample {
     pub(crate) window: u64,
     pub(crate) threshold: u64,
     pub(crate) flight: u64,
-    /// How many segments both sides had sent before.
+    /// Number of segments that both sides had sent before.
     pub(crate) sent: usize,
 }
 
 /// A connection and its owner.
 pub(crate) struct End {
     pub(crate) connection: Connection,
-    /// What it writes.
+    /// Stream that the end writes.
     pub(crate) stream: Vec<u8>,
-    /// How much of it the owner has asked to write.
+    /// Octets of the stream that the owner has asked to write.
     wanted: u64,
-    /// Whether the owner closes once everything is written.
+    /// The owner closes once everything is written.
     closes: bool,
-    /// What arrived, and up to where it was compared.
+    /// Octets that arrived; the first `compared` of them were compared.
     pub(crate) arrived: Vec<u8>,
     compared: u64,
-    /// Whether the owner takes what arrives.
+    /// The owner consumes octets that arrive.
     pub(crate) consumes: bool,
     pub(crate) events: Vec<(Time, Event)>,
     pub(crate) rejects: Vec<(Time, Reject)>,
@@ -121,7 +121,7 @@ pub(crate) struct World {
     entered: u64,
     pub(crate) sent: Vec<Sent>,
     pub(crate) samples: Vec<Sample>,
-    /// Whether the record is kept.
+    /// Segments and events are recorded.
     pub(crate) records: bool,
 }
 
@@ -244,7 +244,7 @@ impl World {
         }
     }
 
-    /// What the owner does about an event.
+    /// Does the owner's action for an event.
     fn answer(&mut self, side: Side, event: Event) {
         match event {
             Event::Connected | Event::Writable => self.write_more(side),
@@ -297,7 +297,7 @@ impl World {
         }
     }
 
-    /// When something happens next.
+    /// Returns the time of the next event.
     pub(crate) fn next(&self) -> Option<Time> {
         let timers = self.ends.iter().filter_map(|end| end.connection.poll_timeout()).map(|due| due.at);
         timers.chain(self.flying.keys().next().map(|key| key.0)).min()
@@ -386,7 +386,7 @@ impl World {
         self.sent.iter().filter(|s| s.from == side && s.segment.payload.len > 0).copied().collect()
     }
 
-    /// Which segments of `smss` octets a side has sent, and when, in milliseconds after `begin`.
+    /// Returns the segments of `smss` octets that a side has sent, with their times in milliseconds after `begin`.
     pub(crate) fn schedule(&self, side: Side, smss: u64, begin: Time) -> Vec<(u64, u64)> {
         let data = self.data(side);
         data.iter()

@@ -25,8 +25,9 @@ fn arrival(to: Side) -> Arrival {
     Arrival::new(address(1 - to), address(to))
 }
 
-/// What was refused counts as unsent; the threshold is half of the window, and the window comes down to it by a
-/// segment with every second acknowledgment until all that had been sent before is acknowledged, and one segment more.
+/// A refused segment counts as unsent. The threshold is half of the window. The window comes down to it, and one
+/// segment more, by a segment with every second acknowledgment until all data is acknowledged that had been sent
+/// before.
 #[test]
 fn what_found_no_room_is_unsent_and_halves_the_window() {
     let mut world = World::open(config(), config(), ms(200), 40_000);

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 use crate::common::{CLIENT, Lone, SERVER, World, address, initial, ms, prompt};
 
-/// How a segment is forged: the numbers are relative to what its receiver knows.
+/// A forged segment: its numbers are relative to the state of its receiver.
 #[derive(Clone, Debug)]
 struct Forged {
     side: usize,
@@ -124,8 +124,8 @@ fn make(world: &World, forged: &Forged) -> (Segment, Vec<u8>) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Whatever a stranger puts between two open connections, neither panics, what is delivered is what was written,
-    /// and both come to rest: done, failed, or waiting for each other without a timer.
+    /// An attacker puts arbitrary segments between two open connections. Neither panics, the delivered data is the data
+    /// written, and both come to rest: done, failed, or waiting for each other without a timer.
     #[test]
     fn forged_segments_break_nothing(config in config(), forged in prop::collection::vec(forged(), 1..60)) {
         // A forged answer to a SYN would be believed: these come later.

@@ -101,7 +101,7 @@ fn on_a_link_that_does_everything() {
     obeys(rough, ms(30));
 }
 
-/// What a connection is, without its counters.
+/// Returns the state of a connection without its counters.
 fn trace(connection: &Connection) -> String {
     let c = connection;
     let numbers = [c.written(), c.acknowledged(), c.received(), c.readable(), c.in_flight()];

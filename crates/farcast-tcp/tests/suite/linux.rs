@@ -40,8 +40,8 @@ fn modern() -> Config {
     Config { mss: SMSS as u16 + 12, congestion: Algorithm::Reno, hystart: false, ..Config::modern() }
 }
 
-/// What is sent, in ms and segments, when what the kernel lost is lost. Segments follow each other by 80 us, lest
-/// acknowledgments come at one instant.
+/// Returns our segments, with times in ms, for the losses that the kernel had. Segments follow each other by 80 us, so
+/// that acknowledgments do not come at one instant.
 fn ours(config: &Config, theirs: &[Theirs]) -> Vec<(u64, u64)> {
     let segments = 1 + theirs.iter().map(|one| one.segment).max().expect("a case sends something");
     let lost: Vec<usize> = (0..).zip(theirs).filter(|(_, one)| one.lost).map(|(n, _)| n).collect();

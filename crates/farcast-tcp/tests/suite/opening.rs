@@ -1,4 +1,4 @@
-//! How connections open (RFC 9293 sections 3.5 and 3.10.7), and what is agreed on.
+//! Opening of connections (RFC 9293 sections 3.5 and 3.10.7), and the options agreed on.
 
 use farcast_core::engine::{Arrival, Engine as _};
 use farcast_core::{Span, Time};
@@ -138,7 +138,7 @@ fn an_old_connection_of_the_peers_is_reset() {
     assert!(lone.poll_timeout().is_some(), "the SYN is going to be repeated");
 }
 
-/// What the sizes of segments are where the peer announces `told`.
+/// Returns the size of segments if the peer announces `told`.
 fn segment_size(mss: u16, timestamps: bool, told: Option<u16>) -> u64 {
     let config = Config { mss, timestamps: timestamps.then_some(ms(1)), ..prompt() };
     let stamps = timestamps.then(farcast_tcp::Timestamps::default);

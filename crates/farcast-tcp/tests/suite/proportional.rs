@@ -10,7 +10,7 @@ use crate::common::{CLIENT, SERVER, Sent, World, drop_data, initial, prompt};
 
 const SMSS: u64 = 1000;
 
-/// What RFC 6675 and RFC 6937 keep, in segments of one size, as plainly as they are written.
+/// State of RFC 6675 and RFC 6937, in segments of one size, in the plain form of the RFCs.
 #[derive(Default)]
 struct Naive {
     una: u64,

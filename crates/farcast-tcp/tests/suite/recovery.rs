@@ -35,7 +35,7 @@ fn transfer(config: &Config, segments: u64, lost: &[usize]) -> (World, Time) {
     (world, begin)
 }
 
-/// Which segments left at `at` milliseconds.
+/// Returns the segments that left at `at` milliseconds.
 fn left_at(world: &World, begin: Time, at: u64) -> Vec<u64> {
     let all = world.schedule(CLIENT, SMSS, begin);
     all.into_iter().filter(|&(when, _)| when == at).map(|(_, segment)| segment).collect()
@@ -183,8 +183,8 @@ fn paced(config: &Config, segments: u64, lost: &[usize]) -> World {
     world
 }
 
-/// What is sent again may be lost again: RFC 6675 does not see that, and needs a timeout; RACK does, by what was sent
-/// later and has arrived.
+/// A retransmission may be lost too. RFC 6675 does not notice, and needs a timeout. RACK notices, because a segment
+/// sent later has arrived.
 #[test]
 fn a_repetition_that_is_lost_too() {
     // In the order of leaving: 0 to 9, 10 to 13, and 2 again as number 14.
@@ -198,9 +198,9 @@ fn a_repetition_that_is_lost_too() {
     }
 }
 
-/// What gets lost of the segments sent during a recovery is another window's loss: it costs another reduction, whenever
-/// it is found (RFC 6675 section 5: a new recovery begins behind the recovery point). `NewReno` cannot tell the
-/// duplicates from those that unnecessary repetitions make, and waits for a timeout (RFC 6582 section 3.2 step 1).
+/// A loss of a segment sent during a recovery is another window's loss: it costs another reduction, whenever it is
+/// found (RFC 6675 section 5: a new recovery begins behind the recovery point). `NewReno` cannot tell the duplicates
+/// from those that unnecessary retransmissions cause, and waits for a timeout (RFC 6582 section 3.2 step 1).
 #[test]
 fn a_loss_during_recovery_is_another_loss() {
     let world = paced(&steady(Recovery::NewReno, 10), 60, &[2, 15]);
@@ -241,8 +241,8 @@ fn a_loss_during_recovery_that_is_found_in_it_is_another_loss_too() {
     }
 }
 
-/// What is overtaken by three passes for lost by RFC 6675; RACK has seen reordering before and waits a quarter of the
-/// round trip.
+/// A segment that three others overtake counts as lost by RFC 6675. RACK has seen reordering before and waits a quarter
+/// of the round trip.
 #[test]
 fn reordering_is_no_loss_to_rack() {
     for (recovery, repetitions) in [(Recovery::Sack, 1), (Recovery::Rack, 0)] {
@@ -394,7 +394,7 @@ fn rate_halving_sends_for_every_second_acknowledgment() {
     assert!(falls.into_iter().all(|pair| pair[0] - pair[1] <= 4 * SMSS), "{windows:?}");
 }
 
-/// Where a recovery ends with a burst, Linux 2.4 lets three segments go at once.
+/// If a recovery ends with a burst, Linux 2.4 lets three segments go at once.
 #[test]
 fn a_burst_is_limited_where_a_recovery_ends() {
     for (most_burst, expected) in [(None, 10), (Some(3), 3)] {

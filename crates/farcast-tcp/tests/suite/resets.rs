@@ -39,7 +39,7 @@ fn forged(flags: Flags, from_next: i64, acknowledges: i64) -> Segment {
     }
 }
 
-/// What the server sends right away.
+/// Returns the segments that the server sends right away.
 fn answers(world: &World) -> Vec<Segment> {
     world.sent.iter().filter(|sent| sent.from == SERVER && sent.at == world.now).map(|s| s.segment).collect()
 }

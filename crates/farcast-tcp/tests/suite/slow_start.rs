@@ -145,8 +145,8 @@ fn delayed_acknowledgments_slow_it_down() {
     }
 }
 
-/// Where an odd segment hardly waits, its acknowledgment counts in the same round: a round of n segments is answered by
-/// n/2 acknowledgments, rounded up, and each adds a segment: n' = n + ceil(n/2).
+/// If an odd segment hardly waits, its acknowledgment counts in the same round. Then a round of n segments is answered
+/// by n/2 acknowledgments, rounded up, and each adds a segment: n' = n + ceil(n/2).
 #[test]
 fn a_round_grows_by_half() {
     for (initial, rounds) in [(2, [2, 3, 5, 8, 12, 18, 27, 41]), (3, [3, 5, 8, 12, 18, 27, 41, 62])] {

@@ -20,7 +20,7 @@ use crate::common::{CLIENT, SERVER, Side, address, initial, ms};
 const LENGTH: usize = 1_000_000;
 const MTU: usize = 1500;
 
-/// What smoltcp hears and says.
+/// Packets that smoltcp receives and sends.
 #[derive(Default)]
 struct Wire {
     heard: VecDeque<Vec<u8>>,

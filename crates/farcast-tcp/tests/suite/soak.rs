@@ -1,4 +1,4 @@
-//! Whatever the settings and the path, both streams arrive whole and both ends come to an end.
+//! For random settings and paths, both streams arrive whole and both connections end.
 
 use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Span};

@@ -86,12 +86,12 @@ fn a_lost_window_is_repaired_in_slow_start() {
     }
 }
 
-/// What follows timeouts in Linux. A window of ten is lost, and the first `copies` repetitions of its first segment;
-/// the next is acknowledged a round trip later, and F-RTO lets two new segments out instead of what was lost (RFC 5682
-/// section 3.1), after a repeated timeout too. Where they are lost as well, there is nothing more to hear; the timer
-/// has backed off, because nothing was measured without timestamps. This timeout follows an acknowledgment, so the
-/// threshold, half of ten before, is half of the window of two, and two at least (RFC 5681 section 3.1). Slow start
-/// sends what was lost at once.
+/// Behaviour after timeouts in Linux. A window of ten is lost, and the first `copies` retransmissions of its first
+/// segment. The next retransmission is acknowledged a round trip later. F-RTO then lets two new segments out instead of
+/// the lost ones (RFC 5682 section 3.1), after a repeated timeout too. If those are lost as well, no acknowledgment
+/// follows; the timer has backed off, because nothing was measured without timestamps. This timeout follows an
+/// acknowledgment, so the threshold, half of ten before, is half of the window of two, and two at least (RFC 5681
+/// section 3.1). Slow start sends the lost segments at once.
 #[test]
 fn what_follows_timeouts_in_linux() {
     for (copies, at, then) in [(0, 1000, 3100), (1, 3000, 7100), (2, 7000, 15_100)] {

@@ -1,4 +1,4 @@
-//! What is written is read back, by hand-worked text and by whole logs; what is no log is refused.
+//! Logs are read back as they were written, by hand-worked text and by whole logs; other files are refused.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use farcast_core::random::RandomStream;
 use super::*;
 use crate::packets::create;
 
-/// What a file says of the run.
+/// Facts about the run in a file.
 type About = Vec<(String, String)>;
 
 /// A record that owns its cause.
@@ -34,7 +34,7 @@ fn records(count: u64) -> Vec<Record> {
     (0..count).map(&mut draw).collect()
 }
 
-/// What is read of a file, and what it says of the run.
+/// Reads a file. Returns its records, and its facts about the run.
 fn read_all(path: &Path) -> Result<(Vec<Record>, About), ReadError> {
     let mut records = Vec::new();
     let about = read(path, |record| records.push(record.with_cause(record.cause.to_string())))?;
@@ -60,7 +60,7 @@ fn what_was_written_is_read() {
     }
 }
 
-/// What is said of a CSV file with these lines.
+/// Returns the error for a CSV file with these lines.
 fn refusal(lines: &str) -> String {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("link.csv");

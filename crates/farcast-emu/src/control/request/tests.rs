@@ -166,7 +166,7 @@ proptest! {
         prop_assert_eq!(Request::parse(&line), Ok(request));
     }
 
-    /// What is refused has a sentence on one line; what is taken can be written.
+    /// A refusal has a sentence on one line; an accepted request can be written again.
     #[test]
     fn no_octets_panic(line in proptest::collection::vec(any::<u8>(), 0..200)) {
         match Request::parse(&line) {

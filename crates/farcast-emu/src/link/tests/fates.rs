@@ -1,4 +1,4 @@
-//! Why packets did not arrive, as the log says it, and that every packet is somewhere.
+//! Causes of lost packets in the log, and a balance of all packets.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -82,7 +82,7 @@ fn fate(verdict: &'static str, cause: &str, count: u64) -> ((&'static str, Strin
     ((verdict, cause.into()), count)
 }
 
-/// Of 200 SDUs of one interval each, half are erased; none is sent again.
+/// Half of 200 SDUs of one interval each are erased; none is sent again.
 #[test]
 fn what_rlc_does_not_repeat_is_given_up() {
     let text = "[[link.stages]]\nname = \"bearer\"\nkind = \"umts\"\nmax_transmissions = 1\n\

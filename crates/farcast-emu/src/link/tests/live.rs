@@ -80,7 +80,7 @@ fn a_limit_holds_for_what_enters() {
     assert_eq!(times, [108, 116, 124, 132, 140].map(at));
 }
 
-/// What a way's settings are, in bit/s and milliseconds.
+/// Returns the settings of a direction, in bit/s and milliseconds.
 fn known(link: &Link, to: End) -> (Option<u64>, Option<u64>) {
     let WaySettings { rate, delay, .. } = link.settings(to);
     (rate.map(BitRate::as_bps), delay.map(Span::as_millis))

@@ -1,4 +1,4 @@
-//! What more than a link can carry waits no longer than its queue takes to empty.
+//! Packets beyond a link's rate wait no longer than its queue takes to empty.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use super::*;
 /// Packets of 1500 octets into a link that ships, with its queues as they are by default.
 struct Flood {
     name: &'static str,
-    /// What must not lose anything, so that only queues drop.
+    /// Settings that disable losses, so that only queues drop.
     settings: &'static [&'static str],
     to: End,
     /// From one to the next: half of what the link needs for each.

@@ -10,7 +10,7 @@ fn error(octets: &[u8]) -> Option<DecodeError> {
     decode(octets, hosts()).err()
 }
 
-/// What the options, given as hex, are read as.
+/// Reads options that are given as hex.
 fn read(options: &str) -> Result<Options, DecodeError> {
     decode(&with_options(&hex(options)), hosts()).map(|(segment, _)| segment.options)
 }

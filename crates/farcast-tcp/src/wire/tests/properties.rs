@@ -1,4 +1,4 @@
-//! Whatever can be said survives the wire; whatever comes is read or refused.
+//! Every segment survives encoding and decoding; arbitrary octets are read or refused.
 
 use core::net::IpAddr;
 use std::vec::Vec;

@@ -1,4 +1,4 @@
-//! What lies between two connections.
+//! The path between two connections.
 
 use farcast_core::engine::Message as _;
 use farcast_core::{BitRate, Span, Time};
@@ -6,7 +6,7 @@ use farcast_tcp::Segment;
 
 use super::IP_HEADER;
 
-/// What a path does to a segment.
+/// Effect of a path on a segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fate {
     Pass,
@@ -22,9 +22,9 @@ pub(crate) enum Fate {
 pub(crate) struct Passing<'a> {
     pub(crate) now: Time,
     pub(crate) segment: &'a Segment,
-    /// How many segments with data went this way before.
+    /// Number of segments with data that went in this direction before.
     pub(crate) nth_data: usize,
-    /// How many segments at all.
+    /// Number of all segments that went in this direction before.
     pub(crate) nth: usize,
 }
 
@@ -34,10 +34,10 @@ type Script = Box<dyn FnMut(&Passing<'_>) -> Fate>;
 pub(crate) struct Path {
     pub(crate) delay: Span,
     pub(crate) rate: Option<BitRate>,
-    /// How many segments may wait for the rate.
+    /// Number of segments that may wait for the rate.
     pub(crate) queue: usize,
     pub(crate) script: Script,
-    /// When the segments that wait will have left.
+    /// Times at which the waiting segments will have left.
     leaving: Vec<Time>,
     data: usize,
     all: usize,
@@ -58,7 +58,7 @@ impl Path {
         }
     }
 
-    /// When the segment arrives, perhaps twice, perhaps not at all.
+    /// Returns the arrival times of the segment: one, two copies, or none.
     pub(super) fn carry(&mut self, now: Time, segment: &Segment) -> [Option<Time>; 2] {
         let passing = Passing { now, segment, nth_data: self.data, nth: self.all };
         let fate = (self.script)(&passing);
