@@ -159,7 +159,7 @@ impl Sender {
         self.progress
     }
 
-    /// Segments and symbols sent in each round.
+    /// Returns the numbers of segments and symbols sent in each round.
     pub fn sent_per_round(&self) -> &[u64] {
         &self.rounds
     }

@@ -1,4 +1,4 @@
-//! What receivers of a stream have asked for, while its sender waits for more of it (RFC 5740 §5.4.1).
+//! Requests of a stream's receivers, gathered while the sender waits for more (RFC 5740 §5.4.1).
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -9,38 +9,38 @@ use farcast_core::engine::Reject;
 use super::outgoing::Outgoing;
 use crate::message::{Fec, Form, Level, Point, Request};
 
-/// The most runs of symbols of a block that are gathered; beyond, all of it is sent.
+/// Maximum number of runs of symbols of a block to gather; beyond it, the whole block is sent.
 const MOST_RUNS: usize = 512;
 
-/// What is asked for of a block.
+/// Requests for a block.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Need {
-    /// How many symbols the worst message has asked for.
+    /// Number of symbols that the worst message has asked for.
     pub(super) count: u32,
-    /// Somebody has nothing of it.
+    /// `true` if a receiver has nothing of the block.
     pub(super) whole: bool,
     runs: Vec<Run>,
 }
 
 impl Need {
-    /// Exactly what was asked for, of a block of `len` source symbols.
+    /// Returns exactly the requested symbols, of a block of `len` source symbols.
     pub(super) fn asked(&self, len: u32) -> impl Iterator<Item = Run> + '_ {
         let whole = if self.whole { Run::new(0, len) } else { None };
         whole.into_iter().chain(self.runs.iter().copied())
     }
 }
 
-/// By block.
+/// Requests by block.
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     needs: BTreeMap<u32, Need>,
 }
 
-/// What a message asks for.
+/// Requests of one message.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     needs: BTreeMap<u32, Need>,
-    /// Something that the sender does not keep any more, or does not have.
+    /// `true` if the message asks for something that the sender no longer keeps, or never had.
     pub(super) gone: bool,
 }
 
@@ -49,7 +49,7 @@ impl Asked {
         self.needs.is_empty()
     }
 
-    /// Notes what one receiver asks for, of blocks from `from` on; whether that is anything.
+    /// Notes the requests of one receiver, for blocks from `from` on. Returns `true` if there are any.
     pub(super) fn note(&mut self, parts: Parts, from: u32) -> bool {
         let mut any = false;
         for (block, need) in parts.needs.into_iter().filter(|(block, _)| *block >= from) {
@@ -64,7 +64,8 @@ impl Asked {
         any
     }
 
-    /// Puts all of it into what is to be sent: whether any of it is new, and whether any was asked for too often.
+    /// Schedules all requested symbols. The first flag is `true` if any of them was not scheduled yet, the second if
+    /// any block was requested too often.
     pub(super) fn commit(&mut self, outgoing: &mut Outgoing) -> (bool, bool) {
         let (mut new, mut spent) = (false, false);
         for (block, need) in core::mem::take(&mut self.needs) {
@@ -77,10 +78,10 @@ impl Asked {
     }
 }
 
-/// Takes requests apart, which are about stream `object`.
+/// Takes apart requests about stream `object`.
 ///
 /// # Errors
-/// If any of it is of the stream and has not been sent.
+/// A request for a part of the stream that has not been sent.
 pub(super) fn parts(
     requests: &[Request],
     (object, fec): (u16, Fec),
@@ -137,7 +138,7 @@ fn pair_of(
     }
     let need = parts.needs.entry(block).or_default();
     if request.form == Form::Erasures {
-        // Where parity does not do, any so many will not either: nobody said which.
+        // Where parity is not enough, segments cannot be chosen either, because the request does not name any.
         need.count = need.count.saturating_add(low);
         need.runs.extend(Run::new(0, len));
         return Ok(());

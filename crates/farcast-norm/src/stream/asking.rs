@@ -1,4 +1,4 @@
-//! What a receiver of a stream asks for (RFC 5740 §5.3), and what others have asked for.
+//! Requests of a stream's receiver (RFC 5740 §5.3), and requests of others.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
@@ -9,24 +9,24 @@ use super::block::{Block, Shape};
 use crate::message::{Fec, Form, Level, Point, Request};
 use crate::requests::{List, point};
 
-/// Of how many blocks it is remembered what others have asked for.
+/// Maximum number of blocks for which requests of others are remembered.
 const REMEMBERED: usize = 4096;
 
-/// Where the sender has come to: all blocks before this one are passed, and of it so many symbols.
+/// Progress of the sender: all blocks before this one are passed, and this number of symbols of it.
 pub(super) type Place = (u32, u32);
 
-/// What others have asked for: by block, how many symbols that we lack, at most in one message.
+/// Requests of others by block: the number of symbols that this receiver lacks, at most in one message.
 pub(super) type Heard = BTreeMap<u32, u32>;
 
-/// The blocks of a window.
+/// Needs of a receiver: the blocks of its window, and the sender's progress.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Needs<'a> {
     pub(super) shape: Shape,
     pub(super) fec: Fec,
     pub(super) object: u16,
-    /// The first block's number.
+    /// Number of the first block.
     pub(super) low: u32,
-    /// `None`: nothing of it has come.
+    /// Blocks; `None` if nothing of a block has come.
     pub(super) blocks: &'a VecDeque<Option<Block>>,
     pub(super) place: Place,
 }
@@ -36,14 +36,15 @@ impl Needs<'_> {
         point(self.fec, self.object, (block, self.shape.len), symbol)
     }
 
-    /// How many symbols of the block are to be asked for.
+    /// Returns the number of symbols of the block to ask for.
     pub(super) fn lacks(&self, block: u32) -> u32 {
         let shape = self.shape;
         let held = block.checked_sub(self.low).and_then(|at| self.blocks.get(at as usize)?.as_ref());
         match (held, block.cmp(&self.place.0)) {
             (Some(held), core::cmp::Ordering::Less) => held.lacks(shape),
             (None, core::cmp::Ordering::Less) if block >= self.low => shape.len,
-            // Of a block that is not through, the symbols themselves: there is no parity yet (RFC 5740 §4.2.3.1).
+            // The block is not complete yet, so it has no parity, and its symbols themselves are requested (RFC 5740
+            // §4.2.3.1).
             (Some(held), core::cmp::Ordering::Equal) if held.lacks(shape) > 0 => {
                 held.gaps(0..self.place.1).map(Run::count).sum()
             }
@@ -52,18 +53,18 @@ impl Needs<'_> {
         }
     }
 
-    /// The blocks of which anything is to be asked for.
+    /// Returns the blocks to ask for.
     pub(super) fn lacking(&self) -> impl Iterator<Item = u32> + '_ {
         let end = self.place.0.saturating_add(u32::from(self.place.1 > 0));
         (self.low..end).filter(|&block| self.lacks(block) > 0)
     }
 
-    /// Whether others have asked for all of that.
+    /// Returns `true` if others have asked for everything that is lacking.
     pub(super) fn are_covered(&self, heard: &Heard) -> bool {
         self.lacking().all(|block| heard.get(&block).is_some_and(|&count| count >= self.lacks(block)))
     }
 
-    /// As much of it as fits `room` octets.
+    /// Returns as many requests as fit `room` octets.
     pub(super) fn list(&self, room: usize) -> Vec<Request> {
         let mut list = List::new(room);
         let mut lacking = self.lacking().peekable();
@@ -89,8 +90,8 @@ impl Needs<'_> {
         list.requests
     }
 
-    /// What would make up for what `block` lacks: of a block that is through parity first, and if that is not enough,
-    /// the last of the symbols that are missing.
+    /// Returns symbols that make up for what `block` lacks. Of a complete block, parity comes first, and if that is not
+    /// enough, the last of the missing symbols follow.
     fn wanted(&self, block: u32) -> Vec<Run> {
         let held = self.blocks.get((block - self.low) as usize).and_then(Option::as_ref);
         let Some(held) = held else { return Run::new(0, self.place.1).into_iter().collect() };
@@ -112,7 +113,7 @@ impl Needs<'_> {
         wanted
     }
 
-    /// Notes what somebody else asks for in one message.
+    /// Notes the requests of another receiver in one message.
     pub(super) fn overhear(&self, requests: &[Request], heard: &mut Heard) {
         let mut asked = Heard::new();
         for request in requests {

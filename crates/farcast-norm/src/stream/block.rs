@@ -1,4 +1,4 @@
-//! A block of a stream at its receiver.
+//! Block of a stream at its receiver.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -7,7 +7,7 @@ use farcast_core::engine::Reject;
 use farcast_core::{Bitmap, Run};
 use farcast_fec::{BlockCode, ParitySymbol};
 
-/// How blocks are cut.
+/// Shape of a stream's blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Shape {
     /// Source symbols of a block.
@@ -19,20 +19,20 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    /// Octets that a block takes at most.
+    /// Returns the maximum number of octets that a block takes.
     pub(super) fn octets(self) -> u64 {
-        // No more parity is kept than there are source symbols.
+        // No more parity is kept than the block has source symbols.
         let symbols = u64::from(self.len) + u64::from(self.len.min(self.parity));
         symbols * self.symbol as u64
     }
 }
 
-/// What there is of a block.
+/// Content of a block.
 #[derive(Clone, Debug)]
 pub(super) struct Block {
     symbols: Vec<u8>,
     have: Bitmap,
-    /// Parity symbols that are there, by number, and their octets, one after the other.
+    /// Parity symbols that are there: their numbers, and their octets, one after the other.
     parity: Vec<u32>,
     octets: Vec<u8>,
 }
@@ -42,14 +42,15 @@ impl Block {
         Self { symbols: Vec::new(), have: Bitmap::new(shape.len), parity: Vec::new(), octets: Vec::new() }
     }
 
-    /// Makes it another block, of which nothing is there.
+    /// Empties the block, so that it can be another one.
     pub(super) fn clear(&mut self) {
         self.have.clear();
         self.parity.clear();
         self.octets.clear();
     }
 
-    /// Stores source symbol `symbol`, of at most as many octets as it may have; whether it is new.
+    /// Stores source symbol `symbol`, which has at most as many octets as a symbol may have. Returns `true` if it is
+    /// new.
     pub(super) fn store(&mut self, shape: Shape, symbol: u32, octets: &[u8]) -> bool {
         if !self.have.insert(symbol) {
             return false;
@@ -63,7 +64,7 @@ impl Block {
         true
     }
 
-    /// Keeps parity symbol `symbol`, counted from 0, which has all its octets; whether it is new and helps.
+    /// Keeps parity symbol `symbol`, counted from 0, which has all its octets. Returns `true` if it is new and helps.
     pub(super) fn keep(&mut self, shape: Shape, symbol: u32, octets: &[u8]) -> bool {
         if self.lacks(shape) == 0 || self.parity.contains(&symbol) {
             return false;
@@ -73,12 +74,12 @@ impl Block {
         true
     }
 
-    /// How many symbols have yet to come for all of it to be there.
+    /// Returns the number of symbols that have yet to come until the block is complete or can be rebuilt.
     pub(super) fn lacks(&self, shape: Shape) -> u32 {
         (shape.len - self.have.count()).saturating_sub(self.parity.len() as u32)
     }
 
-    /// Rebuilds what lacks, where there is enough.
+    /// Rebuilds the missing symbols, if there is enough parity.
     pub(super) fn rebuild(&mut self, shape: Shape, code: &BlockCode) -> Result<(), Reject> {
         if self.have.is_full() || self.lacks(shape) > 0 {
             return Ok(());
@@ -97,13 +98,13 @@ impl Block {
         Ok(())
     }
 
-    /// Source symbol `symbol`, with its padding, if it is there.
+    /// Returns source symbol `symbol` with its padding, if it is there.
     pub(super) fn symbol(&self, shape: Shape, symbol: u32) -> Option<&[u8]> {
         let at = symbol as usize * shape.symbol;
         if self.have.contains(symbol) { self.symbols.get(at..at + shape.symbol) } else { None }
     }
 
-    /// Whether encoding symbol `symbol` is there.
+    /// Returns `true` if encoding symbol `symbol` is there.
     pub(super) fn holds(&self, shape: Shape, symbol: u32) -> bool {
         match symbol.checked_sub(shape.len) {
             None => self.have.contains(symbol),
@@ -111,13 +112,13 @@ impl Block {
         }
     }
 
-    /// Runs of source symbols in `range` that are not there.
+    /// Returns runs of missing source symbols in `range`.
     pub(super) fn gaps(&self, range: core::ops::Range<u32>) -> impl Iterator<Item = Run> + '_ {
         let run = Run::new(range.start, range.end.saturating_sub(range.start));
         run.into_iter().flat_map(|run| self.have.gaps_in(run))
     }
 
-    /// Runs of parity symbols that are not there, as encoding symbols, `count` symbols at most.
+    /// Returns runs of missing parity symbols, as encoding symbols, with at most `count` symbols.
     pub(super) fn parity_gaps(&self, shape: Shape, count: u32) -> Vec<Run> {
         let mut map = Bitmap::new(shape.parity);
         for &symbol in &self.parity {

@@ -1,12 +1,12 @@
 //! Streams (`NORM_OBJECT_STREAM`, RFC 5740 §4.2.1): a sender and a receiver as state machines without I/O.
 //!
-//! A stream is an object without a known end, cut into blocks of equal length that go on for ever. Each source symbol
-//! says in eight octets how many octets of the stream it has, where they belong, and where in them a message begins;
-//! so a symbol may be short where its sender did not want to wait for more. What the sender still keeps can be
-//! repaired: [`StreamSender`] has a window of blocks, and so has [`StreamReceiver`], which gives octets in order, and
-//! says what cannot be had instead of passing over it.
+//! A stream is an object without a known end, cut into blocks of equal length. Each source symbol begins with a header
+//! of eight octets: the number of the stream's octets in it, their place in the stream, and the first beginning of a
+//! message in them. So a symbol may be short if its sender did not want to wait for more octets. [`StreamSender`] keeps
+//! a window of blocks that it can repair. [`StreamReceiver`] has a window too; it returns octets in order, and reports
+//! gaps that cannot be repaired instead of skipping them.
 //!
-//! Other than of files, the octets are here: they exist nowhere else.
+//! Unlike with files, the engines keep the octets, because these exist nowhere else.
 
 mod asked;
 mod asking;
@@ -26,7 +26,8 @@ use farcast_fec::BlockCode;
 
 use crate::message::Fec;
 
-/// The code of `fec` for blocks of a stream, whose symbols have `len` octets; `None` where there is none, or no parity.
+/// Returns the code of `fec` for blocks of a stream, whose symbols have `len` octets; `None` if there is no code, or no
+/// parity.
 fn code(fec: Fec, block_len: u16, parity: u16, len: usize) -> Option<BlockCode> {
     let (block, parity) = (usize::from(block_len), usize::from(parity));
     match fec {

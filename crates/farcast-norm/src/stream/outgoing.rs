@@ -1,4 +1,4 @@
-//! The blocks of a stream that its sender keeps.
+//! Blocks of a stream that its sender keeps.
 
 use alloc::collections::VecDeque;
 use alloc::vec;
@@ -11,55 +11,55 @@ use super::asked::Need;
 use super::segment::{HEADER, Segment};
 use crate::repairs::Repairs;
 
-/// A block.
+/// Block that the sender keeps.
 #[derive(Clone, Debug)]
 struct Block {
     /// Source symbols, each with its header and padding.
     symbols: Vec<u8>,
-    /// Octets of each that is whole, without padding.
+    /// Octets of each complete symbol, without padding.
     lens: Vec<u16>,
-    /// Source symbols, and parity behind them, that are to be sent again or on demand.
+    /// Source symbols, and parity symbols behind them, that are to be repeated or sent on demand.
     due: Bitmap,
-    /// Parity symbols that were sent or are to be.
+    /// Number of parity symbols that were sent or are scheduled.
     used: u32,
-    /// Whether exactly what was asked for is due.
+    /// `true` if exactly the requested symbols are due.
     explicit: bool,
     repairs: Repairs,
-    /// Until when it is kept, where nobody says what he has.
+    /// Time until which the block is kept, where no named receiver acknowledges it.
     until: Time,
 }
 
-/// What leaves next.
+/// Next symbol to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Next {
     pub(super) block: u32,
     pub(super) symbol: u32,
-    /// Octets of it, header and all.
+    /// Octets of the symbol, including its header.
     pub(super) len: u16,
     pub(super) repair: bool,
     pub(super) explicit: bool,
 }
 
-/// The blocks that can be repaired, and the one that is being filled.
+/// Blocks that can be repaired, and the block that is being filled.
 #[derive(Clone, Debug)]
 pub(super) struct Outgoing {
-    /// Source and parity symbols of a block; octets of a symbol's content.
+    /// Source and parity symbols of a block, and octets of a symbol's content.
     len: u32,
     parity: u32,
     segment: usize,
     auto: u32,
     code: Option<BlockCode>,
-    /// The number of the first block.
+    /// Number of the first block.
     first: u32,
     blocks: VecDeque<Block>,
     spare: Vec<Block>,
     most: usize,
-    /// The first symbol that was never sent.
+    /// First symbol that was never sent.
     fresh: (u32, u32),
-    /// Octets in the symbol that is being filled; where in it the first message begins, and one more.
+    /// Octets in the symbol that is being filled, and the position in it of the first message's beginning, plus one.
     fill: usize,
     message: u16,
-    /// Whether the next octet begins a message.
+    /// `true` if the next octet begins a message.
     begins: bool,
     /// Octets of the stream so far.
     offset: u64,
@@ -67,8 +67,8 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    /// Blocks of `len` symbols with contents of `segment` octets and `parity` parity symbols, of which `auto` leave
-    /// unasked; `most` of them.
+    /// Makes a window of `most` blocks of `len` symbols, with contents of `segment` octets, and with `parity` parity
+    /// symbols, of which `auto` leave unasked.
     pub(super) fn new(
         (len, segment, parity, auto): (u16, u16, u16, u16),
         code: Option<BlockCode>,
@@ -105,22 +105,22 @@ impl Outgoing {
         self.blocks.get_mut(block.checked_sub(self.first)? as usize)
     }
 
-    /// Octets of the stream so far.
+    /// Returns the number of octets of the stream so far.
     pub(super) fn octets(&self) -> u64 {
         self.offset
     }
 
-    /// The number of the first block that can be repaired.
+    /// Returns the number of the first block that can be repaired.
     pub(super) fn first(&self) -> u32 {
         self.first
     }
 
-    /// The first symbol that was never sent.
+    /// Returns the first symbol that was never sent.
     pub(super) fn fresh(&self) -> (u32, u32) {
         self.fresh
     }
 
-    /// The symbol that was sent last for the first time, if any was.
+    /// Returns the symbol that was sent last for the first time, if any was.
     pub(super) fn last_sent(&self) -> Option<(u32, u32)> {
         match self.fresh {
             (0, 0) => None,
@@ -129,7 +129,7 @@ impl Outgoing {
         }
     }
 
-    /// Source symbols of a block; of the last one, too, which may have fewer.
+    /// Returns the number of source symbols of a block. The last block may have fewer.
     pub(super) fn len(&self) -> u32 {
         self.len
     }
@@ -138,13 +138,13 @@ impl Outgoing {
         self.ended
     }
 
-    /// Whether all blocks are in use and the last one is full.
+    /// Returns `true` if all blocks are in use and the last one is full.
     fn is_full(&self) -> bool {
         self.blocks.len() == self.most
             && self.blocks.back().is_some_and(|last| last.lens.len() == self.len as usize)
     }
 
-    /// Lets the first block go, if there is no room for another and `may` it; whether there is room.
+    /// Drops the first block if there is no room for another and `may` allows it. Returns `true` if there is room.
     pub(super) fn make_room(&mut self, may: impl FnOnce(u32, Time) -> bool) -> bool {
         if !self.is_full() {
             return true;
@@ -159,7 +159,7 @@ impl Outgoing {
         true
     }
 
-    /// The block that is being filled.
+    /// Returns the block that is being filled.
     fn filling(&mut self) -> &mut Block {
         if self.blocks.back().is_none_or(|last| last.lens.len() == self.len as usize) {
             let repairs = Repairs::of(self.len);
@@ -185,7 +185,7 @@ impl Outgoing {
         &mut self.blocks[last]
     }
 
-    /// Takes octets as far as the symbol at hand has room: how many. There must be room for a block.
+    /// Takes octets as far as the current symbol has room, and returns their number. There must be room for a block.
     pub(super) fn take(&mut self, octets: &[u8]) -> usize {
         if self.begins && self.message == 0 && !octets.is_empty() {
             self.message = self.fill as u16 + 1;
@@ -204,19 +204,19 @@ impl Outgoing {
         count
     }
 
-    /// What is taken next begins a message.
+    /// Makes the next octet begin a message.
     pub(super) fn end_message(&mut self) {
         self.begins = true;
     }
 
-    /// The symbol at hand is whole, if it has anything.
+    /// Completes the current symbol, if it has any octets.
     pub(super) fn seal(&mut self) {
         if self.fill > 0 {
             self.put();
         }
     }
 
-    /// The stream ends. There must be room for a block.
+    /// Ends the stream. There must be room for a block.
     pub(super) fn end(&mut self) {
         if !self.ended {
             self.message = 0;
@@ -238,18 +238,18 @@ impl Outgoing {
         block.lens.push((HEADER + len) as u16);
     }
 
-    /// How many symbols wait to be sent for the first time, about.
+    /// Returns the approximate number of symbols that wait to be sent for the first time.
     pub(super) fn backlog(&self) -> usize {
         let blocks = self.blocks.len().saturating_sub((self.fresh.0 - self.first) as usize);
         blocks * self.len as usize
     }
 
-    /// What is next: what is sent again, the lowest first, and then what is new.
+    /// Returns the next symbol: repeated ones come first, the lowest of them, then new ones.
     pub(super) fn next(&self) -> Option<Next> {
         let due = self.blocks.iter().enumerate().find_map(|(at, block)| {
             let symbol = block.due.next_set(0)?;
             let len = block.lens.get(symbol as usize).map_or(self.symbol_len() as u16, |&len| len);
-            // Parity that goes with a block was not asked for.
+            // Parity that leaves with a block was not requested.
             let unasked = symbol >= self.len && symbol < self.len + self.auto && !block.explicit;
             let (block, explicit) = (self.first + at as u32, block.explicit);
             Some(Next { block, symbol, len, repair: !unasked, explicit })
@@ -268,7 +268,7 @@ impl Outgoing {
         if let (Some(parity), Some(code)) = (next.symbol.checked_sub(self.len), &self.code) {
             let at = out.len();
             out.resize(at + symbol, 0);
-            // A block with parity has all its symbols, and the code has these numbers.
+            // A block with parity has all its symbols, and the code has this parity symbol.
             let coded = code.encode(&block.symbols, parity as usize, &mut out[at..]);
             debug_assert!(coded.is_ok());
         } else {
@@ -277,7 +277,7 @@ impl Outgoing {
         }
     }
 
-    /// `next` has left, and its block is kept until then at least.
+    /// Notes that `next` has left, and keeps its block until `until` at least.
     pub(super) fn sent(&mut self, until: Time, next: &Next) {
         let (len, auto) = (self.len, self.auto);
         let is_fresh = self.fresh == (next.block, next.symbol);
@@ -303,9 +303,9 @@ impl Outgoing {
         }
     }
 
-    /// Sends what somebody lacks of `block`: parity that was never sent, as much as the worst needs, if there is so
-    /// much; else what was asked for. Whether that is anything new; `None`: so much of it was sent again that no more
-    /// is.
+    /// Schedules repairs of `block`: parity that was never sent, as much as the worst receiver needs, if there is
+    /// enough; else exactly the requested symbols. Returns `true` if any of them was not scheduled yet, and `None` if
+    /// the block had so many repairs that no more are sent.
     pub(super) fn repair(&mut self, block: u32, need: &Need) -> Option<bool> {
         let (len, parity, fresh) = (self.len, self.parity, self.fresh);
         let Some(place) = self.block_mut(block) else { return Some(false) };

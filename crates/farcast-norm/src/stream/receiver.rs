@@ -1,4 +1,4 @@
-//! The receiver of a stream.
+//! Receiver of a stream.
 
 mod hearing;
 mod window;
@@ -23,69 +23,69 @@ use crate::{ReceiverConfig, wire};
 
 use window::Window;
 
-/// Octets of a request for repair without what it asks for.
+/// Octets of a repair request without its items.
 const HEADER: u64 = crate::receiver::HEADER;
-/// A sender that has nothing to send says so this seldom at least: a probe each half minute, of which some are lost.
+/// Longest silence of a sender without anything to send. It sends a probe each half minute, of which some are lost.
 const IDLE: Span = Span::from_secs(100);
-/// The acknowledgement type of a probe.
+/// Acknowledgement type of a probe's answer.
 const CC: u8 = 1;
-/// Answers on congestion are spread over so many of the group's round trips, at least, where NACKs are not.
+/// Least number of GRTTs over which answers to probes are spread.
 const SPREAD: u64 = 4;
 
 timers! {
-    /// A receiver's timers.
+    /// Timers of a receiver.
     enum Timer {
-        /// What it asks for may be said.
+        /// End of the back-off: requests may be sent.
         Backoff = "back-off",
-        /// What it asked for has had time to come.
+        /// End of the hold-off: requested repairs have had time to arrive.
         Holdoff = "hold-off",
-        /// An acknowledgement.
+        /// Time of an acknowledgement.
         Ack = "acknowledge",
-        /// Nothing was heard of the sender for long.
+        /// Silence of the sender.
         Inactivity = "inactivity",
-        /// What there is to say of congestion.
+        /// Time of congestion feedback.
         Report = "report",
     }
 }
 
-/// How a receiver receives a stream.
+/// Configuration of a stream's receiver.
 #[derive(Clone, Debug)]
 pub struct StreamReceiverConfig {
-    /// Who it is and how it answers; of what concerns objects nothing is heeded.
+    /// Configuration of the receiver. Settings that concern objects are ignored.
     pub receiver: ReceiverConfig,
-    /// Octets of the blocks that it keeps while something before them lacks.
+    /// Octets of the blocks that are kept while something before them is lacking.
     pub memory: u64,
-    /// Whether it leaves out what was sent before it listened, and what can still be had of it.
+    /// `true` if the receiver skips what was sent before it listened, and does not ask for repairs of it.
     pub from_now: bool,
 }
 
 impl StreamReceiverConfig {
-    /// As usual: 64 MiB, and all that the sender can repair.
+    /// Returns the default configuration: 64 MiB, and everything that the sender can repair.
     pub const fn new(receiver: ReceiverConfig) -> Self {
         Self { receiver, memory: 64 << 20, from_now: false }
     }
 }
 
-/// What a receiver of a stream tells.
+/// Event of a stream's receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StreamReceiverEvent {
     /// A stream is heard.
     Joined {
-        /// Whose.
+        /// Sender of the stream.
         sender: NodeId,
-        /// From where.
+        /// Source address.
         source: SocketAddr,
     },
     /// A sender sends files and no stream: nothing of it is taken.
     Files {
-        /// From where.
+        /// Source address.
         source: SocketAddr,
     },
-    /// Its sender has left, or was silent for too long, and the stream has not ended.
+    /// The sender has left, or was silent for too long, and the stream has not ended.
     Gone,
 }
 
-/// A sender, and what is known of its stream.
+/// State of a sender and its stream.
 #[derive(Debug)]
 struct Remote {
     source: SocketAddr,
@@ -93,30 +93,30 @@ struct Remote {
     instance: u16,
     terms: Terms,
     grtt: Span,
-    /// The stream, once any of it has come.
+    /// Stream, once any of it has come.
     window: Option<Window>,
-    /// An object of which nothing has come but that it was sent.
+    /// Object of which the receiver knows only that it was sent.
     unheard: Option<(Fec, u16)>,
-    /// The last object that came and is no stream.
+    /// Last object that has come and is not a stream.
     file: Option<u16>,
     place: Place,
     heard: Heard,
     listener: Option<Listener>,
     probed: Option<(Stamp, Time)>,
-    /// What is to be acknowledged as soon as it can be.
+    /// Point that is to be acknowledged as soon as it can be.
     owed: Option<Point>,
-    /// What is said when the time has come.
+    /// Acknowledgement that is due.
     ack: Option<Answer>,
     silences: u32,
     last_heard: Time,
     gone: bool,
-    /// It has begun another session since: nothing that comes is of this one.
+    /// `true` if the sender has begun another session, so that no arriving message belongs to this one.
     past: bool,
     credit: u64,
     timers: Timers<Timer>,
 }
 
-/// Receives a stream.
+/// Receiver engine of a stream.
 #[derive(Debug)]
 pub struct StreamReceiver {
     config: StreamReceiverConfig,
@@ -132,10 +132,10 @@ pub struct StreamReceiver {
 }
 
 impl StreamReceiver {
-    /// A receiver with these settings.
+    /// Makes a receiver with these settings.
     ///
     /// # Errors
-    /// What of them cannot be.
+    /// A setting that cannot work.
     pub fn new(config: StreamReceiverConfig) -> Result<Self, ConfigError> {
         config.receiver.check()?;
         let ReceiverConfig { seed, node, .. } = config.receiver;
@@ -153,17 +153,17 @@ impl StreamReceiver {
         })
     }
 
-    /// Requests for repair that were sent.
+    /// Returns the number of repair requests that were sent.
     pub fn nacks(&self) -> u64 {
         self.nacks
     }
 
-    /// Octets that are kept of what has not been read, or were.
+    /// Returns the octets of memory that are, or were, used for blocks that have not been read.
     pub fn kept(&self) -> u64 {
         self.remote.as_ref().and_then(|remote| remote.window.as_ref()).map_or(0, Window::kept)
     }
 
-    /// Begins to wait to ask for what lacks, unless it waits already or has just asked.
+    /// Begins to wait for a request, unless nothing is lacking, or the receiver waits already or has just asked.
     fn consider(&mut self, now: Time) {
         let (silent, node) = (self.config.receiver.silent, self.config.receiver.node);
         let Some(remote) = &mut self.remote else { return };
@@ -176,7 +176,7 @@ impl StreamReceiver {
         remote.timers.set(Timer::Backoff, now + wait);
     }
 
-    /// Asks for what lacks, unless others have.
+    /// Sends requests for what is lacking, unless others have asked for it.
     fn ask(&mut self, now: Time) {
         let Some(remote) = &mut self.remote else { return };
         if !remote.is_lacking() {
@@ -191,7 +191,7 @@ impl StreamReceiver {
         }
     }
 
-    /// Says something to the sender, unless that has not said enough itself to be answered.
+    /// Sends an answer to the sender, as far as the sender's credit allows.
     fn say(&mut self, now: Time, answer: Answer) {
         let ReceiverConfig { node, unicast, group, loss, .. } = self.config.receiver;
         let Some(remote) = &mut self.remote else { return };
@@ -213,7 +213,7 @@ impl StreamReceiver {
         self.outbox.push_back((if unicast { remote.source } else { group }, message));
     }
 
-    /// Acknowledges what a flush has asked for, if all of it is in its place.
+    /// Acknowledges the point that a flush has asked for, if everything up to it is there.
     fn pay(&mut self, now: Time) {
         let ReceiverConfig { node, silent, .. } = self.config.receiver;
         let Some(remote) = &mut self.remote else { return };
@@ -242,7 +242,7 @@ impl StreamReceiver {
         }
     }
 
-    /// The sender has left, or nothing is heard of it.
+    /// Handles the end or the long silence of the sender.
     fn gone(&mut self) {
         let Some(remote) = &mut self.remote else { return };
         if core::mem::replace(&mut remote.gone, true) {
@@ -275,7 +275,7 @@ impl StreamReceiver {
 }
 
 impl Remote {
-    /// Whether anything was sent that has not come.
+    /// Returns `true` if anything that was sent has not come.
     fn is_lacking(&self) -> bool {
         match &self.window {
             Some(window) => window.needs(self.place).lacking().next().is_some(),
@@ -283,7 +283,7 @@ impl Remote {
         }
     }
 
-    /// What is to be asked for, within `room` octets; nothing, where others have asked for it.
+    /// Returns the requests to send, within `room` octets; none if others have asked for everything.
     fn requests(&self, room: usize) -> Vec<crate::message::Request> {
         if let Some(window) = &self.window {
             let needs = window.needs(self.place);
@@ -352,7 +352,7 @@ impl StreamReceiverEngine for StreamReceiver {
     }
 
     fn has_left(&self) -> bool {
-        // A sender of which nothing has come is waited for no longer, and another one may come.
+        // A sender of which nothing has come is no longer waited for, and another one may come.
         self.remote.as_ref().is_some_and(|remote| remote.gone && remote.window.is_some())
     }
 

@@ -1,4 +1,4 @@
-//! The sender of a stream, at a steady rate.
+//! Sender of a stream, at a steady rate.
 
 mod hearing;
 
@@ -23,57 +23,57 @@ use crate::sender::grtt::Grtt;
 use crate::sender::patience::Patience;
 use crate::wire;
 
-/// The number of the stream among a sender's objects.
+/// Number of the stream among a sender's objects.
 const OBJECT: u16 = 0;
 
-/// The most between flushes that named receivers do not answer, where two round trips are not more.
+/// Longest time between flushes that named receivers do not answer, unless two GRTTs are longer.
 const UNHURRIED: Span = Span::from_millis(250);
 
-/// So many symbols wait to leave, at most: an owner that has more is to wait.
+/// Maximum number of symbols that wait to leave: an owner with more octets has to wait.
 const BACKLOG: usize = 512;
 
 timers! {
-    /// The sender's timers.
+    /// Timers of the sender.
     enum Timer {
-        /// The next probe of round trips.
+        /// Time of the next probe.
         Probe = "probe",
-        /// What receivers ask for has been gathered.
+        /// End of gathering requests.
         Aggregate = "aggregate",
-        /// What receivers ask for may be about what has not reached them yet.
+        /// End of the hold-off, in which requests may be about repairs that have not reached their receivers yet.
         Holdoff = "hold-off",
-        /// The next flush, or the end.
+        /// Time of the next flush, or of the end.
         Flush = "flush",
-        /// It may be said again what cannot be had.
+        /// Earliest time of the next squelch.
         Squelch = "squelch",
-        /// A block may be let go by then.
+        /// Time at which a block may be dropped.
         Room = "room",
     }
 }
 
-/// What the sender of a stream tells.
+/// Event of a stream's sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StreamSenderEvent {
     /// A named receiver has everything up to the end.
     Acknowledged(NodeId),
-    /// A named receiver does not answer, and is not waited for any more.
+    /// A named receiver does not answer, and is no longer waited for.
     Lost(NodeId),
-    /// It is over.
+    /// The transmission is over.
     Ended(SenderOutcome),
 }
 
-/// A receiver that is to acknowledge.
+/// Receiver that is to acknowledge.
 #[derive(Clone, Copy, Debug)]
 struct Acker {
     node: NodeId,
-    /// The first symbol that it has not acknowledged.
+    /// First symbol that it has not acknowledged.
     has: (u32, u32),
-    /// How often it was asked for more in vain.
+    /// Number of flushes that it has not answered with progress.
     asked: u32,
-    /// It was given up.
+    /// `true` if it was given up.
     lost: bool,
 }
 
-/// Sends a stream.
+/// Sender engine of a stream.
 #[derive(Debug)]
 pub struct StreamSender {
     config: SenderConfig,
@@ -86,13 +86,13 @@ pub struct StreamSender {
     patience: Patience,
     sequence: u16,
     probes: u16,
-    /// The block of the symbol that was sent last.
+    /// Block of the symbol that was sent last.
     position: u32,
-    /// Flushes said since anything was sent.
+    /// Number of flushes since anything else was sent.
     flushes: u32,
     ackers: Vec<Acker>,
     outbox: VecDeque<FromSender>,
-    /// Nothing more is written.
+    /// `true` if the owner writes nothing more.
     finishing: bool,
     opened: bool,
     ended: bool,
@@ -102,11 +102,11 @@ pub struct StreamSender {
 }
 
 impl StreamSender {
-    /// A sender with the settings of `config`, whose one object stands for the stream: its size is how many octets are
-    /// kept, so that they can be repaired, at least two blocks.
+    /// Makes a sender with the settings of `config`, whose one object stands for the stream. The object's size is the
+    /// number of octets to keep for repairs, at least two blocks.
     ///
     /// # Errors
-    /// What of it cannot be.
+    /// A setting that cannot work.
     pub fn new(config: SenderConfig) -> Result<Self, ConfigError> {
         config.check()?;
         let kept = config.objects.first().map_or(0, |object| object.size);
@@ -145,17 +145,17 @@ impl StreamSender {
         })
     }
 
-    /// The group's greatest round trip, as far as it knows.
+    /// Returns the GRTT, as far as it is known.
     pub fn grtt(&self) -> Span {
         self.grtt.estimate()
     }
 
-    /// Octets of the stream so far.
+    /// Returns the number of octets of the stream so far.
     pub fn octets(&self) -> u64 {
         self.outgoing.octets()
     }
 
-    /// Sends from `source` from now on.
+    /// Changes the source address to `source`.
     pub fn moved(&mut self, source: SocketAddr) {
         self.config.source = source;
     }
@@ -165,14 +165,15 @@ impl StreamSender {
         Rtt::of(self.grtt.estimate().max(segment.min(self.config.grtt_most)))
     }
 
-    /// How long a block is kept after anything of it was sent: until whoever lacks any of that, as far as it hears
-    /// of the round trip now, has asked three times, each after a hold-off and a back-off, and the sender has gathered
-    /// that.
+    /// Returns the time for which a block is kept after anything of it was sent. In this time, a receiver that lacks
+    /// any of it can ask three times, by the GRTT that it hears now, each time after a hold-off and a back-off, and the
+    /// sender can gather the requests.
     fn kept_for(&self) -> Span {
         self.advertised().span() * (3 * (3 * u64::from(self.config.backoff) + 4))
     }
 
-    /// Makes room for more, if a block may go: all who are named have it, or it was kept for long enough.
+    /// Makes room for more, if a block may be dropped: all named receivers have it, or it was kept for long enough.
+    /// Returns `true` if there is room.
     fn has_room(&mut self, now: Time) -> bool {
         let least = self.least();
         let mut until = Time::NEVER;
@@ -190,7 +191,8 @@ impl StreamSender {
         room
     }
 
-    /// The first symbol that a named receiver lacks, of those that are waited for; `None` where nobody is named.
+    /// Returns the first symbol that a named receiver lacks, among receivers that are waited for; `None` if there are
+    /// none.
     fn least(&self) -> Option<(u32, u32)> {
         self.ackers.iter().filter(|acker| !acker.lost).map(|acker| acker.has).min()
     }
@@ -199,7 +201,8 @@ impl StreamSender {
         point(self.config.fec, OBJECT, (block, self.outgoing.len()), symbol)
     }
 
-    /// What has been sent is to be asked for, or acknowledged by who is named.
+    /// Sends a flush for everything that has been sent: receivers ask for what they miss, and named receivers
+    /// acknowledge. After enough flushes, ends the transmission.
     fn flush_sent(&mut self, now: Time) {
         let Some(last) = self.outgoing.last_sent() else { return self.conclude() };
         let behind = (last.0, last.1 + 1);
@@ -221,7 +224,7 @@ impl StreamSender {
         let wait = if named {
             (often * (1 << self.flushes.min(10))).min(often.max(UNHURRIED))
         } else {
-            // As long as a block is kept, receivers may ask for it.
+            // Receivers may ask for a block as long as it is kept.
             often.max(self.kept_for() / u64::from(self.config.robust))
         };
         self.patience.note(now, self.advertised().span(), self.config.backoff);
@@ -231,7 +234,7 @@ impl StreamSender {
         self.timers.set(Timer::Flush, now + wait);
     }
 
-    /// Whoever has not answered is not waited for any more.
+    /// Gives up the receivers in `lacking`, which have not answered.
     fn give_up(&mut self, lacking: &[NodeId]) {
         for acker in self.ackers.iter_mut().filter(|acker| lacking.contains(&acker.node)) {
             acker.lost = true;
@@ -239,7 +242,7 @@ impl StreamSender {
         }
     }
 
-    /// Everything was sent, and whoever answers has it: the end, if the stream has ended.
+    /// Ends the transmission, if the stream has ended and everything was sent.
     fn conclude(&mut self) {
         if !self.outgoing.has_ended() || self.ended || self.outgoing.next().is_some() {
             return;
@@ -257,7 +260,7 @@ impl StreamSender {
         self.events.push_back(StreamSenderEvent::Ended(outcome));
     }
 
-    /// The end of the stream becomes a symbol, once there is room.
+    /// Writes the end of the stream as a symbol, once there is room.
     fn end_stream(&mut self, now: Time) {
         if self.finishing && !self.outgoing.has_ended() && self.has_room(now) {
             self.outgoing.seal();
@@ -285,7 +288,7 @@ impl StreamSender {
                 self.pacer.begin(now);
             }
         } else if idle && !self.timers.is_set(Timer::Flush) {
-            // The end was put off while this was gathered.
+            // The end was postponed while requests were gathered.
             self.flush_sent(now);
         }
     }
@@ -333,7 +336,8 @@ impl StreamSender {
         })
     }
 
-    /// Whether named receivers are to be asked how far they are, so that there is room for more.
+    /// Asks named receivers for their progress, if they lag so far that blocks cannot be dropped. Returns `true` if it
+    /// did.
     fn mark(&mut self, now: Time) -> bool {
         let behind = self.outgoing.fresh().0;
         if self.timers.is_set(Timer::Flush) || behind == 0 {
@@ -345,7 +349,7 @@ impl StreamSender {
         let mut lost = Vec::new();
         for acker in self.ackers.iter_mut().filter(lags) {
             acker.asked += 1;
-            // What it lacks may have to be sent several times, at half a round trip's pace.
+            // Lacking symbols may have to be sent several times, with a flush every half round trip.
             let patience = self.config.robust * 4;
             if acker.asked > patience { lost.push(acker.node) } else { lacking.push(acker.node) }
         }
@@ -407,7 +411,7 @@ impl StreamEngine for StreamSender {
         self.position = next.block;
         self.flushes = 0;
         if self.outgoing.next().is_none() {
-            // Two round trips at most until it is said what should be there; at once, where nothing more comes.
+            // Receivers learn what should have come within half a GRTT; at once, if nothing more comes.
             let wait = if self.finishing { Span::ZERO } else { self.advertised().span() / 2 };
             self.timers.set(Timer::Flush, now + wait);
         }

@@ -39,7 +39,8 @@ fn address(n: usize) -> SocketAddr {
     SocketAddr::from(([10, 0, 0, n as u8 + 1], 6003))
 }
 
-/// Blocks of 10 segments of 100 octets with 4 parity symbols at 1 Mbit/s, of which `blocks` are kept; node 1.
+/// Returns the configuration of node 1: blocks of 10 segments of 100 octets with 4 parity symbols at 1 Mbit/s, of which
+/// `blocks` are kept.
 fn sender(blocks: u64, ackers: u32) -> SenderConfig {
     let rate = BitRate::from_bps(1_000_000).expect("positive");
     let mut config = SenderConfig::new(NodeId(1), blocks * OCTETS, address(0), group(), rate);
@@ -53,21 +54,22 @@ fn receiver(n: usize) -> StreamReceiverConfig {
     StreamReceiverConfig::new(ReceiverConfig { seed: n as u64, ..config })
 }
 
-/// What a receiver has read.
+/// Result of a receiver's reads.
 #[derive(Default)]
 struct Got {
     octets: Vec<u8>,
     gaps: Vec<(u64, Option<u64>)>,
-    /// Where octets were that came.
+    /// Place of the first octets that came.
     from: Option<u64>,
     end: Option<u64>,
     events: Vec<StreamReceiverEvent>,
 }
 
-/// Whether what is sent is lost: by whom it is said (0: the sender), to whom, and the datagram.
+/// Function that returns `true` if a datagram is lost, by its source (0 is the sender), its destination, and its
+/// octets.
 type Drops = dyn FnMut(Time, usize, usize, &[u8]) -> bool;
 
-/// A datagram on its way: when it is there, in which order it left, from whom, to whom.
+/// Datagram under way: its arrival, its number in the order of departures, its source, its destination, and its octets.
 type Flying = (Time, u64, usize, usize, Vec<u8>);
 
 struct World {
@@ -79,7 +81,7 @@ struct World {
     count: u64,
     drops: std::boxed::Box<Drops>,
     told: Vec<StreamSenderEvent>,
-    /// What is yet to be written, and where in it messages end.
+    /// Text to write, the octets written so far, and the length of a message.
     text: Vec<u8>,
     written: usize,
     message: usize,
@@ -87,8 +89,8 @@ struct World {
 }
 
 impl World {
-    /// `receivers` listen from the beginning; who sends writes `text` as fast as it is taken, in messages of `message`
-    /// octets.
+    /// Makes a world in which `receivers` listen from the beginning. The sender writes `text` as fast as it is taken,
+    /// in messages of `message` octets.
     fn new(config: SenderConfig, receivers: usize, text: Vec<u8>, message: usize) -> Self {
         let mut world = Self {
             sender: StreamSender::new(config).expect("valid"),
@@ -249,7 +251,7 @@ fn without_names_a_block_is_kept_until_whoever_lacks_it_could_ask() {
             assert!(got.octets == world.text || !got.gaps.is_empty(), "seed {seed}: nobody was told");
         }
     }
-    // Whose requests or repairs are lost three times in a row is not waited for.
+    // A receiver whose requests or repairs are lost three times in a row is not waited for.
     assert!(whole >= 28, "{whole} of 30");
 }
 
@@ -291,7 +293,7 @@ fn who_comes_late_has_what_can_be_repaired_from_a_message_on() {
     assert_eq!((got.gaps.as_slice(), from % 250), (&[(0, None)][..], 0), "from {from}");
     assert!(got.octets == world.text[from as usize..] && (1_000..50_000).contains(&from), "from {from}");
     assert_eq!(got.end, Some(60_000));
-    // In all that is kept there is everything of a short stream.
+    // If everything is kept, a late receiver gets all of a short stream.
     let mut world = World::new(sender(100, 0), 0, text(60_000), 250);
     world.join(at(250), receiver(0));
     world.run(at(600_000)).assert_whole();
@@ -356,7 +358,7 @@ fn what_fills_no_segment_leaves_when_it_is_flushed() {
 #[test]
 fn nothing_that_comes_makes_it_panic_or_grow() {
     let mut random = RandomStream::derive(3, &[]);
-    // What is said in a session with losses, a few bits of it wrong.
+    // Datagrams of a session with losses, with a few bits flipped.
     let mut said: Vec<Vec<u8>> = Vec::new();
     let mut world = World::new(sender(8, 1), 1, text(20_000), 250);
     world.lossy(0.2, 3);
@@ -405,7 +407,7 @@ fn nothing_that_comes_makes_it_panic_or_grow() {
     }
 }
 
-/// What a sender of `text` says, until so many datagrams have left; and when that is.
+/// Returns the first `count` datagrams of a sender of `text`, and the time at which the last of them has left.
 fn said(text: &[u8], count: usize) -> (Vec<Vec<u8>>, Time) {
     let mut sending = StreamSender::new(sender(4, 0)).expect("valid");
     sending.open(Time::ZERO);
@@ -422,7 +424,7 @@ fn said(text: &[u8], count: usize) -> (Vec<Vec<u8>>, Time) {
     (datagrams, now)
 }
 
-/// From the same address, and of the same instance.
+/// The second stream comes from the same address, with the same instance.
 #[test]
 fn a_stream_that_is_proved_to_have_begun_anew_is_another() {
     let mut engine = StreamReceiver::new(receiver(0)).expect("valid");
