@@ -1,4 +1,4 @@
-//! What the two sides of an entity share: settings, timers, counters, events.
+//! Settings, timers, counters and events that the two sides of an entity share.
 
 use alloc::collections::VecDeque;
 
@@ -22,13 +22,13 @@ timers! {
     }
 }
 
-/// What the two sides of an entity share.
+/// State that the two sides of an entity share.
 #[derive(Clone, Debug)]
 pub(crate) struct Common<P> {
     pub(crate) config: Config,
     pub(crate) counters: Counters,
     pub(crate) events: VecDeque<Event<P>>,
-    /// Whether something calls for a reset; the entity sees to it.
+    /// `true` if an event calls for a reset, which the entity then begins.
     pub(crate) reset_wanted: bool,
     timers: Timers<Timer>,
 }
@@ -48,7 +48,7 @@ impl<P> Common<P> {
         &self.timers
     }
 
-    /// Starts `timer` anew, if there is a setting for it.
+    /// Starts `timer` anew, to end `after` from now; does nothing if that is `None`.
     pub(crate) fn start(&mut self, timer: Timer, now: Time, after: Option<Span>) {
         if let Some(after) = after {
             self.timers.set(timer, now + after);
@@ -67,14 +67,15 @@ impl<P> Common<P> {
         self.timers.is_set(timer)
     }
 
-    /// Stops and returns the first timer that is due at `now`, and when it was due.
+    /// Stops and returns the first timer that is due at `now`, with the time at which it was due.
     pub(crate) fn expire(&mut self, now: Time) -> Option<(Timer, Time)> {
         let due = self.timers.next()?.at;
         self.timers.expire(now).map(|timer| (timer, due))
     }
 }
 
-/// The first of `from`, `from + period`, ... that is after `now`: a period that ran on while nobody was awake.
+/// Returns the first of `from`, `from + period`, ... that is after `now`: the period runs on while nobody wakes the
+/// entity.
 pub(crate) fn next_period(from: Time, period: Span, now: Time) -> Time {
     let elapsed = now.since(from).as_nanos() / period.as_nanos().max(1);
     from + period * (elapsed + 1)

@@ -9,102 +9,103 @@ use crate::format::Format;
 use crate::pdu::MODULUS;
 use crate::report::ReportForm;
 
-/// Everything that can be set about an entity. The defaults are those of the 384 kbit/s bearer of TS 34.108 (PDUs of 42
-/// octets) and of what Teyeb et al. always have on: polls with the last PDU and the last retransmitted PDU, and reports
-/// of missing PDUs.
+/// All settings of an entity. The defaults are those of the 384 kbit/s bearer of TS 34.108 (PDUs of 42 octets), with
+/// the options that Teyeb et al. always use: polls with the last PDU and the last retransmitted PDU, and reports of
+/// missing PDUs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Config {
-    /// The data PDUs that are sent.
+    /// Format of the data PDUs that are sent.
     pub format: Format,
-    /// The data PDUs that the peer sends: its `format`.
+    /// Format of the data PDUs that the peer sends: its `format`.
     pub peer_format: Format,
     /// `Configured_Tx_Window_Size`: data PDUs from the first that is not acknowledged to the last, 1 to 4095. Beyond
-    /// 2047 a PDU that arrives a second time can be taken for one that is 4096 later.
+    /// 2047 a PDU that arrives a second time can be taken for the PDU 4096 later.
     pub tx_window: u16,
-    /// `Configured_Rx_Window_Size`: how far behind VR(R) data PDUs are taken, 1 to 4095; the peer's `tx_window` at
-    /// least.
+    /// `Configured_Rx_Window_Size`: data PDUs from VR(R) on that are taken, 1 to 4095; at least the peer's `tx_window`.
     pub rx_window: u16,
-    /// What may wait for its first transmission; no limit where absent.
+    /// Limit of the SDUs that wait for their first transmission; `None` for no limit.
     pub transmission_buffer: Option<BufferLimit>,
     /// The longest SDU in octets, in either direction.
     pub max_sdu_octets: NonZeroU32,
-    /// When a report is asked for.
+    /// Triggers of polls, which ask for a report.
     pub polling: Polling,
-    /// When a report is sent, and what it looks like.
+    /// Triggers and form of reports.
     pub status: StatusReporting,
-    /// How often a data PDU is sent at most. [`Discard::Timer`] does without a limit.
+    /// Limit of the transmissions of a data PDU. [`Discard::Timer`] has no such limit.
     pub max_transmissions: MaxTransmissions,
-    /// What happens to SDUs that cannot be brought over.
+    /// Handling of SDUs that cannot be brought over.
     pub discard: Discard,
     /// The request to move the peer's window.
     pub mrw: Mrw,
     /// The reset procedure.
     pub reset: ResetConfig,
-    /// Whether SDUs are delivered in the order in which they were submitted; otherwise each as soon as it is complete.
+    /// Order of delivery: if `true`, SDUs are delivered in the order in which they were submitted. Otherwise each is
+    /// delivered as soon as it is complete.
     pub in_sequence: bool,
-    /// Whether status reports go into the padding of data PDUs where they fit.
+    /// Use of padding: status reports go into the padding of data PDUs where they fit.
     pub piggyback: bool,
-    /// What follows from a report with an erroneous sequence number.
+    /// Consequence of a report with an erroneous sequence number.
     pub erroneous_status: ErroneousStatus,
 }
 
-/// A limit of what waits for its first transmission.
+/// Limit of the SDUs that wait for their first transmission.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum BufferLimit {
-    /// Octets.
+    /// Number of octets.
     Octets(u64),
-    /// SDUs, the one of which a part has been sent included.
+    /// Number of SDUs, including one that has been sent in part.
     Sdus(u64),
 }
 
-/// When a report is asked for (TS 25.322 section 9.7.1).
+/// Triggers of polls, which ask for a report (TS 25.322 section 9.7.1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Polling {
-    /// With the last data PDU in the transmission buffer, and with the last that the window allows: behind it the
-    /// sender would otherwise wait for good.
+    /// Poll with the last data PDU in the transmission buffer, and with the last that the window allows. The sender
+    /// would otherwise wait behind it for good.
     pub last_pdu: bool,
-    /// With the last PDU that waits for retransmission.
+    /// Poll with the last PDU that waits for retransmission.
     pub last_retransmitted_pdu: bool,
-    /// `Poll_PDU`: with every so many data PDUs, retransmissions included.
+    /// `Poll_PDU`: poll with every n-th data PDU, retransmissions included.
     pub poll_pdu: Option<NonZeroU32>,
-    /// `Poll_SDU`: with the last octets of every so many SDUs.
+    /// `Poll_SDU`: poll with the last octets of every n-th SDU.
     pub poll_sdu: Option<NonZeroU32>,
-    /// `Poll_Window`: with every data PDU while VT(A) to VT(S) and itself are at least this share of the window, 1 to
-    /// 99 %.
+    /// `Poll_Window`: poll with every data PDU while VT(A) to VT(S) and the PDU itself make at least this share of the
+    /// window, 1 to 99 %.
     pub window_percent: Option<u8>,
-    /// `Timer_Poll_Periodic`: at this interval, from the first SDU on.
+    /// `Timer_Poll_Periodic`: poll at this interval, from the first SDU on.
     pub periodic: Option<Span>,
-    /// `Timer_Poll`: again, if this long after a poll it has not been answered.
+    /// `Timer_Poll`: poll again if no answer has come this long after a poll.
     pub timer: Option<Span>,
-    /// `Timer_Poll_Prohibit`: not more often than at this interval.
+    /// `Timer_Poll_Prohibit`: least interval between polls.
     pub prohibit: Option<Span>,
 }
 
-/// When a report is sent besides when the peer asks for it (section 9.7.2).
+/// Triggers of reports beside the peer's polls (section 9.7.2).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct StatusReporting {
-    /// When a PDU shows that others before it are missing.
+    /// Report when a PDU shows that others before it are missing.
     pub missing_pdu: bool,
-    /// `Timer_Status_Periodic`: at this interval, from the first data PDU on.
+    /// `Timer_Status_Periodic`: report at this interval, from the first data PDU on.
     pub periodic: Option<Span>,
-    /// `Timer_EPC`, the estimated PDU counter: again, once as many PDUs could have come as were asked for and one is
-    /// still missing; counting begins this long after the report, which should be a round trip.
+    /// `Timer_EPC`, the estimated PDU counter: report again once as many PDUs could have come as were asked for and one
+    /// is still missing. Counting begins this long after the report; this should be a round trip.
     /// [`Entity::tti`](crate::Entity::tti) counts.
     pub epc: Option<Span>,
-    /// `Timer_Status_Prohibit`: not more often than at this interval.
+    /// `Timer_Status_Prohibit`: least interval between reports.
     pub prohibit: Option<Span>,
-    /// How reports name what is missing.
+    /// Form in which reports name the missing PDUs.
     pub form: ReportForm,
 }
 
-/// How often a data PDU is sent at most, at least once.
+/// Limit of the transmissions of a data PDU, at least 1.
 ///
 /// The standard and Teyeb et al. count `MaxDAT` differently, so there is a constructor for each.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct MaxTransmissions(NonZeroU32);
 
 impl MaxTransmissions {
-    /// `count` transmissions: Teyeb et al. call it maxDAT, `count` - 1 retransmissions, and 1 disables retransmission.
+    /// Allows `count` transmissions. Teyeb et al. call it maxDAT: `count` - 1 retransmissions, and 1 disables
+    /// retransmission.
     ///
     /// # Errors
     /// [`ConfigError::Zero`] if `count` is 0.
@@ -115,7 +116,8 @@ impl MaxTransmissions {
         }
     }
 
-    /// From the standard's `MaxDAT`, the upper limit of VT(DAT) (TS 25.322 section 9.6): `max_dat` - 1 transmissions.
+    /// Converts the standard's `MaxDAT`, the upper limit of VT(DAT) (TS 25.322 section 9.6), to `max_dat` - 1
+    /// transmissions.
     ///
     /// # Errors
     /// [`ConfigError::MaxDat`] if `max_dat` is below 2.
@@ -126,23 +128,23 @@ impl MaxTransmissions {
         }
     }
 
-    /// How many.
+    /// Returns the number of transmissions.
     pub const fn get(self) -> u32 {
         self.0.get()
     }
 }
 
-/// What happens to SDUs that cannot be brought over (section 9.7.3). Every discard is signalled to the peer: without, a
+/// Handling of SDUs that cannot be brought over (section 9.7.3). Every discard is signalled to the peer: otherwise a
 /// peer that delivers in sequence would wait for good.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Discard {
-    /// None is discarded: a PDU that would be sent more often than [`Config::max_transmissions`] leads to a reset.
+    /// No SDU is discarded: a PDU that would be sent more often than [`Config::max_transmissions`] leads to a reset.
     None,
-    /// A PDU that would be sent more often than [`Config::max_transmissions`] is given up, and with it every SDU of
-    /// which it or an earlier PDU that is not acknowledged holds a part.
+    /// A PDU that would be sent more often than [`Config::max_transmissions`] is given up. So is every SDU with a part
+    /// in this PDU, or in an earlier one that is not acknowledged.
     #[default]
     MaxTransmissions,
-    /// What is not acknowledged this long after it was submitted is given up.
+    /// An SDU that is not acknowledged this long after it was submitted is given up.
     Timer {
         /// `Timer_Discard`.
         after: Span,
@@ -152,28 +154,29 @@ pub enum Discard {
 /// The request to move the peer's window (section 11.6).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Mrw {
-    /// `Timer_MRW`: how long an answer is waited for.
+    /// `Timer_MRW`: time to wait for an answer.
     pub timer: Span,
-    /// `MaxMRW`: how often the request is sent before a reset.
+    /// `MaxMRW`: number of times that the request is sent before a reset.
     pub max_mrw: u32,
 }
 
 /// The reset procedure (section 11.4).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct ResetConfig {
-    /// `Timer_RST`: how long an answer is waited for.
+    /// `Timer_RST`: time to wait for an answer.
     pub timer: Span,
     /// `MaxRST`: the RESET PDU is sent `max_rst` - 1 times before the entity gives up; with 1 it gives up at once.
     pub max_rst: u32,
 }
 
-/// What follows from a report that names a PDU outside VT(A) to VT(S).
+/// Consequence of a report that names a PDU outside VT(A) to VT(S).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum ErroneousStatus {
     /// A reset (TS 25.322 section 10). For carriers that keep the order of PDUs, as the radio bearer does.
     #[default]
     Reset,
-    /// It is rejected: where a report may overtake another, an old one is no sign of an error.
+    /// Rejection of the report. For carriers on which a report may overtake another: there an old report is no sign of
+    /// an error.
     Ignore,
 }
 
@@ -201,10 +204,10 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Checks what the types do not.
+    /// Checks the conditions that the types do not express.
     ///
     /// # Errors
-    /// [`ConfigError`] says which key is wrong, and what is allowed.
+    /// [`ConfigError`] names the key that is wrong and the values that are allowed.
     pub fn check(&self) -> Result<(), ConfigError> {
         self.format.check().map_err(ConfigError::Format)?;
         self.peer_format.check().map_err(ConfigError::PeerFormat)?;
@@ -219,7 +222,7 @@ impl Config {
         self.zeros().find(|&(_, zero)| zero).map_or(Ok(()), |(key, _)| Err(ConfigError::Zero(key)))
     }
 
-    /// The keys that must not be 0, and whether they are.
+    /// Returns the keys that must not be 0, each with `true` if it is.
     fn zeros(&self) -> impl Iterator<Item = (&'static str, bool)> {
         let timer = |key, span: Option<Span>| (key, span == Some(Span::ZERO));
         let buffer = matches!(self.transmission_buffer, Some(BufferLimit::Octets(0) | BufferLimit::Sdus(0)));
@@ -241,7 +244,7 @@ impl Config {
         .into_iter()
     }
 
-    /// How often a data PDU is sent at most, if there is a limit.
+    /// Returns the limit of the transmissions of a data PDU; `u32::MAX` if there is none.
     pub(crate) fn transmission_limit(&self) -> u32 {
         match self.discard {
             Discard::Timer { .. } => u32::MAX,

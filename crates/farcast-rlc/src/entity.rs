@@ -1,4 +1,4 @@
-//! An entity of RLC in Acknowledged Mode: both sides, and how they share the way out.
+//! An entity of RLC in Acknowledged Mode: both sides, and the order in which they send.
 
 use farcast_core::{Deadline, Payload, Time};
 use smallvec::SmallVec;
@@ -16,13 +16,13 @@ mod reset;
 
 use reset::Resetting;
 
-/// One end of a link: takes SDUs and gives PDUs, takes PDUs and gives SDUs. The other end is an entity as well.
+/// One end of a link: turns SDUs into PDUs, and PDUs into SDUs. The other end is an entity as well.
 ///
 /// It has no clock and no carrier. Its owner
 ///
 /// 1. changes it by [`submit`](Self::submit), [`handle`](Self::handle), [`handle_timeout`](Self::handle_timeout) or
 ///    [`tti`](Self::tti),
-/// 2. asks for as many PDUs as a transport block may have with [`poll_pdu`](Self::poll_pdu), whenever one leaves,
+/// 2. takes as many PDUs as fit a transport block from [`poll_pdu`](Self::poll_pdu), whenever a block leaves,
 /// 3. drains [`poll_event`](Self::poll_event), and
 /// 4. wakes it when [`poll_timeout`](Self::poll_timeout) says.
 ///
@@ -33,12 +33,12 @@ use reset::Resetting;
 ///
 /// - the poll with the last PDU goes with the last that the window allows as well, see
 ///   [`Polling::last_pdu`](crate::config::Polling::last_pdu);
-/// - a report acknowledges by its ACK alone: what a BITMAP says has arrived beyond LSN is not counted, for a bitmap may
-///   reach further than what its sender has seen;
-/// - an SDU that is given up while it is being sent ends at a PDU number that is skipped, so that nothing can be taken
-///   for the rest of it before the peer has moved its window;
-/// - requests to move the window name the last SDU that was given up and no others ("Send MRW" is not configured); such
-///   requests of a peer that name all are understood.
+/// - a report acknowledges by its ACK alone: PDUs that a BITMAP reports as arrived beyond LSN are not counted, for a
+///   bitmap may reach further than its sender has seen;
+/// - an SDU that is given up while it is being sent ends at a PDU number that is skipped, so that no later data can be
+///   taken for its rest before the peer has moved its window;
+/// - requests to move the window name only the last SDU that was given up ("Send MRW" is not configured); requests of a
+///   peer that name all of them are understood.
 ///
 /// Memory is bounded by the windows, by [`Config::transmission_buffer`] and by [`Config::max_sdu_octets`].
 #[derive(Clone, Debug)]
@@ -52,12 +52,12 @@ pub struct Entity<P> {
 
 /// A STATUS PDU that has not been sent.
 struct Draft {
-    /// What stands before the report.
+    /// Super fields before the report.
     control: Control,
     report: Option<Part>,
 }
 
-/// The super fields that stand before a report, and which they are.
+/// Super fields that stand before a report, with a flag for each kind among them.
 #[derive(Default)]
 struct Control {
     fields: SmallVec<[SuperField; 2]>,
@@ -67,10 +67,10 @@ struct Control {
 }
 
 impl<P: Payload> Entity<P> {
-    /// An entity at the beginning of a connection.
+    /// Creates an entity at the beginning of a connection.
     ///
     /// # Errors
-    /// What [`Config::check`] refuses.
+    /// The error of [`Config::check`].
     pub fn new(config: Config) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
@@ -82,9 +82,9 @@ impl<P: Payload> Entity<P> {
         })
     }
 
-    /// Takes an SDU from above. Whether it was taken: it must not be empty nor longer than
-    /// [`Config::max_sdu_octets`], and [`Config::transmission_buffer`] must have room for it. The SDUs that are taken
-    /// are numbered from 0.
+    /// Takes an SDU from above. Returns `true` if it was taken. It must not be empty or longer than
+    /// [`Config::max_sdu_octets`], and [`Config::transmission_buffer`] must have room for it. SDUs that are taken are
+    /// numbered from 0.
     pub fn submit(&mut self, now: Time, sdu: P) -> bool {
         self.expire(now);
         let taken = !self.stopped && self.sender.submit(now, sdu, &mut self.common);
@@ -94,15 +94,15 @@ impl<P: Payload> Entity<P> {
         taken
     }
 
-    /// The next PDU of the transport block that leaves now: a reset, status reports, retransmissions, new data, in this
-    /// order. None if nothing wants to leave.
+    /// Returns the next PDU of the transport block that leaves now: a reset, status reports, retransmissions, new data,
+    /// in this order. `None` if no PDU wants to leave.
     pub fn poll_pdu(&mut self, now: Time) -> Option<Pdu<P>> {
         self.expire(now);
         if self.stopped {
             return None;
         }
         if self.resetting.is_idle() {
-            // What must not be sent again may call for a reset or for a request to move the window.
+            // A PDU that must not be sent again may call for a reset or for a request to move the window.
             let choice = self.sender.choose(&mut self.common);
             self.begin_reset_if_wanted();
             if self.resetting.is_idle() {
@@ -124,7 +124,7 @@ impl<P: Payload> Entity<P> {
         self.resetting.poll_pdu(now, &mut self.common).map(Pdu::Reset)
     }
 
-    /// Whether [`poll_pdu`](Self::poll_pdu) would give something. It may also say so where in the end nothing leaves.
+    /// Returns `true` if [`poll_pdu`](Self::poll_pdu) may return a PDU. In the end it may still return `None`.
     pub fn has_output(&self, now: Time) -> bool {
         if self.stopped {
             return false;
@@ -137,43 +137,43 @@ impl<P: Payload> Entity<P> {
         self.has_status() || self.sender.has_output()
     }
 
-    /// Whether a STATUS PDU wants to leave.
+    /// Returns `true` if a STATUS PDU wants to leave.
     fn has_status(&self) -> bool {
         self.receiver.has_report(&self.common)
             || self.receiver.has_control()
             || self.sender.has_move_request()
     }
 
-    /// Tells that a TTI has passed in which `expected` PDUs could have come: the estimated PDU counter counts them
-    /// (TS 25.322 section 9.7.4). To be called behind what came in that TTI, while
-    /// [`counts_ttis`](Self::counts_ttis).
+    /// Notes that a TTI has passed in which `expected` PDUs could have come: the estimated PDU counter counts them
+    /// (TS 25.322 section 9.7.4). To be called after the PDUs of that TTI, while [`counts_ttis`](Self::counts_ttis) is
+    /// `true`.
     pub fn tti(&mut self, now: Time, expected: u16) {
         self.expire(now);
         self.receiver.on_tti(expected);
     }
 
-    /// Whether [`tti`](Self::tti) counts at present.
+    /// Returns `true` while [`tti`](Self::tti) counts.
     pub fn counts_ttis(&self) -> bool {
         self.receiver.counts_ttis()
     }
 
-    /// Tells the peer how many PDUs it may have outstanding (the WINDOW super field), with the next STATUS PDU. 0 says
-    /// nothing to the peer.
+    /// Tells the peer the limit of its outstanding PDUs (the WINDOW super field), with the next STATUS PDU. A peer
+    /// ignores 0.
     pub fn set_peer_window(&mut self, window: u16) {
         self.receiver.set_peer_window(window);
     }
 
-    /// Limits what may wait for its first transmission ([`Config::transmission_buffer`]) from now on. What waits stays,
-    /// also where it is more.
+    /// Limits the SDUs that wait for their first transmission ([`Config::transmission_buffer`]) from now on. SDUs that
+    /// wait stay, even if they exceed the limit.
     pub fn limit_transmission_buffer(&mut self, limit: BufferLimit) {
         self.common.config.transmission_buffer = Some(limit);
     }
 
-    /// Takes a PDU from the peer. Of a PDU that is rejected, the polling bit and a piggybacked report count all the
-    /// same.
+    /// Takes a PDU from the peer. The polling bit and the piggybacked report of a data PDU count even if the receiver
+    /// rejects its data.
     ///
     /// # Errors
-    /// [`Reject`] says why it, or a part of it, was turned down.
+    /// [`Reject`] gives the reason for which the PDU, or a part of it, was rejected.
     pub fn handle(&mut self, now: Time, pdu: Pdu<P>) -> Result<(), Reject> {
         self.expire(now);
         let result = match pdu {
@@ -210,7 +210,7 @@ impl<P: Payload> Entity<P> {
         self.sender.on_status(status, &mut self.common)
     }
 
-    /// What wants to leave in a STATUS PDU, as far as one holds it.
+    /// Returns the content of the next STATUS PDU, as far as one PDU holds it; `None` if there is none.
     fn draft(&self) -> Option<Draft> {
         if !self.has_status() {
             return None;
@@ -219,12 +219,12 @@ impl<P: Payload> Entity<P> {
         let control = self.control(room);
         let taken: usize = control.fields.iter().map(SuperField::bits).sum();
         let report = self.receiver.report(room + STATUS_HEADER_BITS, &self.common);
-        // Beside other fields only a report that is complete in what they leave.
+        // Beside other fields, a report goes along only if it is complete in the space that they leave.
         let report = report.filter(|part| taken == 0 || part.is_last() && taken + part.bits() <= room);
         Some(Draft { control, report })
     }
 
-    /// The super fields besides the report, as many as fit.
+    /// Returns the super fields besides the report, as many as fit.
     fn control(&self, mut room: usize) -> Control {
         let mut control = Control::default();
         let mut add = |field: Option<SuperField>, fields: &mut SmallVec<[SuperField; 2]>| {
@@ -239,7 +239,7 @@ impl<P: Payload> Entity<P> {
         control
     }
 
-    /// Whether `draft` fits into what the PDU that was chosen leaves behind its last SDU.
+    /// Returns `true` if `draft` fits behind the last SDU of the PDU that was chosen.
     fn fits_behind(&self, choice: Option<Choice>, draft: &Draft) -> bool {
         let config = &self.common.config;
         let whole = draft.report.as_ref().is_none_or(Part::is_last);
@@ -251,7 +251,7 @@ impl<P: Payload> Entity<P> {
             })
     }
 
-    /// Makes the STATUS of a draft, which is sent now.
+    /// Turns a draft into a STATUS, which is sent now.
     fn commit(&mut self, now: Time, draft: Draft) -> Status {
         let Draft { control, report } = draft;
         if control.move_ack {
@@ -290,23 +290,23 @@ impl<P: Payload> Entity<P> {
         }
     }
 
-    /// When the entity wants to be woken, and by which of its timers (TS 25.322 section 9.5).
+    /// Returns the time at which the entity wants to be woken, and the timer that causes it (TS 25.322 section 9.5).
     pub fn poll_timeout(&self) -> Option<Deadline> {
         self.common.timers().next()
     }
 
-    /// What happened next.
+    /// Returns the next event.
     pub fn poll_event(&mut self) -> Option<Event<P>> {
         self.common.events.pop_front()
     }
 
-    /// What the entity has done so far.
+    /// Returns the counters so far.
     pub const fn counters(&self) -> &Counters {
         &self.common.counters
     }
 }
 
-/// Whether a super field can be one. The codec lets no other pass.
+/// Checks that a super field is within its ranges. The codec lets no other pass.
 fn check_field(field: &SuperField) -> Result<(), Reject> {
     let makes_sense = match field {
         SuperField::List(pairs) => {

@@ -1,4 +1,4 @@
-//! What can be wrong: with a configuration, and with what the peer sends.
+//! Errors in a configuration, and reasons to reject PDUs of the peer.
 
 use core::fmt;
 
@@ -8,18 +8,18 @@ use crate::format::FormatError;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// The PDUs that are sent have a size that there is not.
+    /// The size of the PDUs that are sent is out of range.
     #[error("format: {0}")]
     Format(FormatError),
-    /// The PDUs that arrive have a size that there is not.
+    /// The size of the PDUs that arrive is out of range.
     #[error("peer_format: {0}")]
     PeerFormat(FormatError),
-    /// A window holds nothing, or more than there are numbers.
+    /// A window holds no PDU, or too many for the sequence numbers.
     #[error("{key} is {value}: it must be 1 to 4095")]
     Window {
-        /// Which window.
+        /// Name of the window.
         key: &'static str,
-        /// What it was set to.
+        /// Value of the setting.
         value: u16,
     },
     /// A limit or a timer is 0.
@@ -28,12 +28,12 @@ pub enum ConfigError {
     /// A share of the window that is never or always reached.
     #[error("polling.window_percent is {0}: it must be 1 to 99")]
     WindowPercent(u8),
-    /// No transmission is left to `MaxDAT` as the standard counts.
+    /// `MaxDAT` allows no transmission as the standard counts.
     #[error("max_dat is {0}: it must be at least 2, for a PDU is sent max_dat - 1 times")]
     MaxDat(u32),
 }
 
-/// Why an entity turned a PDU or a part of it down.
+/// Reason for which an entity rejected a PDU or a part of one.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Reject {
@@ -46,13 +46,13 @@ pub enum Reject {
     /// A report names a PDU that is not between VT(A) and VT(S) (TS 25.322 section 10).
     #[error("status report with an erroneous sequence number")]
     ErroneousSequenceNumber,
-    /// A super field contradicts itself.
+    /// A super field has counts or code words that make no sense.
     #[error("status report with a field that makes no sense")]
     InvalidField,
-    /// Nothing in the present state asks for it: an acknowledgment without a request.
+    /// An acknowledgment came without a request in the present state.
     #[error("acknowledgment of what was not asked for")]
     Unexpected,
-    /// A reset is under way: until it is acknowledged nothing else counts (section 11.4).
+    /// A reset is under way: until it is acknowledged the entity rejects all other PDUs (section 11.4).
     #[error("PDU during a reset")]
     Resetting,
     /// The entity has given up.
@@ -86,17 +86,17 @@ impl RejectCounts {
         result
     }
 
-    /// How often `reason` was given.
+    /// Returns the number of rejections for `reason`.
     pub const fn of(&self, reason: Reject) -> u64 {
         self.0[reason as usize]
     }
 
-    /// How many rejections there were.
+    /// Returns the number of all rejections.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
 
-    /// The reasons that were given, with their counts.
+    /// Returns the reasons that were given, with their counts.
     pub fn iter(&self) -> impl Iterator<Item = (Reject, u64)> + '_ {
         Reject::ALL.into_iter().map(|reason| (reason, self.of(reason))).filter(|&(_, count)| count > 0)
     }

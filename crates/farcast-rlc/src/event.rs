@@ -1,36 +1,36 @@
-//! What an entity tells its owner, and what it counts.
+//! Events and counters of an entity.
 
 use core::ops::Range;
 
 use crate::error::RejectCounts;
 
-/// What happened.
+/// Event that an entity reports to its owner.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Event<P> {
     /// An SDU from the peer is complete.
     Delivered(P),
-    /// SDUs were given up. The numbers count the SDUs that [`submit`](crate::Entity::submit) took, from 0. The peer may
-    /// have delivered some of them all the same, where only its report was missing.
+    /// SDUs were given up. Their numbers count the SDUs that [`submit`](crate::Entity::submit) took, from 0. The peer
+    /// may still have delivered some of them, if only its report was missing.
     Discarded {
-        /// Which.
+        /// Numbers of the SDUs.
         sdus: Range<u64>,
     },
-    /// The peer has confirmed that it waits no longer for what was discarded (TS 25.322 section 11.6).
+    /// The peer has confirmed that it no longer waits for the discarded SDUs (TS 25.322 section 11.6).
     WindowMoved,
-    /// Both sides have started anew (section 11.4). What had been sent and was not acknowledged has been
-    /// [`Discarded`](Self::Discarded).
+    /// Both sides have started anew (section 11.4). SDUs that had been sent, in whole or in part, and were not
+    /// acknowledged have been [`Discarded`](Self::Discarded).
     Reset,
-    /// The peer does not answer to resets: the entity has given up and does nothing any more. All that was not
-    /// acknowledged has been [`Discarded`](Self::Discarded).
+    /// The peer does not answer to resets: the entity has given up for good. All SDUs that were not acknowledged have
+    /// been [`Discarded`](Self::Discarded).
     Unrecoverable,
 }
 
-/// What an entity has done so far.
+/// Counters of an entity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
     /// SDUs that were taken.
     pub sdus_submitted: u64,
-    /// SDUs that were not: empty, too long, or too many.
+    /// SDUs that were refused: empty, too long, or too many.
     pub sdus_refused: u64,
     /// SDUs that were given up.
     pub sdus_discarded: u64,
@@ -44,7 +44,7 @@ pub struct Counters {
     pub data_pdus: u64,
     /// Data PDUs sent again.
     pub retransmissions: u64,
-    /// Of these, how many were sent only to carry a poll.
+    /// Retransmissions that were sent only to carry a poll.
     pub retransmissions_for_polls: u64,
     /// Data PDUs with the polling bit.
     pub polls: u64,
@@ -52,7 +52,7 @@ pub struct Counters {
     pub status_pdus: u64,
     /// Status reports in the padding of data PDUs.
     pub piggybacked: u64,
-    /// Of both, how many carried a report (an ACK).
+    /// STATUS PDUs and piggybacked status reports that carried a report (an ACK).
     pub reports: u64,
     /// MRW procedures begun.
     pub window_moves: u64,
@@ -68,6 +68,6 @@ pub struct Counters {
     pub data_pdus_received: u64,
     /// Status reports that were taken, piggybacked ones included.
     pub status_received: u64,
-    /// What was turned down, by reason.
+    /// PDUs, or parts of them, that were rejected, by reason.
     pub rejected: RejectCounts,
 }

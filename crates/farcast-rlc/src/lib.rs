@@ -4,8 +4,8 @@
 //! with signalling and reset, as [`config`] sets them. Not in it: the other modes, ciphering, and stopping or
 //! re-establishing by the layers above.
 //!
-//! [`pdu`] has what entities send each other, [`wire`] makes octets of it and back. [`mod@format`] says how large PDUs
-//! are and what fits into them, [`report`] what a receiver reports, [`status`] what a report means.
+//! [`pdu`] has the PDUs that entities send each other, [`wire`] their encoding. [`mod@format`] has the sizes of PDUs
+//! and the content that fits into them, [`report`] the reports of a receiver, [`status`] their meaning.
 #![no_std]
 #![forbid(unsafe_code)]
 

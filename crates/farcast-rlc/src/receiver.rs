@@ -1,4 +1,4 @@
-//! The receiving side: PDUs are put in order, SDUs are put together, and what is missing is asked for.
+//! The receiving side: puts PDUs in order, puts SDUs together, and asks for missing PDUs.
 //!
 //! Inside, PDUs are counted from 0 without end, as in the [sender](crate::sender): VR(R) is `next`, VR(H) is
 //! [`highest`](Receiver::highest).
@@ -26,15 +26,16 @@ use reporting::Reporting;
 pub(crate) struct Receiver<P> {
     /// VR(R).
     next: u64,
-    /// The PDUs from VR(R) to VR(H). The first is never there.
+    /// The PDUs from VR(R) to VR(H). The first is always missing.
     slots: VecDeque<Option<Received<P>>>,
     assembly: Assembly<P>,
-    /// The window was moved to VR(R), and the SDU that this one of the ends in that PDU ends has been given up.
+    /// Number of the end, in the PDU at VR(R), of an SDU that has been given up. Set when the window was moved to
+    /// VR(R).
     given_up: Option<u8>,
     reporting: Reporting,
-    /// The answer to a request to move the window.
+    /// The answer to a request to move the window, if one is due.
     move_ack: Option<(SequenceNumber, u8)>,
-    /// The window that the peer is to be told.
+    /// The window that the peer is to be told, if any.
     peer_window: Option<u16>,
 }
 
@@ -42,9 +43,9 @@ pub(crate) struct Receiver<P> {
 #[derive(Clone, Debug)]
 struct Received<P> {
     ended_before: Option<EndedBefore>,
-    /// What it holds; pieces of SDUs that have been delivered early are gone.
+    /// Its segments; pieces of SDUs that have been delivered early are gone.
     segments: SmallVec<[Segment<Option<P>>; 2]>,
-    /// Whether its last octet would be padding if the next one says that an SDU ended one octet before the end.
+    /// `true` if its last octet is padding in case the next PDU says that an SDU ended one octet before the end.
     full: bool,
 }
 
@@ -72,7 +73,7 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// VR(H): one past the highest PDU that has arrived.
+    /// Returns VR(H): one past the highest PDU that has arrived.
     fn highest(&self) -> u64 {
         self.next + self.slots.len() as u64
     }
@@ -125,7 +126,7 @@ impl<P: Payload> Receiver<P> {
         self.next += 1;
     }
 
-    /// Takes all up to the next hole.
+    /// Takes every PDU up to the next missing one.
     fn take_in_sequence(&mut self, common: &mut Common<P>) {
         while let Some(received) = self.slots.front_mut().and_then(Option::take) {
             self.slots.pop_front();
@@ -134,7 +135,7 @@ impl<P: Payload> Receiver<P> {
         self.reporting.on_advance(self.next, common);
     }
 
-    /// Starts anew; what has arrived is dropped (section 11.4).
+    /// Starts anew and drops the PDUs that have arrived (section 11.4).
     pub(crate) fn reset(&mut self) {
         self.next = 0;
         self.slots.clear();
@@ -146,7 +147,7 @@ impl<P: Payload> Receiver<P> {
     }
 }
 
-/// The sequence number of a PDU.
+/// Returns the sequence number of a PDU.
 fn number(pdu: u64) -> SequenceNumber {
     SequenceNumber::new((pdu % u64::from(MODULUS)) as u16)
 }

@@ -1,4 +1,4 @@
-//! Status reports: what a receiver has and lacks, in the form that it was set to use (TS 25.322 section 9.2.2.11).
+//! Status reports: the PDUs that a receiver has and lacks, in the configured form (TS 25.322 section 9.2.2.11).
 
 use core::ops::Range;
 
@@ -11,33 +11,33 @@ use crate::status::{ERROR_BURST, STATUS_HEADER_BITS};
 const ACK_BITS: usize = 16;
 /// Bits of a BITMAP without its octets, or of an RLIST without its code words.
 const FIXED_BITS: usize = 20;
-/// A bitmap goes over received PDUs to the next missing one as long as that costs less than a new bitmap.
+/// Bits of a new bitmap. A bitmap goes on over received PDUs to the next missing one as long as that costs less.
 const NEW_BITMAP_BITS: u16 = 28;
 
-/// Which super fields name the missing PDUs. The standard leaves the choice to the receiver.
+/// Super fields that name the missing PDUs. The standard leaves the choice to the receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum ReportForm {
-    /// LIST: runs, 16 bits for each 16 PDUs or less.
+    /// LIST: runs of missing PDUs, 16 bits for each 16 PDUs or less.
     List,
-    /// BITMAP: a bit for each PDU. A bitmap has whole octets and must not speak of PDUs from VR(H) on; where it would,
-    /// it begins up to seven numbers before VR(R), or, where the window does not allow that, the last PDUs are named in
-    /// a LIST.
+    /// BITMAP: a bit for each PDU. A bitmap has whole octets and must not reach VR(H). If it would, it begins up to
+    /// seven numbers before VR(R). If the window does not allow that, a LIST names the last PDUs.
     #[default]
     Bitmap,
     /// RLIST: distances and bursts in code words of four bits.
     RelativeList,
 }
 
-/// The reports of a receiver that has all PDUs before `vr_r` and none from `vr_h` on, and lacks `missing` between them:
-/// the first of each run and how many, in ascending order. `window` is the reception window, and `room_bits` the bits
-/// that each report may have, its first four included ([`Format::status_bits`](crate::format::Format::status_bits),
-/// [`Format::piggyback_bits`](crate::format::Format::piggyback_bits)); whoever adds fields to a report keeps their
-/// [`bits`](SuperField::bits) free.
+/// Makes the reports of a receiver that has all PDUs before `vr_r` and none from `vr_h` on, and lacks `missing` between
+/// them: the first PDU of each run and the length of the run, in ascending order. `window` is the reception window.
+/// `room_bits` are the bits that each report may have, its first four included
+/// ([`Format::status_bits`](crate::format::Format::status_bits),
+/// [`Format::piggyback_bits`](crate::format::Format::piggyback_bits)). A caller that adds fields to a report keeps
+/// their [`bits`](SuperField::bits) free.
 ///
-/// There is always at least one report, and each ends with an ACK. If one holds everything, its LSN is VR(H): all that
-/// it does not name has arrived. Where several are needed, LSN is VR(R) in each (section 9.2.2.11.2). Where `room_bits`
-/// is too small for any field (44 bits for LIST, 48 for BITMAP, 40 for RLIST), there is one report of what has arrived
-/// in sequence, and nothing is named: what is said is true, but no PDU is asked for. No report has less than 20 bits.
+/// There is always at least one report, and each ends with an ACK. If one report holds everything, its LSN is VR(H):
+/// every PDU that it does not name has arrived. If several are needed, LSN is VR(R) in each (section 9.2.2.11.2). If
+/// `room_bits` is too small for any field (44 bits for LIST, 48 for BITMAP, 40 for RLIST), there is one report of the
+/// PDUs that have arrived in sequence. It is true, but it asks for no PDU. No report has less than 20 bits.
 pub fn report(
     form: ReportForm,
     (vr_r, vr_h): (SequenceNumber, SequenceNumber),
@@ -76,7 +76,7 @@ pub fn report(
     reports
 }
 
-/// What of `missing` lies in the window's first `span` numbers, as offsets from `vr_r` that ascend.
+/// Returns the runs of `missing` within the window's first `span` numbers, as ascending offsets from `vr_r`.
 fn within(
     vr_r: SequenceNumber,
     span: u16,
@@ -94,7 +94,7 @@ fn within(
     })
 }
 
-/// What has not been reported yet.
+/// Missing PDUs that have not been reported yet.
 struct Rest<I> {
     runs: I,
     open: Range<u16>,
@@ -102,7 +102,7 @@ struct Rest<I> {
 }
 
 impl<I: Iterator<Item = Range<u16>>> Rest<I> {
-    /// The next run, or what is left of it.
+    /// Returns the next run, or the rest of it.
     fn peek(&mut self) -> Option<Range<u16>> {
         if self.open.is_empty() {
             self.open = self.runs.next()?;
@@ -110,7 +110,7 @@ impl<I: Iterator<Item = Range<u16>>> Rest<I> {
         Some(self.open.clone())
     }
 
-    /// Takes all before `end`.
+    /// Takes every number before `end`.
     fn take_before(&mut self, end: u16) {
         while let Some(run) = self.peek() {
             self.open.start = run.start.max(end.min(run.end));
@@ -121,7 +121,7 @@ impl<I: Iterator<Item = Range<u16>>> Rest<I> {
     }
 }
 
-/// As many of the next runs as a LIST of `room` bits holds.
+/// Makes a LIST of as many of the next runs as `room` bits hold; `None` if they hold none.
 fn list(rest: &mut Rest<impl Iterator<Item = Range<u16>>>, room: usize) -> Option<SuperField> {
     let most = (room.saturating_sub(8) / 16).min(15);
     let mut pairs = SmallVec::new();
@@ -135,8 +135,8 @@ fn list(rest: &mut Rest<impl Iterator<Item = Range<u16>>>, room: usize) -> Optio
     Some(SuperField::List(pairs)).filter(|_| most > 0)
 }
 
-/// As many of the next runs as a BITMAP of `room` bits holds. `span` is where VR(H) lies, and the bitmap may begin
-/// `before` numbers before VR(R).
+/// Makes a BITMAP of as many of the next runs as `room` bits hold; `None` if they hold none. `span` is the offset of
+/// VR(H), and the bitmap may begin `before` numbers before VR(R).
 fn bitmap<I: Iterator<Item = Range<u16>> + Clone>(
     rest: &mut Rest<I>,
     all: &I,
@@ -151,7 +151,8 @@ fn bitmap<I: Iterator<Item = Range<u16>> + Clone>(
     if octets == 0 {
         return if most == 0 { None } else { list(rest, room) };
     }
-    // What a bitmap over VR(H) would begin with is known as well: it has arrived, or was reported before.
+    // A bitmap that would reach over VR(H) begins earlier. The PDUs there are known as well: they have arrived, or were
+    // reported before.
     let back = (start + 8 * octets).saturating_sub(span);
     let (low, high) = (start.saturating_sub(back), start + 8 * octets - back);
     let mut bits: SmallVec<[u8; 16]> = smallvec![0xFF; usize::from(octets)];
@@ -166,7 +167,7 @@ fn bitmap<I: Iterator<Item = Range<u16>> + Clone>(
     Some(SuperField::Bitmap(StatusBitmap { first, octets: bits }))
 }
 
-/// Where a bitmap from the next missing PDU on best ends, before `limit`.
+/// Returns the best end, up to `limit`, of a bitmap that begins at the next missing PDU.
 fn reach<I: Iterator<Item = Range<u16>> + Clone>(rest: &Rest<I>, limit: u16) -> u16 {
     let mut end = rest.open.end.min(limit);
     for run in rest.runs.clone() {
@@ -178,7 +179,7 @@ fn reach<I: Iterator<Item = Range<u16>> + Clone>(rest: &Rest<I>, limit: u16) -> 
     end
 }
 
-/// As many of the next runs as an RLIST of `room` bits holds.
+/// Makes an RLIST of as many of the next runs as `room` bits hold; `None` if they hold none.
 fn relative_list(rest: &mut Rest<impl Iterator<Item = Range<u16>>>, room: usize) -> Option<SuperField> {
     let most = (room.checked_sub(FIXED_BITS)? / 4).min(15);
     let first = rest.peek()?.start;
@@ -187,7 +188,7 @@ fn relative_list(rest: &mut Rest<impl Iterator<Item = Range<u16>>>, room: usize)
     rest.take_before(first + 1);
     while let Some(run) = rest.peek() {
         let (more, distance) = (run.end - run.start, run.start - last);
-        // Up to two that follow are said in as many words by their distances, which is 1.
+        // Up to two PDUs that follow take as many words by their distances, which are 1.
         let burst = distance == 1 && more > 2;
         let number = if burst { more } else { distance };
         if words.len() + digits(number) + usize::from(burst) > most {
@@ -203,12 +204,12 @@ fn relative_list(rest: &mut Rest<impl Iterator<Item = Range<u16>>>, room: usize)
     Some(SuperField::RelativeList(RelativeList { first: rest.vr_r.plus(first), words }))
 }
 
-/// How many code words `number` takes, which is not 0.
+/// Returns the number of code words that `number`, which is not 0, takes.
 fn digits(number: u16) -> usize {
     (u16::BITS - number.leading_zeros()).div_ceil(3) as usize
 }
 
-/// The words of `number`, which is not 0: the least significant digit first, the last with a 1 behind it.
+/// Appends the words of `number`, which is not 0: the least significant digit first, the last with a 1 behind it.
 fn put_number(words: &mut SmallVec<[u8; 16]>, number: u16) {
     let last = digits(number) - 1;
     words.extend((0..=last).map(|digit| ((number >> (3 * digit)) as u8 & 7) << 1 | u8::from(digit == last)));

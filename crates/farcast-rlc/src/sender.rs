@@ -1,4 +1,4 @@
-//! The transmitting side: SDUs are cut into PDUs, PDUs are kept until they are acknowledged.
+//! The transmitting side: cuts SDUs into PDUs, and keeps PDUs until they are acknowledged.
 //!
 //! Inside, PDUs are counted from 0 without end; their sequence numbers are these counts modulo 4096. VT(A) is
 //! `acknowledged`, VT(S) is [`next`](Sender::next).
@@ -20,17 +20,17 @@ mod segmentation;
 use discard::Move;
 use polling::Polls;
 
-/// PDUs from VT(A) to VT(S), also with a window of 4095: one number is kept for [breaking off](Sender::break_off) an
-/// SDU.
+/// Limit of the PDUs from VT(A) to VT(S), even with a window of 4095: one number is kept for [breaking
+/// off](Sender::break_off) an SDU.
 const MOST_OUTSTANDING: usize = MODULUS as usize - 2;
 
 /// The transmitting side of an entity.
 #[derive(Clone, Debug)]
 pub(crate) struct Sender<P> {
-    /// SDUs of which something waits for its first transmission.
+    /// SDUs with a part that waits for its first transmission.
     waiting: VecDeque<Waiting<P>>,
     waiting_octets: u64,
-    /// An SDU has ended where no room was left to say so.
+    /// End of an SDU that its PDU had no room to indicate.
     pending_end: Option<EndedBefore>,
     /// The PDUs from VT(A) to VT(S).
     sent: VecDeque<Sent<P>>,
@@ -38,43 +38,43 @@ pub(crate) struct Sender<P> {
     acknowledged: u64,
     /// VT(WS).
     window: u16,
-    /// PDUs below have been given up; they are kept until the peer has moved its window.
+    /// Number below which all PDUs have been given up; they are kept until the peer has moved its window.
     floor: u64,
-    /// How many PDUs are neither acknowledged nor given up.
+    /// Number of PDUs that are neither acknowledged nor given up.
     outstanding: usize,
-    /// What to send again, in order. What has been settled meanwhile is skipped.
+    /// PDUs to send again, in order. A PDU that has been settled meanwhile is skipped.
     again: VecDeque<u64>,
-    /// How many PDUs wait in `again`.
+    /// Number of PDUs that wait in `again`.
     queued: usize,
     /// SDUs that have been begun and are not acknowledged.
     begun: VecDeque<Begun>,
-    /// The number of the first of them, or of the first that waits.
+    /// The number of the first of these SDUs, or else of the first that waits.
     oldest: u64,
     polls: Polls,
-    /// The last PDU that may not be sent again, while its discard waits for another.
+    /// The last PDU that may not be sent again, while its discard waits for another to end.
     exhausted: Option<u64>,
     mrw: Option<Move>,
 }
 
-/// An SDU of which something waits for its first transmission.
+/// An SDU with a part that waits for its first transmission.
 #[derive(Clone, Debug)]
 struct Waiting<P> {
     rest: P,
     submitted: Time,
-    /// Whether a part of it has been sent.
+    /// `true` once a part of it has been sent.
     begun: bool,
-    /// Whether its last octets carry a poll.
+    /// `true` if its last octets carry a poll.
     polls: bool,
 }
 
-/// An SDU of which something has been sent.
+/// An SDU of which a part has been sent.
 #[derive(Clone, Copy, Debug)]
 struct Begun {
     submitted: Time,
     /// The PDU with its first octet.
     first: u64,
-    /// The PDU that says where it ends, and which of the ends in that PDU it is, from 1. None while it has not been
-    /// sent.
+    /// The PDU that indicates the end of the SDU, and the number, from 1, of this end in that PDU. `None` while that
+    /// PDU has not been sent.
     end: Option<(u64, u8)>,
 }
 
@@ -84,32 +84,32 @@ struct Sent<P> {
     ended_before: Option<EndedBefore>,
     segments: SmallVec<[Segment<P>; 2]>,
     last_end: LastEnd,
-    /// Octets behind the last SDU.
+    /// Octets left behind the last SDU.
     left: u16,
     /// VT(DAT).
     transmissions: u32,
     state: State,
-    /// Whether the report that is being acted on says that it is missing.
+    /// `true` if the report that is being handled names the PDU as missing.
     missing: bool,
 }
 
-/// What is to become of a PDU that has been sent.
+/// State of a PDU that has been sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// The peer has not spoken of it.
+    /// The PDU has been sent, and no report has settled or queued it since.
     Outstanding,
-    /// It waits to be sent again.
+    /// The PDU waits to be sent again.
     Queued,
-    /// It is acknowledged or given up.
+    /// The PDU is acknowledged or given up.
     Settled,
 }
 
-/// What to send next.
+/// Next PDU to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Choice {
-    /// A PDU again: the peer lacks it.
+    /// A PDU again, because the peer lacks it.
     Again(u64),
-    /// A new one.
+    /// A new PDU.
     New,
     /// A PDU again, only to carry a poll.
     ForPoll(u64),
@@ -136,7 +136,7 @@ impl<P: Payload> Sender<P> {
         }
     }
 
-    /// Takes an SDU, if it is one and there is room for it.
+    /// Takes an SDU, if its length is allowed and there is room for it. Returns `true` if it was taken.
     pub(crate) fn submit(&mut self, now: Time, sdu: P, common: &mut Common<P>) -> bool {
         let octets = sdu.len();
         if octets == 0 || octets as u64 > u64::from(common.config.max_sdu_octets.get()) {
@@ -156,29 +156,29 @@ impl<P: Payload> Sender<P> {
         fits
     }
 
-    /// VT(S): the next PDU that is sent for the first time.
+    /// Returns VT(S): the next PDU that is sent for the first time.
     fn next(&self) -> u64 {
         self.acknowledged + self.sent.len() as u64
     }
 
-    /// Whether something waits for its first transmission.
+    /// Returns `true` if data, or the end of an SDU, waits for its first transmission.
     fn has_new(&self) -> bool {
         !self.waiting.is_empty() || self.pending_end.is_some()
     }
 
-    /// Whether VT(S) is below VT(MS).
+    /// Returns `true` if VT(S) is below VT(MS).
     fn may_send_new(&self) -> bool {
         self.sent.len() < usize::from(self.window).min(MOST_OUTSTANDING)
     }
 
-    /// Whether [`choose`](Self::choose) would find something.
+    /// Returns `true` if [`choose`](Self::choose) would find a PDU.
     pub(crate) fn has_output(&self) -> bool {
         self.queued > 0
             || self.has_new() && self.may_send_new()
             || self.polls.is_requested() && self.outstanding > 0
     }
 
-    /// What to send next; what must not be sent again is given up on the way.
+    /// Chooses the PDU to send next. A PDU that must not be sent again is given up on the way.
     pub(crate) fn choose(&mut self, common: &mut Common<P>) -> Option<Choice> {
         while let Some(&pdu) = self.again.front() {
             if self.get(pdu).is_some_and(|sent| sent.state == State::Queued) {
@@ -202,7 +202,7 @@ impl<P: Payload> Sender<P> {
         None
     }
 
-    /// Octets that what was chosen leaves behind its last SDU.
+    /// Returns the octets that the chosen PDU leaves behind its last SDU.
     pub(crate) fn left(&self, choice: Choice, common: &Common<P>) -> u16 {
         match choice {
             Choice::Again(pdu) | Choice::ForPoll(pdu) => self.get(pdu).map_or(0, |sent| sent.left),
@@ -210,7 +210,7 @@ impl<P: Payload> Sender<P> {
         }
     }
 
-    /// Sends what was chosen.
+    /// Sends the chosen PDU.
     pub(crate) fn send(&mut self, now: Time, choice: Choice, common: &mut Common<P>) -> DataPdu<P> {
         let (pdu, triggered) = match choice {
             Choice::New => {
@@ -252,12 +252,12 @@ impl<P: Payload> Sender<P> {
         }
     }
 
-    /// A PDU from VT(A) to VT(S).
+    /// Returns a PDU from VT(A) to VT(S).
     fn get(&self, pdu: u64) -> Option<&Sent<P>> {
         self.sent.get(pdu.checked_sub(self.acknowledged)? as usize)
     }
 
-    /// Makes a PDU acknowledged or given up, and drops what it holds.
+    /// Marks a PDU as acknowledged or given up, and drops its data.
     fn settle(&mut self, pdu: u64) {
         let Some(offset) = pdu.checked_sub(self.acknowledged) else { return };
         let Some(sent) = self.sent.get_mut(offset as usize) else { return };
@@ -267,7 +267,7 @@ impl<P: Payload> Sender<P> {
         sent.segments.clear();
     }
 
-    /// Acts on one of its timers, which was due at `due`.
+    /// Acts on a timer of the transmitting side, which was due at `due`.
     pub(crate) fn on_timer(&mut self, timer: Timer, due: Time, now: Time, common: &mut Common<P>) {
         let waits = self.outstanding > 0 || self.has_new();
         match timer {
@@ -277,7 +277,7 @@ impl<P: Payload> Sender<P> {
         }
     }
 
-    /// Starts anew; what has been begun is lost (section 11.4).
+    /// Starts anew; SDUs that have been begun are lost (section 11.4).
     pub(crate) fn reset(&mut self, common: &mut Common<P>) {
         if self.waiting.front().is_some_and(|sdu| sdu.begun) {
             self.drop_waiting();
@@ -297,7 +297,7 @@ impl<P: Payload> Sender<P> {
         self.arm_discard(common);
     }
 
-    /// Gives up everything.
+    /// Gives up every SDU.
     pub(crate) fn give_up(&mut self, common: &mut Common<P>) {
         self.reset(common);
         let lost = self.waiting.len() as u64;
@@ -307,7 +307,7 @@ impl<P: Payload> Sender<P> {
     }
 }
 
-/// The sequence number of a PDU.
+/// Returns the sequence number of a PDU.
 fn number(pdu: u64) -> SequenceNumber {
     SequenceNumber::new((pdu % u64::from(MODULUS)) as u16)
 }

@@ -1,4 +1,4 @@
-//! What a status report says, and how long it is, without its octets.
+//! Content and length of status reports, without their octets.
 
 use core::slice;
 
@@ -6,11 +6,11 @@ use crate::pdu::{MODULUS, RelativeList, SequenceNumber, Status, StatusBitmap, Su
 
 /// Bits before the first super field: D/C (or R2) and the PDU type (TS 25.322 section 9.2.1.5).
 pub const STATUS_HEADER_BITS: usize = 4;
-/// The code word that says that the next number counts a burst (section 9.2.2.11.6).
+/// The code word of the error burst indicator: the next number counts a burst (section 9.2.2.11.6).
 pub(crate) const ERROR_BURST: u8 = 0b0001;
 
 impl SuperField {
-    /// Its length in bits, with its type.
+    /// Returns the length in bits, the type included.
     pub fn bits(&self) -> usize {
         4 + match self {
             Self::Window(_) | Self::Ack(_) | Self::Poll(_) => 12,
@@ -22,8 +22,8 @@ impl SuperField {
         }
     }
 
-    /// What it says is missing: the first of each run and how many, in the order in which it is said, at most
-    /// [`MODULUS`] numbers in all. Nothing, if it is no LIST, BITMAP or RLIST.
+    /// Returns the PDUs that the field reports as missing: the first of each run and its length, in the field's order,
+    /// at most [`MODULUS`] numbers in all. Fields other than LIST, BITMAP and RLIST report none.
     pub fn missing(&self) -> impl Iterator<Item = (SequenceNumber, u16)> + Clone + '_ {
         match self {
             Self::List(pairs) => Runs::List(pairs.iter()),
@@ -35,18 +35,18 @@ impl SuperField {
 }
 
 impl Status {
-    /// The bits that it needs: what comes before the super fields, and these. Behind them stands `NO_MORE` if an ACK is
-    /// not the last and the space does not end there.
+    /// Returns the bits that the report needs: its header and its super fields. `NO_MORE` follows if the last field is
+    /// not an ACK and the space does not end there.
     pub fn bits(&self) -> usize {
         STATUS_HEADER_BITS + self.fields.iter().map(SuperField::bits).sum::<usize>()
     }
 
-    /// The octets that it needs.
+    /// Returns the octets that the report needs.
     pub fn octets(&self) -> usize {
         self.bits().div_ceil(8)
     }
 
-    /// The number of its ACK: LSN.
+    /// Returns the number of the ACK: LSN.
     pub fn ack(&self) -> Option<SequenceNumber> {
         self.fields.iter().find_map(|field| match field {
             SuperField::Ack(sn) => Some(*sn),
@@ -54,25 +54,25 @@ impl Status {
         })
     }
 
-    /// What it says is missing, field by field: the first of each run and how many.
+    /// Returns the PDUs that the report names as missing, field by field: the first of each run and its length.
     pub fn missing(&self) -> impl Iterator<Item = (SequenceNumber, u16)> + Clone + '_ {
         self.fields.iter().flat_map(SuperField::missing)
     }
 }
 
 impl RelativeList {
-    /// What it says is missing: the first of each run and how many.
+    /// Returns the PDUs that the list names as missing: the first of each run and its length.
     ///
     /// The numbers in the code words come least significant digit first: a word that ends a number has its most
-    /// significant three bits (section 9.2.2.11.6). A number is the distance from the last missing PDU to the next one,
-    /// or, behind the error burst indicator, how many follow the last one without a gap. What lies [`MODULUS`] or more
-    /// behind the first is left out.
+    /// significant three bits (section 9.2.2.11.6). A number is the distance from the last missing PDU to the next one.
+    /// Behind the error burst indicator it is the number of PDUs that follow the last one without a gap. PDUs
+    /// [`MODULUS`] or more behind the first are left out.
     pub fn missing(&self) -> impl Iterator<Item = (SequenceNumber, u16)> + Clone + '_ {
         RelativeRuns::new(self)
     }
 
-    /// Whether the code words are numbers and nothing else: the last word ends a number, an error burst indicator
-    /// stands before a number, and the list does not reach round to its own beginning.
+    /// Returns `true` if the code words are numbers and nothing else: the last word ends a number, an error burst
+    /// indicator stands before a number, and the list does not reach round to its own beginning.
     pub(crate) fn is_valid(&self) -> bool {
         let mut words = Numbers(self.words.iter());
         let mut reach = 0;
@@ -125,8 +125,8 @@ impl Iterator for BitmapRuns<'_> {
     }
 }
 
-/// The numbers of a relative list, and whether each counts a burst. Ends early where they make no sense; then words are
-/// left, or the last has been taken for nothing.
+/// The numbers of a relative list, each with `true` if it counts a burst. Ends early where the words make no sense;
+/// then words are left, or the last was taken without making a number.
 #[derive(Clone)]
 struct Numbers<'a>(slice::Iter<'a, u8>);
 
@@ -160,7 +160,7 @@ impl Iterator for Numbers<'_> {
 struct RelativeRuns<'a> {
     first: SequenceNumber,
     numbers: Numbers<'a>,
-    /// The run that is not complete: from where behind `first`, and to where.
+    /// The run that is not complete: its start and its end, as offsets from `first`.
     open: Option<(u16, u16)>,
 }
 
@@ -176,7 +176,7 @@ impl Iterator for RelativeRuns<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         let (start, mut end) = self.open.take()?;
         for (burst, number) in self.numbers.by_ref() {
-            // Neither is above 4096.
+            // Neither number is above 4096.
             let next = (end + number).min(MODULUS);
             if burst || number == 1 {
                 end = next;

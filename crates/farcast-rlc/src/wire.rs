@@ -1,10 +1,10 @@
-//! PDUs to octets and back (TS 25.322 section 9.2).
+//! Encoding of PDUs as octets (TS 25.322 section 9.2).
 //!
 //! [`encode`] writes a PDU of the configured size into the caller's buffer, padded with zeros; control PDUs are padded
 //! to that size as well (sections 9.2.1.5 and 9.2.1.7, fixed size). [`decode`] reads one, and its segments are parts of
-//! what it read. Neither allocates, but for reports that are longer than what they commonly hold.
+//! the input. Neither allocates, except for reports longer than they commonly are.
 //!
-//! # What is refused
+//! # Refusals
 //!
 //! A PDU with a reserved or invalid value is dropped as a whole (section 10.3), and [`DecodeError`] has a variant for
 //! each reason. Padding may have any value and is not looked at. Where the standard leaves something open:
@@ -14,9 +14,9 @@
 //! - A report needs no `NO_MORE` where its fields fill the space to the end.
 //! - The code words of an RLIST must make numbers of 1 to 4 words that do not lead round to the first PDU.
 //!
-//! What a PDU of 15 bit indicators carries in its last octet is padding if the next one says so
-//! ([`EndedBefore::OneOctetShort`](crate::pdu::EndedBefore::OneOctetShort)); decoded, it stands at the end of the last
-//! segment, and [`DataPdu::is_full`](crate::pdu::DataPdu::is_full) tells.
+//! The last octet of a PDU with indicators of 15 bits is padding if the next PDU says so
+//! ([`EndedBefore::OneOctetShort`](crate::pdu::EndedBefore::OneOctetShort)). A decoded PDU has this octet at the end of
+//! its last segment, and [`DataPdu::is_full`](crate::pdu::DataPdu::is_full) is then `true`.
 
 mod data;
 mod error;
@@ -36,16 +36,16 @@ const RESET_ACK: u32 = 2;
 /// Octets of a reset PDU without padding.
 const RESET_LEN: usize = 4;
 
-/// Octets of a PDU: the configured size, whatever it carries. Here and below, `format` has passed its
+/// Returns the octets of a PDU: the configured size, whatever the content. Here and below, `format` has passed its
 /// [`check`](Format::check).
 pub fn wire_len(format: Format) -> usize {
     usize::from(format.pdu_octets)
 }
 
-/// Writes `pdu` to the front of `out`; how many octets it has.
+/// Writes `pdu` to the front of `out`. Returns its length in octets.
 ///
 /// # Errors
-/// Why the PDU has no encoding; what is in `out` is then of no use.
+/// The reason for which the PDU has no encoding; the content of `out` is then of no use.
 pub fn encode<P: AsRef<[u8]>>(pdu: &Pdu<P>, format: Format, out: &mut [u8]) -> Result<usize, EncodeError> {
     let len = wire_len(format);
     let buffer = out.len();
@@ -65,7 +65,7 @@ pub fn encode<P: AsRef<[u8]>>(pdu: &Pdu<P>, format: Format, out: &mut [u8]) -> R
 /// Reads a PDU.
 ///
 /// # Errors
-/// Why it is none.
+/// The reason for which the octets are no PDU.
 pub fn decode(octets: &[u8], format: Format) -> Result<Pdu<&[u8]>, DecodeError> {
     let first = *octets.first().ok_or(DecodeError::Empty)?;
     if first & 0x80 != 0 {

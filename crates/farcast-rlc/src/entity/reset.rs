@@ -9,7 +9,7 @@ use crate::error::Reject;
 use crate::event::Event;
 use crate::pdu::Reset;
 
-/// What there is to know of resets.
+/// State of resets.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Resetting {
     /// The RSN of the next procedure.
@@ -28,17 +28,17 @@ struct Pending {
     rsn: bool,
     /// VT(RST).
     count: u32,
-    /// Whether the RESET is to be sent.
+    /// `true` if the RESET is to be sent.
     due: bool,
 }
 
 impl Resetting {
-    /// Whether neither a procedure is under way nor an answer is due.
+    /// Returns `true` if no procedure is under way and no answer is due.
     pub(super) const fn is_idle(&self) -> bool {
         self.pending.is_none() && self.answer.is_none()
     }
 
-    /// Whether a procedure is under way.
+    /// Returns `true` if a procedure is under way.
     pub(super) const fn is_pending(&self) -> bool {
         self.pending.is_some()
     }
@@ -47,9 +47,9 @@ impl Resetting {
         self.answer.is_some() || self.pending.is_some_and(|pending| pending.due)
     }
 
-    /// The next RESET or RESET ACK.
+    /// Returns the next RESET or RESET ACK.
     pub(super) fn poll_pdu<P>(&mut self, now: Time, common: &mut Common<P>) -> Option<Reset> {
-        // Numbers of hyper frames are for ciphering, which there is not.
+        // Hyper frame numbers are for ciphering, which this entity does not have.
         if let Some(rsn) = self.answer.take() {
             return Some(Reset { acknowledges: true, rsn, hfni: 0 });
         }
@@ -75,7 +75,7 @@ impl<P: Payload> Entity<P> {
         self.repeat_reset();
     }
 
-    /// Sends the RESET again, unless that has been tried too often.
+    /// Sends the RESET again, or gives up if that has been tried too often.
     pub(super) fn repeat_reset(&mut self) {
         let Some(pending) = &mut self.resetting.pending else { return };
         pending.count += 1;
@@ -108,7 +108,7 @@ impl<P: Payload> Entity<P> {
             return Ok(());
         }
         self.resetting.answer = Some(reset.rsn);
-        // The same number again: only the answer was lost.
+        // A RESET with the same number is a repetition: only the answer was lost.
         if self.resetting.last_of_peer.replace(reset.rsn) != Some(reset.rsn) {
             self.common.counters.resets_of_peer += 1;
             self.start_anew();
@@ -116,7 +116,7 @@ impl<P: Payload> Entity<P> {
         Ok(())
     }
 
-    /// Both sides begin at number 0.
+    /// Starts both sides anew at number 0.
     fn start_anew(&mut self) {
         self.stop_timers();
         self.receiver.reset();

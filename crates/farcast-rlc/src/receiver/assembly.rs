@@ -1,4 +1,4 @@
-//! Pieces into SDUs, in the order of the PDUs.
+//! Assembly of pieces into SDUs, in the order of the PDUs.
 
 use farcast_core::Payload;
 
@@ -12,18 +12,18 @@ use crate::pdu::EndedBefore;
 pub(super) struct Assembly<P> {
     partial: Option<P>,
     state: State,
-    /// Whether the last PDU was [full](Received::full).
+    /// `true` if the last PDU was [full](Received::full).
     full: bool,
 }
 
-/// What becomes of the pieces up to the next end of an SDU.
+/// Fate of the pieces up to the next end of an SDU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// They are put together.
+    /// The pieces are put together.
     Collecting,
-    /// They are dropped: pieces before them are missing.
+    /// The pieces are dropped: pieces before them are missing.
     Lost,
-    /// They are dropped: there are too many.
+    /// The pieces are dropped: the SDU is too long.
     TooLong,
 }
 
@@ -34,7 +34,7 @@ impl<P> Default for Assembly<P> {
 }
 
 impl<P: Payload> Assembly<P> {
-    /// Takes the next PDU; `keeps` says of each of the ends in it, from 1, whether the SDU is to be delivered.
+    /// Takes the next PDU. `keeps` returns `true` for each end in it, numbered from 1, whose SDU is to be delivered.
     pub(super) fn take(&mut self, received: Received<P>, keeps: impl Fn(u8) -> bool, common: &mut Common<P>) {
         let mut ends = 0u8;
         if let Some(before) = received.ended_before {
@@ -56,7 +56,7 @@ impl<P: Payload> Assembly<P> {
         self.full = received.full;
     }
 
-    /// The next PDU is lost.
+    /// Notes that the next PDU is lost.
     pub(super) fn lose(&mut self) {
         *self = Self { state: State::Lost, ..Self::default() };
     }
@@ -82,7 +82,7 @@ impl<P: Payload> Assembly<P> {
         }
     }
 
-    /// An SDU has ended.
+    /// Ends an SDU; delivers it if `keep` and it is not too long.
     fn end(&mut self, keep: bool, common: &mut Common<P>) {
         let state = core::mem::replace(&mut self.state, State::Collecting);
         let sdu = self.partial.take();
@@ -105,7 +105,7 @@ pub(super) fn deliver<P: Payload>(sdu: P, common: &mut Common<P>) {
     }
 }
 
-/// `sdu` without the octet of padding behind it; nothing if nothing is left.
+/// Returns `sdu` without the octet of padding at its end; `None` if nothing is left.
 pub(super) fn without_last_octet<P: Payload>(mut sdu: P) -> Option<P> {
     let len = sdu.len().saturating_sub(1);
     Some(sdu.split_to(len)).filter(|sdu| !sdu.is_empty())

@@ -1,4 +1,4 @@
-//! Out-of-sequence delivery: SDUs that are complete beyond a hole.
+//! Out-of-sequence delivery: SDUs that are complete beyond a missing PDU.
 
 use farcast_core::Payload;
 
@@ -7,14 +7,14 @@ use super::{Received, Receiver};
 use crate::common::Common;
 use crate::pdu::EndedBefore;
 
-/// A segment: which PDU, as an offset from VR(R), and which of its segments.
+/// Place of a segment: its PDU, as an offset from VR(R), and its index in that PDU.
 type Place = (usize, usize);
 
 impl<P: Payload> Receiver<P> {
     /// Delivers the SDUs that the PDU at `offset`, which has just arrived, completes.
     pub(super) fn deliver_early(&mut self, offset: usize, common: &mut Common<P>) {
         let mut pdu = self.first_that_matters(offset);
-        // Where the current SDU began, if that is known.
+        // Start of the current SDU, if it is known.
         let mut begin: Option<Place> = None;
         while let Some(received) = self.slots.get(pdu).and_then(Option::as_ref) {
             let before = received.ended_before;
@@ -38,7 +38,8 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// The PDU before the one at `offset` with the last end of an SDU before it, or the first behind a hole.
+    /// Returns the PDU from which complete SDUs are looked for: the last one before `offset` in which an SDU ends, or
+    /// the first behind a missing PDU.
     fn first_that_matters(&self, offset: usize) -> usize {
         let mut first = offset;
         while first > 0
@@ -57,7 +58,7 @@ impl<P: Payload> Receiver<P> {
         received.and_then(|received| received.segments.get(index)).is_some_and(|segment| segment.ends)
     }
 
-    /// Delivers the pieces from `begin` to before `end`, unless they have been.
+    /// Delivers the pieces from `begin` to before `end`, unless they have been delivered.
     fn deliver_between(
         &mut self,
         begin: Option<Place>,
@@ -93,7 +94,7 @@ impl<P: Payload> Receiver<P> {
 }
 
 impl<P> Received<P> {
-    /// Whether it says that an SDU ends.
+    /// Returns `true` if the PDU indicates the end of an SDU.
     fn has_end(&self) -> bool {
         self.ended_before.is_some() || self.segments.iter().any(|segment| segment.ends)
     }

@@ -7,15 +7,15 @@ use crate::common::Common;
 use crate::pdu::{MoveWindow, SuperField};
 
 impl<P: Payload> Receiver<P> {
-    /// Waits no longer for what lies before the last number of `field`, and delivers what is complete there.
+    /// Stops waiting for PDUs before the last number of `field`, and delivers the SDUs that are complete there.
     ///
-    /// What the field names as given up is not delivered even if it is complete. An SDU that is listed by a PDU in
-    /// which others end as well cannot be told from these, and none of them is dropped.
+    /// An SDU that the field names as given up is not delivered even if it is complete. If other SDUs end in the PDU
+    /// that lists it, it cannot be told from them, and none of them is dropped.
     pub(crate) fn move_window(&mut self, field: &MoveWindow, common: &mut Common<P>) {
         let Some((&to, listed)) = field.sns.split_last() else { return };
         let steps = to.since(number(self.next));
         if steps > common.config.rx_window + u16::from(field.beyond_window) {
-            // The window has been there before.
+            // The window is already beyond that number.
             self.move_ack = Some((number(self.next), 0));
             return;
         }
@@ -41,30 +41,30 @@ impl<P: Payload> Receiver<P> {
         self.move_ack = Some((there, if there == to { field.n_length } else { 0 }));
     }
 
-    /// The answer to a request to move the window, if it is to be sent.
+    /// Returns the answer to a request to move the window, if it is to be sent.
     pub(crate) fn move_ack(&self) -> Option<SuperField> {
         self.move_ack.map(|(sn, n)| SuperField::MoveWindowAck { sn, n })
     }
 
-    /// Whether something besides a report is to be sent.
+    /// Returns `true` if a super field besides a report is to be sent.
     pub(crate) fn has_control(&self) -> bool {
         self.move_ack.is_some() || self.peer_window.is_some()
     }
 
-    /// The answer has been sent.
+    /// Notes that the answer has been sent.
     pub(crate) fn on_move_ack_sent(&mut self) {
         self.move_ack = None;
     }
 }
 
 impl<P> Received<P> {
-    /// How many SDUs it says end.
+    /// Returns the number of SDU ends that the PDU indicates.
     fn ends(&self) -> u8 {
         let ends = self.segments.iter().filter(|segment| segment.ends).count();
         u8::try_from(ends + usize::from(self.ended_before.is_some())).unwrap_or(u8::MAX)
     }
 
-    /// Whether nothing stands behind the last of these ends.
+    /// Returns `true` if no data stands behind the last of these ends.
     fn ends_with_end(&self) -> bool {
         self.segments.last().map_or(self.ended_before.is_some(), |last| last.ends)
     }

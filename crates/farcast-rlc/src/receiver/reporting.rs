@@ -1,4 +1,4 @@
-//! When a report is sent, and what is in it (TS 25.322 sections 9.7.2 and 9.7.4).
+//! Triggers and content of reports (TS 25.322 sections 9.7.2 and 9.7.4).
 
 use farcast_core::{Payload, Time};
 use smallvec::SmallVec;
@@ -8,14 +8,14 @@ use crate::common::{Common, Timer, next_period};
 use crate::pdu::{SequenceNumber, Status, SuperField};
 use crate::report::report;
 
-/// The triggers that wait, and the estimated PDU counter.
+/// State of reports: the pending triggers, and the estimated PDU counter.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Reporting {
-    /// A report is to be sent.
+    /// `true` if a report is to be sent.
     requested: bool,
-    /// Where the next STATUS PDU of a report that takes several goes on.
+    /// PDU from which the next STATUS PDU of a report that takes several goes on.
     rest: Option<u64>,
-    /// How many PDUs the STATUS PDUs of this report have asked for so far.
+    /// Number of PDUs that the STATUS PDUs of this report have asked for so far.
     asked: u32,
     epc: Option<Epc>,
 }
@@ -25,9 +25,9 @@ pub(super) struct Reporting {
 struct Epc {
     /// VR(EP).
     left: u32,
-    /// VR(H) at the report: all that it asked for lies before.
+    /// VR(H) at the report: every PDU that it asked for lies before.
     until: u64,
-    /// Whether `Timer_EPC` has ended, and TTIs count.
+    /// `true` once `Timer_EPC` has ended, and TTIs count.
     counts: bool,
 }
 
@@ -35,26 +35,26 @@ struct Epc {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Part {
     pub(crate) fields: SmallVec<[SuperField; 2]>,
-    /// Where the next one goes on; none if this is the last.
+    /// PDU from which the next STATUS PDU goes on; `None` if this is the last.
     rest: Option<u64>,
-    /// How many PDUs it asks for.
+    /// Number of PDUs that this STATUS PDU asks for.
     asks: u32,
 }
 
 impl Part {
-    /// The length of its fields in bits.
+    /// Returns the length of its fields in bits.
     pub(crate) fn bits(&self) -> usize {
         self.fields.iter().map(SuperField::bits).sum()
     }
 
-    /// Whether it is all of a report.
+    /// Returns `true` if no further STATUS PDU of the report follows.
     pub(crate) const fn is_last(&self) -> bool {
         self.rest.is_none()
     }
 }
 
 impl Reporting {
-    /// A data PDU has come.
+    /// Notes that a data PDU has come.
     pub(super) fn on_data<P>(&mut self, now: Time, poll: bool, common: &mut Common<P>) {
         self.requested |= poll;
         if !common.is_running(Timer::StatusPeriodic) {
@@ -62,12 +62,12 @@ impl Reporting {
         }
     }
 
-    /// A PDU has shown that others are missing.
+    /// Notes that a PDU has shown that others are missing.
     pub(super) const fn on_gap<P>(&mut self, common: &Common<P>) {
         self.requested |= common.config.status.missing_pdu;
     }
 
-    /// VR(R) has moved: the counter stops once all that was asked for is there.
+    /// Notes that VR(R) has moved: the counter stops once every PDU asked for has arrived.
     pub(super) fn on_advance<P>(&mut self, next: u64, common: &mut Common<P>) {
         if self.epc.is_some_and(|epc| epc.until <= next) {
             self.epc = None;
@@ -75,7 +75,7 @@ impl Reporting {
         }
     }
 
-    /// A report has been sent that asked for `asked` PDUs, all before `until`.
+    /// Starts the counter behind a report that asked for `asked` PDUs, all before `until`.
     fn start_epc<P>(&mut self, now: Time, asked: u32, until: u64, common: &mut Common<P>) {
         self.epc = Some(Epc { left: asked, until, counts: false }).filter(|_| asked > 0);
         self.epc = self.epc.filter(|_| common.config.status.epc.is_some());
@@ -90,17 +90,17 @@ impl Reporting {
 }
 
 impl<P: Payload> Receiver<P> {
-    /// Asks for a report: the peer wants one.
+    /// Requests a report, because the peer wants one.
     pub(crate) fn request_report(&mut self) {
         self.reporting.requested = true;
     }
 
-    /// Whether a report may be sent: one is asked for, or goes on.
+    /// Returns `true` if a report may be sent: one is requested, or goes on.
     pub(crate) fn has_report(&self, common: &Common<P>) -> bool {
         self.reporting.rest.is_some() || self.reporting.requested && !common.is_running(Timer::StatusProhibit)
     }
 
-    /// The next STATUS PDU of the report, of at most `room_bits`, as things are now.
+    /// Returns the next STATUS PDU of the report, of at most `room_bits`, for the present state.
     pub(crate) fn report(&self, room_bits: usize, common: &Common<P>) -> Option<Part> {
         if !self.has_report(common) {
             return None;
@@ -112,7 +112,7 @@ impl<P: Payload> Receiver<P> {
         let Status { mut fields } = parts.next()?;
         let goes_on = parts.next().is_some();
         if self.reporting.rest.is_some() {
-            // Others have named a part of what is missing: LSN is VR(R) (section 9.2.2.11.2).
+            // Earlier STATUS PDUs have named a part of the missing PDUs: LSN is VR(R) (section 9.2.2.11.2).
             fields.retain(|field| !matches!(field, SuperField::Ack(_)));
             fields.push(SuperField::Ack(range.0));
         }
@@ -121,11 +121,11 @@ impl<P: Payload> Receiver<P> {
             let first = self.next + u64::from(first.since(range.0));
             (end.max(first + u64::from(count)), asks + u32::from(count))
         });
-        // What names nothing has no room for more, and would go on for good.
+        // A STATUS PDU that names nothing has no room for any PDU; the report would go on for good.
         Some(Part { rest: Some(end).filter(|_| goes_on && asks > 0), asks, fields })
     }
 
-    /// A STATUS PDU of the report has been sent.
+    /// Notes that a STATUS PDU of the report has been sent.
     pub(crate) fn on_report_sent(&mut self, now: Time, part: &Part, common: &mut Common<P>) {
         let reporting = &mut self.reporting;
         if reporting.rest.is_none() {
@@ -140,7 +140,7 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// What is missing from `from` to VR(H), in runs.
+    /// Returns the missing PDUs from `from` to VR(H), in runs: the first of each, and its length.
     fn missing(&self, from: u64) -> impl Iterator<Item = (SequenceNumber, u16)> + Clone + '_ {
         let mut at = from.saturating_sub(self.next) as usize;
         core::iter::from_fn(move || {
@@ -152,7 +152,7 @@ impl<P: Payload> Receiver<P> {
         })
     }
 
-    /// A TTI has passed in which `expected` PDUs could have come.
+    /// Notes that a TTI has passed in which `expected` PDUs could have come.
     pub(crate) fn on_tti(&mut self, expected: u16) {
         let Some(epc) = self.reporting.epc.as_mut().filter(|epc| epc.counts) else { return };
         epc.left = epc.left.saturating_sub(u32::from(expected));
@@ -162,12 +162,12 @@ impl<P: Payload> Receiver<P> {
         }
     }
 
-    /// Whether TTIs count.
+    /// Returns `true` while TTIs count.
     pub(crate) fn counts_ttis(&self) -> bool {
         self.reporting.epc.is_some_and(|epc| epc.counts)
     }
 
-    /// Acts on one of its timers, which was due at `due`.
+    /// Acts on a timer of the receiving side, which was due at `due`.
     pub(crate) fn on_timer(&mut self, timer: Timer, due: Time, now: Time, common: &mut Common<P>) {
         match timer {
             Timer::Epc => {
@@ -181,22 +181,22 @@ impl<P: Payload> Receiver<P> {
                     common.start_at(Timer::StatusPeriodic, next_period(due, period, now));
                 }
             }
-            // What has been asked for meanwhile may be sent now.
+            // A report that has been requested meanwhile may be sent now.
             _ => (),
         }
     }
 
-    /// Tells the peer the window that it may use.
+    /// Sets the window that the peer is to be told.
     pub(crate) fn set_peer_window(&mut self, window: u16) {
         self.peer_window = Some(window);
     }
 
-    /// The window that the peer is to be told.
+    /// Returns the window that the peer is to be told, if any.
     pub(crate) fn window_field(&self) -> Option<SuperField> {
         self.peer_window.map(SuperField::Window)
     }
 
-    /// The peer has been told.
+    /// Notes that the peer has been told.
     pub(crate) fn on_window_sent(&mut self) {
         self.peer_window = None;
     }

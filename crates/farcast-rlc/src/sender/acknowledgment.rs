@@ -1,4 +1,4 @@
-//! What the peer reports (TS 25.322 sections 9.2.2.11 and 11.5).
+//! Handling of the peer's reports (TS 25.322 sections 9.2.2.11 and 11.5).
 
 use core::ops::Range;
 
@@ -10,8 +10,8 @@ use crate::error::Reject;
 use crate::pdu::{SequenceNumber, Status, SuperField};
 
 impl<P: Payload> Sender<P> {
-    /// Whether all numbers of a report lie between VT(A) and VT(S). Numbers that a bitmap says have arrived may lie
-    /// before.
+    /// Checks that all numbers of a report lie between VT(A) and VT(S). Numbers that a bitmap reports as arrived may
+    /// lie before.
     pub(crate) fn check(&self, status: &Status) -> Result<(), Reject> {
         let span = self.sent.len();
         let offset = |sn: SequenceNumber| usize::from(sn.since(number(self.acknowledged)));
@@ -22,7 +22,7 @@ impl<P: Payload> Sender<P> {
 
     /// Acts on a report that has passed the [`check`](Self::check).
     pub(crate) fn on_status(&mut self, status: &Status, common: &mut Common<P>) -> Result<(), Reject> {
-        // The report's numbers count from here, also when VT(A) has moved.
+        // The report's numbers count from here, even when VT(A) has moved.
         let base = self.acknowledged;
         let result = self.on_move_ack(status, common);
         self.set_window(status, common);
@@ -36,7 +36,7 @@ impl<P: Payload> Sender<P> {
         result
     }
 
-    /// VT(WS): 0 is ignored, and no more than the configured window (section 9.2.2.11.3).
+    /// Sets VT(WS): 0 is ignored, and the configured window is the limit (section 9.2.2.11.3).
     fn set_window(&mut self, status: &Status, common: &Common<P>) {
         for field in &status.fields {
             match *field {
@@ -46,8 +46,8 @@ impl<P: Payload> Sender<P> {
         }
     }
 
-    /// All before `lsn` has arrived but for what the report says is missing; VT(A) moves to the first of these, or to
-    /// `lsn` (section 9.2.2.11.2).
+    /// Acknowledges every PDU before `lsn` that the report does not name as missing. Moves VT(A) to the first missing
+    /// PDU, or to `lsn` (section 9.2.2.11.2).
     fn on_ack(&mut self, lsn: u64, status: &Status, base: u64, common: &mut Common<P>) {
         let mut first_missing = lsn;
         for pdu in runs(status, base).flatten() {
@@ -71,7 +71,7 @@ impl<P: Payload> Sender<P> {
         }
     }
 
-    /// Moves VT(A) to `to`, if it lies before.
+    /// Moves VT(A) to `to`, unless it is already there or beyond.
     pub(super) fn advance(&mut self, to: u64, common: &mut Common<P>) {
         while self.acknowledged < to && !self.sent.is_empty() {
             self.settle(self.acknowledged);
@@ -86,7 +86,7 @@ impl<P: Payload> Sender<P> {
         self.end_move_passed(common);
     }
 
-    /// Queues what is missing. What is queued is not queued again; what may not be sent again is given up.
+    /// Queues the missing PDUs. A queued PDU is not queued again; a PDU that may not be sent again is given up.
     fn on_missing(&mut self, status: &Status, base: u64, common: &mut Common<P>) {
         for pdu in runs(status, base).flatten() {
             self.polls.on_missing(pdu, common);
@@ -110,12 +110,12 @@ impl<P: Payload> Sender<P> {
     }
 }
 
-/// How many PDUs behind `base` the number is.
+/// Returns the number of PDUs from `base` to `sn`.
 fn since(sn: SequenceNumber, base: u64) -> u64 {
     u64::from(sn.since(number(base)))
 }
 
-/// What the report says is missing, in runs.
+/// Returns the PDUs that the report names as missing, in runs.
 fn runs(status: &Status, base: u64) -> impl Iterator<Item = Range<u64>> + '_ {
     status.missing().map(move |(first, count)| {
         let first = base + since(first, base);

@@ -1,4 +1,4 @@
-//! Giving SDUs up, and moving the peer's window past them (TS 25.322 sections 9.7.3 and 11.6).
+//! Discard of SDUs, and moves of the peer's window past them (TS 25.322 sections 9.7.3 and 11.6).
 
 use farcast_core::{Payload, Time};
 use smallvec::smallvec;
@@ -13,27 +13,27 @@ use crate::pdu::{LastEnd, MoveWindow, Status, SuperField};
 /// An MRW procedure.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Move {
-    /// The last `SN_MRW`: the peer shall not wait for what lies before.
+    /// The last `SN_MRW`: the peer shall not wait for PDUs before it.
     to: u64,
-    /// `N_LENGTH`: how many of the ends in that PDU belong to what was given up.
+    /// `N_LENGTH`: number of the ends in that PDU that belong to SDUs given up.
     n_length: u8,
-    /// LENGTH is 0: `to` lies beyond the window.
+    /// `true` if LENGTH is 0: `to` lies beyond the window.
     beyond_window: bool,
     /// VT(MRW).
     sent: u32,
-    /// Whether it is to be sent.
+    /// `true` if the request is to be sent.
     due: bool,
 }
 
 impl Move {
-    /// A procedure that begins, within the window.
+    /// Creates a procedure that begins, within the window.
     const fn to(to: u64, n_length: u8) -> Self {
         Self { to, n_length, beyond_window: false, sent: 0, due: true }
     }
 }
 
 impl<P: Payload> Sender<P> {
-    /// Notes that `pdu` must not be sent again.
+    /// Notes that `pdu` must not be sent again; calls for a reset if SDUs are never discarded.
     pub(super) fn exhaust(&mut self, pdu: u64, common: &mut Common<P>) {
         if common.config.discard == Discard::None {
             common.reset_wanted = true;
@@ -41,8 +41,7 @@ impl<P: Payload> Sender<P> {
         self.exhausted = self.exhausted.max(Some(pdu));
     }
 
-    /// Gives up every SDU of which VT(A) up to the last exhausted PDU hold a part, unless an MRW procedure is under
-    /// way.
+    /// Gives up every SDU with a part in VT(A) up to the last exhausted PDU, unless an MRW procedure is under way.
     pub(super) fn give_up_exhausted(&mut self, common: &mut Common<P>) {
         if common.reset_wanted || self.mrw.is_some() {
             return;
@@ -54,7 +53,7 @@ impl<P: Payload> Sender<P> {
         self.discard(count, common);
     }
 
-    /// Gives up what has waited too long. What has been sent waits while an MRW procedure is under way.
+    /// Gives up SDUs that have waited too long. SDUs that have been begun stay while an MRW procedure is under way.
     pub(super) fn discard_expired(&mut self, now: Time, common: &mut Common<P>) {
         let Discard::Timer { after } = common.config.discard else { return };
         let expired = |submitted: Time| submitted + after <= now;
@@ -85,7 +84,7 @@ impl<P: Payload> Sender<P> {
         }
     }
 
-    /// Tells that the first `count` SDUs are given up.
+    /// Reports that the first `count` SDUs are given up.
     pub(super) fn report_discarded(&mut self, count: u64, common: &mut Common<P>) {
         if count > 0 {
             let sdus = self.oldest..self.oldest + count;
@@ -111,11 +110,11 @@ impl<P: Payload> Sender<P> {
         common.counters.window_moves += 1;
     }
 
-    /// Ends the SDU that is being sent without its end; gives where the peer's window has to move.
+    /// Ends the SDU that is being sent without its end. Returns the move that the peer's window has to make.
     ///
-    /// What follows must not be taken for the rest of it, even if it arrives before the request to move. So a number is
-    /// skipped, where need be the first beyond the window: the peer cannot go past it on its own, nor confirm that it
-    /// has.
+    /// Later data must not be taken for the rest of this SDU, even if they arrive before the request to move. So a
+    /// number is skipped, if need be the first beyond the window. The peer cannot go past this number on its own, nor
+    /// confirm that it has.
     fn break_off(&mut self) -> Move {
         if self.waiting.front().is_some_and(|sdu| sdu.begun) {
             self.drop_waiting();
@@ -134,12 +133,12 @@ impl<P: Payload> Sender<P> {
         Move { beyond_window, ..Move::to(self.next(), 0) }
     }
 
-    /// Whether a request to move the window is to be sent.
+    /// Returns `true` if a request to move the window is to be sent.
     pub(crate) fn has_move_request(&self) -> bool {
         self.mrw.is_some_and(|mrw| mrw.due)
     }
 
-    /// The request to move the window, if it is to be sent.
+    /// Returns the request to move the window, if it is to be sent.
     pub(crate) fn move_request(&self) -> Option<SuperField> {
         let mrw = self.mrw.filter(|mrw| mrw.due)?;
         Some(SuperField::MoveWindow(MoveWindow {
@@ -149,7 +148,7 @@ impl<P: Payload> Sender<P> {
         }))
     }
 
-    /// The request has been sent.
+    /// Notes that the request has been sent.
     pub(crate) fn on_move_request_sent(&mut self, now: Time, common: &mut Common<P>) {
         if let Some(mrw) = &mut self.mrw {
             mrw.due = false;
@@ -159,7 +158,7 @@ impl<P: Payload> Sender<P> {
         }
     }
 
-    /// `Timer_MRW` has run out: the request is sent again, or has been sent too often.
+    /// Sends the request again, or calls for a reset if it has been sent too often: `Timer_MRW` has run out.
     pub(super) fn repeat_move(&mut self, common: &mut Common<P>) {
         if let Some(mrw) = &mut self.mrw {
             mrw.due = mrw.sent < common.config.mrw.max_mrw;
@@ -167,7 +166,7 @@ impl<P: Payload> Sender<P> {
         }
     }
 
-    /// Ends the MRW procedure if the peer confirms it; VT(A) moves (section 11.6.2).
+    /// Ends the MRW procedure and moves VT(A) if the peer confirms it (section 11.6.2).
     pub(super) fn on_move_ack(&mut self, status: &Status, common: &mut Common<P>) -> Result<(), Reject> {
         let mut result = Ok(());
         for field in &status.fields {
@@ -185,7 +184,7 @@ impl<P: Payload> Sender<P> {
         result
     }
 
-    /// Ends the MRW procedure once VT(A) is past it: the peer went there on its own.
+    /// Ends the MRW procedure once VT(A) is past its target: the peer moved there on its own.
     pub(super) fn end_move_passed(&mut self, common: &mut Common<P>) {
         if self.mrw.is_some_and(|mrw| self.acknowledged > mrw.to) {
             self.end_move(common);

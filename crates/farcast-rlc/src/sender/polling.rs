@@ -1,24 +1,24 @@
-//! When a report is asked for (TS 25.322 section 9.7.1).
+//! Triggers of polls (TS 25.322 section 9.7.1).
 
 use farcast_core::{Payload, Time};
 
 use super::Sender;
 use crate::common::{Common, Timer, next_period};
 
-/// The triggers that wait, and the counts of the others.
+/// State of polls: the pending triggers, and the counts of the others.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Polls {
     /// VT(PDU).
     pdus: u32,
     /// VT(SDU).
     sdus: u32,
-    /// The next PDU carries a poll; one is sent again for it if nothing else waits.
+    /// `true` if the next PDU carries a poll; a PDU is sent again for it if nothing else waits.
     requested: bool,
-    /// A poll waits for `Timer_Poll_Prohibit`.
+    /// `true` if a poll waits for `Timer_Poll_Prohibit`.
     held: bool,
     /// VT(S) after the last poll.
     until: u64,
-    /// When `Timer_Poll_Periodic` was last due, or began.
+    /// Time at which `Timer_Poll_Periodic` was last due, or began.
     period_began: Option<Time>,
 }
 
@@ -27,7 +27,7 @@ impl Polls {
         self.requested
     }
 
-    /// There is something to ask about again: the periodic timer, which does nothing without, goes on in its rhythm.
+    /// Starts the periodic timer again, in its rhythm: it stops while there is nothing to ask about.
     pub(super) fn wake<P>(&mut self, now: Time, common: &mut Common<P>) {
         let Some(period) = common.config.polling.periodic else { return };
         if !common.is_running(Timer::PollPeriodic) {
@@ -36,13 +36,13 @@ impl Polls {
         }
     }
 
-    /// Counts an SDU that is begun. Whether its last octets carry a poll.
+    /// Counts an SDU that is begun. Returns `true` if its last octets carry a poll.
     pub(super) fn on_sdu<P>(&mut self, common: &Common<P>) -> bool {
         count_to(&mut self.sdus, common.config.polling.poll_sdu.map(Into::into))
     }
 
-    /// Whether a PDU that is sent now carries a poll; `triggered` says that a trigger speaks of this PDU, and `next` is
-    /// VT(S) behind it.
+    /// Returns `true` if a PDU that is sent now carries a poll. `triggered` is `true` if a trigger concerns this PDU,
+    /// and `next` is VT(S) behind it.
     pub(super) fn on_send<P>(
         &mut self,
         now: Time,
@@ -67,26 +67,26 @@ impl Polls {
         true
     }
 
-    /// Asks for a poll, if there `is_something` to ask about.
+    /// Requests a poll, if there `is_something` to ask about.
     fn request<P>(&mut self, is_something: bool, common: &Common<P>) {
         let prohibited = common.is_running(Timer::PollProhibit);
         self.held |= is_something && prohibited;
         self.requested |= is_something && !prohibited;
     }
 
-    /// Drops the triggers that wait.
+    /// Drops the pending triggers.
     pub(super) fn forget(&mut self) {
         (self.requested, self.held) = (false, false);
     }
 
-    /// Stops `Timer_Poll` once all that was sent before the poll is acknowledged.
+    /// Stops `Timer_Poll` once every PDU that was sent before the poll is acknowledged.
     pub(super) fn on_acknowledged<P>(&mut self, acknowledged: u64, common: &mut Common<P>) {
         if acknowledged >= self.until {
             common.stop(Timer::Poll);
         }
     }
 
-    /// Stops `Timer_Poll` once the last PDU before the poll is asked for.
+    /// Stops `Timer_Poll` once the peer asks for the last PDU before the poll.
     pub(super) fn on_missing<P>(&mut self, pdu: u64, common: &mut Common<P>) {
         if pdu + 1 == self.until {
             common.stop(Timer::Poll);
@@ -124,19 +124,20 @@ impl Polls {
 }
 
 impl<P: Payload> Sender<P> {
-    /// Whether VT(A) to VT(S) and one more, `occupied` PDUs, are the share of the window that asks for a poll.
+    /// Returns `true` if `occupied` PDUs, VT(A) to VT(S) and one more, are the share of the window that triggers a
+    /// poll.
     pub(super) fn is_window_share_reached(&self, occupied: usize, common: &Common<P>) -> bool {
         let share = |percent| occupied * 100 >= usize::from(percent) * usize::from(self.window);
         common.config.polling.window_percent.is_some_and(share)
     }
 
-    /// The last PDU that is neither acknowledged nor given up: VT(S) - 1 where that is not settled.
+    /// Returns the last PDU that is neither acknowledged nor given up: VT(S) - 1 unless that is settled.
     pub(super) fn last_outstanding(&self) -> Option<u64> {
         let offset = self.sent.iter().rposition(|sent| sent.state != super::State::Settled)?;
         Some(self.acknowledged + offset as u64)
     }
 
-    /// With nothing to ask about, no trigger waits.
+    /// Drops the pending triggers if there is nothing to ask about.
     pub(super) fn forget_idle_polls(&mut self) {
         if self.outstanding == 0 && !self.has_new() {
             self.polls.forget();
@@ -144,7 +145,7 @@ impl<P: Payload> Sender<P> {
     }
 }
 
-/// Counts one; at `most` begins anew and says so.
+/// Counts one. Returns `true` at `most`, and then begins anew.
 fn count_to(count: &mut u32, most: Option<u32>) -> bool {
     let Some(most) = most else { return false };
     *count += 1;

@@ -1,4 +1,4 @@
-//! SDUs into PDUs.
+//! Segmentation of SDUs into PDUs.
 
 use farcast_core::Payload;
 use smallvec::SmallVec;
@@ -12,18 +12,18 @@ use crate::pdu::{EndedBefore, LastEnd, Segment};
 /// A PDU that is being filled.
 struct New {
     pdu: u64,
-    /// Octets that are left in it.
+    /// Octets left in the PDU.
     room: u16,
-    /// How many ends it speaks of.
+    /// Number of ends that the PDU indicates.
     ends: u8,
-    /// Whether an SDU ends in it whose end carries a poll.
+    /// `true` if an SDU whose end carries a poll ends in the PDU.
     polls: bool,
     last_end: LastEnd,
 }
 
 impl<P: Payload> Sender<P> {
-    /// Makes the next new PDU and puts it behind the ones that were sent. Whether it ends an SDU whose end carries a
-    /// poll.
+    /// Makes the next new PDU and puts it behind those that were sent. Returns `true` if it ends an SDU whose end
+    /// carries a poll.
     pub(super) fn cut(&mut self, common: &Common<P>) -> bool {
         let format = common.config.format;
         let pdu = self.next();
@@ -53,7 +53,7 @@ impl<P: Payload> Sender<P> {
         new.polls
     }
 
-    /// Puts of `sdu` what fits into the PDU, and the rest back.
+    /// Puts as much of `sdu` as fits into the PDU, and the rest back.
     fn place(&mut self, mut sdu: Waiting<P>, new: &mut New, common: &Common<P>) -> Segment<P> {
         let format = common.config.format;
         if !sdu.begun {
@@ -75,7 +75,7 @@ impl<P: Payload> Sender<P> {
         Segment { data: sdu.rest, ends }
     }
 
-    /// Ends an SDU in the PDU. Whether the PDU says so itself.
+    /// Ends an SDU in the PDU. Returns `true` if the PDU itself indicates the end.
     fn end(&mut self, placement: Placement, new: &mut New, format: Format) -> bool {
         match placement {
             Placement::Ends { left } => new.room = left,
@@ -83,7 +83,7 @@ impl<P: Payload> Sender<P> {
                 self.pending_end = Some(EndedBefore::OneOctetShort);
                 return false;
             }
-            // The header extension says so only where there is no indicator.
+            // The header extension indicates the end only in a PDU without indicators.
             _ if format.header_extension && new.ends == 0 => new.last_end = LastEnd::HeaderExtension,
             _ => {
                 self.pending_end = Some(EndedBefore::Exactly);
@@ -94,7 +94,7 @@ impl<P: Payload> Sender<P> {
         true
     }
 
-    /// Notes that the PDU says where the last SDU that was begun has ended.
+    /// Notes that the PDU indicates the end of the last SDU that was begun.
     fn note_end(&mut self, new: &mut New) {
         new.ends += 1;
         if let Some(begun) = self.begun.back_mut() {
@@ -102,7 +102,7 @@ impl<P: Payload> Sender<P> {
         }
     }
 
-    /// Octets that a new PDU would leave behind its last SDU.
+    /// Returns the octets that a new PDU would leave behind its last SDU.
     pub(super) fn left_by_new(&self, common: &Common<P>) -> u16 {
         let format = common.config.format;
         let mut room = format.room(self.pending_end);
@@ -120,7 +120,7 @@ impl<P: Payload> Sender<P> {
         room
     }
 
-    /// Drops what is left of the first SDU that waits.
+    /// Drops the rest of the first SDU that waits.
     pub(super) fn drop_waiting(&mut self) {
         if let Some(sdu) = self.waiting.pop_front() {
             self.waiting_octets -= sdu.rest.len() as u64;
@@ -128,7 +128,8 @@ impl<P: Payload> Sender<P> {
     }
 }
 
-/// How many ends a PDU may speak of: where discards are signalled, `N_LENGTH` must be able to count them.
+/// Returns the limit of the ends that a PDU may indicate: if discards are signalled, `N_LENGTH` must be able to count
+/// them.
 fn most_ends<P>(common: &Common<P>) -> u8 {
     if common.config.discard == Discard::None { u8::MAX } else { MAX_ENDS as u8 }
 }

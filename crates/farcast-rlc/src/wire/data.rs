@@ -13,7 +13,7 @@ const ENDED_ONE_OCTET_SHORT: u16 = 0x7FFB;
 
 /// The special values of the indicators of one size.
 struct Special {
-    /// The lower of the two that are reserved in Acknowledged Mode.
+    /// The lower of the two values that are reserved in Acknowledged Mode.
     reserved: u16,
     piggyback: u16,
     padding: u16,
@@ -26,12 +26,12 @@ impl Special {
     }
 }
 
-/// Where the parts of a PDU lie.
+/// Layout of a PDU.
 struct Layout {
     /// Octets of the header with all indicators, the last one included.
     header: usize,
     data: usize,
-    /// The indicator of what is behind the data.
+    /// The indicator of the octets behind the data.
     last: Option<u16>,
 }
 
@@ -66,7 +66,7 @@ pub(super) fn encode<P: AsRef<[u8]>>(
     Ok(())
 }
 
-/// Writes the indicators, each with the bit that says whether another one follows, to all of `out`.
+/// Writes the indicators to all of `out`, each with a bit that is 1 if another one follows.
 fn put_indicators(values: impl Iterator<Item = u16>, format: Format, out: &mut [u8]) {
     let size = usize::from(format.indicator_octets());
     let fields = out.len() / size;
@@ -107,7 +107,7 @@ fn layout<P: AsRef<[u8]>>(pdu: &DataPdu<P>, format: Format) -> Result<Layout, En
     Ok(Layout { header: header + size, data, last: Some(special.padding) })
 }
 
-/// Checks what does not depend on lengths.
+/// Checks the conditions that do not depend on lengths.
 fn check<P: AsRef<[u8]>>(pdu: &DataPdu<P>, format: Format) -> Result<(), EncodeError> {
     if pdu.segments.iter().any(|segment| segment.data.as_ref().is_empty()) {
         return Err(EncodeError::EmptySegment);
@@ -155,7 +155,7 @@ pub(super) fn decode(octets: &[u8], format: Format) -> Result<DataPdu<&[u8]>, De
     Ok(pdu)
 }
 
-/// What an indicator means.
+/// Meaning of an indicator.
 enum Meaning {
     Before(EndedBefore),
     End(u16),
@@ -163,7 +163,7 @@ enum Meaning {
     Padding,
 }
 
-/// Reads the indicators at the front of `octets`, and what they speak of.
+/// Reads the indicators at the front of `octets`, and the content that they describe.
 fn take_indicated<'a>(
     pdu: &mut DataPdu<&'a [u8]>,
     octets: &'a [u8],
@@ -191,7 +191,7 @@ fn take_indicated<'a>(
         }
     }
     let rest = &data[usize::from(end)..];
-    // One octet behind an SDU that ends is padding, with indicators of two octets.
+    // A single octet behind the end of an SDU is padding, with indicators of two octets.
     let unannounced = rest.len() == 1 && size == 2 && end > 0;
     if !rest.is_empty() && !unannounced {
         pdu.segments.push(Segment { data: rest, ends: false });
@@ -199,7 +199,7 @@ fn take_indicated<'a>(
     Ok(())
 }
 
-/// How many indicators there are; `None` if they do not end.
+/// Returns the number of indicators; `None` if they do not end.
 fn count_indicators(octets: &[u8], size: usize) -> Option<usize> {
     octets.chunks_exact(size).position(|field| word(field) & 1 == 0).map(|last| last + 1)
 }
@@ -220,7 +220,7 @@ fn meaning(value: u16, format: Format) -> Result<Meaning, DecodeError> {
     })
 }
 
-/// The octets of `data` from `start` to `end`.
+/// Returns the octets of `data` from `start` to `end`.
 fn part(data: &[u8], start: u16, end: u16) -> Result<&[u8], DecodeError> {
     if usize::from(end) > data.len() {
         return Err(DecodeError::IndicatorTooLarge { value: end, data: data.len() });

@@ -3,22 +3,22 @@
 /// Reads groups of four bits.
 pub(super) struct Reader<'a> {
     octets: &'a [u8],
-    /// How many groups have been read.
+    /// Number of groups that have been read.
     at: usize,
 }
 
 impl<'a> Reader<'a> {
-    /// Reads `octets` from group `at` on.
+    /// Creates a reader of `octets` from group `at` on.
     pub(super) const fn new(octets: &'a [u8], at: usize) -> Self {
         Self { octets, at }
     }
 
-    /// Whether nothing is left.
+    /// Returns `true` if nothing is left.
     pub(super) const fn is_at_end(&self) -> bool {
         self.at >= 2 * self.octets.len()
     }
 
-    /// The number in the next `groups` groups, up to eight of them; `None` if there are not that many.
+    /// Returns the number in the next `groups` groups, up to eight of them; `None` if there are not that many.
     pub(super) fn take(&mut self, groups: usize) -> Option<u32> {
         let end = self.at.checked_add(groups).filter(|&end| end <= 2 * self.octets.len())?;
         let group = |at: usize| u32::from(self.octets[at / 2] >> (4 * (1 - at % 2)) & 0xF);
@@ -35,13 +35,13 @@ pub(super) struct Writer<'a> {
 }
 
 impl<'a> Writer<'a> {
-    /// Writes to the front of `octets`.
+    /// Creates a writer to the front of `octets`.
     pub(super) const fn new(octets: &'a mut [u8]) -> Self {
         Self { octets, at: 0 }
     }
 
-    /// Puts the low bits of `number`, as many as `groups` groups hold. What does not fit is left out: the caller has
-    /// checked the length.
+    /// Puts the low bits of `number`, as many as `groups` groups hold. Groups beyond the end of the octets are left
+    /// out: the caller has checked the length.
     pub(super) fn put(&mut self, number: impl Into<u32>, groups: usize) {
         let number = number.into();
         for group in (0..groups).rev() {

@@ -47,8 +47,8 @@ fn check_field(field: &SuperField) -> Result<(), EncodeError> {
     if valid { Ok(()) } else { Err(EncodeError::SuperField(name)) }
 }
 
-/// Writes a report that has been checked over `out`, which is zero. The first group, which is 0 for a report of its own
-/// and for a piggybacked one, is the PDU type; groups behind the fields are `NO_MORE`, which is 0, and padding.
+/// Writes a report that has been checked over `out`, which is zero. The first group is the PDU type, which is 0 for a
+/// report of its own and for a piggybacked one. Groups behind the fields are `NO_MORE`, which is 0, and padding.
 pub(super) fn encode(status: &Status, out: &mut [u8]) {
     let mut out = Writer::new(out);
     out.put(0u32, 1);
@@ -91,19 +91,19 @@ fn put_field(field: &SuperField, out: &mut Writer<'_>) {
     }
 }
 
-/// A type and a number of 12 bits.
+/// Writes a type and a number of 12 bits.
 fn put_number(out: &mut Writer<'_>, kind: u32, number: u16) {
     out.put(kind, 1);
     out.put(number, 3);
 }
 
-/// A type and a number of 4 bits.
+/// Writes a type and a number of 4 bits.
 fn put_length(out: &mut Writer<'_>, kind: u32, length: usize) {
     out.put(kind, 1);
     out.put(length as u32, 1);
 }
 
-/// Reads the super fields of a report whose first four bits have been judged: up to an ACK, a `NO_MORE`, or the end.
+/// Reads the super fields of a report whose first four bits have been checked: up to an ACK, a `NO_MORE`, or the end.
 pub(super) fn decode(octets: &[u8]) -> Result<Status, DecodeError> {
     let mut octets = Reader::new(octets, 1);
     let mut status = Status::default();
