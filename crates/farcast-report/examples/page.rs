@@ -14,7 +14,7 @@ fn figure(title: &str, note: &str, chart: Chart) -> Part {
     Part::Figure(Figure { title: title.into(), note: note.into(), chart })
 }
 
-/// Every kind of part, with numbers that are easily checked.
+/// Returns a page with every kind of part, and numbers that are easily checked.
 pub(crate) fn page() -> Page {
     let curve = |name: &str, slope: f64| {
         let point = |step: i32| {

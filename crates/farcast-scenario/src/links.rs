@@ -120,8 +120,8 @@ impl Links {
     /// Limits every queue that has a rate and no given limit to one bandwidth-delay product, and returns these
     /// queues.
     ///
-    /// The product is the rate at which the stage carries packets, times [`round_trip`](Self::round_trip) plus
-    /// `more`, the round-trip time behind the links. The limit is at least [`LEAST_QUEUE`].
+    /// The product is the rate at which the stage carries packets, times the sum of [`round_trip`](Self::round_trip)
+    /// and `more`, the time behind the links. The limit is at least [`LEAST_QUEUE`].
     pub fn default_queues(&mut self, more: Span) -> Vec<DefaultQueue> {
         let round_trip = self.round_trip() + more;
         let mut given = Vec::new();
@@ -151,9 +151,9 @@ impl Links {
     /// Builds the stages of both directions for `terminals` terminals.
     ///
     /// In the names of streams, stage `link.forward` has number 0 and `link.return` number 1; those of `link.stages`
-    /// follow. Stages that pass everything at once are left out. So is a return stage of constant delay if there is
-    /// no other return stage: no packet waits for another there. A `whole` link keeps them, because its settings may
-    /// change.
+    /// follow. Stages that pass everything at once are left out. So is the stage `link.return` if its delay is
+    /// constant and no other stage returns: no packet waits for another there. A `whole` link keeps `link.forward`
+    /// and `link.return`, because their settings may change.
     pub fn chains<M: Message + Send + 'static>(
         &self,
         terminals: u32,

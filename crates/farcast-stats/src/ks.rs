@@ -22,7 +22,8 @@ pub struct KsTest {
 ///
 /// A p-value below 0.1 errs to the large side. Down to 0.005 it is too large by up to 7 % of itself at 40 against 40
 /// values, by up to 80 % if the sizes have no common divisor, and by more with ties. Farther out it errs by more, at
-/// 1e-6 by a factor of two to three. The test therefore misses some differences but raises no false alarm.
+/// 1e-6 by a factor of two to three. The test therefore misses some differences, but raises no additional false
+/// alarms.
 ///
 /// Refuses an empty sample, not-a-number and minus infinity; positive infinity may stand for a run that never
 /// finished.

@@ -154,9 +154,9 @@ pub(crate) fn check_values(values: &[f64]) -> Result<(), StatsError> {
 ///
 /// `sd` is the standard deviation of our `n_ours` runs (at least 2). `n_theirs` is the number of runs behind the
 /// published mean (at least 1). The difference of the two means has the standard deviation
-/// `sd sqrt(1 / n_theirs + 1 / n_ours)` when both come from one normal distribution. Because `sd` is estimated from our
-/// runs alone, Student's t with `n_ours - 1` degrees of freedom applies. For `n_theirs` = 1 this is the usual prediction
-/// interval for one more run.
+/// `sd sqrt(1 / n_theirs + 1 / n_ours)` when both come from one normal distribution. Because `sd` is estimated from
+/// our runs alone, Student's t with `n_ours - 1` degrees of freedom applies. For `n_theirs` = 1 this is the usual
+/// prediction interval for one more run.
 pub fn prediction_half_width(sd: f64, n_theirs: u64, n_ours: u64) -> Result<f64, StatsError> {
     if !(0.0..=VALUE_LIMIT).contains(&sd) {
         return Err(StatsError::Deviation { value: sd });

@@ -9,7 +9,8 @@ fn options(paired: bool) -> Options {
     Options { columns: Vec::new(), paired, level: 0.95 }
 }
 
-/// Worked by scipy 1.17 `ttest_ind(equal_var=False)` and `ttest_rel`, and their `confidence_interval()`.
+/// Expected numbers are from scipy 1.17: `ttest_ind(equal_var=False)` and `ttest_rel`, and their
+/// `confidence_interval()`.
 const A: [f64; 6] = [10.1, 11.4, 9.8, 12.0, 10.9, 11.1];
 const B: [f64; 6] = [10.6, 12.1, 10.2, 12.4, 11.5, 11.3];
 
@@ -54,7 +55,7 @@ fn sweeps_are_compared_setting_by_setting() {
     assert!(all[1].p_adjusted > all[1].p, "two comparisons: {all:?}");
 }
 
-/// Two points of three replications with this time each.
+/// Returns the table of two points with three replications each, with these times.
 fn sweep(values: &[f64; 2], times: &[f64; 6]) -> Table {
     let of_each = |values: &[f64; 2]| -> Vec<f64> { values.iter().flat_map(|&value| [value; 3]).collect() };
     let incomplete: Vec<f64> = times.iter().map(|time| f64::from(u8::from(time.is_nan()))).collect();

@@ -114,8 +114,8 @@ fn beside(study: &Summary, emulated: &Summary) -> Judged {
 mod tests {
     use super::*;
 
-    /// Two values around a mean: by Student's t with one degree of freedom the interval is 12.706 times their half
-    /// distance.
+    /// Returns the summary of two values around a mean. By Student's t with one degree of freedom, its interval is
+    /// 12.706 times their half distance.
     fn summary(mean: f64, half_distance: f64) -> Summary {
         Summary::of(&[mean - half_distance, mean + half_distance]).unwrap()
     }

@@ -2,8 +2,9 @@
 //!
 //! All settings have common random numbers, so that the difference of a statistic is taken on the same replications.
 //! After each round, a setting is dropped if it is worse than the best of that moment with confidence. Its difference
-//! must be above zero by a number of standard errors. This number follows from the level, divided by the number of
-//! settings and rounds (Bonferroni), so that the best is dropped by mistake with a probability of at most 1 - level.
+//! must be above zero by a number of standard errors. This number follows from 1 - level, divided by the numbers of
+//! settings and of rounds (Bonferroni). The best is therefore dropped by mistake with a probability of at most 1 -
+//! level.
 //!
 //! Racing is Maron and Moore's (Artificial Intelligence Review 11, 1997), here with paired differences as in
 //! Birattari et al. (GECCO 2002). The standard error of a mean's difference is that of the paired differences. For

@@ -27,7 +27,8 @@ fn bin(entered: u64, carried: u64, inside_octets: u64) -> Bin {
     }
 }
 
-/// Ten seconds; what enters is 1 and 2 Mbit/s of a rate of 2 Mbit/s, which is halved at 5 s; an outage of a second.
+/// Returns a run of ten seconds. Traffic of 1 and 2 Mbit/s enters, at a rate of 2 Mbit/s that is halved at 5 s. There
+/// is an outage of a second.
 fn small() -> Run {
     let octets = [125_000, 250_000, 250_000, 0, 250_000, 125_000, 125_000, 125_000];
     let bins: Vec<Bin> = octets.iter().map(|&octets| bin(octets, octets, octets / 4)).collect();
@@ -75,12 +76,12 @@ fn small() -> Run {
     }
 }
 
-/// The document without its first line, which is no element.
+/// Returns the document without its first line, which is no element.
 fn document(page: &str) -> &str {
     page.strip_prefix("<!DOCTYPE html>\n").expect("a document type")
 }
 
-/// The drawing of a way in the first format.
+/// Returns the drawing of a direction in the first format.
 fn drawing<'a>(page: &'a str, heading: &str) -> &'a str {
     let at = page.find(&format!("<h2 id=\"{heading}\">")).expect("the section");
     let begin = at + page[at..].find("<svg").expect("a drawing");
@@ -91,7 +92,7 @@ fn of_class<'a>(elements: &'a [Element], class: &str) -> Vec<&'a Element> {
     elements.iter().filter(|element| element.attribute("class") == Some(class)).collect()
 }
 
-/// The corners of a path that goes along and up or down.
+/// Returns the corners of a path that goes along and up or down.
 fn corners(path: &str) -> Vec<(f64, f64)> {
     let (mut x, mut y) = (0.0, 0.0);
     let mut corners = Vec::new();
@@ -138,7 +139,7 @@ fn curves_are_as_high_as_their_values() {
     let (median, range) = (of("median"), of("range"));
     let floor = range.iter().map(|corner| corner.1).fold(0.0, f64::max);
     let ceiling = range.iter().map(|corner| corner.1).fold(f64::INFINITY, f64::min);
-    // From 250 to 400 ms are 150 of 400.
+    // The band from 250 to 400 ms covers 150 of 400.
     let foot = ceiling + (floor - ceiling) * 400.0 / 150.0;
     let expected = foot + (ceiling - foot) * 300.0 / 400.0;
     assert!(median.iter().all(|corner| (corner.1 - expected).abs() <= 0.5), "{median:?}");
@@ -167,7 +168,7 @@ fn losses_and_outages_and_changes_are_where_they_were() {
             );
         }
     }
-    // One of four is a quarter as high.
+    // A count of one has a quarter of the height of four.
     let heights: Vec<f64> = of_class(&all, "loss-bar").iter().map(|bar| bar.number("height")).collect();
     assert!((heights[0] * 4.0 - heights[1]).abs() < 0.5, "{heights:?}");
     let outages = of_class(&all, "outage");
@@ -180,7 +181,7 @@ fn losses_and_outages_and_changes_are_where_they_were() {
             "{class}: {marks:?}"
         );
     }
-    // What was changed on one way is not shown on the other, on which nothing passed.
+    // A change of one direction is not shown on the other, on which nothing passed.
     assert!(page.contains("No packet entered on this way."));
     for written in
         ["lost: losses", "dropped: forward: queue full", "5 packets, up to 4 in a bin", "near ends, code 0"]
@@ -332,7 +333,7 @@ proptest! {
             prop_assert!((axis.y(top) - 0.0).abs() < 1e-6 && (axis.y(0.0) - 100.0).abs() < 1e-6);
             let digits = format!("{step:.0e}");
             prop_assert!(["1e", "2e", "5e"].iter().any(|round| digits.starts_with(round)), "{step}");
-            // What is written is the value in its unit.
+            // The label of a mark is its value in the unit.
             let size = top / all[all.len() - 1].1.parse::<f64>().unwrap();
             for (value, text) in &all {
                 prop_assert!((text.parse::<f64>().unwrap() * size - value).abs() <= 1e-6 * top, "{all:?}");

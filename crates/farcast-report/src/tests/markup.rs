@@ -29,7 +29,7 @@ impl Element {
     }
 }
 
-/// The elements of a well-formed document with one root, in the order of their beginnings.
+/// Returns the elements of a well-formed document with one root, in the order of their beginnings.
 pub(crate) fn elements(mut rest: &str) -> Vec<Element> {
     let mut all: Vec<Element> = Vec::new();
     let mut open: Vec<usize> = Vec::new();
@@ -72,7 +72,7 @@ fn element(tag: &str) -> Element {
     Element { name: name.into(), attributes, text: String::new() }
 }
 
-/// `text`, in which every ampersand begins one of the entities that are written here.
+/// Checks that every ampersand in `text` begins one of the known entities.
 fn checked(text: &str) -> &str {
     assert!(!text.contains(['<', '>']) && text.chars().all(|c| c == '\n' || !c.is_control()), "{text:?}");
     for entity in text.split('&').skip(1) {

@@ -19,7 +19,7 @@ const WORDS: Words = Words {
     answers: "the Status Retry Timer",
 };
 
-/// Two passes of ten and two seconds with a wait behind each, and three receivers.
+/// Returns a timeline of two passes, of ten and two seconds, with a wait behind each, and three receivers.
 fn small() -> Timeline {
     let pass = |number, begin_s, end_s, dtus| Pass { number, begin_s, end_s, dtus };
     let wait = |begin_s, end_s, naks| Wait { begin_s, end_s, what: "the Status Retry Timer".into(), naks };
@@ -58,7 +58,7 @@ fn x(seconds: f64) -> f64 {
     LEFT + (RIGHT - LEFT) * seconds / 20.0
 }
 
-/// The drawing in a page.
+/// Returns the drawing in a page.
 fn drawing(page: &str) -> &str {
     let begin = page.find("<svg xmlns").expect("a drawing");
     let end = page.find("</figure>").expect("the figure's end");

@@ -139,7 +139,7 @@ mod tests {
         let bins: Vec<&[f64]> = course.bins().map(|(_, bin)| bin).collect();
         assert_eq!((bins[0], bins[3]), (&[2.0, 7.0][..], &[3.0, 8.0][..]));
         assert!(bins[1][0].is_nan() && bins.len() == 4);
-        // A day later what was seen is still there.
+        // A day later, the earlier levels are still there, in wider bins.
         course.note(86_400.0, &[4.0, 9.0]);
         let bins: Vec<&[f64]> = course.bins().map(|(_, bin)| bin).collect();
         assert!(bins.len() <= MOST_BINS, "{}", bins.len());

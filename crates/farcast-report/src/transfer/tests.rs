@@ -30,7 +30,8 @@ fn receiver(number: usize) -> Receiver {
     }
 }
 
-/// A sender that is looked at ten times a second for `seconds` while `count` receivers come to have everything.
+/// Returns the record of a sender that looks ten times a second for `seconds` while `count` receivers become
+/// complete.
 fn sent(count: usize, seconds: u32) -> Sending {
     let names: Vec<String> = (0..count).map(|number| format!("station-{number}")).collect();
     let mut sending = Sending::new(Words::default());
@@ -67,7 +68,7 @@ fn a_few_receivers_have_a_curve_each() {
     assert!((series[0].points[5].y - 80.0).abs() < 1e-6, "{:?}", series[0].points);
     let rows = &table(&page, "What was sent").rows;
     assert_eq!((rows[0][1].exact, rows[0][2].exact), (Some(20_000.0), Some(100.0)));
-    // What no receiver has a number for has no column.
+    // A number that no receiver has is left out as a column.
     assert_eq!(table(&page, "Receivers").columns.len(), 4);
 }
 
@@ -86,7 +87,7 @@ fn of_many_receivers_there_are_quantiles() {
     assert!(points.len() < 1100 && points.last().unwrap().y == 20_000.0, "{}", points.len());
     let receivers = page.downloads.iter().find(|one| one.name == "receivers.csv").unwrap();
     assert_eq!(receivers.text.lines().count(), 20_001);
-    // To look at 20,000 takes a while: they are left alone for a fifth of a second.
+    // A look at 20,000 receivers takes time, so the next follows a fifth of a second later.
     sending.look(5.0, (0..20_000).map(|_| ("station", 1.0)));
     assert!(!sending.wants_look(5.15) && sending.wants_look(5.25));
 }

@@ -13,12 +13,12 @@ pub struct Given {
 }
 
 impl Given {
-    /// Path of the key, as errors and assignments write it.
+    /// Returns the path of the key, as errors and assignments write it.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// The value as TOML.
+    /// Returns the value as TOML.
     pub fn value(&self) -> &str {
         &self.value
     }

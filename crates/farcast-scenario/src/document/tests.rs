@@ -131,7 +131,7 @@ fn read(text: &str) -> Result<Scenario, DocumentError> {
     Scenario::read(&Document::parse("scenarios/x.toml", text)?)
 }
 
-/// The error of a document that the schema refuses.
+/// Returns the error of a document that the schema refuses.
 fn error(text: &str) -> String {
     read(text).expect_err("refused").to_string()
 }

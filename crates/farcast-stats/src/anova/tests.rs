@@ -13,7 +13,8 @@ fn samples() -> impl Strategy<Value = Vec<Vec<f64>>> {
 
 #[test]
 fn a_worked_example() {
-    // Means 2, 5 and 4 about 11/3: 3 (25 + 16 + 1) / 9 = 14 between with 2 degrees of freedom, 2 + 2 + 8 = 12 within with 6.
+    // Means 2, 5 and 4 about 11/3: 3 (25 + 16 + 1) / 9 = 14 between with 2 degrees of freedom, and 2 + 2 + 8 = 12
+    // within with 6.
     let found = one_way_anova(&[&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0], &[2.0, 4.0, 6.0]]).expect("valid");
     assert!((found.f - 3.5).abs() < 1e-12 && (found.eta_squared - 14.0 / 26.0).abs() < 1e-12, "{found:?}");
     assert_eq!((found.freedom_between, found.freedom_within), (2, 6));

@@ -4,13 +4,14 @@ use proptest::prelude::*;
 use super::batch_means;
 use crate::{StatsError, binomial_range, t_interval};
 
-/// A normal variable of mean 0 and standard deviation 1 (Box and Muller, 1958).
+/// Draws a normal variable of mean 0 and standard deviation 1 (Box and Muller, 1958).
 fn normal(stream: &mut RandomStream) -> f64 {
     let radius = (-2.0 * (1.0 - stream.unit()).ln()).sqrt();
     radius * (2.0 * core::f64::consts::PI * stream.unit()).cos()
 }
 
-/// A steady autoregressive series about 10: the correlation at lag j is `phi^j`, the variance `1 / (1 - phi^2)`.
+/// Draws a steady autoregressive series about 10: the correlation at lag j is `phi^j`, the variance `1 / (1 -
+/// phi^2)`.
 fn autoregressive(stream: &mut RandomStream, n: usize, phi: f64) -> Vec<f64> {
     let mut x = normal(stream) / (1.0 - phi * phi).sqrt();
     let step = |_| {
@@ -32,9 +33,9 @@ fn a_worked_example() {
 
 #[test]
 fn the_interval_of_a_correlated_series_covers_its_mean_as_often_as_it_says() {
-    // With phi = 0.8 the mean of n values has (1 + phi) / (1 - phi) = 9 times the variance that independent ones would give
-    // it. Means of neighbouring batches of 200 have a correlation of phi / (200 (1 - phi^2)) = 0.011: the interval is 1.1 %
-    // too narrow, which takes 0.25 % from the 95 %, and is allowed for in the range of the count.
+    // With phi = 0.8 the mean of n values has (1 + phi) / (1 - phi) = 9 times the variance of a mean of independent
+    // ones. Means of neighbouring batches of 200 have a correlation of phi / (200 (1 - phi^2)) = 0.011. The interval
+    // is therefore 1.1 % too narrow, which takes 0.25 % from the 95 %; the range of the count allows for that.
     let mut stream = RandomStream::derive(31, &[]);
     let (trials, mut covered, mut naively) = (2_000, 0, 0);
     let mut lags = 0.0;

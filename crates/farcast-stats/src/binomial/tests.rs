@@ -7,7 +7,7 @@ fn close(value: f64, expected: f64, relative: f64) {
     assert!((value - expected).abs() <= relative * expected.abs(), "{value:e} instead of {expected:e}");
 }
 
-/// The binomial probabilities by repeated convolution with one trial: no factorials, no logarithms.
+/// Returns the binomial probabilities by repeated convolution with one trial: no factorials, no logarithms.
 fn naive_binomial(n: u64, p: f64) -> Vec<f64> {
     let mut pmf = vec![1.0];
     for _ in 0..n {
@@ -21,7 +21,8 @@ fn naive_binomial(n: u64, p: f64) -> Vec<f64> {
     pmf
 }
 
-/// The beta-binomial probabilities as Polya's urn: after s of t trials the next succeeds with (s + a) / (t + a + b).
+/// Returns the beta-binomial probabilities by Polya's urn: after s of t trials the next succeeds with (s + a) / (t +
+/// a + b).
 fn naive_urn(n: u64, a: f64, b: f64) -> Vec<f64> {
     let mut pmf = vec![1.0];
     for t in 0..n {
@@ -36,7 +37,8 @@ fn naive_urn(n: u64, a: f64, b: f64) -> Vec<f64> {
     pmf
 }
 
-/// The range by its definition, and how near a tail comes to the allowed mass: there rounding may decide.
+/// Returns the range by its definition, and the least distance of a tail from the allowed mass: near 0, rounding
+/// decides.
 fn naive_range(pmf: &[f64], level: f64) -> (u64, u64, f64) {
     let mass = (1.0 - level) / 2.0;
     let up_to: Vec<f64> = (0..pmf.len()).map(|k| pmf[..=k].iter().sum()).collect();

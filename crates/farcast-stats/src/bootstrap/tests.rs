@@ -16,7 +16,7 @@ fn interval(values: &[f64], statistic: Statistic) -> BootstrapInterval {
     bootstrap_interval(values, statistic, 0.95, 500, 7).expect("valid")
 }
 
-/// The statistic by its definition.
+/// Returns the statistic by its definition.
 fn naive(mut values: Vec<f64>, statistic: Statistic) -> f64 {
     let n = values.len() as f64;
     let mean = values.iter().sum::<f64>() / n;
@@ -137,9 +137,9 @@ fn common_random_numbers_make_the_interval_narrower() {
 
 #[test]
 fn the_interval_of_a_mean_covers_it_as_often_as_resampling_can() {
-    // Sums of twelve uniform numbers are as good as normal. Resamples of n such have the standard error of the mean but with
-    // divisor n, so their percentiles cover where |t| < 1.96 sqrt((n - 1) / n); what BCa corrects for is noise here, and
-    // takes up to 1 % more.
+    // Sums of twelve uniform numbers are as good as normal. Resamples of n such values have the standard error of the
+    // mean but with divisor n. Their percentiles therefore cover the mean if |t| < 1.96 sqrt((n - 1) / n). The
+    // correction of BCa is noise here, and takes up to 1 % more.
     let mut stream = RandomStream::derive(42, &[]);
     let (trials, n, mut covered) = (1_000, 30, 0);
     for trial in 0..trials {

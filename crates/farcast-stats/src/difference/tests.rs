@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::{MeanDifference, paired, welch};
 use crate::{StatsError, binomial_range, t_interval};
 
-/// Equal but for rounding.
+/// Returns `true` if the numbers are equal but for rounding.
 fn alike(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * a.abs().max(b.abs()) + 1e-12
 }
@@ -20,8 +20,8 @@ fn pairs() -> impl Strategy<Value = (Vec<f64>, Vec<f64>)> {
 
 #[test]
 fn a_worked_example() {
-    // Means 2 and 6, variances 1 and 4, of three each: standard error sqrt(5/3), 4 / sqrt(5/3) = 3.098387; the degrees of
-    // freedom are (1/3 + 4/3)^2 / ((1/3)^2 / 2 + (4/3)^2 / 2) = 50/17.
+    // Means 2 and 6, variances 1 and 4, of three values each: the standard error is sqrt(5/3), and t is 4 / sqrt(5/3)
+    // = 3.098387. The degrees of freedom are (1/3 + 4/3)^2 / ((1/3)^2 / 2 + (4/3)^2 / 2) = 50/17.
     let found = welch(&[1.0, 2.0, 3.0], &[4.0, 6.0, 8.0], 0.95).expect("valid");
     assert!(alike(found.difference, -4.0) && alike(found.t, -4.0 / (5.0_f64 / 3.0).sqrt()), "{found:?}");
     assert!(alike(found.freedom, 50.0 / 17.0), "{found:?}");
@@ -76,8 +76,8 @@ fn what_has_no_difference_is_refused() {
 
 #[test]
 fn small_samples_of_one_mean_differ_as_often_as_the_level_says() {
-    // Uniform samples of unlike sizes and widths. Welch's test is not exact: with these its size is within half a per cent
-    // of 5 % (Welch 1947), which the range of the count is widened by.
+    // Uniform samples of unlike sizes and widths. Welch's test is not exact: with these its size is within half a per
+    // cent of 5 % (Welch 1947). The range of the count is wider by that amount.
     let mut stream = RandomStream::derive(21, &[]);
     let (trials, mut outside) = (10_000, 0);
     for _ in 0..trials {

@@ -8,7 +8,7 @@ fn close(value: f64, expected: f64, relative: f64) {
     assert!((value - expected).abs() <= relative * expected.abs(), "{value:e} instead of {expected:e}");
 }
 
-/// The distance by its definition: both empirical distribution functions at every value.
+/// Returns the distance by its definition: both empirical distribution functions at every value.
 fn naive_distance(a: &[f64], b: &[f64]) -> f64 {
     let share = |sample: &[f64], x: f64| {
         sample.iter().filter(|value| **value <= x).count() as f64 / sample.len() as f64

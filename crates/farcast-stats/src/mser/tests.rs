@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::mser;
 use crate::StatsError;
 
-/// Ten batches of five about the settled level, the first two of them far from it.
+/// Returns ten batches of five about the settled level, the first two of them far from it.
 fn by_hand() -> Vec<f64> {
     let batch = |level: f64| [-2.0, -1.0, 0.0, 1.0, 2.0].map(|noise| level + noise);
     [90.0, 40.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0, 1.0, 2.0].map(batch).concat()
@@ -11,10 +11,10 @@ fn by_hand() -> Vec<f64> {
 
 #[test]
 fn a_beginning_that_is_far_off_is_left_out() {
-    // Of the means from the d-th on, squares over (k - d)^2: at d = 2 it is 8 / 4 / 64 = 0.031, at 3 and after more, because
-    // fewer are left; at 1, with the 40, about 18.
+    // The statistic is the squares of the means from the d-th on, over (k - d)^2. At d = 2 it is 8 / 4 / 64 = 0.031;
+    // from 3 on it is more, because fewer are left; at 1, with the 40, it is about 18.
     assert_eq!(mser(&by_hand(), 5), Ok(10));
-    // What is left over at the end is ignored.
+    // The rest at the end is ignored.
     assert_eq!(mser(&[by_hand(), vec![1e6; 4]].concat(), 5), Ok(10));
 }
 
@@ -53,7 +53,7 @@ fn what_cannot_be_cut_is_refused() {
     assert_eq!(mser(&[vec![1e140; 5], vec![-1e140; 95]].concat(), 5), Ok(5));
 }
 
-/// The statistic of the means from the `d`-th on, by two passes.
+/// Returns the statistic of the means from the `d`-th on, by two passes.
 fn statistic(means: &[f64]) -> f64 {
     let n = means.len() as f64;
     let mean = means.iter().sum::<f64>() / n;

@@ -7,7 +7,7 @@ fn close(value: f64, expected: f64, relative: f64) {
     assert!((value - expected).abs() <= relative * expected.abs(), "{value:e} instead of {expected:e}");
 }
 
-/// Every way to share `n` trials out over `categories`.
+/// Returns every way to distribute `n` trials over `categories`.
 fn outcomes(n: u64, categories: usize) -> Vec<Vec<u64>> {
     if categories == 1 {
         return vec![vec![n]];
@@ -18,7 +18,8 @@ fn outcomes(n: u64, categories: usize) -> Vec<Vec<u64>> {
     (0..=n).flat_map(with_first).collect()
 }
 
-/// The probability of `counts` times `sum(weights)^n`, in whole numbers: ways to arrange times the weights.
+/// Returns the probability of `counts` times `sum(weights)^n`, in whole numbers: the number of orders times the
+/// weights.
 fn whole_likelihood(counts: &[u64], weights: &[u64]) -> u128 {
     let (mut placed, mut product) = (0_u128, 1_u128);
     for (&count, &weight) in counts.iter().zip(weights) {

@@ -8,8 +8,8 @@ fn p_values() -> impl Strategy<Value = Vec<f64>> {
     prop::collection::vec(prop_oneof![0.0..=1.0, (0..=20_u32).prop_map(|n| f64::from(n) / 20.0)], 0..30usize)
 }
 
-/// Holm's procedure as he has it: the least value is rejected if it is at most alpha / n, then the next if it is at most
-/// alpha / (n - 1), and so on until one is not.
+/// Returns the rejections of Holm's own procedure. The least value is rejected if it is at most alpha / n, the next
+/// if it is at most alpha / (n - 1), and so on until one is not.
 fn rejected_by_holm(p: &[f64], alpha: f64) -> Vec<bool> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));
@@ -23,7 +23,8 @@ fn rejected_by_holm(p: &[f64], alpha: f64) -> Vec<bool> {
     rejected
 }
 
-/// Benjamini's and Hochberg's: with the greatest k for which k values are at most k alpha / n, the k least are rejected.
+/// Returns the rejections of Benjamini's and Hochberg's own procedure: of the k least values, for the greatest k for
+/// which k values are at most k alpha / n.
 fn rejected_by_benjamini_hochberg(p: &[f64], alpha: f64) -> Vec<bool> {
     let n = p.len();
     let bound = |k: usize| k as f64 * alpha / n as f64;

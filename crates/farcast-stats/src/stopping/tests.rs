@@ -16,7 +16,7 @@ fn run(rule: &mut StoppingRule, results: impl IntoIterator<Item = f64>) -> Optio
     results.map(|(i, value)| rule.push(i as u64, Some(value)).expect("in order")).find_map(|stop| stop)
 }
 
-/// 1, 3, 1, 3, ...: half the width of its interval is about t / sqrt(n), half of that relative to its mean.
+/// Returns 1, 3, 1, 3, ...: half the width of its interval is about t / sqrt(n), half of that relative to its mean.
 fn zigzag() -> impl Iterator<Item = f64> {
     [1.0, 3.0].into_iter().cycle()
 }

@@ -61,8 +61,8 @@ fn far_out_in_the_tail_it_keeps_its_digits() {
 
 #[test]
 fn with_endless_freedom_it_is_the_range_of_normal_values() {
-    // Of three normal values: the difference of the greatest and the least has the mean 3 / sqrt(pi), which is the integral
-    // of what it exceeds.
+    // The range of three normal values has the mean 3 / sqrt(pi). This mean is the integral of the probability that
+    // the range exceeds a value.
     let step = 1.0 / 64.0;
     let mean: f64 = (0..1_000)
         .map(|n| step * studentized_range_survival((f64::from(n) + 0.5) * step, 3, 1 << 50).expect("valid"))

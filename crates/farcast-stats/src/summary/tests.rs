@@ -16,7 +16,7 @@ fn accumulate(values: &[f64]) -> Accumulator {
     all
 }
 
-/// A normal variable of mean 0 and standard deviation 1 (Box and Muller, 1958).
+/// Draws a normal variable of mean 0 and standard deviation 1 (Box and Muller, 1958).
 fn normal(stream: &mut RandomStream) -> f64 {
     let radius = (-2.0 * (1.0 - stream.unit()).ln()).sqrt();
     radius * (2.0 * core::f64::consts::PI * stream.unit()).cos()

@@ -28,8 +28,8 @@ fn a_worked_example() {
 
 #[test]
 fn a_pair_is_significant_at_the_point_of_the_table() {
-    // Two values each, 0.5 about the mean, of three samples: a mean square of 1/2 and 3 degrees of freedom, for which the
-    // table has 5.910 at 5 %. The first two means are that many standard errors sqrt(1/4) apart.
+    // There are three samples of two values, each 0.5 from its mean: a mean square of 1/2 and 3 degrees of freedom.
+    // The table has 5.910 for these at 5 %. The first two means are that many standard errors sqrt(1/4) apart.
     let apart = 5.910 * 0.5;
     let pairs = pairs(&[vec![-0.5, 0.5], vec![apart - 0.5, apart + 0.5], vec![-0.5, 0.5]], 0.95);
     assert!((pairs[0].p - 0.05).abs() < 1e-4, "{pairs:?}");

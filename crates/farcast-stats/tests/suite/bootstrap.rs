@@ -28,8 +28,8 @@ fn intervals(case: &Value) -> Vec<BootstrapInterval> {
     (0..SEEDS).map(interval).collect()
 }
 
-/// The mean of ours is within four standard errors of the mean of theirs: each of our intervals varies as each of theirs
-/// does, so the error is their deviation times `sqrt(1 / SEEDS + 1 / REPEATS)`.
+/// Checks that the mean of our intervals' ends is within four standard errors of `SciPy`'s mean. Our intervals vary
+/// as `SciPy`'s do, so the error is the deviation of these times `sqrt(1 / SEEDS + 1 / REPEATS)`.
 fn agrees(name: &str, case: &Value, ours: impl Iterator<Item = f64>) {
     let mean = ours.sum::<f64>() / SEEDS as f64;
     let [theirs, sd] = numbers(&case[name])[..] else { panic!("{case}") };

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// The cases of a file.
+/// Returns the cases of a file.
 pub(crate) fn cases(text: &str) -> Vec<Value> {
     let file: Value = serde_json::from_str(text).expect("JSON");
     assert!(file["scipy"].is_string(), "a file says which version wrote it");
@@ -27,7 +27,7 @@ pub(crate) fn lists(value: &Value) -> Vec<Vec<f64>> {
     value.as_array().expect("lists").iter().map(numbers).collect()
 }
 
-/// Within so much of what is expected, relatively.
+/// Checks that a number is within the relative distance `relative` of the expected one.
 pub(crate) fn close(found: f64, expected: f64, relative: f64, case: &Value) {
     assert!(
         (found - expected).abs() <= relative * expected.abs(),

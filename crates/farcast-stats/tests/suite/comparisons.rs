@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use super::common::{cases, close, count, lists, number, numbers};
 
-/// Within 1e-6 of it, or what it may be wrong by: `SciPy` takes 1 less an integral, of which eleven digits are right.
+/// Checks that a number is within 1e-6 of the expected one, relatively, or within 1e-11. `SciPy` takes 1 less an
+/// integral, of which eleven digits are right.
 fn close_tail(found: f64, expected: f64, case: &Value) {
     assert!((found - expected).abs() <= 1e-6 * expected + 1e-11, "{found:e} instead of {expected:e}: {case}");
 }

@@ -6,7 +6,7 @@ use farcast_stats::{
 };
 use proptest::prelude::*;
 
-/// Any double, more often one that a function takes, of all magnitudes, and only a few different ones.
+/// Generates any double, more often one that a function takes, of all magnitudes, and only a few different ones.
 fn number() -> impl Strategy<Value = f64> {
     prop_oneof![
         1 => any::<f64>(),

@@ -69,8 +69,8 @@ mod tests {
         assert_eq!(verdict(&[10.0], &real(9.68)), Verdict::Differs);
     }
 
-    /// Of two values a apart the standard deviation is a / sqrt 2 and the interval a / 2 times 12.7062, Student's t of
-    /// one degree of freedom.
+    /// For two values a apart, the standard deviation is a / sqrt 2 and the interval a / 2 times 12.7062, Student's t
+    /// of one degree of freedom.
     #[test]
     fn intervals_that_overlap_agree() {
         let spread = [11.0, 13.0];
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!((judged.published, judged.verdict), (Some(3.0), Verdict::Agrees));
         assert!((judged.farcast - 3.25).abs() < 1e-9);
         assert!((judged.ci95_half_width.unwrap() - 0.05 * 12.7062).abs() < 1e-4);
-        // However far the sizes are apart, and however often they come.
+        // The verdict does not depend on the distance of the sizes, nor on the number of rounds.
         let sizes = [vec![2.0], vec![4.0]];
         assert_eq!(compare_sizes(&sizes, &[2.1, 4.1001]).unwrap().verdict, Verdict::Differs);
         assert_eq!(compare_sizes(&sizes, &[2.08, 4.0801, 2.08, 4.08]).unwrap().verdict, Verdict::Agrees);

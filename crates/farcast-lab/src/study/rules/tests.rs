@@ -131,7 +131,7 @@ fn an_extreme_is_judged_by_how_often_so_many_runs_reach_it() {
     assert_eq!((greatest(4, 5000), greatest(2, 9999)), (Verdict::Differs, Verdict::Agrees));
 }
 
-/// A value that one of five settings reaches in half of its runs is reached, whatever the other four do.
+/// An extreme is reached if one of five settings reaches it in half of its runs, whatever the other four do.
 #[test]
 fn an_extreme_is_of_all_settings() {
     let mut settings = vec![vec![4_u64; 10_000]; 5];

@@ -91,7 +91,7 @@ fn extent(element: &Element) -> (f64, f64, f64, f64) {
     (left, left + width, y - 0.75 * size, y + 0.25 * size)
 }
 
-/// The drawings of a page, each as its elements.
+/// Returns the drawings of a page, each as its elements.
 fn drawings(page: &str) -> Vec<Vec<Element>> {
     let begins = page.match_indices("<svg xmlns").map(|(begin, _)| begin);
     begins.map(|begin| elements(&page[begin..begin + page[begin..].find("</svg>").unwrap() + 6])).collect()

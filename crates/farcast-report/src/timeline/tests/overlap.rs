@@ -43,7 +43,7 @@ fn passes() -> impl Strategy<Value = Vec<Pass>> {
     })
 }
 
-/// Waits that follow one another, as they do: a sender does not wait for two things at once.
+/// Generates waits one after the other: a sender never waits for two things at once.
 fn waits() -> impl Strategy<Value = Vec<Wait>> {
     let wait = (0.0f64..30.0, 0.0f64..30.0, words(), prop::collection::vec((fate(), any::<u64>()), 0..3));
     prop::collection::vec(wait, 0..12).prop_map(|list| {

@@ -3,7 +3,7 @@
 use super::{LEAST, document, error, read};
 use crate::document::{Document, Problem, Reader};
 
-/// The least document with `line` added to its link's forward direction, where it is line 4.
+/// Returns the least document with `line` added to its link's forward direction, where it is line 4.
 fn forward(line: &str) -> String {
     error(&format!("{LEAST}{line}\n"))
 }

@@ -91,7 +91,7 @@ fn pieces(most: usize) -> impl Strategy<Value = String> {
     prop::collection::vec(piece(), 0..most).prop_map(|pieces| pieces.concat())
 }
 
-/// The full document with some of its characters removed, replaced or repeated.
+/// Generates the full document with some of its characters removed, replaced or repeated.
 fn mutated() -> impl Strategy<Value = String> {
     let cut = (any::<prop::sample::Index>(), any::<prop::sample::Index>(), piece(), 0..4_u8);
     prop::collection::vec(cut, 1..6).prop_map(|cuts| {
@@ -153,7 +153,7 @@ proptest! {
     }
 }
 
-/// A value of TOML and how many brackets lie within each other in it.
+/// Generates a TOML value and the depth of its brackets.
 fn nested() -> impl Strategy<Value = (String, usize)> {
     let leaves = [
         "1",

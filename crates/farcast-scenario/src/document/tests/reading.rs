@@ -149,7 +149,7 @@ fn defaults_are_told_without_loss() {
         "1e17",
     ];
     assert_eq!(values, expected);
-    // Each reads back as what it stands for.
+    // Each text in effect reads back as the same value.
     let mut again = super::document("");
     for (key, value, _) in document.keys_read() {
         again.set(&format!("{key}={value}")).expect("valid");

@@ -6,7 +6,7 @@ use farcast_core::units::Probability;
 use super::{FULL, LEAST, Scenario, Stage, document, rate};
 use crate::document::Document;
 
-/// The document after these assignments.
+/// Returns the document with these assignments laid over it.
 fn with(text: &str, assignments: &[&str]) -> Document {
     let mut document = document(text);
     for assignment in assignments {
@@ -15,7 +15,7 @@ fn with(text: &str, assignments: &[&str]) -> Document {
     document
 }
 
-/// The error that an assignment makes, when it is made or when the document is read.
+/// Returns the error of an assignment, when it is made or when the document is read.
 fn error(assignment: &str) -> String {
     let mut document = document(FULL);
     let error = document.set(assignment).and_then(|()| Scenario::read(&document).map(drop));
@@ -64,7 +64,7 @@ fn reaches_members_of_a_list_by_name() {
         scenario.stages[1],
         Stage::Loss { name: "a\nb".to_owned(), per: Probability::new(1.0).expect("valid") }
     );
-    // A new name is the one that reaches it from then on.
+    // After a change of its name, a member is reached by the new name.
     let renamed = ["link.stages.air.name=sky.1", "link.stages.'sky.1'.per=1"];
     let scenario = Scenario::read(&with(FULL, &renamed)).expect("valid");
     assert_eq!(
@@ -114,7 +114,7 @@ fn an_unknown_key_is_the_same_error_as_in_the_file() {
         "--set lnik.forward.per=0.1: lnik: this key is unknown, did you mean link; \
          the keys here are title, seed, verbose, sizes, link"
     );
-    // One in the file comes first.
+    // An unknown key in the file comes before one in an assignment.
     let document = with(&format!("{LEAST}zz = 1\n"), &["link.forward.aa=1"]);
     assert_eq!(
         Scenario::read(&document).expect_err("unknown").to_string(),

@@ -30,7 +30,7 @@ struct RandomVector {
     errors: u64,
 }
 
-/// Length in bits of the vectors of the space-to-ground link simulator.
+/// Default length of a vector in bits: that of the space-to-ground link simulator.
 const VECTOR_BITS: u64 = 10_000_000;
 /// Most errors of a vector: the position of each takes eight octets.
 const MOST_ERRORS: u64 = 1_000_000;

@@ -46,7 +46,7 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        // What is left is in the directory for what is temporary.
+        // A directory that cannot be removed stays among the temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -57,7 +57,7 @@ fn an_error_vector_file_lies_beside_the_document_and_that_of_an_assignment_where
     let mut document = place.document("link.toml");
     assert_eq!(lost(&document), "00100010");
     assert_eq!(lost(&place.document("below/link.toml")), "01010101");
-    // An absolute path is what it is.
+    // An absolute path is taken unchanged.
     let path = place.0.join("below/lost.txt");
     document.set(&format!("link.forward.error_vector_file={}", path.display())).expect("an assignment");
     assert_eq!(lost(&document), "01010101");
@@ -66,7 +66,8 @@ fn an_error_vector_file_lies_beside_the_document_and_that_of_an_assignment_where
     let error = read(&document).expect_err("tests run elsewhere").to_string();
     let told = "--set link.forward.error_vector_file=lost.txt: link.forward.error_vector_file: lost.txt: No such file";
     assert!(error.starts_with(told), "{error}");
-    // Tests run in the directory of their crate, where this file is. It is no vector: a comment is its first line.
+    // Tests run in the directory of their crate. The path is that of this file, which is no vector: it begins with a
+    // comment.
     assert!(Path::new("src/links/losses.rs").exists());
     document.set("link.forward.error_vector_file=src/links/losses.rs").expect("an assignment");
     let error = read(&document).expect_err("no vector").to_string();

@@ -6,7 +6,7 @@ use farcast_link::pipe::QueueLimit;
 use crate::document::Document;
 use crate::links::{BearerSpec, LinkSpec, Links, StageSpec};
 
-/// A link that ships with these settings, as it is when nothing has been said of its queues, and then by default.
+/// Returns the default limits of a shipped link with these settings, and checks that a second call sets none.
 fn preset(name: &str, settings: &[&str]) -> Vec<(String, u64)> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/links").join(name);
     let path = path.with_extension("toml");
@@ -24,8 +24,8 @@ fn named(queues: &[(&str, u64)]) -> Vec<(String, u64)> {
     queues.iter().map(|&(stage, octets)| (stage.to_owned(), octets)).collect()
 }
 
-/// Octets that pass in the time there and back of a packet of no length, worked out from the files' figures; where
-/// these are below ten packets of 1500 octets it is those.
+/// A default limit is the octets that pass in the round trip of a packet of no length, worked out from the files'
+/// figures. It is at least ten packets of 1500 octets.
 #[test]
 fn the_links_that_ship_have_a_bandwidth_delay_product() {
     let cases: [(&str, &[(&str, u64)]); 8] = [
@@ -100,13 +100,14 @@ fn what_is_said_of_a_queue_holds() {
             let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
             assert_eq!(preset(name, &settings), [], "{name} with {settings:?}");
         }
-        // Of the other way nothing is said.
+        // The queue of the other direction has no given limit.
         let one = format!("link.stages.bundle.return_{said}");
         assert_eq!(preset("iridium-8", &[&one]), named(&[("bundle.forward", 15_000)]));
     }
 }
 
-/// A link with a queue of each kind, in which `Q` stands for what is said of it, and `R` on the way back of a bundle.
+/// A link with a queue of each kind, in which `Q` stands for the keys of its limit, and `R` for those of a bundle's
+/// return queue.
 const ALL: &str = r#"
 [[link.stages]]
 name = "serial"
@@ -144,7 +145,8 @@ kind = "bgan"
 Q
 "#;
 
-/// Limits of: the serial line forward, the bundle both ways, the bearer's way back, the pipe, BGAN both ways.
+/// Limits of the queues: the serial line forward, the bundle both ways, the bearer's return, the pipe, BGAN both
+/// ways.
 fn limits(said: &str, back: &str) -> [QueueLimit; 7] {
     let text = ALL.replace('Q', said).replace('R', back);
     let document = Document::parse("link.toml", &text).expect("TOML");
@@ -176,7 +178,7 @@ fn every_queue_is_read_alike() {
     assert_eq!(limits("queue = \"unlimited\"", ""), [QueueLimit::Unbounded; 7]);
     assert_eq!(limits("queue = \"3 kB\"", ""), [QueueLimit::Octets(3000); 7]);
     assert_eq!(limits("queue_packets = 5", ""), [QueueLimit::Packets(5); 7]);
-    // No limit in octets is none in packets.
+    // Unlimited octets allow a limit in packets.
     assert_eq!(limits("queue = \"unlimited\"\nqueue_packets = 5", ""), [QueueLimit::Packets(5); 7]);
     let mut apart = [QueueLimit::Octets(3000); 7];
     apart[2] = QueueLimit::Packets(9);
@@ -209,11 +211,11 @@ fn what_a_queue_cannot_be_is_refused_in_a_sentence() {
 
 #[test]
 fn no_figures_overflow() {
-    // The highest rate there is for the longest time.
+    // The highest possible rate for the longest time.
     let link = "rate = \"1000 Gbit/s\"\ndelay = \"1000000000 s\"\n";
     let text = format!("[link.forward]\n{link}[link.return]\n{link}");
     let document = Document::parse("link.toml", &text).expect("TOML");
     let (_, given) = Links::read_alone(&document).expect("valid");
-    // 125 GB a second for 2e9 s are more than 64 bits say.
+    // The product, 125 GB a second for 2e9 s, exceeds 64 bits.
     assert_eq!(given.iter().map(|queue| queue.octets).collect::<Vec<_>>(), [u64::MAX; 2]);
 }

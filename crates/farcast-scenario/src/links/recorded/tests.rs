@@ -152,7 +152,7 @@ fn every_shipped_link_is_valid_and_has_its_delay() {
     for (name, tenths) in round_trips {
         let links = read(&preset(name)).expect(name);
         let trip = links.round_trip();
-        // What serial lines and bearers add for the octets of a frame is not delay.
+        // The transmission time of a frame's octets on serial lines and bearers is not delay.
         let expected = Span::from_micros(tenths * 100);
         assert!(trip >= expected && trip < expected + Span::from_millis(100), "{name}: {trip:?}");
         assert!(links.take_time(), "{name}");
