@@ -1,4 +1,4 @@
-//! From the octets on the line to packets (RFC 1662 §4.2, §4.3).
+//! Deframing: packets from the octets on the line (RFC 1662 §4.2, §4.3).
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -11,13 +11,13 @@ const LONGEST_HEADER: usize = 4;
 /// A packet out of a good frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet<'a> {
-    /// Its protocol number.
+    /// Protocol number.
     pub protocol: u16,
-    /// What it carries, at most the MRU.
+    /// Information field, at most the MRU.
     pub information: &'a [u8],
 }
 
-/// What a [`Deframer`] has seen, by fate. Every frame counts once.
+/// Counters of a [`Deframer`], by fate. Every frame counts once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DeframerCounters {
     /// Good frames.
@@ -30,19 +30,19 @@ pub struct DeframerCounters {
     pub too_long: u64,
     /// Frames whose check sequence does not fit.
     pub bad_fcs: u64,
-    /// Frames to another address than All-Stations, or without one where none may be left out.
+    /// Frames to another address than All-Stations, or without an address if it may not be left out.
     pub bad_address: u64,
     /// Frames with another control field than Unnumbered Information.
     pub bad_control: u64,
-    /// Frames whose protocol number is none (RFC 1661 §2), or short where it may not be.
+    /// Frames with an invalid protocol number (RFC 1661 §2), or with a short one that is not allowed.
     pub bad_protocol: u64,
-    /// Octets that the receive ACCM took out.
+    /// Octets that the receive ACCM removed.
     pub removed_octets: u64,
-    /// Octets outside frames: before the first flag, and of a frame behind the point where it was too long.
+    /// Octets outside frames: before the first flag, and those of a frame behind the point at which it was too long.
     pub skipped_octets: u64,
 }
 
-/// Why a frame is none.
+/// Reason to refuse a frame.
 enum Fault {
     TooShort,
     TooLong,
@@ -54,48 +54,50 @@ enum Fault {
 
 /// The receiving end of asynchronous framing.
 ///
-/// Octets come in by any chunks. Memory is bounded by the MRU: a longer frame is given up where it passes it.
+/// Octets come in chunks of any size. Memory is bounded by the MRU: a longer frame is given up where it exceeds it.
 #[derive(Clone, Debug)]
 pub struct Deframer {
     framing: Framing,
     mru: usize,
     /// The frame so far, without escapes.
     pub(crate) frame: Vec<u8>,
-    /// Whether the frame was handed out and makes room for the next.
+    /// `true` if the frame was handed out and makes room for the next.
     done: bool,
-    /// Whether the last octet was an escape.
+    /// `true` if the last octet was an escape.
     escaping: bool,
-    /// Whether what comes is in no frame until a flag comes.
+    /// `true` while octets belong to no frame, until a flag comes.
     hunting: bool,
     counters: DeframerCounters,
 }
 
 impl Deframer {
-    /// Takes what a peer with `framing` sends, packets of up to `mru` octets of information. Full headers are always
-    /// taken, short ones only if `framing` has them; unescaped octets in its ACCM are noise.
+    /// Creates the receiver for a peer with `framing`, for packets of up to `mru` octets of information. Full headers
+    /// are always taken, short ones only if `framing` has them. Unescaped octets in its ACCM are noise.
     pub fn new(framing: Framing, mru: u16) -> Self {
         Self::bounded(framing, mru.into())
     }
 
-    /// The same with any `mru`: a multilink fragment may be a packet of 65,535 octets, and has a header besides.
+    /// Creates a receiver like [`new`](Self::new), with any `mru`: a multilink fragment may be a packet of 65,535
+    /// octets, and has a header besides.
     pub fn bounded(framing: Framing, mru: usize) -> Self {
         let frame = Vec::with_capacity(LONGEST_HEADER + mru + framing.fcs.octets() as usize);
         let counters = DeframerCounters::default();
         Self { framing, mru, frame, done: false, escaping: false, hunting: true, counters }
     }
 
-    /// What it has seen so far.
+    /// Returns the counters so far.
     pub const fn counters(&self) -> &DeframerCounters {
         &self.counters
     }
 
-    /// Begins anew as at the start: what comes is in no frame until a flag comes. Counters go on.
+    /// Begins anew as at the start: octets belong to no frame until a flag comes. Counters continue.
     pub fn restart(&mut self) {
         self.frame.clear();
         (self.done, self.escaping, self.hunting) = (false, false, true);
     }
 
-    /// Takes octets off the front of `input` until a good frame ends; `None` once all are taken.
+    /// Takes octets off the front of `input` until a good frame ends, and returns its packet; `None` once all are
+    /// taken.
     pub fn next(&mut self, input: &mut &[u8]) -> Option<Packet<'_>> {
         if core::mem::take(&mut self.done) {
             self.frame.clear();
@@ -120,7 +122,7 @@ impl Deframer {
         }
     }
 
-    /// Whether an octet is more than content.
+    /// Returns `true` if an octet is more than content.
     const fn is_special(&self, octet: u8) -> bool {
         octet == FLAG || (!self.hunting && self.framing.is_escaped(octet))
     }
@@ -145,7 +147,7 @@ impl Deframer {
         self.frame.extend_from_slice(rest);
     }
 
-    /// Judges the frame that a flag ends; a good one stays until the next call.
+    /// Checks the frame that a flag ends. A good frame stays until the next call.
     fn end_frame(&mut self) -> Option<(u16, Range<usize>)> {
         let found = if core::mem::take(&mut self.hunting) {
             None
@@ -153,7 +155,7 @@ impl Deframer {
             self.counters.aborted += 1;
             None
         } else if self.frame.is_empty() {
-            // Flags between frames, as many as the sender likes.
+            // Flags between frames: the sender may send any number of them.
             None
         } else {
             let judged = self.judge();
@@ -181,7 +183,7 @@ impl Deframer {
         judged.ok()
     }
 
-    /// The protocol of the frame and where its information lies.
+    /// Returns the protocol of the frame and the range of its information.
     fn judge(&self) -> Result<(u16, Range<usize>), Fault> {
         let fcs = self.framing.fcs;
         let end = self.frame.len().saturating_sub(fcs.octets() as usize);
@@ -201,7 +203,7 @@ impl Deframer {
         if information.len() > self.mru { Err(Fault::TooLong) } else { Ok((protocol, information)) }
     }
 
-    /// The protocol number and its length. Its last octet, and only that, is odd (RFC 1661 §2).
+    /// Returns the protocol number and its length. Only the last octet of the number is odd (RFC 1661 §2).
     fn protocol(&self, body: &[u8]) -> Option<(u16, usize)> {
         match *body {
             [low, ..] if low & 1 == 1 => self.framing.pfc.then_some((u16::from(low), 1)),

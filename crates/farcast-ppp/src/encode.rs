@@ -1,4 +1,4 @@
-//! From a packet to the octets on the line (RFC 1662 §4).
+//! Encoding: the octets on the line from a packet (RFC 1662 §4).
 
 use alloc::vec::Vec;
 
@@ -26,14 +26,14 @@ impl Framing {
         out.push(FLAG);
     }
 
-    /// The framing that holds for one packet.
+    /// Returns the framing that holds for one packet.
     fn for_packet(self, protocol: u16, information: &[u8]) -> Self {
         let configures = protocol == PROTOCOL_LCP
             && information.first().is_some_and(|code| lcp::CONFIGURATION_CODES.contains(code));
         if configures { Self { fcs: self.fcs, ..Self::UNCONFIGURED } } else { self }
     }
 
-    /// The length of a packet's frame: what [`encode`](Self::encode) would give, without encoding.
+    /// Returns the length of the frame that [`encode`](Self::encode) would make, without encoding.
     pub fn measure(self, protocol: u16, information: &[u8]) -> FrameLength {
         let framing = self.for_packet(protocol, information);
         let header = framing.header(protocol);
@@ -43,7 +43,7 @@ impl Framing {
         FrameLength { octets: (header.len() + information.len() + fcs.len()) as u64, escapes }
     }
 
-    /// Appends `octets`, escaped where they must be.
+    /// Appends `octets`, each escaped if it must be.
     pub(crate) fn stuff(self, octets: &[u8], out: &mut Vec<u8>) {
         let mut rest = octets;
         while let Some(plain) = rest.iter().position(|&octet| self.is_escaped(octet)) {

@@ -1,13 +1,13 @@
-//! What can be wrong with a configuration.
+//! Errors in a configuration.
 
 /// A setting that the protocols cannot work with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// Echo requests without time between them.
+    /// Echo requests would have no time between them.
     #[error("the echo interval is 0; it must be at least 1 ns")]
     EchoInterval,
-    /// A link that is dead before it is asked.
+    /// A link would be dead before the first request.
     #[error("the number of echo failures is 0; it must be at least 1")]
     EchoFailures,
     /// A bound of reassembly is zero.

@@ -2,11 +2,11 @@
 
 use crc::{CRC_16_IBM_SDLC, CRC_32_ISO_HDLC, Crc, Table};
 
-/// Sixteen octets at a time.
+/// Tables of the CRC, for sixteen octets at a time.
 static CRC_16: Crc<u16, Table<16>> = Crc::<u16, Table<16>>::new(&CRC_16_IBM_SDLC);
 static CRC_32: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&CRC_32_ISO_HDLC);
 
-/// What a CRC over a good frame and its FCS leaves: RFC 1662 appendix C gives 0xF0B8 and 0xDEBB20E3 before the final
+/// Remainder of a CRC over a good frame and its FCS: RFC 1662 appendix C gives 0xF0B8 and 0xDEBB20E3 before the final
 /// complement.
 const GOOD_16: u16 = !0xF0B8;
 const GOOD_32: u32 = !0xDEBB_20E3;
@@ -22,7 +22,7 @@ pub enum Fcs {
 }
 
 impl Fcs {
-    /// Its length in octets, 2 or 4.
+    /// Returns the length in octets, 2 or 4.
     pub const fn octets(self) -> u64 {
         match self {
             Self::Fcs16 => 2,
@@ -30,8 +30,8 @@ impl Fcs {
         }
     }
 
-    /// The sequence that goes behind `header` and `information`: 4 octets, low octet first, of which the first
-    /// [`octets`](Self::octets) count.
+    /// Returns the sequence that goes behind `header` and `information`: 4 octets, low octet first. Only the first
+    /// [`octets`](Self::octets) of them count.
     pub fn of(self, header: &[u8], information: &[u8]) -> [u8; 4] {
         match self {
             Self::Fcs16 => {
@@ -49,7 +49,8 @@ impl Fcs {
         }
     }
 
-    /// Whether `frame`, its check sequence included, is as it was sent, as far as the sequence tells.
+    /// Returns `true` if the check sequence at the end of `frame` fits: `frame` is as it was sent, as far as that
+    /// tells.
     pub fn is_good(self, frame: &[u8]) -> bool {
         match self {
             Self::Fcs16 => CRC_16.checksum(frame) == GOOD_16,

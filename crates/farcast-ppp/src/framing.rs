@@ -1,4 +1,4 @@
-//! How long a frame is on the line: header, check sequence and escapes (RFC 1662 §3 and §4.2).
+//! Length of a frame on the line: header, check sequence and escapes (RFC 1662 §3 and §4.2).
 
 use farcast_core::random::RandomStream;
 use smallvec::SmallVec;
@@ -9,7 +9,7 @@ pub use crate::fcs::Fcs;
 pub const FLAG: u8 = 0x7E;
 /// The Control Escape octet (RFC 1662 §4.2).
 pub const ESCAPE: u8 = 0x7D;
-/// What an escaped octet is changed by.
+/// Value with which an escaped octet is xored.
 pub const TRANSPARENCY: u8 = 0x20;
 /// The All-Stations address, the only one that PPP knows (RFC 1662 §3.1).
 pub const ADDRESS: u8 = 0xFF;
@@ -37,9 +37,10 @@ pub const DEFAULT_ACCM: u32 = 0xFFFF_FFFF;
 /// Octets beyond which [`Framing::escapes`] takes the mean; no PPP packet is longer than 65,535.
 const LONGEST_DRAW: u64 = 1 << 20;
 
-/// How one end of a link frames what it sends.
+/// Framing of the packets that one end of a link sends.
 ///
-/// By default as Linux's pppd negotiates it with its like: FCS-16, no control octet escaped, short headers.
+/// The default is the framing that Linux's pppd negotiates with another pppd: FCS-16, no control octet escaped, short
+/// headers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Framing {
     /// The check sequence.
@@ -61,24 +62,24 @@ impl Default for Framing {
 /// The length of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FrameLength {
-    /// Its octets without flags, before any is escaped.
+    /// Octets of the frame without flags, before any is escaped.
     pub octets: u64,
-    /// How many of them are escaped, each with an octet more.
+    /// Number of these octets that are escaped, each with one octet more.
     pub escapes: u64,
 }
 
 impl Framing {
-    /// What holds before anything is negotiated: full headers, and every control octet is escaped.
+    /// Framing before anything is negotiated: full headers, and every control octet is escaped.
     pub const UNCONFIGURED: Self = Self { fcs: Fcs::Fcs16, accm: DEFAULT_ACCM, acfc: false, pfc: false };
 
-    /// The address, control and protocol fields before the information.
+    /// Returns the address, control and protocol fields before the information.
     pub fn header(&self, protocol: u16) -> SmallVec<[u8; 4]> {
         let mut header = SmallVec::new();
         if !self.acfc || protocol == PROTOCOL_LCP {
             header.extend([ADDRESS, CONTROL]);
         }
         let [high, low] = protocol.to_be_bytes();
-        // One octet is read as a whole number only if it is odd; 0xFF would be taken for an address.
+        // A single octet is read as a whole number only if it is odd; 0xFF would be taken for an address.
         if !self.pfc || high != 0 || low & 1 == 0 || low == ADDRESS {
             header.push(high);
         }
@@ -86,37 +87,38 @@ impl Framing {
         header
     }
 
-    /// The octets of the address, control and protocol fields, 1 to 4.
+    /// Returns the octets of the address, control and protocol fields, 1 to 4.
     pub fn header_octets(&self, protocol: u16) -> u64 {
         self.header(protocol).len() as u64
     }
 
-    /// The octets of a frame with so many octets of information: header and check sequence count, escapes and flags do
-    /// not. Saturates.
+    /// Returns the octets of a frame with `information` octets of information. Header and check sequence count, escapes
+    /// and flags do not. Saturates.
     pub fn frame_octets(&self, protocol: u16, information: u64) -> u64 {
         information.saturating_add(self.header_octets(protocol) + self.fcs.octets())
     }
 
-    /// Whether `octet` is sent as two.
+    /// Returns `true` if `octet` is sent as two octets.
     pub const fn is_escaped(&self, octet: u8) -> bool {
         matches!(octet, FLAG | ESCAPE) || (octet < 32 && self.accm >> octet & 1 == 1)
     }
 
-    /// How many of `octets` are escaped.
+    /// Returns the number of `octets` that are escaped.
     pub fn count_escapes(&self, octets: &[u8]) -> u64 {
         octets.iter().filter(|&&octet| self.is_escaped(octet)).count() as u64
     }
 
-    /// How many of 256 octet values are escaped, 2 to 34.
+    /// Returns the number of the 256 octet values that are escaped, 2 to 34.
     const fn escaped_values(self) -> u32 {
         2 + self.accm.count_ones()
     }
 
-    /// How many of so many random octets are escaped: a binomial draw, exact, with probability (2 + octets in the
-    /// ACCM) / 256. Beyond 2^20 octets it is the mean.
+    /// Draws the number of escapes in `octets` random octets: an exact binomial draw with probability (2 + octets in
+    /// the ACCM) / 256. Beyond 2^20 octets it is the mean.
     ///
-    /// 64 octets are drawn at a time, bit by bit: a word of random bits or-ed in where the probability has a 1 and
-    /// and-ed where it has a 0, from its lowest digit up, holds a 1 with just that probability at each place.
+    /// 64 octets are drawn at a time, from the lowest binary digit of the probability up. A word of random bits is
+    /// or-ed in where the digit is 1, and and-ed where it is 0. Each bit of the result is then 1 with exactly that
+    /// probability.
     pub fn escapes(&self, octets: u64, stream: &mut RandomStream) -> u64 {
         let values = self.escaped_values();
         if octets > LONGEST_DRAW {

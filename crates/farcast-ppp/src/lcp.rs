@@ -15,14 +15,14 @@ pub const ECHO_OCTETS: usize = 8;
 /// The octets of code, identifier and length.
 const HEADER_OCTETS: usize = 4;
 
-/// Why octets are not an LCP packet.
+/// Reason for which octets are not an LCP packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LcpError {
-    /// There is less than the fields of its code take.
+    /// The packet is shorter than the fields of its code.
     #[error("the packet has {0} octets, less than the fields of its code take")]
     Short(usize),
-    /// The length field disagrees with what is there.
+    /// The length field is below 4 or above the length of the information field.
     #[error("the length field is {0}; it must be at least 4 and at most what the frame holds")]
     Length(u16),
     /// The code is none of 1 to 11; the answer is a Code-Reject.
@@ -33,31 +33,31 @@ pub enum LcpError {
     OptionLength(u8),
 }
 
-/// What a packet is for.
+/// Purpose of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 #[repr(u8)]
 pub enum Code {
-    /// Asks for options.
+    /// Request for options.
     ConfigureRequest = 1,
-    /// Takes all of them.
+    /// Acceptance of all requested options.
     ConfigureAck = 2,
-    /// Proposes other values.
+    /// Proposal of other values.
     ConfigureNak = 3,
-    /// Refuses options.
+    /// Refusal of options.
     ConfigureReject = 4,
-    /// Closes the link.
+    /// Request to close the link.
     TerminateRequest = 5,
-    /// Agrees to that.
+    /// Agreement to close the link.
     TerminateAck = 6,
-    /// Refuses a code.
+    /// Refusal of a code.
     CodeReject = 7,
-    /// Refuses a protocol.
+    /// Refusal of a protocol.
     ProtocolReject = 8,
-    /// Asks for a sign of life.
+    /// Request for a sign of life.
     EchoRequest = 9,
-    /// Gives it.
+    /// Answer to an Echo-Request.
     EchoReply = 10,
-    /// Is to be ignored.
+    /// Packet that is to be ignored.
     DiscardRequest = 11,
 }
 
@@ -76,7 +76,7 @@ impl Code {
         Self::DiscardRequest,
     ];
 
-    /// The code with this number.
+    /// Returns the code with this number.
     ///
     /// # Errors
     /// [`LcpError::Code`] if there is none.
@@ -85,15 +85,15 @@ impl Code {
     }
 }
 
-/// An LCP packet: code, identifier and what its code makes of the rest.
+/// An LCP packet: code, identifier, and data whose form depends on the code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Packet<'a> {
-    /// What it is for.
+    /// Purpose of the packet.
     pub code: Code,
-    /// What matches requests and replies.
+    /// Number by which a reply matches its request.
     pub identifier: u8,
-    /// What is behind the length field: options, or what [`magic_number`](Self::magic_number) and
-    /// [`rejected_protocol`](Self::rejected_protocol) begin, or anything.
+    /// Octets behind the length field: options, or octets that begin with [`magic_number`](Self::magic_number) or
+    /// [`rejected_protocol`](Self::rejected_protocol), or anything.
     pub data: &'a [u8],
 }
 
@@ -101,7 +101,7 @@ impl<'a> Packet<'a> {
     /// Reads the information field of a frame; octets beyond the length field are padding.
     ///
     /// # Errors
-    /// [`LcpError`] says what is wrong. Every option of a Configure packet has been checked when there is none.
+    /// [`LcpError`] if the octets are no packet, or an option of a Configure packet is invalid.
     pub fn parse(information: &'a [u8]) -> Result<Self, LcpError> {
         let &[code, identifier, high, low, ..] = information else {
             return Err(LcpError::Short(information.len()));
@@ -122,7 +122,7 @@ impl<'a> Packet<'a> {
         Ok(packet)
     }
 
-    /// Appends the packet to `out`. Data beyond what the length field can say is cut off.
+    /// Appends the packet to `out`. Data beyond the range of the length field are cut off.
     pub fn emit(&self, out: &mut Vec<u8>) {
         let most = usize::from(u16::MAX) - HEADER_OCTETS;
         let data = &self.data[..self.data.len().min(most)];
@@ -132,26 +132,26 @@ impl<'a> Packet<'a> {
         out.extend_from_slice(data);
     }
 
-    /// The magic number of an Echo or Discard, 0 where none was negotiated; `None` for other codes.
+    /// Returns the magic number of an Echo or Discard, 0 if none was negotiated; `None` for other codes.
     pub fn magic_number(&self) -> Option<u32> {
         let echoes = matches!(self.code, Code::EchoRequest | Code::EchoReply | Code::DiscardRequest);
         self.data.first_chunk().filter(|_| echoes).map(|&magic| u32::from_be_bytes(magic))
     }
 
-    /// The protocol that a Protocol-Reject refuses; `None` for other codes.
+    /// Returns the protocol that a Protocol-Reject refuses; `None` for other codes.
     pub fn rejected_protocol(&self) -> Option<u16> {
         let rejects = self.code == Code::ProtocolReject;
         self.data.first_chunk().filter(|_| rejects).map(|&protocol| u16::from_be_bytes(protocol))
     }
 
-    /// The options of a Configure packet, in order; none for other codes. Ends behind an error.
+    /// Returns the options of a Configure packet, in order; none for other codes. The options end behind an error.
     pub fn options(&self) -> Options<'a> {
         let configures = (self.code as u8) <= Code::ConfigureReject as u8;
         Options { rest: if configures { self.data } else { &[] } }
     }
 }
 
-/// The Echo-Request or Echo-Reply without data, as on the line.
+/// Returns an Echo-Request or Echo-Reply without data, as on the line.
 pub fn echo(code: Code, identifier: u8, magic: u32) -> [u8; ECHO_OCTETS] {
     let [a, b, c, d] = magic.to_be_bytes();
     [code as u8, identifier, 0, ECHO_OCTETS as u8, a, b, c, d]
@@ -170,7 +170,7 @@ pub enum ConfigurationOption<'a> {
     Pfc,
     /// Type 8: the sender takes frames without address and control.
     Acfc,
-    /// Type 17: the sender does multilink, and takes packets of so many octets over the bundle.
+    /// Type 17: the sender does multilink, and takes packets of up to this many octets over the bundle.
     Mrru(u16),
     /// Type 18: the sender takes short sequence numbers in multilink headers.
     ShortSequence,

@@ -1,12 +1,12 @@
 //! PPP without I/O: HDLC-like framing (RFC 1662), the link control that a running link needs (RFC 1661), multilink
 //! (RFC 1990), and Van Jacobson's compression of TCP/IP headers (RFC 1144).
 //!
-//! | module | what |
+//! | module | content |
 //! |---|---|
-//! | [`framing`] | how long a frame is, and which octets are escaped |
+//! | [`framing`] | length of a frame, and octets that are escaped |
 //! | [`deframe`] | octets back into packets; [`Framing::encode`] is the other way |
 //! | [`lcp`] | the packets of link control |
-//! | [`echo`] | whether a link is alive |
+//! | [`echo`] | detection of dead links |
 //! | [`multilink`] | one virtual link made of several |
 //! | [`vj`] | headers of TCP over IPv4 in 3 to 19 octets |
 //!

@@ -1,9 +1,9 @@
 //! Multilink PPP (RFC 1990): one virtual link made of several.
 //!
-//! | module | what |
+//! | module | content |
 //! |---|---|
 //! | [`header`] | the header of a fragment, long or short, and numbers that wrap |
-//! | [`fragment`] | how a packet is cut, and which link carries which part |
+//! | [`fragment`] | cutting of packets, and links that carry the parts |
 //! | [`reassembly`] | fragments back into packets: the rule of M, its bounds |
 //!
 //! Negotiation (LCP options 17 to 19) is left out: a bundle has the settings that its ends would have agreed on. So is

@@ -1,23 +1,24 @@
 //! Van Jacobson's compression of TCP/IP headers (RFC 1144), as IPCP option 2 asks for it (RFC 1332 §4).
 //!
-//! Both ends remember the last header of each of a few connections, in numbered slots. Of a segment that goes on where
-//! its connection's last one was, only what changed is sent; any other goes whole and tells its slot. The receiver
-//! relies on having seen every segment: after one was lost it restores wrong headers, whose TCP checksum does not fit,
-//! until a whole one comes. A sender that repeats goes back, and what goes back is never compressed (RFC 1144 §4.1).
+//! Both ends remember the last header of each of a few connections, in numbered slots. A segment that continues its
+//! connection's last one is sent with only the changes of its header. Any other segment is sent whole and names its
+//! slot. The receiver relies on having seen every segment. After a loss it restores wrong headers, whose TCP checksum
+//! does not fit, until a whole header comes. A sender that repeats goes back, and a segment that goes back is never
+//! compressed (RFC 1144 §4.1).
 //!
 //! | module | what |
 //! |---|---|
 //! | [`compress`] | the sending end |
 //! | [`decompress`] | the receiving end |
 //!
-//! Headers are octets here, data are not looked at: both ends take a packet's headers and its length, so that whoever
-//! knows no data compresses alike.
+//! Headers are octets here, and data are not looked at: both ends take a packet's headers and its length. So a caller
+//! that has no data compresses alike.
 //!
-//! Three things are stricter than in RFC 1144, and understood by every receiver. A header whose reserved bits of TCP
-//! differ from the last goes whole: RFC 3168 has given two of them a meaning since, and no compressed header tells of
-//! them. One that could not be restored to the octet, because its lengths or its IP checksum are wrong, goes as it is.
-//! And behind an urgent segment the masks that stand for a stream of data are not used, because RFC 1144's receiver
-//! leaves the flag as it was. IPv6 and everything but TCP go as they are.
+//! Three rules are stricter than in RFC 1144, and every receiver understands the result. First, a header whose reserved
+//! bits of TCP differ from the last is sent whole: RFC 3168 has given two of them a meaning since, and no compressed
+//! header has them. Second, a header that could not be restored to the octet, because its lengths or its IP checksum
+//! are wrong, is sent unchanged. Third, behind an urgent segment the masks that stand for a stream of data are not
+//! used, because RFC 1144's receiver leaves the flag as it was. IPv6 and everything but TCP is sent unchanged.
 
 pub mod compress;
 pub mod decompress;
@@ -31,13 +32,14 @@ use crate::framing::{PROTOCOL_IPV4, PROTOCOL_VJ_COMPRESSED, PROTOCOL_VJ_UNCOMPRE
 /// The longest headers: 60 octets of IP and 60 of TCP.
 pub const MAX_HEADERS: usize = 120;
 
-/// What the ends have agreed on; by default what Linux's pppd asks for and takes: 16 slots, compressed numbers.
+/// Settings that the ends have agreed on. By default those that Linux's pppd asks for and takes: 16 slots, compressed
+/// numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct VjConfig {
-    /// The highest slot number (RFC 1332's Max-Slot-Id), so one less than there are.
+    /// The highest slot number (RFC 1332's Max-Slot-Id): one less than the number of slots.
     pub max_slot_id: u8,
-    /// Whether a compressed header may leave out the slot that is the same as the last's (Comp-Slot-Id). Only where the
-    /// receiver hears of frames that were damaged.
+    /// Permission for a compressed header to leave out a slot that is the same as the last (Comp-Slot-Id). Only for a
+    /// receiver that hears of damaged frames.
     pub comp_slot_id: bool,
 }
 
@@ -47,10 +49,10 @@ impl Default for VjConfig {
     }
 }
 
-/// How a packet is sent.
+/// Form in which a packet is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
-    /// As it is (RFC 1144's `TYPE_IP`).
+    /// Unchanged (RFC 1144's `TYPE_IP`).
     Ip,
     /// Whole, with the slot in place of the IP header's protocol (`UNCOMPRESSED_TCP`).
     Uncompressed,
@@ -59,7 +61,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The PPP protocol number.
+    /// Returns the PPP protocol number.
     pub const fn protocol(self) -> u16 {
         match self {
             Self::Ip => PROTOCOL_IPV4,
@@ -69,7 +71,7 @@ impl Kind {
     }
 }
 
-/// The bits of the change mask (RFC 1144 §3.2.2): what of a header the octets behind it tell.
+/// The bits of the change mask (RFC 1144 §3.2.2): the parts of a header that the octets behind it give.
 mod mask {
     /// The urgent pointer.
     pub(super) const U: u8 = 0x01;
@@ -81,12 +83,12 @@ mod mask {
     pub(super) const S: u8 = 0x08;
     /// PSH is set.
     pub(super) const P: u8 = 0x10;
-    /// The IP identification, by more or less than one.
+    /// The IP identification, if it changes by other than one.
     pub(super) const I: u8 = 0x20;
     /// The slot.
     pub(super) const C: u8 = 0x40;
-    /// Sequence and acknowledgment both go on by the last segment's data: an echoed terminal.
+    /// Sequence and acknowledgment numbers both advance by the last segment's data: an echoed terminal.
     pub(super) const ECHOED: u8 = S | W | U;
-    /// The sequence goes on by the last segment's data: a stream of data.
+    /// The sequence number advances by the last segment's data: a stream of data.
     pub(super) const STREAM: u8 = S | A | W | U;
 }

@@ -1,48 +1,49 @@
-//! How a packet is cut into fragments, and which link carries which (RFC 1990 §3 leaves both to the sender).
+//! Cutting of packets into fragments, and the links that carry them (RFC 1990 §3 leaves both to the sender).
 
 use alloc::vec::Vec;
 
 use farcast_core::BitRate;
 
-/// Which links share a packet.
+/// Policy by which links share a packet.
 ///
 /// | policy | a packet is cut | and waits until |
 /// |---|---|---|
-/// | [`Free`](Self::Free) | over the links that have room now, by rate | at least half of the links that are up have room |
+/// | [`Free`](Self::Free) | over the links that have room now, by rate | half of those up, rounded down, have room; at
+/// least one |
 /// | [`Equal`](Self::Equal) | over all links that are up, alike | all that it uses have room |
 /// | [`Proportional`](Self::Proportional) | over all links that are up, by rate | all that it uses have room |
 /// | [`Whole`](Self::Whole) | not at all | a link has room |
 ///
-/// The default is `Free`, as in Linux (`ppp_generic` 2.6: a fragment for each channel without a backlog, however small,
-/// once at least half of the channels are so; sizes by the rates of the channels). The Iridium systems that are
-/// modelled ran Linux; their papers do not name a policy.
+/// The default is `Free`, as in Linux. Its `ppp_generic` 2.6 makes a fragment for each channel without a backlog, even
+/// if the fragment is small, once at least half of the channels have none. Sizes follow the rates of the channels. The
+/// Iridium systems that are modelled ran Linux; their papers do not name a policy.
 ///
 /// Parts that are to be alike differ by at most 1 octet. Links take turns: a packet begins on the link behind the one
 /// that was used last.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Policy {
-    /// Over the links that have room.
+    /// The links that have room, by rate.
     #[default]
     Free,
-    /// Over all links, alike.
+    /// All links, in equal parts.
     Equal {
-        /// A packet is cut into so many parts at most that their mean has this many octets; at least 1.
+        /// Least mean size of a packet's parts in octets, at least 1. It limits the number of parts.
         smallest: u16,
     },
-    /// Over all links, in proportion to their rates.
+    /// All links, in proportion to their rates.
     Proportional {
-        /// A packet is cut into so many parts at most that their mean has this many octets; at least 1.
+        /// Least mean size of a packet's parts in octets, at least 1. It limits the number of parts.
         smallest: u16,
     },
-    /// Each packet on one link.
+    /// One link for each packet.
     Whole,
 }
 
 impl Policy {
-    /// The mean size below which `Equal` and `Proportional` do not cut, unless something else is asked for.
+    /// The usual least mean size of parts in octets, for `Equal` and `Proportional`.
     pub const SMALLEST: u16 = 64;
 
-    /// Octets that a part has at least, in the mean.
+    /// Returns the least mean size of a part in octets.
     const fn smallest(self) -> u16 {
         match self {
             Self::Equal { smallest } | Self::Proportional { smallest } => smallest,
@@ -51,14 +52,14 @@ impl Policy {
     }
 }
 
-/// A link as the policy sees it.
+/// A link, as the policy needs to know it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Candidate {
-    /// Whether it is in the bundle.
+    /// `true` if the link is in the bundle.
     pub up: bool,
-    /// Whether it takes a fragment now.
+    /// `true` if the link takes a fragment now.
     pub room: bool,
-    /// Its rate.
+    /// Rate of the link.
     pub rate: BitRate,
 }
 
@@ -72,8 +73,8 @@ pub struct Part {
 }
 
 impl Policy {
-    /// Cuts a packet of `octets`, at least 1, over `links`, the turn being at `turn`: `parts` is cleared and filled
-    /// with the parts in order. It stays empty where the packet must wait.
+    /// Cuts a packet of `octets`, at least 1, over `links`, from link `turn` on. `parts` is cleared and filled with the
+    /// parts in order. It stays empty if the packet must wait.
     pub fn cut(self, octets: u32, links: &[Candidate], turn: usize, parts: &mut Vec<Part>) {
         parts.clear();
         let most = (octets / u32::from(self.smallest().max(1))).max(1) as usize;
@@ -89,7 +90,7 @@ impl Policy {
         parts.retain(|part| part.octets > 0);
     }
 
-    /// Whether a link is one to share over.
+    /// Returns `true` if the policy shares packets over a link.
     const fn uses(self, link: &Candidate) -> bool {
         match self {
             Self::Free | Self::Whole => link.up && link.room,
@@ -97,7 +98,7 @@ impl Policy {
         }
     }
 
-    /// Whether a packet that would be shared like this waits instead.
+    /// Returns `true` if a packet that would be shared like this waits instead.
     fn waits(self, links: &[Candidate], parts: &[Part]) -> bool {
         if self == Self::Free {
             let up = links.iter().filter(|link| link.up).count();
@@ -107,7 +108,7 @@ impl Policy {
         parts.iter().any(|part| !links[part.link].room)
     }
 
-    /// Divides all octets: each part ends where its share of the whole, with those before it, ends.
+    /// Divides all octets. Each part ends where the shares up to its own, rounded up, end.
     fn share(self, octets: u32, links: &[Candidate], parts: &mut [Part]) {
         let by_rate = matches!(self, Self::Free | Self::Proportional { .. });
         let weight = |part: &Part| if by_rate { u128::from(links[part.link].rate.as_bps()) } else { 1 };
@@ -115,7 +116,7 @@ impl Policy {
         let (mut weights, mut end) = (0, 0);
         for part in parts {
             weights += weight(part);
-            // Rounded up, so that of parts alike none is empty before a packet is used up.
+            // Rounded up: of equal parts none is empty before the packet is used up.
             let next = (u128::from(octets) * weights).div_ceil(whole) as u32;
             part.octets = next - end;
             end = next;

@@ -16,7 +16,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The length of the header in octets, 4 or 2.
+    /// Returns the length of the header in octets, 4 or 2.
     pub const fn octets(self) -> usize {
         match self {
             Self::Long => 4,
@@ -24,7 +24,7 @@ impl Format {
         }
     }
 
-    /// The largest sequence number: 2^24 - 1 or 2^12 - 1.
+    /// Returns the largest sequence number: 2^24 - 1 or 2^12 - 1.
     pub const fn largest(self) -> u32 {
         match self {
             Self::Long => 0xFF_FFFF,
@@ -32,13 +32,13 @@ impl Format {
         }
     }
 
-    /// A count of fragments since the bundle began as the number in the header.
+    /// Returns the number in the header for a count of fragments since the bundle began.
     pub const fn wrap(self, count: u64) -> u32 {
         (count & self.largest() as u64) as u32
     }
 
-    /// The count nearest to `near` whose number in the header is `sequence`: at most half the numbers ahead of it, or
-    /// just under half behind. Counts begin at 0; what would lie before it is `None`.
+    /// Returns the count nearest to `near` whose number in the header is `sequence`: at most half the numbers ahead of
+    /// it, or just under half behind. Counts begin at 0; the result is `None` if the count would lie before it.
     pub const fn unwrap(self, sequence: u32, near: u64) -> Option<u64> {
         let numbers = self.largest() as u64 + 1;
         let ahead = (sequence as u64).wrapping_sub(near) & (numbers - 1);
@@ -46,7 +46,7 @@ impl Format {
     }
 }
 
-/// What stands before a fragment.
+/// Header of a fragment.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Header {
     /// B: the fragment begins a packet.
@@ -57,20 +57,20 @@ pub struct Header {
     pub sequence: u32,
 }
 
-/// Why octets are no header.
+/// Reason for which octets are no header.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderError {
-    /// There are too few.
+    /// The octets are too few.
     #[error("a fragment of {0} octets is shorter than its multilink header; it must have at least {1}")]
     Short(usize, usize),
-    /// RFC 1990 §3 keeps bits for later use.
+    /// A bit is set that RFC 1990 §3 keeps for later use.
     #[error("the reserved bits of the multilink header are {0:#04x}; they must be zero")]
     Reserved(u8),
 }
 
 impl Header {
-    /// The header as octets. Of a number that is too large for the format the low bits are written.
+    /// Returns the header as octets. Only the low bits of a number that is too large for the format are written.
     pub fn encode(self, format: Format) -> SmallVec<[u8; 4]> {
         let flags = if self.begins { BEGINS } else { 0 } | if self.ends { ENDS } else { 0 };
         let [_, high, middle, low] = (self.sequence & format.largest()).to_be_bytes();
@@ -80,7 +80,7 @@ impl Header {
         }
     }
 
-    /// Reads the header off the front of `octets`: it, and the fragment behind it.
+    /// Reads the header off the front of `octets`. Returns it and the fragment behind it.
     ///
     /// # Errors
     /// [`HeaderError`] if the octets are too few, or reserved bits are set.

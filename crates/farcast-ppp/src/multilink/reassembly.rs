@@ -6,16 +6,16 @@
 //! 1. A packet is complete when all numbers from its beginning to its end are there. Packets leave in the order of
 //!    their numbers.
 //! 2. Once M has passed the end of a packet that is not complete, the packet is lost, and all fragments up to that end
-//!    are discarded. Ends that are not there count as far as they are known: a fragment that begins a packet says that
-//!    the one before it ended one. So when M reaches such a fragment, what is not complete before it goes, and it
+//!    are discarded. A missing end counts if it is known: a fragment that begins a packet shows that the number before
+//!    it ended one. So when M reaches such a fragment, incomplete packets before it are discarded, and the fragment
 //!    stays.
 //! 3. M may come to lie within packets that can still be completed; these wait.
 //!
-//! *Passed* is beyond: an end that M has just reached waits for one number more on that link. (Linux gives a packet up
-//! as soon as M has reached a missing number. That loses the same packets, a little sooner.)
+//! M has *passed* an end once it is beyond it: an end that M has just reached waits for one number more on that link.
+//! (Linux gives a packet up as soon as M has reached a missing number. That loses the same packets, a little sooner.)
 //!
-//! Two cases the text leaves open. A link that has joined and carried nothing holds M where it was. When no link is
-//! left, nothing is still to come: M has passed all that was received.
+//! The RFC leaves two cases open. A link that has joined and carried nothing holds M where it was. When no link is
+//! left, nothing is still to come: M has passed all numbers received.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -29,7 +29,7 @@ mod held;
 
 use held::{Fragment, Held};
 
-/// The most links in a bundle.
+/// Limit of the links in a bundle.
 pub const MOST_LINKS: usize = 64;
 
 /// Octets of the protocol field that a packet may have beside its information.
@@ -41,14 +41,14 @@ pub struct ReassemblyConfig {
     /// The Maximum Reconstructed Receive Unit (RFC 1990 §5.1.1): octets of information that a packet may have, without
     /// its protocol field of up to 2 octets; at least 1. Default 1500.
     pub mrru: u16,
-    /// How many fragments may be held, at least 1. Default 1024; Linux holds 128.
+    /// Limit of the fragments held, at least 1. Default 1024; Linux holds 128.
     pub most_fragments: u32,
-    /// How many octets they may have together, at least 1. RFC 1990 §4.2 asks for twice the sum, over the links, of
-    /// rate times worst delay. Default 1 MiB.
+    /// Limit of their octets together, at least 1. RFC 1990 §4.2 asks for twice the sum, over the links, of rate times
+    /// worst delay. Default 1 MiB.
     pub most_octets: u64,
-    /// How long a link may be silent, while fragments are held and none is released, until it no longer holds up the
-    /// others (RFC 1990 §4.1: "some type of link idle timer"). For what comes later it counts again. Above zero.
-    /// Default none: what is complete behind a loss waits until every link has been heard or has left.
+    /// Time for which a link may be silent, while fragments are held and none is released, before it stops holding up
+    /// the others (RFC 1990 §4.1: "some type of link idle timer"). It counts again for later fragments. Above zero.
+    /// Default none: packets that are complete behind a loss wait until every link has been heard or has left.
     pub idle: Option<Span>,
 }
 
@@ -59,7 +59,7 @@ impl Default for ReassemblyConfig {
 }
 
 impl ReassemblyConfig {
-    /// Checks what the types do not.
+    /// Checks the conditions that the types do not express.
     ///
     /// # Errors
     /// [`ConfigError::Zero`] if a bound is zero.
@@ -78,25 +78,25 @@ impl ReassemblyConfig {
     }
 }
 
-/// Why a fragment was refused.
+/// Reason to refuse a fragment.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
     /// The link is not in the bundle.
     #[error("a fragment came on a link that is not a member of the bundle")]
     NotMember,
-    /// Sequence numbers must rise on each link.
+    /// The sequence number does not rise on its link.
     #[error("the sequence number does not follow the one before it on its link; numbers must rise")]
     Backwards,
-    /// What became of its packet is decided.
+    /// The fate of its packet is already decided.
     #[error("the fragment came too late; its packet was already given up")]
     Late,
-    /// A fragment of this number is held.
+    /// A fragment with this number is already held.
     #[error("the sequence number came twice; each is used once")]
     Duplicate,
 }
 
-/// What a [`Reassembler`] has done.
+/// Counters of a [`Reassembler`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReassemblyCounters {
     /// Fragments that were taken.
@@ -105,15 +105,15 @@ pub struct ReassemblyCounters {
     pub packets: u64,
     /// Packets without an octet, which null fragments make; they end here.
     pub nulls: u64,
-    /// How often M passed the end of something that was not complete: at least one packet each time.
+    /// Number of times that M passed the end of an incomplete packet: at least one packet is lost each time.
     pub lost: u64,
-    /// Fragments that were discarded, for whatever reason.
+    /// Fragments that were discarded, for any reason.
     pub discarded: u64,
     /// Packets longer than the MRRU allows.
     pub over_mrru: u64,
-    /// How often the first packet was given up because too much was held.
+    /// Number of times that the first packet was given up because too much was held.
     pub over_buffer: u64,
-    /// How often a silent link was left out.
+    /// Number of times that a silent link was left out.
     pub idled: u64,
     /// Fragments on links that are not members.
     pub not_member: u64,
@@ -130,11 +130,11 @@ pub struct ReassemblyCounters {
 #[derive(Clone, Copy, Debug, Default)]
 struct Link {
     member: bool,
-    /// One past the last number received on it.
+    /// One past the last number received on the link.
     heard: u64,
-    /// The position that it has for M at least.
+    /// Least position that the link has for M.
     floor: u64,
-    /// When it was heard last, joined, or after being left out came to be waited for again.
+    /// Time at which the link was last heard, joined, or began to be waited for again after it was left out.
     since: Time,
 }
 
@@ -158,17 +158,17 @@ pub struct Reassembler<P> {
     passed: u64,
     /// One past the highest number received.
     highest: u64,
-    /// When a packet was decided last, or when fragments began to be held.
+    /// Time at which a packet was last decided, or fragments began to be held.
     progress: Time,
     packets: VecDeque<P>,
     counters: ReassemblyCounters,
 }
 
 impl<P: Payload> Reassembler<P> {
-    /// A new bundle without links, whose first sequence number is 0 (RFC 1990 §4.1).
+    /// Creates a bundle without links, whose first sequence number is 0 (RFC 1990 §4.1).
     ///
     /// # Errors
-    /// What [`ReassemblyConfig::check`] refuses.
+    /// The error of [`ReassemblyConfig::check`].
     pub fn new(config: ReassemblyConfig, format: Format) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
@@ -184,7 +184,7 @@ impl<P: Payload> Reassembler<P> {
         })
     }
 
-    /// Takes `link`, below [`MOST_LINKS`], into the bundle. One that is in it, or is beyond, changes nothing.
+    /// Takes `link`, below [`MOST_LINKS`], into the bundle. A link that is already in it, or beyond, changes nothing.
     pub fn join(&mut self, now: Time, link: usize) {
         if link >= MOST_LINKS {
             return;
@@ -197,7 +197,7 @@ impl<P: Payload> Reassembler<P> {
         }
     }
 
-    /// Takes `link` out of the bundle. What waited for it alone is decided at once.
+    /// Takes `link` out of the bundle. Packets that waited for it alone are decided at once.
     pub fn leave(&mut self, now: Time, link: usize) {
         if let Some(link) = self.links.get_mut(link) {
             link.member = false;
@@ -208,7 +208,7 @@ impl<P: Payload> Reassembler<P> {
     /// Takes a fragment that came on `link`.
     ///
     /// # Errors
-    /// [`Refusal`] if it makes no sense; it is counted, and nothing else changes.
+    /// [`Refusal`] if the fragment makes no sense; it is counted, and nothing else changes.
     pub fn receive(&mut self, now: Time, link: usize, header: Header, fragment: P) -> Result<(), Refusal> {
         let refusal = match self.place(link, header) {
             Ok(sequence) => {
@@ -227,12 +227,12 @@ impl<P: Payload> Reassembler<P> {
         Err(refusal)
     }
 
-    /// The next packet, in the order of sequence numbers.
+    /// Returns the next packet, in the order of sequence numbers.
     pub fn poll_packet(&mut self) -> Option<P> {
         self.packets.pop_front()
     }
 
-    /// When a silent link is left out, if nothing comes before.
+    /// Returns the time at which a silent link is left out, if no other event comes before.
     pub fn poll_timeout(&self) -> Option<Time> {
         let idle = self.config.idle.filter(|_| !self.held.is_empty())?;
         let waited_for = self.links.iter().filter(|link| link.member && link.position() <= self.highest);
@@ -255,27 +255,27 @@ impl<P: Payload> Reassembler<P> {
         }
     }
 
-    /// How many sequence numbers are decided: every lower one has been released or given up.
+    /// Returns the number of sequence numbers that are decided: every lower one has been released or given up.
     pub const fn decided(&self) -> u64 {
         self.held.first()
     }
 
-    /// Fragments that are held.
+    /// Returns the number of fragments that are held.
     pub fn held(&self) -> usize {
         self.held.len()
     }
 
-    /// Octets of the fragments that are held.
+    /// Returns the octets of the fragments that are held.
     pub const fn held_octets(&self) -> u64 {
         self.held.octets()
     }
 
-    /// What it has done.
+    /// Returns the counters.
     pub const fn counters(&self) -> &ReassemblyCounters {
         &self.counters
     }
 
-    /// Which number the fragment has, if it may be taken.
+    /// Returns the number of the fragment, counted from the start of the bundle, if it may be taken.
     fn place(&self, link: usize, header: Header) -> Result<u64, Refusal> {
         let link = self.links.get(link).filter(|link| link.member).ok_or(Refusal::NotMember)?;
         // Links differ in delay, so a number may lie on either side of the highest.
@@ -295,7 +295,7 @@ impl<P: Payload> Reassembler<P> {
     fn take(&mut self, now: Time, link: usize, fragment: Fragment<P>) {
         let position = fragment.sequence + 1;
         if position > self.highest {
-            // A link that was left out has been silent for long, but only now is there something to wait for.
+            // A link that was left out has been silent for long, but it is waited for only from now on.
             let highest = core::mem::replace(&mut self.highest, position);
             self.links.iter_mut().filter(|link| link.position() > highest).for_each(|link| link.since = now);
         }
@@ -316,7 +316,7 @@ impl<P: Payload> Reassembler<P> {
         }
     }
 
-    /// Moves M, and does what that decides.
+    /// Moves M, and decides the packets that this allows.
     fn advance(&mut self, now: Time) {
         let members = self.links.iter().filter(|link| link.member);
         let lowest = members.map(Link::position).min().unwrap_or(self.highest + 1);
@@ -324,7 +324,7 @@ impl<P: Payload> Reassembler<P> {
         self.decide(now);
     }
 
-    /// Releases what is complete and discards what is lost, from the front.
+    /// Releases complete packets and discards lost ones, from the front.
     fn decide(&mut self, now: Time) {
         let before = self.held.first();
         loop {

@@ -11,15 +11,15 @@ use super::header::{
 };
 use super::{Kind, VjConfig, mask};
 
-/// More fragments, and where a fragment begins: a fragment has something here.
+/// More-fragments flag and fragment offset: not all zero in a fragment.
 const FRAGMENT_BITS: u16 = 0x3FFF;
 
-/// What a [`Compressor`] has made of a packet.
+/// Result of a [`Compressor`] for a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Compressed {
-    /// How it is sent.
+    /// Form in which the packet is sent.
     pub kind: Kind,
-    /// How many octets at its front are replaced; 0 where it goes as it is.
+    /// Number of octets at its front that are replaced; 0 if it is sent unchanged.
     pub replaces: usize,
 }
 
@@ -38,12 +38,12 @@ pub struct Compressor {
     slots: Vec<Slot>,
     /// The numbers of slots, the one used last first.
     used: Vec<u8>,
-    /// The slot that was told last.
+    /// The slot that was named last.
     told: Option<u8>,
 }
 
 impl Compressor {
-    /// An end that has sent nothing.
+    /// Creates an end that has sent nothing.
     pub fn new(config: VjConfig) -> Self {
         let count = usize::from(config.max_slot_id) + 1;
         Self {
@@ -54,10 +54,10 @@ impl Compressor {
         }
     }
 
-    /// Compresses a packet of `len` octets of which at least the headers are in `packet`. `out` then holds what is sent
-    /// in place of the first [`replaces`](Compressed::replaces) octets, and nothing if that is 0.
+    /// Compresses a packet of `len` octets; `packet` has at least its headers. `out` then holds the octets to send in
+    /// place of the first [`replaces`](Compressed::replaces) octets, and nothing if that is 0.
     ///
-    /// What is compressed must be sent, in this order: the peer remembers what comes.
+    /// The results must be sent, and in this order: the peer remembers every header.
     pub fn compress(&mut self, packet: &[u8], len: usize, out: &mut Vec<u8>) -> Compressed {
         out.clear();
         let Some(layout) = compressible(packet, len) else {
@@ -85,7 +85,7 @@ impl Compressor {
         Compressed { kind, replaces: layout.data }
     }
 
-    /// The slot of a header's connection, or else the one that was not used for the longest time. It counts as used.
+    /// Returns the slot of a header's connection, or else the least recently used one. It counts as used now.
     fn slot_of(&mut self, header: &[u8], layout: Layout) -> u8 {
         let is_its = |&number: &u8| self.slots[usize::from(number)].is_of(header, layout);
         let place = self.used.iter().position(is_its).unwrap_or(self.used.len() - 1);
@@ -94,7 +94,7 @@ impl Compressor {
     }
 }
 
-/// Where the parts of a packet begin, if its header may be compressed: a segment of an open connection that is no
+/// Returns the layout of a packet, if its header may be compressed: a segment of an open connection that is no
 /// fragment, and as long as its header says.
 fn compressible(packet: &[u8], len: usize) -> Option<Layout> {
     let layout = Layout::of(packet)?;
@@ -108,15 +108,15 @@ fn compressible(packet: &[u8], len: usize) -> Option<Layout> {
 }
 
 impl Slot {
-    /// Whether a header is of the same connection.
+    /// Returns `true` if a header is of the same connection.
     fn is_of(&self, header: &[u8], layout: Layout) -> bool {
         !self.header.is_empty()
             && self.header[ADDRESSES..ADDRESSES + 8] == header[ADDRESSES..ADDRESSES + 8]
             && self.header[self.layout.tcp..][..4] == header[layout.tcp..][..4]
     }
 
-    /// The change mask and what follows the checksum, if the header differs from the last of its connection only in
-    /// what a compressed one can tell.
+    /// Returns the change mask and the octets behind the checksum. Returns `None` if the header differs from the last
+    /// of its connection in parts that a compressed header does not have.
     fn changes(&self, header: &[u8], layout: Layout) -> Option<(u8, SmallVec<[u8; 16]>)> {
         let (old, tcp) = (&self.header[..], layout.tcp);
         if !self.is_of(header, layout) || !self.is_alike(header, layout) {
@@ -124,7 +124,7 @@ impl Slot {
         }
         let flags = header[tcp + FLAGS];
         let step = |at| short(header, at).wrapping_sub(short(old, at));
-        // Back, or far ahead, is no step.
+        // A number that goes back, or far ahead, is no step.
         let advance = |at| u16::try_from(long(header, tcp + at).wrapping_sub(long(old, tcp + at))).ok();
         let (mut changes, mut deltas) = (0, SmallVec::new());
         if flags & URG != 0 {
@@ -142,12 +142,12 @@ impl Slot {
         }
         let data = |header| short(header, TOTAL_LENGTH) - layout.data as u16;
         let (before, now) = (data(old), data(header));
-        // A receiver may leave URG as it was in what the two special masks stand for.
+        // A receiver may leave URG as it was under the two special masks.
         let calm = old[tcp + FLAGS] & URG == 0;
         let special = match changes {
-            // The same again: a repetition or a probe, unless it is data behind a bare acknowledgment.
+            // No change: a repetition or a probe, unless it is data behind a bare acknowledgment.
             0 if before != 0 || now == 0 => return None,
-            // These two mean something else.
+            // These two masks have another meaning.
             mask::ECHOED | mask::STREAM => return None,
             changes if changes == mask::S | mask::A && sent == acknowledged && sent == before && calm => {
                 Some(mask::ECHOED)
@@ -170,7 +170,7 @@ impl Slot {
         Some((changes, deltas))
     }
 
-    /// Whether everything is the same that no compressed header tells of.
+    /// Returns `true` if all parts are the same that a compressed header does not have.
     fn is_alike(&self, header: &[u8], layout: Layout) -> bool {
         let (old, tcp) = (&self.header, layout.tcp);
         self.layout == layout
@@ -183,7 +183,7 @@ impl Slot {
     }
 }
 
-/// A change above zero: an octet, or a zero and two.
+/// Appends a change above zero: one octet, or a zero and two octets.
 fn put(deltas: &mut SmallVec<[u8; 16]>, delta: u16) {
     match u8::try_from(delta) {
         Ok(small) => deltas.push(small),
@@ -191,7 +191,7 @@ fn put(deltas: &mut SmallVec<[u8; 16]>, delta: u16) {
     }
 }
 
-/// A number that may be zero.
+/// Appends a number that may be zero.
 fn put_any(deltas: &mut SmallVec<[u8; 16]>, value: u16) {
     if value == 0 { put_long(deltas, value) } else { put(deltas, value) }
 }

@@ -8,28 +8,29 @@ use super::header::{
 };
 use super::{VjConfig, mask};
 
-/// Why no packet comes of what came.
+/// Reason for which no packet is restored.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// It leaves out its slot, and something was lost or wrong since one was named: it may be of another connection.
+    /// The header leaves out its slot, and a frame was damaged or wrong since one was named: it may be of another
+    /// connection.
     #[error("the slot is left out, and a frame was damaged since it was named")]
     Tossed,
-    /// It names a slot that there is not, or one of which no whole header has come.
+    /// The header names a slot that does not exist, or for which no whole header has come.
     #[error("slot {0} is unknown")]
     Slot(u8),
-    /// It ends within its header.
+    /// The packet ends within its header.
     #[error("the header is cut short")]
     Truncated,
-    /// What should be a whole header of TCP over IPv4 is none, or has a wrong checksum.
+    /// The packet should have a whole header of TCP over IPv4, and has none, or one with a wrong checksum.
     #[error("what should be a whole header is none")]
     Header,
-    /// With its header restored it would be longer than 65,535 octets.
+    /// With its header restored the packet would be longer than 65,535 octets.
     #[error("a packet of {0} octets is longer than any")]
     TooLong(usize),
 }
 
-/// What a [`Decompressor`] has seen, by fate.
+/// Counters of a [`Decompressor`], by fate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DecompressorCounters {
     /// Whole headers.
@@ -62,12 +63,12 @@ pub struct Decompressor {
     slots: Vec<Slot>,
     /// The slot that was named last.
     current: u8,
-    /// Whether headers without a slot are tossed.
+    /// `true` while headers without a slot are tossed.
     tossing: bool,
     counters: DecompressorCounters,
 }
 
-/// What a compressed header tells.
+/// Content of a compressed header.
 #[derive(Clone, Copy, Debug)]
 struct Told {
     changes: u8,
@@ -77,33 +78,33 @@ struct Told {
     acknowledgment: u16,
     sequence: u16,
     identification: u16,
-    /// Octets of it.
+    /// Length of the compressed header in octets.
     len: usize,
 }
 
 impl Decompressor {
-    /// An end that has received nothing.
+    /// Creates an end that has received nothing.
     pub fn new(config: VjConfig) -> Self {
         let slots = alloc::vec![Slot::default(); usize::from(config.max_slot_id) + 1];
         Self { slots, current: 0, tossing: true, counters: DecompressorCounters::default() }
     }
 
-    /// What it has seen so far.
+    /// Returns the counters so far.
     pub const fn counters(&self) -> &DecompressorCounters {
         &self.counters
     }
 
-    /// A frame was damaged, whatever it was: compressed headers that leave out their slot are tossed until one names
-    /// it.
+    /// Notes that a frame was damaged, whatever it carried. Compressed headers that leave out their slot are tossed
+    /// until one names it.
     pub const fn hear_of_damage(&mut self) {
         self.tossing = true;
     }
 
-    /// Takes a packet of the protocol [`Uncompressed`](super::Kind::Uncompressed), of which at least the headers are in
-    /// `packet`. `out` then holds what stands in place of as many octets.
+    /// Takes a packet of the protocol [`Uncompressed`](super::Kind::Uncompressed); `packet` has at least its headers.
+    /// `out` then holds the octets that replace as many at the front of the packet.
     ///
     /// # Errors
-    /// Why it is none; then headers without a slot are tossed, and `out` holds nothing.
+    /// [`Fault`] if the packet is invalid; then headers without a slot are tossed, and `out` is empty.
     pub fn take_uncompressed(&mut self, packet: &[u8], out: &mut Vec<u8>) -> Result<(), Fault> {
         out.clear();
         let result = self.remember(packet);
@@ -113,11 +114,11 @@ impl Decompressor {
         Ok(())
     }
 
-    /// Takes a packet of the protocol [`Compressed`](super::Kind::Compressed), of `len` octets, of which at least the
-    /// header is in `packet`; how many octets that has, in place of which `out` then stands.
+    /// Takes a packet of the protocol [`Compressed`](super::Kind::Compressed), of `len` octets; `packet` has at least
+    /// its header. Returns the length of that header, which the content of `out` then replaces.
     ///
     /// # Errors
-    /// Why it is none; then headers without a slot are tossed, and `out` holds nothing.
+    /// [`Fault`] if the packet is invalid; then headers without a slot are tossed, and `out` is empty.
     pub fn take_compressed(&mut self, packet: &[u8], len: usize, out: &mut Vec<u8>) -> Result<usize, Fault> {
         out.clear();
         let result = self.restore(packet, len);
@@ -128,7 +129,7 @@ impl Decompressor {
         told
     }
 
-    /// Counts a result; the slot at hand, if it is good.
+    /// Counts a result. Returns the present slot, if the result is good.
     fn note(&mut self, result: Result<(), Fault>) -> Result<Option<&Slot>, Fault> {
         let counters = &mut self.counters;
         match result {
@@ -164,7 +165,7 @@ impl Decompressor {
         Ok(())
     }
 
-    /// Makes the next header of its slot out of a compressed one.
+    /// Restores the next header of its slot from a compressed one.
     fn restore(&mut self, packet: &[u8], len: usize) -> Result<Told, Fault> {
         let mut rest = packet;
         let changes = octet(&mut rest)?;
@@ -188,7 +189,7 @@ impl Decompressor {
 }
 
 impl Told {
-    /// Reads what follows the slot in `rest`, the end of `packet`.
+    /// Reads the fields behind the slot from `rest`, the end of `packet`.
     fn parse(changes: u8, packet: &[u8], mut rest: &[u8]) -> Result<Self, Fault> {
         let rest = &mut rest;
         let checksum = u16::from_be_bytes([octet(rest)?, octet(rest)?]);
@@ -204,7 +205,7 @@ impl Told {
 }
 
 impl Slot {
-    /// Goes on to the next header, of a packet of `whole` octets.
+    /// Advances to the next header, of a packet of `whole` octets.
     fn go_on(&mut self, told: &Told, whole: u16) {
         let Self { header, layout: Layout { tcp, data } } = self;
         let (tcp, data) = (*tcp, *data);
@@ -238,12 +239,12 @@ impl Slot {
     }
 }
 
-/// The next octet.
+/// Takes the next octet.
 fn octet(rest: &mut &[u8]) -> Result<u8, Fault> {
     rest.split_off_first().copied().ok_or(Fault::Truncated)
 }
 
-/// The next number: an octet above zero, or a zero and two octets.
+/// Takes the next number: an octet above zero, or a zero and two octets.
 fn number(rest: &mut &[u8]) -> Result<u16, Fault> {
     match octet(rest)? {
         0 => Ok(u16::from_be_bytes([octet(rest)?, octet(rest)?])),

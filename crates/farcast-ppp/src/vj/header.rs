@@ -33,7 +33,7 @@ pub(super) const URG: u8 = 0x20;
 /// CWR and ECE, which RFC 1144 knew as reserved.
 pub(super) const RESERVED: u8 = 0xC0;
 
-/// Where the parts of a packet begin.
+/// Offsets of the parts of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Layout {
     /// The TCP header.
@@ -43,8 +43,8 @@ pub(super) struct Layout {
 }
 
 impl Layout {
-    /// Of a packet of which at least the headers are there; `None` if that is not IPv4 with a TCP header behind it,
-    /// whatever its protocol field says, or if its total length ends within the headers.
+    /// Finds the parts of a packet that has at least its headers. Returns `None` if it is not IPv4 with a TCP header
+    /// behind it, whatever its protocol field says, or if its total length ends within the headers.
     pub(super) fn of(packet: &[u8]) -> Option<Self> {
         let &first = packet.first()?;
         let tcp = usize::from(first & 0x0F) * 4;
@@ -58,12 +58,12 @@ impl Layout {
     }
 }
 
-/// The number of 16 bits at `at`.
+/// Returns the number of 16 bits at `at`.
 pub(super) fn short(octets: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([octets[at], octets[at + 1]])
 }
 
-/// The number of 32 bits at `at`.
+/// Returns the number of 32 bits at `at`.
 pub(super) fn long(octets: &[u8], at: usize) -> u32 {
     u32::from(short(octets, at)) << 16 | u32::from(short(octets, at + 2))
 }
@@ -76,8 +76,8 @@ pub(super) fn put_long(octets: &mut [u8], at: usize, value: u32) {
     octets[at..at + 4].copy_from_slice(&value.to_be_bytes());
 }
 
-/// The complement of the ones' complement sum over a header (RFC 791 §3.1): 0 if it holds the right checksum. Headers
-/// have a whole number of 16-bit words.
+/// Returns the complement of the ones' complement sum over a header (RFC 791 §3.1): 0 if it holds the right checksum.
+/// Headers have a whole number of 16-bit words.
 pub(super) fn checksum(header: &[u8]) -> u16 {
     let words = header.chunks_exact(2).map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])));
     // At most 30 words: two folds leave 16 bits.

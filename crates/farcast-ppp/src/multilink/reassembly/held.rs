@@ -13,7 +13,7 @@ pub(super) struct Fragment<P> {
     pub(super) payload: P,
 }
 
-/// Fragments from the first undecided number on. Gaps cost nothing: what a peer claims to have left out takes no
+/// Fragments from the first undecided number on. Gaps cost nothing: numbers that a peer claims to have left out take no
 /// memory.
 #[derive(Clone, Debug)]
 pub(super) struct Held<P> {
@@ -21,7 +21,7 @@ pub(super) struct Held<P> {
     octets: u64,
     /// The first number that is not decided.
     first: u64,
-    /// How many at the front follow `first` without a gap.
+    /// Number of fragments at the front that follow `first` without a gap.
     filled: usize,
     /// One past the lowest end that is known, of the packets from `first` on.
     end: Option<u64>,
@@ -57,7 +57,7 @@ impl<P: Payload> Held<P> {
         self.end
     }
 
-    /// How many have a lower number than `sequence`. Most fragments come near the end.
+    /// Returns the number of fragments with a lower number than `sequence`. Most fragments come near the end.
     fn below(&self, sequence: u64) -> usize {
         match self.fragments.back() {
             Some(last) if last.sequence >= sequence => {
@@ -81,7 +81,7 @@ impl<P: Payload> Held<P> {
         self.fill();
     }
 
-    /// The end that a fragment tells of: its own, or that of the packet before it.
+    /// Returns the end that a fragment reveals: its own, or that of the packet before it.
     fn known_end(&self, fragment: &Fragment<P>) -> Option<u64> {
         if fragment.begins && fragment.sequence > self.first {
             return Some(fragment.sequence);
@@ -89,7 +89,7 @@ impl<P: Payload> Held<P> {
         fragment.ends.then_some(fragment.sequence + 1)
     }
 
-    /// Counts on over what now follows without a gap.
+    /// Extends the count over the fragments that now follow without a gap.
     fn fill(&mut self) {
         let follows = |fragment: &Fragment<P>, filled| fragment.sequence == self.first + filled as u64;
         let mut filled = self.filled;
@@ -99,7 +99,7 @@ impl<P: Payload> Held<P> {
         self.filled = filled;
     }
 
-    /// Takes the first packet off, if all of it is there: it, and how many fragments it came in.
+    /// Takes the first packet off, if all of it is there. Returns the packet and the number of its fragments.
     pub(super) fn take_complete(&mut self) -> Option<(P, u64)> {
         let end = self.end?;
         let count = usize::try_from(end - self.first).ok().filter(|&count| count <= self.filled)?;
@@ -116,7 +116,7 @@ impl<P: Payload> Held<P> {
         Some((packet, count as u64))
     }
 
-    /// Discards what lies before the lowest known end, or everything if no end is known; how many fragments.
+    /// Discards the fragments before the lowest known end, or all if no end is known. Returns their number.
     pub(super) fn give_up(&mut self) -> u64 {
         let next = self.fragments.back().map_or(self.first, |last| last.sequence + 1);
         let end = self.end.unwrap_or(next);
@@ -129,7 +129,7 @@ impl<P: Payload> Held<P> {
         count as u64
     }
 
-    /// All numbers below `first` are decided.
+    /// Sets the first undecided number: all numbers below `first` are decided.
     fn begin_at(&mut self, first: u64) {
         self.first = first;
         self.end = self.fragments.iter().find_map(|fragment| self.known_end(fragment));
