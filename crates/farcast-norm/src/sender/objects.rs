@@ -111,12 +111,12 @@ impl Objects {
         self.list.len() as u32
     }
 
-    /// How many from the first have been sent whole once.
+    /// Returns the number of objects, from the first, that have been sent completely once.
     pub(super) fn passed(&self) -> u32 {
         self.passed
     }
 
-    /// Of which so much was sent again that requests are not heard any more.
+    /// Returns the objects with so many repairs that further requests are ignored.
     pub(super) fn spent(&self) -> &Bitmap {
         &self.spent
     }

@@ -23,7 +23,7 @@ fn request(form: Form, level: Level, symbols: &[(u32, u16)]) -> Request {
     request_of(1, form, level, symbols)
 }
 
-/// Three objects, each of ten segments in blocks of 4, 3 and 3 with two parity symbols.
+/// Returns three objects, each of ten segments in blocks of 4, 3 and 3 with two parity symbols.
 fn objects() -> Objects {
     let address: SocketAddr = "192.0.2.1:1".parse().expect("an address");
     let rate = BitRate::from_bps(1_000_000).expect("positive");
@@ -35,10 +35,10 @@ fn objects() -> Objects {
     Objects::new(&mut config, geometries)
 }
 
-/// An object, and of symbols the block, the first, how many; or what is said of it.
+/// Transmission: an object, with the block, the first symbol and the number of symbols; `None` for INFO.
 type Sent = (u32, Option<(u32, u32, u32)>);
 
-/// Sends all that there is to be sent.
+/// Sends everything that is due.
 fn drain(objects: &mut Objects) -> Vec<Sent> {
     let mut sent = Vec::new();
     while let Some(item) = objects.next() {
@@ -60,7 +60,7 @@ fn note(asked: &mut Asked, objects: &Objects, nack: &[Request]) -> Result<u32, R
     Ok(asked.note(&parts, objects, &Unheard::default()))
 }
 
-/// What is sent for requests of which each came by itself, all objects having been sent.
+/// Returns the repairs for requests that came one by one, after all objects were sent.
 fn answer(nacks: &[Vec<Request>]) -> Vec<Sent> {
     let (mut objects, mut asked) = (objects(), Asked::new(3, 2));
     drain(&mut objects);
@@ -72,7 +72,7 @@ fn answer(nacks: &[Vec<Request>]) -> Vec<Sent> {
     drain(&mut objects)
 }
 
-/// The same of object 1 alone.
+/// Returns the repairs for requests about object 1 alone.
 fn answer_one(nacks: &[Vec<Request>]) -> Vec<(u32, u32, u32)> {
     let answer = answer(nacks);
     assert!(answer.iter().all(|(object, _)| *object == 1), "{answer:?}");
@@ -85,7 +85,7 @@ fn the_worst_need_of_a_block_decides() {
     let two = request(Form::Ranges, Level::SEGMENT, &[(1, 1), (1, 2)]);
     assert_eq!(answer_one(&[[one.clone()].to_vec()]), [(1, 3, 1)]);
     assert_eq!(answer_one(&[[one.clone()].to_vec(), [two.clone()].to_vec()]), [(1, 3, 2)]);
-    // One receiver that lacks all three needs more than there is.
+    // A receiver that lacks all three segments needs more parity than there is.
     assert_eq!(answer_one(&[[one, two].to_vec()]), [(1, 0, 3)]);
     assert_eq!(answer_one(&[[request(Form::Erasures, Level::SEGMENT, &[(2, 2)])].to_vec()]), [(2, 3, 2)]);
     assert_eq!(answer_one(&[[request(Form::Erasures, Level::SEGMENT, &[(2, 3)])].to_vec()]), [(2, 0, 3)]);
@@ -173,7 +173,7 @@ fn what_has_not_been_sent_is_not_asked_for() {
         points: [point(0, (0, 0)), point(2, (0, 0))].to_vec(),
     };
     assert_eq!(note(&mut asked, &objects, core::slice::from_ref(&all)), Ok(0));
-    // INFO and the first block of the first.
+    // INFO and the first block of the first object.
     for _ in 0..2 {
         let item = objects.next().expect("more");
         objects.sent(&item, 4);
@@ -192,11 +192,11 @@ fn what_is_advertised_is_what_the_worst_lacks() {
     let nacks = [
         request_of(0, Form::Items, Level::INFO, &[(0, 0)]),
         request_of(2, Form::Items, Level::OBJECT, &[(0, 0)]),
-        // Two that lack one each, and different ones: one symbol will do for both.
+        // Two receivers lack one segment each, and different ones: one symbol repairs both.
         request(Form::Items, Level::SEGMENT, &[(0, 4)]),
         request(Form::Items, Level::SEGMENT, &[(0, 5)]),
         request(Form::Items, Level::BLOCK, &[(1, 0)]),
-        // All three, of which parity makes up for two.
+        // A receiver lacks all three segments, and parity makes up for two.
         request(Form::Items, Level::SEGMENT, &[(2, 2), (2, 3), (2, 4)]),
     ];
     for nack in nacks.clone() {

@@ -1,4 +1,4 @@
-//! What the sender of a stream says, and what other receivers do.
+//! Handling of messages by a stream's receiver: of the sender, and of other receivers.
 
 use farcast_core::engine::{Arrival, Reject};
 use farcast_core::{Time, Timers};
@@ -32,7 +32,7 @@ impl StreamReceiver {
         }
     }
 
-    /// Makes the sender of `message` the one that is heard, if it is, or can be.
+    /// Makes the sender of `message` the one that is followed, if it is already, or can be.
     fn remote_of(
         &mut self,
         now: Time,
@@ -47,7 +47,7 @@ impl StreamReceiver {
                 (remote.terms, remote.grtt) = (terms, grtt);
                 return Ok(());
             }
-            // One stream at a time; a sender without one is not waited for.
+            // Only one stream is received at a time; a sender without a stream gives way to one that has a stream.
             let streams = matches!(said, FromSender::Data(data) if data.flags.has(Flags::STREAM));
             let idle = remote.window.is_none() && streams;
             let again = (remote.source, remote.node) == (from.source, message.source);
@@ -57,7 +57,7 @@ impl StreamReceiver {
             if remote.window.is_some() && !streams {
                 return Err(Reject::OtherSession);
             }
-            // A sender that was started anew does not go on with what it was about.
+            // A sender that was started anew does not continue its earlier session.
             self.gone();
         }
         self.remote = Some(Remote {
@@ -85,7 +85,7 @@ impl StreamReceiver {
         Ok(())
     }
 
-    /// A message of the sender has come, of whatever it is.
+    /// Notes a message of the sender, of any kind.
     fn attend(&mut self, now: Time, message: &Message, payload: usize) {
         let robust = self.config.receiver.robust;
         let Some(remote) = &mut self.remote else { return };
@@ -121,7 +121,7 @@ impl StreamReceiver {
                 self.overhear(now, requests, feedback.as_ref());
                 Ok(())
             }
-            // Of an object that is no stream; and what applications say of theirs.
+            // INFO belongs to an object that is no stream; commands of applications are not supported for streams.
             FromSender::Info(_) | FromSender::AckReq { .. } | FromSender::Application(_) => {
                 Err(Reject::Unexpected)
             }
@@ -154,7 +154,7 @@ impl StreamReceiver {
             return result;
         }
         let before = remote.place;
-        // A repair says little of where its sender is.
+        // A repair does not show the progress of its sender.
         remote.place = if data.flags.has(Flags::REPAIR) { before } else { before.max((data.block, 0)) };
         let ends = window.will_end();
         if remote.place > before || ends {
@@ -192,7 +192,7 @@ impl StreamReceiver {
         Ok(())
     }
 
-    /// Blocks before `point` cannot be had, or the stream cannot.
+    /// Handles a squelch: blocks before `point` cannot be repaired any more, or the whole stream cannot.
     fn squelch(&mut self, now: Time, point: &Point, invalid: &[u16]) -> Result<(), Reject> {
         let Some(remote) = &mut self.remote else { return Err(Reject::Unexpected) };
         if let Some((_, object)) = remote.unheard
@@ -225,7 +225,7 @@ impl StreamReceiver {
                 let trips = if terms.backoff == 0 { 0 } else { u64::from(terms.backoff).max(SPREAD) };
                 let most = remote.grtt * trips;
                 let drawn = random_backoff(most, terms.group, &mut self.chance);
-                // RFC 4654 §5: a quarter of it by what we can take.
+                // By RFC 4654 §5, a quarter of the wait depends on the rate that this receiver can take.
                 let wait = most.as_secs_f64() * 0.25 * part + drawn.as_secs_f64() * 0.75;
                 remote.timers.set(Timer::Report, now + farcast_core::Span::from_secs_f64(wait));
             }

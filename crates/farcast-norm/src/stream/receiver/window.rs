@@ -1,4 +1,4 @@
-//! The blocks of a stream that its receiver keeps, and how far it has read them.
+//! Window of a stream's receiver: the blocks that it keeps, and its progress in reading them.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -13,23 +13,24 @@ use crate::stream::asking::{Needs, Place};
 use crate::stream::block::{Block, Shape};
 use crate::stream::segment::{HEADER, Segment};
 
-/// The longest that a window is, in blocks: what is asked for is looked through block by block.
+/// Maximum number of blocks of a window, because requests search the window block by block.
 const MOST_BLOCKS: u64 = 1 << 14;
 
-/// How reading stands.
+/// State of reading.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Reading {
-    /// Octet after octet.
+    /// Octets are read one after the other.
     InOrder,
-    /// Something lacks, of which it is to be told.
+    /// Octets are lacking, and the gap is yet to be reported.
     Lost,
-    /// It was told. The next message is waited for; `passed` octets came since that belong to none that is whole.
+    /// The gap was reported, and reading continues with the next message. `passed` is the number of octets since then
+    /// that belong to no complete message.
     Waiting { passed: u64 },
-    /// All has been read.
+    /// Everything has been read.
     Ended,
 }
 
-/// The blocks that are at hand.
+/// Blocks at hand, and the state of reading.
 #[derive(Debug)]
 pub(super) struct Window {
     object: u16,
@@ -37,30 +38,30 @@ pub(super) struct Window {
     fti: Fti,
     shape: Shape,
     code: Option<BlockCode>,
-    /// The first block that is not read whole.
+    /// Number of the first block that is not completely read.
     low: u32,
     blocks: VecDeque<Option<Block>>,
-    /// Blocks that are not in use any more.
+    /// Blocks that are no longer in use.
     spare: Vec<Block>,
     most: u32,
-    /// The next symbol to be read of the first block.
+    /// Next symbol of the first block to be read.
     symbol: u32,
-    /// How far it was read and is in its place.
+    /// Progress of reading up to which the owner has stored everything.
     settled: Place,
-    /// Where in the stream the next octet belongs.
+    /// Place in the stream of the next octet.
     offset: u64,
     reading: Reading,
-    /// Octets cannot be had that were sent.
+    /// `true` if octets that were sent cannot be had any more.
     lacks: bool,
-    /// Where the stream ends, if that has come.
+    /// End of the stream, if it has come.
     end: Option<Place>,
-    /// Nothing more comes.
+    /// `true` if nothing more comes.
     given_up: bool,
 }
 
 impl Window {
-    /// The window of the stream of which `data` is heard first, in `memory` octets; what was sent before is wanted, as
-    /// far as the sender may still have it, unless `from_now`.
+    /// Makes the window of a stream of which `data` is heard first, in `memory` octets. Earlier parts of the stream are
+    /// wanted as far as the sender may still have them, unless `from_now`.
     pub(super) fn new(data: &Data, style: FtiStyle, memory: u64, from_now: bool) -> Result<Self, Reject> {
         let fti = data.fti.ok_or(Reject::Unexpected)?;
         let parity = fti.parity_symbols(data.fec, style);
@@ -78,7 +79,7 @@ impl Window {
             return Err(Reject::Limit);
         }
         let code = crate::stream::code(data.fec, fti.max_block_len, parity, shape.symbol);
-        // A sender keeps so many blocks, about; it says itself where those that it has not begin.
+        // A sender keeps about this many blocks, and tells by a squelch where they begin.
         let block = u64::from(shape.len) * u64::from(fti.segment_size);
         let kept = fti.size.div_ceil(block).min(u64::from(most) - 1) as u32;
         let low = if from_now { data.block } else { data.block.saturating_sub(kept) };
@@ -114,12 +115,12 @@ impl Window {
         self.fti.segment_size.into()
     }
 
-    /// Octets that its blocks take.
+    /// Returns the octets that the window's blocks take.
     pub(super) fn kept(&self) -> u64 {
         (self.blocks.iter().flatten().count() + self.spare.len()) as u64 * self.shape.octets()
     }
 
-    /// What lacks of it where the sender has come to `place`.
+    /// Returns the needs of the receiver, if the sender has come to `place`.
     pub(super) fn needs(&self, place: Place) -> Needs<'_> {
         Needs {
             shape: self.shape,
@@ -131,7 +132,7 @@ impl Window {
         }
     }
 
-    /// Makes room for `block`: what lies too far before it is lost. Whether it is not read yet.
+    /// Makes room for `block`; blocks that lie too far before it are lost. Returns `true` if the block is not read yet.
     pub(super) fn reach(&mut self, block: u32) -> bool {
         if block < self.low {
             return false;
@@ -146,7 +147,7 @@ impl Window {
         true
     }
 
-    /// Blocks before `low` cannot be had.
+    /// Drops blocks before `low`, which cannot be had.
     pub(super) fn let_go(&mut self, low: u32) {
         if low <= self.low {
             return;
@@ -165,18 +166,18 @@ impl Window {
         }
     }
 
-    /// Nothing more comes: what lacks cannot be had.
+    /// Notes that nothing more comes, so that lacking octets cannot be had.
     pub(super) fn give_up(&mut self) {
         self.given_up = true;
     }
 
-    /// Whether its end has come, and all before it.
+    /// Returns `true` if the end of the stream and everything before it have come.
     pub(super) fn will_end(&self) -> bool {
         let Some(end) = self.end else { return self.reading == Reading::Ended };
         self.needs(end).lacking().next().is_none()
     }
 
-    /// Stores what has come.
+    /// Stores a symbol that has come.
     pub(super) fn store(&mut self, data: &Data, payload: &[u8]) -> Result<(), Reject> {
         if data.fec != self.fec || data.fti.is_some_and(|fti| fti != self.fti) {
             return Err(Reject::Inconsistent);
@@ -213,7 +214,7 @@ impl Window {
         if new { Ok(()) } else { Err(Reject::Duplicate) }
     }
 
-    /// Whether a source symbol can be one; notes the end.
+    /// Checks a source symbol, and notes the end of the stream.
     fn check(&mut self, block: u32, symbol: u32, payload: &[u8]) -> Result<(), Reject> {
         let segment = Segment::read(payload)?;
         if self.end.is_some_and(|end| (block, symbol) >= end && segment.len > 0) {
@@ -225,18 +226,18 @@ impl Window {
         Ok(())
     }
 
-    /// Appends what is next to `out`, if it is there.
+    /// Appends the next octets to `out`, if they are there. Returns a gap or the end where one is next.
     pub(super) fn read(&mut self, out: &mut Vec<u8>) -> Option<Taken> {
         loop {
             if self.reading == Reading::Lost {
-                // It is told of, and the next message waited for.
+                // The gap is reported, and reading continues with the next message.
                 self.reading = Reading::Waiting { passed: 0 };
                 return Some(Taken::Gap(self.offset, None));
             } else if self.reading == Reading::Ended {
                 return None;
             }
             let Some(segment) = self.next() else {
-                // What lies behind what cannot come is all that there is.
+                // What lies behind octets that cannot come is all that is left.
                 if self.given_up && self.skip() {
                     continue;
                 }
@@ -248,18 +249,18 @@ impl Window {
         }
     }
 
-    /// The symbol that is to be read next, if it is there.
+    /// Returns the header of the next symbol, if the symbol is there.
     fn next(&mut self) -> Option<Segment> {
         let block = self.blocks.front()?.as_ref()?;
         let symbol = block.symbol(self.shape, self.symbol)?;
         match Segment::read(symbol) {
             Ok(segment) => Some(segment),
-            // What was rebuilt of wrong parity.
+            // The symbol was rebuilt from wrong parity.
             Err(_) => Some(Segment { len: 0, message: u16::MAX, offset: 0 }),
         }
     }
 
-    /// Passes over what lacks, up to the next symbol that is there; whether there is one.
+    /// Skips lacking symbols up to the next one that is there. Returns `true` if there is one.
     fn skip(&mut self) -> bool {
         let held = |(at, block): (usize, &Option<Block>)| {
             let block = block.as_ref()?;
@@ -273,7 +274,7 @@ impl Window {
         true
     }
 
-    /// Takes the next symbol.
+    /// Reads the next symbol.
     fn take(&mut self, segment: Segment, out: &mut Vec<u8>) -> Option<Taken> {
         if segment.message > segment.len {
             self.pass();
@@ -281,7 +282,8 @@ impl Window {
             return None;
         }
         let ahead = segment.offset.wrapping_sub(self.offset as u32);
-        // Octets that never left: their sender had no room for them. None of what was read comes again.
+        // Octets ahead of the offset never left, because their sender had no room for them. Octets that were read do
+        // not come again.
         let at = self.offset + u64::from(ahead);
         match self.reading {
             Reading::InOrder if ahead != 0 => {
@@ -297,7 +299,7 @@ impl Window {
                 Some(Taken::End(at))
             }
             Reading::Waiting { passed } => {
-                // Where messages are not marked, none is waited for longer than a window.
+                // If messages are not marked, reading continues after the length of a window.
                 let unmarked = passed >= self.fti.size;
                 let Some(skip) = segment.message.checked_sub(1).or(unmarked.then_some(0)) else {
                     self.offset = at + u64::from(segment.len);
@@ -312,7 +314,7 @@ impl Window {
         }
     }
 
-    /// Appends the octets of a segment, but for the first `skip`.
+    /// Appends the octets of a segment, except the first `skip`.
     fn give(&mut self, segment: Segment, at: u64, skip: u16, out: &mut Vec<u8>) -> Option<Taken> {
         let symbol = self.blocks.front()?.as_ref()?.symbol(self.shape, self.symbol)?;
         out.extend_from_slice(&segment.content(symbol)[usize::from(skip)..]);
@@ -321,7 +323,7 @@ impl Window {
         Some(Taken::Octets(at + u64::from(skip)))
     }
 
-    /// The next symbol is read.
+    /// Moves on to the next symbol.
     fn pass(&mut self) {
         self.symbol += 1;
         if self.symbol == self.shape.len {
@@ -330,12 +332,12 @@ impl Window {
         }
     }
 
-    /// What was read is in its place.
+    /// Notes that the owner has stored everything that was read.
     pub(super) fn settle(&mut self) {
         self.settled = (self.low, self.symbol);
     }
 
-    /// Whether all up to `point` is in its place, and nothing before it lacks.
+    /// Returns `true` if everything up to `point` is stored, and nothing before it is lacking.
     pub(super) fn has(&self, point: Point) -> bool {
         let place = (point.symbol.block, u32::from(point.symbol.symbol));
         point.object == self.object && !self.lacks && self.settled > place

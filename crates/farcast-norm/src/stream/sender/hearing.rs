@@ -1,4 +1,4 @@
-//! What the sender of a stream hears of its receivers.
+//! Handling of receivers' messages by a stream's sender.
 
 use alloc::vec::Vec;
 
@@ -9,7 +9,7 @@ use super::{OBJECT, StreamSender, StreamSenderEvent, Timer};
 use crate::message::{Answer, Body, FromSender, Message, NodeId, Point, Request, Stamp};
 use crate::stream::asked::parts;
 
-/// Part of the greatest round trip in which receivers that do not wait have all asked.
+/// Divisor of the GRTT that gives the time in which receivers without a back-off have all asked.
 const TOGETHER: u64 = 8;
 
 impl StreamSender {
@@ -41,7 +41,7 @@ impl StreamSender {
         if parts.gone {
             self.squelch(now);
         }
-        // Until what was asked for last has had time to arrive, only what comes behind it is news (RFC 5740 §5.4.1).
+        // Until the last repairs have had time to arrive, only requests for later symbols are new (RFC 5740 §5.4.1).
         let held = self.timers.is_set(Timer::Holdoff);
         let from = if held { self.position + 1 } else { 0 };
         if !self.asked.note(parts, from) {
@@ -60,7 +60,7 @@ impl StreamSender {
         Ok(())
     }
 
-    /// Says where what can be repaired begins, at most once in two round trips (RFC 5740 §5.4.3).
+    /// Announces the first block that can be repaired, at most once in two GRTTs (RFC 5740 §5.4.3).
     fn squelch(&mut self, now: Time) {
         if !self.timers.is_set(Timer::Squelch) {
             let point = self.point((self.outgoing.first(), 0));
@@ -81,7 +81,7 @@ impl StreamSender {
             return Err(Reject::Duplicate);
         }
         (acker.has, acker.asked) = (place, 0);
-        // Of a symbol behind which the stream goes on it is not the last.
+        // A symbol behind which the stream goes on is not the last.
         if ended && self.outgoing.next().is_none_or(|next| next.repair) {
             self.events.push_back(StreamSenderEvent::Acknowledged(node));
         }

@@ -1,4 +1,4 @@
-//! The pieces of both ends, one by one.
+//! Pieces of both ends of a stream, one by one.
 
 use core::iter::from_fn;
 use std::collections::VecDeque;
@@ -34,7 +34,8 @@ fn request(form: Form, level: Level, object: u16, symbols: &[(u32, u16)]) -> Req
     Request { form, level, points: symbols.iter().map(|&symbol| point(object, symbol)).collect() }
 }
 
-/// Three blocks of four symbols with two of parity, of which `auto` leave unasked, as many as are kept; all have left.
+/// Returns a window of three blocks of four symbols and two parity symbols, of which `auto` leave unasked. All blocks
+/// are kept and have left.
 fn outgoing(auto: u16) -> Outgoing {
     let code = code(FEC, LEN as u16, 2, CONTENT + HEADER);
     let mut outgoing = Outgoing::new((LEN as u16, CONTENT as u16, 2, auto), code, 3);
@@ -42,7 +43,7 @@ fn outgoing(auto: u16) -> Outgoing {
     outgoing
 }
 
-/// Takes `len` octets and sends all that there is.
+/// Takes `len` octets and sends everything.
 fn fill(outgoing: &mut Outgoing, len: usize, until: Time) -> Vec<Next> {
     let octets = text(len);
     let mut taken = 0;
@@ -77,7 +78,7 @@ fn check(outgoing: &Outgoing, requests: &[Request]) -> Result<Parts, Reject> {
     parts(requests, (0, FEC), (outgoing, 2))
 }
 
-/// What is sent for messages that came one after the other.
+/// Returns the repairs for messages that came one after the other.
 fn answer(outgoing: &mut Outgoing, messages: &[Vec<Request>]) -> Vec<Next> {
     let mut asked = Asked::default();
     for message in messages {
@@ -109,12 +110,12 @@ fn repairs_are_parity_for_the_worst_message_or_what_was_asked_for() {
     let two = request(Form::Items, Level::SEGMENT, 0, &[(1, 1), (1, 2)]);
     let ask = |messages: &[Vec<Request>]| symbols(&answer(&mut outgoing(0), messages));
     assert_eq!(ask(&[[two.clone()].to_vec(), [one.clone()].to_vec()]), [(1, 4), (1, 5)], "the worst");
-    // One that lacks all three has not enough of parity.
+    // For a receiver that lacks all three symbols, parity is not enough.
     assert_eq!(ask(&[[one, two].to_vec()]), [(1, 0), (1, 1), (1, 2)]);
     let erasures = |count| [request(Form::Erasures, Level::SEGMENT, 0, &[(1, count)])].to_vec();
     assert_eq!(ask(&[erasures(1)]), [(1, 4)]);
     assert_eq!(ask(&[erasures(3)]), [(1, 0), (1, 1), (1, 2), (1, 3)], "nobody said which");
-    // What is gathered of a block is bounded.
+    // The requests that are gathered for a block are bounded.
     let three = [request(Form::Items, Level::SEGMENT, 0, &[(1, 0), (1, 1), (1, 2)])].to_vec();
     let many = std::vec![three; 200];
     assert_eq!(ask(&many), [(1, 0), (1, 1), (1, 2), (1, 3)], "beyond, all of it");
@@ -138,7 +139,7 @@ fn a_block_is_repaired_only_so_often() {
 #[test]
 fn a_block_that_is_used_again_is_as_new() {
     let (mut used, mut new) = (outgoing(1), outgoing(1));
-    // Parity of the first block has been sent, and all of it again, before it is let go.
+    // Parity of the first block has been sent, and all of the block was repeated, before it is dropped.
     answer(&mut used, &[[request(Form::Items, Level::SEGMENT, 0, &[(0, 0)])].to_vec()]);
     let whole = answer(&mut used, &[[request(Form::Items, Level::BLOCK, 0, &[(0, 0)])].to_vec()]);
     assert!(whole.iter().all(|next| next.explicit && next.repair) && whole.len() == 4, "{whole:?}");
@@ -156,7 +157,7 @@ fn a_block_that_is_used_again_is_as_new() {
     };
     let (ours, theirs) = (parity(&mut used), parity(&mut new));
     assert_eq!(ours, theirs);
-    // What goes with a block is no repair, and what is asked for is.
+    // Parity that leaves with a block is no repair; requested parity is.
     let flags =
         |sent: &[Next]| sent.iter().map(|next| (next.symbol, next.repair, next.explicit)).collect::<Vec<_>>();
     assert_eq!(flags(&ours.0), [(1, false, false), (2, false, false), (3, false, false), (4, false, false)]);
@@ -205,7 +206,7 @@ fn one_symbol_of_a_message_says_where_it_begins() {
     assert_eq!(Segment::read(&[0, 2, 0, 3, 0, 0, 0, 0, 1, 1]), Err(Reject::Inconsistent));
 }
 
-/// A block of which these source symbols are there.
+/// Returns a block that has these source symbols.
 fn block(have: &[u32]) -> Block {
     let mut block = Block::new(SHAPE);
     for &symbol in have {
@@ -218,7 +219,7 @@ fn needs(blocks: &VecDeque<Option<Block>>, place: (u32, u32)) -> Needs<'_> {
     Needs { shape: SHAPE, fec: FEC, object: 0, low: 0, blocks, place }
 }
 
-/// A request: its form, its level, and the blocks and symbols that it names.
+/// Request: its form, its level, and its blocks and symbols.
 type Listed = (Form, Level, Vec<(u32, u16)>);
 
 fn listed(requests: &[Request]) -> Vec<Listed> {
@@ -228,7 +229,8 @@ fn listed(requests: &[Request]) -> Vec<Listed> {
 
 #[test]
 fn what_lacks_is_asked_for_by_parity_and_the_last_segments() {
-    // Of the first block three lack, of which parity makes up for two; of that at hand only what was passed.
+    // Three symbols of the first block are lacking, and parity makes up for two. Of the current block only passed
+    // symbols count.
     let blocks: VecDeque<_> = [Some(block(&[3])), None, None, None, Some(block(&[0]))].into();
     let of = needs(&blocks, (4, 3));
     assert_eq!(of.lacking().map(|block| of.lacks(block)).collect::<Vec<_>>(), [3, 4, 4, 4, 2]);
@@ -297,7 +299,7 @@ fn a_sender_says_once_what_is_gone_and_believes_no_acknowledgement_of_what_it_ha
         engine.handle(now, &Arrival::new(address(1), group()), &datagram);
     };
     let flushed = |block, symbol| Answer::Flushed { id: 0, point: point(0, (block, symbol)) };
-    // Both acknowledge each block, so that it goes on; two are kept.
+    // Both receivers acknowledge each block, so the stream goes on; two blocks are kept.
     for block in 0..4 {
         while engine.octets() < (block + 1) * 1000 {
             written += engine.write(now, &octets[written..(block as usize + 1) * 1000]);

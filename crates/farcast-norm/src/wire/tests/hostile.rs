@@ -1,4 +1,4 @@
-//! Messages that are not what RFC 5740 says, and the error that each is refused with.
+//! Malformed messages, and the error that each is refused with.
 
 use std::vec;
 use std::vec::Vec;
@@ -14,7 +14,7 @@ fn read(datagram: &[u8]) -> Result<Packet, DecodeError> {
     decode(datagram, FIELD_BITS)
 }
 
-/// The error of the vector `name` with the octet `at` another one.
+/// Returns the error of the vector `name` with another value of the octet `at`.
 fn with(name: &str, at: usize, octet: u8) -> Option<DecodeError> {
     let mut bytes = get(name);
     bytes[at] = octet;
@@ -39,7 +39,7 @@ fn headers_that_do_not_hold_what_they_must_are_refused() {
         for words in 0..vector.bytes[1] {
             let mut bytes = vector.bytes.clone();
             bytes[1] = words;
-            // A shorter header with extensions may be one with fewer; all others lack something.
+            // A shorter header with extensions may be valid with fewer of them; all others lack something.
             let has_extensions = vector.bytes[1] > 6;
             assert!(read(&bytes).is_err() || has_extensions, "{} in {words} words", vector.name);
             assert_stable(&bytes);
@@ -81,7 +81,7 @@ fn each_field_is_refused_by_its_reason() {
     assert_eq!(read(&long).err(), Some(DecodeError::Payload(70_000 - 32)));
 }
 
-/// A vector with `extension` behind those that it has.
+/// Returns a vector with `extension` behind its own extensions.
 fn extended(name: &str, extension: &[u8]) -> Vec<u8> {
     let mut bytes = get(name);
     let header = usize::from(bytes[1]) * 4;
@@ -93,7 +93,7 @@ fn extended(name: &str, extension: &[u8]) -> Vec<u8> {
 #[test]
 fn unknown_extensions_are_skipped_and_broken_ones_refused() {
     for vector in all() {
-        // One of a length of its own, and one of a word.
+        // One extension with a length field, and one of a word.
         for extension in [&[77, 2, 1, 2, 3, 4, 5, 6][..], &[200, 1, 2, 3], &[1, 1, 0, 0]] {
             let packet = read(&extended(vector.name, extension)).expect(vector.name);
             assert_eq!(packet.message, vector.message, "{}", vector.name);
@@ -105,7 +105,7 @@ fn unknown_extensions_are_skipped_and_broken_ones_refused() {
     }
     let fti = &get("data_fec5_source")[20..32];
     assert_eq!(read(&extended("data_fec5_source", fti)).err(), Some(DecodeError::Repeated(64)));
-    // The cut of FEC Encoding ID 129 in a message of 5.
+    // Transmission information of FEC Encoding ID 129 in a message of 5.
     let other = &get("data_fec129")[24..40];
     assert_eq!(read(&extended("data_fec5_nofti", other)).err(), Some(DecodeError::ExtensionLength(64)));
     assert_eq!(with("nack_single", 25, 2), Some(DecodeError::ExtensionLength(3)));
@@ -115,7 +115,7 @@ fn unknown_extensions_are_skipped_and_broken_ones_refused() {
 fn what_is_vouched_for_is_ours_alone() {
     let get_info =
         |extension: &[u8]| read(&extended("info_fec5", extension)).map(|packet| packet.message.body);
-    // Worked out by hand: 12 words, mode 0o640, the mark, the digest, and a second before 1970.
+    // Computed by hand: 12 words, mode 0o640, the mark, the digest, and a second before 1970.
     let mut extension = vec![112, 12, 0x01, 0xA0, b'f', b'c', b's', b't'];
     extension.extend(0..32);
     extension.extend((-1_000_000_000_i64).to_be_bytes());
@@ -127,7 +127,7 @@ fn what_is_vouched_for_is_ours_alone() {
     let said = Vouched { digest, mode: 0o640, mtime_ns: -1_000_000_000 };
     assert_eq!(get_info(&extension).map(vouched), Ok(Some(said)));
     assert_eq!(get_info(&[&extension[..], &extension[..]].concat()), Err(DecodeError::Repeated(112)));
-    // Somebody else's of this type, and a mode that no file has.
+    // Another extension of this type, and a mode that no file has.
     for (at, octet) in [(4, b'F'), (2, 0x0F)] {
         let mut other = extension.clone();
         other[at] = octet;

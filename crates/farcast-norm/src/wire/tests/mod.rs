@@ -1,4 +1,4 @@
-//! The codec against captures of NRL's library, and against itself.
+//! Codec against captures of NRL's library, and against itself.
 
 mod hostile;
 mod properties;
@@ -8,10 +8,10 @@ use std::vec::Vec;
 
 use super::{Packet, decode, encode, encoded_len};
 
-/// m of FEC Encoding ID 2 where a datagram does not say it.
+/// Field size m of FEC Encoding ID 2 where a datagram does not have it.
 const FIELD_BITS: u8 = 16;
 
-/// The whole datagram that `packet`, found in `datagram`, is encoded to: a driver adds the payload.
+/// Returns the whole datagram for `packet`, which was found in `datagram`; a driver adds the payload.
 fn encode_whole(packet: &Packet, datagram: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     encode(&packet.message, 0, &mut out);
@@ -20,7 +20,7 @@ fn encode_whole(packet: &Packet, datagram: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Whatever decodes, encodes to something that decodes to the same.
+/// Checks that a decoded message is encoded to something that decodes to the same.
 fn assert_stable(datagram: &[u8]) -> bool {
     let Ok(packet) = decode(datagram, FIELD_BITS) else { return false };
     let again = encode_whole(&packet, datagram);

@@ -1,4 +1,4 @@
-//! Whatever can be said survives the wire.
+//! Round trips of all messages through the wire format.
 
 use core::num::NonZeroU32;
 use std::vec::Vec;
@@ -18,7 +18,8 @@ use crate::message::{
 use crate::quantise::{GroupSize, Loss, Rate, Rtt};
 use crate::wire::{decode, encode, encoded_len};
 
-/// A code; of FEC Encoding ID 2 that with the session's m, as only a message that says m can have another.
+/// Returns a code. For FEC Encoding ID 2 it has the session's m, because only a message with its own m can have
+/// another.
 fn fec() -> impl Strategy<Value = Fec> {
     prop_oneof![Just(Fec::ReedSolomon8), Just(Fec::ReedSolomon(FIELD_BITS)), Just(Fec::SmallBlock)]
 }
@@ -37,7 +38,7 @@ fn point() -> impl Strategy<Value = Point> {
     })
 }
 
-/// A code and how an object is cut for it; of FEC Encoding ID 2 with any m.
+/// Returns a code with transmission information; for FEC Encoding ID 2 with any m.
 fn cut() -> impl Strategy<Value = (Fec, Option<Fti>)> {
     let with = (fec(), 2..=16u8, 0..1u64 << 48, any::<[u16; 4]>(), any::<u8>()).prop_map(
         |(fec, m, size, [segment_size, max_block_len, last, instance], group)| {
@@ -92,7 +93,7 @@ fn requests() -> impl Strategy<Value = Vec<Request>> {
     list(request, 0..5)
 }
 
-/// DATA of any run of symbols whose last may be short.
+/// Returns DATA of any run of symbols, whose last may be short.
 fn data() -> impl Strategy<Value = Data> {
     let numbers = (any::<u8>(), any::<u16>(), 1..=65_000u16, 1..=65_000u16, 1..20u32);
     cut().prop_flat_map(|(fec, fti)| (Just((fec, fti)), symbol(fec))).prop_flat_map(move |(cut, first)| {
@@ -157,7 +158,7 @@ fn answer() -> impl Strategy<Value = Answer> {
         requests().prop_map(Answer::Nack),
         (any::<u8>(), point()).prop_map(|(id, point)| Answer::Flushed { id, point }),
         (any::<[u8; 2]>(), octets()).prop_map(|([kind, id], content)| {
-            // 2 is a flush's.
+            // Type 2 is a flush's.
             Answer::Ack { kind: if kind == 2 { 16 } else { kind }, id, content }
         }),
     ]
@@ -194,7 +195,7 @@ proptest! {
         let mut rest = Some(message.clone());
         let mut heard: Option<Message> = None;
         for segment in 0..message.segments().get() {
-            // Datagram by datagram the run says what its parts say, and joins to what it was.
+            // Each datagram of the run equals its part, and the parts join to the run again.
             let (one, tail) = rest.take().expect("as many as it says").split(NonZeroU32::MIN);
             rest = tail;
             let (mut datagram, mut part) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! The vectors of `vectors/norm`, most of them captured from NRL's library, and what they mean.
+//! Vectors of `vectors/norm`, most of them captured from NRL's library, and their meanings.
 
 use std::string::{String, ToString};
 use std::vec;
@@ -30,14 +30,14 @@ macro_rules! vector {
     };
 }
 
-/// Hex octets between spaces; `#` begins a comment.
+/// Parses hex octets between spaces; `#` begins a comment.
 fn parse(text: &str) -> Vec<u8> {
     let code = text.lines().filter_map(|line| line.split('#').next());
     let octets = code.flat_map(str::split_whitespace);
     octets.map(|octet| u8::from_str_radix(octet, 16).expect("a hex octet")).collect()
 }
 
-/// Every vector with its meaning.
+/// Returns every vector with its meaning.
 pub(super) fn all() -> Vec<Vector> {
     let mut all = data();
     all.extend(commands());
@@ -47,18 +47,18 @@ pub(super) fn all() -> Vec<Vector> {
     all
 }
 
-/// The vector called `name`.
+/// Returns the vector called `name`.
 pub(super) fn get(name: &str) -> Vec<u8> {
     all().into_iter().find(|vector| vector.name == name).expect("a vector of this name").bytes
 }
 
-/// What node 1 says with this GRTT byte.
+/// Returns a message of node 1 with this GRTT byte.
 fn from_1(sequence: u16, grtt: u8, said: FromSender) -> Message {
     let terms = Terms { instance: 0x1234, grtt: Rtt(grtt), backoff: 4, group: GroupSize::of(1000) };
     Message { source: NodeId(1), sequence, body: Body::Sender(terms, said) }
 }
 
-/// What a receiver says to node 1.
+/// Returns a message of a receiver to node 1.
 fn to_1(source: u32, stamp: (u32, u32), feedback: Feedback, answer: Answer) -> Message {
     let said = FromReceiver {
         sender: NodeId(1),
@@ -82,7 +82,7 @@ fn point(fec: Fec, block: u32, symbol: u16) -> Point {
     Point { fec, object: 0, symbol: Symbol { block, block_len: None, symbol } }
 }
 
-/// DATA of object 0, block 0.
+/// Returns DATA of object 0, block 0.
 fn symbol(flags: u8, fec: Fec, symbol: u32, fti: Option<Fti>, len: u16) -> Data {
     let symbols = Run::one(symbol);
     Data { flags: Flags(flags), fec, object: 0, block: 0, block_len: None, symbols, fti, len, last_len: len }
@@ -178,7 +178,7 @@ fn probes() -> Vec<Vector> {
     ]
 }
 
-/// Symbols (block, symbol) of object 0 under FEC Encoding ID 5.
+/// Returns a request for symbols (block, symbol) of object 0 under FEC Encoding ID 5.
 fn segments(form: Form, symbols: &[(u32, u16)]) -> Request {
     let points = symbols.iter().map(|&(block, symbol)| point(Fec::ReedSolomon8, block, symbol)).collect();
     Request { form, level: Level::SEGMENT, points }
@@ -284,7 +284,7 @@ fn a_block_has_as_many_symbols_as_the_message_says() {
         let packet = decode(&get(name), FIELD_BITS).expect("a vector");
         packet.message.data().expect("DATA").source_symbols()
     };
-    // 112 octets in segments of 16 and blocks of at most 4: 4 and 3.
+    // 112 octets in segments of 16 and blocks of at most 4 make blocks of 4 and 3.
     assert_eq!(source_symbols("data_fec5_source"), Some(4));
     assert_eq!(source_symbols("data_fec129"), Some(4));
     assert_eq!(source_symbols("data_fec2_m16"), Some(4));
