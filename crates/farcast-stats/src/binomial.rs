@@ -34,9 +34,9 @@ pub fn binomial_interval(successes: u64, n: u64, level: f64) -> Result<Interval,
 }
 
 /// Returns the central range of counts in which the successes of `n` trials lie with probability at least `level`.
+///
 /// The tails are equal: the range begins at the least k with P(X <= k) > (1 - level) / 2 and ends at the greatest k
 /// with P(X >= k) > (1 - level) / 2. Either tail outside therefore has at most (1 - level) / 2. Refuses `n` above
-/// [`COUNT_LIMIT`], a `p` outside 0 to 1, and a `level` outside 0 to 1, exclusive.
 /// [`COUNT_LIMIT`], a `p` outside 0 to 1, and a `level` outside 0 to 1, exclusive.
 pub fn binomial_range(n: u64, p: f64, level: f64) -> Result<RangeInclusive<u64>, StatsError> {
     let mass = tail_mass(level)?;

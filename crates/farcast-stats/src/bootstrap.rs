@@ -44,10 +44,10 @@ pub struct Correction {
 
 /// Returns the `statistic` of `values`, at least two, and its bias-corrected and accelerated interval (`BCa`; Efron,
 /// Journal of the American Statistical Association 82, 1987) at `level`, 0.5 to 0.9999, from `resamples` resamples.
+///
 /// Every draw follows from `seed`: equal arguments give equal bits. The interval is that of plain percentiles if
 /// `BCa` is not defined: all resamples lie on one side of the estimate, leaving out a value changes nothing, or the
 /// correction is so great that its formula turns over. Quantiles of resamples are of type 7, as in
-/// [`quantile`](crate::quantile()). 2,000 resamples of 1,000 values take a few milliseconds.
 /// [`quantile`](crate::quantile()). 2,000 resamples of 1,000 values take a few milliseconds.
 ///
 /// # Errors

@@ -64,11 +64,11 @@ pub struct TukeyPair {
 }
 
 /// Compares every pair of `samples`, with intervals that hold together at `level`, 0.5 to 0.9999.
+///
 /// There are 2 or more samples of 2 values or more each. The comparison uses Tukey's studentised range with the
 /// standard error `sqrt(MSe / 2 (1 / n + 1 / m))` of Kramer (Biometrics 12, 1956). It is exact for equal sizes and
 /// conservative for others (Hayter, Annals of Statistics 12, 1984). The pairs come in the order 0 and 1, 0 and 2,
 /// ..., 1 and 2, .... If the values within each sample are all equal, the half widths are 0, and for means that
-/// differ `q` is infinite and p = 0.
 /// differ `q` is infinite and p = 0.
 ///
 /// # Errors
