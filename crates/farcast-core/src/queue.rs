@@ -10,10 +10,10 @@ use crate::Time;
 /// late come behind all others. So a simulation is the same every time.
 ///
 /// Most events that a simulation pushes come behind those that it pushed before: packets leave a link in order. So
-/// there is a lane, which is sorted, beside the heap. An event near the lane's end goes there, past a few that are
-/// later (timers, the end of a flow); the heap has the rest. A pop takes the earlier of the first of each.
+/// there is a sorted lane beside the heap. An event that belongs near the lane's end goes there, past a few later ones
+/// (timers, the end of a flow); the heap has the rest. A pop takes the earlier of the first of each.
 ///
-/// Events do not move from a store beside both: only 24 bytes move, independent of the event's size.
+/// The events themselves lie in a store and do not move. Only their places of 24 bytes move, for events of any size.
 #[derive(Clone, Debug)]
 pub struct EventQueue<E> {
     heap: BinaryHeap<Reverse<Place>>,
@@ -23,13 +23,13 @@ pub struct EventQueue<E> {
     pushed: u64,
 }
 
-/// Time of an event, its rank in that instant, and its slot in the store.
+/// Time of an event, its place among the events of that instant, and its slot in the store.
 type Place = (Time, u64, u32);
 
 /// Most events of the lane that a new event may pass.
 const NEAR: usize = 4;
 
-/// Offset of the rank of an event that comes behind the others of its instant.
+/// Offset of the place of an event that comes behind the others of its instant.
 const LATE: u64 = 1 << 63;
 
 impl<E> Default for EventQueue<E> {
@@ -63,15 +63,15 @@ impl<E> EventQueue<E> {
         self.push_in(at, place, event);
     }
 
-    /// Takes a rank among the events of an instant, as pushing takes one, for an event that is pushed
-    /// [later](Self::push_in). A timer that moves with each message keeps one event in the queue and takes a rank each
+    /// Takes a place among the events of an instant, as pushing takes one, for an event that is pushed
+    /// [later](Self::push_in). A timer that moves with each message keeps one event in the queue and takes a place each
     /// time.
     pub fn take_place(&mut self) -> u64 {
         self.pushed += 1;
         self.pushed - 1
     }
 
-    /// Adds an event at `at`, with a rank that was [taken](Self::take_place) before.
+    /// Adds an event at `at`, in a place that was [taken](Self::take_place) before.
     ///
     /// # Panics
     /// As [`push`](Self::push).
@@ -134,7 +134,7 @@ impl<E> EventQueue<E> {
         self.len() == 0
     }
 
-    /// Returns the number of ranks ever taken, by pushing or ahead of it.
+    /// Returns the number of places ever taken, by pushing or ahead of it.
     pub fn pushed(&self) -> u64 {
         self.pushed
     }

@@ -1,6 +1,5 @@
 //! Quantities with units: bit rates, probabilities, and the text forms of these, of times and of sizes.
 //!
-//! In scenario files and on the command line a quantity is a number and a unit (`"300 kbit/s"`, `"900 ms"`,
 //! In scenario files and on the command line a quantity is a number and a unit (`"300 kbit/s"`, `"900 ms"`, `"1 MiB"`,
 //! `"2 %"`). kbit is 1000 bit, kB is 1000 bytes, KiB is 1024 bytes. A bare number is an error. Bit rates are also
 //! accepted in other common forms (`"20M"`, `"20mbit"`, `"20Mbps"`).

@@ -111,8 +111,8 @@ impl<H: Host> Driver<H> {
         Self { clock: Clock::start(), carrier: Carrier::new(tun), host, buffer }
     }
 
-    /// Drops packets of the kernel (`incoming`) and of the host (`outgoing`) that receiver 0 of each process loses. The
-    /// octets of a packet include its IP header.
+    /// Sets loss processes for packets of the kernel (`incoming`) and of the host (`outgoing`). A packet is lost if
+    /// receiver 0 of its process loses it; its octets include the IP header.
     pub fn lose(&mut self, incoming: Box<dyn Losses>, outgoing: Box<dyn Losses>) {
         self.carrier.lose(incoming, outgoing);
     }

@@ -23,7 +23,7 @@ use crate::shape::{ParitySymbol, Shape};
 /// Symbols built together: they stay in the first-level cache while the known symbols stream past.
 const GROUP: usize = 8;
 
-/// Known symbols added to one that is built in one pass, which saves reads and writes of that one.
+/// Number of known symbols that one pass adds to a symbol being built; a pass reads and writes that symbol once.
 pub(crate) const FUSED: usize = 4;
 
 /// A field with 2^8 or 2^16 elements, and the form of its elements in symbols.

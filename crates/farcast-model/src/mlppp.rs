@@ -87,9 +87,9 @@ impl Model {
         (1.0 + self.cycle.scaled_window) / self.cycle.odds
     }
 
-    /// Returns E\[A\]: the length of that period in seconds. If the window does not limit, equation (5): RTT ((2+b)/6 +
-    /// sqrt(2b(1-p)/(3p) + ((2+b)/6)^2) + 1). If it does, the denominator of (6): RTT (b/8 `W_max` + (1-p)/(p `W_max`)
-    /// + 2). Infinite without loss.
+    /// Returns E\[A\]: the length of that period in seconds. If the window does not limit, equation (5):
+    /// RTT ((2+b)/6 + sqrt(2b(1-p)/(3p) + ((2+b)/6)^2) + 1). If it does, the denominator of (6):
+    /// RTT (b/8 `W_max` + (1-p)/(p `W_max`) + 2). Infinite without loss.
     pub fn period_s(&self) -> f64 {
         self.bundle.path.rtt_s() * self.cycle.scaled_rounds / self.cycle.odds
     }

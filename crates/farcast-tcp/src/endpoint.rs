@@ -191,7 +191,7 @@ impl Endpoint {
     /// Returns the octets that have arrived in order on a connection that carries octets.
     pub fn readable(&self, id: ConnectionId) -> &[u8] {
         self.table.get(id).map_or(&[], |slot| {
-            // Space behind the readable octets is reserved up to a gap's end, but holds no data there.
+            // Behind the readable octets there may be a gap, which takes room but holds no data.
             &slot.incoming.all()[..(slot.connection.readable() as usize).min(slot.incoming.all().len())]
         })
     }

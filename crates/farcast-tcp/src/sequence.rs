@@ -12,8 +12,8 @@ impl SequenceNumber {
     }
 }
 
-/// Numbering of one direction. Positions count from the SYN, which has position 0; the first octet of data has position
-/// 1. Positions never wrap.
+/// Numbering of one direction. Positions count from the SYN, which has position 0; the first octet of data has
+/// position 1. Positions never wrap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Numbering {
     initial: u32,

@@ -46,7 +46,7 @@ type Owner<E> = Box<dyn FnMut(&mut E, Time, <E as Engine>::Event)>;
 pub struct Host<E: Engine> {
     engine: E,
     owner: Owner<E>,
-    /// Returns `true` for events whose pieces depend on where runs are cut; they are not logged.
+    /// Predicate of events whose pieces depend on the places where runs are cut; such events are not logged.
     depends_on_cuts: fn(&E::Event) -> bool,
 }
 
@@ -61,7 +61,7 @@ impl<E: Engine> Host<E> {
         Self::new(engine, |_, _, _| ())
     }
 
-    /// Excludes events from the log whose pieces depend on where runs are cut (such as "store these segments").
+    /// Excludes events from the log whose pieces depend on the places where runs are cut (such as "store these segments").
     #[must_use]
     pub fn without(self, depends_on_cuts: fn(&E::Event) -> bool) -> Self {
         Self { depends_on_cuts, ..self }

@@ -98,7 +98,7 @@ impl Connection {
         for (n, range) in ranges.enumerate() {
             let Some((left, right)) = range.filter(|range| range.0 < range.1 && range.1 <= self.board.next())
             else {
-                continue; // it tells of what was never sent
+                continue; // it reports octets that were never sent
             };
             if n == 0 {
                 repeated = right <= position;

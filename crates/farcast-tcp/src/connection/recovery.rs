@@ -272,7 +272,7 @@ impl Connection {
             Descent::Proportional { delivered, sent, flight, careful } => {
                 let now = news.delivered.octets;
                 if *careful && now == 0 && *sent > 0 {
-                    return; // it tells of nothing that left the network
+                    return; // it reports nothing that left the network
                 }
                 let safe = !*careful || (news.advanced && !more);
                 *delivered += now;
