@@ -56,7 +56,8 @@ struct File {
     size: &'static str,
     /// Number of segments of 1,400 octets.
     segments: u32,
-    /// Block size in segments: the longest for which MFTP has parity by default and which divides the file evenly.
+    /// Block size in segments: the longest with which MFTP sends parity before any request and which divides the file
+    /// evenly.
     mftp_block: &'static str,
 }
 

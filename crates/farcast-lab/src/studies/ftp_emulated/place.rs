@@ -128,7 +128,7 @@ impl Ground {
     }
 
     /// Returns the text of vsftpd.conf(5). Everyone may read and nobody write. The sandboxes are off, because they
-    /// need more rights than a namespace has.
+    /// need more than a namespace offers.
     fn settings(&self) -> String {
         let [root, empty] = [ROOT, EMPTY].map(|name| self.path(name));
         format!(
