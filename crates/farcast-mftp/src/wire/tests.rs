@@ -1,7 +1,7 @@
-//! The codec against its specification.
+//! Tests of the codec against its specification.
 //!
-//! The vectors in `vectors/mftp` were worked out from the specification by hand, and the messages that they
-//! mean are written out here, so neither side of the codec vouches for the other.
+//! The vectors in `vectors/mftp` were worked out from the specification by hand, and their messages are written out
+//! here, so neither side of the codec vouches for the other.
 
 mod hostile;
 mod properties;
@@ -15,10 +15,10 @@ use super::{
 };
 use crate::message::Body;
 
-/// A message's parameters as (type, value), in order.
+/// Parameters of a message as (type, value), in order.
 type Parameters = Vec<(u16, Vec<u8>)>;
 
-/// Takes a message apart. It trusts the message, which must be a good one.
+/// Splits a message into its parameters. The message must be valid.
 fn parameters(message: &[u8]) -> Parameters {
     let mut rest = &message[12..];
     let mut found = Vec::new();
@@ -30,7 +30,7 @@ fn parameters(message: &[u8]) -> Parameters {
     found
 }
 
-/// Puts a message of type `kind` together, without a checksum.
+/// Assembles a message of type `kind`, without a checksum.
 fn assemble(kind: u16, parameters: &[(u16, Vec<u8>)]) -> Vec<u8> {
     let mut message = std::vec![0, 1, 0, 0, 0, 0, 0, 0, 0x5E, 0xED, 0, 1];
     message[2..4].copy_from_slice(&kind.to_be_bytes());
@@ -43,7 +43,7 @@ fn assemble(kind: u16, parameters: &[(u16, Vec<u8>)]) -> Vec<u8> {
     with_length(message)
 }
 
-/// Sets the length field to what is there and switches the checksum off, so that what lies behind is reached.
+/// Sets the length field to the actual length and switches the checksum off, so that the parameters are decoded.
 fn with_length(mut message: Vec<u8>) -> Vec<u8> {
     let len = message.len() as u16;
     if let Some(fields) = message.get_mut(4..8) {
@@ -52,7 +52,8 @@ fn with_length(mut message: Vec<u8>) -> Vec<u8> {
     message
 }
 
-/// The whole datagram that `packet`, found in `datagram`, is encoded to: a driver adds payload and padding.
+/// Encodes the whole datagram of `packet`, which was decoded from `datagram`, with payload and padding as a driver adds
+/// them.
 fn encode_whole(packet: &Packet, datagram: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     encode(&packet.message, 0, &mut out);
@@ -64,7 +65,7 @@ fn encode_whole(packet: &Packet, datagram: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Whatever is accepted must survive its own encoding, or two hops would see two messages.
+/// Asserts that an accepted datagram survives its own encoding; otherwise two hops would see two messages.
 fn assert_stable(datagram: &[u8]) {
     let Ok(packet) = decode(datagram) else { return };
     let again = encode_whole(&packet, datagram);

@@ -1,4 +1,4 @@
-//! A host off the path: it hears multicasts and sends what it likes, as whom it likes.
+//! Host off the path that hears multicasts and sends arbitrary messages from arbitrary addresses.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -11,10 +11,10 @@ use crate::grammar::{Pen, Seen};
 use crate::parcel::{self, Forged, Parcel};
 use crate::plan::{Attack, Draw};
 
-/// The purpose of an attacker's draws.
+/// Purpose of an attacker's draws.
 const FORGE: u64 = 20;
 
-/// One attacker at work.
+/// Attacker at work.
 pub(crate) struct Attacker {
     seed: u64,
     number: u32,
@@ -23,7 +23,7 @@ pub(crate) struct Attacker {
     seen: Seen,
     next: Time,
     sent: u32,
-    /// If given, only these of its messages leave.
+    /// Set of its messages that may leave, if limited.
     only: Option<Rc<BTreeSet<Forged>>>,
 }
 
@@ -45,7 +45,7 @@ impl Attacker {
             || self.next >= self.attack.during.end
     }
 
-    /// The next message, whose draws depend on its number alone.
+    /// Returns the next message, whose draws depend on its number alone.
     fn forge(&mut self) -> Option<Transmit<Parcel>> {
         let name = Forged { attacker: self.number, number: self.sent };
         let mut draw = Draw::new(self.seed, &[FORGE, u64::from(self.number), u64::from(self.sent)]);
@@ -72,7 +72,7 @@ impl Engine for Attacker {
     type Event = ();
 
     fn handle(&mut self, _: Time, from: &Arrival, parcel: &Parcel) -> Result<(), Reject> {
-        // It knows its own kind.
+        // The attacker ignores forged messages.
         if parcel.forged.is_none() && from.destination.ip().is_multicast() {
             self.seen.note(from.source, &parcel.message);
         }

@@ -1,5 +1,4 @@
-//! Messages that nobody has a right to send: every type, fields that were seen on the group, off by one, extreme, or
-//! random.
+//! Forged messages of every type, with fields seen on the group, off by one, extreme, or random.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -16,16 +15,16 @@ use crate::kinds::Forgery;
 use crate::plan::Draw;
 use crate::settings::{group, response_group, server};
 
-/// Somebody whose name and host an attacker knows.
+/// Host whose name and address an attacker knows.
 #[derive(Clone, Debug)]
 pub(crate) struct Known {
     pub(crate) id: ClientId,
     pub(crate) name: Option<String>,
-    /// Where it answers from, in each of its lives.
+    /// Addresses that it answers from, one for each of its lives.
     pub(crate) addresses: Vec<SocketAddr>,
 }
 
-/// What an attacker has seen on the group, and what it knows anyway.
+/// Messages that an attacker has seen on the group, and its prior knowledge.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     pub(crate) known: Vec<Known>,
@@ -34,15 +33,15 @@ pub(crate) struct Seen {
     pub(crate) announce: Option<Announce>,
     pub(crate) request: Option<StatusRequest>,
     pub(crate) data: Option<Data>,
-    /// The last proofs, keys and commitments that were seen.
+    /// Proofs, keys and commitments that were seen last.
     pub(crate) proofs: VecDeque<Proof>,
 }
 
-/// How many proofs an attacker keeps.
+/// Number of proofs that an attacker keeps.
 const PROOFS: usize = 16;
 
 impl Seen {
-    /// Takes note of a multicast.
+    /// Records a multicast.
     pub(crate) fn note(&mut self, source: SocketAddr, message: &Message) {
         let commitment = if let Body::Announce(m) = &message.body { m.commitment } else { None };
         for proof in [message.proof, commitment].into_iter().flatten() {
@@ -81,18 +80,18 @@ impl Seen {
     }
 }
 
-/// A forged message on its way: whom it claims to be from, where it goes, what it says.
+/// Forged message: claimed source, destination, and content.
 pub(crate) type Letter = (SocketAddr, SocketAddr, Message);
 
-/// Makes one message.
+/// Writer of one forged message.
 pub(crate) struct Pen<'a> {
     pub(crate) draw: Draw,
     pub(crate) seen: &'a Seen,
     pub(crate) fidelity: f64,
     pub(crate) knows_ports: bool,
-    /// The attacker's own address.
+    /// Attacker's own address.
     pub(crate) own: SocketAddr,
-    /// Makes what all its messages have in common.
+    /// Seed of the draws that all its messages share.
     pub(crate) scheme: u64,
 }
 
@@ -113,7 +112,7 @@ impl Pen<'_> {
         (source, destination, Message { transmission, body, proof: self.proof() })
     }
 
-    /// A field: mostly what it is in truth.
+    /// Returns a field, mostly its true value.
     fn number(&mut self, seen: u32) -> u32 {
         if self.draw.chance(self.fidelity) {
             return seen;
@@ -133,7 +132,7 @@ impl Pen<'_> {
         self.number(seen)
     }
 
-    /// None, one that was seen, or a guess.
+    /// Returns no proof, one that was seen, or a guess.
     fn proof(&mut self) -> Option<Proof> {
         match self.draw.below(4) {
             0 | 1 => None,
@@ -144,7 +143,7 @@ impl Pen<'_> {
         }
     }
 
-    /// A block, as the wire can name it.
+    /// Returns a block number that the wire can encode.
     fn block(&mut self) -> u32 {
         self.below(self.seen.blocks()).min(u32::MAX - 1)
     }
@@ -163,7 +162,7 @@ impl Pen<'_> {
         self.seen.known[at].clone()
     }
 
-    /// A client's id: mostly somebody's, else that of a ghost.
+    /// Returns a client's id, mostly of a real host, otherwise of an invented one.
     fn client(&mut self) -> ClientId {
         if self.draw.chance(0.7) {
             self.known().id
@@ -185,7 +184,7 @@ impl Pen<'_> {
         if self.draw.chance(self.fidelity) { self.seen.server() } else { self.stranger() }
     }
 
-    /// An address where nobody is: a victim of what is reflected there.
+    /// Returns an unused address: a victim of reflected messages.
     fn stranger(&mut self) -> SocketAddr {
         SocketAddr::from(([203, 0, 113, self.draw.below(5) as u8], 666))
     }
@@ -194,7 +193,7 @@ impl Pen<'_> {
         1024 + self.draw.below(64_000) as u16
     }
 
-    /// Where an answer of a client claims to come from.
+    /// Returns the claimed source of a client's message.
     fn client_source(&mut self, body: &Body) -> SocketAddr {
         let client = match body {
             Body::Done(m) => Some(m.client),
@@ -215,7 +214,7 @@ impl Pen<'_> {
         SocketAddr::new(known.addresses[0].ip(), self.port())
     }
 
-    /// Where a message of a server claims to come from.
+    /// Returns the claimed source of a server's message.
     fn server_source(&mut self) -> SocketAddr {
         if self.draw.chance(self.fidelity) {
             return self.seen.server();
@@ -228,7 +227,7 @@ impl Pen<'_> {
     }
 
     fn audience(&mut self, forgery: Forgery) -> SocketAddr {
-        // An echo may be for the sender, too.
+        // An echo may also be sent to the sender.
         if matches!(forgery, Forgery::Echo | Forgery::Groups) && self.draw.chance(0.4) {
             return self.seen.server();
         }
@@ -347,7 +346,7 @@ impl Pen<'_> {
         Body::Data(Data { pass, block, kind, dtus, len, last_len: len })
     }
 
-    /// A message of a session that does not exist, in somebody's name: all of them fit together.
+    /// Returns a message of a session that does not exist, in another host's name; all such messages fit together.
     fn session(&mut self) -> Letter {
         let mut same = Draw::new(self.scheme, &[]);
         let victim = same.pick(&[
@@ -403,7 +402,7 @@ impl Pen<'_> {
         }
     }
 
-    /// The announcement that was seen with some of it changed, or one of something else.
+    /// Returns the announcement that was seen with some changes, or an invented one.
     fn announce(&mut self) -> Announce {
         let mut m = self.seen.announce.clone().unwrap_or_else(|| self.invented());
         for _ in 0..self.draw.below(3) {
@@ -474,7 +473,7 @@ fn from_client(forgery: Forgery) -> bool {
     )
 }
 
-/// An address that attackers use as theirs.
+/// Returns the address of attacker `n`.
 pub(crate) fn attacker(n: usize) -> SocketAddr {
     SocketAddr::from((Ipv4Addr::new(198, 51, 100, n as u8 + 1), 4000))
 }

@@ -1,8 +1,8 @@
-//! What may go wrong, by kind: each can be switched off, to see which ones a failure needs.
+//! Kinds of faults. Each can be switched off, to find those that a failure needs.
 
 use std::fmt::{self, Display};
 
-/// A message that an attacker makes.
+/// Kind of a forged message.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Forgery {
     Done,
@@ -20,7 +20,7 @@ pub(crate) enum Forgery {
     Data,
     Groups,
     Grant,
-    /// A session of its own that claims to come from somebody else: announcements, requests, a little data.
+    /// A session of its own in another host's name: announcements, requests, a little data.
     Session,
 }
 
@@ -45,7 +45,7 @@ impl Forgery {
     ];
 }
 
-/// A kind of thing that goes wrong.
+/// Kind of a fault.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Kind {
     Loss,
@@ -81,7 +81,7 @@ const FAULTS: [Kind; 13] = [
 ];
 
 impl Kind {
-    /// Every kind.
+    /// Returns every kind.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         FAULTS.into_iter().chain(Forgery::ALL.into_iter().map(Self::Forged))
     }
@@ -101,7 +101,7 @@ impl Display for Kind {
     }
 }
 
-/// A set of kinds.
+/// Set of kinds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Kinds(u32);
 

@@ -2,15 +2,15 @@
 //!
 //! `scripts/chaos SEED` tells the story of one; `scripts/chaos --seeds N [--from K]` runs many.
 //!
-//! | file | what |
+//! | file | contents |
 //! |---|---|
-//! | `plan.rs`, `settings.rs`, `kinds.rs` | what is drawn from a seed, by kind |
-//! | `world.rs`, `stations.rs`, `attacker.rs` | the hosts |
+//! | `plan.rs`, `settings.rs`, `kinds.rs` | events drawn from a seed, by kind |
+//! | `world.rs`, `stations.rs`, `attacker.rs` | hosts |
 //! | `grammar.rs` | forged messages |
-//! | `truth.rs`, `meter.rs` | what the world knows |
-//! | `verdict.rs` | what must hold |
-//! | `story.rs` | one session told, and what its failure needs |
-//! | `proofs.rs` | that all this sees what it is to see |
+//! | `truth.rs`, `meter.rs` | true state of the world |
+//! | `verdict.rs` | rules that must hold |
+//! | `story.rs` | the story of one session, and the faults that its failure needs |
+//! | `proofs.rs` | tests of the checks themselves |
 
 mod attacker;
 mod grammar;
@@ -37,10 +37,10 @@ use plan::Plan;
 use truth::{Broken, Rule};
 use world::Look;
 
-/// What is run where nobody says how many.
+/// Default number of seeds.
 const SEEDS: u64 = 30_000;
 
-/// What `scripts/chaos` asks for.
+/// Returns a number that `scripts/chaos` passes.
 #[expect(clippy::disallowed_methods, reason = "a test is asked for one seed, or for many, from outside")]
 fn asked(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
@@ -48,7 +48,7 @@ fn asked(name: &str) -> Option<u64> {
 
 fn say(text: &str) {
     let mut out = std::io::stdout().lock();
-    // Nobody reads it: then there is nothing to say.
+    // A closed output is ignored.
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
@@ -72,7 +72,7 @@ fn sessions_with_faults_keep_their_promises() {
     assert!(failed.is_empty(), "{} of {seeds} sessions break a rule", failed.len());
 }
 
-/// Does `job` for every number below `count`, on all cores.
+/// Runs `job` for every number below `count`, on all cores.
 fn on_all_cores(count: u64, job: impl Fn(u64) + Sync) {
     let next = AtomicU64::new(0);
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
@@ -92,7 +92,7 @@ fn on_all_cores(count: u64, job: impl Fn(u64) + Sync) {
     });
 }
 
-/// Runs seeds; those that break rules.
+/// Runs seeds, and returns those that break rules.
 fn run_all(from: u64, count: u64) -> BTreeMap<u64, Vec<Broken>> {
     let failed = Mutex::new(BTreeMap::new());
     on_all_cores(count, |n| {
@@ -104,7 +104,7 @@ fn run_all(from: u64, count: u64) -> BTreeMap<u64, Vec<Broken>> {
     failed.into_inner().expect("no thread panics")
 }
 
-/// What the failures need, most frequent first.
+/// Returns the faults that the failures need, most frequent first.
 fn causes(failed: &BTreeMap<u64, Vec<Broken>>) -> String {
     let failures: BTreeSet<(u64, Rule)> = failed
         .iter()

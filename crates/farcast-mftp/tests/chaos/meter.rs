@@ -1,4 +1,4 @@
-//! Counts octets in and out of one host.
+//! Meter of the octets in and out of one host.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -11,15 +11,15 @@ use crate::parcel::Parcel;
 /// Octets of one host, as datagrams' UDP payload.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Meter {
-    /// What came from honest hosts.
+    /// Octets that came from honest hosts.
     pub(crate) honest_in: u64,
-    /// What came from attackers.
+    /// Octets that came from attackers.
     pub(crate) forged_in: u64,
-    /// DATA among what left.
+    /// Octets of DATA that left.
     pub(crate) data_out: u64,
-    /// Everything else that left.
+    /// Octets of all other messages that left.
     pub(crate) control_out: u64,
-    /// What came from each address, as it claims, and what left for it.
+    /// Octets that came from each claimed address, and octets that left for it.
     pub(crate) peers: BTreeMap<SocketAddr, (u64, u64)>,
 }
 

@@ -1,21 +1,21 @@
-//! What travels here: a message of MFTP, and what only the world knows of it.
+//! Parcels: messages of MFTP with the truth about them, which only the world knows.
 
 use core::num::NonZeroU32;
 
 use farcast_core::random::RandomStream;
 use farcast_mftp::{Body, Message, wire};
 
-/// A message and the truth about it.
+/// Message and the truth about it.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Parcel {
     pub(crate) message: Message,
-    /// The payload of its DTUs is not what the product has there.
+    /// `true` if the payload of its DTUs differs from the product.
     pub(crate) spoiled: bool,
-    /// The attacker that made it, and its number among that attacker's messages.
+    /// Attacker that made the message, and its number among that attacker's messages.
     pub(crate) forged: Option<Forged>,
 }
 
-/// Names a forged message: attacker and number.
+/// Identifier of a forged message: attacker and number.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Forged {
     pub(crate) attacker: u32,
@@ -27,7 +27,7 @@ impl Parcel {
         Self { message, spoiled: false, forged: None }
     }
 
-    /// Octets of all its datagrams.
+    /// Returns the octets of all its datagrams.
     pub(crate) fn octets(&self) -> u64 {
         let last = farcast_core::Message::segments(self).get() - 1;
         let full = if last > 0 { wire::encoded_len(&self.message, 0) as u64 } else { 0 };
@@ -52,12 +52,12 @@ impl farcast_core::Message for Parcel {
     }
 }
 
-/// What comes out of a message's encoding, if anything: nobody can send what has none.
+/// Returns a message after encoding and decoding; `None` if it cannot be encoded, so that nobody can send it.
 pub(crate) fn over_the_wire(message: &Message) -> Option<Message> {
     wire::decode(&datagram(message)).ok().map(|packet| packet.message)
 }
 
-/// The encoding of a message of one segment, its payload zeros.
+/// Encodes a message of one segment, with a payload of zeros.
 fn datagram(message: &Message) -> Vec<u8> {
     let mut datagram = Vec::new();
     wire::encode(message, 0, &mut datagram);
@@ -65,21 +65,21 @@ fn datagram(message: &Message) -> Vec<u8> {
     datagram
 }
 
-/// Of the datagrams that a link damages, one in so many passes UDP's checksum.
+/// Divisor of damaged datagrams: one in this many passes UDP's checksum.
 const PASSES_CHECKSUM: u64 = 8;
 
-/// Encodes a parcel of one segment, flips one to eight bits, and decodes what is left.
+/// Encodes a parcel of one segment, flips one to eight bits, and decodes the result.
 pub(crate) fn damage(parcel: &Parcel, random: &mut RandomStream) -> Option<Parcel> {
     let mut datagram = datagram(&parcel.message);
     let passes = random.below(PASSES_CHECKSUM) == 0;
     for _ in 0..=random.below(8) {
-        // Half of the flips aim at the header, which a payload of a thousand octets would hide.
+        // Half of the flips aim at the header, which would be a small target in a datagram of a thousand octets.
         let reach = if random.chance(0.5) { datagram.len().min(40) } else { datagram.len() };
         let bit = random.below(reach as u64 * 8) as usize;
         datagram[bit / 8] ^= 1 << (bit % 8);
     }
     let message = wire::decode(&datagram).ok().filter(|_| passes)?.message;
-    // Nothing in DATA vouches for its octets: the flips are in the payload, or it is taken for another DTU.
+    // Nothing in DATA vouches for its octets: either the payload is wrong, or it counts as another DTU.
     let spoiled = parcel.spoiled || matches!(message.body, Body::Data(_));
     Some(Parcel { message, spoiled, forged: parcel.forged })
 }

@@ -1,5 +1,5 @@
-//! What happens in the session of a seed: everything is drawn from it, each part from a stream of its own, so that
-//! switching one off moves no other.
+//! Events in the session of a seed. All are drawn from the seed, each kind from a stream of its own, so that switching
+//! one off changes no other.
 
 use core::ops::Range;
 
@@ -10,92 +10,92 @@ use farcast_mftp::{ClientId, SenderConfig};
 use crate::kinds::{Forgery, Kind, Kinds};
 use crate::settings::{self, Crowd};
 
-/// A receiver that plays by the rules.
+/// Honest receiver.
 #[derive(Clone, Debug)]
 pub(crate) struct Site {
     pub(crate) name: Option<String>,
     pub(crate) id: ClientId,
-    /// One way, either way.
+    /// One-way delay, in either direction.
     pub(crate) delay: Span,
-    /// The probability of loss to it and from it.
+    /// Probability of loss to it and from it.
     pub(crate) loss: (f64, f64),
-    /// When it is first started.
+    /// Time of its first start.
     pub(crate) begins: Time,
-    /// When it is killed and started again.
+    /// Times at which it is killed and started again.
     pub(crate) restarts: Vec<Restart>,
-    /// When it stands still.
+    /// Times at which it stands still.
     pub(crate) pauses: Vec<Range<Time>>,
-    /// How long its disk takes to open and to verify.
+    /// Time that its disk takes to open and to verify.
     pub(crate) slow: Span,
-    /// How often it makes a checkpoint.
+    /// Interval between its checkpoints.
     pub(crate) checkpoints: Span,
-    /// Makes its ports.
+    /// Seed of its ports.
     pub(crate) ports: u64,
-    /// An older version of what is sent, if it has one.
+    /// Older version of the product, if it has one.
     pub(crate) earlier: Option<Earlier>,
 }
 
-/// What a comparison with an older version finds.
+/// Result of a comparison with an older version.
 #[derive(Clone, Debug)]
 pub(crate) struct Earlier {
-    /// What it has of the product, as parts of it.
+    /// Part of the product that the older version has.
     pub(crate) has: Range<f64>,
-    /// Whether that is something else after all.
+    /// `true` if that part differs from the product after all.
     pub(crate) lies: bool,
-    /// How long it takes.
+    /// Time that the comparison takes.
     pub(crate) takes: Span,
 }
 
-/// A receiver is killed and started again.
+/// Kill and restart of a receiver.
 #[derive(Clone, Debug)]
 pub(crate) struct Restart {
     pub(crate) down: Range<Time>,
-    /// Its directory is emptied meanwhile.
+    /// `true` if its directory is emptied meanwhile.
     pub(crate) emptied: bool,
 }
 
-/// One life of the sender.
+/// Life of the sender, from its start to its crash or end.
 #[derive(Clone, Debug)]
 pub(crate) struct Life {
     pub(crate) begins: Time,
     pub(crate) dies: Option<Time>,
-    /// Whether it knows from the life before who was Done.
+    /// `true` if it knows from the life before which receivers were Done.
     pub(crate) remembers: bool,
     pub(crate) pauses: Vec<Range<Time>>,
 }
 
-/// A time in which nothing gets through.
+/// Time in which nothing gets through.
 #[derive(Clone, Debug)]
 pub(crate) struct Outage {
     pub(crate) during: Range<Time>,
-    /// One site, or all.
+    /// Affected site; `None` for all.
     pub(crate) site: Option<usize>,
-    /// From the sender, to the sender.
+    /// Affected directions: from the sender, to the sender.
     pub(crate) ways: (bool, bool),
 }
 
-/// A host off the path that sends what it has no right to.
+/// Host off the path that sends forged messages.
 #[derive(Clone, Debug)]
 pub(crate) struct Attack {
     pub(crate) forgeries: Vec<Forgery>,
     pub(crate) during: Range<Time>,
-    /// The mean time between messages.
+    /// Mean time between messages.
     pub(crate) gap: Span,
-    /// The most messages.
+    /// Maximum number of messages.
     pub(crate) most: u32,
-    /// How likely a field is what was seen on the group.
+    /// Probability that a field has the value seen on the group.
     pub(crate) fidelity: f64,
-    /// Whether it guesses the ports of receivers.
+    /// `true` if it guesses the ports of receivers.
     pub(crate) knows_ports: bool,
     pub(crate) delay: Span,
 }
 
-/// Everything that happens in one session.
+/// All events of one session.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub(crate) seed: u64,
     pub(crate) crowd: Crowd,
-    /// Whether both ends prove what they say; without, nobody attacks.
+    /// `true` if both ends prove their messages; without proofs there are no attacks.
     pub(crate) proofs: bool,
     pub(crate) config: SenderConfig,
     pub(crate) sites: Vec<Site>,
@@ -105,13 +105,13 @@ pub(crate) struct Plan {
     pub(crate) duplication: f64,
     pub(crate) jitter: Span,
     pub(crate) corruption: f64,
-    /// From then on nothing goes wrong any more.
+    /// Time after which nothing goes wrong any more.
     pub(crate) calm: Time,
-    /// What of all this is switched on.
+    /// Kinds of events that are switched on.
     pub(crate) kinds: Kinds,
 }
 
-/// The purposes that draws are made for.
+/// Purposes of the draws.
 mod purpose {
     pub(super) const SETTINGS: u64 = 1;
     pub(super) const SITE: u64 = 2;
@@ -127,7 +127,7 @@ mod purpose {
     pub(super) const EARLIER: u64 = 12;
 }
 
-/// Draws in words.
+/// Random draws by distribution.
 pub(crate) struct Draw(pub(crate) RandomStream);
 
 impl Draw {
@@ -147,7 +147,7 @@ impl Draw {
         of[self.0.below(of.len() as u64) as usize]
     }
 
-    /// Uniform in logarithm between two positive numbers.
+    /// Draws a number between two positive ones, uniformly in logarithm.
     pub(crate) fn log(&mut self, from: f64, to: f64) -> f64 {
         from * (to / from).powf(self.0.unit())
     }
@@ -156,19 +156,19 @@ impl Draw {
         Span::from_secs_f64(self.log(from, to))
     }
 
-    /// A time before `end`.
+    /// Draws a time before `end`.
     pub(crate) fn time(&mut self, end: Span) -> Time {
         Time::ZERO + Span::from_secs_f64(self.0.unit() * end.as_secs_f64())
     }
 }
 
 impl Plan {
-    /// The session of `seed`, with only `kinds` of what may go wrong in it.
+    /// Draws the session of `seed`, with only `kinds` of faults.
     pub(crate) fn draw(seed: u64, kinds: Kinds) -> Self {
         let mut draw = Draw::new(seed, &[purpose::SETTINGS]);
         let mut sites = sites(seed);
         let (config, crowd) = settings::draw(&mut draw, &sites);
-        // About how long it would take if nothing went wrong.
+        // Approximate duration without faults.
         let longest = sites.iter().map(|site| site.delay).max().unwrap_or(Span::ZERO);
         let scale = settings::duration(&config) + longest * 8 + Span::from_secs(3);
         let mut plan = Self {
@@ -187,7 +187,7 @@ impl Plan {
             kinds,
         };
         let mut mood = Draw::new(seed, &[purpose::MOOD]);
-        // One in twenty is left in peace; half are attacked.
+        // One session in twenty has no faults; half are attacked.
         let (peace, attacked) = (mood.chance(0.05), mood.chance(0.5));
         if !peace {
             loss(seed, &mut sites, scale, &mut plan);
@@ -208,7 +208,7 @@ impl Plan {
         plan
     }
 
-    /// Takes out what is switched off.
+    /// Removes the events that are switched off.
     fn drop_what_is_off(&mut self) {
         let kinds = self.kinds;
         for site in &mut self.sites {
@@ -221,7 +221,7 @@ impl Plan {
             if !kinds.has(Kind::Restart) {
                 site.restarts.retain(|restart| restart.emptied);
             }
-            // Who is emptied after the last sender has gone has had it.
+            // A receiver that is emptied after the last sender has gone was complete before.
             if !kinds.has(Kind::Emptied) || !kinds.has(Kind::SenderRestart) {
                 site.restarts.retain(|restart| !restart.emptied);
             }
@@ -233,7 +233,7 @@ impl Plan {
             }
         }
         for site in &mut self.sites {
-            // Lives follow one another.
+            // Lives must not overlap.
             site.restarts.sort_by_key(|restart| restart.down.start);
             let mut up = site.begins;
             site.restarts.retain(|restart| {
@@ -270,7 +270,7 @@ impl Plan {
         }
     }
 
-    /// When the last fault is over.
+    /// Returns the time at which the last fault is over.
     fn last_fault(&self) -> Time {
         let sites = self.sites.iter().flat_map(|site| {
             let restarts = site.restarts.iter().map(|restart| restart.down.end);
@@ -287,7 +287,7 @@ impl Plan {
 fn sites(seed: u64) -> Vec<Site> {
     let mut draw = Draw::new(seed, &[purpose::SITE]);
     let count = if draw.chance(0.25) { 1 } else { 1 + draw.below(8) as usize };
-    // Mostly behind one satellite, sometimes each somewhere else.
+    // Half of the sessions have all receivers behind one satellite, the others have a delay for each.
     let shared = draw.chance(0.5).then(|| draw.span(0.001, 0.6));
     let sites = (0..count).map(|n| {
         let mut draw = Draw::new(seed, &[purpose::SITE, n as u64]);
@@ -409,7 +409,7 @@ fn restarts(seed: u64, sites: &mut [Site], scale: Span, plan: &mut Plan) {
         let remembers = draw.chance(0.6);
         plan.lives.push(Life { begins, dies: None, remembers, pauses: Vec::new() });
         if draw.chance(0.5) {
-            // Between the two somebody empties a directory.
+            // A directory is emptied between the two lives.
             let site = draw.below(sites.len() as u64) as usize;
             let down = dies..dies + Span::from_secs_f64(begins.since(dies).as_secs_f64() * draw.0.unit());
             sites[site].restarts.push(Restart { down, emptied: true });
@@ -437,7 +437,7 @@ fn late(seed: u64, sites: &mut [Site], scale: Span) {
 
 fn attacks(seed: u64, scale: Span, plan: &mut Plan) {
     let mut draw = Draw::new(seed, &[purpose::ATTACK]);
-    // Attackers may be there before the sender.
+    // Attackers may begin before the sender.
     plan.lives[0].begins = draw.time(Span::from_secs(3));
     for n in 0..=draw.below(3) {
         let mut draw = Draw::new(seed, &[purpose::ATTACK, n]);

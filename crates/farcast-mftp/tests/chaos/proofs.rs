@@ -1,4 +1,4 @@
-//! That these sessions are what they are said to be, and that what breaks a rule is seen.
+//! Tests that these sessions have the properties claimed, and that a broken rule is detected.
 
 use farcast_core::{Run, Span, Time};
 use farcast_delivery::Geometry;

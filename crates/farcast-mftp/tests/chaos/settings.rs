@@ -1,4 +1,4 @@
-//! How the sender is set, as `farcast send` would or may set it.
+//! Settings of the sender that `farcast send` would or may use.
 
 use std::net::SocketAddr;
 
@@ -10,32 +10,32 @@ use farcast_mftp::{
 use crate::plan::{Draw, Plan, Site};
 use crate::stations::PRODUCT;
 
-/// Who may receive.
+/// Receivers of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Crowd {
-    /// A list; everybody on it is waited for until the announcement limit.
+    /// A list; the sender waits for all of it until the announcement limit.
     Awaited,
-    /// A list; data begins after a while with whoever is there.
+    /// A list; data begins after a while with the registered receivers.
     Listed,
-    /// Whoever registers in time.
+    /// Any receivers that register in time.
     Open,
-    /// Whoever listens.
+    /// Anybody who listens.
     Unlimited,
 }
 
-/// Bytes that UDP and IPv4 add.
+/// Bytes of the UDP and IPv4 headers.
 const OVERHEAD: u16 = 28;
 
 pub(crate) fn group() -> SocketAddr {
     SocketAddr::from(([239, 255, 54, 2], 5402))
 }
 
-/// Where answers go that receivers are to overhear.
+/// Returns the address for answers that receivers must overhear.
 pub(crate) fn response_group() -> SocketAddr {
     SocketAddr::from(([239, 255, 54, 3], 5403))
 }
 
-/// The sender of life `life`: its port is another each time.
+/// Returns the address of the sender in life `life`; the port differs each time.
 pub(crate) fn server(life: usize) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, 1], 40_000 + life as u16 * 7))
 }
@@ -71,7 +71,7 @@ pub(crate) fn draw(draw: &mut Draw, sites: &[Site]) -> (SenderConfig, Crowd) {
     if crowd != Crowd::Unlimited && draw.chance(0.15) {
         config.pace = Pace::Window { segments: draw.log(16.0, 256.0) as u32, paced: draw.chance(0.7) };
     } else {
-        // As `send` does on a thin link: announcements leave room for data.
+        // The same as `send` on a thin link: announcements leave room for data.
         let room = rate.time_of_bytes(300 + 8 * sites.len() as u64) * 20;
         config.announce_interval = config.announce_interval.max(room);
         config.late_announce_interval = config.late_announce_interval.max(room);
@@ -129,7 +129,7 @@ fn set_rules(draw: &mut Draw, config: &mut SenderConfig, sites: &[Site]) {
     }
 }
 
-/// How long the data takes to send once, and what precedes it.
+/// Returns the time to send the data once, plus the time before it.
 pub(crate) fn duration(config: &SenderConfig) -> Span {
     let data = match config.pace {
         Pace::Rate { rate, .. } => rate.time_of_bytes(config.product.size + config.product.size / 10),
@@ -138,7 +138,7 @@ pub(crate) fn duration(config: &SenderConfig) -> Span {
     data + config.start.after.unwrap_or(Span::from_secs(1))
 }
 
-/// The settings of life `life`, which is known by another address and identifier.
+/// Returns the settings of life `life`, which has another address and identifier.
 pub(crate) fn of_life(plan: &Plan, life: usize) -> SenderConfig {
     let mut config = plan.config.clone();
     if config.response == config.server {
@@ -150,7 +150,7 @@ pub(crate) fn of_life(plan: &Plan, life: usize) -> SenderConfig {
     config
 }
 
-/// What only `who` knows in its `time`th life.
+/// Returns the secret that only `who` knows in its `time`th life.
 pub(crate) fn secret(seed: u64, who: u64, time: u64) -> Secret {
     let mut stream = farcast_core::random::RandomStream::derive(seed, &[SECRETS, who, time]);
     let mut octets = [0; 32];
@@ -160,10 +160,10 @@ pub(crate) fn secret(seed: u64, who: u64, time: u64) -> Secret {
     Secret(octets)
 }
 
-/// The purpose of secrets' draws.
+/// Purpose of the draws of secrets.
 const SECRETS: u64 = 30;
 
-/// The time by which a sender that waits for all gives that up.
+/// Returns the time at which a sender stops waiting for all receivers.
 pub(crate) fn announce_end(config: &SenderConfig, begins: Time) -> Time {
     begins + config.announce_limit
 }

@@ -1,4 +1,4 @@
-//! Honest hosts: an engine, its owner with a disk, and a meter at the cable.
+//! Honest hosts: an engine, its owner with a disk, and a meter.
 
 use core::fmt::{self, Write};
 use core::num::NonZeroU32;
@@ -17,10 +17,10 @@ use crate::parcel::Parcel;
 use crate::plan::Earlier;
 use crate::truth::Shared;
 
-/// The digest of the product that everybody is to get.
+/// Digest of the genuine product.
 pub(crate) const PRODUCT: [u8; 32] = [7; 32];
 
-/// Wraps what an engine sends, and counts it.
+/// Wraps a message that an engine sends, and counts it.
 fn ship(meter: &mut Meter, transmit: Transmit<farcast_mftp::Message>) -> Transmit<Parcel> {
     let Transmit { message, destination, source, interface, ttl, router_alert, spacing } = transmit;
     let message = Parcel::honest(message);
@@ -28,7 +28,7 @@ fn ship(meter: &mut Meter, transmit: Transmit<farcast_mftp::Message>) -> Transmi
     Transmit { message, destination, source, interface, ttl, router_alert, spacing }
 }
 
-/// A sender and its owner.
+/// Sender and its owner.
 pub(crate) struct SenderStation {
     pub(crate) engine: Sender,
     pub(crate) meter: Meter,
@@ -43,7 +43,7 @@ impl SenderStation {
 
     fn drain(&mut self, now: Time) {
         while let Some(event) = self.engine.poll_event() {
-            // A Done that nobody has proved is reported as such, and is no success.
+            // An unproved Done is reported as such, and is no success.
             let proven = match event {
                 SenderEvent::Done { client, .. } => self.believes(client),
                 _ => false,
@@ -52,14 +52,14 @@ impl SenderStation {
         }
     }
 
-    /// Whether the summary would say that `client` has everything, if its state is Done.
+    /// Returns `true` if the summary would report `client` as complete, given the state Done.
     pub(crate) fn believes(&self, client: ClientId) -> bool {
         let draft = self.engine.config().secret.is_none();
         let member = self.engine.members().find(|&(id, _)| id == client);
         member.is_some_and(|(_, m)| (draft || m.is_proven()) && m.replaced.is_none())
     }
 
-    /// The owner's commands end in this.
+    /// Opens the engine on the owner's command.
     pub(crate) fn open(&mut self, now: Time) {
         self.engine.open(now);
         self.drain(now);
@@ -71,7 +71,7 @@ impl Engine for SenderStation {
     type Event = ();
 
     fn handle(&mut self, now: Time, from: &Arrival, parcel: &Parcel) -> Result<(), Reject> {
-        // The driver listens to the group only while it looks whether somebody else uses it.
+        // The driver listens to the group only while it checks for other transmissions.
         if from.destination.ip().is_multicast()
             && from.destination == self.engine.config().private
             && self.engine.phase() != Phase::Announcing
@@ -116,7 +116,7 @@ impl Engine for SenderStation {
     }
 }
 
-/// What an owner does a while after it was asked.
+/// Job of an owner that takes some time.
 #[derive(Clone, Debug)]
 enum Job {
     /// Open the product and take part.
@@ -129,20 +129,20 @@ enum Job {
     Compare,
 }
 
-/// A receiver and its owner.
+/// Receiver and its owner.
 pub(crate) struct ReceiverStation {
     pub(crate) engine: Receiver,
     pub(crate) meter: Meter,
     site: usize,
     truth: Shared,
-    /// How long the disk takes to open or to verify.
+    /// Time that the disk takes to open or to verify.
     slow: Span,
     jobs: VecDeque<(Time, u64, Job)>,
-    /// Counts offers and ends, so that a job for a session that is over is dropped.
+    /// Count of offers and ends, by which a job of an ended session is dropped.
     session: u64,
-    /// Whether what is being received is what everybody is to get.
+    /// `true` if the product being received is the genuine one.
     genuine: bool,
-    /// An older version, and the segments of the list that it is compared by.
+    /// Older version, and the number of segments of the list for the comparison.
     earlier: Option<(Earlier, u32)>,
 }
 
@@ -173,7 +173,7 @@ impl ReceiverStation {
         truth.tell(now, || format!("{label}: {}", line()));
     }
 
-    /// Answers what the engine tells; `spoiled` is true of the message just handled.
+    /// Answers the engine's events; `spoiled` refers to the message just handled.
     fn drain(&mut self, now: Time, spoiled: bool) {
         while let Some(event) = self.engine.poll_event() {
             match event {
@@ -212,7 +212,7 @@ impl ReceiverStation {
         }
     }
 
-    /// Does a job at once, or when the disk has had its time.
+    /// Does a job at once, or after the disk's time.
     fn later(&mut self, now: Time, job: Job) {
         if self.slow.is_zero() {
             self.act(now, job);
@@ -229,7 +229,7 @@ impl ReceiverStation {
                     self.genuine = offer.id == Some(PRODUCT) && offer.geometry == disk.geometry;
                     if self.genuine { disk.held.clone() } else { Bitmap::new(offer.geometry.segments()) }
                 };
-                // As a directory that may hold an older version; if the list of files is known, it was compared.
+                // The directory may hold an older version, unless the stored segments show that it was compared before.
                 if self.genuine && held.is_empty() && self.earlier.is_some() {
                     self.engine.accept_comparing(now, held, false);
                 } else {
@@ -247,7 +247,7 @@ impl ReceiverStation {
         }
     }
 
-    /// Tells the engine once the list of files is there.
+    /// Tells the engine when the list of files is complete.
     fn look_for_list(&mut self) {
         let Some((_, segments)) = &self.earlier else { return };
         let disk = &mut self.truth.borrow_mut().sites[self.site].disk;
@@ -261,7 +261,7 @@ impl ReceiverStation {
         if disk.spoiled.count_in(list) == 0 {
             return self.engine.listed();
         }
-        // Its digest does not match.
+        // The digest of the list does not match.
         disk.spoiled.remove_run(list);
         disk.held.remove_run(list);
         self.engine.lost(list);
@@ -285,11 +285,11 @@ impl ReceiverStation {
 
     fn verify(&mut self, now: Time) {
         if !self.genuine {
-            // No digest fits what nobody has made.
+            // No digest matches an invented product.
             return self.engine.fail(cancel::QUIT_SYSTEM, Some("the digest does not match".into()));
         }
         if self.earlier.is_some() && !self.truth.borrow().sites[self.site].disk.held.is_full() {
-            // Some of the list was found wrong, and will come again.
+            // A part of the list was wrong, and will come again.
             return;
         }
         let wrong = self.truth.borrow_mut().sites[self.site].disk.drop_spoiled();
@@ -330,7 +330,7 @@ impl Engine for ReceiverStation {
             if session == self.session {
                 self.act(now, job);
                 self.drain(now, false);
-                // What the job sets may be due at once.
+                // A timer that the job sets may be due at once.
                 self.engine.handle_timeout(now);
                 self.drain(now, false);
             }
@@ -363,7 +363,7 @@ impl Engine for ReceiverStation {
     }
 }
 
-/// The honest receiver that says something.
+/// Returns the honest receiver that sent a message.
 fn speaker(parcel: &Parcel) -> Option<ClientId> {
     let client = match &parcel.message.body {
         Body::Registration(m) => m.entries.first()?.client,
@@ -375,7 +375,7 @@ fn speaker(parcel: &Parcel) -> Option<ClientId> {
     parcel.forged.is_none().then_some(client)
 }
 
-/// Tells of a forged message that was taken, and of an honest one that was not.
+/// Records a forged message that was accepted, and an honest one that was rejected.
 fn note(truth: &Shared, now: Time, who: &str, from: &Arrival, parcel: &Parcel, result: Result<(), Reject>) {
     if let (None, Err(reason)) = (parcel.forged, result)
         && !matches!(reason, Reject::Duplicate)
@@ -392,7 +392,7 @@ fn note(truth: &Shared, now: Time, who: &str, from: &Arrival, parcel: &Parcel, r
     }
 }
 
-/// A message in one line.
+/// Returns a message in one line.
 pub(crate) fn brief(parcel: &Parcel) -> String {
     let mut text = format!("{:?}", parcel.message);
     if text.len() > 300 {
@@ -403,7 +403,7 @@ pub(crate) fn brief(parcel: &Parcel) -> String {
     text
 }
 
-/// The length of an engine's debug text: it grows with everything that the engine holds.
+/// Returns the length of an engine's debug text, which grows with everything that the engine holds.
 pub(crate) fn size(engine: &impl fmt::Debug) -> usize {
     struct Count(usize);
     impl Write for Count {
@@ -418,12 +418,12 @@ pub(crate) fn size(engine: &impl fmt::Debug) -> usize {
     count.0
 }
 
-/// Where a receiver of life `life` at site `site` answers from: its port is another each time.
+/// Returns the address from which a receiver answers in life `life` at site `site`; the port differs each time.
 pub(crate) fn answers_from(site: usize, life: usize, draw: u64) -> SocketAddr {
     SocketAddr::from((site_ip(site), 32_768 + (draw % 28_000) as u16 + life as u16))
 }
 
-/// The host of a receiver.
+/// Returns the host address of a receiver.
 pub(crate) fn site_ip(site: usize) -> [u8; 4] {
     [10, 0, 0, site as u8 + 1]
 }

@@ -1,4 +1,4 @@
-//! Tells the session of one seed: what was drawn, what happened, what failed and what that needs.
+//! Story of one seed's session: the events drawn, the course, the failures and the faults that they need.
 
 use core::fmt::Write;
 use std::collections::BTreeSet;
@@ -10,7 +10,7 @@ use crate::plan::Plan;
 use crate::truth::{Broken, Rule};
 use crate::world::{self, Look, label};
 
-/// The settings and faults of a plan in words.
+/// Describes the settings and faults of a plan.
 pub(crate) fn describe(plan: &Plan) -> String {
     let mut text = String::new();
     let config = &plan.config;
@@ -72,7 +72,7 @@ fn fails(plan: &Plan, look: &Look, rule: Rule) -> bool {
     world::run(plan, look).broken.iter().any(|broken| broken.rule == rule)
 }
 
-/// The fewest kinds of faults that still break `rule`, switched off one at a time.
+/// Finds a minimal set of fault kinds that still breaks `rule`, by switching off one at a time.
 pub(crate) fn needed(seed: u64, rule: Rule) -> (Kinds, Vec<Kind>) {
     let mut kinds = Kinds::ALL;
     for kind in Kind::all() {
@@ -84,7 +84,7 @@ pub(crate) fn needed(seed: u64, rule: Rule) -> (Kinds, Vec<Kind>) {
     (kinds, Kind::all().filter(|&kind| kinds.has(kind)).collect())
 }
 
-/// The fewest forged messages that still break `rule`, halved and halved again.
+/// Finds a minimal set of forged messages that still breaks `rule`, by repeated halving.
 pub(crate) fn needed_letters(plan: &Plan, rule: Rule) -> BTreeSet<Forged> {
     let all = plan.attacks.iter().enumerate().flat_map(|(attacker, attack)| {
         let most = if attack.forgeries.is_empty() { 0 } else { attack.most };
@@ -109,7 +109,7 @@ pub(crate) fn needed_letters(plan: &Plan, rule: Rule) -> BTreeSet<Forged> {
     letters.into_iter().collect()
 }
 
-/// The whole story of a seed, and whether it holds.
+/// Returns the whole story of a seed, and `true` if no rule is broken.
 pub(crate) fn tell(seed: u64) -> (String, bool) {
     let plan = Plan::draw(seed, Kinds::ALL);
     let shown = world::run(&plan, &Look { story: true, only: None });
@@ -150,7 +150,7 @@ fn lines(story: &[(farcast_core::Time, String)]) -> String {
     text
 }
 
-/// The rules that were broken, one a line.
+/// Lists the broken rules, one per line.
 pub(crate) fn list(broken: &[Broken]) -> String {
     let mut text = String::new();
     for Broken { rule, what } in broken {

@@ -1,4 +1,4 @@
-//! What the world knows: who really has the product, and what the senders said of it.
+//! True state of the world: the receivers that really have the product, and the senders' reports.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,22 +10,22 @@ use farcast_core::{Bitmap, Run, Span, Time};
 use farcast_delivery::Geometry;
 use farcast_mftp::{ClientId, SenderEvent, SenderOutcome};
 
-/// What a rule is called where it is broken.
+/// Rule that a session must keep.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Rule {
-    /// Success implies that everybody has it.
+    /// Success implies that every receiver is complete.
     Success,
-    /// What could be delivered is.
+    /// Every possible delivery is made.
     Delivery,
-    /// Whoever has it is reported to have it.
+    /// Every complete receiver is reported as complete.
     Verdict,
     /// Octets out are bounded by octets in.
     Octets,
-    /// What an engine holds is bounded.
+    /// The memory of an engine is bounded.
     Memory,
     /// Nothing panics, nothing runs without end.
     Panic,
-    /// Nobody is busy for ever.
+    /// No engine is busy for ever.
     Rest,
 }
 
@@ -50,22 +50,22 @@ pub(crate) struct Broken {
     pub(crate) what: String,
 }
 
-/// What one receiver has on its disk, whichever engine runs there.
+/// Disk of one receiver, shared by all its lives.
 #[derive(Clone, Debug)]
 pub(crate) struct Disk {
     pub(crate) geometry: Geometry,
     /// Segments that were stored.
     pub(crate) held: Bitmap,
-    /// Those among them whose octets are wrong.
+    /// Stored segments with wrong octets.
     pub(crate) spoiled: Bitmap,
-    /// What a crash would leave: the segments of the last checkpoint.
+    /// Segments of the last checkpoint, which survive a crash.
     checkpoint: Bitmap,
     checkpoint_at: Time,
-    /// How often checkpoints are made.
+    /// Interval between checkpoints.
     every: Span,
-    /// Blocks of which a parity symbol is held whose octets are wrong.
+    /// Blocks with a stored parity symbol that has wrong octets.
     bad_parity: BTreeSet<u32>,
-    /// Whether the product is complete here, its digest matched, and the files have their names.
+    /// `true` if the product is complete here, its digest matched, and the files have their names.
     pub(crate) verified: bool,
 }
 
@@ -102,7 +102,7 @@ impl Disk {
         }
     }
 
-    /// Rebuilds what is missing of `block`: from anything wrong comes only wrong.
+    /// Rebuilds the missing segments of `block`. If any input is wrong, so is the result.
     pub(crate) fn decode(&mut self, block: u32) {
         let Some(run) = self.geometry.block_run(block) else { return };
         let bad = self.bad_parity.remove(&block) || self.spoiled.count_in(run) > 0;
@@ -115,31 +115,31 @@ impl Disk {
         }
     }
 
-    /// The machine stops: what came after the last checkpoint is gone.
+    /// Loses everything after the last checkpoint in a crash.
     pub(crate) fn crash(&mut self) {
         if !self.verified {
             self.held = self.checkpoint.clone();
         }
     }
 
-    /// Somebody empties the directory.
+    /// Empties the directory.
     pub(crate) fn empty(&mut self) {
         *self = Self::new(self.geometry, self.every);
     }
 
-    /// Drops what is wrong, and says what that was.
+    /// Drops the wrong segments, and returns them.
     pub(crate) fn drop_spoiled(&mut self) -> Bitmap {
         let spoiled = core::mem::replace(&mut self.spoiled, Bitmap::new(self.geometry.segments()));
         for run in spoiled.iter_runs() {
             self.held.remove_run(run);
         }
-        // A checkpoint may hold them too.
+        // A checkpoint may contain them too.
         self.checkpoint = self.held.clone();
         spoiled
     }
 }
 
-/// What one life of the sender has told of one receiver.
+/// Report of one life of the sender about one receiver.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Verdict {
     Done,
@@ -148,37 +148,37 @@ pub(crate) enum Verdict {
     Quit,
 }
 
-/// One life of the sender: from its start to its end or its crash.
+/// Life of the sender, from its start to its end or its crash.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Life {
     pub(crate) outcome: Option<SenderOutcome>,
     pub(crate) ended: Option<Time>,
     pub(crate) verdicts: BTreeMap<ClientId, Verdict>,
-    /// Honest receivers that took part and had shown who they are.
+    /// Honest receivers that took part and had proved their identity.
     pub(crate) accepted: BTreeSet<ClientId>,
 }
 
-/// A receiver as the world knows it.
+/// Receiver as the world knows it.
 #[derive(Debug)]
 pub(crate) struct Site {
     pub(crate) label: String,
     pub(crate) id: ClientId,
-    /// Where it answers from, in each of its lives.
+    /// Addresses that it answers from, one for each of its lives.
     pub(crate) addresses: Vec<SocketAddr>,
     pub(crate) disk: Disk,
 }
 
-/// Everything that the world knows.
+/// True state of the whole world.
 #[derive(Debug, Default)]
 pub(crate) struct Truth {
     pub(crate) sites: Vec<Site>,
     pub(crate) lives: Vec<Life>,
     pub(crate) broken: Vec<Broken>,
-    /// The story of a session that is told.
+    /// Story of the session, if it is told.
     pub(crate) story: Option<Vec<(Time, String)>>,
 }
 
-/// The truth, as all who make it hold it.
+/// Shared reference to the truth.
 pub(crate) type Shared = Rc<RefCell<Truth>>;
 
 impl Truth {
@@ -190,19 +190,19 @@ impl Truth {
 
     pub(crate) fn breaks(&mut self, now: Time, rule: Rule, what: String) {
         self.tell(now, || format!("BROKEN {rule}: {what}"));
-        // One of a kind tells enough.
+        // One report of each kind is enough.
         if !self.broken.iter().any(|broken| broken.rule == rule && broken.what == what) {
             self.broken.push(Broken { rule, what });
         }
     }
 
-    /// What a client is called.
+    /// Returns the name of a client.
     pub(crate) fn name(&self, client: ClientId) -> String {
         let site = self.sites.iter().find(|site| site.id == client);
         site.map_or_else(|| format!("stranger {client}"), |site| site.label.clone())
     }
 
-    /// The sender of life `life` tells something: a Done that it believes (`proven`) must be true when it is told.
+    /// Records an event of the sender in life `life`. A Done that it believes (`proven`) must be true at that time.
     pub(crate) fn sender_told(&mut self, now: Time, life: usize, event: &SenderEvent, proven: bool) {
         let mut verdict = |client, verdict| {
             self.lives[life].verdicts.insert(client, verdict);

@@ -1,4 +1,4 @@
-//! What must hold at the end of a session.
+//! Rules that must hold at the end of a session.
 
 use core::ops::Range;
 
@@ -11,12 +11,12 @@ use crate::settings::Crowd;
 use crate::truth::{Life, Rule, Verdict};
 use crate::world::{World, announce_end, label};
 
-/// The longest time without any answer that a sender's defaults must bear.
+/// Longest time without any answer that a sender's defaults must survive.
 const SURVIVED: Span = Span::from_secs(60);
-/// Between two faults that are no further apart, a receiver need not get an answer through.
+/// Time between two faults below which a receiver need not get an answer through.
 const BREATH: Span = Span::from_secs(12);
 
-/// Notes every rule that the session has broken.
+/// Records every rule that the session has broken.
 pub(crate) fn judge(plan: &Plan, world: &World) {
     let last = world.truth.borrow().lives.last().cloned().unwrap_or_default();
     success(world, &last);
@@ -29,8 +29,8 @@ fn breaks(world: &World, rule: Rule, what: String) {
     world.truth.borrow_mut().breaks(world.net.now(), rule, what);
 }
 
-/// Who is Done at the end of the last life, if that has finished, has it. Whoever was emptied before had it then; that
-/// was looked at when the Done came.
+/// Checks that receivers reported Done by a finished last life are complete. A receiver that was emptied since had the
+/// product then, which was checked when the Done came.
 fn success(world: &World, last: &Life) {
     if last.outcome != Some(SenderOutcome::Finished) {
         return;
@@ -49,9 +49,9 @@ fn success(world: &World, last: &Life) {
     }
 }
 
-/// Whoever could be served was, and is reported so.
+/// Checks that every receiver that could be served was, and is reported so.
 fn delivery(plan: &Plan, world: &World, last: &Life) {
-    // Who sends to the group all the time is taken for another transmission there, as it would be if it were one.
+    // An attacker that constantly sends to the group looks like another transmission.
     let others = is_attacked_by(plan, &[Forgery::Session]);
     let limit = others && matches!(last.outcome, Some(SenderOutcome::GroupInUse { .. }))
         || matches!(last.outcome, Some(SenderOutcome::Aborted { reason })
@@ -78,7 +78,7 @@ fn delivery(plan: &Plan, world: &World, last: &Life) {
     }
 }
 
-/// Whether nothing that passed excuses that a receiver has not got the product.
+/// Returns `true` if no event excuses a receiver without the product.
 fn must_have(plan: &Plan, world: &World, last: &Life, site: usize) -> bool {
     let away = unreachable(plan, site);
     let clean = away.is_empty() && plan.sites[site].loss == (0.0, 0.0) && is_smooth(plan);
@@ -88,10 +88,10 @@ fn must_have(plan: &Plan, world: &World, last: &Life, site: usize) -> bool {
     let accepted = last.accepted.contains(&id);
     let carried_off = is_attacked_by(plan, &[Forgery::Session, Forgery::Announce]);
     match plan.crowd {
-        // Nobody knows who listens; who misses what was sent again has missed it.
+        // In an unlimited group, receivers are unknown, and one that misses the repairs has missed the product.
         Crowd::Unlimited => clean && !carried_off && plan.sites.iter().all(|other| other.loss == (0.0, 0.0)),
         _ if accepted || remembered => longest <= SURVIVED,
-        // Who is known to have had everything has ten seconds to confirm it.
+        // A receiver known as complete has ten seconds to confirm it.
         Crowd::Awaited if was_done_before(plan, world, id) => {
             clean && plan.sites[site].slow < Span::from_secs(5)
         }
@@ -99,7 +99,7 @@ fn must_have(plan: &Plan, world: &World, last: &Life, site: usize) -> bool {
             let end = announce_end(plan);
             longest <= SURVIVED && away.iter().all(|gap| gap.end + Span::from_secs(30) < end)
         }
-        // A disk that is slow to open may miss the start, and so may who is held by somebody else's offer.
+        // A receiver with a slow disk, or one that is held by a forged offer, may miss the start.
         Crowd::Listed | Crowd::Open => {
             clean && plan.sites[site].slow < Span::from_millis(500) && !carried_off
         }
@@ -121,7 +121,8 @@ fn is_smooth(plan: &Plan) -> bool {
     plan.duplication == 0.0 && plan.corruption == 0.0 && plan.jitter.is_zero()
 }
 
-/// When nothing passed between a receiver and the sender, one way or the other; what is close together is one time.
+/// Returns the times at which nothing passed between a receiver and the sender in one direction. Times close together
+/// are joined.
 pub(crate) fn unreachable(plan: &Plan, site: usize) -> Vec<Range<Time>> {
     let begins = plan.sites[site].begins;
     let mut away: Vec<Range<Time>> = Vec::new();
@@ -147,11 +148,11 @@ pub(crate) fn unreachable(plan: &Plan, site: usize) -> Vec<Range<Time>> {
     merged
 }
 
-/// Octets that a host may send to an address that has not asked for them.
+/// Octets that a host may send to an address that has not requested any.
 const COURTESY: u64 = 600;
 
-/// Octets that a receiver may send to all who are not its sender, beyond three times what they sent: at once, and in
-/// each second.
+/// Octets that a receiver may send to all hosts but its sender, beyond three times their octets: at once, and per
+/// second.
 const STRANGERS: (u64, u64) = (4096 + COURTESY, 512);
 
 fn octets(plan: &Plan, world: &World) {
@@ -160,7 +161,7 @@ fn octets(plan: &Plan, world: &World) {
     drop(truth);
     let blocks = plan.config.product.size.div_ceil(u64::from(plan.config.dtu_size * plan.config.block_size));
     for (site, hosts) in world.receivers.iter().enumerate() {
-        // While nothing gets through to the sender it asks each second, and is answered in vain.
+        // While nothing gets through to the sender, the receiver asks each second, and the sender answers in vain.
         let seconds: u64 =
             plan.outages.iter().filter(|outage| outage.ways == (false, true)).map(seconds).sum();
         let vain = seconds * blocks * 100;
@@ -188,14 +189,15 @@ fn octets(plan: &Plan, world: &World) {
     for (life, &host) in world.senders.iter().enumerate() {
         let station = world.net.engine(host);
         for (&peer, &(heard, sent)) in &station.meter.peers {
-            // A claim in a receiver's name from another port of its host costs what is asked there.
+            // A claim in a receiver's name from another port of its host costs the octets of the check at the old
+            // address.
             let courtesy = if honest.iter().any(|a| a.ip() == peer.ip()) { 4000 } else { COURTESY };
             if !peer.ip().is_multicast() && sent > heard + courtesy {
                 breaks(world, Rule::Octets, format!("the sender sent {sent} octets to {peer} for {heard}"));
             }
         }
         let most = data_bound(plan);
-        // Nobody is known in an unlimited group: whoever asks is served, until the time limit.
+        // In an unlimited group the sender knows no receiver, so it serves every request until the time limit.
         if station.meter.data_out > most && !anyone_asks(plan) {
             let what = format!(
                 "life {life} of the sender sent {} octets of DATA, {most} at most",
@@ -210,7 +212,7 @@ fn seconds(outage: &Outage) -> u64 {
     outage.during.end.since(outage.during.start).as_millis().div_ceil(1000)
 }
 
-/// Octets of DATA that the sender may send in one life, whoever asks.
+/// Returns the maximum octets of DATA that the sender may send in one life, whatever is requested.
 fn data_bound(plan: &Plan) -> u64 {
     let size =
         plan.config.product.size + 44 * plan.config.product.size.div_ceil(u64::from(plan.config.dtu_size));
@@ -218,13 +220,13 @@ fn data_bound(plan: &Plan) -> u64 {
     size * (6 + 4 * lives) + 20_000
 }
 
-/// Whether attackers can make receivers ask, or ask themselves, in a group that knows nobody.
+/// Returns `true` if attackers can make receivers request DTUs, or request them themselves, in a group without members.
 fn anyone_asks(plan: &Plan) -> bool {
     let asks = [Forgery::Announce, Forgery::Session, Forgery::Nak];
     plan.crowd == Crowd::Unlimited && is_attacked_by(plan, &asks)
 }
 
-/// Nobody waits for what will never come.
+/// Checks that no engine waits for ever.
 fn rest(plan: &Plan, world: &World) {
     for (site, hosts) in world.receivers.iter().enumerate() {
         let busy = hosts.last().is_some_and(|&host| world.net.engine(host).engine.is_busy());

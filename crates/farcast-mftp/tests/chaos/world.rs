@@ -1,4 +1,4 @@
-//! Builds the hosts of a plan, the links between them, and lets them run.
+//! Hosts of a plan, the links between them, and their run.
 
 use core::panic::AssertUnwindSafe;
 use std::cell::RefCell;
@@ -21,49 +21,49 @@ use crate::stations::{ReceiverStation, SenderStation, answers_from, size};
 use crate::truth::{Broken, Disk, Rule, Shared, Site, Truth, Verdict};
 use crate::verdict;
 
-/// After the last fault there is this much time for everything to be done.
+/// Time after the last fault within which everything must be finished.
 const GRACE: Span = Span::from_secs(1200);
-/// More steps than any session that makes progress takes.
+/// Limit of steps that no session with progress exceeds.
 const MOST_STEPS: u64 = 4_000_000;
-/// Segments that a receiver bears, so that what it holds for an offer with nothing behind it is seen to be bounded.
+/// Limit of segments at a receiver. It makes the bound on the memory for an offer without content testable.
 const MOST_SEGMENTS: u32 = 1 << 16;
 /// Segments that the socket of a receiver that stands still can hold.
 const SOCKET_ROOM: u32 = 150;
 
-/// What a session showed.
+/// Result of a session.
 #[derive(Debug)]
 pub(crate) struct Shown {
     pub(crate) broken: Vec<Broken>,
-    /// If it was to be told.
+    /// Story of the session, if requested.
     pub(crate) story: Vec<(Time, String)>,
-    /// How the last life of the sender ended.
+    /// Outcome of the sender's last life.
     pub(crate) end: String,
 }
 
-/// How to look at a session.
+/// Options of a run.
 #[derive(Clone, Default)]
 pub(crate) struct Look {
     pub(crate) story: bool,
-    /// If given, only these forged messages are sent.
+    /// Forged messages that are sent, if limited.
     pub(crate) only: Option<Rc<BTreeSet<Forged>>>,
 }
 
-/// The hosts of a session.
+/// Hosts of a session.
 pub(crate) struct World {
     pub(crate) net: Network<Parcel>,
     pub(crate) truth: Shared,
     pub(crate) senders: Vec<Handle<SenderStation>>,
-    /// Of each site, the host of each life.
+    /// Hosts of each site, one for each life.
     pub(crate) receivers: Vec<Vec<Handle<ReceiverStation>>>,
     pub(crate) attackers: Vec<Handle<Attacker>>,
 }
 
 thread_local! {
-    /// What this thread's session panicked with, and where.
+    /// Message and place of the panic in this thread's session.
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// The panic hook of sessions: what they panic with is in their report.
+/// Panic hook of sessions: panics go into their report.
 pub(crate) fn note_panic(info: &PanicHookInfo<'_>) {
     let text = info.payload_as_str().unwrap_or("no words");
     let place = info.location().map(|at| format!("{}:{}", at.file(), at.line())).unwrap_or_default();
@@ -283,7 +283,7 @@ impl World {
         }
     }
 
-    /// Looks now and then at what the engines hold.
+    /// Checks the memory of the engines at intervals.
     fn watch_memory(&mut self, plan: &Plan) {
         let geometry = self.truth.borrow().sites[0].disk.geometry;
         let (blocks, segments) = (geometry.blocks() as usize, geometry.segments() as usize);
@@ -319,7 +319,7 @@ fn expect_small(truth: &Shared, now: Time, who: &str, size: usize, bound: usize)
     }
 }
 
-/// What a receiver makes its nonces from. It is kept beside what was received, and may go with it.
+/// Returns the secret of a receiver's nonces. It is stored beside the product, and may be lost with it.
 fn identity(plan: &Plan, site: usize, life: usize) -> Secret {
     let restarts = &plan.sites[site].restarts[..life];
     let forgets = plan.sites[site].ports.is_multiple_of(2);
@@ -332,12 +332,12 @@ fn known((_, site): (usize, &Site)) -> Known {
     Known { id: site.id, name, addresses: site.addresses.clone() }
 }
 
-/// What a site is called.
+/// Returns the name of a site.
 pub(crate) fn label(plan: &Plan, site: usize) -> String {
     plan.sites[site].name.clone().unwrap_or_else(|| plan.sites[site].id.to_string())
 }
 
-/// The time by which a sender that waits for everybody gives that up.
+/// Returns the time at which a sender stops waiting for all receivers.
 pub(crate) fn announce_end(plan: &Plan) -> Time {
     let last = plan.lives.last().map_or(Time::ZERO, |life| life.begins);
     settings::announce_end(&plan.config, last)

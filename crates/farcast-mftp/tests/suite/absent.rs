@@ -1,4 +1,4 @@
-//! Senders that are not there: they announce once, or send a little as well, and nothing follows.
+//! Absent senders: they announce once, perhaps send a little, and nothing follows.
 
 use std::net::SocketAddr;
 
@@ -9,8 +9,8 @@ use farcast_testkit::{Link, Setup};
 
 use crate::common::{Session, at, group, ms, secs, sender};
 
-/// What sender `n` says: that it announces something for as long as can be said, every other one as if it granted tokens;
-/// and a DTU of it where it `sends`.
+/// Returns the messages of sender `n`: an announcement with the longest possible duration, every other one with tokens;
+/// and one DTU if it `sends`.
 fn words(n: u32, sends: bool) -> Vec<(Arrival, Message)> {
     let source = SocketAddr::from(([198, 51, (n >> 8) as u8, n as u8], 40_000));
     let mut config = sender(1000, 100, 1);
@@ -34,14 +34,14 @@ fn words(n: u32, sends: bool) -> Vec<(Arrival, Message)> {
     std::iter::once(announcement).chain(sends.then_some(data)).map(|message| (from, message)).collect()
 }
 
-/// How long a transfer takes that begins `later` than `count` have spoken.
+/// Returns the duration of a transfer that begins `later`, after `count` absent senders have announced.
 fn takes(count: u32, later: Span, sends: bool) -> Span {
     let mut session = Session::new("absent", Setup::plain(1), sender(60, 16, 1), 1, Link::clean(ms(50)));
     let (client, source) = (session.clients[0].handle, session.sender);
     session.net.appear(at(later), source);
     session.net.at(at(later), source, |engine: &mut Sender, now| engine.open(now));
     for n in 0..count {
-        // Where they only speak, half of them at once, and then one each 20 ms.
+        // If they only announce, half of them do so at once, and then one every 20 ms.
         let when = at(ms(20) * u64::from(if sends { 0 } else { n.saturating_sub(500) }));
         session.net.at(when, client, move |engine: &mut Receiver, now| {
             for (from, message) in words(n, sends) {
@@ -51,7 +51,7 @@ fn takes(count: u32, later: Span, sends: bool) -> Span {
     }
     session.net.run_until(at(secs(60)));
     let told = session.clients[0].owner.told.borrow();
-    // What is complete is of the one that is there: of the others a DTU came at most.
+    // The complete product is of the real sender: at most one DTU of the others came.
     let ended =
         |event: &ReceiverEvent| matches!(event, ReceiverEvent::Ended(ReceiverOutcome::Complete { .. }));
     let complete = told.iter().find(|(_, event)| ended(event)).map_or(Time::NEVER, |&(when, _)| when);

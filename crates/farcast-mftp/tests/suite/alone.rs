@@ -1,4 +1,4 @@
-//! A sender without a network: what leaves it, packet by packet, and what is said to it.
+//! Sender without a network: its messages, packet by packet, and messages handed to it.
 
 use farcast_core::engine::{Arrival, Engine, Reject};
 use farcast_core::{Bitmap, Time};
@@ -7,8 +7,8 @@ use farcast_mftp::{Body, ClientId, Group, Message, PassWait, Sender, SenderConfi
 
 use crate::common::{ms, receiver_address, sender, server};
 
-/// A sender of `dtus` DTUs in blocks of `block` to whoever listens, with the fixed timer of 800 ms; data begins with
-/// it.
+/// Returns a sender of `dtus` DTUs in blocks of `block` to an open-unlimited group, with the fixed timer of 800 ms;
+/// data begins at once.
 pub(crate) fn to_all(dtus: u32, block: u32) -> SenderConfig {
     let mut config = SenderConfig { pass_wait: PassWait::FixedTimer, ..sender(dtus, block, 1) };
     (config.group, config.start.receivers, config.start.after) = (Group::OpenUnlimited, None, Some(ms(0)));
@@ -16,7 +16,7 @@ pub(crate) fn to_all(dtus: u32, block: u32) -> SenderConfig {
     config
 }
 
-/// The sender, and what has left it and was told so far.
+/// Sender, with its messages and events so far.
 pub(crate) struct Alone {
     pub(crate) engine: Sender,
     pub(crate) now: Time,
@@ -40,7 +40,7 @@ impl Alone {
         self.told.extend(std::iter::from_fn(|| self.engine.poll_event()).map(|event| (self.now, event)));
     }
 
-    /// Lets time pass up to and with `end`.
+    /// Lets time pass until `end`, inclusive.
     pub(crate) fn run_until(&mut self, end: Time) {
         while let Some(deadline) = self.engine.poll_timeout().filter(|deadline| deadline.at <= end) {
             self.now = self.now.max(deadline.at);
@@ -50,7 +50,7 @@ impl Alone {
         self.now = end;
     }
 
-    /// Lets time pass until the data of `pass` begins; when that is.
+    /// Lets time pass until the data of `pass` begins, and returns that time.
     pub(crate) fn run_to_pass(&mut self, pass: u32) -> Time {
         while self.engine.pass().round < pass {
             let next = self.engine.poll_timeout().expect("something is to come").at;
@@ -59,7 +59,7 @@ impl Alone {
         self.now
     }
 
-    /// Receiver `n` says that it misses these of a block after `pass`.
+    /// Hands the sender a NAK of receiver `n` for these DTUs of a block after `pass`.
     pub(crate) fn nak(&mut self, n: usize, pass: u32, block: u32, missing: &[u32]) -> Result<(), Reject> {
         let address = receiver_address(n);
         let nak = Nak {
@@ -77,7 +77,7 @@ impl Alone {
         result
     }
 
-    /// `count` receivers say together that they miss these.
+    /// Hands the sender merged NAKs of `count` receivers for these DTUs.
     pub(crate) fn naks(&mut self, count: u64, pass: u32, block: u32, missing: &[u32]) -> Result<(), Reject> {
         let naks = Naks { server: server(), pass, block, missing: self.map(block, missing), count };
         let result = self.engine.handle_naks(self.now, &naks);
@@ -85,7 +85,7 @@ impl Alone {
         result
     }
 
-    /// The map of a NAK, as long as the block's DTUs rounded up to whole octets.
+    /// Returns the bitmap of a NAK, as long as the block's DTUs rounded up to whole octets.
     fn map(&self, block: u32, missing: &[u32]) -> Bitmap {
         let mut map = Bitmap::new(self.engine.geometry().block_len(block).next_multiple_of(8));
         for &dtu in missing {
@@ -94,7 +94,7 @@ impl Alone {
         map
     }
 
-    /// The DATA that has left.
+    /// Returns the DATA sent so far.
     pub(crate) fn data(&self) -> Vec<(Time, Data)> {
         let data = |(at, message): &(Time, Message)| match &message.body {
             Body::Data(data) => Some((*at, data.clone())),
@@ -103,14 +103,14 @@ impl Alone {
         self.sent.iter().filter_map(data).collect()
     }
 
-    /// The DTUs, counted through the product, that left in `pass`.
+    /// Returns the DTUs sent in `pass`, counted through the product.
     pub(crate) fn pass(&self, pass: u32) -> Vec<u32> {
         let block = self.engine.geometry().block_size();
         let data = self.data().into_iter().filter(|(_, data)| data.pass == pass);
         data.map(|(_, data)| data.block * block + data.dtus.first()).collect()
     }
 
-    /// When the status requests of `pass` left.
+    /// Returns the times at which the status requests of `pass` left.
     pub(crate) fn asked(&self, pass: u32) -> Vec<Time> {
         let asked = |(at, message): &(Time, Message)| match &message.body {
             Body::StatusRequest(request) if request.pass == pass => Some(*at),

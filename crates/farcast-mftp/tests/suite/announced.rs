@@ -1,4 +1,4 @@
-//! Forged announcements, and sessions that somebody announces and does not serve.
+//! Forged announcements, and sessions that are announced and not served.
 
 use std::net::SocketAddr;
 
@@ -13,7 +13,7 @@ use farcast_testkit::{Link, Setup};
 use crate::common::{Ownership, Session, at, group, ms, receiver, receiver_address, secs, server};
 use crate::proofs::{client, closed, forge_at_receiver, state};
 
-/// What a sender with these settings announces first.
+/// Returns the first announcement of a sender with these settings.
 fn announcement(config: &SenderConfig) -> Message {
     let mut engine = Sender::new(config.clone()).expect("valid");
     engine.open(Time::ZERO);
@@ -22,7 +22,7 @@ fn announcement(config: &SenderConfig) -> Message {
 
 #[test]
 fn a_session_of_the_draft_that_falls_silent_gives_way() {
-    // Somebody announces a product in the draft's way, sends one DTU of it, and no more.
+    // A host announces a product as in the draft, sends one DTU of it, and falls silent.
     let mut session = Session::new("gives way", Setup::plain(1), closed(1), 1, Link::clean(ms(100)));
     let sender = session.sender;
     session.net.appear(at(secs(1)), sender);
@@ -57,7 +57,7 @@ fn a_session_of_the_draft_that_falls_silent_gives_way() {
 
 #[test]
 fn a_forged_announcement_in_the_senders_name_does_not_last() {
-    // Before its own arrives, somebody announces the same transmission with something else in it.
+    // Before the sender's own announcement arrives, a host announces the same transmission with other contents.
     let changes: [fn(&mut farcast_mftp::message::Announce); 8] = [
         |m| m.dtu_size = 900,
         |m| m.product_size += 1,
@@ -87,7 +87,7 @@ fn a_forged_announcement_in_the_senders_name_does_not_last() {
 
 #[test]
 fn what_a_forged_announcement_began_and_ended_begins_anew() {
-    // Announced in the draft's way in the sender's name, and ended so, before the sender is heard; or declined.
+    // A host announces in the sender's name, as in the draft, and ends or declines it before the sender is heard.
     for declines in [false, true] {
         let mut config = closed(1);
         config.start = Start { receivers: None, after: None };
@@ -117,7 +117,7 @@ fn what_a_forged_announcement_began_and_ended_begins_anew() {
 
 #[test]
 fn who_follows_another_sender_forgets_what_the_first_one_announced() {
-    // Somebody else announces the same product, to be received within five seconds, before the sender begins.
+    // Another host announces the same product, with a duration of five seconds, before the sender begins.
     let mut config = closed(1);
     config.start = Start { receivers: None, after: None };
     let mut message = announcement(&config);
@@ -138,7 +138,7 @@ fn who_follows_another_sender_forgets_what_the_first_one_announced() {
 
 #[test]
 fn a_nonce_is_for_the_sender_alone() {
-    // Where answers are multicast, so that receivers hear one another, registrations are not.
+    // If answers are multicast, so that receivers hear one another, registrations are not.
     let mut config = closed(2);
     config.response = SocketAddr::new(crate::common::response_group(), group().port());
     let mut session = Session::new("alone", Setup::plain(1), config, 2, Link::lossy(ms(100), 0.1)).run();
@@ -152,8 +152,8 @@ fn a_nonce_is_for_the_sender_alone() {
 
 #[test]
 fn an_announcement_from_another_port_of_the_senders_host_gets_no_token() {
-    // Everything in it is true, but data does not come from there. A token for it would make the receiver known under a
-    // nonce that it has for nobody but that port: started again, it would be a newcomer under its own name.
+    // The announcement is true, but data does not come from its source. A token for that port would bind the receiver
+    // to a nonce for the port alone. After a restart it would be a newcomer under its own name.
     let mut config = closed(1);
     config.late_announce_interval = secs(1);
     let mut engine = Sender::new(config.clone()).expect("valid");

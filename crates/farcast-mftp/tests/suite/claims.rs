@@ -1,4 +1,4 @@
-//! Who is who: claims to names, tokens, and those who start again.
+//! Identity of receivers: claims to names, tokens, and restarts.
 
 use std::net::SocketAddr;
 
@@ -14,7 +14,7 @@ use farcast_testkit::{Link, Setup};
 use crate::common::{Ownership, Session, at, ms, receiver, receiver_address, secs, sender, server};
 use crate::proofs::{accepts, client, closed, done, forge, forge_at_receiver, state};
 
-/// Another receiver under the first one's name, which comes at `when`.
+/// Adds another receiver under the first one's name, which comes at `when`.
 fn newcomer(session: &mut Session, when: Span) {
     let mut address = receiver_address(0);
     address.set_port(41_000);
@@ -25,7 +25,7 @@ fn newcomer(session: &mut Session, when: Span) {
 
 #[test]
 fn a_receiver_that_does_not_exist_is_not_done() {
-    // It registers as the draft has it, or asks for a token, from an address where nobody is.
+    // It registers as in the draft, or asks for a token, from an unused address.
     for nonce in [None, Some(Proof([9; 8]))] {
         let mut config = sender(300, 16, 1);
         config.silence = secs(60);
@@ -41,7 +41,7 @@ fn a_receiver_that_does_not_exist_is_not_done() {
 
 #[test]
 fn a_name_goes_to_who_shows_that_it_is_there() {
-    // Somebody registers under the name of a receiver that comes later, from an address where nobody is.
+    // A host registers under the name of a later receiver, from an unused address.
     let mut session = Session::new("squatter", Setup::plain(1), closed(2), 2, Link::clean(ms(100)));
     forge(&mut session, ms(50), receiver_address(9), accepts(1, Some(Proof([9; 8]))));
     let late = session.clients[1].handle;
@@ -52,7 +52,7 @@ fn a_name_goes_to_who_shows_that_it_is_there() {
 
 #[test]
 fn a_newcomer_does_not_take_the_name_of_a_member_that_pauses() {
-    // The newcomer is a whole receiver; the member is away for three seconds in the middle.
+    // The newcomer is a complete engine; the member is away for three seconds in the middle.
     let mut config = closed(1);
     config.late_announce_interval = ms(300);
     let mut session = Session::new("newcomer", Setup::plain(1), config, 1, Link::clean(ms(100)));
@@ -73,7 +73,7 @@ fn one_that_took_the_name_of_a_lost_member_is_told() {
     config.silence = secs(2);
     let link = Link::clean(ms(100));
     let mut session = Session::new("replaced", Setup::plain(1), config, 2, link);
-    // The other has a long way to go, so that the session goes on.
+    // The other receiver is far from complete, so that the session continues.
     let other = session.clients[1].handle;
     session.net.freeze(at(ms(900)), other, secs(1), 0);
     let member = session.clients[0].handle;
@@ -144,7 +144,7 @@ fn who_starts_again_is_known_by_its_proof_where_its_registration_is_lost() {
     session.net.drop_if(move |leg| {
         leg.from == new && leg.at < at(secs(3)) && matches!(leg.message.body, Body::Done(_))
     });
-    // It gets its token for the registration without a proof; all with one are lost.
+    // It gets its token for the registration without a proof; all registrations with one are lost.
     let number = again.handle.index();
     session.net.drop_if(move |leg| {
         let proven = leg.from == number && leg.message.proof.is_some();
@@ -158,7 +158,7 @@ fn who_starts_again_is_known_by_its_proof_where_its_registration_is_lost() {
 
 #[test]
 fn nothing_is_confirmed_to_who_has_no_token_yet() {
-    // It holds everything and says so before its token comes; somebody forges the confirmation at once.
+    // It holds everything and reports that before its token comes; the confirmation is forged at once.
     let mut session = Session::empty("confirmed", Setup::plain(1), closed(1), Link::clean(ms(100)));
     let holds_all = Ownership { lacks: Some(Vec::new()), ..Ownership::default() };
     session.add(0, receiver(0), holds_all);
@@ -180,7 +180,7 @@ fn one_that_has_proofs_does_not_come_back_without() {
     let from = Arrival::new(receiver_address(0), server());
     let message = Message::new(1, accepts(0, None));
     assert_eq!(engine.handle(at(ms(900)), &from, &message), Err(Reject::Unproven));
-    // Even if its host returns what was sent there.
+    // Nor if its host returns the echo.
     let returned = std::iter::from_fn(|| engine.poll_transmit(at(ms(900)), at(ms(900)))).find_map(|t| {
         if let Body::Echo(echo) = t.message.body { Some(Body::EchoResponse(echo)) } else { None }
     });
@@ -192,7 +192,7 @@ fn one_that_has_proofs_does_not_come_back_without() {
 
 #[test]
 fn a_hundred_thousand_names_do_not_keep_a_sender_busy() {
-    // Each costs the logarithm of how many there are; a look at all for each would take minutes here.
+    // Each name costs logarithmic time; a pass over all members for each would take minutes here.
     let mut config = sender(300, 16, 200_000);
     config.group = Group::OpenLimited { limit: 200_000 };
     let mut engine = Sender::new(config).expect("valid");
@@ -223,8 +223,8 @@ fn one_datagram_does_not_fill_a_group() {
 
 #[test]
 fn what_one_host_says_makes_no_other_be_asked() {
-    // A claim to the receiver's name from where nobody is, on another host or at another port of its own, and then
-    // whatever the receiver may say without proofs.
+    // A claim to the receiver's name from an unused address, on another host or at another port of its own, is followed
+    // by every message that the receiver may send without proofs.
     let mut port = receiver_address(0);
     port.set_port(41_000);
     for elsewhere in [receiver_address(9), port] {
@@ -290,7 +290,7 @@ fn who_starts_again_with_everything_in_the_drafts_way_stays_done() {
 
 #[test]
 fn who_reported_before_it_had_its_token_proves_it_when_it_comes() {
-    // It has everything, and nothing that it says arrives for so long that it has stopped saying it when data begins.
+    // It has everything, and its reports are lost for so long that it has stopped sending them when data begins.
     let mut config = closed(2);
     config.start = Start { receivers: None, after: Some(secs(120)) };
     let mut session = Session::empty("again", Setup::plain(1), config, Link::clean(ms(100)));
@@ -307,7 +307,7 @@ fn who_reported_before_it_had_its_token_proves_it_when_it_comes() {
 
 #[test]
 fn while_data_runs_a_claim_makes_nobody_wait() {
-    // Somebody claims every few seconds to be a receiver that is invited and away.
+    // A host claims every few seconds to be an invited receiver that is away.
     let mut config = closed(2);
     config.start = Start { receivers: Some(1), after: None };
     let mut session = Session::new("claims", Setup::plain(1), config, 1, Link::clean(ms(100)));

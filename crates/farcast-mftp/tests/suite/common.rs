@@ -13,12 +13,12 @@ use farcast_mftp::{
 };
 use farcast_testkit::{Departure, Handle, Host, Link, Log, Network, Setup};
 
-/// The network of MFTP hosts.
+/// Network of MFTP hosts.
 pub(crate) type Net = Network<Message>;
-/// The log of one.
+/// Log of such a network.
 pub(crate) type MftpLog = Log<Message>;
 
-/// The bytes that UDP and IPv4 add, as the default pace counts them.
+/// Bytes of the UDP and IPv4 headers, as the default pace counts them.
 pub(crate) const OVERHEAD: usize = 28;
 
 pub(crate) const fn ms(n: u64) -> Span {
@@ -29,7 +29,7 @@ pub(crate) const fn secs(n: u64) -> Span {
     Span::from_secs(n)
 }
 
-/// `span` after the beginning.
+/// Returns the time `span` after the beginning.
 pub(crate) fn at(span: Span) -> Time {
     Time::ZERO + span
 }
@@ -42,7 +42,7 @@ pub(crate) fn server() -> SocketAddr {
     "192.0.2.1:40000".parse().expect("address")
 }
 
-/// Where receiver `n` answers from; it listens there, too.
+/// Returns the address at which receiver `n` answers and listens.
 pub(crate) fn receiver_address(n: usize) -> SocketAddr {
     SocketAddr::from(([10, 0, (n / 250) as u8, (n % 250) as u8 + 1], 5402))
 }
@@ -56,8 +56,8 @@ pub(crate) fn rate(kbps: u64) -> Pace {
     Pace::Rate { rate, overhead: OVERHEAD as u16, credit: ms(5), granule: 1 }
 }
 
-/// A sender of `dtus` DTUs of 1000 bytes in blocks of `block_size`, at 1 Mbit/s, to a group that starts with
-/// its first `receivers`.
+/// Returns the configuration of a sender of `dtus` DTUs of 1000 bytes in blocks of `block_size`, at 1 Mbit/s, to a
+/// group that starts with its first `receivers`.
 pub(crate) fn sender(dtus: u32, block_size: u32, receivers: u32) -> SenderConfig {
     let mut config = SenderConfig::new(product(u64::from(dtus) * 1000), server(), group());
     (config.dtu_size, config.block_size, config.pace) = (1000, block_size, rate(1000));
@@ -74,14 +74,14 @@ pub(crate) fn receiver(n: usize) -> ReceiverConfig {
     ReceiverConfig { seed: n as u64, secret, ..ReceiverConfig::new(id, group().port()) }
 }
 
-/// What a comparison of the list of files finds.
+/// Result of a comparison with the list of files.
 #[derive(Clone)]
 pub(crate) struct Comparison {
-    /// Segments of the list.
+    /// Number of segments of the list.
     pub(crate) list: u32,
-    /// Segments that are still missing then.
+    /// Segments that are still missing afterwards.
     pub(crate) lacks: Vec<u32>,
-    /// Whether it is left unanswered: a script answers.
+    /// `true` if a script answers instead.
     pub(crate) slow: bool,
 }
 
@@ -95,22 +95,22 @@ impl Comparison {
     }
 }
 
-/// What a receiver's owner answers.
+/// Answers of a receiver's owner.
 #[derive(Clone, Default)]
 pub(crate) struct Ownership {
-    /// Segments that it holds already, as a list of those that it lacks; `None` for none held.
+    /// Segments that the owner lacks at the start; `None` if it holds none.
     pub(crate) lacks: Option<Vec<u32>>,
-    /// What it still lacks once it has compared the list of files with what it has, if it has anything.
+    /// Result of the comparison with an older version, if there is one.
     pub(crate) compares: Option<Comparison>,
-    /// Why it stays out, if it does.
+    /// Reason to decline, if the owner declines.
     pub(crate) declines: Option<DeclineReason>,
-    /// Whether rebuilding blocks from parity works.
+    /// `true` if blocks cannot be rebuilt from parity.
     pub(crate) cannot_decode: bool,
-    /// Whether it leaves `Complete` unanswered: a script answers.
+    /// `true` if a script answers `Complete` instead.
     pub(crate) slow: bool,
-    /// What it finds damaged when everything is there, one run each time.
+    /// Damaged segments found after completion, one run each time.
     pub(crate) loses: Rc<RefCell<Vec<Run>>>,
-    /// What it is told, in order.
+    /// Events of the engine, in order.
     pub(crate) told: Rc<RefCell<Vec<(Time, ReceiverEvent)>>>,
 }
 
@@ -156,7 +156,7 @@ impl Ownership {
         held
     }
 
-    /// How the receiver's transmissions ended.
+    /// Returns the outcomes of the receiver's transmissions.
     pub(crate) fn outcomes(&self) -> Vec<ReceiverOutcome> {
         let told = self.told.borrow();
         let ended = told.iter().filter_map(|(_, event)| match event {
@@ -166,12 +166,12 @@ impl Ownership {
         ended.collect()
     }
 
-    /// Whether the product is complete here.
+    /// Returns `true` if the product is complete here.
     pub(crate) fn is_complete(&self) -> bool {
         self.outcomes().iter().any(|outcome| matches!(outcome, ReceiverOutcome::Complete { .. }))
     }
 
-    /// Each segment that the owner was told to store, in order.
+    /// Returns each segment that the owner was asked to store, in order.
     pub(crate) fn stored(&self) -> Vec<u32> {
         let told = self.told.borrow();
         let runs = told.iter().filter_map(|(_, event)| match event {
@@ -182,17 +182,17 @@ impl Ownership {
     }
 }
 
-/// A receiver in a network, and what its owner saw.
+/// Receiver in a network, and its owner.
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(crate) handle: Handle<Receiver>,
     pub(crate) owner: Ownership,
 }
 
-/// What a sender's owner was told.
+/// Events of a sender.
 pub(crate) type Told = Rc<RefCell<Vec<(Time, SenderEvent)>>>;
 
-/// A sender and its receivers.
+/// Sender and its receivers.
 pub(crate) struct Session {
     pub(crate) net: Net,
     pub(crate) sender: Handle<Sender>,
@@ -201,7 +201,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// A sender that opens at time zero and `receivers` default receivers, over `link` in both directions.
+    /// Creates a sender that opens at time zero and `receivers` default receivers, over `link` in both directions.
     pub(crate) fn new(name: &str, setup: Setup, config: SenderConfig, receivers: usize, link: Link) -> Self {
         let mut session = Self::empty(name, setup, config, link);
         for n in 0..receivers {
@@ -210,7 +210,7 @@ impl Session {
         session
     }
 
-    /// A sender that opens at time zero, without receivers.
+    /// Creates a sender that opens at time zero, without receivers.
     pub(crate) fn empty(name: &str, setup: Setup, config: SenderConfig, link: Link) -> Self {
         let mut net = Net::new(name, setup);
         net.links(link);
@@ -244,12 +244,12 @@ impl Session {
         self
     }
 
-    /// The sender's engine.
+    /// Returns the sender's engine.
     pub(crate) fn engine(&self) -> &Sender {
         self.net.engine(self.sender)
     }
 
-    /// How the sender ended.
+    /// Returns the sender's outcome.
     pub(crate) fn outcome(&self) -> Option<SenderOutcome> {
         self.told.borrow().iter().find_map(|(_, event)| match event {
             SenderEvent::Ended(outcome) => Some(outcome.clone()),
@@ -257,12 +257,12 @@ impl Session {
         })
     }
 
-    /// When the sender first told of `event`.
+    /// Returns the time of the sender's first `event`.
     pub(crate) fn when(&self, event: impl Fn(&SenderEvent) -> bool) -> Option<Time> {
         self.told.borrow().iter().find(|(_, told)| event(told)).map(|&(time, _)| time)
     }
 
-    /// How often the sender told of `event`.
+    /// Returns the number of the sender's events `event`.
     pub(crate) fn count(&self, event: impl Fn(&SenderEvent) -> bool) -> usize {
         self.told.borrow().iter().filter(|(_, told)| event(told)).count()
     }
@@ -309,12 +309,12 @@ pub(crate) fn add_sender(net: &mut Net, config: SenderConfig, opens: Time) -> (H
     (sender, told)
 }
 
-/// A group for answers, where receivers hear one another.
+/// Returns a group for answers, where receivers hear one another.
 pub(crate) fn response_group() -> IpAddr {
     IpAddr::from([239, 255, 54, 3])
 }
 
-/// Encodes a message of one segment, flips one to eight bits, and decodes what is left.
+/// Encodes a message of one segment, flips one to eight bits, and decodes the result.
 pub(crate) fn damage(message: &Message, random: &mut farcast_core::random::RandomStream) -> Option<Message> {
     let mut datagram = Vec::new();
     wire::encode(message, 0, &mut datagram);
@@ -326,24 +326,24 @@ pub(crate) fn damage(message: &Message, random: &mut farcast_core::random::Rando
     wire::decode(&datagram).ok().map(|packet| packet.message)
 }
 
-/// The DATA that host `from` sent.
+/// Returns the DATA that host `from` sent.
 pub(crate) fn data(log: &MftpLog, from: usize) -> Vec<(Time, Data)> {
     sent(log, from, |body| if let Body::Data(data) = body { Some(data.clone()) } else { None })
 }
 
-/// What host `from` sent, as far as `pick` picks it.
+/// Returns the messages that host `from` sent and `pick` selects.
 pub(crate) fn sent<T>(log: &MftpLog, from: usize, pick: impl Fn(&Body) -> Option<T>) -> Vec<(Time, T)> {
     let mine = log.departures.iter().filter(|departure| departure.from == from);
     mine.filter_map(|Departure { at, message, .. }| pick(&message.body).map(|t| (*at, t))).collect()
 }
 
-/// Loses DATA, and nothing else, with probability `p`.
+/// Loses only DATA, with probability `p`.
 pub(crate) fn lose_data(net: &mut Net, seed: u64, p: f64) {
     let mut random = farcast_core::random::RandomStream::derive(seed, &[99]);
     net.drop_if(move |leg| matches!(leg.message.body, Body::Data(_)) && random.chance(p));
 }
 
-/// How long a message of the sender takes at `kbps`.
+/// Returns the time that a message of the sender takes at `kbps`.
 pub(crate) fn duration(body_len: usize, kbps: u64) -> Span {
     BitRate::from_bps(kbps * 1000).expect("positive").time_of_bytes((body_len + OVERHEAD) as u64)
 }

@@ -1,4 +1,4 @@
-//! What all receivers have in older versions is not sent.
+//! Segments that all receivers have in older versions are not sent.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +29,7 @@ fn slow(lacks: &[u32]) -> Ownership {
     Ownership { compares: Some(comparison), ..Ownership::default() }
 }
 
-/// The segments that the sender sent, each as often as it did.
+/// Returns the segments that the sender sent, with repetitions.
 fn sent(session: &mut Session) -> Vec<u32> {
     let all = data(&session.net.take_log(), 0);
     all.iter()
@@ -106,7 +106,7 @@ fn one_who_has_nothing_gets_all_of_it() {
     assert_eq!(sent(&mut session).len() as u32, SEGMENTS + 1, "all, and its first DTU twice");
 }
 
-/// When the first segment that is not of the list left.
+/// Returns the time at which the first segment beyond the list left.
 fn first_beyond_the_list(session: &mut Session) -> Option<Time> {
     let log = session.net.take_log();
     data(&log, 0).iter().find(|(_, d)| d.block * 20 + d.dtus.last() >= LIST).map(|(time, _)| *time)
@@ -141,7 +141,7 @@ fn the_others_do_not_wait_for_ever() {
 
 #[test]
 fn who_asks_for_the_list_for_ever_holds_nobody_up() {
-    // Without proofs, so that what it says need not be proved.
+    // Without proofs, so that the requests need not be proved.
     let config = SenderConfig { secret: None, ..listing(2) };
     let mut session = session(config, &[compares(&[100]), slow(&[])], Link::clean(ms(100)), 1);
     let (sender, client) = (session.sender, receiver(1).id);
@@ -152,7 +152,7 @@ fn who_asks_for_the_list_for_ever_holds_nobody_up() {
             let nak =
                 Nak { server: server(), client, pass: 0, block: 0, missing, parity_held: 0, unstored: 0 };
             let from = Arrival::new(receiver_address(1), server());
-            // Later ones are turned down, or schedule it.
+            // Later NAKs are rejected, or schedule it.
             let _ = engine.handle(now, &from, &Message::new(1, Body::Nak(nak)));
         });
     }

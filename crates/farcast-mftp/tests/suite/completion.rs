@@ -1,4 +1,4 @@
-//! Everyone gets everything, whatever the links do (rules 1 to 4).
+//! All receivers complete the product, whatever the links do (rules 1 to 4).
 
 use farcast_core::Message as _;
 use farcast_mftp::{Body, Group, Invited, PassWait, Sender, SenderConfig, SenderEvent};
@@ -9,7 +9,7 @@ use crate::common::{Ownership, Session, data, duration, ms, product, receiver, s
 fn completes(name: &str, seeds: u64, receivers: u32, link: Link) {
     for wait in [PassWait::Draft, PassWait::FixedTimer] {
         for seed in 0..seeds {
-            // So many that chance does not make a receiver look silent: at 40 % loss, 0.64^30 is 10^-6.
+            // The count is so high that chance does not make a receiver look silent: at 40 % loss, 0.64^30 is 10^-6.
             let status_retry_count = 30;
             let config = SenderConfig { pass_wait: wait, status_retry_count, ..sender(100, 16, receivers) };
             Session::new(name, Setup::plain(seed), config, receivers as usize, link).run().assert_complete();

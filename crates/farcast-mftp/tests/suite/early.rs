@@ -1,4 +1,4 @@
-//! Data behind the announcement.
+//! Early data behind the announcement.
 
 use farcast_core::{Span, Time};
 use farcast_mftp::{Body, Group, Invited, SenderConfig, SenderEvent, SenderOutcome, Start};
@@ -6,7 +6,7 @@ use farcast_testkit::{Link, Setup};
 
 use crate::common::{Ownership, Session, at, data, ms, rate, receiver, secs, sender};
 
-/// A closed group of `receivers` that is waited for, 250 ms away.
+/// Returns a closed group of `receivers` that is waited for, 250 ms away.
 fn closed(receivers: usize, early: Span) -> SenderConfig {
     let invited = (0..receivers).map(|n| {
         let id = receiver(n).id;
@@ -39,7 +39,7 @@ fn it_saves_the_round_trip_of_registration() {
     let begun = with.when(|event| matches!(event, SenderEvent::Started { .. })).expect("it began");
     let log = with.net.take_log();
     assert_eq!(data(&log, 0).len(), 600, "each DTU once");
-    // What has left is asked about at once, and not only at the end.
+    // The blocks that have left are asked about at once, and not only at the end.
     let asked = |body: &Body| match body {
         Body::StatusRequest(request) => Some(request.blocks),
         _ => None,
@@ -86,7 +86,7 @@ fn a_lost_announcement_loses_nothing_behind_it() {
 
 #[test]
 fn where_announcements_take_long_there_is_one() {
-    // Its 50 ms are 1.6 kB.
+    // The 50 ms of its preparation time are 1.6 kB.
     let config = SenderConfig { pace: rate(256), ..closed(3, secs(2)) };
     let mut session = Session::new("slow", Setup::plain(1), config, 3, Link::clean(ms(250))).run();
     session.assert_complete();

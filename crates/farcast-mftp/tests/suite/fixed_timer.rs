@@ -1,4 +1,4 @@
-//! What the fixed timer sends and when, and paces of whole granules (rules 36 to 39).
+//! Departures with the fixed timer, and paces of whole granules (rules 36 to 39).
 
 use farcast_core::{BitRate, Span, Time};
 use farcast_mftp::{ConfigError, Pace, PassWait, Product, Sender, SenderConfig};
@@ -7,7 +7,8 @@ use farcast_testkit::{Link, Setup, laws};
 use crate::alone::{Alone, to_all};
 use crate::common::{Session, at, lose_data, ms, product, sender};
 
-/// 1000 B with 40 B of header and 28 B of UDP and IP at 1 Mbit/s; a status request has 52 B and 28 B.
+/// Durations at 1 Mbit/s of a DTU of 1000 B with 40 B of header and 28 B of UDP and IP, and of a status request of 52 B
+/// and 28 B.
 const DTU: Span = Span::from_micros(8544);
 const REQUEST: Span = Span::from_micros(640);
 
@@ -39,7 +40,7 @@ fn what_was_lost_again_is_sent_again() {
     sender.run_until(at(ms(300)));
     sender.nak(0, 1, 0, &[3, 4]).expect("counts");
     sender.run_to_pass(2);
-    // An answer to the request of pass 2, which has just left for this block.
+    // This answers the request of pass 2 for this block, which has just left.
     sender.run_until(sender.now + ms(30));
     sender.nak(0, 2, 0, &[4]).expect("counts");
     sender.run_to_pass(3);
@@ -47,7 +48,7 @@ fn what_was_lost_again_is_sent_again() {
     assert_eq!((sender.pass(2), sender.pass(3)), (vec![3, 4], vec![4]));
 }
 
-/// How long after the last request's end pass 2 begins, where NAKs come this long after it.
+/// Returns the wait from the last request's end to pass 2, with NAKs at these times after it.
 fn wait(restart: bool, merged: bool, naks: &[Span]) -> Span {
     let mut sender = Alone::new(SenderConfig { nak_restarts_wait: restart, ..to_all(20, 20) });
     sender.run_until(at(ms(200)));
@@ -68,7 +69,7 @@ fn a_nak_restarts_the_wait_where_that_is_set() {
     for merged in [false, true] {
         for restart in [false, true] {
             assert_eq!(wait(restart, merged, &[ms(500)]), ms(if restart { 1300 } else { 800 }));
-            // The second asks for nothing new, but its receiver has been heard.
+            // The second requests nothing new, but its receiver has been heard.
             let twice = [ms(500), ms(700)];
             assert_eq!(wait(restart, merged, &twice), ms(if restart { 1500 } else { 800 }));
         }
@@ -79,7 +80,7 @@ fn a_nak_restarts_the_wait_where_that_is_set() {
 fn a_nak_during_a_pass_does_not_move_the_wait() {
     let mut sender = Alone::new(SenderConfig { nak_restarts_wait: true, ..to_all(20, 10) });
     sender.run_until(at(ms(150)));
-    // Block 0 has been asked about, block 1 is being sent.
+    // Block 0 has been asked about, and block 1 is being sent.
     sender.nak(0, 1, 0, &[3]).expect("counts");
     let begins = sender.run_to_pass(2);
     assert_eq!(begins, *sender.asked(1).last().expect("asked") + REQUEST + ms(800));
@@ -91,7 +92,7 @@ fn paced(size: u64, granule: u16) -> SenderConfig {
     SenderConfig { pace, product: product(size), ..to_all(20, 20) }
 }
 
-/// When each DTU and then the request left, after the first DTU.
+/// Returns the times at which each DTU and then the request left, after the first DTU.
 fn departures(config: SenderConfig) -> Vec<Span> {
     let mut sender = Alone::new(config);
     sender.run_until(at(ms(500)));

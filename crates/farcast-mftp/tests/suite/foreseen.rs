@@ -1,4 +1,4 @@
-//! What the sender says beforehand of the parity that it sends.
+//! Forecasts of the sender about the parity that it sends.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use farcast_testkit::{Link, Setup};
 
 use crate::common::{Session, at, data, lose_data, ms, sender};
 
-/// Before this time nothing leaves that is due.
+/// Time by which DTUs may leave late and be made up for.
 const CREDIT: Span = ms(5);
 
-/// What was said at one time.
+/// Forecast at one time.
 type Said = [Option<(u32, Run)>; 2];
 
-/// The parity of one block in one pass.
+/// Parity of one block in one pass.
 struct Sent {
     block: u32,
     symbols: Run,
@@ -23,7 +23,7 @@ struct Sent {
     until: Time,
 }
 
-/// How often parity of a block was sent, and how often all of it was foreseen.
+/// Returns the number of times that parity of a block was sent, and the number of times that all of it was forecast.
 fn foreseen(config: SenderConfig, seed: u64) -> (usize, usize) {
     let mut session = Session::new("foreseen", Setup::plain(seed), config, 16, Link::clean(ms(100)));
     lose_data(&mut session.net, seed, 0.05);
@@ -42,14 +42,14 @@ fn foreseen(config: SenderConfig, seed: u64) -> (usize, usize) {
         let (first, end) = (sent.symbols.first(), sent.symbols.end().max(data.dtus.end()));
         (sent.symbols, sent.until) = (Run::new(first, end - first).expect("not empty"), time);
     }
-    // What is said of the block at hand is true to the last symbol.
+    // The forecast for the current block is exact.
     for (time, [at_hand, _]) in &said {
         let Some((block, run)) = at_hand else { continue };
         let next = sent.values().find(|sent| sent.block == *block && sent.until >= *time);
         let next = next.expect("it is sent");
         assert!(next.symbols.first() <= run.first() && next.symbols.end() == run.end(), "{time:?} {run:?}");
     }
-    // What goes behind a block is certain as soon as its DTUs leave.
+    // The parity behind a block is certain as soon as its DTUs leave.
     for first in sent.iter().filter(|((pass, _), _)| *pass == 1).map(|(_, sent)| sent) {
         let mut before = said.iter().filter(|(time, _)| *time + CREDIT < first.from);
         assert!(before.any(|(_, [at_hand, _])| *at_hand == Some((first.block, first.symbols))));
@@ -66,7 +66,7 @@ fn foreseen(config: SenderConfig, seed: u64) -> (usize, usize) {
 
 #[test]
 fn parity_behind_a_block_is_foreseen() {
-    // Receivers are so far away that all of it is sent ahead of being asked for.
+    // Receivers are so far away that all of it is sent ahead of requests.
     let config = SenderConfig { parity_symbols: 60, parity_ahead: true, ..sender(80, 20, 16) };
     let (sent, foreseen) =
         (0..5).map(|seed| foreseen(config.clone(), seed)).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));

@@ -1,4 +1,4 @@
-//! Who may receive, and when data begins (rules 10 to 17).
+//! Group models, and the start of data (rules 10 to 17).
 
 use farcast_core::engine::{Arrival, Engine, Reject};
 use farcast_core::{Span, Time};
@@ -13,7 +13,7 @@ use crate::common::{
     Ownership, Session, add_sender, at, data, ms, receiver, receiver_address, secs, sender, sent, server,
 };
 
-/// A sender to a closed group of these.
+/// Returns a sender to a closed group of these receivers.
 fn closed(labels: &[&str]) -> SenderConfig {
     let mut config = sender(40, 16, 1);
     config.group = Group::Closed(labels.iter().map(|label| Invited::new(label)).collect());
@@ -88,7 +88,7 @@ fn who_declines_is_not_waited_for() {
     let full =
         |event: &SenderEvent| matches!(event, SenderEvent::Declined { reason: DeclineReason::Disk, .. });
     assert_eq!(session.count(full), 1);
-    // An announcement, the refusal, the token that asks who it is, and the refusal again.
+    // An announcement, the refusal, the token that asks for a proof, and the refusal again.
     assert!(started(&session).expect("started") < at(ms(450)));
 }
 
@@ -145,7 +145,7 @@ fn data_begins_with_enough_receivers() {
         session.add(n, receiver(n), Ownership::default());
     }
     let second = session.clients[1].handle;
-    // It hears the third announcement: the second follows the first by a tenth of the interval.
+    // The receiver hears the third announcement: the second follows the first by a tenth of the interval.
     session.net.appear(at(ms(700)), second);
     let round_trip = session.net.delay(session.sender, second) + session.net.delay(second, session.sender);
     let session = session.run();
@@ -183,7 +183,7 @@ fn nobody_comes() {
     assert_eq!(session.when(|event| matches!(event, SenderEvent::Ended(_))), Some(at(secs(180))));
 }
 
-/// A session in which the last of three receivers appears in the middle of pass 1.
+/// Runs a session in which the last of three receivers appears in the middle of pass 1.
 fn late(late_entry: bool) -> Session {
     let mut config = SenderConfig { late_entry, ..sender(200, 16, 2) };
     config.late_announce_interval = ms(300);
@@ -216,7 +216,7 @@ fn a_late_joiner_may_be_left_out() {
 
 #[test]
 fn two_receivers_with_one_name() {
-    // The first keeps the name; the second is told, and the first is served.
+    // The first receiver keeps the name and is served; the second is refused.
     let link = Link::clean(ms(100));
     let mut session = Session::empty("one name", Setup::plain(1), sender(200, 16, 1), link);
     let first = session.add(0, receiver(0).named("aurora"), Ownership::default());
@@ -251,7 +251,7 @@ fn a_group_in_use_is_left_alone() {
 
 #[test]
 fn a_busy_receiver_says_so_once() {
-    // Another public group's sender: both announcements reach the receivers, the private groups differ.
+    // Both public groups' announcements reach the receivers; the private groups differ.
     let link = Link::clean(ms(100));
     let mut session = Session::new("busy", Setup::plain(1), sender(300, 16, 2), 2, link);
     let mut other = sender(10, 16, 9);
@@ -322,7 +322,7 @@ fn a_stranger_cannot_decline_for_a_member() {
     let stranger = engine.handle(at(ms(2)), &from("10.0.0.8:5000"), &decline(client));
     assert_eq!(stranger, Err(Reject::Stranger));
     assert!(engine.members().any(|(id, member)| id == client && member.is_active()));
-    // Its own host may.
+    // Its own host may decline.
     engine.handle(at(ms(3)), &from("10.0.0.7:5001"), &decline(client)).expect("its own");
     assert!(engine.members().all(|(_, member)| !member.is_active()));
 }

@@ -1,4 +1,4 @@
-//! Laws 6 and 7: what makes no sense leaves no trace, and nobody can make an engine grow (rules 32 and 33).
+//! Laws 6 and 7: invalid messages leave no trace, and nobody can make an engine grow (rules 32 and 33).
 
 use std::net::SocketAddr;
 
@@ -17,7 +17,7 @@ use farcast_testkit::{Handle, Host, Link, Setup, laws};
 
 use crate::common::{Net, Session, at, group, lose_data, ms, receiver_address, secs, sender, server};
 
-/// Draws messages that look like a session's: small numbers, known ids and addresses, some of them wrong.
+/// Generator of messages that look like a session's: small numbers, known ids and addresses, some of them wrong.
 struct Forger(RandomStream);
 
 impl Forger {
@@ -26,7 +26,7 @@ impl Forger {
     }
 
     fn small(&mut self) -> u32 {
-        // Mostly within what a session has, sometimes far outside.
+        // Mostly within the range of a session, sometimes far outside.
         match self.0.below(8) {
             0 => self.0.bits() as u32,
             1 => u32::MAX - self.0.below(3) as u32,
@@ -152,7 +152,7 @@ impl Forger {
     }
 }
 
-/// The engine's state as text without its counters.
+/// Returns the engine's state as text, without its counters.
 fn trace(engine: &impl core::fmt::Debug) -> String {
     let mut text = format!("{engine:?}");
     for counter in ["rejects: ", "stats: "] {
@@ -160,7 +160,7 @@ fn trace(engine: &impl core::fmt::Debug) -> String {
         let len = text[first..].find('}').expect("counters are in braces");
         text.replace_range(first..=first + len, "");
     }
-    // What the last NAK came to is a report, too, of one that was turned down as of others.
+    // The effect of the last NAK is reported even if it was rejected.
     if let Some(first) = text.find("asked: Some(Asked {") {
         let len = text[first..].find('}').expect("it is in braces");
         text.replace_range(first..=first + len + 1, "asked: None");
@@ -168,7 +168,7 @@ fn trace(engine: &impl core::fmt::Debug) -> String {
     text
 }
 
-/// A session of three receivers, stopped in the middle: whatever state the engines are in.
+/// Creates a session of three receivers, stopped in the middle, with the engines in any state.
 fn midway(seed: u64, stop: Span) -> Session {
     let mut config = SenderConfig { parity_symbols: 4, ..sender(40, 16, 3) };
     if seed % 2 == 1 {
@@ -184,7 +184,7 @@ fn midway(seed: u64, stop: Span) -> Session {
 
 const STOPS: [Span; 5] = [ms(1), ms(150), ms(350), ms(900), ms(1500)];
 
-/// Messages from strangers at `now`.
+/// Returns messages from strangers at `now`.
 fn forged(
     seed: u64,
     now: Time,
@@ -205,8 +205,8 @@ fn a_sender_keeps_no_trace_of_what_it_turns_down() {
         for stop in STOPS {
             let session = midway(seed, stop);
             let mut engine = session.engine().clone();
-            // It answers registrations that it refuses, asks members for proofs, confirms a repeated Done anew, and
-            // yields the group.
+            // The sender answers registrations that it refuses, asks members for proofs, confirms a repeated Done anew,
+            // and yields the group.
             let excused = |message: &Message, reason: Reject| {
                 matches!(
                     (&message.body, reason),
@@ -231,7 +231,7 @@ fn a_receiver_keeps_no_trace_of_what_it_turns_down() {
         for stop in STOPS {
             let session = midway(seed, stop);
             let mut engine = session.net.engine(session.clients[0].handle).clone();
-            // It tells its owner of a second transmission.
+            // The receiver reports a second transmission to its owner.
             let excused = |message: &Message, _: Reject| matches!(message.body, Body::Announce(_));
             let context = format!("[receiver, seed {seed}, stopped at {stop}]");
             let messages = forged(seed, at(stop), group(), 200);
@@ -268,7 +268,7 @@ fn a_forged_source_makes_nothing_panic() {
     }
 }
 
-/// One input, the timers that are due, and everything that comes of them.
+/// Handles one input, the timers that are due, and all messages and events that follow.
 fn drive<E: Engine<Message = Message>>(
     engine: &mut E,
     now: Time,
@@ -294,8 +294,8 @@ fn nobody_makes_an_engine_grow() {
         for stop in STOPS {
             let session = midway(seed, stop);
             let context = format!("[seed {seed}, stopped at {stop}]");
-            // The text of an engine grows with everything that it holds; four NAKs, registrations and so on are
-            // what three members and three blocks may add.
+            // The text of an engine grows with everything that it holds. The bound allows four NAKs, registrations and
+            // so on for three members and three blocks.
             let mut engine = session.engine().clone();
             let bound = trace(&engine).len() + 12_000;
             let messages = forged(seed, at(stop), server(), 5_000);
@@ -308,7 +308,7 @@ fn nobody_makes_an_engine_grow() {
     }
 }
 
-/// An engine that says what it is told to say.
+/// Engine that sends forged messages.
 struct Loudspeaker {
     forger: Forger,
     next: Time,
@@ -332,7 +332,7 @@ impl Engine for Loudspeaker {
         }
         (self.left, self.next) = (self.left - 1, self.next + ms(5));
         let mut message = self.forger.message();
-        // Nobody can tell these from the receivers' own, short of keys.
+        // Without keys nobody can tell these from the receivers' own.
         while matches!(message.body, Body::Done(_) | Body::Nak(_) | Body::Ack(_) | Body::Registration(_)) {
             message = self.forger.message();
         }
@@ -366,7 +366,7 @@ fn a_session_survives_a_stranger_who_shouts() {
         let config = sender(200, 16, 3);
         let mut session = Session::new("stranger", Setup::plain(seed), config, 3, Link::clean(ms(100)));
         lose_data(&mut session.net, seed, 0.1);
-        // The receivers have registered by now, and the sender no longer looks for a free group.
+        // The receivers have registered by now, and the sender no longer checks for a free group.
         add_loudspeaker(&mut session.net, seed, group(), 1);
         add_loudspeaker(&mut session.net, !seed, server(), 2);
         session.net.limit(secs(7200));

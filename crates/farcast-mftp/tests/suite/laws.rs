@@ -1,4 +1,4 @@
-//! The laws of engines, for every way of sending.
+//! Laws of engines, for every configuration.
 
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -8,7 +8,7 @@ use farcast_testkit::{Cut, Link, Setup, Wake, laws};
 
 use crate::common::{Ownership, Session, at, ms, receiver, receiver_address, response_group, sender};
 
-/// One way of sending, one group, one link.
+/// Configuration of a sender, a group and a link.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     wait: PassWait,
@@ -17,7 +17,7 @@ struct Case {
     loss: f64,
     receivers: u32,
     block: u32,
-    /// Besides loss: duplication, jitter and corruption.
+    /// `true` for duplication, jitter and corruption besides loss.
     rough: bool,
     group: Kind,
 }
@@ -29,11 +29,11 @@ enum Kind {
     OpenUnlimited,
     /// Answers go to a group, spread and suppressed.
     Spread,
-    /// All hold part of the product.
+    /// All receivers hold part of the product.
     Restart,
-    /// One comes in the middle of pass 1, and a stranger registers under another's id.
+    /// One receiver comes in the middle of pass 1, and a stranger registers under another's id.
     Late,
-    /// The time limit ends it in the middle of a block.
+    /// The time limit ends the transfer in the middle of a block.
     TimeLimit,
 }
 
@@ -99,7 +99,7 @@ impl Case {
     }
 }
 
-/// Every combination of pass rule, pace and parity with a choice of losses and block sizes.
+/// Returns every combination of pass rule, pace and parity with some losses and block sizes.
 fn cases(receivers: u32) -> Vec<Case> {
     let mut cases = Vec::new();
     for wait in [PassWait::Draft, PassWait::FixedTimer] {

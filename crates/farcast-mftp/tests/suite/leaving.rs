@@ -1,4 +1,4 @@
-//! Who goes, who comes back, and who goes on (rules 18 to 25).
+//! Receivers and senders that leave and come back (rules 18 to 25).
 
 use std::collections::BTreeSet;
 
@@ -65,7 +65,7 @@ fn a_receiver_quits_and_the_others_finish() {
 
 #[test]
 fn who_is_dismissed_is_not_waited_for() {
-    // One that has not answered yet, and one that takes part.
+    // A receiver that has not answered yet, and one that takes part.
     for (when, vanishes) in [(ms(500), ms(0)), (ms(900), ms(800))] {
         let mut session = Session::new("dismissed", Setup::plain(1), closed(2), 2, Link::clean(ms(100)));
         let (sender, gone) = (session.sender, session.clients[1].handle);
@@ -92,7 +92,7 @@ fn who_asks_for_more_than_anyone_can_need_is_served_no_more() {
     assert_eq!(state(&session, 1), MemberState::Lost(GivenUp::Greedy));
     let given_up = SenderEvent::Lost { client: client(1), why: GivenUp::Greedy };
     assert_eq!(session.count(|event| *event == given_up), 1, "told once, although it goes on asking");
-    // All that it may have sent again, and a pass for both.
+    // All DTUs that it may request, and a pass for both receivers.
     let sent: u64 = session.engine().stats().dtus_per_pass.iter().sum();
     assert!((300 * 16..=300 * 18 + 4096).contains(&sent), "{sent} DTUs of 300");
 }
@@ -130,7 +130,7 @@ fn a_sender_that_vanishes_is_given_up() {
     assert!(session.net.now() < at(ms(900)) + patience);
 }
 
-/// What at least one receiver lacks of what host 0 sent, by what the network did.
+/// Returns the DTUs of host 0 that at least one receiver lacks, according to the network.
 fn lacking(log: &crate::common::MftpLog, receivers: usize, dtus: u32, block: u32) -> BTreeSet<u32> {
     let mut lacking = vec![(0..dtus).collect::<BTreeSet<u32>>(); receivers];
     for leg in log.legs.iter().filter(|leg| leg.from == 0 && leg.to <= receivers && leg.copies > 0) {
@@ -158,7 +158,7 @@ fn a_sender_starts_again_and_receivers_go_on() {
             again.server.set_port(40001);
             again.response = again.server;
             let (_, told) = add_sender(&mut session.net, again, at(secs(3)));
-            // The second sender is host 4, and what it sends is not lost.
+            // The second sender is host 4, and its messages are not lost.
             let mut session = session.run();
             session.assert_received(&session.clients);
             let finished = SenderEvent::Ended(SenderOutcome::Finished);
@@ -178,7 +178,7 @@ fn a_sender_starts_again_and_receivers_go_on() {
 
 #[test]
 fn a_sender_that_starts_again_hears_of_the_complete() {
-    // Everything is sent after 1.9 s; the first sender is gone before a Done reaches it.
+    // All DTUs are sent after 1.9 s; the first sender is gone before a Done reaches it.
     let config = sender(200, 16, 3);
     let mut session = Session::new("complete", Setup::plain(1), config.clone(), 3, Link::clean(ms(100)));
     let first = session.sender;
@@ -273,7 +273,7 @@ fn a_receiver_that_starts_again_comes_from_a_new_port() {
         assert_eq!(session.count(anew), 1, "{}", session.net.context());
         let log = session.net.take_log();
         let probes = sent(&log, 0, |body| matches!(body, Body::Echo(_)).then_some(()));
-        // Without proofs the old address is asked first; with them it is known by its nonce.
+        // Without proofs the old address is asked first; with them the receiver is recognised by its nonce.
         assert!(if draft { probes.len() >= 2 } else { probes.is_empty() });
     }
 }

@@ -1,4 +1,4 @@
-//! What is called loss: of what was sent to a receiver, the share that did not reach it. Both ends tell the same.
+//! Losses: the share of the DTUs sent to a receiver that did not reach it. Both ends report the same.
 
 use farcast_core::Run;
 use farcast_core::random::RandomStream;
@@ -8,7 +8,7 @@ use farcast_testkit::{Link, Setup};
 
 use crate::common::{Ownership, Session, at, lose_data, ms, rate, receiver, sender};
 
-/// What the sender and the receiver say was lost and sent, for each receiver.
+/// Returns the losses and the DTUs sent, as the sender and each receiver report them.
 fn told(session: &Session) -> Vec<[(u64, u64); 2]> {
     let of_sender =
         |member: &Member| (member.lost_dtus, member.sent_dtus(session.engine().geometry().segments()));
@@ -103,7 +103,7 @@ fn losses_count_though_requests_are_lost_too() {
         session.assert_complete();
         let sent: u64 = session.engine().stats().dtus_per_pass.iter().sum();
         for figures in told(&session).into_iter().flatten() {
-            // Four standard deviations of as many draws; of what came last nobody tells.
+            // Four standard deviations of as many draws; losses of the last DTUs are not reported.
             let most = 4.0 * (loss * (1.0 - loss) / sent as f64).sqrt();
             assert!((share(figures) - loss).abs() < most, "{loss} with {parity_symbols}: {figures:?}");
             assert!(figures.1 <= sent && figures.1 * 100 >= sent * 99, "{loss}: {figures:?} of {sent}");

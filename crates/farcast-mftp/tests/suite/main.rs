@@ -1,4 +1,4 @@
-//! MFTP's engines, one file for each behaviour; RULES.md beside `src` numbers what is tested here.
+//! Tests of MFTP's engines, one file for each behaviour; RULES.md beside `src` numbers the rules under test.
 
 mod absent;
 mod alone;

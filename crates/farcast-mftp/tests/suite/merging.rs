@@ -1,4 +1,4 @@
-//! NAKs that arrive at one instant, one by one and as one (rules 34 and 35).
+//! NAKs that arrive at one instant, handled one by one and merged (rules 34 and 35).
 
 use std::collections::BTreeSet;
 
@@ -26,12 +26,12 @@ fn draw(random: &mut RandomStream) -> SenderConfig {
     config
 }
 
-/// What receivers say about one block at one instant: the pass, the block, and what each misses.
+/// Returns the NAKs of receivers about one block at one instant: the pass, the block, and the DTUs that each misses.
 fn said(random: &mut RandomStream, sender: &Alone) -> (u32, u32, Vec<Vec<u32>>) {
     let geometry = sender.engine.geometry();
     let block = random.below(geometry.blocks().into()) as u32;
     let len = u64::from(geometry.block_len(block));
-    // A pass that never was, once in a while.
+    // The pass is occasionally one that never was.
     let pass = random.below(u64::from(sender.engine.pass().round) + 2) as u32;
     let missing = |random: &mut RandomStream| {
         let dtus: BTreeSet<u32> = (0..=random.below(4)).map(|_| random.below(len) as u32).collect();
@@ -75,7 +75,7 @@ fn merged_naks_do_what_single_ones_do() {
         assert_eq!(single.told, merged.told, "seed {seed}");
         passes += single.engine.pass().round;
     }
-    // The sessions were worth comparing.
+    // The sessions had enough events for a comparison.
     assert!(taken > 3000 && refused > 500 && passes > 1000, "{taken} {refused} {passes}");
 }
 

@@ -1,4 +1,4 @@
-//! Sending as fast as receivers acknowledge, over ways of all kinds.
+//! Sending at the pace of acknowledgements, over paths of all kinds.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use farcast_testkit::{Link, Narrow, Setup};
 
 use crate::common::{OVERHEAD, Ownership, Session, at, data, ms, receiver, secs, sender};
 
-/// A way: what it carries, how long it is (one way), what its queue holds in time, and what it loses by chance.
+/// Path: rate, one-way delay, queue in time, and loss by chance.
 #[derive(Clone, Copy, Debug)]
 struct Way {
     bps: u64,
@@ -19,9 +19,9 @@ struct Way {
     loss: f64,
 }
 
-/// A satellite link of 20 Mbit/s with a queue of one round trip.
+/// Satellite link of 20 Mbit/s with a queue of one round trip.
 const SATELLITE: Way = Way { bps: 20_000_000, delay: ms(250), queue: ms(500), loss: 0.01 };
-/// Bytes of a DTU with its headers, in the sessions here.
+/// Bytes of a DTU with its headers, in these sessions.
 const DATAGRAM: u64 = 1040;
 
 impl Way {
@@ -31,7 +31,7 @@ impl Way {
         Link { narrow: Some(narrow), ..Link::lossy(self.delay, self.loss) }
     }
 
-    /// `dtus` in blocks of 198, with parity and a window of 15 blocks, to some receivers.
+    /// Creates a session of `dtus` in blocks of 198, with parity and a window of 15 blocks, to `receivers`.
     fn session(self, dtus: u32, receivers: u32, paced: bool, seed: u64) -> Session {
         let mut config = sender(dtus, 198, receivers);
         (config.pace, config.parity_symbols) = (Pace::Window { segments: 15 * 198, paced }, 57);
@@ -39,8 +39,8 @@ impl Way {
         Session::new("narrow", Setup::plain(seed), config, receivers as usize, self.link())
     }
 
-    /// Sends; how many DTUs for each of the product, and how long it took until everybody had it, in times of what the
-    /// link takes for the product.
+    /// Runs a session. Returns the DTUs sent for each DTU of the product, and the duration relative to the time that
+    /// the link takes for the product.
     fn send(self, dtus: u32, receivers: u32, paced: bool, seed: u64) -> (f64, f64) {
         let mut session = self.session(dtus, receivers, paced, seed);
         session.net.forget();
@@ -59,7 +59,7 @@ fn what_leaves_beside_it_counts_as_sent() {
     engine.open(Time::ZERO);
     let said = engine.poll_transmit(Time::ZERO, Time::ZERO).expect("an announcement").message.wire_len(0);
     engine.spend(3, 300);
-    // Headers of fragments are of no datagram.
+    // Headers of fragments belong to no datagram.
     engine.spend(0, 20);
     let stats = engine.stats();
     assert_eq!((stats.datagrams, stats.bytes), (1 + 3, said as u64 + 320));
@@ -82,10 +82,10 @@ fn little_more_than_the_product_leaves_on_a_narrow_way() {
         for (receivers, seed) in [(1, 1), (8, 2), (8, 3)] {
             let (sent, took) = way.send(dtus, receivers, true, seed);
             assert!(sent <= 1.2, "{sent:.3} for each DTU to {receivers}: {way:?}");
-            // Registration, the search, and the repair of what is lost take some round trips.
+            // Registration, the search, and the repair of losses take some round trips.
             let trips = 12.0 * 2.0 * way.delay.as_secs_f64();
             let link = (u64::from(dtus) * DATAGRAM * 8) as f64 / way.bps as f64;
-            // On a short way the first loss is asked about only after a fraction of a second.
+            // On a short path the first loss is asked about only after a fraction of a second.
             let trips = trips + 1.0;
             assert!(took <= 1.3 + trips / link, "{took:.2} times what the link takes, {receivers}: {way:?}");
         }
@@ -94,7 +94,7 @@ fn little_more_than_the_product_leaves_on_a_narrow_way() {
 
 #[test]
 fn a_windowful_at_once_floods_a_narrow_way() {
-    // What the estimate is for: without it each DTU leaves one and a half times or more.
+    // Without the estimate each DTU leaves one and a half times or more.
     let (sent, _) = SATELLITE.send(10_000, 4, false, 1);
     assert!(sent > 1.5, "{sent:.2}");
     let (sent, _) = Way { bps: 2_000_000, ..SATELLITE }.send(1000, 4, false, 1);
@@ -103,7 +103,7 @@ fn a_windowful_at_once_floods_a_narrow_way() {
 
 #[test]
 fn a_short_way_that_overflows_is_found_out() {
-    // Nothing tells beforehand: the window opens until requests are lost one after the other.
+    // Nothing shows the narrow link beforehand: the window opens until requests are lost one after the other.
     let way = Way { bps: 1_000_000_000, delay: ms(5), queue: ms(5), loss: 0.0 };
     let ((sent, _), (flooded, _)) = (way.send(10_000, 2, true, 1), way.send(10_000, 2, false, 1));
     assert!(sent < 1.4 && flooded > 2.0, "{sent:.3}, and {flooded:.3} without");
@@ -122,14 +122,15 @@ fn lost_answers_do_not_hide_what_is_lost() {
         session.assert_complete();
         all += session.engine().stats().dtus_per_pass.iter().sum::<u64>();
     }
-    // On average; a session in which NAKs are lost just when they matter takes more.
+    // On average; a session that loses NAKs at critical times takes more.
     let mean = all / sessions;
     assert!(mean < 11_350, "{mean} DTUs for 10,000");
 }
 
 #[test]
 fn losses_by_chance_are_not_taken_for_a_narrow_way() {
-    // One receiver that repairs with what it needs: 1 / (1 - p) is the least, and a parity symbol is as good as a DTU.
+    // One receiver that repairs with what it needs: 1 / (1 - p) is the minimum, and a parity symbol is as good as a
+    // DTU.
     for (loss, most) in [(0.05, 2.5), (0.2, 8.0)] {
         let way = Way { bps: 100_000_000, delay: ms(30), queue: ms(60), loss };
         let (sent, took) = way.send(30_000, 1, true, 4);
@@ -138,14 +139,14 @@ fn losses_by_chance_are_not_taken_for_a_narrow_way() {
     }
 }
 
-/// When everybody had the product.
+/// Returns the time at which every receiver had the product.
 fn delivered(session: &Session) -> Time {
     session.when(|event| matches!(event, SenderEvent::Delivered)).expect("delivered")
 }
 
 #[test]
 fn an_outage_is_not_taken_for_a_narrow_way() {
-    // A second of data or five; it begins while two blocks are out, or later.
+    // The outage begins while two blocks are in flight, or later; the data takes one second, or five.
     let lan = Way { bps: 100_000_000, delay: ms(1), queue: ms(100), loss: 0.0 };
     let starts =
         [(10_000, lan, ms(4)), (10_000, lan, ms(12)), (10_000, lan, ms(300)), (10_000, SATELLITE, secs(3))];
@@ -177,7 +178,7 @@ fn an_outage_is_not_taken_for_a_narrow_way() {
 
 #[test]
 fn what_was_never_sent_was_not_lost() {
-    // All hold two thirds of it: the first pass sends what they ask for.
+    // All receivers hold two thirds of the product: the first pass sends the DTUs that they request.
     let lan = Way { bps: 1_000_000_000, delay: ms(1), queue: ms(50), loss: 0.0 };
     for (way, dtus) in [(lan, 30_000), (SATELLITE, 30_000)] {
         let mut session = way.session(dtus, 0, true, 1);
@@ -198,7 +199,7 @@ fn what_was_never_sent_was_not_lost() {
 
 #[test]
 fn a_round_trip_that_nobody_measured_is_learned() {
-    // Everybody comes after so many announcements that none of them tells a round trip, or tells a second.
+    // All receivers come after so many announcements that none of them, or only a second one, measures a round trip.
     let lan = Way { bps: 1_000_000_000, delay: ms(1), queue: ms(50), loss: 0.0 };
     for (way, dtus, limit) in [(lan, 10_000, 0.3), (SATELLITE, 10_000, 9.0)] {
         for comes in [ms(1500), ms(5500)] {
@@ -223,20 +224,20 @@ fn nothing_is_paced_on_a_short_and_wide_way() {
         let mut session = way.session(6000, 2, paced, 5).run();
         session.assert_complete();
         let log = session.net.take_log();
-        // What leaves as the window opens leaves at one instant; a pace would leave no more than one DTU to each.
+        // DTUs leave at one instant as the window opens; a pace would let one DTU leave at a time.
         let instants: BTreeSet<Time> = data(&log, 0).iter().map(|(at, _)| *at).collect();
         let spaced = instants.len() > 100;
         (spaced, session.when(|event| matches!(event, SenderEvent::Delivered)).expect("delivered"))
     };
     let ((paced, later), (_, at_once)) = (short(true), short(false));
     assert!(!paced);
-    // The window opens by a block with each that arrives: that takes a few round trips.
+    // The window opens by a block for each one that arrives, which takes a few round trips.
     assert!(later.since(at_once) < ms(5 * 2), "{later:?} and {at_once:?}");
 }
 
 #[test]
 fn the_first_dtus_tell_what_the_way_carries() {
-    // 16 DTUs leave at once; the others follow a round trip later, about as far apart as the link needs.
+    // 16 DTUs leave at once; the others follow a round trip later, at about the link's spacing.
     let mut session = Way { loss: 0.0, ..SATELLITE }.session(1000, 1, true, 6).run();
     session.assert_complete();
     let log = session.net.take_log();

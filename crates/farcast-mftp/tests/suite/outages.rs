@@ -1,4 +1,4 @@
-//! Outages: when they begin, how long they are, and what the defaults survive.
+//! Outages that the defaults survive, by their start and their duration.
 
 use farcast_core::{Span, Time};
 use farcast_mftp::{
@@ -8,7 +8,7 @@ use farcast_testkit::{Link, Setup};
 
 use crate::common::{Session, at, lose_data, ms, product, receiver_address, secs, sender, server};
 
-/// What `send` sends with its defaults, as far as it matters here: 300 DTUs of 1,000 bytes at 1 Mbit/s, 2.6 s of data.
+/// Returns the defaults of `send` that matter here: 300 DTUs of 1,000 bytes at 1 Mbit/s, 2.6 s of data.
 fn defaults(receivers: usize, window: bool) -> SenderConfig {
     let plain = sender(300, 30, receivers as u32);
     let mut config = SenderConfig::new(product(300_000), server(), plain.public);
@@ -25,7 +25,7 @@ fn defaults(receivers: usize, window: bool) -> SenderConfig {
     config
 }
 
-/// Who cannot be reached, and from whom nothing comes.
+/// Direction of an outage: both, to the receiver, or from it.
 #[derive(Clone, Copy, Debug)]
 enum Cut {
     Both,
@@ -59,7 +59,8 @@ fn survives(begins: Span, lasts: Span, cut: Cut, window: bool, loss: f64, everyo
     assert_eq!(session.count(|event| matches!(event, SenderEvent::Lost { .. })), 0, "{name}");
 }
 
-/// Data takes 2.6 s and a round trip half a second: announcing, pass 1, its end, the repairs, the Dones.
+/// Starts of outages. Data takes 2.6 s and a round trip half a second, so they hit the announcement, pass 1, its end,
+/// the repairs, and the Dones.
 const BEGINS: [u64; 12] = [0, 300, 600, 900, 1500, 2500, 3000, 3200, 3300, 3400, 3700, 4000];
 
 #[test]
@@ -110,7 +111,7 @@ fn who_never_comes_back_is_given_up_after_two_minutes() {
 
 #[test]
 fn a_laggard_does_not_hold_up_the_others() {
-    // It acknowledges one block every five seconds; the others are a few milliseconds away.
+    // The laggard acknowledges one block every five seconds; the others are a few milliseconds away.
     let link = Link::clean(ms(5));
     let mut config = defaults(3, true);
     config.product.size = 3_000_000;

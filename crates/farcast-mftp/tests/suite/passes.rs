@@ -1,4 +1,4 @@
-//! What each pass sends and when it begins; when receivers are asked, and when they answer (rules 5 to 9).
+//! Contents and start of each pass, and times of requests and answers (rules 5 to 9).
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -12,7 +12,7 @@ use crate::common::{
     MftpLog, OVERHEAD, Session, data, duration, lose_data, ms, rate, response_group, secs, sender, sent,
 };
 
-/// The DTUs, counted through the product, that each pass sent, in order of sending.
+/// Returns the DTUs that each pass sent, counted through the product, in order of sending.
 fn passes(log: &MftpLog, block_size: u32) -> Vec<Vec<u32>> {
     let mut passes = Vec::new();
     for (_, d) in data(log, 0) {
@@ -22,7 +22,7 @@ fn passes(log: &MftpLog, block_size: u32) -> Vec<Vec<u32>> {
     passes
 }
 
-/// What at least one of `receivers` still lacks after `pass`, from what the network did to each DTU.
+/// Returns the DTUs that at least one of `receivers` lacks after `pass`, according to the network.
 fn lacking(log: &MftpLog, receivers: usize, dtus: u32, block_size: u32, pass: u32) -> BTreeSet<u32> {
     let mut lacking: Vec<BTreeSet<u32>> = vec![(0..dtus).collect(); receivers];
     for leg in &log.legs {
@@ -41,7 +41,7 @@ fn lacking(log: &MftpLog, receivers: usize, dtus: u32, block_size: u32, pass: u3
 fn a_pass_sends_the_union_of_what_was_lost() {
     for wait in [PassWait::Draft, PassWait::FixedTimer] {
         for seed in 0..20 {
-            // The delays are far shorter than the wait, and one block is a pass: no NAK is late.
+            // The delays are far shorter than the wait, and one block is a pass, so no NAK is late.
             let mut config = SenderConfig { pass_wait: wait, ..sender(60, 60, 5) };
             if wait == PassWait::FixedTimer {
                 config = SenderConfig { block_size: 16, ..config };
@@ -60,7 +60,7 @@ fn a_pass_sends_the_union_of_what_was_lost() {
                 if wait == PassWait::FixedTimer {
                     assert_eq!(*sent, expected, "{context}");
                 } else {
-                    // The first NAK begins the pass, so what only others lack comes one pass later.
+                    // The first NAK begins the pass, so DTUs that only others lack come one pass later.
                     assert!(sent.iter().all(|dtu| expected.contains(dtu)), "{context}: {sent:?}");
                 }
             }
@@ -86,7 +86,7 @@ fn a_small_pass_is_sent_twice_where_that_is_set() {
 
 #[test]
 fn a_pass_that_grows_is_no_longer_small() {
-    // The first NAK asks for one DTU and begins the pass; the second, which is under way behind it, for a block.
+    // The first NAK requests one DTU and begins the pass; the second, which is on its way, requests a block.
     let mut config = SenderConfig { repeat_small_passes: true, ..sender(60, 20, 1) };
     config.nak_timing = NakTiming::EndOfFirstPass;
     let mut session = Session::new("growing", Setup::plain(3), config, 1, Link::clean(ms(250)));
@@ -105,12 +105,12 @@ fn requests(log: &MftpLog) -> Vec<(Time, StatusRequest)> {
     sent(log, 0, |body| if let Body::StatusRequest(m) = body { Some(m.clone()) } else { None })
 }
 
-/// The first departure of DATA in `pass`.
+/// Returns the first departure of DATA in `pass`.
 fn begin_of(log: &MftpLog, pass: u32) -> Time {
     data(log, 0).iter().find(|(_, d)| d.pass == pass).expect("that pass").0
 }
 
-/// When the last thing that `pass` sends has left: the end of its last status request.
+/// Returns the end of the last status request of `pass`, after which nothing of the pass leaves.
 fn end_of(log: &MftpLog, pass: u32) -> Time {
     let own = |d: &&farcast_testkit::Departure<_>| {
         let message: &farcast_mftp::Message = &d.message;
@@ -120,7 +120,7 @@ fn end_of(log: &MftpLog, pass: u32) -> Time {
     last.at + duration(last.message.wire_len(0), 1000)
 }
 
-/// The last departure of DATA in `pass`.
+/// Returns the last departure of DATA in `pass`.
 fn begin_of_block_end(log: &MftpLog, pass: u32) -> Time {
     data(log, 0).iter().rfind(|(_, d)| d.pass == pass).expect("that pass").0
 }
@@ -148,7 +148,7 @@ fn the_fixed_timer_waits_after_every_pass() {
 
 #[test]
 fn the_drafts_next_pass_begins_at_once() {
-    // NAKs of early blocks are there before the pass ends.
+    // NAKs of early blocks arrive before the pass ends.
     let mut session = Session::new("draft", Setup::plain(1), sender(60, 6, 3), 3, Link::clean(ms(20)));
     session.net.drop_if(|leg| matches!(&leg.message.body, Body::Data(d) if (d.pass, d.block) == (1, 2)));
     let mut session = session.run();
@@ -202,7 +202,7 @@ fn naks(log: &MftpLog, from: usize) -> Vec<(Time, Nak)> {
     sent(log, from, |body| if let Body::Nak(m) = body { Some(m.clone()) } else { None })
 }
 
-/// A sender whose answers go to a group and are spread over a second.
+/// Returns a sender whose answers go to a group and are spread over a second.
 fn spread(receivers: u32) -> SenderConfig {
     let mut config = SenderConfig { pass_wait: PassWait::FixedTimer, ..sender(60, 60, receivers) };
     config.response = SocketAddr::new(response_group(), 40000);
@@ -213,7 +213,7 @@ fn spread(receivers: u32) -> SenderConfig {
 #[test]
 fn answers_spread_over_the_back_off_window() {
     let mut session = Session::new("spread", Setup::plain(1), spread(20), 20, Link::clean(ms(20)));
-    // Each lacks another DTU, so nobody says what another has said.
+    // Each receiver lacks another DTU, so no NAKs are the same.
     session.net.drop_if(
         |leg| matches!(&leg.message.body, Body::Data(d) if d.pass == 1 && d.dtus.first() as usize == leg.to),
     );
@@ -229,7 +229,7 @@ fn answers_spread_over_the_back_off_window() {
     }
     waits.sort_unstable();
     assert!(waits[19] <= secs(1), "{waits:?}");
-    // The chance that a quarter of the window stays empty of 20 uniform draws is 0.3 %, for one seed of these.
+    // The probability that a quarter of the window has none of 20 uniform draws is 0.3 %, for one seed of these.
     for quarter in 0..4 {
         let range = ms(250 * quarter)..ms(250 * (quarter + 1));
         assert!(waits.iter().any(|wait| range.contains(wait)), "{range:?} {waits:?}");
@@ -248,14 +248,14 @@ fn equal_naks_are_suppressed() {
     let said: Vec<_> = session.clients.iter().flat_map(|c| naks(&log, c.handle.index())).collect();
     let kept: u64 = session.clients.iter().map(|c| session.net.engine(c.handle).stats().suppressed).sum();
     assert_eq!(said.len() as u64 + kept, 20);
-    // Those speak whose time came before they could hear the first: 40 ms and less apart on the way.
+    // Only receivers whose time came before they could hear the first NAK send one: within 40 ms on the way.
     let first = said.iter().map(|(at, _)| *at).min().expect("one spoke");
     assert!(said.len() < 6 && said.iter().all(|(at, _)| at.since(first) <= ms(21)), "{said:?}");
 }
 
 #[test]
 fn a_new_request_brings_held_back_answers_at_once() {
-    // After each block: the second request comes long before the window of the first is over.
+    // The second request, after the next block, comes long before the window of the first is over.
     let mut config = SenderConfig { block_size: 6, ..spread(1) };
     config.status_retry = StatusRetry::Fixed(secs(2));
     let mut session = Session::new("flush", Setup::plain(1), config, 1, Link::clean(ms(20)));
@@ -276,7 +276,7 @@ fn a_new_request_brings_held_back_answers_at_once() {
 #[test]
 fn data_keeps_to_the_rate() {
     for (kbps, loss) in [(64, 0.0), (300, 0.1), (1000, 0.1), (1000, 0.3)] {
-        // Tokens, and announcements that confirm them, leave out of turn and are made up for at the next block.
+        // Tokens, and announcements that confirm them, leave out of turn and are charged at the next block.
         let config = SenderConfig { pace: rate(kbps), secret: None, ..sender(200, 16, 3) };
         let link = Link::lossy(ms(250), loss);
         let mut session = Session::new("rate", Setup::plain(2), config, 3, link).run();
@@ -299,7 +299,7 @@ fn a_late_driver_catches_up_by_the_credit_alone() {
         let log = session.net.take_log();
         let own: Vec<_> =
             log.departures.into_iter().filter(|d| matches!(d.message.body, Body::Data(_))).collect();
-        // 1 Mbit/s over a second and the credit of 5 ms.
+        // 1 Mbit/s over a second, plus the credit of 5 ms.
         let rate = farcast_core::BitRate::from_bps(1_005_000).expect("positive");
         farcast_testkit::laws::keeps_rate(&session.net.context(), &own, rate, OVERHEAD, secs(1));
         let gaps = own.windows(2).map(|pair| pair[1].at.since(pair[0].at));
@@ -308,7 +308,7 @@ fn a_late_driver_catches_up_by_the_credit_alone() {
     }
 }
 
-/// The most octets that wait at a link of `bps` that carries what left, one datagram after the other.
+/// Returns the maximum queue in octets at a link of `bps` that carries these departures, one datagram after the other.
 fn most_waiting(departures: &[(Time, usize)], bps: u64) -> f64 {
     let (mut waiting, mut before, mut most) = (0.0_f64, Time::ZERO, 0.0_f64);
     for &(at, octets) in departures {
@@ -332,17 +332,17 @@ fn a_driver_that_is_late_within_the_credit_keeps_the_rate_and_overruns_no_queue(
         let own = log.departures.iter().filter(|d| d.from == 0 && d.at >= first && d.at <= last);
         let own: Vec<_> = own.map(|d| (d.at, d.message.wire_len(0) + OVERHEAD)).collect();
         assert!(own.len() > 400, "{}", session.net.context());
-        // All but the last, which may begin when these have been sent, at 1 Mbit/s.
+        // All but the last datagram, which may begin when these have been sent, at 1 Mbit/s.
         let exact = own[..own.len() - 1].iter().map(|(_, octets)| *octets as f64 * 8e-6).sum::<f64>();
         let took = last.since(first).as_secs_f64();
         if credit >= 20 {
             assert!((took - exact).abs() <= 0.02, "{} {took} s", session.net.context());
         } else {
-            // Every wake-up, one for each datagram, loses what it is late beyond 5 of up to 20 ms: 5.6 ms in the mean.
+            // Each wake-up, one per datagram, loses its lateness beyond 5 of up to 20 ms: 5.6 ms in the mean.
             assert!(took > exact + 1.0, "{} {took} s", session.net.context());
         }
         let most = 1e6 / 8.0 * 1e-3 * credit as f64 + own[0].1 as f64;
-        // An announcement leaves out of turn, and its time is taken from the next block.
+        // An announcement leaves out of turn, and its time is charged at the next block.
         let in_turn = log.departures.iter().filter(|d| !matches!(d.message.body, Body::Announce(_)));
         let in_turn = in_turn.filter(|d| d.from == 0 && d.at >= first && d.at <= last);
         let in_turn: Vec<_> = in_turn.map(|d| (d.at, d.message.wire_len(0) + OVERHEAD)).collect();

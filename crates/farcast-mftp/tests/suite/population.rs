@@ -1,5 +1,4 @@
-//! A population and single receivers that hear the same messages, whatever these are: law 11 where no sender of ours
-//! goes.
+//! A population and single receivers that hear the same arbitrary messages: law 11 without a real sender.
 
 use core::net::SocketAddr;
 
@@ -14,13 +13,13 @@ use farcast_mftp::{Body, ClientId, Message, Population, Receiver, ReceiverConfig
 
 const RECEIVERS: u32 = 6;
 const DTU: u16 = 100;
-/// Two blocks, the second of them shorter, with a short DTU at its end.
+/// Segments of the first block, and of both; the second block is shorter, with a short DTU at its end.
 const BLOCK: u32 = 8;
 const SEGMENTS: u32 = 13;
 const LAST: u16 = 37;
 const SYMBOLS: u32 = 6;
 
-/// Who loses the message at hand.
+/// Receivers that lose the current message.
 #[derive(Clone, Debug, Default)]
 struct Given(Vec<u32>);
 
@@ -73,7 +72,7 @@ fn announce(window: Option<u32>) -> Message {
     Message::new(1, Body::Announce(Box::new(announce)))
 }
 
-/// One DTU or symbol, any at any time and again, or a request, or a NAK of another group.
+/// Returns a random message: a DTU or symbol, at any time and repeatedly, a request, or a NAK of another group.
 fn any(random: &mut RandomStream) -> Message {
     let block = random.below(2) as u32;
     let len = if block == 0 { BLOCK } else { SEGMENTS - BLOCK };
@@ -87,7 +86,7 @@ fn any(random: &mut RandomStream) -> Message {
                 let short = block * BLOCK + dtu + 1 == SEGMENTS;
                 Body::Data(data(DataKind::Source, dtu, if short { LAST } else { DTU }))
             }
-            // One symbol more than there are: nobody takes that.
+            // One symbol beyond the maximum, which is rejected.
             4..7 => Body::Data(data(DataKind::Parity, random.below(u64::from(SYMBOLS) + 1) as u32, DTU)),
             7 => {
                 let mut missing = Bitmap::new(8);
@@ -106,10 +105,10 @@ fn any(random: &mut RandomStream) -> Message {
     )
 }
 
-/// What was said: when, by whom, and what.
+/// Messages sent: time, receiver, and text.
 type Said = Vec<(Time, u32, String)>;
 
-/// A receiver and its owner, who stores, rebuilds and verifies at once.
+/// Receiver and its owner, who stores, rebuilds and verifies at once.
 struct Alone {
     number: u32,
     engine: Receiver,
@@ -152,7 +151,7 @@ fn said_of(population: &mut Population, said: &mut Said) {
     }
 }
 
-/// When each had everything and what all said: of single receivers, and of the population.
+/// Returns the completion times and all messages, of single receivers and of the population.
 fn play(seed: u64) -> [(Vec<Time>, Said); 2] {
     let mut random = RandomStream::derive(seed, &[]);
     let config = ReceiverConfig {

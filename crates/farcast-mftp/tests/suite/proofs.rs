@@ -1,4 +1,4 @@
-//! Who says what: what a host that sees no unicast can make of a session, and what those without proofs can.
+//! Attacks on a session by hosts that see no unicast, and the possibilities of hosts without proofs.
 
 use std::net::SocketAddr;
 
@@ -15,7 +15,7 @@ use farcast_testkit::{Link, Setup};
 
 use crate::common::{Ownership, Session, at, group, ms, receiver, receiver_address, secs, sender, server};
 
-/// A sender of 300 DTUs to a closed group of the receivers 0 and 1, which waits a minute for the silent.
+/// Returns a sender of 300 DTUs to a closed group of `receivers`, which waits a minute for silent ones.
 pub(crate) fn closed(receivers: usize) -> SenderConfig {
     let mut config = sender(300, 16, receivers as u32);
     let invited = (0..receivers).map(|n| Invited::new(&receiver_address(n).ip().to_string()));
@@ -43,17 +43,17 @@ pub(crate) fn done(n: usize) -> Body {
     Body::Done(Done { server: server(), client: client(n), naked_dtus: 0, duration_s: 1 })
 }
 
-/// Has the sender hear `body` from `source` at `when`.
+/// Hands the sender `body` from `source` at `when`.
 pub(crate) fn forge(session: &mut Session, when: Span, source: SocketAddr, body: Body) {
     let sender = session.sender;
     let message = Message::new(1, body);
     session.net.at(at(when), sender, move |engine: &mut Sender, now| {
-        // What comes of it is what the tests look at.
+        // The tests look at the consequences.
         let _ = engine.handle(now, &Arrival::new(source, server()), &message);
     });
 }
 
-/// Has receiver `n` hear `message` at `when`, as if the session's sender had sent it.
+/// Hands receiver `n` a `message` at `when`, as if from the session's sender.
 pub(crate) fn forge_at_receiver(session: &mut Session, when: Span, n: usize, message: Message) {
     let handle = session.clients[n].handle;
     session.net.at(at(when), handle, move |engine: &mut Receiver, now| {
@@ -221,7 +221,7 @@ fn an_echo_of_strangers_is_answered_within_bounds() {
 
 #[test]
 fn a_refusal_without_proofs_counts_once_its_host_has_answered() {
-    // A receiver of the draft that declines is where it says; nobody is waited for.
+    // A receiver of the draft that declines is at its address, and nobody is waited for.
     let mut session = Session::empty("declines", Setup::plain(1), closed(1), Link::clean(ms(100)));
     let declines = Some(DeclineReason::Disk);
     let draft = ReceiverConfig { secret: None, ..receiver(0) };
@@ -247,7 +247,7 @@ fn a_forged_refusal_does_not_begin_without_who_comes_later() {
 
 #[test]
 fn who_has_everything_already_ends_it_before_data() {
-    // The same command twice: everybody holds everything, and says so while the sender still announces.
+    // The same command twice: all receivers hold everything, and report that while the sender still announces.
     for group in [None, Some(Group::OpenLimited { limit: 1024 })] {
         let mut config = closed(2);
         config.start = Start { receivers: None, after: Some(secs(3)) };
@@ -265,7 +265,7 @@ fn who_has_everything_already_ends_it_before_data() {
 
 #[test]
 fn those_who_had_everything_get_the_time_to_confirm_it() {
-    // One is near and confirms at once, the others are half a second away.
+    // One receiver is near and confirms at once; the others are half a second away.
     let mut config = closed(3);
     config.start = Start { receivers: None, after: None };
     let mut session = Session::empty("confirm", Setup::plain(1), config, Link::clean(ms(500)));
@@ -287,14 +287,14 @@ fn those_who_had_everything_get_the_time_to_confirm_it() {
 
 #[test]
 fn nobody_has_a_receiver_vouch_for_him() {
-    // Claims without proofs from the very address where the receiver answers: what the sender sends there to be
-    // returned reaches the receiver.
+    // Claims without proofs come from the address where the receiver answers. So the sender's echo, which is to be
+    // returned, reaches the receiver.
     let mut refusal = accepts(0, None);
     if let Body::Registration(m) = &mut refusal {
         m.entries[0].response = Err(DeclineReason::Disk);
     }
     let quit = Body::Quit(Quit { reason: cancel::QUIT_APPLICATION, client: Some(client(0)), text: None });
-    // Before it has registered, and when it is a member.
+    // Before the receiver has registered, and when it is a member.
     for start in [ms(10), ms(700)] {
         let mut config = closed(1);
         config.late_announce_interval = ms(300);
@@ -332,7 +332,7 @@ fn forged_naks_of_an_unlimited_group_have_an_end() {
         };
         let sender = session.sender;
         session.net.at(at(secs(second)), sender, move |engine: &mut Sender, now| {
-            // It answers whatever pass is at hand.
+            // The NAK answers the current pass.
             let nak = Nak { pass: engine.pass().round, ..nak };
             let _ = engine.handle(
                 now,
@@ -349,7 +349,7 @@ fn forged_naks_of_an_unlimited_group_have_an_end() {
 
 #[test]
 fn requests_in_the_senders_name_draw_little_from_a_member() {
-    // A receiver that has heard nothing but a third of the data lacks the rest, and is asked for it a thousand times.
+    // A receiver that has heard only a third of the data lacks the rest, and is asked for it a thousand times.
     let mut config = closed(1);
     config.block_size = 4;
     config.backoff_window = Span::ZERO;
@@ -375,7 +375,7 @@ fn requests_in_the_senders_name_draw_little_from_a_member() {
         forge_at_receiver(&mut session, secs(2) + ms(n), 0, Message::new(1, Body::StatusRequest(request)));
     }
     session.run();
-    // Three times the requests, an eighth of the data, and its own of three seconds.
+    // Three times the requests, an eighth of the data, and the receiver's allowance of three seconds.
     let most = 3 * 1000 * 52 + 300_000 / 8 + 3 * (8 << 10);
     assert!(said.get() <= most, "{} octets, {most} at most", said.get());
 }

@@ -15,7 +15,7 @@ use farcast_testkit::{Link, Setup};
 
 use crate::common::{Ownership, Session, at, data, group, lose_data, ms, receiver, sender, sent, server};
 
-/// One block of 20 DTUs for four receivers, each of which loses another DTU in pass 1.
+/// Creates a session with one block of 20 DTUs for four receivers, each of which loses another DTU in pass 1.
 fn each_loses_another(parity_symbols: u32, owner: &Ownership) -> Session {
     let mut config = SenderConfig { parity_symbols, ..sender(20, 20, 4) };
     config.pass_wait = PassWait::FixedTimer;
@@ -94,7 +94,7 @@ fn parity_completes_under_loss_and_sends_less() {
 
 #[test]
 fn who_may_know_nothing_of_parity_is_sent_none() {
-    // A receiver of the draft among twenty, which is done at some time, or leaves.
+    // One of twenty receivers implements the draft, and completes at some time, or leaves.
     let symbols = |draft: bool, leaves: bool| {
         let config = SenderConfig { parity_symbols: 200, ..sender(100, 20, 20) };
         let mut session = Session::empty("mixed", Setup::plain(1), config, Link::clean(ms(50)));
@@ -133,8 +133,8 @@ fn who_may_know_nothing_of_parity_is_sent_none() {
 
 #[test]
 fn over_a_long_link_parity_goes_ahead_of_being_asked_for() {
-    // Sixteen receivers a quarter of a second away, and 2.4 s of data; how long it took until all had it, what was
-    // sent, and how many symbols were parity.
+    // Sixteen receivers are a quarter of a second away, with 2.4 s of data. The result is the duration, the number of
+    // DTUs sent, and the number of parity symbols.
     let run = |parity_ahead: bool, loss: f64, seed: u64| {
         let config = SenderConfig { parity_symbols: 200, parity_ahead, ..sender(300, 30, 16) };
         let mut session = Session::new("ahead", Setup::plain(seed), config, 16, Link::clean(ms(250)));
@@ -164,15 +164,15 @@ fn parity_where_nobody_chose_suits_the_block() {
         (config.dtu_size, config.product.size) = (dtu_size, size);
         config.automatic_parity()
     };
-    // One octet's code holds 255; above that, a quarter of the DTUs, as a power of two.
+    // The one-octet code holds 255; above that, a quarter of the DTUs, rounded up to a power of two.
     assert_eq!(
         [1, 132, 220, 221, 513, 2200].map(|block| symbols(block, 1432, u64::MAX)),
         [254, 123, 35, 64, 128, 1024]
     );
     // A product that is shorter than a block is the block.
     assert_eq!(symbols(4000, 1000, 9001), 245);
-    // Nothing that a receiver would have to refuse, odd symbols of the larger code or a quarter of a gigabyte to code
-    // it, and nothing that holds up sending.
+    // No parity that a receiver would refuse: odd symbols of the larger code, or a quarter of a gigabyte for coding.
+    // None that would hold up sending.
     let none = [(2000, 1431), (2000, 65_000), (4000, 1432), (u32::MAX, 4)];
     assert_eq!(none.map(|(block, len)| symbols(block, len, u64::MAX)), [0; 4]);
 }
@@ -194,8 +194,8 @@ fn no_more_than_the_window_is_outstanding() {
     }
 }
 
-/// After each departure of DATA, how many DTUs the slowest of `receivers` has not acknowledged: an ACK or a NAK
-/// reaches back to the last DATA that left before its request. From the log alone.
+/// Returns, after each departure of DATA, the number of DTUs that the slowest of `receivers` has not acknowledged. An
+/// ACK or a NAK covers DATA up to its request. The numbers come from the log alone.
 fn outstanding(log: &crate::common::MftpLog, receivers: usize) -> Vec<(Time, u64)> {
     let departed: Vec<Time> = data(log, 0).iter().map(|(at, _)| *at).collect();
     let mut requested: BTreeMap<(u32, u32), u64> = BTreeMap::new();
@@ -297,7 +297,7 @@ fn a_window_larger_than_the_product_waits_for_nothing() {
     assert!(log.departures.iter().all(|d| d.message.wire_len(0) <= 1472));
 }
 
-/// A receiver that takes part in a product of blocks of 64 DTUs of 44 bytes, with as many parity symbols as can be.
+/// Creates a receiver of a product with blocks of 64 DTUs of 44 bytes, with the maximum number of parity symbols.
 fn takes_parity(memory: u64) -> Receiver {
     let mut engine =
         Receiver::new(ReceiverConfig { parity_memory_bytes: memory, ..receiver(0) }).expect("valid");
@@ -344,23 +344,23 @@ fn hear_data(engine: &mut Receiver, block: u32, kind: DataKind, dtus: Run) -> Re
 
 #[test]
 fn parity_takes_no_more_memory_than_it_may() {
-    // A block needs a map of 4 KiB, and room for as many symbols as it may come to need, 64.
+    // A block needs a bitmap of 4 KiB, and room for the 64 symbols that it may need.
     let mut engine = takes_parity(1 << 20);
     let kept = |engine: &mut Receiver, block| {
         hear_data(engine, block, DataKind::Parity, Run::one(block % 7)).is_ok()
     };
     let first = (0..1000).take_while(|block| kept(&mut engine, *block)).count();
     assert!((60..=80).contains(&first), "{first}");
-    // What completes its block makes room again, all that it took.
+    // Completing a block frees all of its memory.
     for block in 0..first as u32 {
         hear_data(&mut engine, block, DataKind::Source, Run::new(0, 64).expect("run")).expect("new");
     }
-    // One that was begun is completed, however little room there is.
+    // A block that was begun is completed, however little room there is.
     let again = (1000..3000).take_while(|block| kept(&mut engine, *block)).count();
     assert_eq!(again, first);
     let mut symbols = (0..64).filter(|symbol| *symbol != 1000 % 7);
     assert!(symbols.all(|symbol| hear_data(&mut engine, 1000, DataKind::Parity, Run::one(symbol)).is_ok()));
-    // Many symbols of one block share their map.
+    // Many symbols of one block share their bitmap.
     let mut engine = takes_parity(1 << 20);
     let symbols =
         (0..9000).take_while(|&symbol| hear_data(&mut engine, 0, DataKind::Parity, Run::one(symbol)).is_ok());

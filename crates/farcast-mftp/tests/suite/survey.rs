@@ -1,4 +1,4 @@
-//! What losses of the first pass mean (rules 40 to 43).
+//! Judgements of the losses of the first pass (rules 40 to 43).
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -13,13 +13,13 @@ use crate::common::{OVERHEAD, Ownership, Session, at, ms, receiver, secs, sender
 
 type Drop = Box<dyn FnMut(&Leg<farcast_mftp::Message>) -> bool>;
 
-/// A datagram with a DTU, at most.
+/// Maximum octets of a datagram with a DTU.
 const FULL: f64 = 1100.0;
-/// Seeds that each kind of loss is judged with.
+/// Seeds for each kind of loss.
 const SEEDS: std::ops::Range<u64> = 0..8;
 
-/// A queue of `bytes` before a link of `kbps` to `to`, or to everybody: it drops requests as it drops DTUs, as one that
-/// counts datagrams does.
+/// Models a queue of `bytes` before a link of `kbps` to `to`, or to everybody. It drops requests as it drops DTUs, as a
+/// queue that counts datagrams does.
 fn narrow(kbps: u64, bytes: f64, to: Option<usize>) -> Drop {
     let mut queues: BTreeMap<usize, (Time, f64)> = BTreeMap::new();
     Box::new(move |leg| {
@@ -36,8 +36,8 @@ fn narrow(kbps: u64, bytes: f64, to: Option<usize>) -> Drop {
     })
 }
 
-/// Loses each datagram of the sender with probability `p` on its own: alike at all receivers where it is lost before
-/// they part.
+/// Models random losses of the sender's datagrams with probability `p`. They are `alike` at all receivers if they
+/// happen on the shared path.
 fn random(seed: u64, p: f64, alike: bool) -> Drop {
     let mut drawn: BTreeMap<(Time, usize), bool> = BTreeMap::new();
     let mut random = farcast_core::random::RandomStream::derive(seed, &[77]);
@@ -47,7 +47,7 @@ fn random(seed: u64, p: f64, alike: bool) -> Drop {
     })
 }
 
-/// Receivers, 1800 DTUs in 60 blocks at 1 Mbit/s, and what becomes of them.
+/// Creates a session with 1800 DTUs in 60 blocks at 1 Mbit/s, and these losses.
 fn session(receivers: usize, seed: u64, drop: Drop) -> Session {
     let config = SenderConfig { parity_symbols: 8, silence: secs(60), ..sender(1800, 30, receivers as u32) };
     session_of(config, receivers, seed, drop)
@@ -62,7 +62,7 @@ fn session_of(config: SenderConfig, receivers: usize, seed: u64, mut drop: Drop)
     session
 }
 
-/// What is known at the end, and the judgements on the way, each once.
+/// Returns the survey at the end, and the judgements during the session, each once.
 fn judged(mut session: Session) -> (Survey, Vec<Judgement>) {
     let during: Rc<RefCell<Vec<Judgement>>> = Rc::default();
     for tenth in 0..200 {
@@ -85,7 +85,7 @@ fn id(session: &Session, n: usize) -> ClientId {
 #[test]
 fn a_narrow_way_is_told_from_the_beginning_to_the_end() {
     for seed in SEEDS {
-        // Down to a quarter of the rate, queues from a few datagrams to half a second of the link.
+        // Down to a quarter of the rate, with queues from a few datagrams to half a second of the link.
         for (receivers, kbps, queue) in
             [(1, 260, 4_000.0), (1, 500, 30_000.0), (3, 700, 4_000.0), (5, 260, 16_000.0), (20, 500, 9_000.0)]
         {
@@ -94,7 +94,7 @@ fn a_narrow_way_is_told_from_the_beginning_to_the_end() {
             let context = format!("seed {seed}, {receivers} at {kbps} kbit/s: {during:?}, {survey:?}");
             let Judgement::Narrow { received } = survey.judge() else { panic!("{context}") };
             let expected = kbps as f64 / 1000.0;
-            // Of 30 DTUs one less may have come where the request found room.
+            // Of 30 DTUs one less may have come if the request found room.
             let right = expected - 1.0 / 30.0..expected * 1.04;
             assert!(right.contains(&received), "{received} of {expected}, {context}");
             let told = |judgement: &Judgement| matches!(judgement, Judgement::Narrow { .. });
@@ -138,7 +138,7 @@ fn one_slow_receiver_is_named() {
     for seed in SEEDS {
         for (receivers, spread) in [(3, 0), (10, 0), (10, 2000)] {
             let slow = seed as usize % receivers;
-            // It has a narrow way, or loses by chance; the others lose a little.
+            // The slow receiver has a narrow path, or losses by chance; the others lose a little.
             let mut wide = random(seed, 0.005, false);
             let mut of_it = if seed % 2 == 0 {
                 narrow(500, 6_000.0, Some(slow + 1))
@@ -164,7 +164,7 @@ fn one_slow_receiver_is_named() {
 
 #[test]
 fn answers_that_are_spread_do_not_make_one_slow() {
-    // Answers of a block come over eight blocks' time: those who answer early are not those who lose more.
+    // Answers about a block come over the time of eight blocks, so the early ones are not those with more losses.
     for seed in SEEDS {
         let config = SenderConfig { backoff_window: ms(2000), ..sender(1200, 30, 5) };
         let (survey, during) = judged(session_of(config, 5, seed, narrow(500, 4_000.0, None)));
@@ -202,7 +202,7 @@ fn who_came_late_or_left_or_held_something_does_not_count() {
     {
         session.add(n, receiver(n), owner);
     }
-    // The first two have a narrow way. The others lose nothing.
+    // The first two receivers have a narrow path. The others lose nothing.
     let (mut first, mut second) = (narrow(500, 4_000.0, Some(1)), narrow(500, 4_000.0, Some(2)));
     session.net.drop_if(move |leg| matches!(leg.message.body, Body::Data(_)) && (first(leg) || second(leg)));
     session.net.appear(at(secs(5)), session.clients[2].handle);

@@ -1,4 +1,4 @@
-//! Messages that are not what the specification says, and the error that each is refused with.
+//! Messages that violate the specification, and the error with which each is refused.
 
 use std::vec;
 use std::vec::Vec;
@@ -29,7 +29,7 @@ fn kind(message: &[u8]) -> u16 {
     u16::from_be_bytes([message[2], message[3]])
 }
 
-/// How many of a message's first parameters must stand where they are.
+/// Returns the number of a message's leading parameters whose order is fixed.
 fn ordered(message: &[u8]) -> usize {
     let registration = |parameter: &(u16, Vec<u8>)| parameter.0 < 0x7F00;
     match kind(message) {
@@ -41,7 +41,7 @@ fn ordered(message: &[u8]) -> usize {
     }
 }
 
-/// The IPv4 type of an address parameter, under which errors name it; other types are themselves.
+/// Returns the IPv4 type of an address parameter, which errors name; other types are returned unchanged.
 fn named(parameter: u16) -> u16 {
     match parameter {
         0x7F02 => 0x0120,
@@ -56,7 +56,7 @@ fn error(message: &[u8]) -> Option<DecodeError> {
     decode(message).err()
 }
 
-/// What is wrong with the vector `name` once `change` has been at its parameters.
+/// Returns the error of the vector `name` after `change` of its parameters.
 fn changed(name: &str, change: impl FnOnce(&mut Parameters)) -> Option<DecodeError> {
     let vector = get(name);
     let mut found = parameters(&vector);
@@ -64,7 +64,7 @@ fn changed(name: &str, change: impl FnOnce(&mut Parameters)) -> Option<DecodeErr
     error(&assemble(kind(&vector), &found))
 }
 
-/// What is wrong with the vector `name` once its parameter `kind` has another value.
+/// Returns the error of the vector `name` with another value of its parameter `kind`.
 fn with_value(name: &str, kind: u16, value: &[u8]) -> Option<DecodeError> {
     changed(name, |found| {
         let parameter =
@@ -293,7 +293,7 @@ fn no_parameter_comes_twice() {
             assert_eq!(twice, Some(DecodeError::Repeated { parameter: *parameter }), "{name}");
         }
     }
-    // Two forms of one thing are that thing twice.
+    // Two forms of one parameter count as a repetition.
     let both = changed("data", |found| found.push((0x7F0A, vec![0, 0, 0, 1])));
     assert_eq!(both, Some(DecodeError::Repeated { parameter: 0x7F0A }));
     let both = changed("leave", |found| found.push((0x7F06, vec![0xFF; 16])));
@@ -377,13 +377,13 @@ fn host_lists_are_whole_records() {
 
 #[test]
 fn parameters_that_run_over_the_end_are_refused() {
-    // A value that is longer than what is left, by one byte and by much.
+    // A value that is longer than the rest of the message, by one byte and by much.
     for len in [5u16, 8, 0xFFFF] {
         let mut message = get("quit_draft");
         message[14..16].copy_from_slice(&len.to_be_bytes());
         assert_eq!(error(&with_length(message)), Some(DecodeError::Truncated), "{len}");
     }
-    // Half a parameter's head behind the last parameter.
+    // Half a parameter's header after the last parameter.
     for rest in 1..4 {
         let mut message = get("quit_draft");
         message.resize(message.len() + rest, 0);
@@ -507,7 +507,7 @@ fn data_carries_at_least_a_byte() {
 
 #[test]
 fn data_may_be_of_pass_0() {
-    // Where receivers compare, the list of files goes out before the first pass.
+    // If receivers compare, the list of files is sent before the first pass.
     assert_eq!(with_value("data", 0x0117, &[0; 4]), None);
 }
 

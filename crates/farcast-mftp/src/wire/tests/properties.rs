@@ -1,4 +1,4 @@
-//! Whatever can be said survives the wire.
+//! Every valid message survives its encoding.
 
 use core::net::{IpAddr, SocketAddr};
 use core::num::NonZeroU32;
@@ -26,7 +26,7 @@ fn number() -> impl Strategy<Value = u32> {
     prop_oneof![1 => Just(0), 1 => Just(u32::MAX), 6 => any::<u32>()]
 }
 
-/// What counts from 0 here and from 1 on the wire, where the last number cannot be a run's first.
+/// Returns a number that counts from 0 in messages and from 1 on the wire; the largest cannot be a run's first.
 fn ordinal() -> impl Strategy<Value = u32> {
     prop_oneof![1 => Just(0), 1 => Just(u32::MAX - 2), 6 => 0..u32::MAX - 1]
 }
@@ -241,7 +241,7 @@ fn data_run() -> impl Strategy<Value = Message> {
     )
 }
 
-/// The datagram of `segment`: its payload is `segment`'s number, over and over.
+/// Returns the datagram of `segment`, whose payload repeats the segment's number.
 fn datagram(message: &Message, segment: u32) -> Vec<u8> {
     let Body::Data(data) = &message.body else { panic!("only DATA has segments") };
     let mut out = Vec::new();
@@ -280,7 +280,7 @@ proptest! {
         }
     }
 
-    /// A driver joins datagrams that follow one another into the run that they were.
+    /// Datagrams that follow one another continue the run of the ones before.
     #[test]
     fn each_segment_of_a_run_continues_those_before(message in data_run()) {
         let Body::Data(run) = message.body.clone() else { panic!("a data run") };
@@ -320,7 +320,7 @@ proptest! {
         assert_stable(&bytes);
     }
 
-    /// Random bytes hardly ever get past the header; random values behind a good one do.
+    /// Random bytes hardly ever get past the header, but random values after a valid header do.
     #[test]
     fn random_parameters_never_panic(
         kind in 1..=0x16u16,
@@ -329,7 +329,7 @@ proptest! {
         assert_stable(&assemble(kind, &parameters));
     }
 
-    /// A good message with a few bytes overwritten, its checksum not in use.
+    /// Valid messages with a few bytes overwritten and the checksum not in use.
     #[test]
     fn damaged_messages_never_panic(
         message in control(),

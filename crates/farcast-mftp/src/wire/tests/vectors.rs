@@ -21,7 +21,7 @@ pub(super) struct Vector {
     pub(super) message: Message,
 }
 
-/// The proof in those vectors that have one.
+/// Proof in the vectors that have one.
 const PROOF: Proof = Proof([1, 2, 3, 4, 5, 6, 7, 8]);
 
 macro_rules! vector {
@@ -38,7 +38,7 @@ macro_rules! vector {
     };
 }
 
-/// Hex octets between spaces; `#` begins a comment.
+/// Parses hex octets between spaces; `#` begins a comment.
 fn parse(text: &str) -> Vec<u8> {
     let code = text.lines().filter_map(|line| line.split('#').next());
     let octets = code.flat_map(str::split_whitespace);
@@ -65,7 +65,7 @@ fn run(first: u32, count: u32) -> Run {
     Run::new(first, count).expect("a run")
 }
 
-/// Every vector with its meaning.
+/// Returns every vector with its message.
 pub(super) fn all() -> Vec<Vector> {
     let mut all = group_management();
     all.extend(announcements());
@@ -77,7 +77,7 @@ pub(super) fn all() -> Vec<Vector> {
     all
 }
 
-/// The vector called `name`.
+/// Returns the vector called `name`.
 pub(super) fn get(name: &str) -> Vec<u8> {
     all().into_iter().find(|vector| vector.name == name).expect("a vector of this name").bytes
 }
