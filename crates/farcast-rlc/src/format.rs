@@ -65,7 +65,7 @@ pub enum FormatError {
 pub enum Placement {
     /// The PDU takes `octets` of the SDU and is full; the SDU goes on in the next one.
     Part {
-        /// As many octets as there is room for.
+        /// All octets for which there is room.
         octets: u16,
     },
     /// The rest fills the PDU. The next PDU begins with [`EndedBefore::Exactly`], unless the header extension marks the

@@ -18,7 +18,7 @@ mod reporting;
 mod resetting;
 mod segmentation;
 
-/// What a PDU of 42 octets holds beside its header.
+/// Octets of a PDU of 42 octets without its header.
 const ROOM: u32 = 40;
 
 /// The beginning of a TTI of 10 ms.
@@ -26,7 +26,7 @@ fn at(tti: u64) -> Time {
     Time::ZERO + ttis(tti)
 }
 
-/// So many TTIs.
+/// Returns the length of `count` TTIs.
 fn ttis(count: u64) -> Span {
     Span::from_millis(10) * count
 }

@@ -1,4 +1,4 @@
-//! What concerns both directions, and the message that their tests share.
+//! Tests that concern both directions, and the message that the tests of both share.
 
 mod live;
 pub(super) mod probe;

@@ -15,7 +15,7 @@ pub(super) fn stream(label: u64) -> RandomStream {
     RandomStream::derive(2026, &[label])
 }
 
-/// Who loses a frame.
+/// Returns the receivers that lose a frame.
 pub(super) fn losers(process: &mut impl Losses, now: Time, octets: u64, among: Among<'_>) -> Vec<u32> {
     let mut lost = Vec::new();
     process.draw(now, octets, among, &mut lost);
@@ -63,7 +63,7 @@ pub(super) fn chi_square_limit(degrees: u32) -> f64 {
     f64::from(degrees) * (1.0 - spread + 4.0 * spread.sqrt()).powi(3)
 }
 
-/// How often each count from 0 to `n` is expected in `trials` draws of a binomial number.
+/// Returns the expected frequencies of the counts from 0 to `n` in `trials` draws of a binomial number.
 pub(super) fn binomial(n: u32, p: f64, trials: u32) -> Vec<f64> {
     let ratio = p / (1.0 - p);
     let mut term = (1.0 - p).powi(n.cast_signed()) * f64::from(trials);

@@ -13,7 +13,7 @@ fn schedule(windows: &[(u64, u64)], period: Option<u64>) -> Result<Schedule, Lin
     Schedule::new(&windows.iter().map(window).collect::<Vec<_>>(), period.map(Span::from_nanos))
 }
 
-/// Whether a window, or one of its repetitions, holds `now`.
+/// Returns `true` if a window, or one of its repetitions, holds `now`.
 fn naive(windows: &[(u64, u64)], period: Option<u64>, now: u64) -> bool {
     windows.iter().any(|&(start, length)| {
         (0..=if period.is_some() { 100 } else { 0 })

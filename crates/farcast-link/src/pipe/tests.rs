@@ -17,7 +17,7 @@ fn pipe(config: PipeConfig) -> Pipe<Probe> {
     Pipe::new(config, Port::Terminals, RandomStream::derive(9, &[])).expect("valid")
 }
 
-/// What leaves: when, how many, and their spacing in nanoseconds.
+/// Returns the outputs: the time, the number of datagrams, and their spacing in nanoseconds.
 fn outputs(pipe: &mut Pipe<Probe>) -> Vec<(u64, u32, u64)> {
     let part = |o: Output<Probe>| (o.at.as_nanos(), o.frame.segments(), o.frame.spacing.as_nanos());
     core::iter::from_fn(|| pipe.poll_output()).map(part).collect()
@@ -307,7 +307,7 @@ fn poisson_arrivals_wait_as_pollaczek_and_khinchine_say() {
     }
 }
 
-/// What jitter adds to the delay of 200,000 frames far apart, in nanoseconds.
+/// Returns the differences from the delay that jitter makes for 200,000 frames far apart, in nanoseconds.
 fn jitters(shape: JitterShape) -> Vec<f64> {
     let delay = Span::from_millis(100);
     let jitter = Some(Jitter { shape, reorder: false });
@@ -424,7 +424,7 @@ fn extremes_saturate() {
 }
 
 proptest! {
-    /// What a pipe says of a datagram whose contents it does not see is what would become of a frame.
+    /// Fates agree: a datagram whose contents the pipe does not see has the fate of a frame.
     #[test]
     fn what_passes_has_the_fate_of_a_frame(
         octets in proptest::collection::vec((0u64..400, 1u32..300), 1..60),

@@ -23,7 +23,7 @@ use crate::tests::packet::Packet;
 use crate::trace::{RateTrace, Timeline, TimelinePipe, TimelinePipeConfig, TracePipe, TracePipeConfig};
 use crate::umts::{Bearer, BearerConfig, ChannelConfig, Erasures};
 
-/// Where what enters comes from, forward and back.
+/// Ports at which packets enter, forward and back.
 const PORTS: [Port; 2] = [Port::Hub, Port::Terminal(0)];
 
 /// A stage, and which ways it carries.
@@ -113,13 +113,14 @@ fn subjects(queue: QueueLimit) -> Vec<Subject> {
     ]
 }
 
-/// What happens: a packet of so many octets enters, or a setting changes; on the second of two ways, or the first.
+/// An event in one direction: a packet of this many octets enters, or a setting changes.
 #[derive(Clone, Debug)]
 enum Step {
     Enter(usize),
     Set(Setting),
 }
 
+/// Draws steps: the gap before each in microseconds, `true` for the second of two directions, and the event.
 fn steps() -> impl Strategy<Value = Vec<(u64, bool, Step)>> {
     // Multiples of 16 kbit/s are whole PDUs of 40 octets in 20 ms; not all rates are.
     let rate = prop_oneof![(1u64..40).prop_map(|times| 16_000 * times), 600u64..100_000];
@@ -132,7 +133,7 @@ fn steps() -> impl Strategy<Value = Vec<(u64, bool, Step)>> {
     proptest::collection::vec((0u64..200_000, any::<bool>(), step), 1..60)
 }
 
-/// What a stage was seen to do on one way.
+/// Entries and outputs of a stage in one direction.
 #[derive(Default)]
 struct Seen {
     entered: Vec<Time>,

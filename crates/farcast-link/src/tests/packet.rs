@@ -13,7 +13,7 @@ pub(crate) struct Packet {
     pub(crate) number: u32,
     octets: Vec<u8>,
     shows: bool,
-    /// What a link has put in place of its octets.
+    /// Octets that a link has put in place of its own.
     carried: Option<Vec<u8>>,
 }
 

@@ -38,7 +38,7 @@ impl Message for Probe {
     }
 }
 
-/// So many nanoseconds after the start.
+/// Returns the time `nanoseconds` after the start.
 pub(crate) fn ns(nanoseconds: u64) -> Time {
     Time::from_nanos(nanoseconds)
 }

@@ -25,7 +25,7 @@ fn octets(most: usize) -> impl Strategy<Value = Vec<u8>> {
     proptest::collection::vec(octet, 0..most)
 }
 
-/// What comes out of `line`, handed over in pieces of these sizes in turn.
+/// Returns the packets of `line`, handed over in pieces of these sizes in turn.
 fn take(deframer: &mut Deframer, line: &[u8], sizes: &[usize]) -> Vec<(u16, Vec<u8>)> {
     let (mut rest, mut packets) = (line, Vec::new());
     let mut sizes = sizes.iter().cycle();
@@ -112,7 +112,7 @@ fn sealed(content: &[u8]) -> Vec<u8> {
     frame
 }
 
-/// What a deframer with full headers and an MRU of 4 counts.
+/// Returns the counters of a deframer with full headers and an MRU of 4.
 fn counted(line: &[u8]) -> DeframerCounters {
     let framing = Framing { accm: 1 << 0x13, ..Framing { accm: 0, ..Framing::UNCONFIGURED } };
     let mut deframer = Deframer::new(framing, 4);

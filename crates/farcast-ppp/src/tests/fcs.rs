@@ -1,4 +1,4 @@
-//! What the check sequence finds.
+//! Errors that the check sequence finds.
 
 use std::vec::Vec;
 

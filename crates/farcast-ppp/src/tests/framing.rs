@@ -65,9 +65,9 @@ fn escaped_octets_are_those_of_the_accm_and_two_more() {
     assert_eq!(Framing::default().count_escapes(&all), 2);
 }
 
-/// Of random octets 2/256 are escaped with an ACCM of 0 and 34/256 with the default one. Mean and variance of 20,000
-/// draws lie within four of their standard errors: √(npq/N) and √((μ₄ - σ⁴)/N), where the fourth central moment of a
-/// binomial number is npq (1 + 3 (n - 2) pq).
+/// A share of 2/256 of random octets is escaped with an ACCM of 0, and 34/256 with the default one. Mean and variance
+/// of 20,000 draws lie within four of their standard errors: √(npq/N) and √((μ₄ - σ⁴)/N). The fourth central moment of
+/// a binomial number is npq (1 + 3 (n - 2) pq).
 #[test]
 fn drawn_escapes_are_binomial_in_mean_and_variance() {
     for (accm, octets, seed) in

@@ -29,7 +29,7 @@ fn capture(link: u32, frames: &[Vec<u8>]) -> Vec<u8> {
     file
 }
 
-/// What tshark prints of a capture, with these arguments besides.
+/// Returns the output of tshark for a capture, with these arguments besides.
 pub(super) fn run(link: u32, fcs: Fcs, frames: &[Vec<u8>], arguments: &[&str]) -> String {
     let check = if fcs == Fcs::Fcs16 { "ppp.fcs_type:16-Bit" } else { "ppp.fcs_type:32-Bit" };
     let raw = "uat:user_dlts:\"User 0 (DLT=147)\",\"ppp_raw_hdlc\",\"0\",\"\",\"0\",\"\"";
@@ -45,7 +45,7 @@ pub(super) fn run(link: u32, fcs: Fcs, frames: &[Vec<u8>], arguments: &[&str]) -
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// What tshark says of a capture that it has nothing to complain about, a text for each frame.
+/// Returns the output of tshark for a capture without complaints, a text for each frame.
 fn tshark(link: u32, fcs: Fcs, frames: &[Vec<u8>]) -> Vec<String> {
     let text = run(link, fcs, frames, &["-V"]);
     assert!(!text.contains("Malformed") && !text.contains("Expert Info"), "{text}");
@@ -62,7 +62,7 @@ fn bare(line: &[u8]) -> Vec<u8> {
     bare
 }
 
-/// What tshark must say of each vector.
+/// Returns the texts that tshark must show for each vector.
 fn meant(name: &str) -> &'static [&'static str] {
     match name {
         "echo_request" => &["Echo Request (9)", "Identifier: 7 ", "Length: 8", "Magic Number: 0x127e347d"],

@@ -32,7 +32,7 @@ impl Segment {
     const PSH: u8 = 0x08;
     const URG: u8 = 0x20;
 
-    /// From 10.0.0.3 to 10.0.0.2, with 44 octets of data.
+    /// Makes a segment from 10.0.0.3 to 10.0.0.2, with 44 octets of data.
     fn first() -> Self {
         Self {
             port: 1025,
@@ -78,7 +78,7 @@ impl Segment {
     }
 }
 
-/// What is sent of a segment without its data: the kind, and the octets in place of the headers.
+/// Compresses a segment. Returns the kind, and the octets in place of the headers.
 fn sent(compressor: &mut Compressor, segment: &Segment) -> (Kind, Vec<u8>) {
     let (headers, mut out) = (segment.headers(), Vec::new());
     let compressed = compressor.compress(&headers, segment.len(), &mut out);
@@ -261,7 +261,7 @@ fn after_damage_headers_are_tossed_until_one_names_its_slot() {
     assert_eq!(decompressor.counters().tossed, 2);
 }
 
-/// What cannot be restored is a damage too.
+/// A header that cannot be restored counts as damage, too.
 #[test]
 fn after_a_fault_headers_are_tossed_as_well() {
     let (mut compressor, mut decompressor) = ends();
@@ -458,7 +458,7 @@ proptest! {
         }
     }
 
-    /// Whatever comes, nothing panics, and what comes out is a header of TCP over IPv4 of the length that was said.
+    /// Decompression never panics, and makes headers of TCP over IPv4 of the given length, whatever octets come.
     #[test]
     fn hostile_octets_harm_nobody(
         frames in prop::collection::vec(

@@ -203,8 +203,8 @@ proptest! {
         }
     }
 
-    /// As few reports as there can be: runs of up to 16, 15 of them for 248 bits, and the rest of the room for 8 bits
-    /// and 16 each.
+    /// The number of reports is the least possible: runs of up to 16, 15 of them for 248 bits, and the rest of the room
+    /// for 8 bits and 16 each.
     #[test]
     fn lists_waste_no_room((vr_r, span, window, runs) in receiver(), room in 48..800usize) {
         let needed: usize = runs.iter().map(|&(_, len)| usize::from(len).div_ceil(16)).sum();

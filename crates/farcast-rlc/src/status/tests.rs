@@ -47,7 +47,7 @@ fn lengths_by_the_tables() {
 }
 
 proptest! {
-    /// Whatever the words are, no more is named than there are numbers.
+    /// The list names at most as many PDUs as there are numbers, whatever the words are.
     #[test]
     fn a_relative_list_never_names_more_than_all_numbers(first in 0..4096u16, words in list(any::<u8>(), 0..40)) {
         let named: u32 = runs(&relative(first, &words)).iter().map(|&(_, count)| u32::from(count)).sum();

@@ -140,7 +140,8 @@ fn an_sdu_beyond_the_window_is_broken_off_behind_it() {
     assert_eq!(events(&mut receiver).0, [2]);
 }
 
-/// What a receiver of some of the seven PDUs delivers before and after it is asked to move, and what it answers.
+/// Returns the SDUs that a receiver of some of the seven PDUs delivers before and after a request to move, and its
+/// answer.
 fn moved(
     config: Config,
     arrive: &[u16],

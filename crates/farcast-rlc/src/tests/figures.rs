@@ -39,7 +39,7 @@ fn follow(config: Config, sdus: &[u32], table: &[Row]) {
     }
 }
 
-/// What the peer says, in the paper's numbers: all up to `cumulative` has arrived, and `nacks` have not.
+/// Makes the peer's report in the paper's numbers: all PDUs up to `cumulative` have arrived, and `nacks` have not.
 fn report(cumulative: u16, nacks: &[u16]) -> Pdu<Piece> {
     let nacks: Vec<u16> = nacks.iter().map(|nack| nack - 1).collect();
     acknowledging(cumulative, &nacks)

@@ -15,7 +15,7 @@ use crate::pdu::{
 };
 use crate::{Config, Entity, Event, wire};
 
-/// When the entities are woken.
+/// Wake-ups of the entities.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Wake {
     /// At their deadlines.

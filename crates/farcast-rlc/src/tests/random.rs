@@ -15,7 +15,7 @@ use crate::{Config, Entity, Event, Reject, wire};
 
 const TTI: Span = Span::from_millis(10);
 
-/// What the channel does, in shares of the PDUs.
+/// Faults of the channel, in shares of the PDUs.
 #[derive(Clone, Copy)]
 struct Channel {
     loss: f64,
@@ -24,7 +24,7 @@ struct Channel {
     jitter: u64,
 }
 
-/// What happened in a run.
+/// Results of a run.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 struct Outcome {
     /// At each end, the SDUs that arrived, by their numbers at the other, in order.
@@ -38,7 +38,7 @@ struct Outcome {
     disturbed: u64,
 }
 
-/// Which end a PDU goes to, and the PDU.
+/// A PDU on its way, with the end that it goes to.
 type Flying = (usize, Pdu<Vec<u8>>);
 
 /// Two entities and a channel both ways.
@@ -46,14 +46,14 @@ struct Run {
     name: &'static str,
     seed: u64,
     random: RandomStream,
-    /// Whether every PDU passes as octets.
+    /// `true` if every PDU passes as octets.
     codec: bool,
     channel: Channel,
     ends: [Entity<Vec<u8>>; 2],
     formats: [Format; 2],
     /// The settings of end 0, which both ends share but for their formats.
     config: Config,
-    /// Whether the channel was one that keeps the order of PDUs.
+    /// `true` if the channel was one that keeps the order of PDUs.
     keeps_order: bool,
     tick: u64,
     /// PDUs on their way, by when and in what order they arrive, and to which end.
@@ -223,7 +223,7 @@ impl Run {
         self.outcome
     }
 
-    /// How much has been sent besides reports.
+    /// Returns the number of PDUs sent besides reports.
     fn activity(&self) -> u64 {
         let sent = self.ends.iter().map(Entity::counters);
         sent.map(|it| it.data_pdus + it.retransmissions + it.mrw_sent + it.reset_pdus).sum()

@@ -91,8 +91,8 @@ fn old_and_repeated_pdus_are_counted_and_their_polls_answered() {
     assert_eq!(receiver.counters().data_pdus_received, 3);
 }
 
-/// What leaves in each TTI up to 20 of a receiver that lacks 0 to 2 of 4 PDUs and is told of so many that could have
-/// come in each; in `comes` the PDU arrives.
+/// Returns the TTIs up to 20 in which a report leaves. The receiver lacks 0 to 2 of 4 PDUs, and `expected` PDUs could
+/// have come in each TTI. `comes` lists TTIs and the PDUs that arrive in them.
 fn with_epc(expected: u16, comes: &[(u64, usize)]) -> Vec<u64> {
     let mut config = alert();
     config.status.epc = Some(ttis(5));

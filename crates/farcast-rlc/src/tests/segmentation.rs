@@ -1,4 +1,4 @@
-//! How many PDUs SDUs take, and how they come out again.
+//! Segmentation: the number of PDUs that SDUs take, and the SDUs that come out again.
 
 use std::vec;
 use std::vec::Vec;

@@ -41,7 +41,7 @@ pub(in crate::bgan) fn packet(id: u32, octets: usize) -> Frame<Probe> {
     run(id, 1, &[octets], Span::ZERO)
 }
 
-/// What has left, segment by segment: when, and which.
+/// Returns the outputs, segment by segment: time and number.
 pub(in crate::bgan) fn drain(stage: &mut impl Stage<Probe>) -> Vec<(Time, u32)> {
     let mut left = Vec::new();
     while let Some(output) = stage.poll_output() {

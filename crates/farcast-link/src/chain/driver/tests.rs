@@ -139,7 +139,7 @@ fn cuts_change_nothing() {
     }
 }
 
-/// When a stage was called, and with how many datagrams at which port; with none if it was woken.
+/// Calls of a stage: the time, and the port and number of the datagrams that entered; `None` for a wake-up.
 type Calls = Arc<Mutex<Vec<(Time, Option<(Port, u32)>)>>>;
 
 /// Both ways; it passes everything at once, notes each call, and wants to be woken 10 ns after the last that entered.

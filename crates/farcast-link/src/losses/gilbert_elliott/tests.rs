@@ -27,7 +27,7 @@ fn process(config: GilbertElliottConfig, receivers: u32, label: u64) -> GilbertE
     GilbertElliott::new(config, receivers, stream(label)).expect("valid")
 }
 
-/// Who loses each of `frames` frames.
+/// Returns the receivers that lose each of `frames` frames.
 fn frames(process: &mut GilbertElliott, frames: u32) -> Vec<Vec<u32>> {
     (0..frames).map(|_| losers(process, Time::ZERO, 1000, Among::All)).collect()
 }
@@ -155,8 +155,8 @@ fn a_million_receivers_with_rare_transitions() {
     assert_share_of(lost, 1_000_000_000, p / (p + r), (1.0 + rho) / (1.0 - rho));
 }
 
-/// Who loses a frame at the start of a gap and at its end agrees with the closed form, whatever frames lie between and
-/// whatever the gap before.
+/// The losses at the start and at the end of a gap agree with the closed form, whatever frames lie between and whatever
+/// the gap before.
 #[test]
 fn sojourns_are_exponential_however_time_is_cut() {
     let (good, bad) = (3.0f64, 0.5f64);

@@ -3,7 +3,7 @@ use super::*;
 use crate::losses::tests::{assert_share, losers, probability, stream};
 use core::cell::Cell;
 
-/// How many of `frames` frames of `octets` are lost, over 50 receivers.
+/// Returns the number of losses of `frames` frames of `octets`, over 50 receivers.
 fn lost(process: &mut impl Losses, octets: u64, frames: u32) -> u64 {
     (0..frames).map(|_| losers(process, Time::ZERO, octets, Among::All).len() as u64).sum()
 }

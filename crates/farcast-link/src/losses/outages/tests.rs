@@ -104,7 +104,7 @@ fn long_gaps_follow_a_naive_timeline() {
     }
 }
 
-/// How many frames, 10 ms apart, each outage takes and each time between two.
+/// Returns the number of frames, 10 ms apart, in each outage, and in each time between two.
 fn observed(config: RandomOutages, label: u64) -> (Vec<usize>, Vec<usize>) {
     let mut outages = process(config, 1, label);
     let mut out =

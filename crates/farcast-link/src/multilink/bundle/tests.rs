@@ -65,7 +65,7 @@ fn plain(number: u32, octets: usize) -> Frame<Plain> {
     Frame::new(Plain(number, vec![b'a'; octets]), 0)
 }
 
-/// What a message is called in a test.
+/// Number of a message in a test.
 trait Number {
     fn number(&self) -> u32;
 }

@@ -25,7 +25,7 @@ fn flagged(bps: u64) -> LineConfig {
 /// 1500 octets of which none is escaped, nor of their check sequence.
 const PACKET: Information<'_> = Information::Octets(&[0x41; 1500]);
 
-/// When a packet departs and arrives, if it arrives.
+/// Returns the times at which a packet departs and arrives, if it arrives.
 fn send(line: &mut Line, now: Time, information: Information<'_>) -> Option<(u64, u64)> {
     match line.send(now, PROTOCOL_IPV4, information) {
         Sent::Frame { departs, arrives, intact: true } => Some((departs.as_nanos(), arrives.as_nanos())),
@@ -248,7 +248,7 @@ fn a_cut_off_loses_what_is_sent_in_it() {
     assert_eq!(cut(60_200, 5_000_000), [true; 4]);
 }
 
-/// What the naive line makes of its frames.
+/// A naive line, which sends octet by octet.
 struct Naive {
     bps: u128,
     octet_bits: u128,
@@ -259,9 +259,9 @@ struct Naive {
     /// Data bits that have met the vector.
     met: u64,
     free: u128,
-    /// What arrives, octet by octet.
+    /// Octets that arrive.
     received: Vec<u8>,
-    /// Whether an octet of the last frame, its leading flag apart, was cut off.
+    /// `true` if an octet of the last frame, other than its leading flag, was cut off.
     cut: bool,
 }
 

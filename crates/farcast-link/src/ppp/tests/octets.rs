@@ -18,7 +18,7 @@ use crate::tests::packet::Packet;
 /// A packet that enters: how long after the one before, in microseconds, whether at a terminal, and its length.
 type Entry = (u64, bool, usize);
 
-/// What a stage has done with packets: those that leave, with their octets checked.
+/// Sends packets through a stage. Returns those that leave, with their octets checked.
 fn play(ppp: &mut Ppp<Packet>, entries: &[Entry]) -> Vec<(Time, Port, u32)> {
     let (mut now, mut out) = (Time::ZERO, Vec::new());
     for (number, &(gap, back, len)) in (0..).zip(entries) {
@@ -65,7 +65,7 @@ fn stage(config: &PppConfig, seed: u64) -> Ppp<Packet> {
     Ppp::new(config.clone(), RandomStream::derive(seed, &[])).expect("valid")
 }
 
-/// What both ends have counted.
+/// Returns the sum of a counter over both ends.
 fn counted(ppp: &Ppp<Packet>, counter: fn(&EndCounters) -> u64) -> u64 {
     counter(ppp.counters(Port::Hub)) + counter(ppp.counters(Port::Terminals))
 }

@@ -170,7 +170,7 @@ fn echoes_take_line_time() {
     }
 }
 
-/// What leaves, datagram by datagram: when, where, and which.
+/// Appends the outputs, datagram by datagram: time, port and number.
 fn drain(ppp: &mut Ppp<Probe>, out: &mut Vec<(Time, Port, u32)>) {
     while let Some(Output { at, port, frame }) = ppp.poll_output() {
         let each = (0_u64..).zip(frame.message.run.segments());

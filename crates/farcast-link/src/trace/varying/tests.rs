@@ -64,7 +64,7 @@ fn what_enters_in_an_outage_waits_in_the_queue() {
     assert_eq!(link.totals().airtime, Span::from_nanos(200 + 100 + 100 + 1 + 1));
 }
 
-/// Of each period of 10 us it sends 3000 octets.
+/// The link sends 3000 octets in each period of 10 us.
 #[test]
 fn a_long_frame_takes_as_many_periods_as_it_needs() {
     let steps = [(0, OCTET_RATE, 0), (2000, 0, 0), (9000, OCTET_RATE, 0)];

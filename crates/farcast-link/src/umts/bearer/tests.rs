@@ -67,7 +67,7 @@ fn drain(stage: &mut Bearer<Probe>, end: Time) -> Vec<(Time, u32)> {
     out
 }
 
-/// When a packet of `octets` leaves that enters at `at` (in microseconds), in microseconds.
+/// Returns the time at which a packet of `octets` leaves that enters at `at`, both in microseconds.
 fn crossing(port: Port, at: u64, octets: usize) -> u64 {
     let mut stage = bearer(&config());
     stage.handle(micros(at), port, packets(0, 1, octets, Span::ZERO));
@@ -117,7 +117,7 @@ fn packets_in_a_row_share_pdus_and_saturate_the_rate() {
     }
 }
 
-/// Of many PDUs, so many intervals and PDUs were sent and erased.
+/// Returns the channel's counters of intervals and PDUs after many packets, and the number of packets that left.
 fn erased(unit: ErasureUnit) -> (crate::umts::ChannelCounters, usize) {
     let mut stage = bearer(&lossy(unit, 0.1));
     stage.handle(Time::ZERO, Port::Hub, packets(0, 3000, 1500, Span::ZERO));

@@ -277,7 +277,7 @@ fn bounds_of_zero_are_refused_by_name() {
 }
 
 proptest! {
-    /// Whatever comes, it stays within its bounds, and octets are counted right.
+    /// The reassembler stays within its bounds and counts octets correctly, whatever fragments come.
     #[test]
     fn hostile_fragments_stay_within_bounds(
         steps in prop::collection::vec((0usize..5, any::<u32>(), any::<(bool, bool)>(), 0usize..40), 0..400),

@@ -1,4 +1,4 @@
-//! Whatever can be said survives the wire; whatever comes is read or refused, as the naive codec does.
+//! Properties of the codec: every valid PDU survives encoding, and octets are read or refused as the naive codec does.
 
 use std::vec::Vec;
 
@@ -87,7 +87,7 @@ pub(super) fn format() -> impl Strategy<Value = Format> {
     (octets, any::<bool>()).prop_map(|(pdu_octets, header_extension)| Format { pdu_octets, header_extension })
 }
 
-/// How a data PDU goes on behind its first segments.
+/// Rest of a data PDU behind its first segments.
 #[derive(Clone, Copy, Debug)]
 enum Rest {
     Padding,

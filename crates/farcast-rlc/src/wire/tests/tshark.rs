@@ -91,7 +91,7 @@ fn tshark(pdus: &[(Format, Vec<u8>)]) -> Vec<Vec<String>> {
     lines
 }
 
-/// What tshark must say of a PDU, field by field but for the last.
+/// Fields of a PDU that tshark must show, in order, all but the last.
 #[derive(Default)]
 struct Expected([Vec<String>; FIELDS.len() - 1]);
 
@@ -306,7 +306,7 @@ fn tshark_reads_what_we_write() {
     assert!(reports > 150, "{reports} reports");
 }
 
-/// What we refuse, tshark complains about: so its silence above means something.
+/// Tshark complains about PDUs that we refuse, so its silence above means something.
 #[test]
 fn tshark_complains_about_what_makes_no_sense() {
     let format = Format::new(42);

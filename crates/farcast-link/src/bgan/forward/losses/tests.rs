@@ -19,7 +19,7 @@ fn losses(config: &ForwardConfig, seed: u64) -> ForwardLosses {
     ForwardLosses::new(config.clone(), RECEIVERS, stream).expect("a valid configuration")
 }
 
-/// Who loses each of the packets (arrival, octets).
+/// Returns the receivers that lose each of the packets (arrival, octets).
 fn lost(losses: &mut ForwardLosses, packets: &[(Time, u64)]) -> Vec<Vec<u32>> {
     let draw = |&(at, octets): &(Time, u64)| {
         let mut lost = Vec::new();

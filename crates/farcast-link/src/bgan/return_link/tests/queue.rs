@@ -58,7 +58,7 @@ fn a_limit_of_nothing_is_refused() {
     }
 }
 
-/// Who finds room, if each packet that leaves does so at the time in `left`.
+/// Returns the packets that find room, if each packet that leaves does so at the time in `left`.
 fn with_room(config: &ReturnConfig, entries: &[Entry], left: &[(Time, u32)]) -> BTreeSet<u32> {
     let mut taken: Vec<(u32, Time, u64)> = Vec::new();
     let mut ids = BTreeSet::new();

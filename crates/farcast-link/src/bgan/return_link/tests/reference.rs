@@ -12,7 +12,7 @@ pub(super) struct Entry {
     pub(super) octets: u64,
 }
 
-/// What the link does.
+/// Results of the link.
 #[derive(Default)]
 pub(super) struct Outcome {
     pub(super) left: Vec<(Time, u32)>,

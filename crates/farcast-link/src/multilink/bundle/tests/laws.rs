@@ -1,9 +1,9 @@
-//! What every stage must keep: the same inputs give the same outputs, runs may be cut anywhere, wake-ups may come early
-//! or late, and nothing is lost without a count.
+//! Laws that every stage must keep: the same inputs give the same outputs, runs may be cut anywhere, wake-ups may come
+//! early or late, and nothing is lost without a count.
 
 use super::*;
 
-/// Something that enters: when, whether at the hub, how many, how long each, how far apart.
+/// A run that enters: its time, `true` at the hub, its datagrams, the octets of each, and their spacing.
 type Entry = (u64, bool, u32, usize, u64);
 
 fn entries() -> impl Strategy<Value = Vec<Entry>> {
@@ -65,7 +65,7 @@ pub(super) fn config() -> impl Strategy<Value = MultilinkConfig> {
 
 const END: Time = Time::from_nanos(1_000_000_000_000);
 
-/// How a driver treats runs and wake-ups.
+/// Manner in which a driver treats runs and wake-ups.
 #[derive(Clone, Copy)]
 enum Manner {
     /// Runs whole, wake-ups in time.

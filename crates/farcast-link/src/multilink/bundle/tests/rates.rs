@@ -10,7 +10,7 @@ fn octets_of_packet(fragments: f64, header: f64) -> f64 {
     plain + (1501.0 + 2.0 * fragments) * 2.0 / 256.0
 }
 
-/// How many octets of packets a second pass in the long run, and the fragments that a packet of 1500 makes.
+/// Returns the octets of packets that pass in a second in the long run, and the fragments of a packet of 1500 octets.
 fn goodput(config: &MultilinkConfig) -> (f64, f64) {
     let mut bundle = bundle(config, 11);
     for number in 0..1000 {

@@ -14,7 +14,7 @@ fn lines(queue: QueueLimit) -> PppConfig {
     PppConfig::new(line.clone(), line)
 }
 
-/// When a packet of 40 octets leaves, in milliseconds.
+/// Returns the time at which a packet of 40 octets leaves, in milliseconds.
 fn leaves(ppp: &mut Ppp<Octets>, at: u64, port: Port) -> Option<u64> {
     send(ppp, ms(at), port, 40).map(|(at, _)| at.as_nanos() / 1_000_000)
 }

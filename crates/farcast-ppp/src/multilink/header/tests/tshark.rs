@@ -21,7 +21,7 @@ fn capture<'a>(frames: impl Iterator<Item = &'a [u8]>) -> Vec<u8> {
     file
 }
 
-/// What tshark says of a capture.
+/// Returns the output of tshark for a capture.
 fn tshark(file: &[u8], format: Format, how: &[&str]) -> String {
     let mut command = Command::new("tshark");
     let short = std::format!("mp.short_seqno:{}", format == Format::Short);

@@ -12,10 +12,10 @@ pub(super) struct Sent {
     pub(super) octets: Vec<u8>,
 }
 
-/// What a link has for M.
+/// Position that a link has for M.
 #[derive(Clone, Copy, Debug)]
 enum Last {
-    /// It joined when M was this, and has carried nothing.
+    /// The link joined at this M and has carried nothing.
     Joined(Option<u64>),
     Received(u64),
 }

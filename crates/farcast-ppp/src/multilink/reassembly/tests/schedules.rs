@@ -15,7 +15,7 @@ enum Step {
 /// A sender and its links.
 struct World {
     random: RandomStream,
-    /// Of each link: whether the sender uses it, and what is under way on it.
+    /// Links: `true` if the sender uses the link, and the fragments under way on it.
     links: Vec<(bool, VecDeque<Sent>)>,
     loss: f64,
     sequence: u64,
@@ -87,7 +87,7 @@ impl World {
         (0..self.links[link].1.len()).for_each(|_| self.arrive(link));
     }
 
-    /// What happens over `events` draws.
+    /// Runs `events` draws. Returns the steps and the packets sent.
     fn run(mut self, events: u32) -> (Vec<Step>, Vec<Vec<u8>>) {
         self.steps.extend((0..self.links.len()).map(Step::Join));
         let lag = 1 + self.random.below(20);
