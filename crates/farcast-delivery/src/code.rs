@@ -9,7 +9,7 @@ pub enum ErasureCode {
     BySize,
     /// Reed-Solomon over GF(2^8) with the points of NRL NORM (FEC Encoding IDs 5 and 129).
     ReedSolomon8,
-    /// The same over GF(2^16), words with their low octet first (FEC Encoding ID 2 with `m` = 16).
+    /// Reed-Solomon over GF(2^16), words with their low octet first (FEC Encoding ID 2 with `m` = 16).
     ReedSolomon16,
     /// Unknown code: nothing can be rebuilt.
     Unknown,

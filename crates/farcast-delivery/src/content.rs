@@ -75,7 +75,7 @@ pub enum Purpose {
     Other,
 }
 
-/// A message of a protocol that delivers objects.
+/// Message of a protocol that delivers objects.
 pub trait Delivery: Message {
     /// Returns the content that the message carries.
     fn content(&self) -> Content;

@@ -120,7 +120,7 @@ where
         let mut losers = lost.iter().copied().peekable();
         for n in 0..self.receivers.len() as u32 {
             if losers.next_if_eq(&n).is_none() {
-                // What it makes of it shows in what it says.
+                // The effect of the message, or its rejection, shows in the receiver's own messages.
                 let _ = self.receivers[n as usize].handle(now, from, &head);
                 self.settle(now, n);
             }
@@ -134,7 +134,7 @@ where
             && at <= now
         {
             self.queue.pop();
-            // Unless it has been looked at sooner than that was for.
+            // Skip an obsolete entry: the receiver was checked earlier.
             if self.wake[n as usize] == at {
                 self.wake[n as usize] = Time::NEVER;
                 self.receivers[n as usize].handle_timeout(now);

@@ -27,10 +27,10 @@ pub enum GeometryError {
     },
 }
 
-/// An object of `size` bytes, cut into segments of `segment_size` bytes and blocks of at most `block_size` segments.
+/// Object of `size` bytes, divided into segments of `segment_size` bytes and blocks of at most `block_size` segments.
 ///
-/// Segments are counted through the whole object. Only the last may be short. Blocks are full but for the last
-/// ([`new`](Self::new)), or as equal as can be ([`partitioned`](Self::partitioned)).
+/// Segments are counted through the whole object. Only the last may be short. Blocks are full except for the last
+/// ([`new`](Self::new)), or as equal as possible ([`partitioned`](Self::partitioned)).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Geometry {
     size: u64,
@@ -39,15 +39,16 @@ pub struct Geometry {
     segments: u32,
     /// Partition into blocks of nearly equal size, if the object has one.
     partition: Option<Partition>,
-    /// The code is that of a full block, even if there is none.
+    /// `true` if the code is that of a full block, even if there is none.
     is_grouped: bool,
 }
 
 impl Geometry {
-    /// Checks the three numbers, which may come from the network.
+    /// Creates a geometry with full blocks except for the last. The three numbers may come from the network.
     ///
     /// # Errors
-    /// If one of them is 0, a segment passes 65,000 bytes, or there are more than [`MAX_SEGMENTS`].
+    /// Returns an error if one of them is 0, if a segment exceeds 65,000 bytes, or if the object or a block has more
+    /// than [`MAX_SEGMENTS`].
     pub fn new(size: u64, segment_size: u32, block_size: u32) -> Result<Self, GeometryError> {
         let segment = u16::try_from(segment_size)
             .ok()
@@ -204,7 +205,7 @@ mod tests {
         assert_eq!(g.segments_of(2, Run::one(12)), Run::new(39, 1));
         assert_eq!((g.segments_of(2, Run::one(13)), g.segments_of(3, Run::one(0))), (None, None));
         assert_eq!((g.block_of(26), g.payload_len(39)), (1, 32));
-        // A code is announced for more than a small object has.
+        // The announced code may be larger than a small object needs.
         assert_eq!(Geometry::partitioned(1000, 512, 16).expect("valid").code_size(), 16);
         assert_eq!(Geometry::new(1000, 512, 16).expect("valid").code_size(), 2);
         let grouped = Geometry::grouped(1000, 512, 16).expect("valid");

@@ -3,7 +3,7 @@
 //! With `T` segments in blocks of at most `B` there are `N = ceil(T / B)` blocks. The first `I = T - floor(T / N) N` of
 //! them have `A_large = ceil(T / N)` segments, the others `A_small = floor(T / N)`.
 
-/// The blocks of an object.
+/// Blocks of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Partition {
     /// Segments of the later blocks (`A_small`), at least 1. The first ones have one more where they are larger.
@@ -41,7 +41,7 @@ impl Partition {
 
     /// Returns the block that contains `segment`.
     pub(crate) const fn block_of(&self, segment: u32) -> u32 {
-        // Below 2^30 + 2^30: there are no more segments.
+        // The sum is below 2^30 + 2^30, because there are no more segments.
         let in_larger = self.larger * (self.small + 1);
         if segment < in_larger {
             segment / (self.small + 1)

@@ -15,7 +15,7 @@ impl Passage {
     pub fn came(&mut self, number: u64, count: u32) {
         let next = self.next.unwrap_or(number);
         let end = number.saturating_add(count.into());
-        // What comes late was counted as lost.
+        // A late datagram was counted as lost.
         self.lost = match number.checked_sub(next) {
             Some(gap) => self.lost.saturating_add(gap),
             None => self.lost.saturating_sub(count.into()),

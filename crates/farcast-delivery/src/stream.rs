@@ -72,7 +72,7 @@ pub trait StreamSenderEngine: StreamEngine {
 /// does not tell how many octets were lost, they are packet numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Taken {
-    /// Octets, the first of which has this place in the stream.
+    /// Octets, and the place of the first of them in the stream.
     Octets(u64),
     /// Gap of octets that cannot be obtained: its place, and the place where the stream continues, if known.
     Gap(u64, Option<u64>),

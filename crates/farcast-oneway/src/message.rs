@@ -35,7 +35,7 @@ pub struct Description {
     pub block: u16,
     /// Parity symbols of a block.
     pub parity: u16,
-    /// The sender's rate, kbit/s.
+    /// Rate of the sender in kbit/s.
     pub rate_kbps: u32,
     /// Approximate time until the end of the transmission, in milliseconds; [`u32::MAX`] for 49 days or more.
     pub left_ms: u32,
@@ -50,7 +50,7 @@ pub struct Description {
 /// Kind of a symbol.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Segments of the block as they are.
+    /// Source symbols: segments of the block, unchanged.
     Source,
     /// Parity symbols.
     Parity,

@@ -47,7 +47,7 @@ mod tests {
         let round = Span::from_secs(100);
         assert_eq!(between_descriptions(us(10), round), ms(250));
         assert_eq!(between_descriptions(ms(10), round), Span::from_secs(5));
-        // In a short round they come more often, as far as that is little of it.
+        // In a short round descriptions come more often, as long as they take little of it.
         assert_eq!(between_descriptions(us(10), ms(400)), ms(20));
         assert_eq!(between_descriptions(us(10), ms(2)), ms(5));
     }
@@ -65,9 +65,9 @@ mod tests {
     #[test]
     fn a_slow_sender_is_longer_silent() {
         assert_eq!(silence(1_000_000, 80), Span::from_secs(1));
-        // 128 octets at 8 kbit/s are 128 ms, of which 500 lie between two.
+        // 128 octets at 8 kbit/s take 128 ms, and 500 times as long lies between two descriptions.
         assert_eq!(silence(8, 80), Span::from_secs(4 * 64));
-        // Whoever says no rate is slow.
+        // A rate of 0 counts as slow.
         assert_eq!(silence(0, 80), silence(1, 80));
     }
 }

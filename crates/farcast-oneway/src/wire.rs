@@ -119,7 +119,7 @@ fn symbol(datagram: &[u8], kind: Kind) -> Result<Packet<Message>, DecodeError> {
     let header: &[u8; HEADER_LEN] = datagram.first_chunk().ok_or(DecodeError::Short(datagram.len()))?;
     let [_, round, high, low, s0, s1, s2, s3, b0, b1, b2, b3] = *header;
     let payload = HEADER_LEN..datagram.len();
-    // UDP carries no more.
+    // The payload of a UDP datagram always fits.
     let len = u16::try_from(payload.len()).map_err(|_| DecodeError::Long)?;
     if len == 0 {
         return Err(DecodeError::Short(datagram.len()));

@@ -317,7 +317,7 @@ mod tests {
         for one in [of(5, 1), of(7, 1), of(3, 2), apart(9, 3)] {
             history.began(&ANN, one);
         }
-        // Who hears what is for 1 and for 3.
+        // A receiver of sessions for scopes 1 and 3.
         let admitted = |history: &History, begun| history.admit(&ANN, begun, &[Scope([1; 8]), Scope([3; 8])]);
         assert_eq!(admitted(&history, of(5, 1)), Err(Refusal::OldSession), "another has begun since");
         for earlier in [of(6, 1), of(7, 1), of(8, 1), of(8, 3), of(2, 1)] {
@@ -331,11 +331,11 @@ mod tests {
         for last in [of(10, 1), apart(9, 3), apart(10, 1)] {
             assert_eq!(admitted(&history, last), Ok(at(0, 0)), "{last:?}");
         }
-        // For others, and of another sender, nothing is said by that.
+        // The record says nothing about other scopes, or about another sender.
         assert_eq!(history.admit(&ANN, of(7, 1), &[Scope([1; 8])]), Ok(at(0, 0)));
         assert_eq!(history.admit(&ANN, of(2, 4), &[Scope([4; 8])]), Ok(at(0, 0)));
         assert_eq!(history.admit(&[2; 32], of(1, 1), &[Scope([1; 8])]), Ok(at(0, 0)));
-        // Whatever begins, and wherever it is heard, the latest stays.
+        // The latest session stays the latest, whatever begins, and after a merge.
         let mut there = History::default();
         there.began(&ANN, of(6, 1));
         there.merge(&history);
@@ -361,7 +361,7 @@ mod tests {
             let mut history = History::default();
             history.began(&ANN, of(200, 1));
             history.close(&ANN, session(200));
-            // Played in ascending order, what was slept through makes it forget what is closed.
+            // Missed sessions that are replayed in ascending order displace the closed one.
             for n in 1..=64 {
                 history.began(&ANN, of(n, others));
             }

@@ -367,8 +367,8 @@ impl Receiver {
     }
 
     /// Makes room for a session that began at `began_ms`. It drops a session of the sender with the most sessions: the
-    /// earliest one, and first one in which the sender has not proved that it hears answers. So a sender that begins
-    /// many sessions displaces nobody else's, and a replayed session displaces none.
+    /// earliest one in which the sender has not proved that it hears answers, or else the earliest. So a sender that
+    /// begins many sessions displaces nobody else's, and a replayed session displaces none.
     fn make_room(&mut self, signing: &[u8; 32], began_ms: u64) -> Result<(), Refusal> {
         let of = |signing: &[u8; 32]| self.sessions.iter().filter(|one| one.signing == *signing).count();
         let own = of(signing);

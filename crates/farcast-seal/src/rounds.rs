@@ -137,10 +137,10 @@ mod tests {
 
     #[test]
     fn rounds_are_as_the_page_has_them() {
-        // The time of a datagram is a second: rounds for some take a fifth of the rate, those for all a fiftieth.
+        // A datagram takes a second: rounds for some take a fifth of the rate, those for all a fiftieth.
         let all = |at| (at, true);
         let some = |at| (at, false);
-        // The first leaves three times.
+        // The first round leaves three times.
         let ours = [
             all(0),
             some(3000),
@@ -152,7 +152,7 @@ mod tests {
             all(126_000),
         ];
         assert_eq!(rounds(1, 8), ours);
-        // Three take three seconds, and so much again twice until all can have answered.
+        // Three datagrams take three seconds, and the wait for answers twice as long.
         let ours = [all(0), some(2000 + 6000), some(8000 + 15_000), some(23_000 + 15_000)];
         assert_eq!(rounds(3, 4), ours);
         assert_eq!(rounds(0, 3), [all(0), all(10_000), all(20_000)], "nobody lacks keys");
@@ -168,7 +168,7 @@ mod tests {
             rounds.left(Time::ZERO, octets, true);
             (first, rounds.copies())
         };
-        // At 100 Mbit/s, which is assumed, 15 ms are 187,500 octets.
+        // At the assumed 100 Mbit/s, 15 ms are 187,500 octets.
         assert_eq!((copies(1410), copies(187_500), copies(187_501)), ((3, 1), (3, 1), (1, 1)));
         let mut slow = Rounds::new(BitRate::from_bps(64_000));
         slow.turn();

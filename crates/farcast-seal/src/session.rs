@@ -137,7 +137,7 @@ impl Session {
         self.open = GroupKey::new(&told.secret, self.id, told.epoch, 0);
         self.apart = None;
         self.pair = told.pair;
-        // The sender may know the pair secret of the last KEYS alone.
+        // The sender may know only the pair secret of the last KEYS.
         self.between = self.between.take().filter(|between| between.confirmed);
     }
 
@@ -293,7 +293,7 @@ impl Session {
         asks
     }
 
-    /// Seals an answer.
+    /// Seals an answer, and draws the receiver's keys if there are none yet.
     pub(crate) fn seal(
         &mut self,
         draws: &mut Draws,

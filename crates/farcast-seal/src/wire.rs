@@ -49,7 +49,8 @@ pub(crate) const OPENING: usize = 32 + 8;
 pub(crate) const KEY: usize = 1 + 32;
 pub(crate) const KEYS_HEAD: usize = 86;
 pub(crate) const WRAPPED: usize = 32 + TAG;
-/// Counters have 48 bits; a key seals no more than 2^40 datagrams, far within what AES-GCM is good for.
+/// Maximum counter. Counters have 48 bits, but a key seals no more than 2^40 datagrams, far within the limits of
+/// AES-GCM.
 pub(crate) const MAX_COUNTER: u64 = 1 << 40;
 
 const VERSION: u8 = 1;
@@ -60,7 +61,7 @@ const VERSION: u8 = 1;
 pub enum Kind {
     /// Keys that receivers need to begin.
     Keys = 0xE1,
-    /// A datagram with content for the group.
+    /// Datagram with content for the group.
     Content = 0xE2,
     /// Datagram for the group that the sender has signed.
     Control = 0xE3,
@@ -68,7 +69,7 @@ pub enum Kind {
     Answer = 0xE4,
     /// Answer with the `enc` that the sender needs to open it.
     FirstAnswer = 0xE5,
-    /// A datagram for one receiver.
+    /// Datagram for one receiver.
     ToOne = 0xE6,
     /// Datagram for one receiver, with the key of an epoch.
     ToOneKey = 0xE7,

@@ -372,7 +372,7 @@ impl Sender {
             Body::Ack(m) => self.ack(now, from.source, m, message),
             Body::Done(m) => self.done(now, from.source, m, message),
             Body::Quit(m) => self.quit(now, from.source, m, message),
-            // Its own multicasts may come back to it.
+            // The sender's own multicasts may come back to it.
             _ if from.source == self.config.server => Err(Reject::Duplicate),
             _ => Err(Reject::Unexpected),
         }

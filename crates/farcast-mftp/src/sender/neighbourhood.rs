@@ -93,7 +93,7 @@ mod tests {
     fn a_group_is_taken_by_what_flows() {
         let mut heard = Neighbourhood::default();
         assert!(heard.is_free(at(0)));
-        // Seven datagrams in whatever time are no flow, nor is any number in less than a second.
+        // Seven datagrams in any time are no flow, nor is any number in less than a second.
         let mut slow = Neighbourhood::default();
         let flows: [bool; 8] = core::array::from_fn(|n| slow.hear(at(n as u64 * 1900), theirs(), &data(9)));
         assert_eq!(flows, [false, false, false, false, false, false, false, true]);

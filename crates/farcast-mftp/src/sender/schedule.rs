@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(schedule.nak(0, 8, 1, &map(8, &[1, 2]), Some(0)), 0);
         schedule.nak(0, 8, 2, &map(8, &[1, 2]), Some(1));
         assert_eq!(schedule.take(0, 8, 3, 4, false, 0), Some(Work::Parity(Run::new(2, 1).expect("run"))));
-        // Only one symbol is left of four, and two are needed: the DTUs themselves.
+        // Only one of four symbols is left, and two are needed, so the DTUs themselves are sent.
         schedule.nak(0, 8, 3, &map(8, &[1, 2, 3]), Some(1));
         assert_eq!(
             schedule.take(0, 8, 4, 4, false, 0),
@@ -327,10 +327,10 @@ mod tests {
         let mut schedule = Schedule::new(false);
         schedule.note_parity(3, Run::new(0, 2).expect("run"), 1);
         schedule.nak(3, 8, 1, &map(8, &[1, 2, 5]), Some(1));
-        // Two are needed, as one of the first two came; the third and the fourth are sent, and one more.
+        // Two are needed, as one of the first two came. The third and the fourth are sent, and one more.
         let run = Run::new(2, 3).expect("run");
         assert_eq!(schedule.take(3, 8, 2, 9, false, 1), Some(Work::Parity(run)));
-        // For one receiver parity brings nothing without a margin.
+        // For one receiver parity has no advantage without a margin.
         schedule.nak(4, 8, 1, &map(8, &[1, 2]), Some(0));
         assert!(matches!(schedule.take(4, 8, 2, 9, false, 0), Some(Work::Source(_))));
         schedule.nak(5, 8, 1, &map(8, &[1, 2]), Some(0));

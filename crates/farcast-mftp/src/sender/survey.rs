@@ -288,7 +288,7 @@ mod tests {
 
     const SIZE: u32 = 100;
 
-    /// A survey of members that lost `losses` in blocks of 100, with `union` DTUs in all.
+    /// Creates a survey of members that lost `losses` in blocks of 100, with `union` DTUs in all.
     fn survey(union: u64, losses: &[&[u32]]) -> Survey {
         let blocks = losses.iter().map(|losses| losses.len()).max().unwrap_or(0) as u32;
         let member = |(id, losses): (usize, &&[u32])| {
@@ -309,11 +309,11 @@ mod tests {
         let same = survey(u64::from(lost), &[&half, &half]).judge();
         let Judgement::Narrow { received } = same else { panic!("{same:?}") };
         assert!((received - 0.495).abs() < 1e-9, "{received}");
-        // What others lost beside that is a tenth, or a fifth.
+        // The union exceeds the losses of each by a tenth, or by a fifth.
         let union = |percent: u32| survey(u64::from(lost * percent / 100), &[&half, &half]).judge();
         assert!(matches!(union(110), Judgement::Narrow { .. }));
         assert_eq!(union(120), Judgement::Random);
-        // One loses a little less than a twentieth.
+        // One receiver loses a little less than a twentieth.
         let (little, enough) = ([4, 5].repeat(20), [5, 5].repeat(20));
         let single = |losses: &[u32]| survey(u64::from(losses.iter().sum::<u32>()), &[losses]).judge();
         assert_eq!(single(&little), Judgement::Nothing);
@@ -326,7 +326,7 @@ mod tests {
     fn few_blocks_say_nothing() {
         let of = |count: usize| survey(50 * count as u64, &[&[50; 20][..count]]).judge();
         assert_eq!((of(1), of(2)), (Judgement::Nothing, Judgement::Nothing));
-        // Three draws by chance are alike too often.
+        // Three random draws are too often alike.
         assert_eq!(of(3), Judgement::Random);
         assert!(matches!(of(20), Judgement::Narrow { .. }));
         let short = Survey { dtus: 199, ..survey(50 * 20, &[&[50; 20]]) };
@@ -335,11 +335,11 @@ mod tests {
 
     #[test]
     fn losses_that_vary_as_by_chance_are_no_narrow_way() {
-        // Of 100 DTUs half on average, with a deviation of five, and of two.
+        // Half of 100 DTUs on average, with a deviation of five, and of two.
         let (by_chance, steady) = ([45, 55].repeat(40), [48, 52].repeat(40));
         assert_eq!(survey(4000, &[&by_chance]).judge(), Judgement::Random);
         assert!(matches!(survey(4000, &[&steady]).judge(), Judgement::Narrow { .. }));
-        // All of them lose the same by chance, on a hop that they share.
+        // All of them lose the same DTUs by chance, on a shared hop.
         assert_eq!(survey(4000, &[&by_chance, &by_chance, &by_chance]).judge(), Judgement::Random);
     }
 
@@ -369,7 +369,7 @@ mod tests {
 
     #[test]
     fn silence_is_no_loss_unless_requests_were_lost() {
-        // It lost three quarters, of requests too: about 25 of 100 reached it.
+        // The receiver lost three quarters of the requests too: about 25 of 100 reached it.
         let of = |blocks: u32, lost: u64| {
             let tally =
                 Tally { blocks, lost: u64::from(blocks) * lost, squares: u64::from(blocks) * lost * lost };

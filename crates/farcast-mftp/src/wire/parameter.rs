@@ -324,7 +324,7 @@ pub(super) fn refuse_repeated(kind: u16, ordered: &[u16]) -> Result<(), DecodeEr
     Ok(())
 }
 
-/// Sets `slot`, which must be empty: no parameter of a message comes twice.
+/// Sets `slot`, which must be empty, because no parameter of a message comes twice.
 pub(super) fn set<T>(slot: &mut Option<T>, parameter: Parameter<'_>, value: T) -> Result<(), DecodeError> {
     match slot.replace(value) {
         None => Ok(()),

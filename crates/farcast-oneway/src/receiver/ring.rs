@@ -102,7 +102,7 @@ impl Order<'_> {
 mod tests {
     use super::*;
 
-    /// All symbols in the order in which a sender of whole rounds sends them.
+    /// Returns all symbols in the order in which a sender of whole rounds sends them.
     fn ring(geometry: &Geometry, parity: u32) -> alloc::vec::Vec<Symbols> {
         let mut all = alloc::vec::Vec::new();
         let width = stripe(geometry.block_size());
@@ -149,7 +149,7 @@ mod tests {
         let mut lost = Ring::default();
         for round in 0..3 {
             for (at, one) in all.iter().enumerate() {
-                // In the third round, an outage of two thirds.
+                // In the third round there is an outage of two thirds.
                 let outage = round == 2 && at > 300 && at < 1200;
                 if at % 10 != 9 && !outage {
                     lost.came(&order, one);
@@ -170,7 +170,7 @@ mod tests {
         let mut lost = Ring::default();
         for (at, one) in all.iter().enumerate() {
             lost.came(&order, one);
-            // Far from the end of the ring, which is near to its beginning.
+            // Symbols far from the end of the ring, which is close to its beginning.
             if at % 50 == 49 && (900..1100).contains(&at) {
                 lost.came(&order, &all[at / 50 - 18]);
             }

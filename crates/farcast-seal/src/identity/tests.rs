@@ -26,17 +26,18 @@ fn a_hybrid_key_survives_storage_and_text() {
     assert_eq!(text.len(), HYBRID_PREFIX.len() + 2106);
     assert_eq!(text.parse::<PublicIdentity>().as_ref(), Ok(identity.public()));
     assert_eq!(text.to_lowercase().parse::<PublicIdentity>().as_ref(), Ok(identity.public()));
-    // Who it is does not depend on it.
+    // The fingerprint does not depend on the agreement key.
     let plain = Identity::from_seed([7; 32]);
     assert_eq!(identity.public().fingerprint(), plain.public().fingerprint());
-    // The letters of one suite say nothing in another.
+    // The text of one suite is invalid with the prefix of the other.
     let (plain, hybrid) = (plain.public().to_string(), text);
     let as_plain = hybrid.replace(HYBRID_PREFIX, PREFIX).parse::<PublicIdentity>();
     let as_hybrid = plain.replace(PREFIX, HYBRID_PREFIX).parse::<PublicIdentity>();
     assert_eq!((as_plain, as_hybrid), (Err(KeyError::Length), Err(KeyError::Length)));
 }
 
-/// Nobody makes a line of X25519 out of that of a host with a hybrid key: a part of what it signed is not signed.
+/// Nobody can derive an X25519 line from that of a host with a hybrid key, because a part of the signed octets has no
+/// signature.
 #[test]
 fn no_line_is_cut_down_to_another_suite() {
     let public = Identity::hybrid_from_seed([7; 32]).public().clone();
@@ -51,7 +52,7 @@ fn no_line_is_cut_down_to_another_suite() {
 #[test]
 fn a_wrong_letter_is_found() {
     finds_wrong_letters(&Identity::from_seed([7; 32]).public().to_string(), 1);
-    // Some of the many letters.
+    // Only some of the many letters are checked.
     finds_wrong_letters(&Identity::hybrid_from_seed([7; 32]).public().to_string(), 7);
     assert_eq!("ssh-ed25519 AAAA".parse::<PublicIdentity>(), Err(KeyError::Prefix));
     assert_eq!("farcast-key-3:".parse::<PublicIdentity>(), Err(KeyError::Prefix));

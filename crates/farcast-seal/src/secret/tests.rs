@@ -25,7 +25,7 @@ fn a_hybrid_secret_survives_text() {
     let again = Identity::from_secret_text(&text).expect("what was written");
     assert_eq!(again.public(), identity.public());
     assert_eq!(again.public().suite(), Suite::Hybrid);
-    // The letters of one are none of the other, although they are as many.
+    // The text of one suite is invalid with the other prefix, although the lengths are equal.
     let other = text.replace(HYBRID_PREFIX, PREFIX);
     assert_eq!(Identity::from_secret_text(&other).map(|_| ()), Err(SecretError::Check));
 }
