@@ -24,7 +24,7 @@ impl Passage {
         self.next = Some(next.max(end));
     }
 
-    /// Like [`came`](Self::came), for datagrams with 16-bit numbers.
+    /// Like `came`, for datagrams with 16-bit numbers.
     pub fn came_numbered_by_16_bits(&mut self, number: u16, count: u32) {
         let Some(next) = self.next else { return self.came(number.into(), count) };
         let ahead = number.wrapping_sub(next as u16);

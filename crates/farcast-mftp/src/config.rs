@@ -114,7 +114,7 @@ impl Pace {
 /// Start of the next pass.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PassWait {
-    /// As soon as any DTU must be sent again (draft §9.5, §11.2.1).
+    /// Immediately when any DTU must be sent again (draft §9.5, §11.2.1).
     Draft,
     /// A whole Status Retry Timer after every pass, as the BGAN study interprets it. A pass sends what was requested
     /// before it began; NAKs that come during the pass count for the next one.
