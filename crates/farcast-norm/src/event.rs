@@ -63,7 +63,7 @@ pub enum ReceiverEvent {
     Offered(Offer),
     /// The INFO of an object that was offered before has arrived.
     Named(Offer),
-    /// These segments of the message at hand are to be stored.
+    /// Request to store segments of the message at hand.
     Store {
         /// Object.
         object: ObjectId,
@@ -72,7 +72,7 @@ pub enum ReceiverEvent {
         /// Index in the message of the first of them.
         offset: u32,
     },
-    /// These parity symbols of the message at hand are to be kept.
+    /// Request to keep parity symbols of the message at hand.
     StoreParity {
         /// Object.
         object: ObjectId,

@@ -3,6 +3,7 @@
 //! Source: RFC 5740 with its building blocks RFC 5401 (timers, quantisation), RFC 5052 (blocks) and RFC 5510
 //! (Reed-Solomon), cited by number and section. Where NRL's library, the implementation in common use, differs from an
 //! RFC, the code says DEVIATION.
+//! Comments abbreviate the group's greatest round trip as GRTT, and the information about an object as INFO.
 //!
 //! * [`Sender`] and [`Receiver`] are the engines ([`farcast_core::Engine`]).
 //! * [`Message`] is the type that engines exchange; [`wire`] encodes and decodes it.

@@ -54,7 +54,7 @@ pub enum RateControl {
 pub enum Parity {
     /// Automatic number.
     Auto,
-    /// This number.
+    /// Fixed number of symbols.
     Symbols(u16),
 }
 

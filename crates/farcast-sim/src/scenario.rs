@@ -4,12 +4,12 @@
 //! stream that is named by (seed, replication, entity, purpose). Therefore an additional receiver group or a longer
 //! trace changes no other draw, and two settings can be compared on common random numbers.
 //!
-//! | table | what |
+//! | table | subject |
 //! |---|---|
 //! | top | `name`, `receivers` or `[[groups]]`, `engines`, `time_limit` |
-//! | `protocol` | the transfer: by what protocol, of what size, how fast, and what that protocol lets choose |
+//! | `protocol` | the transfer: its protocol, size and rate, and the settings of that protocol |
 //! | `traffic` | flows of other protocols, by `name`, beside the transfer or alone |
-//! | `link.forward`, `link.return` | the links, `kind` "pipe" or "bgan", and who loses what |
+//! | `link.forward`, `link.return` | the links, `kind` "pipe" or "bgan", and losses |
 //! | `link.stages` | further stages in a row, by `name` |
 
 mod depth_one;

@@ -14,7 +14,8 @@ use crate::tree::{Edge, Heard, KindCount, OnTree, Tree};
 /// Outcome of one replication in a tree.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TreeReplication {
-    /// Outcome that a star has as well. Forward counts what left the near ends of edges, return what left the far ends.
+    /// Outcome that a star has as well. Forward counts packets from the near ends of edges, return those from the far
+    /// ends.
     #[serde(flatten)]
     pub common: Replication,
     /// Outcomes of the edges, in the order of the scenario.

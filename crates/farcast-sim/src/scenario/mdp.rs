@@ -18,7 +18,7 @@ use crate::star::{self, SealConfig, StarConfig, StarError, hub_address, receiver
 
 pub use farcast_mdp::Mdp;
 
-/// Octets of an engine and what it has under way, without received data. They were measured at a loss of 1 %; most of
+/// Octets of an engine and its state under way, without received data. They were measured at a loss of 1 %; most of
 /// them are the list of objects at hand.
 const ENGINE: u64 = 7168;
 /// Seal of MDP. Content leaves before any receiver has to answer, so it has no key of its own. Members could forge

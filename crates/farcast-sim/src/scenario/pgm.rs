@@ -28,7 +28,7 @@ use timers::Timers;
 
 pub use farcast_pgm::Pgm;
 
-/// Octets of an engine and what it has under way, without received data. They were measured as one of 10,000 receivers
+/// Octets of an engine and its state under way, without received data. They were measured as one of 10,000 receivers
 /// with the one source that they know, at a loss of 1 %.
 const ENGINE: u64 = 9728;
 /// Seal of PGM. Content leaves before any receiver has to answer, so it has no key of its own. Members could forge

@@ -1,9 +1,9 @@
 //! Scenarios whose nodes and edges form a tree.
 //!
-//! | table | what |
+//! | table | subject |
 //! |---|---|
 //! | top | `name`, `engines`, `time_limit` |
-//! | `node` | the nodes, by `name`, and what each is: `kind` |
+//! | `node` | the nodes, by `name`, each with its `kind` |
 //! | `edge` | the edges, by `name`: `from`, `to`, and the `link` between, as a star's |
 //! | `flow` | flows of other protocols between two nodes, `from` and `to` |
 //! | `protocol` | the multicast transfer, as in a star |

@@ -133,7 +133,7 @@ pub enum StarError {
     /// An engine refuses a setting; the text is the protocol's.
     #[error("{0}")]
     Engine(String),
-    /// There is nobody to receive.
+    /// There are no receivers.
     #[error("there are no receivers")]
     NoReceivers,
     /// There are receivers but no sender.

@@ -204,7 +204,7 @@ impl<P: Protocol> Star<'_, P> {
             return false;
         }
         if state.due <= self.now {
-            // Timers that are due go before what arrives at the same instant.
+            // Due timers come before arrivals of the same instant.
             state.flow.handle_timeout(self.now);
             self.drain_flow(number);
         }

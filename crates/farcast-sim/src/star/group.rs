@@ -360,7 +360,7 @@ impl<P: Protocol> Station<P> {
         message: &P::Message,
         feedback: &mut Vec<TimedFeedback<P>>,
     ) {
-        // Timers that are due go before what arrives at the same instant.
+        // Due timers come before arrivals of the same instant.
         if self.due() <= now {
             self.wake_up(now, n, feedback);
         }

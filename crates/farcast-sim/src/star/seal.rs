@@ -325,7 +325,7 @@ mod tests {
             (seal.next_owed(seal.owed_at()), seal.seals(None, Some(1))),
             (None, Some((28, Party::receiver(1))))
         );
-        // An answer that left before the receiver had the key says nothing new.
+        // An answer that left before the receiver had the key shows nothing new.
         seal.hears(Time::ZERO, 1, true);
         assert_eq!(seal.next_owed(seal.owed_at()), None);
         assert_eq!(seal.seals(Some(true), None), Some((28, Party::GROUP)));

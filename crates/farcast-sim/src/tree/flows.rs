@@ -98,7 +98,7 @@ impl<P: OnTree> Tree<P> {
         let state = &mut self.flows[flow as usize];
         state.ways[way(end)].passage.left += 1;
         if state.due <= self.now {
-            // Timers that are due go before what arrives at the same instant.
+            // Due timers come before arrivals of the same instant.
             state.flow.handle_timeout(self.now);
             self.drain_flow(flow);
         }

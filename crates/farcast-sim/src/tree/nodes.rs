@@ -210,7 +210,7 @@ impl<P: OnTree> Tree<P> {
             self.tally.unheard += 1;
             return;
         };
-        // Timers that are due go before what arrives at the same instant.
+        // Due timers come before arrivals of the same instant.
         if station.engine.poll_timeout().is_some_and(|deadline| deadline.at <= self.now) {
             station.engine.handle_timeout(self.now);
             self.drain_element(node);

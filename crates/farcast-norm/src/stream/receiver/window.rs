@@ -237,7 +237,7 @@ impl Window {
                 return None;
             }
             let Some(segment) = self.next() else {
-                // What lies behind octets that cannot come is all that is left.
+                // Only octets behind the ones that cannot come are left.
                 if self.given_up && self.skip() {
                     continue;
                 }
