@@ -6,7 +6,7 @@
 //! does not fit, until a whole header comes. A sender that repeats goes back, and a segment that goes back is never
 //! compressed (RFC 1144 §4.1).
 //!
-//! | module | what |
+//! | module | content |
 //! |---|---|
 //! | [`compress`] | the sending end |
 //! | [`decompress`] | the receiving end |

@@ -35,7 +35,7 @@ fn number(sn: u16) -> SequenceNumber {
     SequenceNumber::new(sn)
 }
 
-/// An SDU that fills so many PDUs with its indicator.
+/// Creates an SDU that fills `pdus` PDUs with its indicator.
 fn filling(packet: u64, pdus: u32) -> Piece {
     Piece::whole(packet, pdus * ROOM - 1)
 }

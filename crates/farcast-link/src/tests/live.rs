@@ -26,7 +26,7 @@ use crate::umts::{Bearer, BearerConfig, ChannelConfig, Erasures};
 /// Ports at which packets enter, forward and back.
 const PORTS: [Port; 2] = [Port::Hub, Port::Terminal(0)];
 
-/// A stage, and which ways it carries.
+/// A stage, and the directions in which it carries.
 struct Subject {
     name: &'static str,
     stage: Box<dyn Stage<Packet>>,

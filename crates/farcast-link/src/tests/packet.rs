@@ -18,7 +18,7 @@ pub(crate) struct Packet {
 }
 
 impl Packet {
-    /// Packet `number` of `len` octets, each random, or all alike: in one of four all need escapes, or none.
+    /// Creates packet `number` of `len` octets, each random, or all the same: in one of four all need escapes, or none.
     pub(crate) fn new(number: u32, len: usize, shows: bool) -> Self {
         let mut random = RandomStream::derive(u64::from(number), &[77]);
         let octets = match random.below(8) {

@@ -43,13 +43,13 @@ pub(crate) fn ns(nanoseconds: u64) -> Time {
     Time::from_nanos(nanoseconds)
 }
 
-/// A run of [`Probe`]s, so many nanoseconds apart.
+/// Creates a run of [`Probe`]s, `spacing` nanoseconds apart.
 pub(crate) fn frame(first: u32, count: u32, octets: usize, last: usize, spacing: u64) -> Frame<Probe> {
     let spacing = Span::from_nanos(spacing);
     Frame { message: Probe::new(first, count, octets, last), overhead: 0, spacing }
 }
 
-/// Appends what leaves `stage` now, datagram by datagram: when, and which.
+/// Appends the present outputs of `stage`, datagram by datagram: time and number.
 pub(crate) fn flatten(stage: &mut impl Stage<Probe>, out: &mut Vec<(Time, u32)>) {
     while let Some(output) = stage.poll_output() {
         let frame = output.frame;

@@ -8,8 +8,7 @@ use farcast_core::BitRate;
 ///
 /// | policy | a packet is cut | and waits until |
 /// |---|---|---|
-/// | [`Free`](Self::Free) | over the links that have room now, by rate | half of those up, rounded down, have room; at
-/// least one |
+/// | [`Free`](Self::Free) | over the links with room, by rate | one, and half of those up (rounded down), have room |
 /// | [`Equal`](Self::Equal) | over all links that are up, alike | all that it uses have room |
 /// | [`Proportional`](Self::Proportional) | over all links that are up, by rate | all that it uses have room |
 /// | [`Whole`](Self::Whole) | not at all | a link has room |

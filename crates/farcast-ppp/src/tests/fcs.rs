@@ -7,7 +7,7 @@ use farcast_core::random::RandomStream;
 use super::*;
 use crate::framing::{FLAG, PROTOCOL_IPV4};
 
-/// Sends the content of a frame whose bits at these places are wrong; whether it is refused for its check sequence.
+/// Sends the content of a frame with wrong bits at these places. Returns `true` if its check sequence gives it away.
 fn is_refused(framing: Framing, content: &[u8], bits: &[usize], line: &mut Vec<u8>) -> bool {
     let mut wrong = content.to_vec();
     for bit in bits {

@@ -89,7 +89,7 @@ fn sent(compressor: &mut Compressor, segment: &Segment) -> (Kind, Vec<u8>) {
     (compressed.kind, if compressed.kind == Kind::Ip { headers } else { out })
 }
 
-/// The headers that come of what was sent with so many octets of data.
+/// Returns the headers that are restored from a packet sent with `data` octets of data.
 fn received(
     decompressor: &mut Decompressor,
     (kind, octets): &(Kind, Vec<u8>),
@@ -243,7 +243,7 @@ fn nth(n: u16) -> Segment {
     }
 }
 
-/// RFC 1144 §4.1: what follows a damaged frame is tossed as long as it leaves out its slot.
+/// RFC 1144 §4.1: headers behind a damaged frame are tossed as long as they leave out their slot.
 #[test]
 fn after_damage_headers_are_tossed_until_one_names_its_slot() {
     let (mut compressor, mut decompressor) = ends();
@@ -502,9 +502,9 @@ proptest! {
     }
 }
 
-/// Segments whose changes tshark can tell: it takes the data behind the two special masks for 20 octets more than there
-/// are, an urgent pointer for two octets always, and an octet of the window for one with a sign (as of version 4.0),
-/// against RFC 1144 §3.2.2.
+/// Segments whose changes tshark reads correctly. As of version 4.0, against RFC 1144 §3.2.2, it takes the data behind
+/// the two special masks for 20 octets more than there are, an urgent pointer for two octets always, and an octet of
+/// the window for one with a sign.
 fn plain() -> Vec<Segment> {
     let (ack, pushed) = (Segment::ACK, Segment::ACK | Segment::PSH);
     let changes = [

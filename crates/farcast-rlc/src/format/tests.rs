@@ -21,7 +21,7 @@ fn the_error_names_the_key() {
     assert_eq!(message, "pdu_octets is 3: it must be 6 to 1505");
 }
 
-/// Octets are neither lost nor made: what is placed, its indicator, what is left and what nobody may use make the room.
+/// Octets are neither lost nor made: the data, the indicator, the rest and unusable octets add up to the room.
 #[test]
 fn every_placement_adds_up() {
     for (octets, indicator) in [(42, 1), (130, 2)] {

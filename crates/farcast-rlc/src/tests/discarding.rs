@@ -11,7 +11,7 @@ use crate::config::{BufferLimit, Discard, MaxTransmissions, Mrw};
 use crate::pdu::{MoveWindow, Pdu, RelativeList, SequenceNumber, Status, StatusBitmap, SuperField};
 use crate::{Config, Entity, Event, Reject};
 
-/// At most so many transmissions, and requests to move every 5 TTIs, three times.
+/// Settings of at most `transmissions` transmissions, and of requests to move every 5 TTIs, three times.
 fn giving_up_after(transmissions: MaxTransmissions) -> Config {
     Config { max_transmissions: transmissions, mrw: Mrw { timer: ttis(5), max_mrw: 3 }, ..bare() }
 }
@@ -67,8 +67,8 @@ fn max_dat_in_both_conventions() {
     }
 }
 
-/// A sender with SDUs A to D of 60 octets, of which so many PDUs have left. Worked out by hand, with 40 octets in a PDU
-/// and one of them for each indicator:
+/// Creates a sender with SDUs A to D of 60 octets, of which `leave` PDUs have left. Worked out by hand, with 40 octets
+/// in a PDU and one of them for each indicator:
 ///
 /// | PDU | 0 | 1 | 2 | 3 | 4 | 5 | 6 |
 /// |---|---|---|---|---|---|---|---|

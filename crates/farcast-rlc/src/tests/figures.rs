@@ -1,9 +1,9 @@
 //! The polling and status mechanisms of Teyeb et al., "Emulation Based Performance Investigation of FTP File Downloads
 //! over UMTS Dedicated Channels", section 2: its figures 1 and 2, TTI by TTI.
 //!
-//! The stored text of the paper has the prose and not the drawings. What the prose fixes: which PDUs carry polls, which
-//! are sent again, and in which TTI relative to one another. What is chosen here: two PDUs in a TTI where the prose
-//! says nothing, and TTI 0 for the first. PDUs are numbered from 1, as in the paper.
+//! The stored text of the paper has the prose and not the drawings. The prose fixes the PDUs that carry polls, the PDUs
+//! that are sent again, and their TTIs relative to one another. Chosen here are two PDUs in a TTI where the prose is
+//! silent, and TTI 0 for the first. PDUs are numbered from 1, as in the paper.
 
 use core::slice;
 use std::vec;
@@ -16,13 +16,13 @@ use crate::pdu::{Pdu, SuperField};
 use crate::report::ReportForm;
 use crate::{Config, Entity};
 
-/// The data PDUs that leave in a TTI, numbered from 1, and whether each carries a poll.
+/// Returns the data PDUs that leave in a TTI, numbered from 1, each with `true` if it carries a poll.
 fn leave(entity: &mut Entity<Piece>, tti: u64, most: usize) -> Vec<(u16, bool)> {
     let leaving = super::block(entity, at(tti), most);
     leaving.into_iter().map(|(sn, poll)| (sn + 1, poll)).collect()
 }
 
-/// A TTI: what the sender is told before it sends, and what leaves.
+/// A TTI: the PDU that arrives before the sender sends, and the PDUs that leave.
 type Row<'a> = (Option<Pdu<Piece>>, &'a [(u16, bool)]);
 
 /// Sends TTI by TTI, two PDUs each, and compares with the table.

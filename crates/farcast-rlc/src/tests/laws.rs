@@ -55,7 +55,7 @@ fn busy(seed: u64) -> Config {
     config
 }
 
-/// 300 TTIs of two entities; what is sent and what happens.
+/// Runs two entities for 300 TTIs. Returns the PDUs sent and the events.
 fn run(seed: u64, wake: Wake) -> Log {
     let mut random = RandomStream::derive(seed, &[2]);
     let mut early = RandomStream::derive(seed, &[3]);

@@ -1,4 +1,4 @@
-//! Random losses, duplicates and reorderings, by seed: what holds whatever happens.
+//! Random losses, duplicates and reorderings, by seed, and the laws that hold in spite of them.
 
 use alloc::collections::BTreeMap;
 use std::vec::Vec;
@@ -20,7 +20,7 @@ const TTI: Span = Span::from_millis(10);
 struct Channel {
     loss: f64,
     duplicates: f64,
-    /// Beyond the fixed delay, up to this many TTIs: what was sent later may arrive earlier.
+    /// Jitter beyond the fixed delay, up to this many TTIs: a later PDU may arrive earlier.
     jitter: u64,
 }
 
@@ -101,7 +101,7 @@ impl Run {
         format!("{} seed {} TTI {}:", self.name, self.seed, self.tick)
     }
 
-    /// One TTI: what has arrived, what comes from above, what leaves.
+    /// Runs one TTI: takes arrivals, submits SDUs, and sends PDUs.
     fn step(&mut self, load: f64, blocks: usize) {
         self.tick += 1;
         let now = self.now();

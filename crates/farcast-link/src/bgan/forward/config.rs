@@ -14,8 +14,8 @@ pub(super) const LONGEST_PACKET: u64 = 65_535;
 /// Ways for packets to share FEC blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Packing {
-    /// Each packet starts an FEC block and takes whole ones. A PDU never spans two: if it does not fit in what is left
-    /// of a block, it begins the next. The study's packet of 576 octets takes two blocks, 20 ms.
+    /// Each packet starts an FEC block and takes whole ones. A PDU never spans two: if it does not fit into the rest of
+    /// a block, it begins the next. The study's packet of 576 octets takes two blocks, 20 ms.
     PacketAligned,
     /// Packets lie one behind the other, and a PDU that does not fit continues in the next block. The study's packet
     /// takes 599 octets, 15.973 ms on the mean. A packet that enters before a block's time is over may use the

@@ -162,7 +162,7 @@ fn senseless_settings_are_refused() {
     }
 }
 
-/// The bearer once more, octet by octet: when each packet leaves, or `None` if it is dropped.
+/// Models the bearer octet by octet. Returns the time at which each packet leaves, or `None` if it is dropped.
 fn naive(config: &ForwardConfig, packets: &[(u64, u64)]) -> Vec<Option<u64>> {
     let (block_time, block_octets) = (config.block_time().as_nanos(), u64::from(config.fec_block_octets));
     let mut end = 0;

@@ -30,10 +30,10 @@ enum Event {
     Wake(u32),
 }
 
-/// A datagram that has left: when, at which end, and its number.
+/// A datagram that has left: the time, the end, and its number.
 type Left = (Time, End, u32);
 
-/// Lets frames enter, ascending by time, and everything happen that follows; what leaves, datagram by datagram.
+/// Lets frames enter, ascending by time, and handles all events. Returns the outputs, datagram by datagram.
 fn drive(
     chains: Chains<Probe>,
     entering: Vec<(Time, End, Frame<Probe>)>,

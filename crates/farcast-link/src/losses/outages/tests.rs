@@ -22,8 +22,8 @@ fn at(seconds: f64) -> Time {
     Time::ZERO + Span::from_secs_f64(seconds)
 }
 
-/// Counts over 200,000 pairs of frames `gap` apart, the pairs of one receiver far apart: who was out at the first, who
-/// at the second too, and who at the second only.
+/// Counts over 200,000 pairs of frames `gap` apart, the pairs of one receiver far apart. Returns the numbers of
+/// receivers that were out at the first frame, at both, and at the second only.
 fn pairs(process: &mut Outages, gap: f64) -> (u64, u64, u64) {
     let (mut first_out, mut both, mut second_only) = (0, 0, 0);
     for pair in 0..200_000 / process.receivers {

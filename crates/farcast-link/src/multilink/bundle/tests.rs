@@ -82,7 +82,7 @@ impl Number for Plain {
     }
 }
 
-/// Wakes the bundle whenever it asks for it up to `until`; what leaves, and when and where.
+/// Wakes the bundle at every time that it asks for, up to `until`. Returns the outputs: time, port and number.
 fn drive<M: Message + Number>(bundle: &mut Multilink<M>, until: Time) -> Vec<(Time, Port, u32)> {
     let mut out = Vec::new();
     loop {

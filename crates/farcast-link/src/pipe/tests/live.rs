@@ -111,8 +111,8 @@ fn changes() -> impl Strategy<Value = Vec<(Option<u64>, Option<u64>)>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
-    /// Beside a queue one packet at a time whose rate and delay change, and which lets nothing leave before what it let
-    /// leave before.
+    /// The pipe agrees with a queue of one packet at a time whose rate and delay change, and from which no packet
+    /// leaves before an earlier one.
     #[test]
     fn a_pipe_whose_settings_change_is_a_queue_of_packets(
         runs in runs(), changes in changes(), limit in limits(),

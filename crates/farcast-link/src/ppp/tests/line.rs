@@ -266,7 +266,7 @@ struct Naive {
 }
 
 impl Naive {
-    /// Sends the octets of a frame one at a time: when one ends, whether it is cut off, and which bits are flipped.
+    /// Sends the octets of a frame one at a time: finds its end, and if it is cut off, and flips the bits in error.
     fn send(&mut self, now: u128, framing: Framing, information: &[u8]) -> u128 {
         let start = now.max(self.free);
         let leading = self.free == 0 || start - self.free >= self.flag_after;

@@ -1,5 +1,5 @@
-//! Octets through framing and deframing: what leaves is what entered, at the times and with the fates that a line has
-//! without.
+//! Octets through framing and deframing: packets leave as they entered, at the times and with the fates that a line has
+//! without octets.
 
 use std::vec::Vec;
 
@@ -15,7 +15,7 @@ use crate::ppp::damage::Damage;
 use crate::ppp::stage::EndCounters;
 use crate::tests::packet::Packet;
 
-/// A packet that enters: how long after the one before, in microseconds, whether at a terminal, and its length.
+/// A packet that enters: the gap to the one before in microseconds, `true` at a terminal, and its length.
 type Entry = (u64, bool, usize);
 
 /// Sends packets through a stage. Returns those that leave, with their octets checked.

@@ -46,7 +46,7 @@ fn uneven() -> PppConfig {
     PppConfig::new(LineConfig::new(rate(2400)), LineConfig::new(rate(115_200)))
 }
 
-/// Hands a packet of so many octets `A` over; when it leaves and where.
+/// Hands over a packet of `octets` octets `A`. Returns the time and the port at which it leaves.
 fn send(ppp: &mut Ppp<Octets>, now: Time, port: Port, octets: usize) -> Option<(Time, Port)> {
     ppp.handle(now, port, Frame::new(Octets(std::vec![0x41; octets]), 0));
     let output = ppp.poll_output();

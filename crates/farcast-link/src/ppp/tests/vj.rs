@@ -93,7 +93,7 @@ fn stage(config: PppConfig) -> Ppp<Segment> {
     Ppp::new(config, RandomStream::derive(3, &[91])).expect("valid")
 }
 
-/// Sends a segment from the hub; whether it leaves, with its octets as they were.
+/// Sends a segment from the hub. Returns `true` if it leaves; its octets are then as they were.
 fn send(ppp: &mut Ppp<Segment>, now: Time, segment: &Segment) -> bool {
     ppp.handle(now, Port::Hub, Frame::new(segment.clone(), 0));
     let Some(output) = ppp.poll_output() else { return false };
@@ -102,7 +102,7 @@ fn send(ppp: &mut Ppp<Segment>, now: Time, segment: &Segment) -> bool {
     true
 }
 
-/// Octets on the line so far, without those that escape others: what a length does not tell.
+/// Returns the octets on the line so far, without escapes, which a length does not tell.
 fn octets(ppp: &Ppp<Segment>) -> u64 {
     let counters = ppp.line_counters(Port::Hub);
     counters.octets - counters.escapes
@@ -161,7 +161,7 @@ fn burst(n: u32) -> Segment {
     Segment::new(1025, 1 + 100 * n, 1, 0, n as u16, 100)
 }
 
-/// The tenth frame is damaged. What follows it is tossed until the sender goes back, shown or hidden alike.
+/// The tenth frame is damaged. Later frames are tossed until the sender goes back, shown or hidden alike.
 #[test]
 fn a_damaged_frame_costs_all_until_the_sender_goes_back() {
     // The first is 1 + 152 + 4 octets with its leading flag, each other 3 + 100 + 4.
@@ -188,8 +188,8 @@ fn a_damaged_frame_costs_all_until_the_sender_goes_back() {
     }
 }
 
-/// A cut-off swallows a frame with both its flags, so that nobody hears of it: what follows is restored to wrong
-/// numbers.
+/// A cut-off swallows a frame with both its flags, so that the receiver does not learn of it. Later headers are
+/// restored to wrong numbers.
 #[test]
 fn a_frame_that_vanishes_unheard_puts_the_ends_out_of_step() {
     let mut config = config();

@@ -112,8 +112,8 @@ fn settings_without_sense_are_refused_and_extremes_saturate() {
     }
 }
 
-/// The link millisecond by millisecond, in the order in which mahimahi does things: what is due is used up before a
-/// packet is taken in.
+/// A naive link, millisecond by millisecond, in mahimahi's order: due opportunities are used up before a packet is
+/// taken in.
 struct Naive {
     lines: Vec<u64>,
     limit: QueueLimit,

@@ -27,7 +27,7 @@ fn stage(timeline: Arc<Timeline>, queue: QueueLimit) -> TimelinePipe<Probe> {
     TimelinePipe::new(TimelinePipeConfig { timeline, queue, overhead: 0 }, Port::Hub).expect("valid")
 }
 
-/// Sends frames of (entry, octets), numbered from 0: when each leaves, in nanoseconds.
+/// Sends frames of (entry, octets), numbered from 0. Returns the time in nanoseconds at which each leaves.
 fn send(link: &mut TimelinePipe<Probe>, frames: &[(u64, usize)]) -> Vec<(u64, u32)> {
     let mut out = Vec::new();
     for (number, &(entry, octets)) in (0..).zip(frames) {
@@ -129,7 +129,7 @@ fn settings_without_sense_are_refused_and_extremes_saturate() {
     }
 }
 
-/// The link nanosecond by nanosecond: when a frame of `octets` has been sent that begins at `at`.
+/// Sends a frame of `octets` from `at` on, nanosecond by nanosecond. Returns the time at which it has been sent.
 fn naive_done(timeline: &Timeline, mut at: u64, octets: u64) -> u64 {
     let mut left = i128::from(octets) * 8_000_000_000;
     while left > 0 {

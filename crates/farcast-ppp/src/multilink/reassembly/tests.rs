@@ -23,7 +23,7 @@ fn header(sequence: u32, bits: &str) -> Header {
     Header { begins: bits.contains('B'), ends: bits.contains('E'), sequence }
 }
 
-/// Hands over a fragment whose one octet is its number; what was released.
+/// Hands over a fragment whose one octet is its number. Returns the packets that were released.
 fn give(to: &mut Reassembler<Vec<u8>>, link: usize, sequence: u32, bits: &str) -> Vec<Vec<u8>> {
     to.receive(START, link, header(sequence, bits), vec![sequence as u8]).expect("taken");
     packets(to)

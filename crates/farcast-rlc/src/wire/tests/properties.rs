@@ -63,7 +63,7 @@ fn field() -> impl Strategy<Value = SuperField> {
     ]
 }
 
-/// Any report of so many bits.
+/// Draws any report of up to `most` bits.
 pub(super) fn status(most: usize) -> impl Strategy<Value = Status> {
     (list(field(), 0..4), maybe(number())).prop_map(move |(fields, ack)| {
         let mut left = most.saturating_sub(4);

@@ -229,8 +229,8 @@ fn hex(octets: &[u8]) -> String {
     digits.map(|digit| char::from_digit(digit.into(), 16).unwrap()).collect()
 }
 
-/// The numbers that the info column says are missing, field by field: what LIST and RLIST name, and what BITMAP does
-/// not.
+/// Returns the numbers that the info column reports as missing, field by field: those that LIST and RLIST name, and
+/// those that BITMAP does not name.
 fn missing_in(info: &str, report: &Status) -> Vec<Vec<u16>> {
     let mut rest = info;
     // The text behind `from`, as far as it may be numbers.

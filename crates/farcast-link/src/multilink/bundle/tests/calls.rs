@@ -1,4 +1,4 @@
-//! Calls that drop: what is lost, when it is noticed, and how often they do.
+//! Calls that drop: the losses, the detection, and the frequency of drops.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn two_links(detection: Detection) -> MultilinkConfig {
 
 const CARRIER: Detection = Detection::Carrier { after: Span::from_secs(10) };
 
-/// The drops within so many seconds of a bundle that carries nothing.
+/// Returns the drops within `seconds` seconds of a bundle that carries nothing.
 fn drops(config: &MultilinkConfig, seed: u64, seconds: u64) -> Vec<CallDrop> {
     let mut idle = bundle::<Probe>(config, seed);
     idle.handle_timeout(START + Span::from_secs(seconds));

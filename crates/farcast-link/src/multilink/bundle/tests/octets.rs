@@ -1,4 +1,4 @@
-//! Octets in fragments, headers and frames: what leaves is what entered, and losses are as without octets.
+//! Octets in fragments, headers and frames: packets leave as they entered, and losses are as without octets.
 
 use super::*;
 use crate::tests::packet::Packet;
@@ -11,10 +11,10 @@ impl Number for Packet {
     }
 }
 
-/// A packet that enters: how long after the one before, in ms, whether at a terminal, and its length.
+/// A packet that enters: the gap to the one before in ms, `true` at a terminal, and its length.
 type Entry = (u64, bool, usize);
 
-/// Plays `entries` and an hour more; what leaves, with its octets checked.
+/// Plays `entries` and an hour more. Returns the packets that leave, with their octets checked.
 fn play(bundle: &mut Multilink<Packet>, entries: &[Entry], octets: bool) -> Vec<(Time, Port, u32)> {
     let (mut now, mut out) = (START, Vec::new());
     for (number, &(gap, back, len)) in (0..).zip(entries) {

@@ -2,9 +2,9 @@
 
 use super::*;
 
-/// The octets that a packet of 1500 takes on the lines in the mean, in so many fragments: the packet with its protocol
-/// field, for each fragment 1 octet of protocol, the header, 2 of FCS and a flag, and 2 of 256 of all but headers and
-/// flags again as escapes.
+/// Returns the mean octets on the lines for a packet of 1500 octets in `fragments` fragments. The packet has its
+/// protocol field. Each fragment has 1 octet of protocol, the header, 2 of FCS and a flag. Escapes add 2 in 256 of all
+/// octets but headers and flags.
 fn octets_of_packet(fragments: f64, header: f64) -> f64 {
     let plain = 1501.0 + fragments * (1.0 + header + 2.0 + 1.0);
     plain + (1501.0 + 2.0 * fragments) * 2.0 / 256.0

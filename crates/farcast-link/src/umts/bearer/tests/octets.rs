@@ -1,4 +1,4 @@
-//! Octets through the codec: what leaves is what entered, and all else is as without octets.
+//! Octets through the codec: packets leave as they entered, and all else is as without octets.
 
 use core::num::NonZeroU32;
 
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::tests::packet::Packet;
 
-/// A packet that enters: how long after the one before, in microseconds, whether at a terminal, and its length.
+/// A packet that enters: the gap to the one before in microseconds, `true` at a terminal, and its length.
 type Entry = (u64, bool, usize);
 
 /// All that can be seen of a bearer from outside.

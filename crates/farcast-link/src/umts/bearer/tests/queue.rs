@@ -48,7 +48,8 @@ fn the_capacity_is_that_of_whole_pdus() {
 }
 
 proptest! {
-    /// Bursts into an idle bearer, in which the last one is always over: who finds room is plain arithmetic.
+    /// Bursts enter an idle bearer, in which the last one is always over, so plain arithmetic tells which SDUs find
+    /// room.
     #[test]
     fn a_burst_fills_the_buffer_and_no_more(
         bursts in proptest::collection::vec(proptest::collection::vec(1usize..1500, 1..12), 1..5),

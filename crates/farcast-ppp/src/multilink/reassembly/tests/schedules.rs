@@ -51,7 +51,7 @@ impl World {
         self.packets.push(whole);
     }
 
-    /// Puts the next fragment on a link, or nowhere if there is none: then it is lost.
+    /// Puts the next fragment on a link. Without a link the fragment is lost.
     fn send(&mut self) {
         if self.pending.is_empty() {
             self.packet();
@@ -70,7 +70,7 @@ impl World {
         }
     }
 
-    /// A link drops or comes back. What was under way is gone, or arrives before or after the receiver knows.
+    /// Lets a link drop or come back. Fragments under way are gone, or arrive before or after the receiver knows.
     fn toggle(&mut self, link: usize) {
         let up = !self.links[link].0;
         self.links[link].0 = up;
@@ -133,7 +133,7 @@ fn begun(format: Format, from: u64) -> (Reassembler<Vec<u8>>, Model) {
     (reassembler, model)
 }
 
-/// Runs one schedule through both; how many packets were sent, released and lost in sequence.
+/// Runs one schedule through both, and compares them. Returns the numbers of packets that were sent and released.
 fn compare(seed: u64, format: Format, from: u64, events: u32) -> (usize, usize) {
     let (steps, sent) = World::new(seed, from).run(events);
     let (mut reassembler, mut model) = begun(format, from);
