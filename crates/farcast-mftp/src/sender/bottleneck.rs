@@ -63,7 +63,7 @@ const SLOWEST: Span = Span::from_millis(100);
 const SHORTEST: Span = Span::from_nanos(500);
 /// Maximum factor by which one sample makes the estimate slower, because an outage looks like a far too narrow path.
 const AT_ONCE: u64 = 4;
-/// Time beyond one or two round trips after which the first losses on a short path are asked about again.
+/// Time beyond four round trips by which the first losses on a short path are known at the latest.
 const FIRST_STALL: Span = Span::from_millis(200);
 
 /// State of the search for the rate.
