@@ -244,7 +244,7 @@ pub struct Transmit<M> {
     pub interface: u32,
     /// Time to live or hop limit; `None` is the driver's setting.
     pub ttl: Option<u8>,
-    /// Asks routers on the path to examine the datagram (RFC 2113, RFC 2711).
+    /// Router alert: routers on the path must examine the datagram (RFC 2113, RFC 2711).
     pub router_alert: bool,
     /// The time between the departures of its segments.
     pub spacing: Span,

@@ -50,10 +50,10 @@ pub enum Reduction {
 /// Growth of the congestion window in congestion avoidance, and its reduction after a loss.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Algorithm {
-    /// Grows by a segment a round trip; a loss leaves half (RFC 5681).
+    /// Growth by a segment a round trip; a loss leaves half (RFC 5681).
     #[default]
     Reno,
-    /// Grows as a cubic function of time; a loss leaves 0.7 (RFC 9438).
+    /// Growth as a cubic function of time; a loss leaves 0.7 (RFC 9438).
     Cubic,
 }
 
@@ -191,32 +191,33 @@ pub struct Config {
     pub congestion: Algorithm,
     /// Unit by which the congestion window grows.
     pub increase: Increase,
-    /// Ends slow start when the round trip grows (`HyStart++`, RFC 9406).
+    /// Use of `HyStart++` (RFC 9406), which ends slow start when the round trip grows.
     pub hystart: bool,
     /// The initial window.
     pub initial_window: InitialWindow,
     /// Initial slow start threshold; no threshold if absent.
     pub initial_ssthresh: Option<Window>,
-    /// Halves the congestion window after a loss, as Linux does, instead of the octets in flight (RFC 5681 equation 4).
+    /// Base of a reduction: a loss halves the congestion window, as in Linux, and not the octets in flight (RFC 5681
+    /// equation 4).
     pub halve_window: bool,
-    /// Sends a new segment for each of the first two duplicate acknowledgments (RFC 3042).
+    /// Limited transmit: a new segment for each of the first two duplicate acknowledgments (RFC 3042).
     pub limited_transmit: bool,
-    /// Starts again from the initial window after a connection was idle for a retransmission timeout (RFC 5681 section
+    /// Restart from the initial window after a connection was idle for a retransmission timeout (RFC 5681 section
     /// 4.1).
     pub idle_restart: bool,
     /// Number of segments that may leave at once when a recovery ends; no limit if absent. Linux 2.4 has 3.
     pub most_burst: Option<u32>,
     /// Reaction to a retransmission timeout.
     pub after_timeout: AfterTimeout,
-    /// Checks whether a timeout was spurious (F-RTO, RFC 5682).
+    /// Check of timeouts for being spurious (F-RTO, RFC 5682).
     pub frto: bool,
-    /// Undoes a reduction when timestamps (RFC 3522) or DSACK (RFC 3708) show that nothing was lost.
+    /// Undoing of a reduction when timestamps (RFC 3522) or DSACK (RFC 3708) show that nothing was lost.
     pub undo: bool,
-    /// Sends tail loss probes; only with [`Recovery::Rack`].
+    /// Use of tail loss probes; only with [`Recovery::Rack`].
     pub tail_loss_probe: bool,
-    /// Offers SACK, and uses it if the peer agrees.
+    /// Offer of SACK, and its use if the peer agrees.
     pub sack: bool,
-    /// Reports duplicates in the first SACK block (RFC 2883).
+    /// Report of duplicates in the first SACK block (RFC 2883).
     pub dsack: bool,
     /// The retransmission timer.
     pub rto: RtoConfig,
@@ -228,11 +229,11 @@ pub struct Config {
     pub send_buffer: u64,
     /// Amount of free send buffer after which a blocked writer is notified.
     pub write_space: WriteSpace,
-    /// Offers window scaling (RFC 7323 section 2).
+    /// Offer of window scaling (RFC 7323 section 2).
     pub window_scaling: bool,
     /// Tick of the timestamp clock, 1 ms to 1 s (RFC 7323 section 3). If absent, timestamps are not offered.
     pub timestamps: Option<Span>,
-    /// Holds a small segment back while others are in flight (RFC 9293 section 3.7.4).
+    /// Nagle's algorithm: a small segment waits while others are in flight (RFC 9293 section 3.7.4).
     pub nagle: bool,
     /// Number of times that a segment, a SYN or a window probe is sent again before the connection fails.
     pub most_retries: u32,

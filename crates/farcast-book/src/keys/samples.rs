@@ -220,7 +220,7 @@ links = 4
 rate = "2400 bit/s"
 "#;
 
-/// Shows the defaults that follow from the rate.
+/// Sample that shows the defaults that follow from the rate.
 const OTHER_MULTILINK: &str = r#"
 [[link.stages]]
 name = "s"
@@ -281,7 +281,7 @@ element = {}
 repairer = {}
 "#;
 
-/// Shows the defaults that follow from the round trip.
+/// Sample that shows the defaults that follow from the round trip.
 const OTHER_PGM: &str = r#"
 receivers = 2
 protocol = { name = "pgm", file = "1 MB", rate = "500 kbit/s", round_trip = "800 ms" }

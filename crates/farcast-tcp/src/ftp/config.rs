@@ -30,9 +30,9 @@ pub struct ClientConfig {
     pub password: String,
     /// Side that opens data connections.
     pub mode: Mode,
-    /// Uses EPRT and EPSV instead of PORT and PASV. Required with IPv6.
+    /// Use of EPRT and EPSV instead of PORT and PASV. Required with IPv6.
     pub extended: bool,
-    /// Asks for the server's system after the login, as most clients do.
+    /// Query for the server's system (SYST) after the login, as most clients send.
     pub syst: bool,
     /// Representation of files. Lists are text in any case.
     pub representation: Representation,
