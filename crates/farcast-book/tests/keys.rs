@@ -1,4 +1,4 @@
-//! The page of all keys: it is what the program says today, and nothing that the sources ask for is missing.
+//! The page of all keys: it is up to date, and has every key that the sources ask for.
 
 use std::path::{Path, PathBuf};
 
@@ -135,7 +135,7 @@ fn asked(text: &str) -> Vec<String> {
             let open = before.rfind('(')?;
             let name = before[open + 1..].trim().trim_start_matches("&mut ").to_owned();
             let is_reader = ["table", "inner", "top", "srt", "protocol", "t"].contains(&&*name);
-            // What is wrong is said of a key that was asked for.
+            // The error names a key that was asked for.
             (is_reader && !before[..open].ends_with("refuse") && !before[..open].ends_with("too_short"))
                 .then_some(())
         });

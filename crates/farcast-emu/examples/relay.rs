@@ -174,7 +174,7 @@ fn udp(hub: &Namespace, terminal: &Namespace, to: Ipv4Addr, time: Duration) -> R
         scope.spawn(|| {
             let payload = [0; PAYLOAD];
             while !over.load(Ordering::Relaxed) {
-                // A queue that is full for a moment is what is measured.
+                // A queue that is full for a moment is part of the measurement.
                 let _ = sender.send(&payload);
             }
         });
@@ -209,7 +209,7 @@ fn tcp(hub: &Namespace, terminal: &Namespace, to: Ipv4Addr, time: Duration) -> R
         });
         let (mut stream, _) = listener.accept()?;
         let mut buffer = vec![0; 1 << 18];
-        // Slow start is not what is measured.
+        // Slow start is not part of the measurement.
         let begin = Instant::now();
         while begin.elapsed() < time / 4 {
             let _ = stream.read(&mut buffer)?;

@@ -114,7 +114,7 @@ fn serve(name: &str) -> (ControlServer, Receiver<Told>) {
     (ControlServer::start(name, Fake { told, snapshots: 0 }).unwrap(), hears)
 }
 
-/// A name that nobody else has.
+/// Returns a name that is not in use.
 fn fresh_name() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     format!("farcast/test/{}/{}", process::id(), NEXT.fetch_add(1, Ordering::Relaxed))
@@ -161,7 +161,7 @@ impl Raw {
     }
 }
 
-/// Waits until the server has counted what is expected.
+/// Waits until the server has the expected counts.
 fn wait_for(server: &ControlServer, reached: impl Fn(&ControlCounters) -> bool) {
     let start = Instant::now();
     while !reached(&server.counters()) {
@@ -315,7 +315,7 @@ fn no_more_than_sixteen_at_once() {
     assert_eq!(late.hear(), None);
     assert_eq!((server.counters().accepted, server.counters().too_many), (16, 1));
     assert!(clients[15].ask(r#"{"describe":{}}"#)["ok"].is_object());
-    // Somebody leaves, and there is room again.
+    // A client leaves, and there is room again.
     clients.pop();
     let start = Instant::now();
     while Raw::connect(&name).ask(r#"{"describe":{}}"#)["ok"].is_null() {
@@ -399,9 +399,9 @@ fn another_user_is_refused_and_root_is_not() {
     assert_eq!((server.counters().other_user, server.counters().accepted), (1, 0));
     drop(server);
     assert!(hears.recv().is_err(), "nothing was done");
-    // The server is nobody's; nobody and root are served.
+    // The server belongs to the user nobody; nobody and root are served.
     let (_theirs, answer) = as_nobody(|| {
-        // The server's thread begins as its parent: as nobody.
+        // The server's thread starts with its parent's user: nobody.
         let server = serve(&name);
         (server, Raw::connect(&name).ask(r#"{"describe":{}}"#))
     });
@@ -409,7 +409,7 @@ fn another_user_is_refused_and_root_is_not() {
     assert!(Raw::connect(&name).ask(r#"{"describe":{}}"#)["ok"].is_object());
 }
 
-/// Does `work` in a network namespace of its own, where nobody else's sockets are.
+/// Does `work` in a network namespace of its own, without other sockets.
 fn alone<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     Namespace::create().unwrap().run(work).unwrap()
 }
@@ -462,13 +462,13 @@ fn the_client_asks_and_watches() {
         let nowhere = Change { stage: Some("nowhere".into()), outage: Some(Span::ZERO), ..Change::default() };
         let refused = control.request(&Request::Set(nowhere)).unwrap_err();
         assert_eq!(refused.to_string(), "there is no stage \"nowhere\"");
-        // What comes before the answer that is waited for is not lost.
+        // Lines before the awaited answer are not lost.
         let (every, patience) = (Span::from_secs(3600), Span::from_secs(60));
         control.send(&Request::Watch { every }).unwrap();
         control.send(&Request::Describe).unwrap();
         let Answer::Snapshot(asked) = control.request(&Request::Snapshot).unwrap() else { panic!() };
         assert_eq!(control.next(patience).unwrap(), Some(Line::Ok(Answer::Done)));
-        // The first snapshot of a watch comes at its own time, before or behind the answers to what was asked after it.
+        // The first snapshot of a watch comes at its own time, before or after the answers to later requests.
         let two = [(); 2].map(|()| control.next(patience).unwrap().unwrap());
         assert!(two.contains(&Line::Ok(Answer::Description(description))), "{two:?}");
         let ([Line::Snapshot(watched), _] | [_, Line::Snapshot(watched)]) = two else { panic!("{two:?}") };
@@ -485,7 +485,7 @@ fn the_client_asks_and_watches() {
     });
 }
 
-/// A server of the test's, which says `answer` to whoever comes and reads one line.
+/// A server of the test, which sends `answer` to every client and reads one line.
 fn impostor(answer: &'static [u8]) -> thread::JoinHandle<()> {
     let listener = UnixListener::bind_addr(&SocketAddr::from_abstract_name(socket_name(1)).unwrap()).unwrap();
     thread::spawn(move || {

@@ -28,7 +28,7 @@ trait Codec {
     fn decode(&mut self, block: &mut [u8]);
 }
 
-/// A code of ours: `run` is what its types do not share.
+/// A code of ours, by its functions, because the types of codes share no trait.
 struct Own<E, D> {
     name: &'static str,
     parity: Vec<u8>,

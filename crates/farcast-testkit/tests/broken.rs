@@ -45,7 +45,7 @@ enum Flaw {
     SendsEarly,
     /// Draws on something besides its seed.
     Moody(u64),
-    /// Keeps what it turns down.
+    /// Keeps messages that it turns down.
     Hoards,
     /// Acknowledges runs as a whole instead of their segments.
     AcksRuns,
@@ -265,7 +265,7 @@ fn law_7_catches_growth() {
 
 #[test]
 fn law_8_catches_what_does_not_wait() {
-    // What leaves before its time leaves at once, so it shows against the rate that the spacing means.
+    // Segments that leave before their time leave at once, which violates the rate that the spacing implies.
     let mut network = clean(Flaw::SendsEarly)(Setup { cut: Cut::One, ..Setup::plain(0) });
     network.run();
     let log = network.take_log();

@@ -1,4 +1,4 @@
-//! Faults that come and go do what they say, and nothing else.
+//! Temporary faults have their documented effect, and no other.
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -25,7 +25,7 @@ impl Message for Number {
     }
 }
 
-/// Sends the numbers below 100, one each millisecond, and tells what it hears.
+/// Sends the numbers below 100, one each millisecond, and reports the numbers that it receives.
 struct Counter {
     to: Option<SocketAddr>,
     claims: Option<SocketAddr>,
@@ -145,7 +145,7 @@ fn who_stands_still_hears_what_its_buffer_held_when_it_goes_on() {
     let heard = heard(net);
     let late: Vec<_> = heard.iter().filter(|(at, _)| *at == ms(60)).map(|(_, text)| text.clone()).collect();
     assert_eq!(late, (10..25).map(text).collect::<Vec<_>>());
-    // 35 did not fit; what came before and after is in time.
+    // 35 did not fit; earlier and later numbers are in time.
     assert_eq!(heard.len(), 100 - 35);
     assert!(heard.iter().all(|(at, _)| *at <= ms(10) || *at >= ms(60)));
 }

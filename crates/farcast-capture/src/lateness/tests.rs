@@ -55,7 +55,7 @@ fn quantiles_are_those_of_sorting_to_a_thousandth() {
 
 #[test]
 fn count_mean_and_rows_are_exact() {
-    // Up to 275 s, beyond what quantiles tell apart.
+    // Up to 275 s, beyond the resolution of quantiles.
     let values = values(4, 50_000, 38);
     let lateness = recorded(&values);
     assert_eq!(lateness.count(), 50_000);

@@ -208,7 +208,7 @@ fn other_names_and_places_are_refused() {
     assert!(error.to_string().starts_with("cannot write the log \"no/such/place.csv\": "), "{error}");
 }
 
-/// A disk that is full after so many octets.
+/// A disk that is full after this many octets.
 #[derive(Debug)]
 struct Disk(usize);
 

@@ -1,4 +1,4 @@
-//! The format by hand-worked octets, and by what tshark and tcpdump read.
+//! The format by hand-worked octets, and by the output of tshark and tcpdump.
 
 use std::process::{Command, Stdio};
 
@@ -22,7 +22,7 @@ fn timestamp(file: &[u8], captured: usize) -> (u32, u32) {
     (word(12), word(16))
 }
 
-/// A disk that is full after so many octets.
+/// A disk that is full after this many octets.
 struct Disk(usize);
 
 impl Write for Disk {

@@ -28,7 +28,7 @@ fn record(number: u64, cause: CauseId) -> PacketRecord<CauseId> {
     }
 }
 
-/// The numbers and causes of what was logged, and whether it was finished.
+/// Numbers and causes of the logged records, and `true` once the log was finished.
 #[derive(Debug, Default)]
 struct Logged {
     lines: Vec<(u64, String)>,
@@ -89,7 +89,7 @@ impl Output for Vec<u8> {
     }
 }
 
-/// A file on a disk that is full after so many octets.
+/// A file on a disk that is full after this many octets.
 struct Limited {
     file: StagedFile,
     left: usize,

@@ -104,7 +104,7 @@ fn a_client_that_does_not_take_its_line_is_dropped_and_others_are_served_meanwhi
     let expected =
         ControlCounters { accepted: 3, slow: 2, requests: asked + 2, ..ControlCounters::default() };
     assert_eq!(server.counters(), expected);
-    // What has been sent can yet be read, and then it is over.
+    // Lines that were sent can still be read, and then the connection is over.
     let mut lines = BufReader::new(slow).lines();
     assert_eq!(lines.next().unwrap().unwrap(), "{\"ok\":{}}");
     let rest: String = lines.map_while(Result::ok).collect();

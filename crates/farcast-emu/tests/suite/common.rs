@@ -68,7 +68,7 @@ fn device(name: &str, mtu: u16) -> Tun {
     tun
 }
 
-/// Our host, and what happened to it.
+/// Our host, and its events.
 #[derive(Debug)]
 pub(crate) struct Ours {
     pub(crate) driver: Driver<Endpoint>,
@@ -133,7 +133,7 @@ impl Ours {
         })
     }
 
-    /// Moves what has arrived to `sink`.
+    /// Moves arrived octets to `sink`.
     pub(crate) fn read_to(&mut self, id: ConnectionId, sink: &mut Vec<u8>) {
         let readable = self.driver.host().readable(id);
         sink.extend_from_slice(readable);
@@ -157,13 +157,13 @@ impl Ours {
         self.outcome(id).unwrap()
     }
 
-    /// Turns until `thread` is through; what it returns.
+    /// Turns until `thread` is through. Returns the thread's result.
     pub(crate) fn joined<T>(&mut self, thread: ScopedJoinHandle<'_, T>) -> T {
         self.turn_until(|_| thread.is_finished());
         thread.join().unwrap()
     }
 
-    /// Receives until the peer has closed, closes too, and waits for the end; what has arrived.
+    /// Receives until the peer has closed, closes too, and waits for the end. Returns the octets that arrived.
     pub(crate) fn read_to_end(&mut self, id: ConnectionId) -> Result<Vec<u8>, Failure> {
         let mut received = Vec::new();
         self.turn_until(|ours| {

@@ -101,7 +101,7 @@ fn one_half_closes_and_the_other_goes_on() {
     assert!(received == sent, "{} octets", received.len());
 }
 
-/// The kernel sends back what it receives, while we send and receive.
+/// The kernel sends back all that it receives, while we send and receive.
 fn echoed(config: Config, loss: f64) {
     let (namespace, mut ours) = meet(config);
     ours.lose(loss);

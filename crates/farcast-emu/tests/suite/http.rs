@@ -33,7 +33,7 @@ pub(crate) fn listener(address: SocketAddr, congestion: &str) -> TcpListener {
     listener
 }
 
-/// The kernel's server: gives `file` to the first who asks. What the kernel says about the connection, once all is
+/// The kernel's server: gives `file` to the first client. Returns the kernel's report of the connection, once all is
 /// written.
 pub(crate) fn serve_once(listener: &TcpListener, file: &[u8]) -> io::Result<String> {
     let (mut stream, _) = listener.accept()?;
@@ -52,7 +52,7 @@ pub(crate) fn serve_once(listener: &TcpListener, file: &[u8]) -> io::Result<Stri
     Ok(socket_statistics())
 }
 
-/// The kernel's client: what `server` answers, and what the kernel says about the connection in the end.
+/// The kernel's client. Returns the answer of `server`, and the kernel's report of the connection at the end.
 pub(crate) fn fetch(server: SocketAddr, congestion: &str) -> io::Result<(Vec<u8>, String)> {
     let socket = Socket::new(Domain::for_address(server), Type::STREAM, None)?;
     socket.set_tcp_congestion(congestion.as_bytes())?;
@@ -72,7 +72,7 @@ fn socket_statistics() -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Our client: what `server` answers.
+/// Our client. Returns the answer of `server`.
 pub(crate) fn fetch_with(ours: &mut Ours, server: SocketAddr) -> Result<(ConnectionId, Vec<u8>), Failure> {
     let id = ours.connect(server);
     ours.host().send(id, REQUEST);

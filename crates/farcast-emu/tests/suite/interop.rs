@@ -1,4 +1,4 @@
-//! farcast's TCP and the kernel's give each other files, with and without losses, whatever options the kernel has.
+//! farcast's TCP and the kernel's send files to each other, with and without losses, for various options of the kernel.
 
 use std::fs;
 use std::thread;
@@ -95,7 +95,7 @@ impl Meeting {
         self.outcome(&namespace, &ours, id, said)
     }
 
-    /// Gathers what both sides say, and checks what holds for every meeting.
+    /// Gathers the reports of both sides, and checks the facts that hold for every meeting.
     fn outcome(&self, namespace: &Namespace, ours: &Ours, id: ConnectionId, said: String) -> Outcome {
         let read = |file: &str| namespace.run(|| fs::read_to_string(file).unwrap()).unwrap();
         let snmp = read("/proc/thread-self/net/snmp");
@@ -103,7 +103,7 @@ impl Meeting {
         assert_eq!(damaged, [0, 0], "{snmp}");
         let devices = read("/proc/thread-self/net/dev");
         let device = devices.lines().find_map(|line| line.trim().strip_prefix("tun0:")).unwrap();
-        // Eight columns of what the kernel received, then octets, packets, errors and drops of what it sent.
+        // Eight columns of the kernel's receiving, then octets, packets, errors and drops of its sending.
         assert_eq!(device.split_whitespace().nth(11), Some("0"), "the queue of the device was full");
         let counts = *ours.driver.counts();
         let wrong = [counts.bad_packet, counts.bad_segment, counts.not_taken, counts.too_long];
@@ -129,8 +129,8 @@ impl Meeting {
         }
     }
 
-    /// Both meetings with losses: each direction loses what it should, and the sender repairs it, without waste unless
-    /// a timer fires.
+    /// Both meetings with losses: each direction loses as much as it should, and the sender repairs it, without waste
+    /// unless a timer fires.
     fn lossy(&self) {
         for (outcome, kernel_sends) in [(self.receive(), true), (self.send(), false)] {
             let counts = outcome.counts;
@@ -141,7 +141,7 @@ impl Meeting {
             } else {
                 (counts.lost_outgoing, outcome.stats.retransmits)
             };
-            // The sender has sent a few acknowledgments too, which nobody repairs.
+            // The sender has sent a few acknowledgments too, which are never repaired.
             assert!(repaired + 5 >= lost, "{outcome:?}");
             assert!(repaired <= 2 * lost || outcome.timeouts > 0, "{outcome:?}");
             self.agrees(&outcome);

@@ -1,4 +1,4 @@
-//! Devices, namespaces, addresses and routes are what the kernel says they are.
+//! Devices, namespaces, addresses and routes are as the kernel reports them.
 
 use std::fs;
 use std::io::IoSlice;

@@ -1,4 +1,4 @@
-//! Programs: how they end, what they print and see, and how one of them is stopped.
+//! Programs: their ends, their output and environment, and the stopping of one of them.
 
 use std::io::Write;
 use std::net::{TcpListener, UdpSocket};
@@ -158,7 +158,7 @@ pub(crate) fn stops(world: &mut World) -> Result<u8, EmuError> {
 
 /// Returns the number of `sleep 1000` processes, as in `ps`.
 fn sleepers() -> usize {
-    // Nobody but `Programs` may wait for a child here, which takes the status from us.
+    // Only `Programs` may wait for a child here: another wait takes the status away.
     let entries = std::fs::read_dir("/proc").unwrap();
     let commands = entries.filter_map(|entry| std::fs::read(entry.ok()?.path().join("cmdline")).ok());
     commands.filter(|command| command.starts_with(b"sleep\x001000\0")).count()

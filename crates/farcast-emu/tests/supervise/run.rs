@@ -1,4 +1,4 @@
-//! A run of the stand-in, and whether it left anything behind.
+//! A run of the stand-in, and a check that it left nothing behind.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -149,7 +149,7 @@ impl Run {
             status = self.child.try_wait().unwrap();
             status.is_some()
         });
-        // What still ran would hold the output open.
+        // A process that still ran would hold the output open.
         within("somebody holds its standard error", || self.collects.is_finished());
         let stdout = self.lines.iter().collect();
         let over = Over { status: status.unwrap(), stdout, stderr: self.errors() };
@@ -194,8 +194,8 @@ impl Traces {
         }
     }
 
-    /// Checks that no process of the run is left, no process is in one of its namespaces, however it got there, and
-    /// nobody but us holds one: no descriptor and no mount.
+    /// Checks that no process of the run is left, that no process is in one of its namespaces, and that nothing else
+    /// holds one: no descriptor and no mount.
     pub(crate) fn assert_gone(self) {
         within("processes are left behind", || marked(&self.marker).is_empty());
         let held = |process: &u32| {

@@ -16,8 +16,8 @@ pub(crate) const CASES: &[Case] = &[
 /// Ctrl-C.
 const INTERRUPT: &[u8] = b"\x03";
 
-/// The stand-in on a terminal: what comes out, keys go into its standard input. `then` is what the shell around it does
-/// afterwards.
+/// The stand-in on a terminal: the test reads its output, and types keys into its standard input. `then` is the command
+/// that the shell around it runs afterwards.
 fn on_a_terminal(programs: &[&str], then: &str) -> Run {
     let exe = fs::read_link("/proc/self/exe").unwrap();
     let programs = programs.join("' '");
@@ -53,13 +53,13 @@ fn ctrl_c_reaches_the_near_program_alone() {
 fn a_shell_has_job_control() {
     let mut run = on_a_terminal(&["exec bash --norc --noprofile -i"], "exit $?");
     let mut keys = run.stdin.take().unwrap();
-    // The shell's words are put together so that they are not found in what it was told.
+    // The shell's words are joined at run time, so that the test does not find them in the echoed command.
     keys.write_all(b"sleep 1000 & echo be''gun\n").unwrap();
     until(&run, &["begun"]);
     keys.write_all(b"jobs; kill %1; wait; echo wai''ting; sleep 2000\n").unwrap();
     until(&run, &["Running"]);
     until(&run, &["waiting"]);
-    // A shell loses what comes while it starts a program.
+    // A shell loses input that comes while it starts a program.
     within("the sleeper does not start", || run.runs(b"sleep\x002000\0"));
     keys.write_all(INTERRUPT).unwrap();
     // Only the sleeper in the foreground has ended: neither the shell nor farcast.

@@ -21,8 +21,8 @@ fn point(points: PointSet, index: usize) -> u8 {
     }
 }
 
-/// The `p` rows below the unit matrix of `V · (top k rows of V)^-1`, by Gauss-Jordan elimination of columns:
-/// what turns the top of `V` into the unit matrix turns the rest into the parity rows.
+/// Returns the `p` rows below the unit matrix of `V · (top k rows of V)^-1`, by Gauss-Jordan elimination of columns:
+/// the steps that turn the top of `V` into the unit matrix turn the rest into the parity rows.
 fn parity_rows(points: PointSet, k: usize, p: usize) -> Vec<Vec<u8>> {
     let mut rows: Vec<Vec<u8>> =
         (0..k + p).map(|row| (0..k).map(|column| power(point(points, row), column)).collect()).collect();
@@ -91,7 +91,7 @@ proptest! {
         code.encode(&source, 0, &mut parity).unwrap();
         prop_assert_eq!(&parity, &shards[k..].concat());
 
-        // The other library repairs what this one coded, and this one what the other coded.
+        // The other library repairs blocks that this one coded, and this one those that the other coded.
         let lost: Vec<usize> = (0..k).filter(|i| seed >> (i % 64) & 1 == 1).take(p).collect();
         let mut received: Vec<Option<Vec<u8>>> =
             source.chunks(len).chain(parity.chunks(len)).map(|symbol| Some(symbol.to_vec())).collect();

@@ -98,7 +98,7 @@ fn delayed_acks_are_the_round_table_within_one_round() {
     }
 }
 
-/// Any window: what a round is worth is compared, because rounding up the last one adds to the rounding of growth.
+/// Any window: the work of a round is compared, because rounding up the last round adds to the rounding of growth.
 #[test]
 fn windows_are_the_round_table_within_one_round() {
     for (b, initials) in [(1_u32, &[1_u32, 2, 3, 10][..]), (2, &[2, 3, 10])] {

@@ -28,7 +28,7 @@ fn hear(congestion: &mut Congestion, octets: u64) {
     });
 }
 
-/// RFC 5681 equation 2: by what was acknowledged, at most a segment.
+/// RFC 5681 equation 2: by the octets acknowledged, at most a segment.
 #[test]
 fn slow_start_counts_acknowledgments() {
     for (octets, grown) in [(1, 1), (999, 999), (1000, 1000), (2000, 1000), (50_000, 1000)] {
@@ -38,9 +38,9 @@ fn slow_start_counts_acknowledgments() {
     }
 }
 
-/// By what is newly known to have arrived: an acknowledgment of eleven segments, ten of which were known of, is one of
-/// one segment. In congestion avoidance ten of those make a segment of a window of ten, and one that is of eleven needs
-/// eleven.
+/// Growth by octets that are newly known to have arrived: an acknowledgment of eleven segments, ten of which were known
+/// to have arrived, counts as one segment. In congestion avoidance ten such acknowledgments make a segment of a window
+/// of ten, and a window of eleven needs eleven.
 #[test]
 fn what_arrived_counts_once() {
     for (threshold, count, segments) in
@@ -63,7 +63,7 @@ fn what_arrived_counts_once() {
     }
 }
 
-/// RFC 3465 section 2.1: by what was acknowledged, at most L segments.
+/// RFC 3465 section 2.1: by the octets acknowledged, at most L segments.
 #[test]
 fn slow_start_counts_octets() {
     for (most, octets, grown) in
@@ -85,7 +85,7 @@ fn octets_are_shared_at_the_threshold() {
 }
 
 /// RFC 5681 equation 3 against real numbers: SMSS * SMSS / cwnd for each acknowledgment. The engine rounds down, and
-/// keeps what is left for the next.
+/// keeps the rest for the next one.
 #[test]
 fn congestion_avoidance_by_acknowledgments() {
     for segments in [2, 10, 33, 500] {
@@ -122,7 +122,8 @@ fn a_round_trip_adds_a_segment_or_half_with_delayed_acknowledgments() {
     }
 }
 
-/// Equation 4, with its least; a loss takes what congestion avoidance had earned towards the next octet.
+/// Equation 4, with its minimum; a loss discards the growth that congestion avoidance had earned towards the next
+/// octet.
 #[test]
 fn a_loss_halves_what_it_is_told() {
     for (base, threshold) in [(20_000, 10_000), (5001, 2500), (3999, 2000), (0, 2000)] {

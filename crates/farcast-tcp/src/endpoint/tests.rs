@@ -58,7 +58,7 @@ fn events(endpoint: &mut Endpoint) -> Vec<EndpointEvent> {
 
 #[test]
 fn a_segment_without_a_connection_is_answered_with_a_reset() {
-    // RFC 9293 section 3.10.7.1: with the number that was acknowledged, or acknowledging what came.
+    // RFC 9293 section 3.10.7.1: with the number that was acknowledged, or with an acknowledgment of the segment.
     let mut endpoint = endpoint(HERE);
     let with_ack = Segment { acknowledgment: SequenceNumber(77), ..segment(5, 80, Flags::ACK) };
     let syn = Segment { payload: Payload { offset: 0, len: 5 }, ..segment(5, 80, Flags::SYN) };
@@ -117,7 +117,7 @@ fn ports_are_given_out_once_and_come_to_an_end() {
     assert!(ports.iter().copied().eq(49_152..=65_535));
     let result = endpoint.connect(Time::ZERO, None, at(THERE, 80), Carries::Ranges);
     assert_eq!(result, Err(EndpointError::NoPort));
-    // To somebody else every port is free but the one that is listened at.
+    // For another peer every port is free except the listener's.
     assert!(endpoint.connect(Time::ZERO, None, at(THERE, 81), Carries::Ranges).is_ok());
     let taken = endpoint.connect(Time::ZERO, Some(ports[0]), at(THERE, 80), Carries::Ranges);
     assert!(ports[0] == listening || taken == Err(EndpointError::InUse(ports[0])));
@@ -136,7 +136,7 @@ fn there_are_no_more_connections_than_the_settings_allow() {
     );
     let full = endpoint.connect(Time::ZERO, None, at(THERE, 80), Carries::Octets);
     assert_eq!((full, endpoint.len()), (Err(EndpointError::Full(100)), 100));
-    // Nobody answers: each gives up in its own time, and the owner never hears of it.
+    // No peer answers: each connection gives up in its own time, without an event for the owner.
     let mut now = Time::ZERO;
     loop {
         while endpoint.poll_transmit(now, now).is_some() {}
@@ -199,7 +199,7 @@ fn octets_that_are_missing_are_not_taken_and_come_again() {
     let due = other.poll_timeout().expect("an acknowledgment").at;
     other.handle_timeout(due);
     exchange(due, &mut one, &mut other, |_| false);
-    // What is acknowledged is gone.
+    // Acknowledged octets are gone.
     assert_eq!((one.octets(&sent, THERE), one.unacknowledged(id)), (None, 0));
 }
 

@@ -100,7 +100,8 @@ fn every_second_of_eight_is_lost() {
     assert_eq!((reassembly.next(), reported(&mut reassembly)), (7500, [(8000, 8500)].to_vec()));
 }
 
-/// RFC 2883 section 4.1: a duplicate of what was acknowledged; with a gap besides; of what lies behind a gap.
+/// RFC 2883 section 4.1: a duplicate of acknowledged data; the same with a gap besides; a duplicate of data behind a
+/// gap.
 #[test]
 fn duplicate_segments_are_reported() {
     let mut reassembly = Reassembly::new(3000);

@@ -71,7 +71,7 @@ impl Naive {
 #[derive(Clone, Debug)]
 enum Step {
     Push(u32),
-    /// Blocks and acknowledgments lie at parts of what is in flight, in thousandths.
+    /// Positions of blocks and acknowledgments are parts of the octets in flight, in thousandths.
     Arrive(u64, u64),
     Acknowledge(u64),
     LoseByCount,
@@ -146,7 +146,7 @@ impl Both {
 
     fn arrive(&mut self, from: u64, len: u64) {
         let flight = self.naive.octets.len() as u64;
-        // The first octet is what is missing, and nothing is told of beyond the last.
+        // The first octet is missing, and nothing beyond the last is reported.
         let left = self.naive.first + 1 + flight * from / 1000;
         let right = left + 1 + flight * len / 1000;
         let mut delivered = Delivered::default();
@@ -172,7 +172,7 @@ impl Both {
         assert_eq!(delivered.acknowledged, acknowledged as u64);
         let fresh = gone.iter().filter(|octet| !octet.sacked).count() as u64;
         self.heard(&delivered, fresh);
-        // Karn: no round trip from what left twice.
+        // Karn: a segment that left twice gives no round trip.
         let trips = gone.iter().filter(|octet| !octet.sacked).map(|octet| self.now.since(octet.sent_at));
         let expected = if gone.iter().any(|octet| octet.twice) { None } else { trips.max() };
         assert_eq!(delivered.first_trip, expected);

@@ -11,7 +11,7 @@ use std::vec::Vec;
 use super::{Addresses, HEADER_LEN, MAX_HEADER_LEN, append_header, encode};
 use crate::{SackBlock, Segment, SequenceNumber, Timestamps};
 
-/// Between these hosts goes what tests make.
+/// Hosts between which the tests' segments go.
 fn hosts() -> Addresses {
     addresses("192.0.2.1", "192.0.2.2")
 }

@@ -1,4 +1,4 @@
-//! Peers that say anything at all, at any time: whatever it is, nothing panics, memory stays bounded, and it ends.
+//! Peers that send anything at any time. Nothing panics, memory stays bounded, and every session ends.
 
 use std::net::SocketAddr;
 
@@ -142,7 +142,7 @@ fn a_client_survives_any_server() {
         }
         client.quit(now);
         let (mut finished, mut ended) = (0, Vec::new());
-        // To begin with it says what a server says, for half of the seeds.
+        // For half of the seeds it begins with a server's usual text.
         let mut polite = seed % 4 < 2;
         for _ in 0..5_000 {
             exchange(now, &mut client, here, &mut foe, there, |_, _, event| match event {
@@ -256,7 +256,7 @@ fn replies_wait_for_a_client_that_does_not_read_them() {
     let asked = connection.acknowledged() / 6;
     let heard = connection.received();
     assert!(heard <= 64, "{heard}");
-    // Replies of 21 octets up to 4 KiB and one, and what the server's receive window of 4 MB takes besides.
+    // Replies of 21 octets up to 4 KiB and one, and the contents of the server's receive window of 4 MB.
     assert!(asked > 1_000, "{asked}");
     let server_end =
         server.endpoint().find(21, SocketAddr::new(address(CLIENT).ip(), connection.local().port()));

@@ -38,7 +38,7 @@ pub(crate) enum Step {
 
 use Step::{CallBack, Hear, Listen, Receive, Say, Send};
 
-/// A peer that does what a script says. Every stream is kept as octets.
+/// A peer that follows a script. Every stream is kept as octets.
 pub(crate) struct Scripted {
     endpoint: Endpoint,
     peer: SocketAddr,
@@ -248,7 +248,7 @@ fn client_with(
     (events.take(), arrived)
 }
 
-/// Runs a server that has a file with a client that does what a script says.
+/// Runs a server that has a file against a client that follows a script.
 fn server_with(config: ServerConfig, steps: &[Step]) -> Shelf {
     let done = Rc::new(Cell::new(false));
     let mut network = Network::new("a scripted client", Setup::plain(0));
@@ -453,7 +453,7 @@ fn a_server_transfers_in_every_mode() {
         Hear("150 *"),
         Hear("226 *"),
         Receive(b"/dir/a file\r\n/new\r\n"),
-        // Nobody comes where nobody listens.
+        // No connection is opened to a port without a listener.
         Say("EPSV\r\n"),
         Hear("229 *"),
         CallBack,

@@ -136,7 +136,7 @@ fn a_session_that_is_cut_off_leaves_nothing_behind() {
     assert_eq!(world.notes.borrow().results.len(), 2);
     assert_eq!(world.shelf.borrow().closed, 1);
     assert_eq!(world.network.engine(world.server).engine.endpoint().len(), 0);
-    // What has arrived is counted, in order and no octet twice.
+    // Arrived octets are counted in order, and none twice.
     let client = &world.network.engine(world.client).engine;
     let arrived = world.arrived(0);
     assert!(!arrived.is_empty() && arrived.len() as u64 == client.octets_received());

@@ -156,7 +156,7 @@ pub(crate) fn contents(path: &str, size: usize) -> Vec<u8> {
     (0..size as u32).map(|at| (at.wrapping_mul(2_654_435_761).wrapping_add(salt) >> 24) as u8).collect()
 }
 
-/// Files of a server, and what it was told.
+/// Files of a server, and the events that it was told.
 #[derive(Default, Debug)]
 pub(crate) struct Shelf {
     pub(crate) files: BTreeMap<String, Vec<u8>>,

@@ -175,7 +175,7 @@ fn a_fin_out_of_order_waits() {
     assert_eq!(world.ends[SERVER].connection.received(), 2000);
 }
 
-/// Nobody answers a FIN: it is repeated, and in the end the connection is given up.
+/// A FIN without an answer is sent again, and in the end the connection is given up.
 #[test]
 fn a_fin_is_not_repeated_for_ever() {
     let config = Config { most_retries: 3, ..prompt() };

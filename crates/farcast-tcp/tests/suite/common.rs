@@ -36,7 +36,7 @@ pub(crate) fn initial(side: Side) -> SequenceNumber {
     SequenceNumber([1_000_000, u32::MAX - 700][side])
 }
 
-/// Settings under which nothing happens but what a test is about: every segment is acknowledged at once.
+/// Settings that disable effects which a test is not about: every segment is acknowledged at once.
 pub(crate) fn prompt() -> Config {
     Config { delayed_ack: DelayedAck::Off, ..Config::default() }
 }
@@ -228,7 +228,7 @@ impl World {
         result
     }
 
-    /// Stores what the segment just handled brought, and answers what the connection tells.
+    /// Stores the data of the segment just handled, and answers the connection's events.
     fn store(&mut self, side: Side, payload: &[u8]) {
         while let Some(event) = self.ends[side].connection.poll_event() {
             let end = &mut self.ends[side];
@@ -256,7 +256,7 @@ impl World {
         }
     }
 
-    /// Compares what has arrived in order with what was written.
+    /// Compares the octets that have arrived in order with those that were written.
     fn compare(&mut self, side: Side) {
         let received = self.ends[side].connection.received();
         let range = self.ends[side].compared as usize..received as usize;
@@ -267,7 +267,7 @@ impl World {
         self.ends[side].compared = received;
     }
 
-    /// Lets a side tell and send what it has.
+    /// Handles a side's events and sends its segments.
     pub(crate) fn drain(&mut self, side: Side) {
         for _ in 0..1_000_000 {
             self.store(side, &[]);
@@ -320,7 +320,7 @@ impl World {
         self.now
     }
 
-    /// Runs until nothing is left to happen, for at most a month; whether that came.
+    /// Runs until no event is left, for at most a month. Returns `true` if it came to rest.
     pub(crate) fn try_run(&mut self) -> bool {
         for side in [CLIENT, SERVER] {
             self.drain(side);
@@ -359,11 +359,11 @@ impl World {
         format!("at {:?}: {} / {}", self.now, told(&self.ends[0]), told(&self.ends[1]))
     }
 
-    /// Does what happens next.
+    /// Handles the next event.
     pub(crate) fn step(&mut self) {
         let Some(next) = self.next() else { return };
         self.now = self.now.max(next);
-        // At one instant, what arrives comes before what is due.
+        // At one instant, arrivals come before timers.
         if self.flying.keys().next().is_some_and(|key| key.0 <= next) {
             if let Some((_, (side, segment, payload))) = self.flying.pop_first() {
                 let _ = self.hand(side, &segment, &payload);
@@ -408,7 +408,7 @@ impl World {
     }
 }
 
-/// Writes a segment as octets and reads it again: nothing is lost, and its length is what it claims.
+/// Writes a segment as octets and reads it again: nothing is lost, and its length is the claimed one.
 fn through_the_wire(segment: &Segment, from: Side, payload: &[u8]) -> Segment {
     let addresses = Addresses::new(address(from).ip(), address(1 - from).ip()).expect("one family");
     let mut octets = vec![0; wire::MAX_HEADER_LEN];

@@ -1,4 +1,4 @@
-//! A host whose own device has no room for what its connection sends, and says so.
+//! A host whose own device has no room for a connection's segments, and reports this.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ fn what_found_no_room_is_unsent_and_halves_the_window() {
     assert_eq!(client.slow_start_threshold(), 5 * SMSS);
     let stats = *client.stats();
     assert_eq!((stats.data_segments_sent, stats.octets_sent, stats.local_drops), (7, 7 * SMSS, 1));
-    // Acknowledgments of one segment each: the window, and what leaves with each of them.
+    // Acknowledgments of one segment each: the window, and the segments that leave with each of them.
     let mut seen = Vec::new();
     let mut next = flying.len();
     for n in 0..9 {
@@ -60,7 +60,8 @@ fn what_found_no_room_is_unsent_and_halves_the_window() {
         next = flying.len();
         client.check();
     }
-    // With 7 in flight 8 may be: not more than one beyond what is in flight, and with every second one less, down to 5.
+    // With 7 in flight 8 may be: not more than one beyond those in flight, and with every second acknowledgment one
+    // less, down to 5.
     assert_eq!(seen, [(7, 1), (6, 0), (6, 1), (5, 0), (5, 1), (5, 1), (5, 1), (5, 1), (5, 1)]);
     assert_eq!(client.stats().retransmits, 0);
 }
@@ -83,7 +84,7 @@ fn with_nothing_in_flight_it_is_tried_again_after_a_timeout() {
     assert_eq!((client.stats().timeouts, client.stats().retransmits), (0, 0));
 }
 
-/// Two hosts with a connection, whose devices refuse and whose way loses what a stream says.
+/// Two hosts with a connection. A random stream decides what their devices refuse and the path loses.
 struct Hosts {
     connections: [Connection; 2],
     flying: BTreeMap<(Time, u64), (Side, Segment)>,
@@ -111,7 +112,7 @@ impl Hosts {
     }
 }
 
-/// However often and whatever devices refuse, and the way loses, everything arrives once and both ends close.
+/// For any pattern of refusals and losses, everything arrives once and both ends close.
 #[test]
 fn everything_arrives_whatever_devices_refuse() {
     for (seed, preset) in

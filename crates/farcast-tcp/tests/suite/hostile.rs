@@ -235,7 +235,7 @@ fn blocks_of_nonsense_are_not_believed() {
             // The left edge behind the right one, and equal to it.
             &[(una + 5000, una + 4000)][..],
             &[(una + 5000, una + 5000)],
-            // Beyond what was sent, wholly and by an octet.
+            // Beyond the octets sent, wholly and by an octet.
             &[(nxt, nxt + 1000)],
             &[(nxt + 5000, nxt + 6000)],
             &[(una + 8000, nxt + 1)],
@@ -243,7 +243,7 @@ fn blocks_of_nonsense_are_not_believed() {
             &[(una + (1 << 31), una + (1 << 31) + 1000)],
             &[(una + 1000, una + (1 << 31))],
             &[(una + (1 << 31), una + 1000)],
-            // Below what is acknowledged, which says that something came twice.
+            // Below the acknowledged position, which reports a duplicate.
             &[(una - 1000, una)],
             &[(una - 1, una)],
         ] {
@@ -258,7 +258,7 @@ fn blocks_of_nonsense_are_not_believed() {
     }
 }
 
-/// Acknowledgments of what was never sent move nothing (RFC 9293 section 3.10.7.4), nor do windows with them.
+/// Acknowledgments of octets that were never sent change nothing (RFC 9293 section 3.10.7.4), nor do windows with them.
 #[test]
 fn acknowledgments_of_the_future_move_nothing() {
     let mut lone = Lone::open(

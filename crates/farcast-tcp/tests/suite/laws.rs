@@ -15,7 +15,7 @@ use crate::common::{CLIENT, SERVER, address, initial, ms, prompt};
 
 const LENGTH: u64 = 40_000;
 
-/// An owner that consumes what arrives, writes `length` octets and closes behind them.
+/// An owner that consumes all data, writes `length` octets and closes behind them.
 fn host(connection: Connection, length: u64) -> Host<Connection> {
     Host::new(connection, move |connection, _, event| match event {
         Event::Readable => connection.consume(u64::MAX),
@@ -61,7 +61,7 @@ fn configs() -> Vec<Config> {
         delayed_ack: DelayedAck::Quick { segments: 4, least: ms(40), most: ms(200) },
         ..Config::default()
     });
-    // What has to end within the patience of a lossy path.
+    // More retries, so that connections over lossy paths are not given up.
     configs.into_iter().map(|config| Config { most_retries: 100, ..config }).collect()
 }
 
@@ -154,7 +154,7 @@ fn what_is_turned_down_leaves_no_trace() {
                     world.run_until(Time::ZERO + ms(290));
                 }
                 let mut engine = world.ends[side].connection.clone();
-                // An acknowledgment answers what lies outside the window, and data that came before.
+                // An acknowledgment answers a segment outside the window, and data that came before.
                 let answered = |segment: &Segment, reason| {
                     let in_stream =
                         matches!(reason, Reject::OutOfRange | Reject::Duplicate | Reject::Inconsistent);
@@ -169,8 +169,8 @@ fn what_is_turned_down_leaves_no_trace() {
     assert!(rejected > 2000, "{rejected} were turned down");
 }
 
-/// Law 7: out-of-order data are kept as ranges, of which there are not more than the settings of the crate let there
-/// be: 4096 pieces; a SACK option names four, whatever comes.
+/// Law 7: out-of-order data are kept as ranges, at most 4096 of them by a constant of the crate. A SACK option names
+/// four, for any arrivals.
 #[test]
 fn memory_is_bounded() {
     let config = Config { timestamps: None, ..prompt() };

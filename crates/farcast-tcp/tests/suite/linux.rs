@@ -1,4 +1,4 @@
-//! Preset `modern` beside the kernel of Linux: what both send when the same transmissions are lost.
+//! Preset `modern` beside the kernel of Linux: the segments that both send when the same transmissions are lost.
 
 use std::collections::BTreeMap;
 
@@ -56,8 +56,8 @@ fn ours(config: &Config, theirs: &[Theirs]) -> Vec<(u64, u64)> {
     world.schedule(CLIENT, SMSS, begin)
 }
 
-/// Every transmission in its order, and each as long after the one before as there: but for 6 ms of noise, and for what
-/// a timer of the kernel may be late (an eighth of what it waits for, and 32 ms where that is more).
+/// Every transmission in its order, with the kernel's time since the one before. Allowed are 6 ms of noise, and the
+/// lateness of a kernel timer (an eighth of its time, and 32 ms where that is more).
 #[test]
 fn the_kernel_sends_the_same() {
     let cases = cases();

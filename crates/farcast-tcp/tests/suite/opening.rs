@@ -53,7 +53,7 @@ fn both_may_open_at_once() {
     for side in [CLIENT, SERVER] {
         world.write(side, 2000);
         assert!(world.ends[side].heard(Event::Connected));
-        // The SYN left again with the answer: what the peer's answer acknowledges is not known (Karn).
+        // The SYN left again with the answer: it is unknown which of the two the peer's answer acknowledges (Karn).
         let measured = world.ends[side].connection.round_trip();
         assert!(measured.is_none_or(|trip| trip == ROUND_TRIP), "{measured:?}");
     }
@@ -116,8 +116,8 @@ fn a_reset_refuses_a_connection() {
     assert_eq!((lone.state(), lone.poll_timeout()), (State::Closed, None));
 }
 
-/// RFC 9293 section 3.10.7.3: what acknowledges something else than our SYN comes from an old connection that the peer
-/// still has; a reset at the number that it expects ends that (figure 9), and the next SYN opens a new one.
+/// RFC 9293 section 3.10.7.3: an acknowledgment of anything but our SYN comes from an old connection of the peer. A
+/// reset at the number that it expects ends that connection (figure 9), and the next SYN opens a new one.
 #[test]
 fn an_old_connection_of_the_peers_is_reset() {
     let mut lone =

@@ -88,7 +88,8 @@ impl Naive {
         self.early = if self.duplicates == 0 { 0 } else { self.early };
         if self.recovery.is_none() && (self.duplicates >= 3 || (self.duplicates > 0 && self.is_lost(una))) {
             let flight = (self.next - self.una) * SMSS;
-            // RFC 9937 section 6.1: less what had arrived before this acknowledgment, and what it brings counts.
+            // RFC 9937 section 6.1: less the data that had arrived before this acknowledgment; the data that it reports
+            // counts.
             let arrived = self.sacked.len() as u64 * SMSS;
             self.recovery = Some(Reducing {
                 point: self.next,
@@ -171,7 +172,7 @@ fn the_window_follows_the_formulas() {
             &[3, 4],
             &[3, 9, 15],
             &[0, 2, 4, 6, 8, 10, 12],
-            // So many that the pipe falls below the threshold: the reduction bound decides.
+            // Enough losses that the pipe falls below the threshold: the reduction bound decides.
             &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20],
             &[5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 22, 23, 24],
         ] {

@@ -115,8 +115,8 @@ fn partial_acknowledgments_repair_a_hole_a_round_trip_and_blocks_all_in_one() {
     assert_eq!((stats.fast_recoveries, stats.timeouts), (1, 0));
 }
 
-/// RFC 6675 section 4, `NextSeg` rule 4: once what was sent again first is acknowledged and more, the last segment of
-/// all goes again, though nothing says that it is lost. It saves the timeout of a tail that was lost with the rest.
+/// RFC 6675 section 4, `NextSeg` rule 4: once the first retransmission and more is acknowledged, the last segment of
+/// all goes again, although nothing reports it lost. This saves the timeout of a tail that was lost with the rest.
 #[test]
 fn a_rescue_saves_the_timeout_of_a_lost_tail() {
     let (world, begin) = transfer(&steady(Recovery::Sack, 10), 10, &[0, 9]);
@@ -126,8 +126,8 @@ fn a_rescue_saves_the_timeout_of_a_lost_tail() {
     assert_eq!(world.repetitions(CLIENT, SMSS, begin)[..2], [(100, 0), (200, 9)]);
 }
 
-/// FACK needs no three blocks: what lies more than three segments below the highest is lost at once. With 1 to 4 lost,
-/// the first duplicate is of 5, and says that four are missing before it: 1 lies more than three below the end of 5.
+/// FACK needs no three blocks: a segment more than three segments below the highest is lost at once. With 1 to 4 lost,
+/// the first duplicate is of 5, and shows that four are missing before it: 1 lies more than three below the end of 5.
 #[test]
 fn forward_acknowledgment_needs_one_block() {
     let (world, begin) = transfer(&steady(Recovery::Fack, 20), 100, &[1, 2, 3, 4]);
@@ -138,8 +138,8 @@ fn forward_acknowledgment_needs_one_block() {
     assert_eq!(world.ends[CLIENT].connection.stats().fast_recoveries, 1);
 }
 
-/// Reno leaves recovery with the first acknowledgment that advances; the second loss of the window is below what was
-/// sent by then, so that it takes a timeout.
+/// Reno leaves recovery with the first acknowledgment that advances. The second loss of the window lies below the
+/// octets sent by then, so that it takes a timeout.
 #[test]
 fn renos_second_loss_takes_a_timeout() {
     let (world, begin) = transfer(&steady(Recovery::Reno, 10), 60, &[2, 5]);
@@ -172,7 +172,7 @@ fn blocks_repair_any_losses_of_a_window() {
     }
 }
 
-/// Round trips differ by a segment's time here, so that who was sent before whom can be told.
+/// Round trips differ by a segment's time here, so that the order of sending is known.
 fn paced(config: &Config, segments: u64, lost: &[usize]) -> World {
     let mut world = World::open(config.clone(), config.clone(), ROUND_TRIP, (segments * SMSS) as usize);
     world.paths[CLIENT].rate = BitRate::from_bps(8_000_000);
@@ -218,8 +218,8 @@ fn a_loss_during_recovery_is_another_loss() {
     }
 }
 
-/// The same where the loss is found before the recovery is over: 14 is lost, and 15 to 17 tell of it at 300 ms, but the
-/// repetition of 2 takes 150 ms longer than it should, and its acknowledgment comes at 350 ms only.
+/// The same if the loss is found before the recovery is over. 14 is lost, and 15 to 17 report it at 300 ms. But the
+/// retransmission of 2 takes 150 ms longer than it should, and its acknowledgment comes at 350 ms only.
 #[test]
 fn a_loss_during_recovery_that_is_found_in_it_is_another_loss_too() {
     for recovery in [Recovery::Sack, Recovery::Fack, Recovery::Rack] {
@@ -284,7 +284,7 @@ fn a_probe_saves_the_timeout_of_a_lost_tail() {
         assert_eq!((stats.tail_loss_probes, stats.timeouts), if probes { (1, 0) } else { (0, 1) });
     }
     // With two lost, the probe leaves after twice the round trip and 2 ms, which Linux adds, and its acknowledgment
-    // tells of the other.
+    // reports the other.
     let config = Config { tail_loss_probe: true, ..steady(Recovery::Rack, 10) };
     let (world, begin) = transfer(&config, 10, &[8, 9]);
     assert_eq!(world.repetitions(CLIENT, SMSS, begin), [(302, 9), (402, 8)]);
@@ -319,8 +319,8 @@ fn a_probe_is_new_data_if_there_is_any() {
     assert_eq!(world.ends[CLIENT].connection.stats().timeouts, 0);
 }
 
-/// RFC 8985 section 7.4: a probe that repaired a loss costs what a loss does, as soon as that is sure: when something
-/// sent after it is acknowledged and nothing was reported twice. One that was not needed costs nothing.
+/// RFC 8985 section 7.4: a probe that repaired a loss costs as much as a loss, once that is sure: when a later segment
+/// is acknowledged and no duplicate was reported. A probe that was not needed costs nothing.
 #[test]
 fn a_probe_costs_the_window_only_if_it_repaired_a_loss() {
     for lost in [true, false] {
@@ -351,7 +351,8 @@ fn a_probe_costs_the_window_only_if_it_repaired_a_loss() {
     }
 }
 
-/// RFC 5681 equation 4: half of what is in flight, not of the window (of thirty segments), and two segments at least.
+/// RFC 5681 equation 4: half of the octets in flight, not of the window (of thirty segments), and two segments at
+/// least.
 #[test]
 fn the_threshold_is_half_of_what_is_in_flight() {
     for (in_flight, halve_window, expected) in

@@ -26,7 +26,7 @@ fn open() -> World {
     world
 }
 
-/// A segment for the server, `from_next` beyond what it expects next.
+/// A segment for the server, `from_next` beyond the position that the server expects next.
 fn forged(flags: Flags, from_next: i64, acknowledges: i64) -> Segment {
     Segment {
         source_port: address(CLIENT).port(),
@@ -110,8 +110,8 @@ fn challenges_are_limited() {
     assert_eq!(answers(&world).len(), 1);
 }
 
-/// RFC 5961 section 5.2: an acknowledgment must not be of what was never sent, nor older than the largest window; its
-/// data are not taken either.
+/// RFC 5961 section 5.2: an acknowledgment must not be of octets that were never sent, nor older than the largest
+/// window; its data are not taken either.
 #[test]
 fn blind_acknowledgments_are_turned_down() {
     for (acknowledges, taken) in [

@@ -97,7 +97,7 @@ impl Peer {
         Self { side, wire, interface, sockets, handle, written: 0, arrived: Vec::new() }
     }
 
-    /// Serves it; what it says.
+    /// Serves smoltcp. Returns its packets.
     fn serve(&mut self, now: Time, stream: &[u8]) -> Vec<Vec<u8>> {
         loop {
             self.interface.poll(instant(now), &mut self.wire, &mut self.sockets);
@@ -124,7 +124,7 @@ impl Peer {
 
     fn due(&mut self, now: Time) -> Option<Time> {
         let due = self.interface.poll_at(instant(now), &self.sockets)?;
-        // It counts microseconds: what is due within this one is served in the next.
+        // smoltcp counts microseconds: a timer due within this one is served in the next.
         Some(Time::from_nanos(due.total_micros().max(0) as u64 * 1000).max(now + Span::from_micros(1)))
     }
 
@@ -162,7 +162,7 @@ impl Ours {
         Self { side, connection: connection.expect("settings"), arrived: Vec::new(), events: Vec::new() }
     }
 
-    /// Writes what the send buffer takes of the rest, and closes behind the last.
+    /// Writes as much of the rest as the send buffer takes, and closes behind the last octet.
     fn write(&mut self, length: u64) {
         let left = length - self.connection.written();
         if left > 0 {
@@ -244,7 +244,7 @@ fn exchange(side: Side, config: Config, lengths: [usize; 2], loss: f64, seed: u6
     let (mut now, mut entered) = (Time::ZERO, 0);
     loop {
         let mut said: Vec<(Side, Vec<u8>)> = Vec::new();
-        // What arrived at this instant comes before what is due.
+        // Arrivals at this instant come before timers.
         while flying.first_key_value().is_some_and(|(key, _)| key.0 <= now) {
             let Some((_, (to, packet))) = flying.pop_first() else { break };
             if to == side {

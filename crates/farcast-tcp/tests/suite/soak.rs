@@ -29,7 +29,7 @@ fn settings(random: &mut RandomStream) -> Config {
         2 => Config { window_scaling: true, ..Config::ns2(recovery, window) },
         _ => switches(random),
     };
-    // A path may lose the whole of a handshake and an end: patience is what is not tested here.
+    // A path may lose the whole of a handshake and of an end: patience is not tested here.
     Config { most_retries: 200, time_wait: Span::from_secs(1200), ..config }
 }
 

@@ -136,7 +136,7 @@ fn reported_repetitions_undo_a_needless_recovery() {
     }
 }
 
-/// A recovery that a loss was the reason of is not undone, whatever is watched.
+/// A recovery that a real loss caused is not undone by any detection.
 #[test]
 fn a_needed_recovery_stays() {
     for sack in [true, false] {

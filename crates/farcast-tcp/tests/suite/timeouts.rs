@@ -1,4 +1,4 @@
-//! The retransmission timer at work: when it expires, what it costs, and when it gives up.
+//! The retransmission timer at work: its expiry, its cost, and its end.
 
 use farcast_core::{Span, Time};
 use farcast_tcp::{
@@ -38,12 +38,12 @@ fn timeouts_double_until_there_are_too_many() {
     let client = world.client();
     assert_eq!(client.connection.state(), State::Closed);
     assert!(client.heard(Event::Failed(Failure::TimedOut)));
-    // RFC 5681: the window is one segment, the threshold half of what was in flight, and stays there (equation 4).
+    // RFC 5681: the window is one segment, the threshold half of the octets in flight, and stays there (equation 4).
     assert_eq!(client.connection.congestion_window(), SMSS);
     assert_eq!(client.connection.slow_start_threshold(), 2 * SMSS);
 }
 
-/// The threshold is set at the first timeout of a segment, from what was in flight then, and not again at the second.
+/// The threshold is set at the first timeout of a segment, from the octets in flight then, and not again at the second.
 #[test]
 fn the_threshold_falls_once() {
     for recovery in [Recovery::Reno, Recovery::NewReno, Recovery::Sack, Recovery::Fack, Recovery::Rack] {
@@ -162,7 +162,7 @@ fn a_lost_syn_makes_for_a_careful_start() {
     }
 }
 
-/// The same where the server's answer is what is sent twice: the server begins carefully, too.
+/// The same if the server's answer is sent twice: the server begins with one segment too.
 #[test]
 fn a_lost_answer_makes_the_server_careful() {
     let config = plain(Recovery::Sack, 10);
@@ -176,8 +176,8 @@ fn a_lost_answer_makes_the_server_careful() {
     assert_eq!(world.ends[SERVER].connection.retransmission_timeout(), Span::from_secs(3));
 }
 
-/// RFC 6298 section 3 (Karn): where a SYN left twice, its answer measures nothing. Over 1.2 s the client repeats its
-/// SYN after a second, and the server its answer to that; what answers the first would seem to take 200 ms.
+/// RFC 6298 section 3 (Karn): if a SYN left twice, its answer measures nothing. Over 1.2 s the client repeats its SYN
+/// after a second, and the server its answer; an answer to the first SYN would seem to take 200 ms.
 #[test]
 fn handshakes_that_repeat_measure_nothing() {
     let config = plain(Recovery::Sack, 10);
@@ -223,8 +223,8 @@ fn blocks(ranges: &[(u32, u32)]) -> Options {
     Options { sack, ..Options::default() }
 }
 
-/// RFC 2018 section 8: a receiver may throw away what it has told of. A timeout with the first segment told of believes
-/// nothing any more.
+/// RFC 2018 section 8: a receiver may discard data that it has reported. If the first segment is marked as arrived at a
+/// timeout, all its reports are forgotten.
 #[test]
 fn a_peer_that_reneges_gets_everything_again() {
     let config = Config {
@@ -251,7 +251,7 @@ fn a_peer_that_reneges_gets_everything_again() {
     assert_eq!(lone.connection.acknowledged(), 10 * SMSS);
 }
 
-/// At a timeout SACK does not send again what has arrived, unless the first segment in flight is among it.
+/// At a timeout SACK does not send arrived data again, unless the first segment in flight is part of it.
 #[test]
 fn a_timeout_believes_the_blocks() {
     let mut lone = lone(plain(Recovery::Sack, 10));

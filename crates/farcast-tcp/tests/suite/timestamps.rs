@@ -1,4 +1,4 @@
-//! Timestamps (RFC 7323): what is echoed, and what is too old.
+//! Timestamps (RFC 7323): the echoed value, and segments that are too old.
 
 use farcast_core::engine::Reject;
 use farcast_core::{Span, Time};
@@ -8,14 +8,14 @@ use crate::common::{CLIENT, Fate, SERVER, World, address, initial, ms, prompt};
 
 const ROUND_TRIP: Span = Span::from_millis(100);
 
-/// The timestamps of what a side has sent since.
+/// Returns the timestamps of the segments that a side has sent since.
 fn stamps(world: &World, side: usize) -> Vec<(u32, u32)> {
     let sent = world.sent.iter().filter(|sent| sent.from == side);
     sent.filter_map(|sent| sent.segment.options.timestamps).map(|stamp| (stamp.value, stamp.echo)).collect()
 }
 
-/// The SYN says what time it is, the answer echoes it, the acknowledgment that (section 3.2). The clock ticks
-/// milliseconds.
+/// The SYN has a timestamp, the answer echoes it, and the acknowledgment echoes the answer's (section 3.2). The clock
+/// ticks milliseconds.
 #[test]
 fn the_handshake_carries_them() {
     let mut world = World::new(prompt(), prompt(), ROUND_TRIP, 0);
@@ -42,7 +42,8 @@ fn a_delayed_acknowledgment_echoes_the_first_segment() {
     assert_eq!(stamps(&world, SERVER)[1], (2250, 2000));
 }
 
-/// Section 4.3: what arrives out of order is not echoed, but the last segment in order; what fills the gap is.
+/// Section 4.3: a segment out of order is not echoed, but the last segment in order is; a segment that fills the gap is
+/// echoed.
 #[test]
 fn a_gap_is_echoed_as_the_rfc_says() {
     let mut world = World::open(prompt(), prompt(), ROUND_TRIP, 20_000);
@@ -85,7 +86,7 @@ fn stamped(offset: u32, len: u16, value: Option<u32>, flags: Flags) -> Segment {
 }
 
 /// Section 5.3: a segment older than the last in order is dropped and answered, though its numbers fit (PAWS), but a
-/// reset is taken for what it is. Section 3.2: one without timestamps is dropped silently.
+/// reset is accepted. Section 3.2: a segment without timestamps is dropped silently.
 #[test]
 fn old_duplicates_are_turned_down() {
     let open = || {
@@ -133,7 +134,7 @@ fn very_old_timestamps_are_not_compared() {
     }
 }
 
-/// The tick is what the settings say.
+/// The tick is that of the settings.
 #[test]
 fn the_clock_ticks_as_set() {
     for (tick, expected) in [(1, 12_345), (10, 1234), (1000, 12)] {

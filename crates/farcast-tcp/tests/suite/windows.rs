@@ -1,4 +1,4 @@
-//! Windows: closed, opened, small, and what is sent into them (RFC 9293 sections 3.7.4, 3.8.6).
+//! Windows: closed, opened, small, and the segments sent into them (RFC 9293 sections 3.7.4, 3.8.6).
 
 use farcast_core::{Span, Time};
 use farcast_tcp::{
@@ -108,8 +108,8 @@ fn the_window_does_not_open_by_little() {
     assert!(world.data(CLIENT).iter().all(|sent| sent.range().1 == SMSS));
 }
 
-/// Section 3.8.6.2.1: what is smaller than a segment waits, if there is more, until the window has room for one or for
-/// half of what it was at most; or until a timeout.
+/// Section 3.8.6.2.1: data smaller than a segment waits, if there is more, until the window has room for a segment or
+/// for half of its maximum; or until a timeout.
 #[test]
 fn a_small_window_gets_no_small_segments_at_first() {
     for (window, sends_at) in [(400, Some(1000)), (5000, None), (999, Some(1000)), (0, None)] {
@@ -144,7 +144,7 @@ fn a_small_window_gets_no_small_segments_at_first() {
     assert_eq!(sent.iter().map(|s| s.payload.len).collect::<Vec<_>>(), [750]);
 }
 
-/// Section 3.7.4: with Nagle's algorithm a small segment waits for the acknowledgment of what is in flight.
+/// Section 3.7.4: with Nagle's algorithm a small segment waits for the acknowledgment of the octets in flight.
 #[test]
 fn nagles_algorithm() {
     for nagle in [true, false] {
@@ -174,8 +174,8 @@ fn nagles_algorithm() {
     assert_eq!(sent, [(0, 1000), (0, 1000), (100, 500)]);
 }
 
-/// A buffer holds what the settings say, whatever the shift of its window rounds (RFC 7323 section 2.3), and the peer
-/// is never told less than before but by a shift.
+/// A buffer holds as much as the settings say, even if the shift of its window rounds (RFC 7323 section 2.3). The
+/// window announced to the peer never shrinks except by a shift.
 #[test]
 fn an_owner_that_takes_nothing_gets_no_more_than_the_buffer() {
     for (size, mss) in
@@ -252,7 +252,7 @@ fn the_window_may_grow_as_data_arrive() {
     assert_eq!(windows[..50], expected[..50]);
 }
 
-/// The send buffer takes what it has room for, and says when it has more.
+/// The send buffer takes octets as far as it has room, and reports when it has more.
 #[test]
 fn the_send_buffer_fills_and_empties() {
     let config = Config { send_buffer: 5000, ..settings(50_000) };

@@ -101,7 +101,7 @@ fn what_rlc_does_not_repeat_is_given_up() {
     assert_eq!(link.forward().given_up.packets, given_up);
 }
 
-/// The buffer of one bearer is full, and it gives up what it has begun: each under its own name.
+/// The buffer of one bearer is full, and the bearer gives up SDUs that it has begun: each with its own cause.
 #[test]
 fn a_full_buffer_is_told_from_what_is_given_up() {
     let text = "[[link.stages]]\nname = \"bearer\"\nkind = \"umts\"\nmax_transmissions = 1\n\

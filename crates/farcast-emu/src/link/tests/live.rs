@@ -37,7 +37,8 @@ fn a_change_that_is_refused_in_part_changes_nothing() {
         outage: Some(Span::from_secs(9)),
         ..Change::default()
     };
-    // The way back refuses the delay, and the way forward has no jitter: neither changes, nor does what stands beside.
+    // The return direction refuses the delay, and the forward direction has no jitter: neither changes, nor do other
+    // settings of the change.
     for change in [everything.clone(), of(Way::Return, everything.clone())] {
         let sentence = link.change(at(0), &change).unwrap_err().to_string();
         let expected =
@@ -48,7 +49,7 @@ fn a_change_that_is_refused_in_part_changes_nothing() {
     }
     link.enter(at(0), End::Terminal, Some(0), &[7; 1000]);
     assert_eq!(leave(&mut link, at(500)), [(at(108), TERMINAL, 7)]);
-    // What comes first is not kept where what comes last has no place: no queue on this way has a limit.
+    // An earlier part of a change is not kept if a later part is refused: no queue in this direction has a limit.
     let change = of(Way::Return, Change { rate: bps(1000), queue: octets(5000), ..Change::default() });
     assert_eq!(link.change(at(500), &change), Err(ChangeError::NoneHas("queue")));
     assert_eq!(link.settings(End::Hub), back);

@@ -10,7 +10,7 @@ struct Flood {
     /// Settings that disable losses, so that only queues drop.
     settings: &'static [&'static str],
     to: End,
-    /// From one to the next: half of what the link needs for each.
+    /// Time from one packet to the next: half of the time that the link needs for each.
     every: Span,
     packets: u32,
     /// The longest delay lies between these: worked out from the file's figures.
@@ -134,7 +134,7 @@ fn a_flood_waits_no_longer_than_a_full_queue_takes() {
             (flood.packets.into(), all.len() as u64, 0),
             "{name} to {to:?}"
         );
-        // Twice what it carries: of what came after the queue was full, half.
+        // Twice the link's rate: of the packets that came after the queue was full, half.
         assert_eq!(delivered + dropped, entered, "{name} to {to:?}");
         assert!(dropped >= entered / 8, "{name} to {to:?}: {dropped} of {entered}");
     }

@@ -29,7 +29,7 @@ fn a_port_counts_while_a_socket_listens_there() {
     let (tcp, udp) = (port(listener.local_addr()), port(server.local_addr()));
     let there = ports().unwrap();
     assert!(there.contains(&(Transport::Tcp, tcp)) && there.contains(&(Transport::Udp, udp)), "{there:?}");
-    // Whoever talks to a server is none.
+    // A client of a server is not a listener.
     let talking = TcpStream::connect(("127.0.0.1", tcp)).unwrap();
     let asking = UdpSocket::bind("127.0.0.1:0").unwrap();
     asking.connect(("127.0.0.1", udp)).unwrap();
@@ -42,7 +42,7 @@ fn a_port_counts_while_a_socket_listens_there() {
 fn two_sockets_at_one_port_are_one() {
     let six = TcpListener::bind("[::1]:0").unwrap();
     let port = six.local_addr().unwrap().port();
-    // Somebody may have the same port of the other version of IP; then it is there all the same.
+    // Another process may have this port of IPv4, so that binding fails; the port is in use all the same.
     let _four = TcpListener::bind(("127.0.0.1", port));
     let there = ports().unwrap();
     assert_eq!(there.iter().filter(|found| **found == (Transport::Tcp, port)).count(), 1, "{there:?}");

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// So long that Reno is slower than the curve.
+/// A round trip so long that Reno is slower than the curve.
 const ROUND_TRIP: Span = Span::from_millis(400);
 
 fn at(seconds: f64) -> Time {

@@ -22,7 +22,7 @@ impl Rounds {
     fn round(&mut self, trips: &[Span]) {
         let next = self.acknowledged + 20;
         for (n, &trip) in trips.iter().enumerate() {
-            // The first acknowledgment of a round ends the one before, and sees what that has sent.
+            // The first acknowledgment of a round ends the round before, and counts the segments sent in it.
             let position = if n == 0 { self.acknowledged + 10 } else { self.acknowledged + 10 + n as u64 };
             self.hystart.sample(Some(trip), position.min(next - 1), next);
         }
@@ -84,7 +84,7 @@ fn slow_start_is_over_after_five_rounds() {
     assert!(rounds.hystart.is_over());
 }
 
-/// The round trip falls below what it was when conservative slow start began: slow start goes on.
+/// The round trip falls below its value at the begin of conservative slow start: slow start continues.
 #[test]
 fn a_passing_growth_is_forgiven() {
     let mut rounds = Rounds::new();

@@ -1,4 +1,4 @@
-//! Linux's variation: by hand, beside a naive implementation, and beside what the kernel said of a real connection.
+//! Linux's variation: by hand, beside a naive implementation, and beside the kernel's values of a real connection.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -136,7 +136,7 @@ fn a_naive_implementation_says_the_same() {
     }
 }
 
-/// A real connection: round trips seen from outside, and what the kernel made of them.
+/// A real connection: round trips seen from outside, and the kernel's values for them.
 const KERNEL: &str = include_str!("../../../../../vectors/tcp/linux_rto.csv");
 
 /// The greatest differences from the kernel: of the smoothed round trip, of the mean deviation, and of the timeout
@@ -164,7 +164,7 @@ fn beside_the_kernel(variation: Variation) -> (Span, Span, Span) {
 }
 
 /// The round trips were seen from outside, up to 0.7 ms off, and four times the deviation enters the timeout. RFC
-/// 6298's variation is told from Linux's by far more than that.
+/// 6298's variation differs from Linux's by far more than that.
 #[test]
 fn the_kernel_says_the_same() {
     let (smoothed, deviation, timeout) = beside_the_kernel(Variation::Linux);

@@ -67,7 +67,7 @@ fn any_bit_that_flips_is_noticed() {
         let mut damaged = octets.clone();
         damaged[bit / 8] ^= 1 << (bit % 8);
         let error = error(&damaged).unwrap_or_else(|| panic!("bit {bit} went unnoticed"));
-        // The data offset is looked at first: without it nobody knows where the header ends.
+        // The data offset is checked first: without it the end of the header is unknown.
         if bit / 8 != 12 {
             assert_eq!(error, DecodeError::Checksum, "bit {bit}");
         }

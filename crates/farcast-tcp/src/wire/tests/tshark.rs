@@ -1,4 +1,4 @@
-//! tshark reads what we write, and complains about nothing.
+//! tshark reads our segments, and complains about none.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -54,7 +54,7 @@ fn tshark(file: &[u8]) -> Vec<String> {
     let mut command = Command::new("tshark");
     command.args(["-r", "-", "-T", "fields", "-E", "separator=|"]);
     command.args(["-o", "tcp.check_checksum:TRUE", "-o", "tcp.analyze_sequence_numbers:FALSE"]);
-    // The ports are arbitrary: what lies above TCP is data, whatever their protocols.
+    // The ports are arbitrary: everything above TCP counts as data, for any protocol.
     command.args(["-d", "tcp.port==0-65535,data"]);
     command.args(FIELDS.iter().flat_map(|field| ["-e", field]));
     let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());

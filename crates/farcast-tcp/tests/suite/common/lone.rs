@@ -70,7 +70,7 @@ impl Lone {
         sent
     }
 
-    /// Waits for the next deadline and serves it; what leaves then.
+    /// Waits for the next deadline and serves it. Returns the segments that leave then.
     pub(crate) fn wait(&mut self) -> Vec<Segment> {
         let due = self.connection.poll_timeout().expect("something is due");
         self.now = due.at;
@@ -78,7 +78,7 @@ impl Lone {
         self.poll()
     }
 
-    /// Takes a segment after `later`; what leaves then.
+    /// Takes a segment after `later`. Returns the segments that leave then.
     pub(crate) fn after(&mut self, later: Span, segment: &Segment) -> Vec<Segment> {
         self.now += later;
         let _ = self.take(segment);

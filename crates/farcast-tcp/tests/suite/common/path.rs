@@ -11,9 +11,9 @@ use super::IP_HEADER;
 pub(crate) enum Fate {
     Pass,
     Drop,
-    /// It arrives so much later than it would.
+    /// The segment arrives later by this span.
     Late(Span),
-    /// A second copy arrives so much later.
+    /// A second copy arrives later by this span.
     Twice(Span),
 }
 
