@@ -7,7 +7,7 @@ use farcast_core::random::RandomStream;
 
 use super::Among;
 
-/// Draws independent losses with one carried residual, at a cost of one step for each loss.
+/// Source of independent losses with one carried residual, at a cost of one step for each loss.
 ///
 /// A loss of probability p is the first event of a Poisson process in an interval of length λ = -ln(1 - p), its
 /// *hazard*. The candidates of all frames laid end to end are one axis of hazard, and the distance to the next event on
@@ -23,7 +23,7 @@ pub struct Hazard {
 }
 
 impl Hazard {
-    /// A source of losses that draws from `stream`.
+    /// Creates a source of losses that draws from `stream`.
     pub fn new(mut stream: RandomStream) -> Self {
         let residual = exponential(&mut stream);
         Self { stream, residual }
@@ -89,7 +89,7 @@ impl Hazard {
     }
 }
 
-/// An exponential number with mean 1, at most 53 ln 2 = 36.7. The logarithm is libm's: the same digits on every
+/// Draws an exponential number with mean 1, at most 53 ln 2 = 36.7. The logarithm is libm's: the same digits on every
 /// platform.
 pub(super) fn exponential(stream: &mut RandomStream) -> f64 {
     // 1 - unit() lies in (0, 1], so its logarithm is finite.

@@ -1,6 +1,6 @@
 //! Groups of four bits, most significant first: everything in a status report is a multiple of these.
 
-/// Reads groups of four bits.
+/// Reader of groups of four bits.
 pub(super) struct Reader<'a> {
     octets: &'a [u8],
     /// Number of groups that have been read.
@@ -28,7 +28,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Writes groups of four bits over octets that are zero.
+/// Writer of groups of four bits over octets that are zero.
 pub(super) struct Writer<'a> {
     octets: &'a mut [u8],
     at: usize,

@@ -4,7 +4,7 @@ use farcast_core::{Span, Time};
 
 use super::ForwardConfig;
 
-/// Lays packets into FEC blocks, first come first served.
+/// Packing of packets into FEC blocks, first come first served.
 ///
 /// The last block stays open while its time lasts; packets that enter before its end share its room. Coding and flight
 /// begin at a block's end, and are part of the propagation. A packet that enters later starts a block of its own. So

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The slots of the first frames, written down one after the other.
+    /// Lists the slots of the first frames, one after the other.
     fn listed(config: &ReturnConfig) -> Vec<u64> {
         let reserved = |frame: u64| {
             let first = frame * config.frame.as_nanos() + config.contention_time().as_nanos();
