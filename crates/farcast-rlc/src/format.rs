@@ -14,8 +14,8 @@
 //! | `len` | content of the PDU | indication of the end |
 //! |---|---|---|
 //! | above `room` | `room` octets | none: the SDU does not end here |
-//! | `room` | all | indicator 0, the first of the next PDU; or the header extension `10` |
-//! | `room` - 1, indicators of 2 octets | all, and an octet of padding that nothing announces | 0x7FFB, the first of the next PDU |
+//! | `room` | all | indicator 0, first of the next PDU; or the header extension `10` |
+//! | `room` - 1, indicators of 2 octets | all, and an unannounced octet of padding | 0x7FFB, first of the next PDU |
 //! | less | its indicator and all | that indicator |
 //!
 //! So data never make way for the indicator of their own end. With indicators of one octet, an SDU that ends one octet

@@ -147,7 +147,7 @@ impl Link {
 /// The receiving end of a bundle in one direction. The [module](self) states the rules.
 ///
 /// After each call that takes the time, its owner takes packets from [`poll_packet`](Self::poll_packet) until there
-/// is none. Memory is bounded by [`ReassemblyConfig`] and [`MOST_LINKS`]; once warm, nothing is allocated for a fragment.
+/// is none. Memory is bounded by [`ReassemblyConfig`] and [`MOST_LINKS`]; once warm, a fragment allocates nothing.
 #[derive(Clone, Debug)]
 pub struct Reassembler<P> {
     config: ReassemblyConfig,

@@ -137,8 +137,8 @@ impl ForwardConfig {
         if self.fec_blocks == 0 { Span::ZERO } else { self.frame / u64::from(self.fec_blocks) }
     }
 
-    /// Returns the lengths in octets of the PDUs of a packet of `octets`, overheads included. An empty packet takes a PDU
-    /// of one octet; a packet of more than 65,535 octets counts as that long.
+    /// Returns the lengths in octets of the PDUs of a packet of `octets`, overheads included. An empty packet takes a
+    /// PDU of one octet; a packet of more than 65,535 octets counts as that long.
     pub fn pdu_lengths(&self, octets: u64) -> impl Iterator<Item = u64> + '_ {
         let mut rest = octets.clamp(1, LONGEST_PACKET);
         self.pdu_payloads.iter().zip(&self.pdu_overheads).cycle().map_while(move |(&payload, &overhead)| {
