@@ -1,4 +1,4 @@
-//! Many receivers at once, beyond what an engine for each could do.
+//! Crowds: more receivers at once than single engines could simulate.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use farcast_core::random::RandomStream;
@@ -10,7 +10,7 @@ use farcast_sim::star::{Back, BackLosses, Chains, Cut, GroupConfig, Receivers, S
 
 const DELAY: Span = Span::from_millis(250);
 
-/// `receivers` receivers that lose a part `p` of a file of 1 MB.
+/// Returns a world of `receivers` receivers that lose a fraction `p` of a file of 1 MB.
 fn world(receivers: u32, p: f64, change: impl FnOnce(&mut SenderConfig)) -> StarConfig<Norm> {
     let (source, group) = ("10.0.0.1:6003".parse().unwrap(), "239.255.57.40:6003".parse().unwrap());
     let rate = BitRate::from_bps(10_000_000).unwrap();
@@ -43,7 +43,8 @@ fn world(receivers: u32, p: f64, change: impl FnOnce(&mut SenderConfig)) -> Star
     }
 }
 
-/// What a transfer to `receivers` receivers comes to: how many have it, octets on the wire over the file's, requests.
+/// Simulates a transfer to `receivers` receivers. Returns the number of complete receivers, the octets on the wire
+/// relative to the file's, and the number of requests.
 fn simulate(receivers: u32, p: f64, change: impl FnOnce(&mut SenderConfig)) -> (usize, f64, u64) {
     let mut star = Star::new(world(receivers, p, change), None).unwrap();
     star.run();
@@ -57,7 +58,7 @@ fn twenty_thousand_receivers_cost_little_more_than_their_unluckiest() {
     let (complete, octets, nacks) = simulate(20_000, 0.01, |config| {
         (config.fec, config.block_len, config.parity) = (Fec::ReedSolomon(16), 715, 200);
     });
-    // Of 715 segments and their repairs the unluckiest of so many loses about 20; headers are 4 %.
+    // The unluckiest of so many receivers loses about 20 of 715 segments and their repairs; headers are 4 %.
     assert!(complete == 20_000 && (1.05..1.15).contains(&octets), "{complete} {octets}");
     assert!((1..1000).contains(&nacks), "nearly all hear others ask for as much: {nacks}");
 }
@@ -65,6 +66,7 @@ fn twenty_thousand_receivers_cost_little_more_than_their_unluckiest() {
 #[test]
 fn what_is_asked_of_the_sender_alone_is_told_to_all() {
     let (complete, _, nacks) = simulate(20_000, 0.01, |config| config.unicast = true);
-    // Nearly everybody loses something of 715 segments; who hears the sender repeat it need not ask.
+    // Nearly every receiver loses something of 715 segments. A receiver that hears the sender repeat requests need not
+    // ask.
     assert!(complete == 20_000 && (100..5000).contains(&nacks), "{complete} {nacks}");
 }

@@ -17,16 +17,16 @@ use farcast_sim::star::{
     Back, BackLosses, Chains, Cut, GroupConfig, Kind, Observer, Receivers, Star, StarConfig, Tally,
 };
 
-/// Losses that are decided by nothing but the receiver and the number of the frame: the same for everyone who asks.
+/// Losses that depend only on the receiver and the number of the frame, so that they are the same for each caller.
 #[derive(Clone, Debug)]
 struct Fate {
     seed: u64,
     probability: f64,
     receivers: u32,
-    /// Frames so far: of the channel, or of each receiver on its own way back.
+    /// Frames so far: of the channel, or of each receiver on its own return path.
     frames: Vec<u64>,
     own: bool,
-    /// So many frames in a row have one fate, and so many receivers.
+    /// Number of consecutive frames with the same fate, and number of receivers with the same fate.
     burst: u64,
     cluster: u32,
 }
@@ -55,7 +55,7 @@ impl Losses for Fate {
     }
 }
 
-/// One drawn session.
+/// Session with drawn settings.
 #[expect(clippy::struct_excessive_bools, reason = "they are settings, each independent of the others")]
 #[derive(Clone, Copy, Debug)]
 struct Case {
@@ -82,7 +82,7 @@ struct Case {
     silent: bool,
     data_only: bool,
     limit: Span,
-    /// So many times the segments: what lacks of them may not fit one message.
+    /// Factor on the number of segments: with many, one request may not fit one message.
     times: u32,
 }
 
@@ -203,21 +203,22 @@ fn node(n: u32) -> NodeId {
     NodeId(n + 2)
 }
 
-/// Everything that can be seen of a session, but for how runs were cut.
+/// Observable events of a session, which do not depend on the cutting of runs.
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Story {
-    /// When each datagram left the sender, and what it was.
+    /// Datagrams of the sender, with their times.
     sent: Vec<(Time, String)>,
     told: Vec<(Time, SenderEvent)>,
-    /// What each receiver said and when.
+    /// Messages of receivers, with their times.
     said: Vec<(Time, u32, String)>,
     /// NACKs that reached the sender.
     reached: u64,
 }
 
 impl Story {
-    /// Whether the receivers of the two said the same, up to an instant at which they said it in another order: engines
-    /// whose timers end at one instant speak in the order in which these were set, which is nobody's promise.
+    /// Returns `true` if the receivers of both stories said the same, up to an instant at which the order differs.
+    /// Engines whose timers expire at one instant speak in the order in which the timers were set, which is not
+    /// guaranteed.
     fn is_tied(&self, other: &Self) -> bool {
         let parts = self.said.iter().zip(&other.said).find(|(ours, theirs)| ours != theirs);
         let Some(((at, ..), _)) = parts else { return false };
@@ -231,7 +232,7 @@ impl Story {
 }
 
 impl Story {
-    /// Whether somebody said something twice at one instant.
+    /// Returns `true` if a receiver sent two messages at one instant.
     fn asks_in_several(&self) -> bool {
         self.said.windows(2).any(|pair| (pair[0].0, pair[0].1) == (pair[1].0, pair[1].1))
     }
@@ -269,7 +270,7 @@ fn is_nack(message: &Message) -> bool {
     matches!(&message.body, Body::Receiver(said) if matches!(said.answer, Answer::Nack(_)))
 }
 
-/// What a session comes to: when each receiver had everything, how many NACKs left, the tally, what was sent in rounds.
+/// Outcome of a session: completion times, number of NACKs, tally, and segments sent in each round.
 #[derive(Clone, PartialEq, Debug)]
 struct Outcome {
     completed: Vec<Time>,
@@ -287,7 +288,7 @@ fn play(case: Case, population: bool, cut: Cut) -> (Outcome, Story) {
     let outcome = Outcome {
         completed: (0..case.receivers).map(|n| group.completed(n)).collect(),
         nacks: group.naks(),
-        // How many events it took is no part of what happened.
+        // The number of events is not part of the outcome.
         tally: Tally { events: 0, ..*star.tally() },
         rounds: star.sender().unwrap().sent_per_round().to_vec(),
     };
@@ -333,13 +334,13 @@ fn a_population_equals_single_engines() {
             suppressed += u64::from(play(deaf, true, Cut::Whole).0.nacks > alone.0.nacks);
         }
     }
-    // The sessions were worth comparing: in every tenth somebody kept quiet because others had asked.
+    // The sessions were worth comparing: in every tenth a receiver kept quiet because others had asked.
     assert!(
         complete > SESSIONS / 2 && nacks > SESSIONS * 8 && coded > SESSIONS / 2,
         "{complete} {nacks} {coded}"
     );
     assert!(suppressed > SESSIONS / 12 && ties < SESSIONS / 50, "{suppressed} {ties}");
-    // In some, what one lacked did not fit one message.
+    // In some sessions the requests of a receiver did not fit one message.
     assert!(several > SESSIONS / 100, "{several}");
 }
 

@@ -1,4 +1,4 @@
-//! NORM in the simulated world, which knows the seam and no protocol.
+//! NORM in the simulator, which knows the delivery interface and no protocol.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod star {
@@ -14,18 +14,18 @@ use farcast_sim::star::{Back, BackLosses, Chains, Cut, GroupConfig, Receivers, S
 const RECEIVERS: u32 = 20;
 const DELAY: Span = Span::from_millis(250);
 
-/// A world in which twenty receivers lose a twentieth of 200 segments. They answer the group or
-/// the sender alone.
+/// Returns a world in which twenty receivers lose a twentieth of 200 segments. They answer the group or the sender
+/// alone.
 fn world(unicast: bool, population: bool, cut: Cut, seed: u64) -> StarConfig<Norm> {
     paced(Pacing::Fixed, unicast, population, cut, seed)
 }
 
-/// The same, at a rate that `pacing` decides.
+/// Returns the same world with another rate control.
 fn paced(pacing: Pacing, unicast: bool, population: bool, cut: Cut, seed: u64) -> StarConfig<Norm> {
     around(SenderConfig { unicast, pacing, ..sender() }, population, cut, seed)
 }
 
-/// What is sent, for all to acknowledge.
+/// Returns the configuration of a sender whose object all receivers acknowledge.
 fn sender() -> SenderConfig {
     let (source, group) = ("10.0.0.1:6003".parse().unwrap(), "239.255.57.40:6003".parse().unwrap());
     let rate = BitRate::from_bps(1_000_000).unwrap();
@@ -35,7 +35,7 @@ fn sender() -> SenderConfig {
     config
 }
 
-/// The world around a sender.
+/// Returns the world around a sender.
 fn around(config: SenderConfig, population: bool, cut: Cut, seed: u64) -> StarConfig<Norm> {
     let SenderConfig { group, unicast, .. } = config;
     let receiver = move |n| ReceiverConfig { seed, unicast, ..ReceiverConfig::new(NodeId(n + 2), group) };
@@ -69,7 +69,7 @@ fn around(config: SenderConfig, population: bool, cut: Cut, seed: u64) -> StarCo
     }
 }
 
-/// When each receiver had everything, what was sent in each round, and how many asked.
+/// Returns the completion time of each receiver, the segments sent in each round, and the number of requests.
 fn simulate(config: StarConfig<Norm>) -> (Vec<Time>, Vec<u64>, u64) {
     let mut star = Star::new(config, None).unwrap();
     star.run();
@@ -90,7 +90,7 @@ fn everybody_completes_whatever_the_cuts() {
             asked[usize::from(unicast)] += whole.2;
         }
     }
-    // Who hears others ask need not ask.
+    // A receiver that hears the requests of others need not ask.
     assert!(asked[0] < asked[1], "{asked:?}");
 }
 

@@ -1,4 +1,4 @@
-//! A driver of NORM's engines that knows no files of ours.
+//! Driver of NORM's engines that does not use farcast's files.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -17,17 +17,17 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::object::Object;
 
-/// How long anything may take.
+/// Time limit for everything.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Where a host hears the group, and where it speaks from and hears what is for it alone.
+/// Sockets of a host: one that hears the group, and one for sending and for messages to the host alone.
 pub(crate) struct Place {
     pub(crate) group: SocketAddr,
     hears: UdpSocket,
     speaks: UdpSocket,
     codec: Codec,
     began: Instant,
-    /// What it loses of all that it hears and says.
+    /// Fraction of all datagrams, in both directions, that are lost here.
     loss: f64,
     random: RandomStream,
 }
@@ -35,7 +35,7 @@ pub(crate) struct Place {
 type Objects = BTreeMap<ObjectId, Object>;
 
 impl Place {
-    /// On the loopback interface.
+    /// Makes the sockets on the loopback interface.
     pub(crate) fn new(port: u16, fec: Fec, loss: f64, seed: u64) -> Self {
         let address = Ipv4Addr::new(239, 255, 57, 40);
         let hears = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP)).unwrap();
@@ -66,7 +66,7 @@ impl Place {
         Time::from_nanos(self.began.elapsed().as_nanos() as u64)
     }
 
-    /// Sends `contents`, one as each of the objects of `config`; how that ended, and the engine.
+    /// Sends `contents`, one for each object of `config`. Returns the outcome and the engine.
     pub(crate) fn send(&mut self, config: SenderConfig, contents: &[&[u8]]) -> (SenderOutcome, Sender) {
         let (parity, fec) = (config.parity.into(), config.fec);
         let mut sender = Sender::new(config).unwrap();
@@ -88,7 +88,7 @@ impl Place {
         (outcome.unwrap(), sender)
     }
 
-    /// Receives until `over` says that that was all, given the number of complete objects; what has come, by name.
+    /// Receives until `over`, called with the number of complete objects, returns `true`. Returns the objects by name.
     pub(crate) fn receive(
         &mut self,
         config: ReceiverConfig,
@@ -132,7 +132,7 @@ impl Place {
         (complete.into_inner(), receiver)
     }
 
-    /// Drives `engine` until `over`, with what it sends of `objects`, and hands its events and their datagrams to
+    /// Drives `engine` until `over`, sends its symbols of `objects`, and passes its events with their datagrams to
     /// `owner`.
     fn drive<E: Engine<Message = Message>>(
         &mut self,
@@ -181,14 +181,14 @@ impl Place {
         }
     }
 
-    /// Hears one datagram, or nothing until `next`; where its payload lies.
+    /// Handles one datagram, or none until `next`. Returns the range of the datagram's payload.
     fn hear<E: Engine<Message = Message>>(
         &mut self,
         engine: &mut E,
         buffer: &mut [u8],
         next: Time,
     ) -> core::ops::Range<usize> {
-        // Short enough for what comes to the other socket meanwhile.
+        // The wait is short, so that datagrams to the other socket are not delayed.
         let wait = next.since(self.now()).as_nanos().clamp(1000, 2_000_000);
         self.hears.set_read_timeout(Some(Duration::from_nanos(wait))).unwrap();
         let own = self.address();

@@ -22,7 +22,7 @@ use farcast_norm::{Fec, Kind, NodeId, Object, Pacing, ReceiverConfig, SenderConf
 use driver::Place;
 use peer::Running;
 
-/// A way of sending.
+/// Settings of a transfer.
 #[derive(Clone, Debug)]
 struct Case {
     receivers: u32,
@@ -31,10 +31,10 @@ struct Case {
     block: u16,
     parity: u16,
     auto: u16,
-    /// What each end loses of what it hears and says.
+    /// Fraction of datagrams that each end loses in both directions.
     loss: f64,
     unicast: bool,
-    /// Whether receivers decide the rate.
+    /// `true` if the receivers' reports control the rate.
     controlled: bool,
 }
 
@@ -56,19 +56,19 @@ fn noise(len: usize) -> Vec<u8> {
     (0..len).map(|_| random.bits() as u8).collect()
 }
 
-/// A port that no other test of this machine uses now.
+/// Returns a port that no other test of this machine uses now.
 fn port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     20_000 + (std::process::id() % 2000) as u16 * 10 + NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// What is sent, by name.
+/// Returns the contents to send, by name.
 fn contents(case: &Case) -> BTreeMap<String, Vec<u8>> {
     case.sizes.iter().enumerate().map(|(at, &size)| (format!("{at}-{size}.bin"), noise(size))).collect()
 }
 
 impl Case {
-    /// We send, the library receives; how many rounds that takes.
+    /// Sends from farcast to the library. Returns the number of rounds.
     fn library_receives(&self) -> u32 {
         let dir = tempfile::tempdir().unwrap();
         let port = port();
@@ -91,12 +91,12 @@ impl Case {
         let contents = contents(self);
         let rate = BitRate::from_bps(8_000_000).unwrap();
         let mut config = SenderConfig::new(NodeId(1), 1, place.address(), place.group, rate);
-        // Data and files by turns.
+        // Data and files alternate.
         let object = |(at, (name, content)): (usize, (&String, &Vec<u8>))| Object {
             kind: if at % 2 == 0 { Kind::File } else { Kind::Data },
             size: content.len() as u64,
             info: name.as_bytes().to_vec(),
-            // The library passes over what it does not know.
+            // The library skips the unknown extension.
             vouched: Some(Vouched { digest: [7; 32], mode: 0o644, mtime_ns: 1 }),
         };
         config.objects = contents.iter().enumerate().map(object).collect();
@@ -124,7 +124,7 @@ impl Case {
         sender.progress().round
     }
 
-    /// The library sends, we receive; how many requests that takes.
+    /// Sends from the library to farcast. Returns the number of requests.
     fn library_sends(&self) -> u64 {
         let dir = tempfile::tempdir().unwrap();
         let port = port();
@@ -151,7 +151,7 @@ impl Case {
             words.push(format!("{}={}", ["file", "data"][at % 2], path.to_str().unwrap()));
         }
         let mut sender = Running::start(words);
-        // One of no octets is never acknowledged to the library's satisfaction.
+        // The library never counts an object of no octets as acknowledged.
         let known = *self.sizes.last().unwrap() > 0;
         let done = std::sync::Mutex::new(false);
         let complete = AtomicU16::new(0);
@@ -180,7 +180,7 @@ impl Case {
                 })
                 .collect();
             if known {
-                // Until it has heard the acknowledgements, and is gone.
+                // The test waits until the library has heard the acknowledgements and left.
                 assert_eq!(sender.line(), "acknowledged", "{self:?}");
             } else {
                 while complete.load(Ordering::Relaxed) < self.receivers as u16 {
@@ -195,7 +195,7 @@ impl Case {
     }
 }
 
-/// Every case in both directions, all at once: they mostly wait.
+/// Runs every case in both directions, all at the same time, because they mostly wait.
 fn both_ways(cases: impl IntoIterator<Item = Case>) {
     thread::scope(|scope| {
         for case in cases {
@@ -243,7 +243,7 @@ fn answers_come_by_unicast() {
 
 #[test]
 fn receivers_decide_the_rate() {
-    // At a segment a second, with which it begins, this would take minutes.
+    // At the initial rate of a segment a second, this would take minutes.
     both_ways([1, 3].map(|receivers| Case { controlled: true, receivers, ..CASE }));
 }
 

@@ -12,12 +12,12 @@ enum Code {
     Wide(WideReedSolomon),
 }
 
-/// An object in memory, as a foreign peer sends and stores it.
+/// Object in memory, as a foreign peer sends and stores it.
 pub(crate) struct Object {
     octets: Vec<u8>,
     geometry: Geometry,
     code: Option<Code>,
-    /// Parity that has come, by block.
+    /// Parity that has arrived, by block.
     held: BTreeMap<u32, BTreeMap<u32, Vec<u8>>>,
 }
 
@@ -38,7 +38,7 @@ impl Object {
         Self { octets, geometry, code, held: BTreeMap::new() }
     }
 
-    /// The octets of `block`, padded.
+    /// Returns the range of the octets of `block`, padded.
     fn block(&self, block: u32) -> core::ops::Range<usize> {
         let (run, len) = (self.geometry.block_run(block).unwrap(), usize::from(self.geometry.segment_size()));
         run.first() as usize * len..run.end() as usize * len
@@ -69,7 +69,7 @@ impl Object {
         self.held.entry(block).or_default().insert(symbol, payload.to_vec());
     }
 
-    /// Rebuilds `block`, of which there is what `have` says.
+    /// Rebuilds `block`, of which the segments in `have` are there.
     pub(crate) fn rebuild(&mut self, block: u32, have: &Bitmap) {
         let run = self.geometry.block_run(block).unwrap();
         let lacking = run.segments().filter(|&segment| !have.contains(segment));
@@ -86,7 +86,7 @@ impl Object {
         }
     }
 
-    /// The object without padding.
+    /// Returns the object without padding.
     pub(crate) fn content(&self) -> &[u8] {
         &self.octets[..self.geometry.size() as usize]
     }

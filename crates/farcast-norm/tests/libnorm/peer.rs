@@ -1,11 +1,11 @@
-//! NRL's library as a program.
+//! Program with NRL's library.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 
-/// Where it is, compiled once for all tests of this process.
+/// Returns the path of the program, which is compiled once for all tests of this process.
 pub(crate) fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(compile)
@@ -24,12 +24,12 @@ fn compile() -> PathBuf {
         .output()
         .unwrap();
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
-    // Another run of the tests may use the one that is there.
+    // Another run of the tests may use the program that is there.
     std::fs::rename(fresh, &program).unwrap();
     program
 }
 
-/// A running program, which ends with the test.
+/// Running program, which ends with the test.
 pub(crate) struct Running {
     child: Child,
     lines: BufReader<ChildStdout>,
@@ -43,7 +43,7 @@ impl Running {
         Self { child, lines }
     }
 
-    /// The next line that it prints; empty if it has ended.
+    /// Returns the next line that the program prints; empty if it has ended.
     pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         self.lines.read_line(&mut line).unwrap();

@@ -1,7 +1,7 @@
-//! What NORM's engines send, as tshark reads it: a dissector that knows nothing of farcast.
+//! Messages of NORM's engines as tshark reads them: a dissector that is independent of farcast.
 //!
-//! Of FEC schemes, tshark 4.0 knows 129 down to each payload id; that of scheme 5 it leaves alone. Scheme 2 and streams
-//! it reads wrongly, so they are not here: NRL's library is their witness.
+//! Of the FEC schemes, tshark 4.0 decodes payload ids of 129, and ignores those of 5. It decodes scheme 2 and streams
+//! wrongly, so they are not tested here but against NRL's library.
 
 use std::process::Command;
 
@@ -14,7 +14,8 @@ use farcast_sim::trace::{Trace, TraceConfig};
 
 use crate::{RECEIVERS, around, sender};
 
-/// What is read of each packet, in this order; of what an extension or a request says once more, the first.
+/// Fields that are read of each packet, in this order. Of a field that an extension or a request repeats, the first
+/// counts.
 const FIELDS: [&str; 8] = [
     "norm.version",
     "norm.type",
@@ -26,7 +27,7 @@ const FIELDS: [&str; 8] = [
     "_ws.malformed",
 ];
 
-/// A trace of a transfer of a file with a name, and its packets.
+/// Returns a trace of a transfer of a file with a name, and its number of packets.
 fn traced(config: SenderConfig) -> (Vec<u8>, u64) {
     let codec = Codec { fec: config.fec };
     let world = around(config, false, Cut::Whole, 1);
@@ -40,7 +41,7 @@ fn traced(config: SenderConfig) -> (Vec<u8>, u64) {
     (trace.finish().unwrap(), packets)
 }
 
-/// What tshark reads in a file, a line of [`FIELDS`] for each packet.
+/// Returns the fields that tshark reads in a file, a line of [`FIELDS`] for each packet.
 fn read(name: &str, file: &[u8]) -> Vec<Vec<String>> {
     let path = format!("{}/norm-{name}.pcapng", env!("CARGO_TARGET_TMPDIR"));
     std::fs::write(&path, file).unwrap();
@@ -66,7 +67,7 @@ fn read(name: &str, file: &[u8]) -> Vec<Vec<String>> {
     text.lines().map(|line| line.split('|').map(String::from).collect()).collect()
 }
 
-/// What tshark should say of a message of each type (RFC 5740 §4), but for its form: who says it, and to whom.
+/// Asserts the fields of a message of each type (RFC 5740 §4): its source and addressee.
 fn assert_sound(line: &[String], fec: Fec) {
     let [version, kind, source, acknowledged, requested, form, scheme, malformed] = line else {
         panic!("{line:?}")
@@ -77,7 +78,7 @@ fn assert_sound(line: &[String], fec: Fec) {
     let scheme_is_said = *scheme == fec.id().to_string();
     let is_right = match kind.as_str() {
         "1" | "2" => is_sender && scheme_is_said,
-        // Of the commands, tshark reads a scheme in FLUSH and in REPAIR_ADV alone.
+        // Among the commands, tshark decodes a scheme only in FLUSH and REPAIR_ADV.
         "3" => is_sender && (scheme.is_empty() || scheme_is_said),
         "4" => {
             is_receiver

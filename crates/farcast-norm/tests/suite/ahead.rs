@@ -1,4 +1,4 @@
-//! Parity that leaves before anybody has asked for it, and requests that do not wait.
+//! Parity that leaves before any receiver has asked for it, and requests without a back-off.
 
 use farcast_core::Time;
 use farcast_norm::SenderConfig;
@@ -7,13 +7,13 @@ use farcast_testkit::{Link, Setup};
 
 use crate::common::{Session, data, is_nack, ms, sender};
 
-/// 200 segments in blocks of 20 with 8 parity symbols, to two receivers that do not wait before they ask.
+/// Returns 200 segments in blocks of 20 with 8 parity symbols, for two receivers without a back-off.
 fn config() -> SenderConfig {
     SenderConfig { block_len: 20, parity: 8, backoff: 0, grtt: ms(200), ..sender(200, 2) }
 }
 
-/// Loses so many segments of these blocks at each of two receivers; what leaves of parity unasked and asked for, by
-/// block, and how many requests.
+/// Loses the given numbers of segments of these blocks at each of two receivers. Returns the unasked and the requested
+/// parity symbols by block, and the number of requests.
 fn parity(lost: &'static [(u32, [u32; 2])]) -> (Vec<u32>, Vec<u32>, usize) {
     let mut session = Session::new("ahead", Setup::plain(4), config(), 2, Link::clean(ms(80)));
     session.net.drop_if(move |leg| {
@@ -37,10 +37,11 @@ fn parity(lost: &'static [(u32, [u32; 2])]) -> (Vec<u32>, Vec<u32>, usize) {
 
 #[test]
 fn the_last_blocks_take_with_them_what_others_needed() {
-    // What lacks of block 1 is asked for; the like of block 9 is there before anybody could ask.
+    // Block 1 is repaired on request; the parity for block 9 arrives before any receiver could ask.
     let (unasked, repairs, nacks) = parity(&[(1, [2, 0]), (9, [0, 2])]);
     assert_eq!((repairs, nacks), (vec![1, 1], 1));
-    // 0.42 s are 48 segments: the last two blocks, of which two are needed, and as many again for their spread.
+    // 0.42 s are 48 segments: the last two blocks. They need two symbols, and get as many again for the spread of
+    // losses.
     assert_eq!(unasked, [8, 8, 8, 8, 9, 9, 9, 9]);
 }
 

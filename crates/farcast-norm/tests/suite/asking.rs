@@ -1,4 +1,4 @@
-//! When a single receiver asks, and for what, message by message.
+//! Requests of a single receiver and their times, message by message.
 
 use farcast_core::engine::{Arrival, Engine as _};
 use farcast_core::{Bitmap, Run, Span, Time};
@@ -8,7 +8,7 @@ use farcast_norm::{Body, Fec, Message, NodeId, Receiver, ReceiverEvent, Receiver
 
 use crate::common::{group, ms, receiver, receiver_address, said, sender, server};
 
-/// Everything that a sender of four blocks of ten says, up to its first flush, datagram by datagram.
+/// Returns everything that a sender of four blocks of ten sends up to its first flush, datagram by datagram.
 fn words() -> Vec<Message> {
     let mut engine = Sender::new(sender(40, 0)).expect("valid");
     engine.open(Time::ZERO);
@@ -26,17 +26,17 @@ fn words() -> Vec<Message> {
     }
 }
 
-/// A receiver, and the time.
+/// Receiver with its clock.
 struct Station {
     engine: Receiver,
     now: Time,
-    /// Whether it takes for damaged what is complete, the first time.
+    /// Segments that the owner reports as damaged when the object is first complete.
     damage: Option<Run>,
-    /// What its owner has, and whether it waits to be told to say so.
+    /// Segments that the owner has, and `true` if it answers only on demand.
     held: Option<Bitmap>,
     slow: bool,
     offered: Option<ObjectId>,
-    /// What was offered first.
+    /// First object that was offered.
     first: Option<ObjectId>,
 }
 
@@ -46,7 +46,7 @@ impl Station {
         Self { engine, now: Time::ZERO, damage: None, held: None, slow: false, offered: None, first: None }
     }
 
-    /// The owner says what it has of what was offered.
+    /// Answers the offer, as the owner, with the segments that it has.
     fn answer(&mut self) {
         if let Some(object) = self.offered.take() {
             let held = self.held.take().unwrap_or_else(|| Bitmap::new(0));
@@ -54,7 +54,7 @@ impl Station {
         }
     }
 
-    /// Hears something, from the sender unless it is a receiver's.
+    /// Delivers a message, from the sender unless it is a receiver's.
     fn hear(&mut self, message: &Message) {
         self.now += ms(1);
         let source = if said(message).is_some() { server() } else { receiver_address(7) };
@@ -78,12 +78,12 @@ impl Station {
         }
     }
 
-    /// Lets time pass, and takes what it asks for then.
+    /// Lets time pass, and returns the requests of that time.
     fn wait(&mut self, span: Span) -> Vec<Request> {
         self.asked(span).into_iter().flatten().collect()
     }
 
-    /// The same as block and symbol, message by message.
+    /// Lets time pass, and returns the requested blocks and symbols, message by message.
     fn messages(&mut self, span: Span) -> Vec<Vec<(u32, u16)>> {
         let symbol = |point: &Point| (point.symbol.block, point.symbol.symbol);
         let points =
@@ -111,7 +111,7 @@ fn is(message: &Message, block: u32, symbols: core::ops::Range<u32>) -> bool {
     message.data().is_some_and(|data| data.block == block && symbols.contains(&data.symbols.first()))
 }
 
-/// What node 9 asks for: symbols of block 1.
+/// Returns a request of node 9 for symbols of block 1.
 fn other(symbols: &[u16], level: Level) -> Message {
     let point = |&symbol| Point {
         fec: Fec::ReedSolomon8,
@@ -125,7 +125,7 @@ fn other(symbols: &[u16], level: Level) -> Message {
     Message { source: NodeId(9), sequence: 0, body }
 }
 
-/// A station that has heard all but two symbols of block 1.
+/// Returns a station that has heard all but two symbols of block 1.
 fn lacks_two() -> Station {
     let mut station = Station::new();
     for message in words().iter().filter(|message| !is(message, 1, 3..5)) {
@@ -152,7 +152,7 @@ fn it_does_not_ask_where_others_have_asked_for_as_much() {
         (&[0], Level::BLOCK, false),
         (&[0], Level::OBJECT, false),
         (&[10], Level::SEGMENT, true),
-        // What is there already does not help.
+        // Symbols that the receiver has already do not help.
         (&[0, 1, 2], Level::SEGMENT, true),
         (&[14, 15], Level::SEGMENT, true),
         (&[0], Level::INFO, true),
@@ -167,10 +167,10 @@ fn it_does_not_ask_where_others_have_asked_for_as_much() {
 fn it_does_not_ask_while_the_sender_is_before_what_it_lacks() {
     let mut station = lacks_two();
     let words = words();
-    // The sender has gone back to the first block: it may come to what is lacking.
+    // The sender has returned to the first block, so it may come to the lacking symbols.
     station.hear(words.iter().find(|message| is(message, 0, 0..1)).expect("sent"));
     assert_eq!(station.wait(ms(3000)), []);
-    // It has passed it: again there is something to ask for.
+    // The sender has passed them, so the receiver asks again.
     station.hear(words.iter().find(|message| is(message, 2, 0..1)).expect("sent"));
     assert_eq!(station.wait(ms(3000)).len(), 1);
 }
@@ -195,7 +195,7 @@ fn its_hold_off_ends_when_the_sender_has_gone_back() {
     for (block, asks) in [(1, true), (0, true), (2, false)] {
         let mut station = lacks_two();
         assert_eq!(station.wait(ms(3000)).len(), 1);
-        // What lies behind what it asked for says nothing of that.
+        // A later block does not show that the sender has returned.
         station.hear(first(block));
         station.hear(flush);
         assert_eq!(!station.wait(ms(2500)).is_empty(), asks, "back to block {block}");
@@ -206,7 +206,7 @@ fn its_hold_off_ends_when_the_sender_has_gone_back() {
 fn of_parity_it_asks_for_what_nobody_has_yet() {
     let mut station = lacks_two();
     assert_eq!(station.wait(ms(3000)).len(), 1);
-    // Of the two symbols of parity that come, it loses the first.
+    // The receiver loses the first of the two parity symbols.
     let mut repair = words().into_iter().find(|message| is(message, 1, 0..1)).expect("sent");
     if let Body::Sender(_, FromSender::Data(data)) = &mut repair.body {
         data.symbols = Run::one(11);
@@ -219,7 +219,8 @@ fn of_parity_it_asks_for_what_nobody_has_yet() {
     assert_eq!(symbols, [12]);
 }
 
-/// What a receiver asks for, message by message, that has heard every `nth` of `segments` segments, without parity.
+/// Returns the requests, message by message, of a receiver that has heard every `nth` of `segments` segments, without
+/// parity.
 fn asks(segments: u32, nth: u32) -> Vec<Vec<(u32, u16)>> {
     let mut config = sender(segments, 0);
     (config.parity, config.block_len) = (0, 100);
@@ -243,14 +244,14 @@ fn asks(segments: u32, nth: u32) -> Vec<Vec<(u32, u16)>> {
 
 #[test]
 fn what_does_not_fit_one_message_is_asked_for_in_several_and_no_more_than_eight() {
-    // Half of the segments lack, each of which takes a point of eight octets; a message has room for a segment.
+    // Half of the segments are lacking, and each takes a point of eight octets; a message has room for a segment.
     let most = 1000 / 8;
     for (segments, messages) in [(200, 1), (600, 3), (1800, 8), (4000, 8)] {
         let asked = asks(segments, 2);
         assert_eq!(asked.len(), messages, "{segments}");
         assert!(asked.iter().all(|points| (1..=most).contains(&points.len())), "{segments}");
         let mut all: Vec<_> = asked.concat();
-        // Where a block is asked for in part, the next message asks for all of it.
+        // A block that a message requests in part is requested fully in the next one.
         all.sort_unstable();
         all.dedup();
         let lacking = (0..segments).filter(|segment| segment % 2 == 0);
@@ -284,7 +285,7 @@ fn what_is_lost_of_info_is_asked_for_first() {
 
 #[test]
 fn what_the_owner_may_have_is_not_asked_for_before_it_has_answered() {
-    // The first block has passed when it begins to listen, and a receiver that does not wait asks at once.
+    // The first block has passed when the receiver begins to listen, and without a back-off it asks at once.
     let mut words = words();
     for message in &mut words {
         if let Body::Sender(terms, _) = &mut message.body {
@@ -310,7 +311,7 @@ fn what_the_owner_may_have_is_not_asked_for_before_it_has_answered() {
         assert_eq!(station.wait(ms(500)), [], "the owner looks what is there");
         station
     };
-    // It has all of the first block but two, and the object's name is still to come.
+    // The owner has all of the first block but two segments, and the object's name is still lacking.
     let mut station = late();
     opened(&mut station, &[Run::new(0, 8).expect("a run")]);
     let asked = station.wait(ms(0));
@@ -319,11 +320,11 @@ fn what_the_owner_may_have_is_not_asked_for_before_it_has_answered() {
     let symbols: Vec<_> =
         asked[1].points.iter().map(|point| (point.symbol.block, point.symbol.symbol)).collect();
     assert_eq!(symbols, [(0, 10), (0, 11)]);
-    // One that has everything of it asks for the name alone.
+    // An owner that has the whole block asks for the name alone.
     let mut station = late();
     opened(&mut station, &[Run::new(0, 10).expect("a run")]);
     assert_eq!(station.wait(ms(0)).iter().map(|request| request.level).collect::<Vec<_>>(), [Level::INFO]);
-    // An owner that finds no room for long does not keep it from asking.
+    // An owner that finds no room for long does not prevent requests.
     let mut station = late();
     station.wait(ms(600));
     station.hear(third);
@@ -331,7 +332,8 @@ fn what_the_owner_may_have_is_not_asked_for_before_it_has_answered() {
     assert_eq!(levels[..3], [Level::INFO, Level::BLOCK, Level::SEGMENT]);
 }
 
-/// A sender that is proved to have begun another session says the same again, from the same address: it is all new.
+/// A sender that is proved to have begun another session repeats its messages, from the same address: everything is
+/// new.
 #[test]
 fn what_a_sender_says_that_has_begun_anew_goes_on_with_nothing() {
     let who = |number| Proved { name: "ann", number: KeyNumber(number) };

@@ -1,4 +1,4 @@
-//! A link that several senders share: a drop-tail queue, and then a delay to all receivers of each.
+//! Bottleneck link that several senders share: a drop-tail queue, then a delay to all receivers of each sender.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -13,22 +13,22 @@ use crate::common::group;
 /// Octets of UDP and IP.
 const HEADERS: u64 = 28;
 
-/// The link.
+/// Settings of the link.
 #[derive(Clone, Copy)]
 pub(crate) struct Bottleneck {
     pub(crate) rate: BitRate,
-    /// The longest that a datagram waits in its queue.
+    /// Longest time that a datagram waits in the queue.
     pub(crate) queue: Span,
     pub(crate) delay: Span,
 }
 
-/// What is on its way: to the receivers of a sender, or back to it.
+/// Message under way: to the receivers of a sender, or back to it.
 enum Flying {
     There(usize, Message),
     Back(usize, SocketAddr, Message),
 }
 
-/// Senders, and what became of what they sent.
+/// Senders on the link, and their counters.
 pub(crate) struct World {
     link: Bottleneck,
     free: Time,
@@ -38,14 +38,14 @@ pub(crate) struct World {
     flows: Vec<Flow>,
 }
 
-/// A sender and its receiver.
+/// Sender with its receiver.
 pub(crate) struct Flow {
     pub(crate) sender: Sender,
     receiver: Receiver,
-    /// Datagrams of it that entered the link, and were dropped there.
+    /// Datagrams that entered the link, and those that it dropped.
     pub(crate) entered: u64,
     pub(crate) dropped: u64,
-    /// Octets that came out.
+    /// Octets that left the link.
     pub(crate) carried: u64,
 }
 
@@ -59,7 +59,7 @@ impl World {
         Self { link, free, now, flying, number: 0, flows: Vec::new() }
     }
 
-    /// A sender opens now.
+    /// Adds a sender that opens now.
     pub(crate) fn add(&mut self, config: SenderConfig) {
         let flow = self.flows.len();
         let node = NodeId(100 + flow as u32);
@@ -116,7 +116,7 @@ impl World {
         }
     }
 
-    /// Takes what engines tell, and what they say.
+    /// Handles the events and messages of all engines.
     fn settle(&mut self) {
         for at in 0..self.flows.len() {
             self.own(at);

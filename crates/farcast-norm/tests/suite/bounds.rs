@@ -1,4 +1,4 @@
-//! What is sent again has an end, whoever asks for it.
+//! Bound on repairs, whoever asks for them.
 
 use farcast_core::engine::{Arrival, Engine as _, Reject};
 use farcast_core::{Span, Time};
@@ -8,21 +8,22 @@ use farcast_testkit::{Link, Setup};
 
 use crate::common::{Session, group, ms, receiver_address, said, sender};
 
-/// How long others ask, each second.
+/// Number of seconds with a forged request in each.
 const FORGED: u64 = 2000;
 
 const fn at(seconds: u64) -> Time {
     Time::from_nanos(seconds * 1_000_000_000)
 }
 
-/// What may be sent again of an object of `segments` until nobody is heard any more, and then of what was asked for:
-/// once all that is being sent, and once all that has been gathered, of blocks of 10 with 4 parity symbols and INFO.
+/// Returns the number of repairs of an object of `segments` after which requests are ignored, and the greatest number
+/// that may follow: everything that is being sent, and everything that has been gathered, for blocks of 10 with 4
+/// parity symbols and INFO.
 fn bounds(segments: u64) -> (u64, u64) {
     let most = 64 * segments + 1024;
     (most, most + 2 * (segments + segments.div_ceil(10) * 4 + 1))
 }
 
-/// A request that nobody has made who is there: objects `0 ..= last` as far as `level` says.
+/// Returns a forged request for objects `0 ..= last` at `level`.
 fn forged(level: Level, last: u16) -> Request {
     let point = |object| Point {
         fec: Fec::ReedSolomon8,
@@ -32,7 +33,7 @@ fn forged(level: Level, last: u16) -> Request {
     Request { form: Form::Ranges, level, points: vec![point(0), point(last)] }
 }
 
-/// A session in which each second another asks for the same.
+/// Returns a session in which another node sends the same request each second.
 fn asked(config: SenderConfig, receivers: u32, requests: &[Request]) -> Session {
     let mut session = Session::new("forged", Setup::plain(1), config, receivers, Link::clean(ms(50)));
     session.net.limit(Span::from_secs(4 * FORGED));
@@ -48,7 +49,7 @@ fn asked(config: SenderConfig, receivers: u32, requests: &[Request]) -> Session 
     session.run()
 }
 
-/// When and how much of `object` was sent again.
+/// Returns the times and numbers of repairs of each object.
 fn again(session: &mut Session, objects: usize) -> Vec<Vec<(Time, u64)>> {
     let mut again = vec![Vec::new(); objects];
     for departure in session.net.take_log().departures {
@@ -93,7 +94,7 @@ fn forged_nacks_have_an_end() {
         let (least, most) = bounds(40);
         let sent = sum(&again(&mut session, 1)[0]);
         assert!(sent <= most, "{sent} of {most}");
-        // Where all who are named have acknowledged, it need not come to that.
+        // If all named receivers have acknowledged, the bound need not be reached.
         if outcome != SenderOutcome::Acknowledged {
             assert!(sent >= least && limited(&session) > 0, "{sent} of {least}");
         }

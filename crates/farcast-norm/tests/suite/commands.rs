@@ -1,4 +1,4 @@
-//! What senders say besides content: what others have asked for, what cannot be had, what applications want.
+//! Messages of senders besides content: repeated requests, squelches, commands of applications.
 
 use farcast_core::engine::{Arrival, Engine as _, Reject};
 use farcast_core::{Span, Time};
@@ -28,7 +28,7 @@ fn hear(engine: &mut Receiver, at: Time, said: FromSender) -> Result<(), Reject>
     engine.handle(at, &Arrival::new(server(), group()), &from_sender(said))
 }
 
-/// What it says in the second that follows.
+/// Returns the messages of a receiver in the following second.
 fn says(engine: &mut Receiver, at: Time) -> Vec<FromReceiver> {
     engine.handle_timeout(at + Span::from_secs(1));
     let transmits = std::iter::from_fn(|| engine.poll_transmit(at, at));
@@ -106,11 +106,11 @@ fn what_cannot_be_had_is_said_so_now_and_then() {
     }
     assert_eq!(squelches[0].1, point(0, 0, 0));
     assert_eq!(squelches[0].2, [3, 4, 5]);
-    // Once in two round trips of 106 ms.
+    // One squelch in two round trips of 106 ms.
     assert_eq!(squelches.iter().map(|(step, ..)| *step).collect::<Vec<_>>(), [0, 22, 44]);
 }
 
-/// What a sender of four blocks of ten says in so many milliseconds, datagram by datagram.
+/// Returns the messages of a sender of four blocks of ten in the first `milliseconds`, datagram by datagram.
 fn words(milliseconds: u64) -> Vec<(Time, Message)> {
     let mut session = Session::new("words", Setup::plain(1), sender(40, 0), 1, Link::clean(ms(10)));
     session.net.run_until(Time::ZERO + ms(milliseconds));
@@ -120,7 +120,7 @@ fn words(milliseconds: u64) -> Vec<(Time, Message)> {
     mine.map(|departure| (departure.at, farcast_core::Message::split(departure.message, one).0)).collect()
 }
 
-/// Lets `engine` hear `words`; whether all of an object is there that its owner has yet to verify.
+/// Delivers `words` to `engine`. Returns `true` if an object is complete that its owner has yet to verify.
 fn listen(engine: &mut Receiver, words: impl IntoIterator<Item = (Time, Message)>) -> bool {
     let mut complete = false;
     for (at, message) in words {
@@ -138,7 +138,7 @@ fn listen(engine: &mut Receiver, words: impl IntoIterator<Item = (Time, Message)
     complete
 }
 
-/// A receiver at which a block of object 0 has come.
+/// Returns a receiver that has a block of object 0.
 fn begun() -> Receiver {
     let mut engine = Receiver::new(receiver(0)).expect("valid");
     listen(&mut engine, words(300));
@@ -172,7 +172,7 @@ fn a_sender_that_says_little_is_told_little() {
     let words = session.net.take_log().departures.into_iter();
     let words = words.map(|departure| (departure.at, farcast_core::Message::split(departure.message, one).0));
     let mut engine = Receiver::new(receiver(0)).expect("valid");
-    // Every other segment is missing, so what it lacks takes long to say.
+    // Every other segment is missing, so the requests are long.
     let half = words.filter(|(_, message)| message.data().is_none_or(|data| data.symbols.first() % 2 == 0));
     listen(&mut engine, half);
     let (mut heard, mut told, mut longest) = (0, 0, 0);
@@ -189,7 +189,7 @@ fn a_sender_that_says_little_is_told_little() {
         engine.handle_timeout(now + ms(1999));
     }
     assert!(longest > 900, "{longest} octets");
-    // What its content was worth, and three for each.
+    // The credit of the content, plus three octets for each octet heard.
     assert!(told <= (1 << 16) + 3 * heard && told > 1 << 16, "{told} for {heard}");
 }
 
@@ -251,7 +251,7 @@ fn an_object_that_cannot_be_had_any_more_is_over() {
         let mut engine = begun();
         assert_eq!(hear(&mut engine, now, FromSender::Squelch { point: from, invalid }), Ok(()));
         assert_eq!(ends(&mut engine), Vec::from_iter(expected));
-        // It is not acknowledged either.
+        // The object is not acknowledged either.
         let flush = FromSender::Flush { point: point(0, 3, 9), ackers: vec![node(0)] };
         assert_eq!(hear(&mut engine, now, flush), Ok(()));
         let said = says(&mut engine, now);

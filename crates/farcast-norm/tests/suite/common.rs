@@ -1,4 +1,4 @@
-//! Scenarios: one sender, its receivers, the links between them.
+//! Sessions for tests: one sender, its receivers, and the links between them.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -28,18 +28,18 @@ pub(crate) fn server() -> SocketAddr {
     "192.0.2.1:40000".parse().expect("address")
 }
 
-/// Where receiver `n` answers from.
+/// Returns the address that receiver `n` answers from.
 pub(crate) fn receiver_address(n: u32) -> SocketAddr {
     SocketAddr::from(([10, 0, (n / 250) as u8, (n % 250) as u8 + 1], 6003))
 }
 
-/// The node of receiver `n`.
+/// Returns the node id of receiver `n`.
 pub(crate) const fn node(n: u32) -> NodeId {
     NodeId(n + 2)
 }
 
-/// `segments` segments, the last of them short, in blocks of at most 10 with 4 parity symbols, at 1 Mbit/s; `ackers`
-/// are the first receivers.
+/// Returns the configuration of a sender of `segments` segments, the last of them short, in blocks of at most 10 with 4
+/// parity symbols, at 1 Mbit/s. The first `ackers` receivers are to acknowledge.
 pub(crate) fn sender(segments: u32, ackers: u32) -> SenderConfig {
     let rate = BitRate::from_bps(1_000_000).expect("positive");
     let size = u64::from(segments) * u64::from(SEGMENT) - 1;
@@ -54,7 +54,7 @@ pub(crate) fn receiver(n: u32) -> ReceiverConfig {
     ReceiverConfig { seed: u64::from(n), ..ReceiverConfig::new(node(n), group()) }
 }
 
-/// A receiver in a network, and what its owner was told.
+/// Receiver in a network, with the events for its owner.
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(crate) handle: Handle<Receiver>,
@@ -74,7 +74,7 @@ impl Client {
         matches!(self.outcome(), Some(ReceiverOutcome::Complete(_)))
     }
 
-    /// The names of the objects that are complete, in the order in which they became so.
+    /// Returns the names of the complete objects, in the order of their completion.
     pub(crate) fn complete(&self) -> Vec<String> {
         let told = self.told.borrow();
         let named = |object| {
@@ -92,7 +92,7 @@ impl Client {
         complete.map(|object| named(object).expect("offered")).collect()
     }
 
-    /// The segments that it was told to store, with their objects.
+    /// Returns the stored segments with their objects.
     pub(crate) fn stored(&self) -> Vec<(ObjectId, u32)> {
         let told = self.told.borrow();
         let runs = told.iter().filter_map(|(_, event)| match event {
@@ -103,18 +103,18 @@ impl Client {
     }
 }
 
-/// A sender and its receivers.
+/// Sender with its receivers.
 pub(crate) struct Session {
     pub(crate) net: Network<Message>,
     pub(crate) sender: Handle<Sender>,
     pub(crate) told: Rc<RefCell<Vec<(Time, SenderEvent)>>>,
     pub(crate) clients: Vec<Client>,
-    /// How many objects are sent.
+    /// Number of objects.
     objects: usize,
 }
 
 impl Session {
-    /// A sender that opens at time zero, over `link` in all directions.
+    /// Makes a session with a sender that opens at time zero, over `link` in all directions.
     pub(crate) fn empty(name: &str, setup: Setup, config: SenderConfig, link: Link) -> Self {
         let mut net = Network::new(name, setup);
         net.links(link);
@@ -130,7 +130,7 @@ impl Session {
         Self { net, sender, told, clients: Vec::new(), objects }
     }
 
-    /// The same with `receivers` receivers as usual.
+    /// Makes a session with `receivers` receivers of default settings.
     pub(crate) fn new(name: &str, setup: Setup, config: SenderConfig, receivers: u32, link: Link) -> Self {
         let mut session = Self::empty(name, setup, config, link);
         for n in 0..receivers {
@@ -139,7 +139,7 @@ impl Session {
         session
     }
 
-    /// Adds receiver `n`, whose owner takes everything.
+    /// Adds receiver `n`, whose owner accepts everything.
     pub(crate) fn add(&mut self, n: u32, config: ReceiverConfig) -> Client {
         let told = Rc::new(RefCell::new(Vec::new()));
         let mine = told.clone();
@@ -167,7 +167,7 @@ impl Session {
         self
     }
 
-    /// How the sender ended.
+    /// Returns the sender's outcome.
     pub(crate) fn outcome(&self) -> Option<SenderOutcome> {
         self.told.borrow().iter().find_map(|(_, event)| match event {
             SenderEvent::Ended(outcome) => Some(*outcome),
@@ -203,7 +203,7 @@ pub(crate) fn damage(message: &Message, random: &mut RandomStream) -> Option<Mes
     wire::decode(&datagram, 8).ok().map(|packet| packet.message)
 }
 
-/// What host `from` sent, as far as `pick` picks it.
+/// Returns the messages of host `from` that `pick` selects.
 pub(crate) fn sent<T>(
     log: &Log<Message>,
     from: usize,
@@ -213,12 +213,12 @@ pub(crate) fn sent<T>(
     mine.filter_map(|departure| pick(&departure.message).map(|t| (departure.at, t))).collect()
 }
 
-/// The DATA that the sender sent.
+/// Returns the DATA of the sender.
 pub(crate) fn data(log: &Log<Message>) -> Vec<(Time, Data)> {
     sent(log, 0, |message| message.data().cloned())
 }
 
-/// What the message says, if it is a sender's.
+/// Returns the content of a sender's message.
 pub(crate) fn said(message: &Message) -> Option<&FromSender> {
     match &message.body {
         Body::Sender(_, said) => Some(said),
@@ -226,7 +226,7 @@ pub(crate) fn said(message: &Message) -> Option<&FromSender> {
     }
 }
 
-/// Whether it is a request for repair.
+/// Returns `true` for a repair request.
 pub(crate) fn is_nack(message: &Message) -> bool {
     matches!(&message.body, Body::Receiver(said) if matches!(said.answer, Answer::Nack(_)))
 }

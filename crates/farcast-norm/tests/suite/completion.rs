@@ -1,4 +1,4 @@
-//! When it is over, and who may say so.
+//! End of a transmission, and the parties that decide it.
 
 use farcast_core::Time;
 use farcast_norm::message::{Answer, FromSender};
@@ -22,7 +22,7 @@ fn everyone_who_is_named_has_the_object_when_the_sender_says_so() {
             });
             assert!(complete.is_some_and(|at| at < delivered), "{}", session.net.context());
         }
-        // The loss of the last word only makes a receiver wait.
+        // If the last message is lost, a receiver only waits.
         session.assert_received();
     }
 }
@@ -38,7 +38,7 @@ fn a_named_receiver_that_is_not_there_is_lost() {
 #[test]
 fn a_receiver_that_does_not_verify_does_not_acknowledge() {
     let mut session = Session::empty("slow", Setup::plain(1), sender(20, 1), Link::clean(ms(50)));
-    // It is not listening while everything is sent, and then there is nothing to make it whole.
+    // The receiver does not listen while everything is sent, and later it cannot become complete.
     let client = session.add(0, ReceiverConfig { silent: true, ..receiver(0) });
     session
         .net
@@ -66,7 +66,7 @@ fn without_names_the_sender_says_that_it_does_not_know() {
 
 #[test]
 fn the_end_waits_for_receivers_that_wait_by_a_longer_round_trip() {
-    // The first answer makes a hundredth of the half second that was assumed, by which others still hold off.
+    // The first answer shortens the assumed half second to a hundredth, while other receivers still hold off by it.
     for seed in 0..20 {
         let session =
             Session::new("sudden", Setup::plain(seed), sender(60, 0), 2, Link::lossy(ms(2), 0.1)).run();
@@ -77,7 +77,7 @@ fn the_end_waits_for_receivers_that_wait_by_a_longer_round_trip() {
 
 #[test]
 fn what_was_asked_for_last_is_still_sent() {
-    // The one flush is answered before its time is up, and what is gathered takes longer than that.
+    // The one flush is answered in time, but gathering takes longer than that.
     let config = SenderConfig { robust: 1, backoff: 1, ..sender(20, 0) };
     let mut session = Session::new("last", Setup::plain(1), config, 1, Link::clean(ms(50)));
     session

@@ -1,4 +1,4 @@
-//! Congestion control: what rate comes of which losses and round trips, and who decides it.
+//! Congestion control: the rate for given losses and round trips, and the receiver that decides it.
 
 use std::net::SocketAddr;
 
@@ -30,7 +30,7 @@ fn at(n: u64) -> Time {
     Time::ZERO + seconds(n)
 }
 
-/// `segments` segments of 1000 octets under congestion control.
+/// Returns the configuration of a sender of `segments` segments of 1000 octets under congestion control.
 pub(crate) fn controlled(segments: u32, ackers: u32) -> SenderConfig {
     let mut config = sender(segments, ackers);
     (config.block_len, config.parity) = (64, 16);
@@ -39,9 +39,9 @@ pub(crate) fn controlled(segments: u32, ackers: u32) -> SenderConfig {
     config
 }
 
-/// Segments per second at which TCP would send (RFC 5348 §3.1), where each segment is lost with probability `loss` and
-/// the round trip is `trip`. What is lost within a round trip of another loss belongs to its event: of 1 / loss
-/// segments and those of a round trip, one begins an event.
+/// Returns the segments per second at which TCP would send (RFC 5348 §3.1), where each segment is lost with probability
+/// `loss` and the round trip is `trip`. Losses within a round trip of another loss belong to its event: one of 1 / loss
+/// segments plus those of a round trip begins an event.
 fn tcp(loss: f64, trip: Span) -> f64 {
     // The sender tells receivers their round trips in steps.
     let trip = Rtt::of(trip).span().as_secs_f64();
@@ -51,12 +51,12 @@ fn tcp(loss: f64, trip: Span) -> f64 {
     (0..100).fold(equation(loss), |rate, _| equation(1.0 / (1.0 / loss + rate * trip)))
 }
 
-/// How many segments and symbols have been sent.
+/// Returns the number of segments and symbols that have been sent.
 fn segments(session: &Session) -> u64 {
     session.net.engine(session.sender).sent_per_round().iter().sum()
 }
 
-/// Segments per second that `session` sends from `from` to `until`, in seconds.
+/// Returns the segments per second that `session` sends from `from` to `until`, in seconds.
 fn measure(session: &mut Session, from: u64, until: u64) -> f64 {
     session.net.run_until(at(from));
     let before = segments(session);
@@ -97,7 +97,7 @@ fn two_senders_share_a_bottleneck() {
     for (delay, bps, queue) in [(10, 10_000_000, 50), (50, 2_000_000, 100)] {
         let mut world = World::new(Bottleneck { rate: rate(bps), queue: ms(queue), delay: ms(delay) });
         world.add(controlled(400_000, 1));
-        // The second finds the link full.
+        // The second sender finds the link full.
         world.run_until(at(20));
         world.add(controlled(400_000, 1));
         world.run_until(at(60));
@@ -124,7 +124,7 @@ fn a_worse_receiver_limits_while_it_is_there() {
     assert_eq!(limiting(&session), Some(node(0)), "{near:?}");
     let both = measure(&mut session, 45, 89);
     assert_eq!(limiting(&session), Some(node(1)));
-    // There by one way, back by the other.
+    // The path there and the path back differ.
     let expected = tcp(0.03, ms(90));
     assert!((both / expected - 1.0).abs() < 0.25, "{both} of {expected}");
     assert!(alone > 2.0 * both, "{alone} and {both}");
@@ -166,7 +166,7 @@ fn of_many_like_receivers_few_answer() {
     let reports: Vec<usize> = (1..=100)
         .map(|host| sent(&log, host, |message| feedback(message).filter(|_| !is_nack(message))).len())
         .collect();
-    // The one that limits and the four that may answer each probe; of the others hardly anybody.
+    // The limiting receiver and the four potential ones answer each probe, and hardly any of the others.
     let all: usize = reports.iter().sum();
     assert!(all < probes.len() * 7, "{all} answers to {} probes", probes.len());
     let few = reports.iter().filter(|&&count| count * 8 < probes.len()).count();
@@ -204,7 +204,7 @@ fn who_stops_says_that_it_leaves() {
     assert!(session.net.engine(session.sender).rate() >= before);
 }
 
-/// What node `liar` says in answer to probe `sequence`.
+/// Returns a false answer of node `liar` to probe `sequence`.
 fn lie(liar: u32, sequence: u16, random: &mut RandomStream, now: Time, kind: u8) -> Message {
     let (flags, rtt, loss, rate) = match kind {
         0 => (cc::RTT, Rtt(0), Loss(u32::MAX), Rate(0)),
@@ -217,7 +217,7 @@ fn lie(liar: u32, sequence: u16, random: &mut RandomStream, now: Time, kind: u8)
             Rate(random.bits() as u16),
         ),
     };
-    // A stamp of now: a round trip of nothing.
+    // A stamp of now claims a round trip of zero.
     let response = if random.chance(0.2) { None } else { Some(Stamp::of(now)) };
     let feedback = Some(Feedback { sequence, flags, rtt, loss, rate });
     let answer = Answer::Ack { kind: 1, id: 0, content: Vec::new() };
@@ -225,7 +225,7 @@ fn lie(liar: u32, sequence: u16, random: &mut RandomStream, now: Time, kind: u8)
     Message { source: NodeId(liar), sequence: 0, body }
 }
 
-/// A session in which from the second 20 to 40 others say each ten milliseconds what is not so.
+/// Returns a session in which, from second 20 to 40, other nodes send false answers each ten milliseconds.
 fn lied_to(kind: u8) -> Session {
     let link = Link::lossy(ms(30), 0.002);
     let mut session = Session::new("lies", Setup::plain(7), controlled(400_000, 1), 1, link);
@@ -235,7 +235,7 @@ fn lied_to(kind: u8) -> Session {
         let (guess, mut random) = (random.below(300) as u16, RandomStream::derive(step, &[kind.into()]));
         session.net.at(at(20) + ms(step * 10), session.sender, move |engine: &mut Sender, now| {
             let from = Arrival::new(SocketAddr::from(([198, 51, 100, 1], 9)), group());
-            // It hears probes, or guesses.
+            // The attacker hears probes, or guesses.
             for sequence in [guess, engine.probes().wrapping_sub(1), engine.probes()] {
                 let _ = engine.handle(now, &from, &lie(liar, sequence, &mut random, now, kind));
             }
@@ -281,7 +281,7 @@ fn reports_that_make_no_sense_are_counted() {
     assert_eq!(engine.rejects().of(Reject::OutOfRange), 4);
 }
 
-/// When `engine` sends DATA next.
+/// Returns the time at which `engine` next sends DATA.
 fn next_data(engine: &mut Sender) -> Time {
     loop {
         let now = engine.poll_timeout().expect("it goes on").at;
@@ -309,7 +309,7 @@ fn a_report_counts_at_once() {
     let said = FromReceiver { sender: NodeId(1), instance: 1, response, feedback: Some(feedback), answer };
     let report = Message { source: node(0), sequence: 0, body: Body::Receiver(said) };
     assert_eq!(engine.handle(now, &from, &report), Ok(()));
-    // A segment a second has become two, and what has just left is paid for at that.
+    // The rate of a segment a second has become two, and the last segment is charged at that rate.
     let wait = next_data(&mut engine).since(now);
     assert!(wait < ms(650), "{wait}");
 }
@@ -320,7 +320,7 @@ fn what_comes_after_a_pause_is_as_fast_as_it_may_be() {
     config.pace.rate = rate(2_000_000);
     let mut session = Session::new("pause", Setup::plain(8), config, 2, Link::clean(ms(30)));
     let mut flushed = false;
-    // One hears nothing before everything was sent once, and then gets it all.
+    // One receiver hears nothing before everything was sent once, and then gets it all.
     session.net.drop_if(move |leg| {
         flushed |= matches!(said(&leg.message), Some(FromSender::Flush { .. }));
         leg.from == 0 && leg.to == 2 && !flushed
@@ -348,6 +348,6 @@ fn who_has_answered_rests() {
             answers += u32::from(feedback(&transmit.message).is_some());
         }
     }
-    // In ten seconds, each after a wait of up to 0.42 s, and as long to rest behind it.
+    // In ten seconds, each answer comes after a wait of up to 0.42 s, followed by a rest of the same length.
     assert!((12..=20).contains(&answers), "{answers}");
 }

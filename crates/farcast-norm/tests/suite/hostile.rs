@@ -1,4 +1,4 @@
-//! What attackers and broken peers say.
+//! Messages of attackers and broken peers.
 
 use std::net::SocketAddr;
 
@@ -11,7 +11,7 @@ use farcast_testkit::{Link, Setup, laws};
 
 use crate::common::{Session, damage, group, ms, receiver, receiver_address, sender, server};
 
-/// Everything that is said in a session with losses, damaged every other time.
+/// Returns all messages of a session with losses, every other one damaged.
 fn conversation(seed: u64) -> Vec<(Time, Arrival, Message)> {
     let mut session =
         Session::new("words", Setup::plain(seed), sender(60, 3), 3, Link::lossy(ms(50), 0.1)).run();
@@ -77,7 +77,7 @@ fn a_receiver_stays_small_and_never_panics() {
     }
 }
 
-/// What sender `n` says, of whom nothing else is heard: that it has something, or that it has sent it.
+/// Returns a message of sender `n`, of which nothing else is heard: an announcement, or a flush.
 fn absent(n: u32) -> (Arrival, Message) {
     let terms = Terms { instance: 1, grtt: Rtt(255), backoff: 15, group: GroupSize::of(1_000_000) };
     let fti = Fti { size: 1 << 20, segment_size: 1000, max_block_len: 64, last: 8, instance: 0, group: 1 };
@@ -106,7 +106,7 @@ fn senders_that_are_not_there_cost_a_transfer_nothing() {
         let mut session = Session::new("absent", setup, sender(60, 1), 1, Link::lossy(ms(50), 0.05));
         let client = session.clients[0].handle;
         for n in 0..count {
-            // All at once, and then one each 20 ms.
+            // The first 500 come at once, and then one each 20 ms.
             let when = Time::ZERO + at + if n < 500 { Span::ZERO } else { ms(20) * u64::from(n - 500) };
             session.net.at(when, client, move |engine: &mut Receiver, now| {
                 let (from, message) = absent(n);

@@ -1,4 +1,4 @@
-//! The laws of engines, for every way of sending and asking.
+//! Laws of engines, for all settings of senders and receivers.
 
 use farcast_core::{BitRate, Span};
 use farcast_norm::{Pacing, ReceiverConfig, SenderConfig};
@@ -6,11 +6,11 @@ use farcast_testkit::{Link, Setup, laws};
 
 use crate::common::{Session, ms, receiver, sender};
 
-/// One way of sending, and one link.
+/// Settings of a session and its links.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     receivers: u32,
-    /// Whether they are named.
+    /// `true` if the receivers are named.
     named: bool,
     parity: u16,
     auto: u16,
@@ -19,7 +19,7 @@ struct Case {
     loss: f64,
     /// Besides loss: duplication, jitter and corruption.
     rough: bool,
-    /// What decides the rate.
+    /// Rate control.
     pacing: Pacing,
 }
 
@@ -52,7 +52,8 @@ impl Case {
     fn session(self, setup: Setup) -> Session {
         let name = format!("{self:?}");
         let mut session = Session::empty(&name, setup, self.config(), self.link());
-        // What was damaged may seem to be of another sender, with the longest round trip, who is then never heard again.
+        // A damaged message may seem to come from another sender with the longest round trip, which is never heard
+        // again.
         session.net.limit(Span::from_secs(20_000));
         for n in 0..self.receivers {
             session.add(n, ReceiverConfig { unicast: self.unicast, ..receiver(n) });
@@ -101,7 +102,7 @@ fn the_rate_is_kept() {
     for case in cases() {
         let mut session = case.session(Setup::plain(1)).run();
         let log = session.net.take_log();
-        // What leaves out of turn, probes and flushes, is paid for by what follows.
+        // Messages out of turn, such as probes and flushes, are charged to the following ones.
         let departures: Vec<_> =
             log.departures.into_iter().filter(|d| d.from == 0 && d.message.data().is_some()).collect();
         let rate = BitRate::from_bps(1_000_000).expect("positive");

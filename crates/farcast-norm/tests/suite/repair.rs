@@ -1,4 +1,4 @@
-//! What is asked for, and what is sent for it.
+//! Requests, and the repairs for them.
 
 use farcast_core::engine::{Arrival, Engine as _};
 use farcast_core::random::RandomStream;
@@ -10,7 +10,8 @@ use farcast_testkit::{Link, Setup};
 
 use crate::common::{Session, data, group, is_nack, ms, receiver_address, sender, sent};
 
-/// Loses segments of block 1 the first time, each receiver others: `lost(receiver's host number, symbol)`.
+/// Loses segments of block 1 the first time, different ones at each receiver: `lost(host number of the receiver,
+/// symbol)`.
 fn lossy(
     name: &str,
     config: SenderConfig,
@@ -26,7 +27,7 @@ fn lossy(
     session.run()
 }
 
-/// The repairs of a log: block, first symbol, flags.
+/// Returns the repairs of a log (block, first symbol, flags) and the number of requests.
 fn repairs(session: &mut Session) -> (Vec<(u32, u32, bool)>, usize) {
     let log = session.net.take_log();
     let repairs = data(&log)
@@ -78,7 +79,7 @@ fn a_block_that_is_lost_whole_is_asked_for_as_one() {
 
 #[test]
 fn parity_that_went_to_others_is_not_asked_for_again() {
-    // The first request's parity reaches the second receiver, too: what it needs beyond that is one more.
+    // The first request's parity reaches the second receiver, too, which needs one more symbol.
     let mut session = lossy("fresh", sender(200, 2), 2, |to, symbol| symbol < if to == 1 { 1 } else { 2 });
     session.assert_received();
     let (repairs, _) = repairs(&mut session);
@@ -108,7 +109,7 @@ fn the_round_trip_is_measured() {
     for (delay, expected) in [(ms(20), 40), (ms(700), 1400)] {
         let config = SenderConfig { grtt: ms(500), ..sender(3000, 3) };
         let mut session = Session::new("grtt", Setup::plain(1), config, 3, Link::lossy(delay, 0.02));
-        // Long enough to be believed; the laws look at the end.
+        // Until then the samples count; the laws look at the end.
         session.net.run_until(Time::ZERO + Span::from_secs(24));
         let grtt = session.net.engine(session.sender).grtt();
         let exact = ms(expected);
@@ -142,7 +143,7 @@ fn asked_by_many_few_ask() {
     assert!(nacks < 25, "{nacks} of 60 asked");
 }
 
-/// Lets `engine` go on until `until`; the parity and the repairs that it sends of block 1.
+/// Drives `engine` until `until`. Returns the repairs of block 1 that it sends.
 fn drive(engine: &mut Sender, from: Time, until: Time) -> Vec<u32> {
     let (mut now, mut sent) = (from, Vec::new());
     loop {
@@ -159,7 +160,7 @@ fn drive(engine: &mut Sender, from: Time, until: Time) -> Vec<u32> {
     }
 }
 
-/// A request of node `from` for these symbols of block 1, by one who had heard what left until `heard`.
+/// Returns a request of node `from`, which had heard everything that left until `heard`, for these symbols of block 1.
 fn nack(from: u32, symbols: &[u16], heard: Option<Time>) -> Message {
     let point = |&symbol| Point {
         fec: Fec::ReedSolomon8,
@@ -184,7 +185,7 @@ fn what_a_request_asks_for_is_read_against_what_had_been_heard() {
         engine.handle(now, &Arrival::new(receiver_address(0), group()), nack).expect("valid");
         engine.asked().map(|asked| asked.fate)
     };
-    // One symbol, after it has been gathered what others ask for; it leaves some time in these three seconds.
+    // One symbol leaves some time in these three seconds, after the requests have been gathered.
     assert_eq!(ask(&mut engine, now, &nack(5, &[10], None)), Some(NakFate::Used));
     let mut sent = Vec::new();
     while sent.is_empty() {
@@ -194,20 +195,20 @@ fn what_a_request_asks_for_is_read_against_what_had_been_heard() {
     assert_eq!(sent, [10]);
     let left = now;
     now += ms(100);
-    // Who had not heard it, or says nothing of that, and lacks one, has enough with it.
+    // A receiver that had not heard it, or sends no time, and lacks one symbol, has enough with it.
     assert_eq!(ask(&mut engine, now, &nack(6, &[10], Some(left - ms(20)))), Some(NakFate::Known));
     assert_eq!(ask(&mut engine, now, &nack(7, &[10], None)), Some(NakFate::Known));
     assert_eq!(drive(&mut engine, now, now + ms(10)), []);
-    // Who lacks two needs one more, and it is sent at once.
+    // A receiver that lacks two symbols needs one more, which is sent at once.
     assert_eq!(ask(&mut engine, now, &nack(8, &[10, 11], Some(left - ms(20)))), Some(NakFate::Used));
     assert_eq!(drive(&mut engine, now, now + ms(20)), [11]);
-    // Who had heard both and still lacks two gets two, although a round trip has not passed.
+    // A receiver that had heard both and still lacks two gets two, although a round trip has not passed.
     now += ms(60);
     let late = nack(9, &[12, 13], Some(now - ms(20)));
     assert_eq!(ask(&mut engine, now, &late), Some(NakFate::Used));
     assert_eq!(ask(&mut engine, now, &late), Some(NakFate::Known), "they are on their way");
     assert_eq!(drive(&mut engine, now, now + ms(40)), [12, 13]);
-    // No parity is left: what is asked for is sent again, but not what was since.
+    // No parity is left: requested symbols are repeated, except those that were repeated since.
     now += ms(60);
     assert_eq!(ask(&mut engine, now, &nack(9, &[3, 12], Some(now - ms(10)))), Some(NakFate::Used));
     assert_eq!(drive(&mut engine, now, now + ms(40)), [3, 12]);
@@ -215,7 +216,7 @@ fn what_a_request_asks_for_is_read_against_what_had_been_heard() {
     assert_eq!(ask(&mut engine, now, &nack(5, &[3, 12], Some(now - ms(100)))), Some(NakFate::Known));
     assert_eq!(ask(&mut engine, now, &nack(5, &[3, 4, 12], Some(now - ms(100)))), Some(NakFate::Used));
     assert_eq!(drive(&mut engine, now, now + ms(40)), [4]);
-    // A time that cannot be is none.
+    // An impossible time counts as none.
     now += ms(50);
     assert_eq!(ask(&mut engine, now, &nack(6, &[4], Some(now + ms(5000)))), Some(NakFate::Known));
 }

@@ -11,7 +11,7 @@ use farcast_testkit::{Link, Setup, laws};
 
 use crate::common::{Client, SEGMENT, Session, data, is_nack, ms, node, receiver, said, sender, sent};
 
-/// Objects of these sizes in octets, called by their place in the list.
+/// Returns objects of these sizes in octets, named by their index.
 fn list(sizes: &[u64], ackers: u32) -> SenderConfig {
     let object = |(at, &size): (usize, &u64)| Object {
         kind: if at % 2 == 0 { Kind::File } else { Kind::Data },
@@ -28,7 +28,7 @@ fn names(count: usize) -> Vec<String> {
     (0..count).map(|at| format!("object {at}")).collect()
 }
 
-/// Asserts that each receiver has all `count` objects under their names, and each of their segments.
+/// Asserts that each receiver has all `count` objects with their names, and all their segments.
 fn assert_named(session: &Session, count: usize) {
     session.assert_received();
     for client in &session.clients {
@@ -62,7 +62,7 @@ fn without_losses_nothing_is_asked_for_and_each_is_complete_before_the_next_ends
     assert_eq!((data(&log).len(), infos.len()), (20 + 1 + 55 + 1 + 1 + 31, SIZES.len()));
 }
 
-/// How many objects were under way at once.
+/// Returns the greatest number of objects that were under way at once.
 fn most_at_once(client: &Client) -> i32 {
     let (mut open, mut most) = (0, 0);
     for (_, event) in client.told.borrow().iter() {
@@ -82,7 +82,7 @@ fn many_small_ones_arrive_although_few_can_be_under_way() {
     for seed in 0..3 {
         let mut session =
             Session::new("many", Setup::plain(seed), list(&sizes, 2), 2, Link::lossy(ms(100), 0.05));
-        // A second in which nothing comes: more objects are missed whole than can be under way.
+        // In a second without arrivals, more whole objects are missed than can be under way.
         session.net.drop_if(|leg| {
             let at = leg.at.since(Time::ZERO);
             leg.from == 0 && at > ms(500) && at < ms(1500)
@@ -160,7 +160,7 @@ fn what_nothing_is_said_of_is_called_by_its_numbers() {
     assert_eq!(session.outcome(), Some(SenderOutcome::Acknowledged));
     let mut complete = session.clients[0].complete();
     complete.sort();
-    // INFO of an object that has nothing else is empty.
+    // The INFO of an object that has nothing else is empty.
     assert_eq!(complete, ["", "norm-1-1-0", "norm-1-1-2"]);
 }
 
@@ -169,7 +169,7 @@ fn who_comes_late_gets_all_or_what_comes_then() {
     for (sync, expected) in [(Sync::All, 7), (Sync::Current, 4)] {
         let mut session = Session::empty("late", Setup::plain(3), list(&SIZES, 0), Link::clean(ms(100)));
         session.add(0, ReceiverConfig { sync, ..receiver(0) });
-        // Object 3 is under way: 75 segments of 8 ms each.
+        // Object 3 is under way: each object takes 75 segments of 8 ms.
         session.net.drop_if(|leg| leg.from == 0 && leg.at < Time::ZERO + ms(400));
         let session = session.run();
         let complete = session.clients[0].complete();

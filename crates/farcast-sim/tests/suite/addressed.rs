@@ -1,4 +1,4 @@
-//! Who hears what: what the sender says to one receiver, and what a receiver says to the group.
+//! Addressed messages: from the sender to one receiver, and from a receiver to the group.
 
 use std::net::SocketAddr;
 
@@ -16,12 +16,13 @@ use farcast_sim::star::{
 
 const RECEIVERS: u32 = 8;
 
-/// Every `period`-th frame that is for everyone is lost by everyone; what is for one receiver never is.
+/// Loss process in which every `period`-th frame for the group is lost by all receivers, and frames for one receiver
+/// never are.
 #[derive(Clone, Debug)]
 struct Together {
     period: u64,
     frames: u64,
-    /// Whether those who are asked about are all whom a frame for everyone could be of use to: a population does that.
+    /// `true` for a population, which asks only for the receivers that a frame for the group could be of use to.
     population: bool,
 }
 
@@ -43,12 +44,12 @@ impl Losses for Together {
     }
 }
 
-/// What left whom.
+/// Log of sent messages.
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Log {
-    /// What the sender said to single receivers.
+    /// Messages of the sender to single receivers.
     alone: Vec<(Time, SocketAddr)>,
-    /// Registrations, and who sent them.
+    /// Registrations, with their senders.
     registrations: Vec<(Time, u32)>,
     naks_sent: u64,
     naks_reached: u64,
@@ -115,7 +116,7 @@ fn world(sender: SenderConfig, engines: bool, cut: Cut, period: u64) -> Result<S
     })
 }
 
-/// Plays it; when each receiver had everything, and which of them take part in the end.
+/// Runs a world. Returns the completion time of each receiver, and `true` for each receiver that takes part at the end.
 fn play(config: StarConfig<Mftp>, log: &mut Log) -> (Vec<Time>, Vec<bool>) {
     let mut star = Star::new(config, Some(log)).unwrap();
     star.run();
@@ -132,7 +133,7 @@ fn play(config: StarConfig<Mftp>, log: &mut Log) -> (Vec<Time>, Vec<bool>) {
 
 #[test]
 fn what_is_for_one_receiver_reaches_that_one() {
-    // One claims the identity of another, whose registration comes first.
+    // A receiver claims the identity of another, whose registration comes first.
     let (first, second) = (1, 6);
     for cut in [Cut::Whole, Cut::One] {
         let mut config = world(sender(), true, cut, 30).unwrap();
@@ -146,7 +147,7 @@ fn what_is_for_one_receiver_reaches_that_one() {
         assert!(busy.iter().all(|&busy| !busy), "{busy:?}");
         let incomplete: Vec<u32> = (0..RECEIVERS).filter(|&n| completed[n as usize] == Time::NEVER).collect();
         assert_eq!(incomplete, [second]);
-        // It is told so once, at its own address, and says nothing from the moment it hears it.
+        // It is told so once, at its own address, and sends nothing from the moment at which it hears this.
         let [(at, to)] = log.alone[..] else { panic!("{:?}", log.alone) };
         assert_eq!(to, receiver_address(second));
         let hears = at + Span::from_millis(20);
@@ -171,7 +172,8 @@ fn naks_to_a_group_are_overheard_and_make_others_keep_silent() {
     for engines in [true, false] {
         let (alone, _) = naks(None, engines, Cut::Whole);
         let (together, completed) = naks(Some("239.255.54.9:5402"), engines, Cut::Whole);
-        // All lack the same: without a group each of eight says so, with one those who hear it in time need not.
+        // All receivers lack the same: without a group each of eight asks, with a group those that hear a request in
+        // time need not.
         assert!(
             together.naks_sent * 3 < alone.naks_sent * 2,
             "{} of {}",

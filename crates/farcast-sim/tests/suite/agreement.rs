@@ -1,6 +1,7 @@
-//! Runs and populations against packets and single engines: the same distributions, by the test of Kolmogorov and
-//! Smirnov on independent samples. Its p-value errs to the large side where values are tied, so a discrete measure is
-//! never refused wrongly; that the samples are large enough to tell a difference is tested as well.
+//! Agreement of runs and populations with packets and single engines: they have the same distributions, by the test of
+//! Kolmogorov and Smirnov on independent samples. Its p-value errs to the large side where values are tied, so a
+//! discrete measure is never refused wrongly. The tests also show that the samples are large enough to detect a
+//! difference.
 
 use farcast_core::random::RandomStream;
 use farcast_sim::outcome::Replication;
@@ -11,14 +12,14 @@ use crate::worlds::{BGAN, PIPE, naks_sent, passes, replications, scenario, trans
 
 const REPLICATIONS: u64 = 1000;
 
-/// The least p-value: one true test in a thousand lies below it, and the seeds are fixed.
+/// Least accepted p-value: one true test in a thousand lies below it, and the seeds are fixed.
 const LEAST: f64 = 0.001;
 
 type Measure = (&'static str, fn(&Replication) -> f64);
 
 const MEASURES: [Measure; 4] = [
     ("completion time", |r| r.completion_time_s.unwrap_or(f64::INFINITY)),
-    // One receiver of each replication, for the times of one replication depend on each other.
+    // One receiver of each replication counts, because the times of one replication depend on each other.
     ("receiver's time", |r| {
         let times = transfer(r).receivers.as_deref().unwrap();
         let one = RandomStream::derive(99, &[r.index]).below(times.len() as u64);
@@ -32,7 +33,7 @@ fn sample(replications: &[Replication], measure: fn(&Replication) -> f64) -> Vec
     replications.iter().map(measure).collect()
 }
 
-/// The p-value of each measure.
+/// Returns the p-value of each measure.
 fn compare(one: &[Replication], other: &[Replication]) -> Vec<(&'static str, f64)> {
     let p = |&(name, measure): &Measure| {
         (name, ks_two_sample(&sample(one, measure), &sample(other, measure)).unwrap().p_value)
@@ -40,7 +41,7 @@ fn compare(one: &[Replication], other: &[Replication]) -> Vec<(&'static str, f64
     MEASURES.iter().map(p).collect()
 }
 
-/// Populations agree with engines, and a loss that is 15 % higher is noticed.
+/// Asserts that populations agree with engines, and that a loss that is 15 % higher is noticed.
 fn agrees(scenario: &Scenario, worse: &Scenario) {
     let together = replications(scenario, 1, REPLICATIONS);
     let alone = replications(&scenario.clone().with_engines(), 2, REPLICATIONS);

@@ -1,4 +1,4 @@
-//! Stages that carry both ways: PPP, multilink PPP and UMTS, as scenarios have them.
+//! Stages that carry both directions in scenarios: PPP, multilink PPP and UMTS.
 
 use farcast_sim::outcome::{FlowCounts, Replication, StageOutcome};
 use farcast_sim::traffic::TcpReport;
@@ -10,7 +10,7 @@ const IRIDIUM: &str = include_str!("../../../../scenarios/iridium.toml");
 const INMARSAT: &str = include_str!("../../../../scenarios/inmarsat.toml");
 const UMTS: &str = include_str!("../../../../scenarios/umts.toml");
 
-/// A transfer by multicast to three receivers behind a bearer.
+/// Returns a scenario of a multicast transfer to three receivers behind a bearer.
 fn multicast(stage: &str) -> String {
     format!(
         r#"receivers = 3
@@ -64,7 +64,7 @@ fn a_long_file_fills_a_serial_line() {
     let all = once(SGLS, &settings);
     let FlowCounts::Ftp(report) = &all.flows[0].counts else { panic!("{all:?}") };
     let time = |file: usize| report.files[file].delivery_time_s().unwrap();
-    // Another 1 MB takes what its frames take: 1500 octets of packet for 1448 of data, one of protocol, two of check
+    // Another 1 MB takes the time of its frames: 1500 octets of packet for 1448 of data, one of protocol, two of check
     // sequence, one flag, and 2 in 256 escaped, at 11,520 octets a second.
     let frame = 1503.0 * (1.0 + 2.0 / 256.0) + 1.0;
     let expected = 1e6 / 1448.0 * frame / 11_520.0;
@@ -122,7 +122,8 @@ fn the_same_seed_gives_the_same_and_bearers_carry_a_multicast_too() {
 
 #[test]
 fn a_bundle_is_as_fast_as_its_links() {
-    // Without drops and losses the queue decides: 34 packets of 1448 octets, each of which crosses in fragments.
+    // Without drops and losses the queue limits the rate: 34 packets of 1448 octets, each of which crosses in
+    // fragments.
     let settings =
         ["link.return.per=0", "link.stages.bundle.time_between_drops=1e5 h", "traffic.file.size=3 MB"];
     let all = once(IRIDIUM, &settings);
@@ -150,7 +151,7 @@ fn without_repetition_a_transfer_over_umts_takes_far_longer() {
     assert!(once > 5.0 * often && often < 6.0, "{once} and {often}");
 }
 
-/// A datagram every second for ever, beside whatever else there is.
+/// Flow of a datagram every second without end.
 const ENDLESS: &str = r#"
 [[traffic]]
 name = "probe"
@@ -159,8 +160,8 @@ rate = "800 bit/s"
 payload = "72 B"
 "#;
 
-/// A sender that hears nobody ends long before what it has sent has passed a slow link, and receivers that hear
-/// everything say nothing.
+/// A sender that hears no receiver ends long before everything has passed a slow link. Receivers that hear everything
+/// do not answer.
 #[test]
 fn a_transfer_is_not_over_while_a_stage_holds_something_of_it() {
     const SENDER: &str = r#"
@@ -199,13 +200,13 @@ fn what_a_stage_holds_in_the_end_was_not_dropped() {
         let text = format!("time_limit = \"60 s\"\n{ENDLESS}[[link.stages]]\nname = \"bearer\"\n{stage}");
         let all = once(&text, &[]);
         let FlowCounts::Cbr(counts) = &all.flows[0].counts else { panic!("{all:?}") };
-        // One a second from 0 to 60 s, of which those of the last seconds are under way.
+        // One datagram a second leaves from 0 to 60 s, and those of the last seconds are under way.
         assert_eq!((counts.sent, all.flows[0].dropped, all.forward.dropped), (61, 0, 0), "{all:?}");
         assert!((54..=57).contains(&counts.received), "{counts:?}");
     }
 }
 
-/// Without repetition an erased interval takes its datagram along: half of 61.
+/// Without repetition an erased interval loses its datagram: half of 61.
 #[test]
 fn what_rlc_gives_up_is_told_from_what_a_limit_drops() {
     let bearer = BEARER.replace("erasures = 0.1", "erasures = 0.5");
@@ -233,7 +234,7 @@ fn timers_that_go_on_for_ever_do_not_outlive_what_has_an_end() {
     assert!(all.forward.airtime_s < 1.1 * all.completion_time_s.unwrap(), "{all:?}");
 }
 
-/// These settings of `text` are refused with sentences that hold these words.
+/// Asserts that these settings of `text` are refused with messages that contain these words.
 fn refuses(text: &str, cases: &[(&[&str], &str)]) {
     for (settings, expected) in cases {
         let said = error(text, settings);
@@ -324,7 +325,7 @@ fn what_a_bearer_cannot_be_is_refused_in_one_sentence() {
             (&["link.stages.bearer.status.prohibit=0 s"], "link.stages.bearer.status.prohibit"),
         ],
     );
-    // In the standard's way of counting.
+    // With the counting of the standard.
     let max_dat = UMTS.replace("max_transmissions = 10 ", "max_dat = 1 ");
     assert!(
         error(&max_dat, &[]).contains("link.stages.bearer.max_dat: max_dat is 1"),
@@ -333,7 +334,7 @@ fn what_a_bearer_cannot_be_is_refused_in_one_sentence() {
     );
 }
 
-/// 1 MB without errors, with a queue before PPP that holds eight packets.
+/// Runs 1 MB without errors, with a queue before PPP that holds eight packets.
 fn over_a_short_queue(settings: &[&str]) -> (Replication, TcpReport) {
     let mut all = vec!["traffic.files.files=[\"1 MB\"]", "link.stages.serial.forward.queue_packets=8"];
     all.extend(settings);
@@ -343,8 +344,8 @@ fn over_a_short_queue(settings: &[&str]) -> (Replication, TcpReport) {
     (one, counts)
 }
 
-/// What the sender's own queue drops it need not send again, if it is told: it leaves when there is room, and the line
-/// never rests. If it is not told, it repairs what it takes for losses.
+/// A sender that learns of drops in its own queue need not repair them: the packet leaves when there is room, and the
+/// line never rests. A sender that does not learn of them repairs them as losses.
 #[test]
 fn who_is_told_what_his_own_queue_drops_loses_nothing() {
     let (untold, lost) = over_a_short_queue(&["traffic.files.local_congestion=false"]);
@@ -356,8 +357,8 @@ fn who_is_told_what_his_own_queue_drops_loses_nothing() {
     assert!(told <= untold, "{told} and {untold}");
 }
 
-/// Where each acknowledgment lets one segment out, none has the timestamp of the last, and few are compressed; where a
-/// writer is woken when a third of the buffer is free, several leave at once, and most are.
+/// If each acknowledgment lets one segment out, no two segments have the same timestamp, and few are compressed. If a
+/// writer wakes when a third of the buffer is free, several leave at once, and most are compressed.
 #[test]
 fn headers_are_compressed_as_timestamps_let_them() {
     let run = |settings: &[&str]| {
@@ -374,7 +375,7 @@ fn headers_are_compressed_as_timestamps_let_them() {
     assert!(share(&third) > 0.7, "{}", share(&third));
     let none = run(&["traffic.files.timestamps=false"]);
     assert!(share(&none) > 0.95, "{}", share(&none));
-    // A header of 52 octets becomes one of 3: that much sooner is the file there.
+    // A header of 52 octets becomes one of 3, which shortens the transfer by the time of the saved octets.
     let plain = run(&["traffic.files.write_space=third", "link.stages.serial.vj=false"]);
     let saved = plain.completion_time_s.unwrap() - third.completion_time_s.unwrap();
     let expected = 49.0 * figure(&third, "forward_vj_compressed") * 258.0 / 256.0 / 11_520.0;

@@ -1,4 +1,4 @@
-//! The simulation against what can be said beforehand: binomial laws, and times that can be added up by hand.
+//! Comparison of the simulation with closed forms: binomial laws, and times that can be added up by hand.
 
 use farcast_stats::binomial_range;
 
@@ -6,7 +6,7 @@ use crate::worlds::{
     BGAN, PIPE, completion_ns, dtus_per_pass, naks_sent, once, passes, replications, scenario,
 };
 
-/// Replications from which shares and means are taken.
+/// Replications for shares and means.
 const REPLICATIONS: u64 = 2000;
 /// Two-sided probability of four standard deviations.
 const FOUR_SIGMA: f64 = 1.0 - 6.334e-5;
@@ -77,7 +77,7 @@ fn naks_are_as_many_as_the_binomial_law_says() {
     }
 }
 
-/// Both ways of simulating receivers, whose times must be the same to the nanosecond.
+/// Returns the completion time in both simulations of receivers, which must be the same to the nanosecond.
 fn completion_of(text: &str, settings: &[&str]) -> u64 {
     let alone: Vec<&str> = settings.iter().copied().chain(["engines=true"]).collect();
     let times = [once(text, settings), once(text, &alone)].map(|replication| completion_ns(&replication));
@@ -88,8 +88,8 @@ fn completion_of(text: &str, settings: &[&str]) -> u64 {
 /// A DTU of 500 B with 40 B of header and 28 B of UDP and IP at 1 Mbit/s; a status request of 52 B with 28 B.
 const DTU: u64 = 4_544_000;
 const REQUEST: u64 = 640_000;
-/// The announcement with which data begins, 164 B with 28 B. It is not simulated where receivers have joined before,
-/// but the sender's pace counts it all the same.
+/// Announcement with which data begins, 164 B with 28 B. No link carries it where receivers have joined before, but the
+/// sender's pace counts it all the same.
 const ANNOUNCE: u64 = 1_536_000;
 const MS: u64 = 1_000_000;
 
@@ -122,7 +122,7 @@ fn the_slowest_receiver_takes_the_passes_and_the_waits() {
     assert_eq!(completion_of(PIPE, &settings), passes + waits + 250 * MS);
     let all = once(PIPE, &settings);
     assert_eq!((dtus_per_pass(&all), naks_sent(&all)), (&[4, 2, 1][..], 20));
-    // The first DTU of pass 2 completes nobody; what is lost at the end is the request, which only costs a NAK.
+    // The first DTU of pass 2 completes no receiver. The last loss is the request's, which only costs a NAK.
     let settings = [
         "protocol.file=2 kB",
         "link.forward.error_vector=0001 1 0 0",
@@ -130,21 +130,22 @@ fn the_slowest_receiver_takes_the_passes_and_the_waits() {
         "protocol.srt.retries=3",
         "link.forward.error_vector_repeats=false",
     ];
-    // Nobody answers the request that was lost. A timer later everyone is asked again, and a timer after that pass 2
-    // begins; the second request leaves when the wait is over.
+    // No receiver answers the lost request. After one timer the request is repeated, and after another pass 2 begins;
+    // the second request leaves at the end of the wait.
     let asked_again = ANNOUNCE + 4 * DTU + REQUEST + 2000 * MS;
     assert_eq!(completion_of(PIPE, &settings), asked_again + 2000 * MS + 250 * MS);
 }
 
 #[test]
 fn over_bgan_a_dtu_takes_20_ms() {
-    // Two FEC blocks of 10 ms a packet, one for a request; the bearer waits for no boundary, as its settings say.
+    // A packet takes two FEC blocks of 10 ms, and a request one. By its settings the bearer does not wait for
+    // boundaries.
     let base = [
         "receivers=1",
         "link.forward.per=0",
         "protocol.file=5260 B",
         "protocol.block_size=30",
-        // Not zero: a round trip that is measured would take the place of the one that is set.
+        // Not zero, because a measured round trip would replace the one that is set.
         "protocol.spread=1 ms",
     ];
     let arrival = 450 * MS;
@@ -157,7 +158,7 @@ fn over_bgan_a_dtu_takes_20_ms() {
     let timer = 420_800_000 + 4000 * MS;
     let passes = announce + (10 * 20 + 10 + 2 * 20 + 10 + 20) * MS;
     assert_eq!(completion_of(BGAN, &settings), passes + 2 * timer + arrival);
-    // With boundaries every 10 ms the DTU waits for the next one, but the sender's clock for none.
+    // With boundaries every 10 ms the DTU waits for the next one, but the sender's clock does not.
     let aligned: Vec<&str> = settings.iter().copied().chain(["link.forward.align_to_blocks=true"]).collect();
     let begins = announce + (10 * 20 + 10 + 2 * 20 + 10) * MS + 2 * timer;
     assert_eq!(completion_of(BGAN, &aligned), begins.div_ceil(10 * MS) * 10 * MS + 20 * MS + arrival);

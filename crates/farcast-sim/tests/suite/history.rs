@@ -13,10 +13,10 @@ use farcast_sim::star::Observer;
 
 use crate::trace::{World, worlds};
 
-/// Someone who writes down everything, and passes it on.
+/// Observer that logs everything and passes it on.
 struct Log {
     history: History,
-    /// When each datagram left that carries data, by pass.
+    /// Departure times of datagrams with data, by pass.
     data: BTreeMap<u32, Vec<Time>>,
     requests: Vec<Time>,
     naks_sent: Vec<Time>,
@@ -85,7 +85,7 @@ fn played(world: World, config: HistoryConfig) -> (Record, Log, Vec<Time>) {
     (record, log, completed)
 }
 
-/// The times of points that each stand for one instant.
+/// Returns the times of points that each stand for one instant.
 fn times(points: &[Point]) -> Vec<Time> {
     points.iter().flat_map(|point| std::iter::repeat_n(point.from, point.count as usize)).collect()
 }
@@ -137,7 +137,7 @@ fn waits_fill_what_passes_leave() {
         let answers = || record.waits.iter().filter(|wait| wait.waits_for == WaitFor::Answers);
         let retry = Span::from_millis(3901);
         if world.fixed_timer {
-            // Every wait for answers is the Status Retry Timer's.
+            // Every wait for answers lasts as long as the Status Retry Timer.
             assert!(answers().all(|wait| wait.end.since(wait.begin) == retry));
         } else {
             assert!(answers().all(|wait| wait.end.since(wait.begin) <= retry));
@@ -177,7 +177,7 @@ fn lanes_are_of_the_receivers() {
         let mut reached: Vec<Time> = naks().filter_map(|nak| nak.reached).map(|(at, _)| at).collect();
         reached.sort_unstable();
         assert_eq!(reached, log.naks.iter().map(|nak| nak.0).collect::<Vec<_>>());
-        // The way back takes 300 ms.
+        // The return path takes 300 ms.
         let delay = Span::from_millis(300);
         assert!(naks().all(|nak| nak.reached.is_none_or(|(at, _)| at.since(nak.sent) == delay)));
     }

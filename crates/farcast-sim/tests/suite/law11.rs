@@ -19,23 +19,23 @@ use farcast_sim::star::{
     StarConfig, Tally,
 };
 
-/// Losses that are decided by nothing but the receiver and the number of the frame: the same for everyone who asks.
+/// Losses that depend only on the receiver and the number of the frame, so that they are the same for each caller.
 #[derive(Clone, Debug)]
 struct Fate {
     seed: u64,
     probability: f64,
     receivers: u32,
-    /// Frames so far: of the channel, or of each receiver on its own way back.
+    /// Frames so far: of the channel, or of each receiver on its own return path.
     frames: Vec<u64>,
     own: bool,
-    /// So many frames in a row have one fate, and so many receivers.
+    /// Number of consecutive frames with the same fate, and number of receivers with the same fate.
     burst: u64,
     cluster: u32,
-    /// Status requests that were lost, a receiver each.
+    /// Number of lost status requests, counted for each receiver.
     requests_lost: Arc<AtomicU64>,
 }
 
-/// A status request on the link: no other message here has this length.
+/// Octets of a status request on the link; no other message here has this length.
 const REQUEST_OCTETS: u64 = 80;
 
 impl Fate {
@@ -95,7 +95,7 @@ impl Losses for Fate {
     }
 }
 
-/// One drawn session.
+/// Session with drawn settings.
 #[expect(clippy::struct_excessive_bools, reason = "they are settings, each independent of the others")]
 #[derive(Clone, Copy, Debug)]
 struct Case {
@@ -171,8 +171,8 @@ impl Case {
         }
     }
 
-    /// The same with parity: few symbols or many, foreseen or not, blocks long and short, losses alone and in bursts,
-    /// and receivers that have no memory for all of it.
+    /// Draws a session with parity: few symbols or many, foreseen or not, blocks long and short, losses alone and in
+    /// bursts, and receivers without memory for all parity.
     fn draw_with_parity(seed: u64) -> Self {
         let mut random = RandomStream::derive(seed, &[12]);
         let case = Self::draw(seed);
@@ -180,7 +180,7 @@ impl Case {
         let block = 2 + random.below(longest) as u32;
         Self {
             block,
-            // The draft's rule is the one under which parity is foreseen.
+            // Parity is foreseen only under the draft's rule.
             wait: if random.chance(0.8) { PassWait::Draft } else { case.wait },
             forward_loss: [0.02, 0.05, 0.1, 0.2, 0.3][random.below(5) as usize],
             parity: 1 + random.below(u64::from(block)) as u32,
@@ -192,15 +192,16 @@ impl Case {
         }
     }
 
-    /// With or without parity, answers that are spread, most of them heard by other receivers, of which several may
-    /// lack the same.
+    /// Draws a session with or without parity, with spread answers, most of them heard by other receivers, of which
+    /// several may lack the same.
     fn draw_with_spread(seed: u64) -> Self {
         let mut random = RandomStream::derive(seed, &[13]);
         let case = if random.chance(0.5) { Self::draw(seed) } else { Self::draw_with_parity(seed) };
         Self {
             window: Span::from_millis([50, 300, 1000, 4000][random.below(4) as usize]),
             overheard: random.chance(0.8),
-            // Whom a transmission is given has joined before data begins, which spread registrations would not.
+            // Receivers that are given a transmission have joined before data begins, in contrast to spread
+            // registrations.
             given: false,
             cluster: [1, 2, 4, 100][random.below(4) as usize],
             forward_loss: case.forward_loss.max(0.02),
@@ -209,7 +210,7 @@ impl Case {
         }
     }
 
-    /// With or without parity, sealed: keys are lost as all else is.
+    /// Draws a sealed session, with or without parity: keys are lost like everything else.
     fn draw_sealed(seed: u64) -> Self {
         let case = if seed.is_multiple_of(2) { Self::draw(seed) } else { Self::draw_with_parity(seed) };
         Self { sealed: true, forward_loss: case.forward_loss.min(0.3), ..case }
@@ -254,12 +255,12 @@ impl Case {
         config
     }
 
-    /// The world, and the count of lost status requests.
+    /// Returns the world, and the counter of lost status requests.
     fn star(self, population: bool, cut: Cut, observer: &mut Story) -> (Star<'_, Mftp>, Arc<AtomicU64>) {
         let n = self.receivers;
         let mut receiver = ReceiverConfig::new(ClientId(1), 5402);
         receiver.keep_early_data = self.keep_early_data;
-        // Silence is counted for all together in a population, so nobody's patience may end here.
+        // A population counts silence for all its receivers together, so no receiver's patience may end here.
         receiver.patience = Span::from_secs(100_000);
         (receiver.parity_memory_bytes, receiver.waits) = (self.parity_memory, Waits::ByReceiver);
         let mut losses = Box::new(Fate::channel(self.seed, self.forward_loss, n));
@@ -302,25 +303,26 @@ fn invited(id: ClientId) -> Invited {
     Invited { label: id.to_string(), id }
 }
 
-/// Everything that can be seen of a session, but for how runs were cut.
+/// Observable events of a session, which do not depend on the cutting of runs.
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Story {
-    /// When each datagram left the sender, and what it was.
+    /// Datagrams of the sender, with their times.
     sent: Vec<(Time, String)>,
     told: Vec<(Time, SenderEvent)>,
     /// NAKs that left receivers, and those that reached the sender.
     naks: (u64, u64),
-    /// Status requests lost, a receiver each.
+    /// Number of lost status requests, counted for each receiver.
     requests_lost: u64,
     /// NAKs that engines did not send because they had heard the same.
     suppressed: u64,
-    /// What each receiver said and when, where nothing was merged.
+    /// Messages of receivers, with their times, where nothing was merged.
     said: Vec<(Time, u32, String)>,
 }
 
 impl Story {
-    /// Whether the receivers of the two said the same, up to an instant at which they said it in another order: engines
-    /// whose timers end at one instant speak in the order in which these were set, which is nobody's promise.
+    /// Returns `true` if the receivers of both stories said the same, up to an instant at which the order differs.
+    /// Engines whose timers expire at one instant speak in the order in which the timers were set, which is not
+    /// guaranteed.
     fn is_tied(&self, other: &Self) -> bool {
         let parts = self.said.iter().zip(&other.said).find(|(ours, theirs)| ours != theirs);
         let Some(((at, ..), _)) = parts else { return false };
@@ -369,7 +371,7 @@ impl Observer<Mftp> for Story {
     }
 }
 
-/// What a session comes to: when each receiver had everything, how many NAKs left, the tally, and the story.
+/// Outcome of a session: completion times, number of NAKs, tally, and events.
 #[derive(Clone, PartialEq, Debug)]
 struct Outcome {
     completed: Vec<Time>,
@@ -392,7 +394,7 @@ fn play(case: Case, population: bool, cut: Cut) -> (Outcome, Story) {
     let outcome = Outcome {
         completed: (0..case.receivers).map(|n| group.completed(n)).collect(),
         naks: group.naks(),
-        // How many events it took is no part of what happened; merged NAKs enter the way back uncounted.
+        // The number of events is not part of the outcome; merged NAKs enter the return path uncounted.
         tally: Tally { events: 0, naks_sent: 0, return_datagrams: 0, return_octets: 0, ..*star.tally() },
         passes: sender.stats().dtus_per_pass.clone(),
         scheduled: sender.stats().scheduled,
@@ -421,11 +423,12 @@ fn compare(case: Case, left: &(Outcome, Story), right: &(Outcome, Story), what: 
     assert_eq!(left.1.sent.len(), right.1.sent.len(), "seed {seed}, {what}: {case:?}");
 }
 
-/// Sessions that are compared.
+/// Number of sessions to compare.
 const SESSIONS: u64 = 2400;
 
-/// Sessions with spread answers. More, because one in nine is compared only until two receivers wake at one nanosecond:
-/// engines do in the order in which their timers moved last, a population in that of its receivers.
+/// Number of sessions with spread answers. They are more, because one in nine is compared only until two receivers wake
+/// at one nanosecond. Engines wake in the order in which their timers moved last, a population in the order of its
+/// receivers.
 const SPREAD_SESSIONS: u64 = 3200;
 
 #[test]
@@ -464,7 +467,7 @@ fn so_it_does_with_parity() {
         complete += u64::from(alone.0.completed.iter().all(|&at| at != Time::NEVER));
         naks += alone.0.naks;
     }
-    // In most of them there was parity, in some before it was asked for.
+    // Most of them had parity, and some had parity before it was requested.
     assert!(coded > SESSIONS / 2 && foreseen > SESSIONS / 10, "{coded} {foreseen}");
     assert!(complete > SESSIONS / 2 && naks > 20_000 && ties < SESSIONS / 50, "{complete} {naks} {ties}");
 }
@@ -505,7 +508,7 @@ fn so_it_does_sealed() {
         asks += seal.asks;
         again += u64::from(seal.keys_for_one > u64::from(case.receivers));
     }
-    // Receivers lacked keys in many of them.
+    // In many sessions, receivers lacked keys.
     assert!(
         complete > SESSIONS / 2 && asks > SESSIONS / 10 && again > SESSIONS / 10,
         "{complete} {asks} {again}"

@@ -1,4 +1,4 @@
-//! The simulated world against itself in another form, and against closed forms.
+//! Comparison of the simulator with itself in another form, and with closed forms.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod addressed;

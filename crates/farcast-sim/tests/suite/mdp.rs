@@ -1,4 +1,4 @@
-//! Law 11 for MDP: a population, which wakes who is due, equals engines of their own, which the world wakes.
+//! Law 11 for MDP: a population, which wakes its own receivers, equals single engines, which the star wakes.
 
 use farcast_core::random::RandomStream;
 use farcast_sim::outcome::Replication;
@@ -41,7 +41,7 @@ fn a_population_equals_engines() {
             format!("protocol.round_trip={}", pick(&["10 ms", "500 ms", "2 s"])),
             format!("protocol.group_size={}", pick(&["2", "1000"])),
             format!("protocol.named={}", pick(&["false", "true"])),
-            // Some end while there is much to do.
+            // Some sessions end while there is much to do.
             format!("time_limit={}", pick(&["3 s", "1 h", "1 h"])),
         ];
         let settings: Vec<&str> = settings.iter().map(String::as_str).collect();

@@ -1,4 +1,4 @@
-//! Law 11 for PGM: a population equals engines of their own; and a group has a file under either rate control.
+//! Law 11 for PGM: a population equals single engines. A group gets a file under either rate control.
 
 use farcast_core::random::RandomStream;
 
@@ -33,7 +33,8 @@ fn a_population_equals_engines() {
             format!("protocol.round_trip={}", pick(&["10 ms", "500 ms", "2 s"])),
             format!("protocol.group_size={}", pick(&["2", "1000"])),
             format!("protocol.named={}", pick(&["false", "true"])),
-            // Who expects a hundredth of the round trip asks so often that nothing gets through: all end sooner or later.
+            // A receiver that expects a hundredth of the round trip asks so often that nothing gets through; all
+            // sessions end sooner or later.
             format!("time_limit={}", pick(&["3 s", "20 s", "20 s"])),
         ];
         let settings: Vec<&str> = settings.iter().map(String::as_str).collect();

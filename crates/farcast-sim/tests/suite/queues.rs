@@ -1,4 +1,4 @@
-//! Limits of queues of which a scenario says nothing.
+//! Default limits of queues, where a scenario has none.
 
 use farcast_core::Span;
 use farcast_scenario::links::DefaultQueue;
@@ -8,7 +8,7 @@ use farcast_sim::scenario::TreeScenario;
 
 use crate::worlds::{BGAN, PIPE, document, once, scenario};
 
-/// Twice what the link carries, in packets of 1000 octets.
+/// Flow of twice the link's capacity, in packets of 1000 octets.
 const FLOOD: &str = r#"
 time_limit = "20 s"
 [[traffic]]
@@ -34,13 +34,13 @@ fn a_flood_waits_no_longer_than_a_full_queue_takes() {
     let longest = 0.896;
     let p95 = counts.delay_p95_s.unwrap();
     assert!(longest - 0.008 < p95 && p95 <= longest, "{counts:?}");
-    // At 9.992 s 1249 have been sent and 62 are there; the last, 4 ms later, finds no room.
+    // At 9.992 s 1249 packets have been sent and 62 are queued; the last one, 4 ms later, finds no room.
     assert_eq!((counts.sent, counts.received), (2500, 1249 + 62));
     assert_eq!((all.flows[0].dropped, all.flows[0].lost), (2500 - counts.received, 0));
 
     let all = once(FLOOD, &["link.forward.queue=unlimited"]);
     let FlowCounts::Cbr(counts) = &all.flows[0].counts else { panic!("{all:?}") };
-    // All 2500 leave one after the other, the last at 20 s; what arrives later is not counted.
+    // All 2500 packets leave one after the other, the last at 20 s; later arrivals do not count.
     assert!(counts.delay_p95_s.unwrap() > 9.0 && all.flows[0].dropped == 0, "{counts:?}");
 }
 
@@ -77,7 +77,7 @@ fn the_scenarios_that_ship_say_what_their_queues_hold() {
     let here = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
     let files = std::fs::read_dir(here).unwrap().map(|entry| entry.unwrap().path());
     let toml = files.filter(|path| path.extension().is_some_and(|extension| extension == "toml"));
-    // Trees are read by themselves.
+    // Trees have a reader of their own.
     let trees = [include_str!("../../../../scenarios/pgm-satellite.toml")];
     for text in trees {
         let document = Document::parse("tree.toml", text).unwrap();

@@ -1,4 +1,4 @@
-//! The schema of scenarios: what can be set, what it does, and what is said where it cannot be.
+//! Schema of scenarios: keys, their effects, and error messages.
 
 use farcast_scenario::document::Origin;
 use farcast_sim::outcome::Replication;
@@ -8,7 +8,7 @@ use crate::worlds::{
     BGAN, PIPE, document, dtus_per_pass, error, naks_sent, once, passes, replications, scenario, transfer,
 };
 
-/// Keys and values that are in effect.
+/// Returns the keys and values that are in effect.
 fn shown(text: &str, settings: &[&str]) -> Vec<(String, String, Origin)> {
     let document = document(text, settings).unwrap();
     Scenario::read(&document).unwrap();
@@ -22,7 +22,7 @@ fn value(shown: &[(String, String, Origin)], key: &str) -> String {
 
 #[test]
 fn bgan_links_have_the_recommended_defaults() {
-    // Nothing but the kind of both links is said.
+    // The text has only the kinds of both links.
     let text = PIPE
         .replace("[link.forward]\ndelay = \"250 ms\"\nloses = \"data\"", "[link.forward]\nkind = \"bgan\"")
         .replace("[link.return]\ndelay = \"250 ms\"", "[link.return]\nkind = \"bgan\"");
@@ -43,7 +43,7 @@ fn bgan_links_have_the_recommended_defaults() {
         ("link.return.propagation", "\"450 ms\""),
         ("link.return.processing", "\"100 ms\""),
         ("link.return.backoff_frames", "12"),
-        // A packet of the bearer takes whole FEC blocks, so it is paced in them.
+        // A packet of the bearer takes whole FEC blocks, so the pace counts whole blocks.
         ("protocol.granule", "\"375 B\""),
         ("protocol.srt.restart_on_nak", "false"),
     ] {
@@ -72,7 +72,7 @@ fn the_shipped_scenario_is_the_studys() {
     ] {
         assert_eq!(value(&shown, key), expected, "{key}");
     }
-    // The keys that the study's open questions need can be set.
+    // The keys for the study's open questions can be set.
     for setting in [
         "protocol.file=1024000 B",
         "link.forward.packing=shared",
@@ -94,7 +94,7 @@ fn the_shipped_scenario_is_the_studys() {
     }
 }
 
-/// The share of DTUs that one receiver loses in pass 1, of 2000: what pass 2 sends.
+/// Returns the share of DTUs, of 2000, that one receiver loses in pass 1, which pass 2 repeats.
 fn lost_of(settings: &[&str]) -> f64 {
     // One request brings NAKs of at most 64 blocks.
     let own = ["receivers=1", "protocol.file=1 MB", "protocol.block_size=200"];
@@ -106,7 +106,8 @@ fn lost_of(settings: &[&str]) -> f64 {
 
 #[test]
 fn every_loss_process_loses_about_what_it_should() {
-    // 2000 DTUs of 4.544 ms: 9.088 s. Four standard deviations of independent losses, more where they come in bursts.
+    // 2000 DTUs of 4.544 ms take 9.088 s. The tolerance is four standard deviations of independent losses, more for
+    // bursts.
     let near = |settings: &[&str], expected: f64, tolerance: f64| {
         let lost = lost_of(settings);
         assert!((lost - expected).abs() <= tolerance, "{settings:?}: {lost}, {expected} expected");
@@ -147,7 +148,7 @@ fn every_loss_process_loses_about_what_it_should() {
     // below 5.
     let random = ["between=450 ms", "length=45 ms"].map(|s| format!("link.forward.outages.{s}"));
     near(&random.each_ref().map(String::as_str), 1.0 / 11.0, 4.0 * (2.0 * 18.0f64).sqrt() * 9.9 / 2000.0);
-    // Two processes lose what either loses.
+    // Two processes lose every frame that either loses.
     near(
         &["link.forward.error_vector=00001", "link.forward.per=0.1"],
         0.28,
@@ -167,7 +168,7 @@ fn receivers_that_have_joined_before_all_take_part() {
 
 #[test]
 fn what_happens_beyond_the_time_limit_is_not_counted() {
-    // 60 DTUs of 4.544 ms: after 100 ms 22 or 23 have left, and nobody has anything, 250 ms away.
+    // 60 DTUs of 4.544 ms: after 100 ms 22 or 23 have left, and no receiver, 250 ms away, has anything.
     for engines in ["engines=false", "engines=true"] {
         let all = once(PIPE, &["time_limit=100 ms", engines]);
         assert_eq!(transfer(&all).incomplete, 10);
@@ -178,7 +179,7 @@ fn what_happens_beyond_the_time_limit_is_not_counted() {
 #[test]
 fn recorded_losses_come_from_a_file_a_line_for_each_receiver() {
     let path = std::env::temp_dir().join(format!("farcast-vectors-{}", std::process::id()));
-    // Of 60 DTUs receiver 0 loses the first and receiver 1 the last two; receiver 2 has the first line again.
+    // Receiver 0 loses the first of 60 DTUs and receiver 1 the last two; receiver 2 has the first line again.
     let lines = [format!("1{}", "0".repeat(59)), format!("{}11", "0".repeat(58))];
     std::fs::write(&path, lines.join("\n")).unwrap();
     let file = format!("link.forward.error_vector_file={}", path.display());
@@ -189,7 +190,7 @@ fn recorded_losses_come_from_a_file_a_line_for_each_receiver() {
         let times = times(&all);
         assert!(times[0] < times[1] && times[0].to_bits() == times[2].to_bits(), "{times:?}");
     }
-    // On the way back each receiver has its own line: of its frames 0 loses the first, which is its only NAK.
+    // On the return path each receiver has its own line: receiver 0 loses its first frame, which is its only NAK.
     let back = format!("link.return.error_vector_file={}", path.display());
     let lossy = [&settings[..], &[&back, "link.return.error_vector_repeats=false"]].concat();
     assert!(naks_sent(&once(PIPE, &lossy)) > 3);
@@ -202,7 +203,7 @@ fn recorded_losses_come_from_a_file_a_line_for_each_receiver() {
 fn every_kind_of_link_carries_a_transfer() {
     let outage = ["link.forward.kind=hold", "link.forward.start=0.1 s", "link.forward.length=5 s"];
     let without_delay = PIPE.replace("[link.forward]\ndelay = \"250 ms\"", "[link.forward]");
-    // What the link holds back leaves when the outage is over.
+    // Frames that the link holds back leave when the outage is over.
     let late = once(&without_delay, &outage);
     assert_eq!(late.completion_time_s, Some(5.1), "{late:?}");
     let bgan = without_delay.replace("[link.return]\ndelay = \"250 ms\"", "[link.return]");
@@ -233,7 +234,7 @@ fn stages_are_set_by_name() {
     let late = |settings: &[&str]| once(&text, settings).completion_time_s.unwrap() - base;
     assert!((late(&[]) - 1.0).abs() < 1e-9);
     assert!((late(&["link.stages.uplink.delay=2 s"]) - 2.0).abs() < 1e-9);
-    // The way back matters once something is lost: the timer of 2 s runs out before the NAKs have come.
+    // The return path matters once something is lost: the timer of 2 s expires before the NAKs have come.
     let vector = ["link.forward.error_vector=0001", "link.forward.error_vector_repeats=false"];
     let lossy = [&vector[..], &["protocol.file=2 kB"]].concat();
     let (near, far) = (once(PIPE, &lossy), once(&text, &lossy));
@@ -285,7 +286,7 @@ fn groups_have_losses_and_a_delay_of_their_own() {
 
 #[test]
 fn one_more_group_changes_no_draw_of_another() {
-    // The clear group needs nothing, so the first group's losses decide all there is: its passes, its NAKs.
+    // The clear group needs nothing, so the first group's losses decide everything: passes and NAKs.
     let one = PIPE.replace("receivers = 10\n", "");
     let first = "[[groups]]\nname = \"first\"\nreceivers = 5\nper = \"10 %\"\n";
     let clear = "[[groups]]\nname = \"clear\"\nreceivers = 7\nper = \"0 %\"\n";
@@ -298,8 +299,8 @@ fn one_more_group_changes_no_draw_of_another() {
         }
         assert!(alone.iter().any(|r| naks_sent(r) > 5));
     }
-    // A lossy second group changes what is sent, but not who of the first loses what of pass 1: NAKs of one DTU a block
-    // in pass 1 are as many as without it.
+    // A lossy second group changes the repairs, but not the losses of the first group in pass 1. NAKs of one DTU a
+    // block in pass 1 are as many as without the second group.
     let lossy = clear.replace("0 %", "10 %");
     let one_pass = ["protocol.transfer_limit=3 s", "time_limit=3 s", "protocol.block_size=1"];
     let naks = |groups: &str| -> Vec<u64> {
@@ -332,7 +333,7 @@ fn groups_that_register_complete_over_lossy_links() {
             for one in &all {
                 assert_eq!(transfer(one).incomplete, 0, "{group} {engines}: {one:?}");
                 assert!(transfer(one).data_begins_s.is_some_and(|begins| begins > 0.0), "{one:?}");
-                // Each registers and says that it is done, at least.
+                // Each receiver sends at least a registration and a Done.
                 assert!(one.back.datagrams >= 20, "{one:?}");
             }
         }
@@ -420,7 +421,8 @@ fn a_registration_answers_all_pieces_of_a_long_list() {
         ["receivers=3000", "protocol.group=closed", "protocol.setup=simulated", "protocol.start_after=1 s"];
     let one = once(PIPE, &settings);
     assert!(one.completion_time_s.is_some(), "{one:?}");
-    // The list of 3000 comes in some twenty pieces. Each registers, and is done; some do so twice.
+    // The list of 3000 receivers comes in some twenty pieces. Each receiver registers and is done; some send these
+    // twice.
     let sent = one.back.datagrams;
     assert!((6_000..9_500).contains(&sent), "{sent} datagrams from 3000 receivers");
 }

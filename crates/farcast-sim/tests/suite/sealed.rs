@@ -1,4 +1,4 @@
-//! The seal of a world against the real one, datagram by datagram.
+//! Comparison of the simulated seal with the real one, datagram by datagram.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -19,7 +19,7 @@ use farcast_sim::star::{Observer, SealMessage, Star, hub_address, receiver_addre
 
 use crate::worlds::{once, scenario, transfer};
 
-/// Two groups, of which the second hears everything later.
+/// Scenario with two groups, of which the second hears everything later.
 const LATE: &str = r#"
 time_limit = "1 h"
 [[groups]]
@@ -37,30 +37,30 @@ delay = "250 ms"
 delay = "250 ms"
 "#;
 
-/// How long a datagram takes to receivers of the first group, and back.
+/// Delay of a datagram to receivers of the first group, and back.
 const WAY: Span = Span::from_millis(250);
 
-/// What leaves in a world.
+/// Kind of a datagram that leaves.
 #[derive(Clone, Debug)]
 enum Leaves {
-    /// From the sender, so many octets: with content, or without for all or for one.
+    /// Datagram of the sender of these octets: with content, without content for all, or for one receiver.
     Content(usize),
     Control(usize),
     Alone(u32, usize),
-    /// From a receiver.
+    /// Datagram of a receiver.
     Answer(u32, usize),
-    /// Of the seal's own.
+    /// Datagram of the seal itself.
     Seal(SealMessage),
 }
 
-/// A datagram, and how long it is sealed, without headers of UDP and IP.
+/// Datagram, with its sealed length without headers of UDP and IP.
 #[derive(Clone, Debug)]
 struct Datagram {
     what: Leaves,
     sealed: u64,
 }
 
-/// Notes what leaves, and when.
+/// Observer that notes departures with their times.
 #[derive(Default)]
 struct Notes(Vec<(Time, Datagram)>);
 
@@ -107,20 +107,20 @@ fn listed(n: u32) -> Listed {
     Listed { name: n.to_string(), key: identity(n).public().clone() }
 }
 
-/// The real seal: a sender and its receivers, and what is on its way to them.
+/// Real seal: a sender and its receivers, and datagrams under way.
 struct Real {
     sender: Sender,
     receivers: Vec<Receiver>,
-    /// When a receiver hears what leaves, behind the others.
+    /// Delay of each receiver beyond the common one.
     delays: Vec<Span>,
-    /// The round of KEYS that leaves.
+    /// Current round of KEYS.
     round: (u32, Vec<Vec<u8>>),
-    /// What arrives when, in the order in which it left: to the sender or to one receiver.
+    /// Datagrams under way by time and order of departure, with their receiver or `None` for the sender.
     under_way: BTreeMap<(Time, usize), (Option<u32>, Vec<u8>)>,
     left: usize,
-    /// Who has asked for a key, and when.
+    /// Requests for a key, with their times.
     asked: Vec<(Time, u32)>,
-    /// What could not be opened for want of a key.
+    /// Number of datagrams that could not be opened for lack of a key.
     shut: u64,
 }
 
@@ -159,7 +159,7 @@ impl Real {
         SocketAddr::new(hub_address(), 5402)
     }
 
-    /// Seals what leaves and sends it; how long it was.
+    /// Seals a departing datagram and sends it. Returns its length.
     fn leave(&mut self, at: Time, what: &Leaves) -> usize {
         let mut datagram = Vec::new();
         let plain = |len: usize| vec![0x55; len];
@@ -182,7 +182,8 @@ impl Real {
             }
             Leaves::Seal(SealMessage::Keys { round, first, .. }) => {
                 if self.round.0 != round {
-                    // The first is for everyone, and a transfer of this length ends before the next that is.
+                    // The first round is for all receivers, and a transfer of this length ends before the next such
+                    // round.
                     self.round = (round, self.sender.keys(round == 0));
                 }
                 datagram.clone_from(&self.round.1[first as usize / 15]);
@@ -213,7 +214,7 @@ impl Real {
             self.left += 1;
             let mut sent = datagram.clone();
             if let Some(from) = from {
-                // Whom it is from, for who takes it out.
+                // The number of the receiver is appended, for the arrival at the sender.
                 sent.extend_from_slice(&from.to_be_bytes());
             }
             self.under_way.insert((at + WAY + behind, self.left), (to, sent));
@@ -221,7 +222,7 @@ impl Real {
         len
     }
 
-    /// What is there before or at `now` arrives.
+    /// Delivers the datagrams that arrive before or at `now`.
     fn arrive(&mut self, now: Time) {
         while let Some(((at, n), (to, mut datagram))) = self.under_way.pop_first() {
             if at > now {
@@ -243,7 +244,7 @@ impl Real {
                         self.asked.push((at, to));
                     }
                 }
-                // What opens; KEYS for others, and what comes before one's own.
+                // Accepted are datagrams that open, KEYS for others, and datagrams before a receiver's own KEYS.
                 Ok(_) | Err(Refusal::NotListed | Refusal::UnknownSession) => {}
                 Err(why) => panic!("{to} at {at:?}: {why}"),
             }
@@ -251,7 +252,7 @@ impl Real {
     }
 }
 
-/// Runs a transfer to so many near and far, and seals in earnest whatever leaves in it.
+/// Runs a transfer to these numbers of near and far receivers, and seals every datagram with the real seal.
 fn witness([near, far]: [u32; 2], file: &str) {
     let settings = [
         format!("groups.near.receivers={near}"),
@@ -267,7 +268,7 @@ fn witness([near, far]: [u32; 2], file: &str) {
     assert!(replication.completion_time_s.is_some());
     drop(star);
     let mut notes = notes.0;
-    // Runs were told of when they began.
+    // The notes of runs have the time of the run's beginning.
     notes.sort_by_key(|(at, _)| *at);
     let delays = [vec![Span::ZERO; near as usize], vec![Span::from_millis(300); far as usize]].concat();
     let mut real = Real::new(delays);
@@ -284,14 +285,14 @@ fn witness([near, far]: [u32; 2], file: &str) {
     }
     assert_eq!((counts.keys_datagrams, counts.keys_octets), keys);
     assert_eq!(counts.asks as usize, real.asked.len(), "everyone who needs a key asks for it");
-    // Of many some have their keys before content comes, which begins when the first have answered.
+    // In large groups some receivers have their keys before content comes, which begins when the first have answered.
     let asking = if near + far > 1000 { far / 5 } else { far };
     assert!(counts.asks >= asking.into() && real.shut > counts.asks, "{counts:?}");
     assert!(counts.keys_for_one >= for_one && for_one >= u64::from(near + far), "{counts:?}");
     assert_eq!(counts.unsealable, 0);
 }
 
-/// To as many as `SEALED_RECEIVERS` says, if it does: 10,000 take two minutes.
+/// Uses as many receivers as the variable `SEALED_RECEIVERS` sets: 10,000 take two minutes.
 #[test]
 #[expect(clippy::disallowed_methods, reason = "how many is for who runs it to say")]
 fn what_leaves_is_as_long_as_the_real_seal_makes_it() {
@@ -301,7 +302,7 @@ fn what_leaves_is_as_long_as_the_real_seal_makes_it() {
     witness([near, receivers - near], "100 kB");
 }
 
-/// A transfer to a few over a link that loses something.
+/// Scenario of a transfer to a few receivers over a link with losses.
 const LOSSY: &str = r#"
 receivers = 40
 time_limit = "1 h"
@@ -320,21 +321,21 @@ per = 0.1
 
 #[test]
 fn whoever_misses_keys_gets_them_later() {
-    // In rounds alone, because nobody answers.
+    // Keys leave in rounds alone, because no receiver answers.
     let one_way = ["protocol.name=one-way", "protocol.overhead_percent=900", "protocol.rate=100 kbit/s"];
     let one = once(LOSSY, &one_way);
     let seal = one.seal.unwrap();
     assert_eq!((transfer(&one).incomplete, seal.first_answers, seal.keys_for_one), (0, 0, 0));
     assert!(seal.keys_datagrams > 2 * 3, "{seal:?}");
-    // Where receivers answer, by asking too.
+    // If receivers answer, keys leave by requests too.
     let one = once(LOSSY, &["receivers=300", "link.forward.per=0.1", "protocol.silence=300 s"]);
     let seal = one.seal.unwrap();
     assert_eq!(transfer(&one).incomplete, 0);
     assert!(seal.keys_datagrams > 20 && seal.asks > 0 && seal.keys_for_one > 300, "{seal:?}");
 }
 
-/// Keys of so many take seconds. What is sent with them at the rate that the link carries would push them out of its
-/// queue, and they it: they share the rate.
+/// Keys for so many receivers take seconds. Content at the link's full rate beside them would make the queue drop both,
+/// so they share the rate.
 #[test]
 fn keys_of_many_and_content_share_the_rate() {
     let many = r#"
@@ -352,13 +353,13 @@ queue = "60 kB"
     let one = once(many, &[]);
     let seal = one.seal.unwrap();
     assert_eq!(transfer(&one).incomplete, 0, "{seal:?}");
-    // A round before content; the second, with a fifth of the rate, takes longer than that.
+    // One round leaves before content; the second, with a fifth of the rate, takes longer than the transfer.
     assert!((210..400).contains(&seal.keys_datagrams), "{seal:?}");
-    // Nobody has all before what has left could have passed the link.
+    // No receiver is complete before everything could have passed the link.
     let least = (one.forward.octets * 8) as f64 / 1e6;
     let time = one.completion_time_s.unwrap();
     assert!(time > 8.0 && time < least + 1.0, "{time} s, {least} s on the link");
-    // Where receivers answer, only those are told again who have not within a second or two.
+    // If receivers answer, keys are repeated only for those that have not answered within a second or two.
     let one = once(many, &["protocol.name=mftp", "protocol.start_receivers=3000"]);
     let seal = one.seal.unwrap();
     assert_eq!(transfer(&one).incomplete, 0, "{seal:?}");
@@ -380,12 +381,12 @@ fn every_protocol_adds_what_its_seal_does() {
         let open = once(LOSSY, &settings);
         let seal = sealed.seal.unwrap();
         assert_eq!((transfer(&sealed).incomplete, open.seal), (0, None), "{settings:?}");
-        // For few they leave thrice at first.
+        // For few receivers, KEYS leave three times at first.
         assert_eq!((seal.keys_octets / seal.keys_datagrams, seal.asks, seal.keys_for_one), (738, 0, 0));
         let keys = seal.keys_octets + 28 * seal.keys_datagrams;
         let datagrams = sealed.forward.datagrams - seal.keys_datagrams;
         let grown = seal.forward_octets - keys;
-        // Content is most of it.
+        // Most of it is content.
         assert!(grown >= content * 200 && grown <= 92 * datagrams, "{settings:?} {seal:?} {datagrams}");
         assert!(sealed.completion_time_s > open.completion_time_s, "{settings:?}");
         let lighter = sealed.forward.octets - seal.forward_octets;

@@ -1,4 +1,4 @@
-//! A trace against what was sent: read back by a reader of the test's own, and by tshark.
+//! Comparison of a trace with the sent datagrams, by a reader of the test's own, and by tshark.
 
 mod reader;
 
@@ -26,10 +26,10 @@ use farcast_sim::trace::{Trace, TraceConfig};
 use reader::datagram;
 pub(crate) use reader::read;
 
-/// Octets of a DTU's payload that the traces here keep, unless they keep all.
+/// Octets of a DTU's payload that the traces here keep by default.
 const KEPT: u32 = 64;
 
-/// A world of 24 receivers that is traced.
+/// World of 24 receivers with a trace.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct World {
     seed: u64,
@@ -59,7 +59,7 @@ impl World {
         config
     }
 
-    /// Plays it; when each receiver had everything.
+    /// Runs the world. Returns the completion time of each receiver.
     pub(crate) fn play(self, observer: &mut dyn Observer<Mftp>) -> Vec<Time> {
         let n = Self::RECEIVERS;
         let p = |p| Probability::new(p).unwrap();
@@ -97,7 +97,7 @@ impl World {
     }
 }
 
-/// Three kinds of worlds: the fixed timer, the draft's rule with members, and answers that are lost.
+/// Returns three kinds of worlds: the fixed timer, the draft's rule with members, and lost answers.
 pub(crate) fn worlds() -> [World; 3] {
     let world = World { seed: 3, fixed_timer: true, cut: Cut::Whole, return_loss: 0.0 };
     [
@@ -107,7 +107,7 @@ pub(crate) fn worlds() -> [World; 3] {
     ]
 }
 
-/// Someone who passes on what it is told and keeps it as single datagrams.
+/// Observer that passes events on and keeps them as single datagrams.
 struct Witness<'a> {
     trace: &'a mut dyn Observer<Mftp>,
     seen: Vec<Seen>,
@@ -115,14 +115,14 @@ struct Witness<'a> {
     passes: u64,
 }
 
-/// A datagram as it must be in the file.
+/// Datagram that must be in the file.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 struct Seen {
     at: Time,
     interface: &'static str,
     source: SocketAddr,
     destination: SocketAddr,
-    /// The message, as text, for messages have no order.
+    /// Message as text, because messages have no order.
     message: String,
 }
 
@@ -197,7 +197,7 @@ impl Observer<Mftp> for Witness<'_> {
     }
 }
 
-/// What a world's trace is, and what it should hold, in the order of time.
+/// Trace of a world, with the expected datagrams in the order of time.
 struct Traced {
     file: Vec<u8>,
     seen: Vec<Seen>,
@@ -233,13 +233,13 @@ fn every_datagram_is_in_the_file_and_right() {
             for (found, seen) in found.iter().zip(&traced.seen) {
                 assert_eq!(found, seen);
             }
-            // Every DATA packet is cut, and nothing else.
+            // Every DATA packet is cut, and no other.
             let cut = file.packets.iter().filter(|packet| packet.captured.len() < packet.octets);
             let cut: Vec<usize> = cut.map(|packet| packet.captured.len()).collect();
             let data = traced.seen.iter().filter(|seen| seen.message.contains("body: Data(")).count();
             let kept = 28 + wire::DATA_HEADER_LEN + KEPT as usize;
             assert_eq!(cut, vec![kept; if payload_octets == KEPT { data } else { 0 }]);
-            // 381 DTUs at least, each of 526 octets but the last of 121, and answers.
+            // At least 381 DTUs, each of 526 octets but the last of 121, and answers.
             assert!(traced.seen.len() > 400);
         }
     }
@@ -285,7 +285,7 @@ fn identifications_count_and_tell_what_was_lost() {
         }
     }
     assert_eq!(sent, (1..=sent.len() as u16).collect::<Vec<_>>());
-    // Each that arrived is one that left, 300 ms before; of about a fifth nothing arrived.
+    // Each answer that arrived had left 300 ms before; about a fifth did not arrive.
     for (id, seen) in &arrived {
         let left = answers.remove(id).unwrap();
         assert_eq!((&left.message, left.source), (&seen.message, seen.source));
@@ -306,7 +306,7 @@ fn the_same_replication_gives_the_same_bytes() {
     }
 }
 
-/// What tshark reads in a file, a line for each packet.
+/// Returns the fields that tshark reads in a file, a line for each packet.
 pub(crate) fn tshark(name: &str, file: &[u8], fields: &[&str]) -> Vec<String> {
     let path = format!("{}/{name}.pcapng", env!("CARGO_TARGET_TMPDIR"));
     std::fs::write(&path, file).unwrap();
@@ -347,7 +347,7 @@ fn tshark_reads_it() {
                 let mut line =
                     format!("{}.{:09}|{}|", at / 1_000_000_000, at % 1_000_000_000, seen.interface);
                 let (from, to, octets) = (seen.source.ip(), seen.destination.ip(), packet.octets);
-                // Status 1 is good; nothing is malformed.
+                // Status 1 is good; no packet is malformed.
                 write!(line, "{octets}|{from}|{to}|1|{}|1|", octets - 20).unwrap();
                 line
             })
@@ -360,7 +360,8 @@ fn tshark_reads_it() {
     }
 }
 
-/// With `-vv` it prints a line for each IPv4 header, and behind a blank one with the verdict on the checksum of UDP.
+/// With `-vv`, tcpdump prints a line for each IPv4 header, and behind a blank a line with the verdict on the UDP
+/// checksum.
 #[test]
 fn tcpdump_reads_it() {
     let traced = traced(worlds()[2], u32::MAX);

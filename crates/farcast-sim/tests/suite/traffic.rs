@@ -1,4 +1,4 @@
-//! Flows over simulated links, against closed forms and second computations.
+//! Flows over simulated links, compared with closed forms and with second computations.
 
 mod cutting;
 mod ends;
@@ -15,8 +15,8 @@ use farcast_stats::binomial_range;
 
 use crate::worlds::{PIPE, completion_ns, naks_sent, once, replications, scenario, transfer};
 
-/// Two sources of datagrams at a constant rate over a link of 1 Mbit/s with a delay of 100 ms. A packet of 125 octets
-/// takes 1 ms, of which 28 are headers.
+/// Scenario of two sources of datagrams at a constant rate over a link of 1 Mbit/s with a delay of 100 ms. A packet of
+/// 125 octets, of which 28 are headers, takes 1 ms.
 pub(crate) const CBR: &str = r#"
 time_limit = "10 s"
 [[traffic]]
@@ -46,7 +46,7 @@ fn cbr(flow: &FlowOutcome) -> CbrCounts {
     }
 }
 
-/// The world after its replication.
+/// Returns the world after its replication.
 pub(crate) fn played(config: StarConfig<Mftp>) -> Star<'static, Mftp> {
     let mut star = Star::new(config, None).unwrap();
     star.run();
@@ -75,15 +75,15 @@ fn an_idle_link_delays_every_packet_alike() {
     near(counts.jitter_s, 0.0);
     let two = cbr(&all.flows[1]);
     assert_eq!((two.sent, two.received), (1, 1));
-    // It waits for the rest of what left at 9 s.
+    // The packet waits for the rest of one that left at 9 s.
     near(two.delay_mean_s, 0.1015);
     assert_eq!(two.jitter_s, None);
     // Nothing here has an end, so nothing is unfinished and nothing has a completion time.
     assert_eq!((all.completion_time_s, all.has_end), (None, false));
 }
 
-/// A drop-tail queue of `room` packets with a constant service time, packet by packet: (delays of those served,
-/// dropped).
+/// Simulates a drop-tail queue of `room` packets with a constant service time, packet by packet. Returns the delays of
+/// served packets, and the number of dropped ones.
 fn naive_queue(arrivals: &[u64], service: u64, room: usize) -> (Vec<u64>, u64) {
     let mut departures: Vec<u64> = Vec::new();
     let (mut delays, mut dropped) = (Vec::new(), 0);
@@ -118,21 +118,21 @@ fn an_overloaded_queue_drops_and_delays_as_a_second_computation_says() {
     near(counts.delay_mean_s, 0.1 + mean);
     let differences = delays.windows(2).map(|pair| pair[0].abs_diff(pair[1])).sum::<u64>();
     near(counts.jitter_s, differences as f64 / (delays.len() - 1) as f64 / 1e9);
-    // 1.6 packets come for each that leaves, so 3/8 are dropped, but for the first that fill the queue.
+    // 1.6 packets come for each that leaves, so 3/8 are dropped, except for the first, which fill the queue.
     assert!((dropped as f64 - 12_800.0 * 0.375).abs() <= 7.0, "{dropped}");
 }
 
 #[test]
 fn flows_share_a_first_come_first_served_link_in_proportion() {
-    // 1.5 Mbit/s and 0.5 Mbit/s into 1 Mbit/s without a limit: of what leaves in any time, three packets of four are
-    // one's.
+    // 1.5 Mbit/s and 0.5 Mbit/s enter 1 Mbit/s without a limit: in any time, three packets of four are those of flow
+    // `one`.
     let settings = ["traffic.one.rate=1.5 Mbit/s", "traffic.two.start=0 s", "link.forward.queue=unlimited"];
     let all = once(CBR, &settings);
     let [one, two] = [0, 1].map(|n| cbr(&all.flows[n]).received);
-    // Those that left within 9.9 s have arrived: 9900 packets.
+    // Packets that left within 9.9 s have arrived: 9900.
     assert_eq!(one + two, 9900);
     assert!((one as f64 - 7425.0).abs() <= 2.0, "{one} and {two}");
-    // What has entered will be sent, the two packets of the last instant among it: 20,001 ms.
+    // All packets that have entered will be sent, including the two of the last instant: 20,001 ms.
     near(Some(all.forward.airtime_s), 20.001);
 }
 
@@ -143,12 +143,12 @@ fn pauses_are_kept() {
     let all = once(CBR, &[&settings[..], &["traffic.one.stop=8.5 s"]].concat());
     let expected = (0..8000u64).filter(|ms| ms % 130 < 50 && (ms % 130) % 2 == 0).count() as u64;
     assert_eq!(cbr(&all.flows[0]).sent, expected);
-    // Those that left within the last 101 ms of 8 s come too late to count.
+    // Packets that left within the last 101 ms of 8 s come too late to count.
     let delivered = (0..8000 - 101).filter(|ms| ms % 130 < 50 && (ms % 130) % 2 == 0).count() as f64;
     near(Some(all.flows[0].goodput_bit_per_s), 97.0 * 8.0 * delivered / 8.0);
-    // A packet that takes longer than the pause and the time of sending together waits for a time of sending.
+    // A packet that takes longer than a pause and a sending period together waits for a sending period.
     let slow = ["traffic.one.rate=4 kbit/s", "traffic.one.on=10 ms", "traffic.one.off=90 ms"];
-    // One packet takes 250 ms; the next time of sending is at 300 ms.
+    // One packet takes 250 ms; the next sending period is at 300 ms.
     assert_eq!(cbr(&once(CBR, &slow).flows[0]).sent, 10_000 / 300 + 1);
 }
 
@@ -159,14 +159,14 @@ fn losses_of_flows_are_binomial_in_both_directions() {
     let all = once(&text, &settings);
     for (flow, p) in all.flows.iter().zip([0.1, 0.25]) {
         let counts = cbr(flow);
-        // What has arrived or was lost had passed the link by then.
+        // Packets that have arrived or were lost had passed the link by then.
         let passed = counts.received + flow.lost;
         assert!((49_940..=50_001).contains(&passed), "{flow:?}");
         let range = binomial_range(passed, p, 1.0 - 6.334e-5).unwrap();
         assert!(range.contains(&flow.lost), "{} not in {range:?}", flow.lost);
         assert_eq!(flow.dropped, 0);
     }
-    // Each flow has a stream of its own, which the other does not move.
+    // Each flow has a random stream of its own, which the other flow does not change.
     let alone = once(&text, &[&settings[..], &["traffic.two.stop=1 us"]].concat());
     assert_eq!(alone.flows[0], all.flows[0]);
     let bursts = ["link.forward.gilbert_elliott.p=0.02", "link.forward.gilbert_elliott.r=0.2"];
@@ -176,7 +176,7 @@ fn losses_of_flows_are_binomial_in_both_directions() {
     assert!((one - 450.0).abs() < 4.0 * sd, "{one}");
 }
 
-/// [`PIPE`] with these flows.
+/// Returns [`PIPE`] with these flows.
 fn beside(flows: &str) -> String {
     format!("{PIPE}\n{flows}")
 }
@@ -201,7 +201,7 @@ fn a_flow_slows_a_transfer_by_the_time_of_its_packets() {
     }
 }
 
-/// All that is known of the transfer.
+/// Returns all results of the transfer as text.
 fn of_transfer(all: &Replication) -> String {
     let TransferOutcome { completion_time_s, receivers, figures, incomplete, .. } = transfer(all);
     format!("{completion_time_s:?} {receivers:?} {figures:?} {incomplete}")
@@ -220,7 +220,7 @@ fn over_links_without_a_rate_a_flow_changes_nothing_for_the_transfer() {
             let alone = replications(&scenario(PIPE, &settings), 3, 10);
             let beside = replications(&scenario(&both, &settings), 3, 10);
             for (alone, beside) in alone.iter().zip(&beside) {
-                // The flows end before the transfer does, or not: it is the last that counts.
+                // The flows end before the transfer does, or after it: the last end counts.
                 let up = beside.flows[0].completion_time_s.unwrap();
                 let last = alone.completion_time_s.unwrap().max(up);
                 assert_eq!(beside.completion_time_s, Some(last));

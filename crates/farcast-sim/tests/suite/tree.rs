@@ -1,4 +1,4 @@
-//! The world of trees: against the star, whose results a tree of depth one has, and against what can be counted.
+//! Trees: comparison of trees of depth one with stars, and with results that can be counted.
 
 mod elements;
 mod pgm;
@@ -14,7 +14,7 @@ use farcast_sim::tree::{OnTree, Tree, TreeConfig};
 
 use crate::worlds::{document, scenario};
 
-/// Runs a tree.
+/// Task that runs a tree.
 struct Run {
     index: u64,
     cut: Cut,
@@ -34,7 +34,7 @@ fn as_tree(scenario: &Scenario, seed: u64, index: u64) -> Replication {
     scenario.visit_as_tree(seed, index, Run { index, cut: Cut::Whole }).unwrap().common
 }
 
-/// A scenario is the same as a star and as a tree.
+/// Asserts that a scenario has the same outcome as a star and as a tree.
 fn agree(name: &str, scenario: &Scenario, seeds: std::ops::Range<u64>) {
     for seed in seeds {
         let star = replicate(scenario, seed, 0, true).unwrap();
@@ -59,9 +59,9 @@ fn every_shipped_star_is_a_tree_of_depth_one() {
     }
 }
 
-/// The topology of the paper on PGM over satellites, with MFTP over routers.
+/// Topology of the paper on PGM over satellites, with MFTP over routers.
 const PAPER: &str = include_str!("tree/paper.toml");
-/// The file that is sent there.
+/// Octets of the file.
 const FILE: u64 = 300_000;
 
 fn read(text: &str, settings: &[&str]) -> Result<TreeScenario, DocumentError> {
@@ -90,7 +90,7 @@ fn losses_of_one_edge_are_those_of_all_behind_it_and_repairs_reach_who_lost_noth
         assert_eq!(own.useful_octets, FILE, "R{receiver}");
         assert_eq!(own, if receiver <= 5 { first } else { behind }, "R{receiver}");
     }
-    // Without elements, what is sent again comes to network A too, where it is of no use.
+    // Without elements, repairs reach network A too, where they are of no use.
     let sent_again = one.edge("terrestrial").unwrap().forward.packets_of("repair");
     assert!(sent_again > 10, "{one:?}");
     assert_eq!((first.repairs, first.useless_octets), (0, sent_again * 1000));
@@ -125,7 +125,7 @@ fn losses_of_each_receiver_are_its_own_and_a_receiver_more_changes_no_others() {
     assert_ne!(run(&paper(&per), 2).nodes, one.nodes, "another seed");
 }
 
-/// Runs a tree with a look at it on the way.
+/// Task that runs a tree and looks at it once before the end.
 struct LookAt(Time);
 
 impl TreeTask for LookAt {

@@ -1,4 +1,4 @@
-//! Scenarios for tests: read from text, varied by settings, replicated.
+//! Scenarios for tests: read from text, changed by settings, replicated.
 
 use farcast_mftp::figures;
 use farcast_scenario::document::{Document, DocumentError};
@@ -6,11 +6,11 @@ use farcast_sim::outcome::{Replication, TransferOutcome};
 use farcast_sim::replicate::{HowMany, Plan, run};
 use farcast_sim::scenario::Scenario;
 
-/// The shipped scenario of MFTP over BGAN.
+/// Shipped scenario of MFTP over BGAN.
 pub(crate) const BGAN: &str = include_str!("../../../../scenarios/mftp-bgan.toml");
 
-/// A pipe that delays by a quarter of a second each way, and a transfer with the fixed timer to receivers that have
-/// joined before and are told of it once. Only data is lost.
+/// Scenario of a pipe with a delay of a quarter of a second each way, and a transfer with the fixed timer to receivers
+/// that have joined before. Only data is lost.
 pub(crate) const PIPE: &str = r#"
 receivers = 10
 time_limit = "1 h"
@@ -34,7 +34,7 @@ loses = "data"
 delay = "250 ms"
 "#;
 
-/// `text` with these settings laid over it.
+/// Returns `text` with these settings.
 pub(crate) fn document(text: &str, settings: &[&str]) -> Result<Document, DocumentError> {
     let mut document = Document::parse("test.toml", text)?;
     for setting in settings {
@@ -43,7 +43,7 @@ pub(crate) fn document(text: &str, settings: &[&str]) -> Result<Document, Docume
     Ok(document)
 }
 
-/// What is wrong with it.
+/// Returns the error message for these settings.
 pub(crate) fn error(text: &str, settings: &[&str]) -> String {
     match document(text, settings).and_then(|document| Scenario::read(&document)) {
         Ok(_) => panic!("{settings:?} are allowed"),
@@ -51,13 +51,13 @@ pub(crate) fn error(text: &str, settings: &[&str]) -> String {
     }
 }
 
-/// The scenario, which must be sound.
+/// Returns the scenario, which must be valid.
 pub(crate) fn scenario(text: &str, settings: &[&str]) -> Scenario {
     let read = document(text, settings).and_then(|document| Scenario::read(&document));
     read.unwrap_or_else(|error| panic!("{settings:?}: {error}"))
 }
 
-/// Replications on two threads, with the time of each receiver.
+/// Runs replications on two threads, with the time of each receiver.
 pub(crate) fn replications(scenario: &Scenario, seed: u64, count: u64) -> Vec<Replication> {
     let plan = Plan { seed, how_many: HowMany::Count(count), threads: 2, per_receiver: true };
     let all = run(scenario, &plan, &mut |_| true).unwrap();
@@ -65,37 +65,38 @@ pub(crate) fn replications(scenario: &Scenario, seed: u64, count: u64) -> Vec<Re
     all
 }
 
-/// One replication of `text` with `settings`.
+/// Runs one replication of `text` with `settings`.
 pub(crate) fn once(text: &str, settings: &[&str]) -> Replication {
     replications(&scenario(text, settings), 1, 1).remove(0)
 }
 
-/// What the transfer of a replication, which has one, came to.
+/// Returns the outcome of the transfer of a replication, which has one.
 pub(crate) fn transfer(one: &Replication) -> &TransferOutcome {
     one.transfer.as_ref().unwrap_or_else(|| panic!("no transfer: {one:?}"))
 }
 
-/// The passes of a transfer with MFTP.
+/// Returns the passes of a transfer with MFTP.
 pub(crate) fn passes(one: &Replication) -> u64 {
     count(one, figures::PASSES)
 }
 
-/// The DTUs that each of them sent.
+/// Returns the DTUs that each pass sent.
 pub(crate) fn dtus_per_pass(one: &Replication) -> &[u64] {
     transfer(one).counts(figures::DTUS_PER_PASS).unwrap_or_else(|| panic!("no passes: {one:?}"))
 }
 
-/// The NAKs of its receivers.
+/// Returns the NAKs of the receivers.
 pub(crate) fn naks_sent(one: &Replication) -> u64 {
     count(one, figures::NAKS_SENT)
 }
 
-/// A count that its protocol reports.
+/// Returns a count that the protocol reports.
 pub(crate) fn count(one: &Replication, name: &str) -> u64 {
     transfer(one).count(name).unwrap_or_else(|| panic!("no {name}: {one:?}"))
 }
 
-/// The completion time in nanoseconds; it is told in seconds, of which a double keeps them for more than a month.
+/// Returns the completion time in nanoseconds. It is reported in seconds, which a double holds exactly enough for more
+/// than a month.
 pub(crate) fn completion_ns(replication: &Replication) -> u64 {
     let seconds = replication.completion_time_s.unwrap_or_else(|| panic!("unfinished: {replication:?}"));
     (seconds * 1e9).round() as u64

@@ -1,4 +1,4 @@
-//! A reader of capture files that believes nothing, and of the datagrams in them.
+//! Strict reader of capture files, and of the datagrams in them.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -8,7 +8,7 @@ use farcast_mftp::wire;
 
 use super::{Seen, server};
 
-/// A packet as the reader finds it.
+/// Packet of a file.
 #[derive(Debug)]
 pub(crate) struct Packet {
     pub(crate) at: Time,
@@ -19,7 +19,7 @@ pub(crate) struct Packet {
     pub(crate) outbound: bool,
 }
 
-/// What the reader finds in a file.
+/// Contents of a file.
 #[derive(Debug, Default)]
 pub(crate) struct File {
     pub(crate) comment: String,
@@ -35,7 +35,7 @@ fn u32_at(octets: &[u8], at: usize) -> u32 {
     u32::from_le_bytes(octets[at..at + 4].try_into().unwrap())
 }
 
-/// The options of a block, which must end with the end of options exactly at the end of the block.
+/// Returns the options of a block, which must end with the end of options exactly at the end of the block.
 fn options(mut octets: &[u8]) -> BTreeMap<u16, Vec<u8>> {
     let mut found = BTreeMap::new();
     loop {
@@ -55,7 +55,7 @@ fn text(options: &BTreeMap<u16, Vec<u8>>, code: u16) -> Option<String> {
     options.get(&code).map(|value| String::from_utf8(value.clone()).unwrap())
 }
 
-/// Reads a file by the format's rules, and checks all that it says about itself.
+/// Reads a file by the format's rules, and checks all redundant fields.
 pub(crate) fn read(octets: &[u8]) -> File {
     let mut file = File::default();
     let mut rest = octets;
@@ -103,7 +103,7 @@ fn packet(body: &[u8], interfaces: usize) -> Packet {
     }
 }
 
-/// Whether a part with its checksum in it has a right one: then its 16-bit words sum to a multiple of 65,535.
+/// Returns `true` if a part with its checksum is correct: then its 16-bit words sum to a multiple of 65,535.
 fn sums_up(parts: &[&[u8]]) -> bool {
     let part = |octets: &&[u8]| {
         octets.chunks(2).map(|w| u64::from(w[0]) * 256 + u64::from(*w.get(1).unwrap_or(&0))).sum::<u64>()
@@ -112,7 +112,7 @@ fn sums_up(parts: &[&[u8]]) -> bool {
     sum > 0 && sum.is_multiple_of(65_535)
 }
 
-/// The datagram in a packet, and its IPv4 identification; what was cut off is zeros.
+/// Returns the datagram in a packet, and its IPv4 identification; octets that were cut off are zeros.
 pub(super) fn datagram(file: &File, packet: &Packet) -> (Seen, u16) {
     let mut octets = packet.captured.clone();
     octets.resize(packet.octets, 0);

@@ -1,6 +1,5 @@
-//! Law 9 beside flows: in how many pieces runs of the transfer enter the links that flows share changes nothing,
-//! neither for the transfer nor for any packet of a flow. Times are multiples of a few milliseconds, so that much
-//! happens at one instant.
+//! Law 9 beside flows: the number of pieces in which runs of the transfer enter shared links makes no difference, for
+//! the transfer and for each packet of a flow. Times are multiples of a few milliseconds, so that many events coincide.
 
 use std::net::SocketAddr;
 
@@ -15,8 +14,8 @@ use farcast_sim::traffic::{End, FlowMessage};
 
 use crate::worlds::scenario;
 
-/// A transfer to members, who are asked after each block, beside datagrams and TCP both ways. The sender counts in
-/// whole milliseconds, a DTU four, and a datagram leaves every 4 ms.
+/// Scenario of a transfer to members, which are asked after each block, beside datagrams and TCP in both directions.
+/// Times of the sender are whole milliseconds: a DTU takes four, and a datagram leaves every 4 ms.
 const WORLD: &str = r#"
 receivers = 6
 time_limit = "60 s"
@@ -80,13 +79,13 @@ const VARIATIONS: [&str; 12] = [
     "link.forward.loses=data",
 ];
 
-/// Stages in a row, of which the first passes runs as they come.
+/// Several stages, of which the first passes runs unchanged.
 const STAGES: &str = "[[link.stages]]\nname = \"sky\"\ndirection = \"forward\"\ndelay = \"8 ms\"\n\
                       [[link.stages]]\nname = \"gap\"\ndirection = \"forward\"\nkind = \"hold\"\nstart = \"4 s\"\n\
                       length = \"1 s\"\n\
                       [[link.stages]]\nname = \"back\"\ndirection = \"return\"\ndelay = \"8 ms\"\n";
 
-/// Everything that can be seen, but for how runs were cut.
+/// Observable events, which do not depend on the cutting of runs.
 #[derive(Clone, PartialEq, Debug, Default)]
 struct Log {
     /// Datagrams of the sender, in their order.
@@ -173,7 +172,7 @@ fn runs_may_be_cut_anywhere_beside_flows() {
     assert!(together > 1000 && lost > 1000 && segments > 6000, "{together} {lost} {segments}");
 }
 
-/// When packets of flows left an end, or reached it.
+/// Returns the times at which packets of flows left an end, or reached it.
 fn of_flows(log: &Log, end: End, arrives: bool) -> Vec<Time> {
     let of_end = log.flows.iter().filter(|entry| (entry.1, entry.2) == (end, arrives));
     of_end.map(|entry| entry.0).collect()
@@ -181,7 +180,7 @@ fn of_flows(log: &Log, end: End, arrives: bool) -> Vec<Time> {
 
 #[test]
 fn a_pause_of_the_limit_changes_no_order() {
-    // The same replication, watched for a time and for a longer time: what happens first does not depend on the end.
+    // The same replication runs to an earlier and to a later limit: its first events do not depend on the limit.
     let short = play(WORLD, &["time_limit=7 s"], 3, Cut::Whole);
     let long = play(WORLD, &["time_limit=9 s"], 3, Cut::Whole);
     let until = Time::ZERO + Span::from_secs(7);
@@ -189,7 +188,7 @@ fn a_pause_of_the_limit_changes_no_order() {
     assert_eq!(first, short.flows.iter().collect::<Vec<_>>());
 }
 
-/// Stages that carry both ways, in which frames of both directions wait for each other.
+/// Stages that carry both directions, in which frames of both directions wait for each other.
 const BEARERS: [&str; 3] = [
     r#"
 kind = "ppp"
@@ -227,7 +226,7 @@ queue_packets = 30
 "#,
 ];
 
-/// The world without its flows: nothing shortens the runs of the transfer, and its NAKs come back meanwhile.
+/// Returns the scenario without its flows: nothing shortens the runs of the transfer, and its NAKs arrive during them.
 fn alone() -> String {
     let (transfer, rest) = WORLD.split_once("[[traffic]]").unwrap();
     let (_, links) = rest.split_once("[link.forward]").unwrap();

@@ -1,4 +1,4 @@
-//! When a replication is over, and what is unfinished.
+//! End of a replication, and unfinished parts.
 
 use farcast_sim::outcome::Together;
 
@@ -6,7 +6,7 @@ use super::tcp::GEO;
 use super::{CBR, MS, beside, cbr};
 use crate::worlds::{completion_ns, once, replications, scenario, transfer};
 
-/// A source that goes on.
+/// Source without an end.
 const NOISE: &str =
     "[[traffic]]\nname = \"noise\"\nprotocol = \"cbr\"\nrate = \"100 kbit/s\"\npayload = \"97 B\"\n";
 
@@ -16,7 +16,7 @@ fn what_has_no_end_runs_to_the_limit_and_is_not_unfinished() {
     let together = Together::of(&all).unwrap();
     assert_eq!((together.unfinished, together.completion_time_s.n), (0, 0));
     assert_eq!(cbr(&all[0].flows[0]).sent, 5001);
-    // What tells when there are enough replications is then the goodput.
+    // Then the goodput shows whether there are enough replications.
     assert_eq!(all[0].aim(), Some(all[0].flows[0].goodput_bit_per_s));
 }
 
@@ -26,7 +26,7 @@ fn a_transfer_ends_and_what_has_no_end_stops_with_it() {
     let all = once(&beside(NOISE), &settings);
     let noise = &all.flows[0];
     let last = all.completion_time_s.unwrap();
-    // A packet every 10 ms until the sender has ended, which takes some timers more.
+    // A packet leaves every 10 ms until the sender has ended, some timers later.
     let sent_for = cbr(noise).sent as f64 * 0.01;
     assert!(sent_for > last && sent_for < last + 60.0, "{sent_for} s, the transfer {last} s");
     let packets = noise.goodput_bit_per_s * sent_for / 8.0 / 97.0;
@@ -36,7 +36,7 @@ fn a_transfer_ends_and_what_has_no_end_stops_with_it() {
 
 #[test]
 fn a_sender_that_gives_up_ends_too() {
-    // Nobody hears anything.
+    // No receiver hears anything.
     let settings = ["link.forward.per=1", "protocol.srt.retries=3", "time_limit=10 h"];
     let settings = [&settings[..], &["link.forward.loses=everything"]].concat();
     let all = once(&beside(NOISE), &settings);
@@ -55,7 +55,7 @@ fn a_flow_of_a_size_that_is_not_done_is_unfinished() {
     let expected = flow.octets as f64 * 8.0 / 20.0;
     assert!(flow.octets > 0 && (flow.goodput_bit_per_s - expected).abs() < 1e-6);
     assert_eq!(together.flows[0].completion_time_s.map(|measure| measure.n), Some(0));
-    // With time enough it is done, and its time counts from its start.
+    // With enough time the flow completes, and its time counts from its start.
     let done = once(GEO, &[settings[0], settings[2]]);
     let (own, all) = (done.flows[0].completion_time_s.unwrap(), done.completion_time_s.unwrap());
     assert!((all - own - 10.0).abs() < 1e-9 && own > 40.0 && own < 80.0, "{own} {all}");
@@ -70,7 +70,7 @@ fn the_last_to_end_counts() {
     let own = both.flows[0].completion_time_s.unwrap();
     assert!(own > 30.0 && both.completion_time_s == Some(own), "{both:?}");
     let short = once(&text, &["traffic.up.size=1 B"]);
-    // A SYN, its answer, and the octet: three times the delay, when the transfer was done.
+    // A SYN, its answer, and the octet take three times the delay; the transfer is done then.
     assert!(transfer(&short).receiver_time_s.is_some_and(|times| times.p95 < 0.52));
     assert_eq!(completion_ns(&short), 3 * 250 * MS);
 }

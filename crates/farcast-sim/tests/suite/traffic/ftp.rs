@@ -6,7 +6,7 @@ use farcast_sim::traffic::FtpReport;
 use super::near;
 use crate::worlds::{error, once, replications, scenario};
 
-/// Three files over links that take 300 ms each way and nothing else.
+/// Scenario of three files over links with a delay of 300 ms each way and no rate.
 const DELAYS: &str = r#"
 [[traffic]]
 name = "session"
@@ -18,7 +18,7 @@ delay = "300 ms"
 delay = "300 ms"
 "#;
 
-/// A file over a line of 100 kbit/s.
+/// Scenario of a file over a line of 100 kbit/s.
 const LINE: &str = r#"
 [[traffic]]
 name = "session"
@@ -71,7 +71,7 @@ fn a_session_takes_the_round_trips_that_can_be_counted() {
                     let asked = if mode == "passive" { 1.0 } else { 2.0 };
                     near(file.commanded_s, (rounds - asked) * round);
                 }
-                // Put: the data leaves when 150 has come, and 226 takes the way back.
+                // Put: the data leaves when 150 has come, and 226 takes the return path.
                 let settings = [&settings[..], &["traffic.session.operation=put"]].concat();
                 let all = once(DELAYS, &settings);
                 let report = ftp(&all.flows[0]);
@@ -101,8 +101,8 @@ fn a_gap_lies_between_files() {
 
 #[test]
 fn the_clock_of_a_put_stops_before_the_end_by_the_send_buffer() {
-    // A segment of 1460 octets has 40 of headers. What is in the buffer when the clock stops is sent at the rate of the
-    // line; but the acknowledgment that made room for the last octet took the way back, 40 octets and 200 ms.
+    // A segment of 1460 octets has 40 of headers. Octets in the buffer when the clock stops are sent at the rate of the
+    // line. But the acknowledgment that made room for the last octet took the return path, 40 octets and 200 ms.
     let segment = 1500.0 * 8.0 / 100e3;
     for buffer in [32_768.0, 65_536.0] {
         for direction in ["forward", "return"] {
@@ -116,7 +116,7 @@ fn the_clock_of_a_put_stops_before_the_end_by_the_send_buffer() {
             let late = report.delivery_time_s.unwrap() - report.client_time_s.unwrap();
             let expected = buffer / 1460.0 * segment - (0.2 + 40.0 * 8.0 / 100e3);
             assert!((late - expected).abs() <= segment, "{direction} {buffer}: {late}, {expected} expected");
-            // The whole takes what the line takes, but for slow start: less than a second.
+            // The whole takes the time of the line, plus less than a second for slow start.
             let line = (1e6f64 / 1460.0).ceil() * segment;
             let took = report.delivery_time_s.unwrap();
             assert!(took > line && took < line + 1.2, "{took} for {line}");
@@ -126,7 +126,7 @@ fn the_clock_of_a_put_stops_before_the_end_by_the_send_buffer() {
 
 #[test]
 fn the_clock_of_a_get_stops_with_the_last_octet() {
-    // The buffer holds twelve whole segments: room comes in whole ones.
+    // The buffer holds twelve whole segments, so room appears in whole segments.
     let all = once(LINE, &["traffic.session.send_buffer=17520 B", "traffic.session.count=2"]);
     let report = ftp(&all.flows[0]);
     for file in &report.files {

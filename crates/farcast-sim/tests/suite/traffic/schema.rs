@@ -1,4 +1,4 @@
-//! `[[traffic]]`: what can be set, and what is said where it cannot be.
+//! Schema of `[[traffic]]`: keys, and error messages.
 
 use farcast_sim::outcome::Replication;
 use farcast_sim::scenario::Scenario;
@@ -61,7 +61,7 @@ fn presets_have_defaults_that_keys_change() {
     }
 }
 
-/// These settings of `text` are refused with these sentences, as they begin.
+/// Asserts that these settings of `text` are refused with messages that begin with these sentences.
 fn refuses(text: &str, cases: &[(&[&str], &str)]) {
     for (settings, expected) in cases {
         let said = error(text, settings);
@@ -214,7 +214,7 @@ fn links_of_other_kinds_carry_flows_too() {
                 rate = \"1 Mbit/s\"\n";
     let all = once(&format!("{CBR}{held}"), &["traffic.one.stop=1 s"]);
     let delay = super::cbr(&all.flows[0]).delay_p95_s.unwrap();
-    // Packet n, which left at 2n ms, is sent from 7000 + n ms on; 25 of 500 take longer than packet 25, to a
-    // thousandth.
+    // Packet n, which left at 2n ms, is sent from 7000 + n ms on; to a thousandth, 25 of 500 packets take longer than
+    // packet 25.
     assert!((delay - (7.0 + 0.001 * 26.0 + 0.1 - 0.050)).abs() < 0.007, "{delay}");
 }

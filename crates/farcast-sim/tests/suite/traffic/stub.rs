@@ -1,4 +1,4 @@
-//! The world and a flow by hand: a sliding window whose times can be added up.
+//! Star with a flow made by hand: a sliding window whose times can be added up.
 
 use std::collections::BTreeSet;
 
@@ -11,20 +11,20 @@ use farcast_sim::traffic::{CbrReport, Counts, Datagram, End, Flow, FlowMessage, 
 use super::{CBR, MS};
 use crate::worlds::scenario;
 
-/// The hub sends datagrams of 97 octets, at most `size` ahead of what was answered; every answer has 0 octets and moves
-/// the timer, at which everything unanswered is sent again.
+/// Flow in which the hub sends datagrams of 97 octets, at most `size` ahead of the answers. Every answer has 0 octets
+/// and moves the timer, which repeats everything that is not answered.
 struct Window {
     size: u64,
     count: u64,
     timeout: Span,
     next: u64,
-    /// The first that is not answered.
+    /// First datagram that is not answered.
     first: u64,
     answered: BTreeSet<u64>,
     answers: Vec<u64>,
     deadline: Time,
     completed: Option<Time>,
-    /// Timeouts that were asked for too early, and those that were due.
+    /// Timeouts that came too early, and those that were due.
     early: u64,
     due: u64,
     received: u64,
@@ -112,7 +112,7 @@ impl Flow for Window {
         self.completed
     }
 
-    /// What there is to tell, in the words that there are: how often a timer was due or early.
+    /// Reports the numbers of due and early timers in the fields of a CBR report.
     fn report(&self) -> FlowReport {
         let none = None;
         let counts = CbrReport {
@@ -126,8 +126,8 @@ impl Flow for Window {
     }
 }
 
-/// A window over the links of [`CBR`]: 1 ms for a packet of 125 octets there, 100 ms there and 100 ms back. `lost` are
-/// the packets to the terminal that are lost.
+/// Runs a window over the links of [`CBR`]: 1 ms for a packet of 125 octets on the way there, and 100 ms each way.
+/// `lost` are the lost packets to the terminal.
 fn play(flow: Window, lost: &str) -> Star<'static, Mftp> {
     let mut config = scenario(CBR, &["link.forward.queue=unlimited"]).star(1, 0).unwrap();
     let vector = parse_error_vector(lost).unwrap();
@@ -147,7 +147,7 @@ fn play(flow: Window, lost: &str) -> Star<'static, Mftp> {
     star
 }
 
-/// Nanoseconds from the start to the end.
+/// Returns the nanoseconds from the start to the end.
 fn took(star: &Star<'_, Mftp>) -> u64 {
     star.flows()[0].flow().completed().unwrap().since(Time::ZERO + Span::from_secs(2)).as_nanos()
 }
@@ -156,8 +156,8 @@ fn took(star: &Star<'_, Mftp>) -> u64 {
 fn stop_and_wait_takes_a_round_trip_each() {
     let star = play(Window::new(1, 20, Span::from_secs(1)), "0");
     assert_eq!(took(&star), 20 * 201 * MS);
-    // An event for the start and one for each arrival; the timer, which each answer moves, wakes once a second and
-    // finds that it has moved. After the end one wake is left.
+    // There is an event for the start and one for each arrival. The timer, which each answer moves, wakes once a second
+    // and finds that it has moved. One wake is left after the end.
     let tally = star.tally();
     assert_eq!((tally.forward_datagrams, tally.return_datagrams), (20, 20));
     assert!(tally.events <= 1 + 40 + 5 + 1, "{tally:?}");
@@ -178,7 +178,7 @@ fn a_window_is_limited_by_itself_or_by_the_link() {
 
 #[test]
 fn a_timer_fires_when_it_is_due() {
-    // The third packet is lost, once: it is sent again a second after the second was answered.
+    // The third packet is lost once, and repeated a second after the second was answered.
     let star = play(Window::new(1, 4, Span::from_secs(1)), "001");
     assert_eq!(took(&star), 4 * 201 * MS + 1000 * MS);
     let passage = *star.flows()[0].passage(End::Terminal);

@@ -15,7 +15,7 @@ fn tcp(flow: &FlowOutcome) -> TcpReport {
     }
 }
 
-/// Seconds that so many octets take at 2 Mbit/s.
+/// Returns the seconds that `octets` take at 2 Mbit/s.
 fn sending(octets: f64) -> f64 {
     octets * 8.0 / 2e6
 }
@@ -62,7 +62,7 @@ fn both_directions_are_alike() {
             assert_eq!(forward.completion_time_s, back.completion_time_s);
             assert_eq!((forward.counts, forward.dropped), (back.counts, back.dropped));
         } else {
-            // The same law, other draws.
+            // The law is the same, the draws are others.
             assert!(forward.lost > 0 && back.lost > 0);
             assert_ne!(forward.completion_time_s, back.completion_time_s);
         }
@@ -85,7 +85,7 @@ fn what_enters_the_links_leaves_them_or_is_dropped() {
     assert_eq!(of(End::Terminal).map(|passage| passage.entered).sum::<u64>(), dropped[0] + sent);
     assert_eq!(star.tally().forward_datagrams, dropped[0] + sent);
     assert_eq!(of(End::Hub).map(|passage| passage.dropped()).sum::<u64>(), 0);
-    // Each has its share, and together they have no more than the link.
+    // Each flow has its share, and together they have no more than the link.
     let goodputs: Vec<u64> = star.flows().iter().map(|flow| flow.flow().report().octets).collect();
     assert!(goodputs.iter().all(|&octets| octets > 5_000_000), "{goodputs:?}");
     assert!((goodputs.iter().sum::<u64>() as f64) < 2e6 / 8.0 * 200.0 * 1000.0 / 1040.0);

@@ -1,4 +1,4 @@
-//! Packets of flows in a trace, as tshark and a log of the same replication have them.
+//! Packets of flows in a trace, compared with tshark and with a log of the same replication.
 
 use std::fmt::Write as _;
 use std::net::IpAddr;
@@ -16,7 +16,7 @@ use super::beside;
 use crate::trace::{read, tshark};
 use crate::worlds::scenario;
 
-/// Two TCP transfers and two sources of datagrams beside a transfer to three receivers.
+/// Returns a scenario of two TCP transfers and two sources of datagrams beside a transfer to three receivers.
 fn world() -> String {
     let tcp = "protocol = \"tcp\"\nsize = \"40 kB\"\n";
     let cbr = "protocol = \"cbr\"\nrate = \"50 kbit/s\"\nstop = \"1 s\"\n";
@@ -36,7 +36,7 @@ const SETTINGS: [&str; 5] = [
     "link.return.rate=1 Mbit/s",
 ];
 
-/// What each line of tshark should say of a packet of a flow.
+/// Observer that computes the expected line of tshark for each packet of a flow.
 struct Witness<'a> {
     trace: &'a mut dyn Observer<Mftp>,
     lines: Vec<String>,
@@ -93,7 +93,8 @@ impl Observer<Mftp> for Witness<'_> {
     }
 }
 
-/// The file, what should be in it of flows, and what terminals sent and what of it arrived.
+/// Returns the trace file, the expected lines of flows, and the numbers of packets that terminals sent and that
+/// arrived.
 fn traced(payload_octets: u32) -> (Vec<u8>, Vec<String>, (u64, u64)) {
     let scenario = scenario(&world(), &SETTINGS);
     let config = TraceConfig { payload_octets, ..TraceConfig::default() };
@@ -137,7 +138,7 @@ fn tshark_reads_packets_of_flows() {
     let found: Vec<&String> = lines.iter().filter(of_flow).collect();
     assert!(found.len() > 150 && lines.len() > found.len() + 60, "{} of {}", found.len(), lines.len());
     assert_eq!(found.len(), expected.len());
-    // tshark gives the checksum of TCP before the fields of UDP, which a segment does not have.
+    // tshark prints the checksum of TCP before the fields of UDP, which a segment does not have.
     for (found, expected) in found.iter().zip(&expected) {
         let blank = |line: &str| line.trim_end_matches('|').to_owned();
         assert_eq!(blank(found), blank(expected));
@@ -168,6 +169,6 @@ fn cut_packets_keep_their_headers_and_their_identity() {
         assert_eq!(packet.outbound, at_hub(source) || file.interfaces[packet.interface] == "receivers");
     }
     assert_eq!((flows, left.len(), arrived.len()), (expected.len() as u64, sent as usize, reached as usize));
-    // What arrived is what left under the same identification; what is at the terminals alone was lost.
+    // An arrived packet has the identification under which it left; a packet that only terminals have was lost.
     assert!(arrived.iter().all(|id| left.contains(id)) && arrived.len() < left.len());
 }

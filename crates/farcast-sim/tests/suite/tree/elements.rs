@@ -1,4 +1,4 @@
-//! What an element is handed, and where what it says goes.
+//! Packets that an element gets, and destinations of its messages.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use farcast_sim::tree::{Between, EdgeConfig, FarEnd, NodeConfig, OnTree, Role, S
 
 use crate::worlds::{PIPE, scenario};
 
-/// MFTP with elements that count.
+/// MFTP with elements that count packets.
 #[derive(Debug)]
 struct Counted;
 
@@ -31,14 +31,14 @@ impl OnTree for Counted {
     type Element = Counter;
 }
 
-/// It counts what it is handed, and says the first content that it hears to others once more.
+/// Element that counts its packets, and sends the first content that it hears to other addresses once more.
 #[derive(Debug, Default)]
 struct Counter {
     overhears: bool,
-    /// To whom, and whether with the router alert and by which interface.
+    /// Destinations, with the router alert and the interface of each.
     says: Vec<(SocketAddr, bool, u32)>,
     queue: Vec<Transmit<Message>>,
-    /// By interface and destination.
+    /// Counters by interface and destination.
     handed: BTreeMap<(u32, SocketAddr), u64>,
     rejects: RejectCounts,
 }
@@ -96,10 +96,10 @@ impl ElementEngine for Counter {
     }
 }
 
-/// The hub, two elements in a row behind it, three receivers behind each.
+/// Hub, two elements in a row behind it, and three receivers behind each.
 const EDGES: [(u32, u32); 4] = [(0, 1), (1, 2), (1, 3), (2, 4)];
 
-/// A tree with these elements.
+/// Returns a tree with these elements.
 fn tree(first: Counter, second: Counter, cut: Cut) -> Tree<Counted> {
     let star = scenario(PIPE, &[]).with_engines().star(1, 0).unwrap();
     let mut groups = star.groups.into_iter();
@@ -197,7 +197,8 @@ fn what_bears_the_router_alert_or_a_nodes_own_address_is_handed_over_and_goes_no
     assert!(world.groups().iter().all(|group| group.incomplete() == 0));
     let handed = &world.element(2).unwrap().handed;
     assert_eq!(handed, &BTreeMap::from([((1, own), 1), ((1, group), 1)]));
-    // Over the second edge three more; over the third, to receivers, one; behind the second element that without alert.
+    // Three more packets cross the second edge, one the third, to receivers, and behind the second element only the one
+    // without the alert.
     let more = |edge: usize| content(&world, edge) - 60;
     assert_eq!((more(0), more(1), more(2), more(3)), (0, 3, 1, 1));
     assert_eq!(world.tally().unheard, 1);

@@ -1,10 +1,10 @@
-//! PGM over the paper's tree: what its elements and repairers keep from whom.
+//! PGM over the paper's tree: traffic that elements and repairers suppress.
 
 use farcast_sim::outcome::TreeReplication;
 
 use super::{FILE, PAPER, heard, read, run};
 
-/// The paper's topology with PGM; the gateways are of these kinds.
+/// Returns the paper's topology with PGM, with gateways of these kinds.
 fn tree(gateways: [&str; 3], settings: &[&str]) -> super::TreeScenario {
     let (head, _) = PAPER.split_once("[protocol]").unwrap();
     let mut text = head.to_owned();
@@ -19,11 +19,11 @@ fn tree(gateways: [&str; 3], settings: &[&str]) -> super::TreeScenario {
     read(&text, settings).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// What is lost on the satellite's edge is lost to all behind it; what on their own edges, to each.
+/// Losses on the satellite's edge affect all receivers behind it; losses on their own edges affect each alone.
 const LOSSY: [&str; 1] = ["edge.satellite.link.forward.per=0.1"];
 const EACH: [&str; 1] = ["edge.B.link.forward.per=0.1"];
 
-/// Everybody has everything, and nothing came twice to network A, which lost nothing.
+/// Asserts that every receiver is complete, and that nothing came twice to network A, which lost nothing.
 fn is_complete(one: &TreeReplication) {
     assert_eq!(one.common.transfer.as_ref().unwrap().incomplete, 0);
     for receiver in 1..=10 {
@@ -37,7 +37,7 @@ fn is_complete(one: &TreeReplication) {
     assert_eq!((one.unheard, one.expired), (0, 0));
 }
 
-/// NAKs that R6 .. R10 sent.
+/// Returns the number of NAKs that R6 .. R10 sent.
 fn asked(one: &TreeReplication) -> u64 {
     (6..=10).map(|receiver| one.node(&format!("R{receiver}")).unwrap().naks).sum()
 }
@@ -49,7 +49,7 @@ fn elements_ask_once_for_all_below_and_repair_only_who_asked() {
     let satellite = one.edge("satellite").unwrap();
     let up = satellite.back.packets_of("nak");
     assert!(up > 20 && asked(&one) > 4 * up, "{up} of {}", asked(&one));
-    // What was sent up once was confirmed and repaired once, and what was lost again asked for again.
+    // Each NAK to the source was confirmed and repaired once, and repairs that were lost were requested again.
     assert_eq!(one.edge("sources.S1").unwrap().forward.packets_of("nak"), up);
     assert_eq!(satellite.forward.packets_of("ncf"), up);
     assert!(satellite.forward.packets_of("rdata") >= heard(&one, 6).repairs);
@@ -62,7 +62,7 @@ fn a_repairer_behind_the_satellite_serves_its_island() {
     let satellite = one.edge("satellite").unwrap();
     assert_eq!((satellite.forward.packets_of("rdata"), satellite.back.packets_of("nak")), (0, 0));
     assert!(satellite.back.packets_of("nnak") > 50 && asked(&one) > 100);
-    // From the repairer to the receivers and back it is 2 ms; a repair that is lost is asked for again.
+    // The round trip between repairer and receivers is 2 ms; a lost repair is requested again.
     assert!(heard(&one, 8).repair_latency_mean_s.unwrap() < 0.5, "{:?}", heard(&one, 8));
 }
 
@@ -81,6 +81,6 @@ fn without_elements_repairs_come_to_everybody() {
     assert_eq!(one.common.transfer.as_ref().unwrap().incomplete, 0);
     let repairs = one.edge("terrestrial").unwrap().forward.packets_of("rdata");
     assert!(repairs > 20);
-    // But for the head of the session, which goes twice without being asked for.
+    // Except for the head of the session, which is sent twice without a request.
     assert_eq!(heard(&one, 1).useless_octets / 1000, repairs - 1);
 }
