@@ -86,7 +86,7 @@ pub use population::{Channel, Feedback, FeedbackCounts, Population, TimedFeedbac
 pub use protocol::{Merged, Protocol};
 pub use proved::{KeyNumber, Proved};
 pub use rate::{FixedRate, RateControl};
-pub use receiver::{Answer, Cause, Decline, Offer, Outcome, Received, ReceiverEngine, Request};
+pub use receiver::{AT_HAND, Answer, Cause, Decline, Offer, Outcome, Received, ReceiverEngine, Request};
 pub use sender::{
     Ahead, Asked, Ending, Gone, Milestone, NakFate, Phase, RoundProgress, Routes, SenderEngine,
 };

@@ -78,6 +78,10 @@ pub enum Cause {
     SourceRenewed,
 }
 
+/// Maximum number of objects that an owner has in hand at once. An engine offers no more until one of them has ended, and
+/// asks later for what it had no room for.
+pub const AT_HAND: usize = 32;
+
 /// Request of a receiver's event to its owner. `offset` counts from the first datagram of the message just handled.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Request<'a> {
@@ -264,6 +268,11 @@ pub trait ReceiverEngine: Engine<Event: Clone> {
 
     /// Returns the counts of `object`, which is current, or was until its end was reported.
     fn received(&self, object: ObjectId) -> Received;
+
+    /// Returns the number of objects that the sender at `source` had sent and never offered here, once it has left.
+    fn missed(&self, _source: SocketAddr) -> u32 {
+        0
+    }
 
     /// Returns the number of requests for repair sent, for all objects.
     fn naks(&self) -> u64;

@@ -16,7 +16,7 @@ use crate::wire::info_len;
 pub const ROBUST: u32 = 20;
 
 /// The most objects of one sender.
-const MOST_OBJECTS: usize = 1 << 20;
+pub(crate) const MOST_OBJECTS: usize = 1 << 20;
 
 /// What a sender's rate counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -8,8 +8,8 @@ use core::net::SocketAddr;
 use farcast_core::engine::{Arrival, RejectCounts};
 use farcast_core::{Bitmap, Run, Time};
 use farcast_delivery::{
-    Answer, Asked, Cause, Content, Delivery, Ending, Figure, Geometry, Gone, Milestone, ObjectId, Outcome,
-    Packet, Phase, Protocol, Proved, Purpose, Received, ReceiverEngine, Request, RequestCounts,
+    Answer, Asked, Cause, Content, Decline, Delivery, Ending, Figure, Geometry, Gone, Milestone, ObjectId,
+    Outcome, Packet, Phase, Protocol, Proved, Purpose, Received, ReceiverEngine, Request, RequestCounts,
     RoundProgress, Routes, SenderEngine,
 };
 use farcast_norm::NodeId;
@@ -258,6 +258,7 @@ impl ReceiverEngine for Receiver {
                 self.accept(object, &held);
                 self.resume(now);
             }
+            Answer::Declined(Decline::Busy) => self.postpone(now, object),
             Answer::Declined(_) | Answer::Failed(..) => self.decline(object),
             Answer::Held(held) | Answer::Compared(held) => self.held(object, &held),
             Answer::Lost(segments) => self.lost(object, segments),
@@ -295,6 +296,10 @@ impl ReceiverEngine for Receiver {
 
     fn received(&self, object: ObjectId) -> Received {
         Self::received(self, object)
+    }
+
+    fn missed(&self, source: SocketAddr) -> u32 {
+        Self::missed(self, source)
     }
 
     fn naks(&self) -> u64 {

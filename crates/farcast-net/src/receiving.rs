@@ -76,6 +76,7 @@ pub fn receive<P: Protocol, E: Error + Send + Sync + 'static>(
         clock.now() < until
     });
     heard?;
+    driver.note_missed();
     if ended { Ok(driver.last) } else { Err(NetError::DiskStalled(options.into.clone())) }
 }
 

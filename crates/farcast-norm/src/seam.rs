@@ -8,7 +8,7 @@ use core::net::SocketAddr;
 use farcast_core::engine::{Arrival, RejectCounts};
 use farcast_core::{Bitmap, Run, Time};
 use farcast_delivery::{
-    Answer, Asked, Cause, Content, Delivery, Ending, ErasureCode, Figure, Geometry, Gone, Milestone,
+    Answer, Asked, Cause, Content, Decline, Delivery, Ending, ErasureCode, Figure, Geometry, Gone, Milestone,
     ObjectId, Outcome, Packet, Phase, Protocol, Proved, Purpose, Received, ReceiverEngine, Request,
     RequestCounts, RoundProgress, Routes, SenderEngine,
 };
@@ -272,6 +272,7 @@ impl ReceiverEngine for Receiver {
     fn answer(&mut self, now: Time, object: ObjectId, answer: Answer) {
         match answer {
             Answer::Open(held) | Answer::OpenEarlier(held, _) => self.accept(now, object, &held),
+            Answer::Declined(Decline::Busy) => self.postpone(object),
             Answer::Declined(_) | Answer::Failed(..) => self.decline(object),
             Answer::Held(held) | Answer::Compared(held) => self.held(object, &held),
             Answer::Lost(segments) => self.lost(object, segments),
@@ -313,6 +314,10 @@ impl ReceiverEngine for Receiver {
 
     fn received(&self, object: ObjectId) -> Received {
         Self::received(self, object)
+    }
+
+    fn missed(&self, source: SocketAddr) -> u32 {
+        Self::missed(self, source)
     }
 
     fn naks(&self) -> u64 {

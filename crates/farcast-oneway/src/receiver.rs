@@ -10,14 +10,14 @@ use core::num::NonZeroU32;
 
 use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, RejectCounts, Transmit};
 use farcast_core::{Bitmap, Run, Span, Time};
-use farcast_delivery::{Answer, Geometry, ObjectId, Offer, Outcome, Received};
+use farcast_delivery::{AT_HAND, Answer, Decline, Geometry, ObjectId, Offer, Outcome, Received};
 
 use crate::config::ReceiverConfig;
 use crate::message::{Description, Message};
 use reception::Reception;
 
 /// Maximum number of objects received at the same time.
-const MOST: usize = 32;
+const MOST: usize = AT_HAND;
 /// Time without new content after which an object gives up its place to another.
 const STALE: Span = Span::from_secs(1);
 /// Maximum number of finished transmissions that are remembered.
@@ -117,6 +117,11 @@ impl Receiver {
             Answer::Decoded { block, rebuilt } => reception.decoded(block, rebuilt, &mut self.events),
             Answer::Verified if reception.is_complete() => {
                 self.end(at, Outcome::Complete(now), true);
+                return;
+            }
+            // It comes round again.
+            Answer::Declined(Decline::Busy) => {
+                self.end(at, Outcome::Lost, false);
                 return;
             }
             Answer::Declined(_) | Answer::Failed(..) => {

@@ -20,7 +20,6 @@ impl Receiver {
         one.reached = one.reached.max(block);
         session.position = (object, block);
         let result = match one.state {
-            State::Unknown => Err(Reject::Unexpected),
             State::Complete(_) | State::Verifying => Err(Reject::Duplicate),
             State::Opening | State::Receiving => self.store(now, data),
         };
@@ -96,10 +95,7 @@ impl Receiver {
 
 /// Keeps what is new of a run of segments; how many these are.
 fn store_source(one: &mut Incoming, data: &Data, mut tell: impl FnMut(ReceiverEvent)) -> u32 {
-    let geometry = one.known.map(|known| known.geometry);
-    let Some(run) = geometry.and_then(|geometry| geometry.segments_of(data.block, data.symbols)) else {
-        return 0;
-    };
+    let Some(run) = one.known.geometry.segments_of(data.block, data.symbols) else { return 0 };
     let mut new = 0;
     while let Some(segments) = one.have.next_gap_in(run) {
         one.have.insert_run(segments);
@@ -128,7 +124,7 @@ fn store_parity(
     if one.memory_of(block, count.unwrap_or(0) + symbols.count()) - before > room {
         return Err(Reject::Limit);
     }
-    let parity = one.known.map_or(0, |known| known.about.nparity.into());
+    let parity = one.known.about.nparity.into();
     let held = one.held.entry(block).or_insert_with(|| Bitmap::new(parity));
     let mut new = 0;
     for symbol in symbols.segments().filter(|&symbol| held.insert(symbol)) {

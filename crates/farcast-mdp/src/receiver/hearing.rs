@@ -1,21 +1,24 @@
 //! What a sender says, and what other receivers do.
 
 use alloc::boxed::Box;
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use farcast_core::engine::{Arrival, Message as _, Reject};
-use farcast_core::{Bitmap, Span, Time, Timers};
+use farcast_core::{Run, Span, Time, Timers};
 use farcast_delivery::{ObjectId, Passage};
 use farcast_norm::NodeId;
 use farcast_norm::quantise::Rtt;
 use farcast_norm::timing::earned;
 
 use super::nack::Heard;
+use super::runs::Runs;
 use super::session::{Incoming, Key, Known, Loss, Probed, Session, Standing, State};
-use super::{OPEN, Receiver, Timer, WINDOW, silence};
+use super::{DUE, Receiver, Timer, WINDOW, silence};
 use crate::config::Sync;
 use crate::event::{ReceiverEvent, ReceiverOutcome};
-use crate::message::{About, Answer, Body, Flags, FromReceiver, FromSender, Head, Info, Message, Probe};
+use crate::message::{
+    About, Answer, Body, Data, Flags, FromReceiver, FromSender, Head, Info, Message, Probe,
+};
 
 /// A segment's octets before any is known: what NACKs are cut to.
 const SEGMENT: u16 = 512;
@@ -121,6 +124,12 @@ impl Receiver {
             grtt: Rtt::of(Span::from_millis(500)),
             segment_size: SEGMENT,
             objects: BTreeMap::new(),
+            unheard: Runs::default(),
+            info_asked: BTreeMap::new(),
+            asked: BTreeSet::new(),
+            missed: 0,
+            over: Runs::default(),
+            complete: Runs::default(),
             sync: object,
             next: object,
             position: (object, 0),
@@ -170,7 +179,11 @@ impl Receiver {
                 Ok(())
             }
             FromSender::Data(data) => {
-                let fresh = self.learn(&data.about, data.segment_size, None)?;
+                let learned = self.learn(&data.about, data.segment_size, None);
+                if learned == Err(Reject::Limit) {
+                    self.follow(now, data);
+                }
+                let fresh = learned?;
                 if fresh {
                     // What is said of another object under this number is passed over.
                     let _ = self.recall_info(data.about.object);
@@ -193,6 +206,7 @@ impl Receiver {
                     let why = if is_listed { ReceiverOutcome::Withdrawn } else { ReceiverOutcome::Lost };
                     self.give_up(object, why);
                 }
+                self.forget(*sync, invalid);
                 Ok(())
             }
             FromSender::AckReq { object, nodes } => self.acknowledge(now, head, *object, nodes),
@@ -211,7 +225,8 @@ impl Receiver {
     fn enter(&mut self, object: u32) -> Result<(), Reject> {
         let Some(session) = &mut self.session else { return Err(Reject::Unexpected) };
         if object < session.sync {
-            return if session.objects.contains_key(&object) { Ok(()) } else { Err(Reject::Unexpected) };
+            let wanted = session.objects.contains_key(&object) || session.unheard.contains(object);
+            return if wanted { Ok(()) } else { Err(Reject::Unexpected) };
         }
         if object == u32::MAX {
             return Err(Reject::OutOfRange);
@@ -223,52 +238,77 @@ impl Receiver {
             for behind in all {
                 self.lose(behind);
             }
+            self.forget(object, &[]);
         }
-        while let Some(session) = self.session.as_mut().filter(|session| session.next <= object) {
-            session.objects.insert(session.next, Incoming::new(next_id(&mut self.next_id), session.passage));
-            session.next += 1;
-            if session.objects.len() > WINDOW as usize
-                && let Some(&lowest) = session.objects.keys().next()
-            {
-                self.lose(lowest);
-            }
+        if let Some(session) = &mut self.session
+            && let Some(more) = (object + 1).checked_sub(session.next)
+            && let Some(run) = Run::new(session.next, more)
+        {
+            session.unheard.insert(run);
+            session.next = run.end();
         }
         Ok(())
+    }
+
+    /// Forgets objects before `sync` and the `invalid` ones, which the sender has no more.
+    fn forget(&mut self, sync: u32, invalid: &[u32]) {
+        let Some(session) = &mut self.session else { return };
+        session.unheard.remove_before(sync);
+        for &object in invalid {
+            session.unheard.remove(object);
+        }
+        session.asked.retain(|&object| session.unheard.contains(object));
+        session.info_asked.retain(|&object, _| session.unheard.contains(object));
+    }
+
+    /// Follows a sender of which no more objects can be begun now. The receiver asks for its data when there is room.
+    fn follow(&mut self, now: Time, data: &Data) {
+        let Some(session) = &mut self.session else { return };
+        let block = if data.ends_block { data.block + 1 } else { data.block };
+        session.position = session.position.max((data.about.object, block));
+        self.consider(now);
     }
 
     /// Learns of an object how it is cut, and with `info` what it is called. Whether it is offered only now.
     fn learn(&mut self, about: &About, segment_size: u16, info: Option<&Info>) -> Result<bool, Reject> {
         self.enter(about.object)?;
         let Some(session) = &mut self.session else { return Err(Reject::Unexpected) };
-        let open = session.objects.values().filter(|one| one.is_open()).count();
-        let Some(one) = session.objects.get_mut(&about.object) else { return Err(Reject::Duplicate) };
-        match one.state {
-            State::Unknown => {
-                let geometry = about.geometry(segment_size).ok_or(Reject::OutOfRange)?;
-                if about.flags.has(Flags::UNRELIABLE) {
-                    return Err(Reject::Unexpected);
-                }
-                if u32::from(about.ndata) + u32::from(about.nparity) > 255 {
-                    return Err(Reject::OutOfRange);
-                }
-                if u64::from(about.size) > self.config.largest || open >= OPEN {
-                    return Err(Reject::Limit);
-                }
-                let about = About { flags: about.flags.without(Flags::REPAIR), ..*about };
-                one.known = Some(Known { about, geometry });
-                one.have = Bitmap::new(geometry.segments());
-                one.named = info.is_some() || !about.flags.has(Flags::INFO);
-                one.state = State::Opening;
-                session.segment_size = segment_size;
-                let offer = one.offer(&session.key, session.group, about.object, info);
-                self.events.extend(offer.map(|offer| ReceiverEvent::Offered(Box::new(offer))));
+        match info {
+            _ if session.unheard.contains(about.object) => {
+                self.begin(about, segment_size, info)?;
                 Ok(true)
             }
-            _ => match info {
-                Some(info) => self.name(about, segment_size, info).map(|()| false),
-                None => Ok(false),
-            },
+            _ if !session.objects.contains_key(&about.object) => Err(Reject::Duplicate),
+            Some(info) => self.name(about, segment_size, info).map(|()| false),
+            None => Ok(false),
         }
+    }
+
+    /// Offers an object of which nothing had come before, if there is room.
+    fn begin(&mut self, about: &About, segment_size: u16, info: Option<&Info>) -> Result<(), Reject> {
+        let Some(session) = &mut self.session else { return Err(Reject::Unexpected) };
+        let geometry = about.geometry(segment_size).ok_or(Reject::OutOfRange)?;
+        if about.flags.has(Flags::UNRELIABLE) {
+            return Err(Reject::Unexpected);
+        }
+        if u32::from(about.ndata) + u32::from(about.nparity) > 255 {
+            return Err(Reject::OutOfRange);
+        }
+        if u64::from(about.size) > self.config.largest || session.room() == 0 {
+            return Err(Reject::Limit);
+        }
+        let about = About { flags: about.flags.without(Flags::REPAIR), ..*about };
+        let named = info.is_some() || !about.flags.has(Flags::INFO);
+        let known = Known { about, geometry };
+        let mut one = Incoming::new(next_id(&mut self.next_id), known, named, session.passage);
+        one.info_asked = session.info_asked.remove(&about.object).unwrap_or(0);
+        session.segment_size = segment_size;
+        let offer = one.offer(&session.key, session.group, about.object, info);
+        session.unheard.remove(about.object);
+        session.asked.remove(&about.object);
+        session.objects.insert(about.object, one);
+        self.events.push_back(ReceiverEvent::Offered(Box::new(offer)));
+        Ok(())
     }
 
     /// What is said of an object that was begun without it.
@@ -278,13 +318,13 @@ impl Receiver {
         let one = one.ok_or(Reject::Duplicate)?;
         let same =
             |known: &Known| known.about.is_same(about) && known.geometry.segment_size() == segment_size;
-        if !one.known.as_ref().is_some_and(same) {
+        if !same(&one.known) {
             return Err(Reject::Inconsistent);
         }
         one.named = true;
         let offer = one.offer(&session.key, session.group, about.object, Some(info));
         let id = one.id;
-        self.events.extend(offer.map(|offer| ReceiverEvent::Named(Box::new(offer))));
+        self.events.push_back(ReceiverEvent::Named(Box::new(offer)));
         self.check_complete(id);
         Ok(())
     }
@@ -303,7 +343,7 @@ impl Receiver {
         let Some(session) = &self.session else { return Err(Reject::Unexpected) };
         let there = match session.objects.get(&object) {
             Some(one) => matches!(one.state, State::Complete(_)),
-            None => session.done.iter().any(|done| done.object == object && done.at.is_some()),
+            None => session.complete.contains(object),
         };
         let named = nodes.contains(&self.config.node);
         if !there {
@@ -311,9 +351,18 @@ impl Receiver {
                 self.consider(now);
                 return Ok(());
             }
-            return self.passed(now, object);
+            self.enter(object)?;
+            if let Some(session) = &mut self.session {
+                // It asks for those that come first, and has passed more.
+                session.position = session.position.max((object + 1, 0));
+                if named && self.waiting.len() < DUE && session.is_to_come(object) {
+                    self.waiting.insert(object);
+                }
+            }
+            self.consider(now);
+            return Ok(());
         }
-        if !self.config.silent && named && self.due.len() < WINDOW as usize {
+        if !self.config.silent && named && self.due.len() < DUE {
             if !self.due.contains(&object) {
                 self.due.push(object);
             }
@@ -331,12 +380,9 @@ impl Receiver {
         let Some(session) = self.session.as_mut().filter(|session| object < session.sync) else {
             return false;
         };
-        let fits = self.config.sync == Sync::Anywhere && session.objects.len() < WINDOW as usize;
-        if fits
-            && !session.objects.contains_key(&object)
-            && session.done.iter().all(|done| done.object != object)
-        {
-            session.objects.insert(object, Incoming::new(next_id(&mut self.next_id), session.passage));
+        let fits = self.config.sync == Sync::Anywhere;
+        if fits && !session.objects.contains_key(&object) && !session.over.contains(object) {
+            session.unheard.insert(Run::one(object));
         }
         fits
     }
@@ -394,12 +440,15 @@ impl Receiver {
         let all: alloc::vec::Vec<u32> = session.objects.keys().copied().collect();
         for object in all {
             let unnamed = self.session.as_mut().and_then(|session| session.objects.get_mut(&object));
-            if let Some(one) = unnamed.filter(|one| one.known.is_some() && !one.named) {
+            if let Some(one) = unnamed.filter(|one| !one.named) {
                 one.named = true;
                 let id = one.id;
                 self.check_complete(id);
             }
             self.lose(object);
+        }
+        if let Some(session) = &mut self.session {
+            session.miss();
         }
     }
 
@@ -407,6 +456,7 @@ impl Receiver {
     fn leave(&mut self) {
         self.gone();
         self.due.clear();
+        self.waiting.clear();
         self.heard = Heard::default();
         self.timers = Timers::default();
     }
@@ -419,6 +469,7 @@ impl Receiver {
         }
         self.gone();
         self.due.clear();
+        self.waiting.clear();
         self.timers = Timers::default();
         if let Some(session) = &mut self.session {
             (session.standing, session.credit) = (Standing::Past, 0);

@@ -3,9 +3,10 @@
 mod content;
 mod hearing;
 mod nack;
+mod runs;
 mod session;
 
-use alloc::collections::VecDeque;
+use alloc::collections::{BTreeSet, VecDeque};
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 use core::num::NonZeroU32;
@@ -17,11 +18,11 @@ use farcast_delivery::{ObjectId, Received};
 use farcast_norm::quantise::Rtt;
 use farcast_norm::timing::random_backoff;
 
-use crate::config::ReceiverConfig;
+use crate::config::{MOST_OBJECTS, ReceiverConfig};
 use crate::error::ConfigError;
 use crate::event::{ReceiverEvent, ReceiverOutcome};
-use crate::message::{Answer, Body, FromReceiver, Info, Message, Request};
-use crate::wire;
+use crate::message::{Answer, Body, FromReceiver, Info, Message, ObjectNack, Request};
+use crate::wire::{self, NACK_HEADER, request_len};
 
 use nack::Heard;
 use session::{Done, Key, Probed, Session, Standing, State};
@@ -46,17 +47,17 @@ timers! {
 const BACKOFF: u64 = 1;
 const HOLDOFF: u64 = 4;
 
-/// Objects that may be at hand of a sender, of which nothing is known perhaps but that they exist.
-const WINDOW: u32 = 256;
-
-/// Objects that an owner has in hand at once.
-const OPEN: usize = 32;
+/// Maximum distance by which an object may lie behind the last known one and still be wanted.
+const WINDOW: u32 = MOST_OBJECTS as u32;
 
 /// Objects that are complete and wait for the sender to ask whether they are.
 const COMPLETE: usize = 8;
 
-/// How many objects that are through are remembered.
+/// Number of finished objects whose counters are remembered.
 const REMEMBERED: usize = 256;
+
+/// Maximum number of objects that wait to be acknowledged.
+const DUE: usize = 256;
 
 /// Receives the objects of a sender, one sender at a time.
 #[derive(Clone, Debug)]
@@ -72,6 +73,8 @@ pub struct Receiver {
     heard: Heard,
     /// Objects to acknowledge.
     due: Vec<u32>,
+    /// Objects that the sender has asked about and that are yet to be taken in hand or verified here.
+    waiting: BTreeSet<u32>,
     timers: Timers<Timer>,
     random: RandomStream,
     outbox: VecDeque<Transmit<Message>>,
@@ -96,6 +99,7 @@ impl Receiver {
             next_id: ObjectId::FIRST,
             heard: Heard::default(),
             due: Vec::new(),
+            waiting: BTreeSet::new(),
             timers: Timers::default(),
             outbox: VecDeque::new(),
             naks: 0,
@@ -106,7 +110,7 @@ impl Receiver {
 
     /// Tells whether any object is at hand, of a sender of which something has come.
     pub fn is_busy(&self) -> bool {
-        self.session.as_ref().is_some_and(|session| session.fed.is_some() && !session.objects.is_empty())
+        self.session.as_ref().is_some_and(|session| session.fed.is_some() && !session.is_idle())
     }
 
     /// The same, of the sender at `source`.
@@ -117,7 +121,7 @@ impl Receiver {
     /// The segments that are there of an object at hand.
     pub fn have(&self, id: ObjectId) -> Option<&Bitmap> {
         let one = self.session.as_ref()?.objects.values().find(|one| one.id == id)?;
-        (one.state != State::Unknown).then_some(&one.have)
+        Some(&one.have)
     }
 
     /// What has come of an object.
@@ -130,6 +134,14 @@ impl Receiver {
             .map(|one| one.received.passed(one.passage, session.passage));
         let done = || session.done.iter().find(|done| done.id == id).map(|done| done.received);
         at_hand.or_else(done).unwrap_or_default()
+    }
+
+    /// Returns the number of objects of the sender at `source`, which has left, that were sent and never begun here.
+    pub fn missed(&self, source: SocketAddr) -> u32 {
+        self.session
+            .as_ref()
+            .filter(|session| session.key.source == source)
+            .map_or(0, |session| session.missed)
     }
 
     /// Content came that could not be stored: it was not lost on the way.
@@ -224,7 +236,7 @@ impl Receiver {
             return;
         }
         let freed = one.forget_parity(block);
-        let run = one.known.and_then(|known| known.geometry.block_run(block));
+        let run = one.known.geometry.block_run(block);
         if let (true, Some(run)) = (rebuilt, run) {
             one.have.insert_run(run);
         }
@@ -248,15 +260,36 @@ impl Receiver {
         for &object in &complete[..over] {
             self.complete(object);
         }
+        let Some(session) = &self.session else { return };
+        // There may be room for what was sent meanwhile, and all that was asked for before has come.
+        if session.may_go_on() {
+            self.timers.stop(Timer::Holdoff);
+        }
+        self.consider(now);
     }
 
     /// It does not want the object, or cannot keep it.
     pub fn decline(&mut self, id: ObjectId) {
-        let objects = self.session.iter().flat_map(|session| &session.objects);
-        let found = objects.filter(|(_, one)| one.id == id).map(|(&object, _)| object).next();
-        if let Some(object) = found {
+        if let Some(object) = self.number_of(id) {
             self.end(object, ReceiverOutcome::Stopped);
         }
+    }
+
+    /// Puts an object off that its owner has no room for now, to ask for it again.
+    pub fn postpone(&mut self, now: Time, id: ObjectId) {
+        let Some(object) = self.number_of(id) else { return };
+        self.end(object, ReceiverOutcome::Lost);
+        if let Some(session) = &mut self.session {
+            session.over.remove(object);
+            session.unheard.insert(Run::one(object));
+        }
+        self.consider(now);
+    }
+
+    /// Returns the number of the object that its owner knows by `id`.
+    fn number_of(&self, id: ObjectId) -> Option<u32> {
+        let mut objects = self.session.iter().flat_map(|session| &session.objects);
+        objects.find(|(_, one)| one.id == id).map(|(&object, _)| object)
     }
 
     /// It leaves everything.
@@ -266,6 +299,9 @@ impl Receiver {
             if !self.complete(object) {
                 self.end(object, ReceiverOutcome::Stopped);
             }
+        }
+        if let Some(session) = &mut self.session {
+            session.miss();
         }
     }
 
@@ -287,10 +323,11 @@ impl Receiver {
         let received = one.received.passed(one.passage, session.passage);
         let at = if let ReceiverOutcome::Complete(at) = outcome { Some(at) } else { None };
         session.done.push_back(Done { object, id: one.id, at, received });
-        // Of what was never offered its owner knows nothing.
-        if one.state != State::Unknown {
-            self.events.push_back(ReceiverEvent::Ended(one.id, outcome));
+        session.over.insert(Run::one(object));
+        if at.is_some() {
+            session.complete.insert(Run::one(object));
         }
+        self.events.push_back(ReceiverEvent::Ended(one.id, outcome));
     }
 }
 
@@ -305,7 +342,8 @@ impl Receiver {
     fn consider(&mut self, now: Time) {
         let Some(session) = &self.session else { return };
         let waits = self.timers.is_set(Timer::Backoff) || self.timers.is_set(Timer::Holdoff);
-        if self.config.silent || waits || !session.has_need() {
+        let has_reason = session.has_need() || !self.waiting.is_empty();
+        if self.config.silent || waits || !has_reason {
             return;
         }
         self.heard = Heard::default();
@@ -316,10 +354,11 @@ impl Receiver {
 
     /// Asks for what lacks, unless the sender has gone back to it or others have asked.
     fn ask(&mut self, now: Time) {
+        let waiting = core::mem::take(&mut self.waiting);
         let Some(session) = &mut self.session else { return };
         if !session.may_ask() {
             session.put_off = session.has_need();
-            return;
+            return self.have_wait(now, &waiting);
         }
         self.timers.set(Timer::Holdoff, now + session.grtt.span() * HOLDOFF);
         if session.is_covered(&self.heard) {
@@ -328,16 +367,37 @@ impl Receiver {
         let room = session.credit.saturating_sub(wire::FROM_RECEIVER as u64);
         let nacks = session.requests(usize::try_from(room).unwrap_or(usize::MAX));
         for nack in nacks.iter().filter(|nack| nack.requests.contains(&Request::Info)) {
-            if let Some(one) = session.objects.get_mut(&nack.object) {
-                one.info_asked += 1;
+            match session.objects.get_mut(&nack.object) {
+                Some(one) => one.info_asked += 1,
+                None => *session.info_asked.entry(nack.object).or_insert(0) += 1,
             }
         }
+        let objects = nacks.iter().map(|nack| nack.object);
+        session.asked = objects.filter(|&object| session.unheard.contains(object)).collect();
         let first = nacks.first().and_then(|nack| session.objects.get_mut(&nack.object));
         if let Some(one) = first {
             one.received.naks += 1;
         }
         self.naks += 1;
         self.say(now, Answer::Nack(nacks));
+    }
+
+    /// Makes the sender wait that asked about these objects, which are being verified or have no room yet. It asks for
+    /// their INFO, which is short: a sender does not give up a receiver that asks for something.
+    fn have_wait(&mut self, now: Time, waiting: &BTreeSet<u32>) {
+        let Some(session) = &self.session else { return };
+        let is_new = |object: &&u32| session.is_to_come(**object) && !self.heard.has_info(**object);
+        let nacks: Vec<ObjectNack> = waiting
+            .iter()
+            .filter(is_new)
+            .map(|&object| ObjectNack { object, requests: alloc::vec![Request::Info] })
+            .take(usize::from(session.segment_size) / (NACK_HEADER + request_len(&Request::Info)))
+            .collect();
+        if !nacks.is_empty() {
+            self.timers.set(Timer::Holdoff, now + session.grtt.span() * HOLDOFF);
+            self.naks += 1;
+            self.say(now, Answer::Nack(nacks));
+        }
     }
 
     /// Says something to the sender, unless that has not said enough itself to be answered.
@@ -361,8 +421,7 @@ impl Receiver {
     fn silent(&mut self, now: Time) {
         let Some(session) = &mut self.session else { return };
         session.silences += 1;
-        let complete = session.objects.values().all(|one| matches!(one.state, State::Complete(_)));
-        if complete || session.silences > self.config.robust {
+        if session.is_complete() || session.silences > self.config.robust {
             self.gone();
             return;
         }

@@ -38,6 +38,11 @@ impl Heard {
             || self.whole.iter().any(|&(of, first, last)| of == object && (first..=last).contains(&block))
     }
 
+    /// Tells whether others have asked for the INFO of `object`.
+    pub(super) fn has_info(&self, object: u32) -> bool {
+        self.info.contains(&object)
+    }
+
     fn covers_object(&self, object: u32) -> bool {
         self.whole.contains(&(object, 0, u32::MAX))
     }
@@ -60,34 +65,44 @@ enum Need {
 }
 
 impl Session {
-    /// What is needed of each object, in order.
-    fn needs(&self) -> impl Iterator<Item = (u32, &Incoming, Need)> {
-        let passed = self.objects.range(..=self.position.0);
-        passed.filter_map(|(&object, one)| {
-            let need = match one.state {
-                // Of what is only now being sent, everything may yet come.
-                State::Unknown if object < self.position.0 => {
-                    let info = self.late && one.info_asked < INFO_FIRST;
-                    if info { Need::Parts { info, blocks: None } } else { Need::Object }
+    /// Returns the needs of each object that the sender has passed, in order. Of objects of which nothing has come, it
+    /// takes no more than there is room for. An object that is only now being sent may still come.
+    fn needs(&self) -> impl Iterator<Item = (u32, Option<&Incoming>, Need)> {
+        let mut unheard = self.unheard.before(self.position.0).take(self.room()).peekable();
+        let mut at_hand = self.objects.range(..=self.position.0).peekable();
+        core::iter::from_fn(move || {
+            loop {
+                let next = at_hand.peek().map_or(u32::MAX, |(object, _)| **object);
+                if let Some(object) = unheard.next_if(|&object| object < next) {
+                    return Some((object, None, self.need_of_unheard(object)));
                 }
-                State::Opening | State::Receiving => {
-                    let end = self.asked_up_to(object, one);
-                    let blocks = one.next_need(0, end).map(|first| (first, end));
-                    let info = !one.named && one.info_asked < INFO_ASKED;
-                    if !info && blocks.is_none() {
-                        return None;
-                    }
-                    Need::Parts { info, blocks }
+                let (&object, one) = at_hand.next()?;
+                if let Some(need) = self.need_of(object, one) {
+                    return Some((object, Some(one), need));
                 }
-                _ => return None,
-            };
-            Some((object, one, need))
+            }
         })
     }
 
+    fn need_of_unheard(&self, object: u32) -> Need {
+        let asked = self.info_asked.get(&object).copied().unwrap_or(0);
+        let info = self.late && asked < INFO_FIRST;
+        if info { Need::Parts { info, blocks: None } } else { Need::Object }
+    }
+
+    fn need_of(&self, object: u32, one: &Incoming) -> Option<Need> {
+        if !one.is_receiving() {
+            return None;
+        }
+        let end = self.asked_up_to(object, one);
+        let blocks = one.next_need(0, end).map(|first| (first, end));
+        let info = !one.named && one.info_asked < INFO_ASKED;
+        (info || blocks.is_some()).then_some(Need::Parts { info, blocks })
+    }
+
     /// What may be asked for: of what its owner has not answered for, more may be there than has come.
-    fn asks(&self) -> impl Iterator<Item = (u32, &Incoming, Need)> {
-        self.needs().filter(|(_, one, _)| one.state != State::Opening)
+    fn asks(&self) -> impl Iterator<Item = (u32, Option<&Incoming>, Need)> {
+        self.needs().filter(|(_, one, _)| one.is_none_or(|one| one.state != State::Opening))
     }
 
     /// Whether the sender has passed anything without its having come.
@@ -104,8 +119,8 @@ impl Session {
     pub(super) fn is_covered(&self, heard: &Heard) -> bool {
         self.asks().all(|(object, one, need)| match need {
             Need::Object => heard.covers_object(object),
-            Need::Parts { info, .. } if info && !heard.info.contains(&object) => false,
-            Need::Parts { blocks, .. } => {
+            Need::Parts { info, .. } if info && !heard.has_info(object) => false,
+            Need::Parts { blocks, .. } => one.is_none_or(|one| {
                 let (mut next, end) = (blocks.map(|(first, _)| first), blocks.map_or(0, |(_, end)| end));
                 while let Some(block) = next {
                     if !heard.covers(object, block, one.lacks(block)) {
@@ -114,7 +129,7 @@ impl Session {
                     next = one.next_need(block + 1, end);
                 }
                 true
-            }
+            }),
         })
     }
 
@@ -127,7 +142,7 @@ impl Session {
                 // What is said of it stands before all else.
                 Need::Parts { info, blocks } => {
                     (!info || list.add(object, Request::Info))
-                        && blocks.is_none_or(|blocks| list.add_blocks(object, one, blocks))
+                        && one.zip(blocks).is_none_or(|(one, blocks)| list.add_blocks(object, one, blocks))
                 }
             };
             if !fits {
@@ -140,21 +155,28 @@ impl Session {
     /// Notes what somebody else asks for.
     pub(super) fn overhear(&self, heard: &mut Heard, nacks: &[ObjectNack]) {
         for ObjectNack { object, requests } in nacks {
-            let Some(one) = self.objects.get(object) else { continue };
+            let one = self.objects.get(object);
+            if one.is_none() && !self.unheard.contains(*object) {
+                continue;
+            }
             for request in requests {
-                overhear_request(heard, *object, one, request);
+                match (request, one) {
+                    (Request::Object, _) => {
+                        heard.note_whole((*object, 0, u32::MAX));
+                        heard.info.insert(*object);
+                    }
+                    (Request::Info, _) => _ = heard.info.insert(*object),
+                    (_, Some(one)) => overhear_blocks(heard, *object, one, request),
+                    (_, None) => {}
+                }
             }
         }
     }
 }
 
-fn overhear_request(heard: &mut Heard, object: u32, one: &Incoming, request: &Request) {
+fn overhear_blocks(heard: &mut Heard, object: u32, one: &Incoming, request: &Request) {
     match request {
-        Request::Object => {
-            heard.note_whole((object, 0, u32::MAX));
-            heard.info.insert(object);
-        }
-        Request::Info => _ = heard.info.insert(object),
+        Request::Object | Request::Info => {}
         Request::Blocks { offset, mask } => {
             let Some(first) = block_at(one, *offset) else { return };
             for n in mask.iter().take(REMEMBERED) {
@@ -175,7 +197,7 @@ fn overhear_request(heard: &mut Heard, object: u32, one: &Incoming, request: &Re
 
 /// The block of `one` that begins at `offset`.
 fn block_at(one: &Incoming, offset: u32) -> Option<u32> {
-    let Known { geometry, .. } = one.known.as_ref()?;
+    let Known { geometry, .. } = &one.known;
     let len = geometry.block_size() * u32::from(geometry.segment_size());
     let block = offset / len;
     (offset.is_multiple_of(len) && block < geometry.blocks()).then_some(block)
@@ -183,7 +205,7 @@ fn block_at(one: &Incoming, offset: u32) -> Option<u32> {
 
 /// Whether `symbol` of `block` exists and has not come.
 fn is_useful(one: &Incoming, block: u32, symbol: u32) -> bool {
-    let Some(Known { about, geometry }) = &one.known else { return false };
+    let Known { about, geometry } = &one.known;
     match symbol.checked_sub(geometry.block_len(block)) {
         None => !one.have.contains(geometry.first_of(block) + symbol),
         Some(parity) => {
@@ -217,7 +239,7 @@ impl List {
 
     /// Adds what lacks of the blocks in `first .. end`, of which the first lacks something; whether there was room.
     fn add_blocks(&mut self, object: u32, one: &Incoming, (first, end): (u32, u32)) -> bool {
-        let Some(Known { about, geometry }) = &one.known else { return true };
+        let Known { about, geometry } = &one.known;
         let block_octets = geometry.block_size() * u32::from(geometry.segment_size());
         let nothing = |block| one.lacks(block) == geometry.block_len(block) && !one.held.contains_key(&block);
         let mut next = Some(first);

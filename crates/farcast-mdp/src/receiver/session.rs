@@ -9,18 +9,17 @@ use core::num::NonZeroU32;
 
 use farcast_core::engine::Reject;
 use farcast_core::{Bitmap, Run, Span, Time};
-use farcast_delivery::{Geometry, ObjectId, Offer, Passage, Received};
+use farcast_delivery::{AT_HAND, Geometry, ObjectId, Offer, Passage, Received};
 use farcast_norm::NodeId;
 use farcast_norm::message::Stamp;
 use farcast_norm::quantise::Rtt;
 
+use super::runs::Runs;
 use crate::message::{About, Data, Flags, FromSender, Info};
 
 /// How far an object has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
-    /// Nothing but its number is known.
-    Unknown,
     /// Offered, not answered. What comes is stored behind what the owner does first.
     Opening,
     /// Receiving.
@@ -58,7 +57,7 @@ pub(super) struct Incoming {
     /// What its owner knows it by.
     pub(super) id: ObjectId,
     pub(super) state: State,
-    pub(super) known: Option<Known>,
+    pub(super) known: Known,
     /// Whether all is known that is said of it.
     pub(super) named: bool,
     /// How often that was asked for.
@@ -103,8 +102,19 @@ pub(super) struct Session {
     pub(super) grtt: Rtt,
     /// Octets of a segment, once something has said it.
     pub(super) segment_size: u16,
-    /// Objects that are at hand: those that were heard of and are not through.
+    /// Objects that were begun and are not finished.
     pub(super) objects: BTreeMap<u32, Incoming>,
+    /// Objects of which only the number is known. The receiver asks for them when there is room.
+    pub(super) unheard: Runs,
+    /// Number of requests for the INFO of such an object.
+    pub(super) info_asked: BTreeMap<u32, u32>,
+    /// Objects of the last request of which nothing has come since.
+    pub(super) asked: BTreeSet<u32>,
+    /// Number of objects that were never begun before the sender left.
+    pub(super) missed: u32,
+    /// Finished objects, and the complete ones among them.
+    pub(super) over: Runs,
+    pub(super) complete: Runs,
     /// The first object that is heard of, and one past the last.
     pub(super) sync: u32,
     pub(super) next: u32,
@@ -150,15 +160,47 @@ impl Session {
         if self.objects.values().any(|one| one.state == State::Verifying) {
             return false;
         }
-        let Some(fed) = self.fed else { return sends || self.objects.is_empty() || silence >= SPEAKS };
-        if self.standing != Standing::Here && self.objects.is_empty() {
+        let Some(fed) = self.fed else { return sends || self.is_idle() || silence >= SPEAKS };
+        if self.standing != Standing::Here && self.is_idle() {
             return true;
         }
-        if self.objects.is_empty() {
+        if self.is_idle() {
             return sends || silence >= STALE;
         }
-        let complete = self.objects.values().all(|one| matches!(one.state, State::Complete(_)));
-        (has_sent && silence >= STALE) || (sends && !complete && now.since(fed) >= STALE)
+        (has_sent && silence >= STALE) || (sends && !self.is_complete() && now.since(fed) >= STALE)
+    }
+
+    /// Tells whether no object is under way or wanted.
+    pub(super) fn is_idle(&self) -> bool {
+        self.objects.is_empty() && self.unheard.is_empty()
+    }
+
+    /// Tells whether all known objects are complete.
+    pub(super) fn is_complete(&self) -> bool {
+        self.unheard.is_empty() && self.objects.values().all(|one| matches!(one.state, State::Complete(_)))
+    }
+
+    /// Gives up the objects that were never begun.
+    pub(super) fn miss(&mut self) {
+        self.missed = self.missed.saturating_add(self.unheard.count());
+        self.unheard.clear();
+    }
+
+    /// Tells whether everything asked for has come and there is room for many objects that were not begun.
+    pub(super) fn may_go_on(&self) -> bool {
+        let idle = self.asked.is_empty() && !self.objects.values().any(Incoming::is_receiving);
+        idle && !self.unheard.is_empty() && self.room() >= AT_HAND / 2
+    }
+
+    /// Tells whether `object` waits for its owner only, and not for the sender.
+    pub(super) fn is_to_come(&self, object: u32) -> bool {
+        let waits = |one: &Incoming| matches!(one.state, State::Opening | State::Verifying);
+        self.objects.get(&object).map_or_else(|| self.unheard.contains(object), waits)
+    }
+
+    /// Returns the number of further objects that the owner can take in hand.
+    pub(super) fn room(&self) -> usize {
+        AT_HAND.saturating_sub(self.objects.len())
     }
 }
 
@@ -195,14 +237,15 @@ impl Loss {
 const BOOKKEEPING: u64 = 128;
 
 impl Incoming {
-    pub(super) fn new(id: ObjectId, passage: Passage) -> Self {
+    /// Creates an object that is offered now.
+    pub(super) fn new(id: ObjectId, known: Known, named: bool, passage: Passage) -> Self {
         Self {
             id,
-            state: State::Unknown,
-            known: None,
-            named: false,
+            state: State::Opening,
+            known,
+            named,
             info_asked: 0,
-            have: Bitmap::default(),
+            have: Bitmap::new(known.geometry.segments()),
             held: BTreeMap::new(),
             decoding: BTreeSet::new(),
             reached: 0,
@@ -217,24 +260,13 @@ impl Incoming {
         matches!(self.state, State::Opening | State::Receiving)
     }
 
-    /// Whether its owner has it in hand.
-    pub(super) fn is_open(&self) -> bool {
-        matches!(self.state, State::Opening | State::Receiving | State::Verifying)
-    }
-
     /// What its owner is told of `object`, which this is. Where nothing is said of it, or not yet, it is called by its
     /// numbers.
-    pub(super) fn offer(
-        &self,
-        session: &Key,
-        group: SocketAddr,
-        object: u32,
-        info: Option<&Info>,
-    ) -> Option<Offer> {
-        let Known { about, geometry } = self.known?;
+    pub(super) fn offer(&self, session: &Key, group: SocketAddr, object: u32, info: Option<&Info>) -> Offer {
+        let Known { about, geometry } = self.known;
         let vouched = info.and_then(|info| info.vouched);
         let unknown = info.is_none() && about.flags.has(Flags::INFO);
-        Some(Offer {
+        Offer {
             object: self.id,
             sender: session.source,
             session: session.sender.0,
@@ -254,12 +286,12 @@ impl Incoming {
             parity_symbols: about.nparity.into(),
             overwrite: true,
             rate_bps: u32::MAX,
-        })
+        }
     }
 
     /// Whether `data` is of this object as it is cut.
     pub(super) fn check(&self, data: &Data) -> Result<(), Reject> {
-        let Some(Known { about, geometry }) = &self.known else { return Err(Reject::Unexpected) };
+        let Known { about, geometry } = &self.known;
         if !data.about.is_same(about) || data.segment_size != geometry.segment_size() {
             return Err(Reject::Inconsistent);
         }
@@ -279,7 +311,7 @@ impl Incoming {
     }
 
     pub(super) fn missing_in(&self, block: u32) -> u32 {
-        let run = self.known.and_then(|known| known.geometry.block_run(block));
+        let run = self.known.geometry.block_run(block);
         run.map_or(0, |run| run.count() - self.have.count_in(run))
     }
 
@@ -293,7 +325,7 @@ impl Incoming {
 
     /// The first block in `from .. end` that lacks symbols.
     pub(super) fn next_need(&self, from: u32, end: u32) -> Option<u32> {
-        let geometry = &self.known.as_ref()?.geometry;
+        let geometry = &self.known.geometry;
         let end = end.min(geometry.blocks());
         let mut block = from.max(geometry.block_of(self.low));
         while block < end {
@@ -315,7 +347,7 @@ impl Incoming {
 
     /// Octets that are kept for a block with `symbols` parity symbols, by the owner, who gathers it, and here.
     pub(super) fn memory_of(&self, block: u32, symbols: u32) -> u64 {
-        let Some(Known { about, geometry }) = &self.known else { return 0 };
+        let Known { about, geometry } = &self.known;
         let count = geometry.block_len(block) + symbols;
         let here = BOOKKEEPING + u64::from(about.nparity.div_ceil(8));
         u64::from(count) * u64::from(geometry.segment_size()) + here
@@ -336,7 +368,7 @@ impl Incoming {
 
     /// How many symbols of `data` there are up to that which completes its block; `None` if none of them does.
     fn until_whole(&self, data: &Data) -> Option<u32> {
-        let geometry = &self.known.as_ref()?.geometry;
+        let geometry = &self.known.geometry;
         let mut left = self.lacks(data.block);
         if left == 0 {
             return None;
@@ -388,7 +420,7 @@ impl Session {
     /// The runs of symbols that would make up for what `block` of `one` lacks: parity first, that which has not come,
     /// in order; and if that is not enough, the last of the segments that are missing (draft §4.3).
     pub(super) fn wanted(one: &Incoming, block: u32) -> Vec<Run> {
-        let Some(Known { about, geometry }) = &one.known else { return Vec::new() };
+        let Known { about, geometry } = &one.known;
         let (len, mut lacks) = (geometry.block_len(block), one.lacks(block));
         let none = Bitmap::new(about.nparity.into());
         let held = one.held.get(&block).unwrap_or(&none);

@@ -9,6 +9,7 @@ mod broken;
 mod common;
 mod completion;
 mod laws;
+mod many;
 mod naming;
 mod resuming;
 mod rules;

@@ -285,6 +285,13 @@ impl<'a, P: Protocol> Driver<'a, P> {
         }
     }
 
+    /// Notes in the last report the number of objects that never came.
+    pub(super) fn note_missed(&mut self) {
+        if let Some(last) = &mut self.last {
+            last.missed = self.engine.missed(last.offer.sender);
+        }
+    }
+
     /// Whether the one transmission that was asked for is over.
     fn is_over(&self) -> bool {
         let over =

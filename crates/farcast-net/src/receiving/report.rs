@@ -50,6 +50,9 @@ pub struct ReceiveReport<E> {
     pub unstored: u64,
     /// Objects that were declined because as many were under way as may be.
     pub crowded: u64,
+    /// Number of further objects that the sender had sent before it left and of which nothing came. Only the last report
+    /// of a run has it.
+    pub missed: u32,
     /// What did not pass the seal, if there is one.
     pub seal: Option<SealCounts>,
     /// Messages turned down, by reason.

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use farcast_core::{Bitmap, Run, Span, Time};
-use farcast_delivery::{Answer, Cause, Decline, ObjectId, Offer, Outcome, Protocol, ReceiverEngine};
+use farcast_delivery::{AT_HAND, Answer, Cause, Decline, ObjectId, Offer, Outcome, Protocol, ReceiverEngine};
 use farcast_files::StoreError;
 use farcast_seal::SessionId;
 
@@ -16,9 +16,6 @@ use super::{Event, ReceiveNotice, ReceiveReport};
 use crate::error::NetError;
 use crate::seal::Kept;
 use crate::store::{FileInfo, PlainFile, Reply, is_final};
-
-/// The most objects that are received at once: each holds files open, and more are hardly sent at once on purpose.
-const MOST_OBJECTS: usize = 32;
 
 /// What the driver knows of an object that is under way.
 pub(super) struct Session {
@@ -87,7 +84,7 @@ impl<P: Protocol> Driver<'_, P> {
         if offer.id.is_none() && !self.options.plain {
             return self.answer(offer.object, Answer::Declined(Decline::Unwanted));
         }
-        if self.sessions.len() >= MOST_OBJECTS && !self.sessions.contains_key(&offer.object) {
+        if self.sessions.len() >= AT_HAND && !self.sessions.contains_key(&offer.object) {
             self.counts.crowded += 1;
             return self.answer(offer.object, Answer::Declined(Decline::Busy));
         }
@@ -390,6 +387,7 @@ impl<P: Protocol> Driver<'_, P> {
             misdirected: self.counts.misdirected,
             unstored: self.counts.unstored,
             crowded: self.counts.crowded,
+            missed: 0,
             seal: self.seal.as_ref().map(|seal| seal.counts()),
             rejects: *self.engine.rejects(),
             offer: session.offer,

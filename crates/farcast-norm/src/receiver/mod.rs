@@ -18,7 +18,7 @@ use core::num::NonZeroU32;
 use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, RejectCounts, Transmit};
 use farcast_core::random::RandomStream;
 use farcast_core::{Bitmap, Run, Time};
-use farcast_delivery::{ObjectId, Received};
+use farcast_delivery::{AT_HAND, ObjectId, Received};
 
 use crate::config::ReceiverConfig;
 use crate::error::ConfigError;
@@ -28,11 +28,12 @@ use crate::timing::{Waits, holdoff, silence};
 
 use heard::Heard;
 use nack::MESSAGES;
+use numbers::Numbers;
 use object::{Object, State};
 use remote::{Key, Remote, Timer};
 
 /// Maximum number of objects that are under way at once, of all senders.
-pub const MOST_OBJECTS: usize = 32;
+pub const MOST_OBJECTS: usize = AT_HAND;
 /// Maximum number of senders that are known at once.
 const MOST_REMOTES: usize = 32;
 /// Number of finished objects whose counters are remembered.
@@ -110,6 +111,13 @@ impl Receiver {
         let at_hand = self.find(object).and_then(|(at, number)| self.remotes[at].received(number));
         let over = || self.over.iter().rev().find(|(over, _)| *over == object).map(|&(_, received)| received);
         at_hand.or_else(over).unwrap_or_default()
+    }
+
+    /// Returns the number of objects of the sender at `source`, which has left, that were sent and are not here.
+    pub fn missed(&self, source: SocketAddr) -> u32 {
+        let left = self.remotes.iter().filter(|remote| remote.key.source == source && remote.gone);
+        let numbers = left.filter(|remote| remote.fed.is_some()).filter_map(|remote| remote.numbers.as_ref());
+        numbers.map(Numbers::missed).fold(0, u32::saturating_add)
     }
 
     /// Notes content that arrived and could not be stored, so that it does not count as lost on the way.
@@ -226,6 +234,13 @@ impl Receiver {
         if let Some((at, number)) = self.find(object) {
             self.remotes[at].note_failed(number);
             self.end((at, number), ReceiverOutcome::Stopped);
+        }
+    }
+
+    /// Puts an object off that its owner has no room for now, to ask for it again.
+    pub fn postpone(&mut self, object: ObjectId) {
+        if let Some(found) = self.find(object) {
+            self.give_up(found);
         }
     }
 

@@ -103,6 +103,12 @@ impl Numbers {
         number < FIRST
     }
 
+    /// Returns the number of objects sent since the sender was first heard of which nothing is here.
+    pub(super) fn missed(&self) -> u32 {
+        let heard_of = self.unheard(u32::MAX).filter_map(|run| run.clip(FIRST, u32::MAX));
+        heard_of.map(Run::count).sum()
+    }
+
     /// Drops objects before `number` of which nothing has come, because they cannot be had. Returns the first of them
     /// that was not missed.
     pub(super) fn let_go(&mut self, number: u32) -> Option<u32> {

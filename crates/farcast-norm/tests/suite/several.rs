@@ -1,15 +1,23 @@
 //! Several objects, one after the other.
 
-use farcast_core::Time;
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
 use farcast_core::random::RandomStream;
+use farcast_core::{Bitmap, Time};
+use farcast_delivery::{Answer as Owner, Decline, ReceiverEngine as _};
 use farcast_norm::message::{Answer, Flags, FromSender, Level};
 use farcast_norm::{
-    Body, Kind, Message, NodeId, Object, ReceiverConfig, ReceiverEvent, SenderConfig, SenderEvent,
+    Body, Kind, Message, NodeId, Object, Receiver, ReceiverConfig, ReceiverEvent, SenderConfig, SenderEvent,
     SenderOutcome, Sync,
 };
-use farcast_testkit::{Link, Setup, laws};
+use farcast_testkit::{Host, Link, Setup, laws};
 
-use crate::common::{Client, SEGMENT, Session, data, is_nack, ms, node, receiver, said, sender, sent};
+use crate::common::{
+    Client, SEGMENT, Session, data, group, is_nack, ms, node, receiver, receiver_address, said, sender, sent,
+    server,
+};
 
 /// Returns objects of these sizes in octets, named by their index.
 fn list(sizes: &[u64], ackers: u32) -> SenderConfig {
@@ -217,7 +225,7 @@ fn watermarks_tell_how_far_each_receiver_has_come() {
 fn an_object_that_its_owner_did_not_take_is_not_acknowledged() {
     let mut session = Session::new("declined", Setup::plain(1), list(&[5000; 3], 1), 1, Link::clean(ms(50)));
     let client = session.clients[0].handle;
-    session.net.at(Time::ZERO + ms(120), client, |engine: &mut farcast_norm::Receiver, _| {
+    session.net.at(Time::ZERO + ms(120), client, |engine: &mut Receiver, _| {
         engine.decline(farcast_delivery::ObjectId::new(1));
     });
     let session = session.run();
@@ -236,7 +244,7 @@ fn several_senders_are_received_at_once() {
     let config = SenderConfig { node: NodeId(99), source: other, ..list(&[30_000; 2], 2) };
     let second = session.net.add(
         other,
-        &[crate::common::group().ip()],
+        &[group().ip()],
         Host::new(Sender::new(config).expect("valid"), |_: &mut Sender, _, _| {}),
     );
     session.net.at(Time::ZERO + ms(100), second, |engine: &mut Sender, now| engine.open(now));
@@ -262,4 +270,44 @@ fn the_laws_hold() {
         };
         laws::all(0..3, ms(20), build, |_| true);
     }
+}
+
+/// An owner that has no room for any object when that is offered for the first time.
+#[test]
+fn what_is_declined_for_lack_of_room_is_asked_for_again() {
+    let mut session = Session::empty("busy", Setup::plain(1), list(&SIZES, 1), Link::clean(ms(50)));
+    let told = Rc::new(RefCell::new(Vec::new()));
+    let (mine, mut declined) = (told.clone(), BTreeSet::new());
+    let engine = Receiver::new(receiver(0)).expect("valid");
+    let host = Host::new(engine, move |engine: &mut Receiver, now, event: ReceiverEvent| {
+        match &event {
+            ReceiverEvent::Offered(offer) if declined.insert(offer.name.clone()) => {
+                engine.answer(now, offer.object, Owner::Declined(Decline::Busy));
+            }
+            ReceiverEvent::Offered(offer) => engine.accept(now, offer.object, &Bitmap::new(0)),
+            ReceiverEvent::Decode { object, block } => engine.decoded(*object, *block, true),
+            ReceiverEvent::Complete(object) => engine.verified(now, *object),
+            _ => {}
+        }
+        mine.borrow_mut().push((now, event));
+    });
+    let handle = session.net.add(receiver_address(0), &[group().ip()], host);
+    session.clients.push(Client { handle, told });
+    let session = session.run();
+    assert_eq!(session.outcome(), Some(SenderOutcome::Acknowledged), "{}", session.net.context());
+    assert_eq!(session.clients[0].complete().len(), SIZES.len());
+}
+
+#[test]
+fn what_never_came_is_known_when_the_sender_has_left() {
+    let mut session = Session::new("missed", Setup::plain(1), list(&SIZES, 1), 1, Link::clean(ms(50)));
+    session.net.drop_if(|leg| match said(&leg.message) {
+        Some(FromSender::Data(data)) => matches!(data.object, 2 | 3),
+        Some(FromSender::Info(info)) => matches!(info.object, 2 | 3),
+        _ => false,
+    });
+    let session = session.run();
+    assert_eq!(session.outcome(), Some(SenderOutcome::Incomplete { lacking: 1 }));
+    let engine = session.net.engine(session.clients[0].handle);
+    assert_eq!((engine.missed(server()), engine.missed(receiver_address(1))), (2, 0));
 }

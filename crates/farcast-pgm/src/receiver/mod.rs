@@ -20,7 +20,7 @@ use core::num::NonZeroU32;
 use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, RejectCounts, Transmit};
 use farcast_core::random::RandomStream;
 use farcast_core::{Bitmap, Run, Span, Time};
-use farcast_delivery::{ObjectId, Received};
+use farcast_delivery::{AT_HAND, ObjectId, Received};
 
 use crate::config::{Delivering, ReceiverConfig};
 use crate::error::ConfigError;
@@ -37,7 +37,7 @@ use window::{Intervals, Range};
 /// The most sources that are known at once.
 const MOST_REMOTES: usize = 32;
 /// The most files that are under way at once, of all sources.
-const MOST_UNDER_WAY: usize = 32;
+const MOST_UNDER_WAY: usize = AT_HAND;
 /// Of so many files that are over what came of them is still known.
 const REMEMBERED: usize = 64;
 /// Octets that may be said for each that a source has said, and the most that may be saved up. What is said goes where

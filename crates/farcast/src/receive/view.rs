@@ -20,7 +20,7 @@ use super::{Engine_, Event, Face, Heard, Notice, Report, nothing};
 use crate::args::ReceiveArgs;
 use crate::hook::Hook;
 use crate::output::Output;
-use crate::progress::{Pace, Progress, loss_percent, percent, rate, size};
+use crate::progress::{Pace, Progress, counted, loss_percent, percent, rate, size};
 use crate::sealing::{self, Sealing};
 use crate::{Exit, Failure, report};
 
@@ -102,6 +102,9 @@ impl<'a, F: Face> View<'a, F> {
                 let of_sender = lacking.find(|((sender, _), _)| *sender == report.offer.sender);
                 let nothing = || Failure { sentence: String::new(), exit: Exit::Failed };
                 Err(of_sender.map_or_else(nothing, |(_, failure)| failure))
+            }
+            Some(report) if self.args.once && report.missed > 0 => {
+                Err(Failure { sentence: never_came(&report), exit: Exit::Failed })
             }
             // It has been said why.
             Some(_) if self.args.once && self.hook_failed => Ok(Exit::Failed),
@@ -495,6 +498,12 @@ fn exit_of<E>(report: &farcast_net::ReceiveReport<E>) -> Exit {
         matches!(error, NetError::Store(E::Withheld { .. } | E::NamesMeet { .. } | E::ImpossibleName { .. }))
     };
     if report.error.as_ref().is_some_and(named) { Exit::Incomplete } else { Exit::Failed }
+}
+
+/// Returns the sentence about a sender that has left, and about files of it that never came.
+fn never_came<E>(report: &farcast_net::ReceiveReport<E>) -> String {
+    let (files, sender) = (counted(report.missed.into(), "file"), report.offer.sender);
+    format!("{sender} has ended or fallen silent, and {files} that it had sent did not come: send them again")
 }
 
 /// How much of what did not complete is here and kept, and until what.
