@@ -17,6 +17,8 @@ use crate::nicety::{Nicety, Refusal, Refusals, is_absent};
 use crate::{StoreError, Usage, system};
 
 const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
+/// Names that are tried for a file that takes the place of another.
+const FRESH_TRIES: u32 = 8;
 
 /// The receiver's directory.
 #[derive(Debug)]
@@ -213,6 +215,45 @@ impl Root {
         match self.in_parent(path, |dir, name| system::unlinkat(dir, name, AtFlags::empty())) {
             Err(Errno::NOENT) => Ok(()),
             other => other,
+        }
+    }
+
+    /// Makes an empty file at `path`, for nobody but its owner. A file that has the name loses it, and is never written to:
+    /// it may have a second name. Where nothing can be removed, the new file is renamed to replace it.
+    pub(crate) fn fresh(&self, path: &[u8]) -> Result<OwnedFd> {
+        let create = |path: &[u8]| {
+            let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
+            self.open_at(path, flags, Mode::RUSR | Mode::WUSR)
+        };
+        match self.remove_file(path) {
+            Ok(()) => return create(path),
+            Err(Errno::PERM | Errno::ACCESS) => {}
+            Err(errno) => return Err(errno),
+        }
+        for number in 0..FRESH_TRIES {
+            let beside = [path, format!(".{number}").as_bytes()].concat();
+            match create(&beside) {
+                Err(Errno::EXIST) => {}
+                Err(errno) => return Err(errno),
+                Ok(fd) => return self.rename_beside(&beside, path, true).map(|()| fd),
+            }
+        }
+        Err(Errno::EXIST)
+    }
+
+    /// Removes the file at `path`, or where nothing can be removed puts an empty one in its place.
+    pub(crate) fn void(&self, path: &[u8]) -> Result<()> {
+        match self.remove_file(path) {
+            Err(Errno::PERM | Errno::ACCESS) => self.fresh(path).map(drop),
+            removed => removed,
+        }
+    }
+
+    /// Removes the file at `path`, which does no harm where nothing can be removed.
+    pub(crate) fn clear_away(&self, path: &[u8]) -> Result<()> {
+        match self.remove_file(path) {
+            refused @ Err(Errno::PERM | Errno::ACCESS) => self.tolerate(Nicety::Removal, path, refused),
+            removed => removed,
         }
     }
 

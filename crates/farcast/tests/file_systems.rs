@@ -207,6 +207,8 @@ fn a_receiving_directory_that_is_none_is_wrong_usage() {
     ended.assert_one_sentence(2, &[file.to_str().unwrap(), "is a file", "--into"]);
     let ended = place.run("receiver", place.receive_command("link", &[]));
     ended.assert_one_sentence(2, &["link", "nowhere", "is not there"]);
+    let ended = place.run("receiver", place.receive_command("file/below/it", &[]));
+    ended.assert_one_sentence(2, &[file.to_str().unwrap(), "is a file", "--into"]);
 }
 
 #[test]
@@ -225,4 +227,36 @@ fn room_for_parity_is_looked_for_before_anything_is_sent() {
     let ended = place.run("sender", command);
     ended.assert_failed(1, &["cannot keep parity in", "No space left", "set TMPDIR"]);
     assert!(!receiver.has("joined"), "nothing was sent: {}", ended.story());
+}
+
+/// A file system in which nothing can be removed.
+const NO_REMOVAL: &str = "mkdir \"$PLACE/back\" && bindfs --delete-deny \"$PLACE/back\" \"$PLACE/ant\"";
+
+#[test]
+fn where_nothing_can_be_removed_the_same_comes_again() {
+    by_each_protocol(|_, protocol| {
+        let place = Place::new();
+        let parent = place.path("d");
+        fs::create_dir(&parent).unwrap();
+        let (send, receive) = protocol;
+        let script = format!(
+            "{NO_REMOVAL} || exit 77; for turn in 1 2 3; do \"$@\" || exit 78; done; mkdir \"$PLACE/got\"; \
+             cp -r \"$PLACE/ant/.\" \"$PLACE/got\"; umount \"$PLACE/ant\""
+        );
+        let args = [receive, &["--once", "--json"]].concat();
+        let mut command = scripted_into_mount(&place, "size=4m", &args, &script);
+        command.env("PLACE", place.root());
+        let receiver = place.start("ant", command);
+        for (turn, content) in ["same", "same", "news"].into_iter().enumerate() {
+            write(&place, "d/one", content);
+            write(&place, "d/two", "2");
+            receiver.until_nth("listening", turn + 1);
+            let sender = place.send(&[&parent], send).wait();
+            assert!(matches!(sender.code, Some(0 | 4)), "{}", sender.story());
+        }
+        let receiver = receiver.wait();
+        assert_eq!(receiver.code, Some(0), "{}", receiver.story());
+        let there = got(&place, "d/one").or(got(&place, "d_one"));
+        assert_eq!(there.as_deref(), Some("news"), "{}", receiver.story());
+    });
 }

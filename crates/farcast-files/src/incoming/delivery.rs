@@ -250,8 +250,7 @@ impl Delivery {
             // A leftover is never written to: it could be a second name of someone else's file.
             Err(Errno::EXIST) => {
                 self.root.regular(path)?;
-                self.root.remove_file(path)?;
-                create()
+                self.root.fresh(path)
             }
             other => other,
         }

@@ -116,9 +116,8 @@ impl StateDir {
         let create = || {
             root.regular(&path)?;
             // Before the spool: a journal must never vouch for bytes of a spool that is not its own.
-            root.remove_file(&self.journal_path())?;
-            root.remove_file(&path)?;
-            let fd = root.open_at(&path, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, OWNER_ONLY)?;
+            root.void(&self.journal_path())?;
+            let fd = root.fresh(&path)?;
             lengthen(&fd, size)?;
             Ok(fd)
         };
@@ -235,8 +234,7 @@ fn lock_once(root: &Arc<Root>, path: &[u8], lock: OwnedFd) -> Result<Option<Lock
 /// Replaces the journal in the state directory `dir` by one that is complete on disk, if `sync`; its bytes.
 pub(super) fn replace_journal(root: &Root, dir: &[u8], journal: &Journal, sync: bool) -> SystemResult<u64> {
     let (new, path) = ([dir, b"/journal.new"].concat(), [dir, b"/journal"].concat());
-    root.remove_file(&new)?;
-    let fd = root.open_at(&new, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, OWNER_ONLY)?;
+    let fd = root.fresh(&new)?;
     let bytes = journal.encode();
     write_at(&fd, &bytes, 0)?;
     if sync {

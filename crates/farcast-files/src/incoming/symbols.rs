@@ -35,7 +35,6 @@ use crate::{StoreError, system};
 const MAGIC: &[u8; 8] = b"FCPARITY";
 const HEAD_LEN: usize = 24;
 const ENTRY_LEN: usize = 16;
-const OWNER_ONLY: Mode = Mode::RUSR.union(Mode::WUSR);
 /// Entries of the index that are read at once.
 const AT_ONCE: usize = 4096;
 /// Files that are made.
@@ -95,11 +94,10 @@ impl Symbols {
         let [data, index] = Self::paths(dir);
         let make = |path: &[u8]| {
             root.regular(path)?;
-            root.remove_file(path)?;
-            root.open_at(path, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, OWNER_ONLY)
+            root.fresh(path)
         };
         // Without an index nothing vouches for the data.
-        root.remove_file(&index)?;
+        root.void(&index)?;
         let (data, index) = (make(&data)?, make(&index)?);
         write_at(&index, &coding.head(), 0)?;
         Ok(Self {

@@ -132,7 +132,7 @@ impl Delivery {
         if let Err(errno) = self.name(file, path, &fd) {
             let why = self.why_unnamed(path, errno);
             let why = why.ok_or_else(|| self.error(file, "rename a complete file to", errno, 0))?;
-            self.root.remove_file(path).map_err(|errno| self.root.error(path, "remove", errno, 0))?;
+            self.root.clear_away(path).map_err(|errno| self.root.error(path, "remove", errno, 0))?;
             return self.keep_withheld(file, why);
         }
         self.set_done(file);
@@ -219,7 +219,7 @@ impl Delivery {
     /// Removes what is left of `file` beside its final name.
     pub(super) fn remove_partials(&self, file: usize) -> Result<(), StoreError> {
         self.partial_paths(file).iter().try_for_each(|path| {
-            self.root.remove_file(path).map_err(|errno| self.root.error(path, "remove", errno, 0))
+            self.root.clear_away(path).map_err(|errno| self.root.error(path, "remove", errno, 0))
         })
     }
 
