@@ -86,6 +86,10 @@ pub(crate) fn make_directory(path: &Path) -> Result<(), NetError> {
         match (std::fs::metadata(path), std::fs::read_link(path)) {
             (Ok(there), _) if !there.is_dir() => NetError::NotADirectory(path.into()),
             (Err(_), Ok(target)) => NetError::DanglingDirectory { path: path.into(), target },
+            _ if source.kind() == std::io::ErrorKind::NotADirectory => {
+                let is_there = |path: &&Path| std::fs::metadata(path).is_ok();
+                NetError::NotADirectory(path.ancestors().find(is_there).unwrap_or(path).into())
+            }
             _ => NetError::Directory { path: path.into(), source },
         }
     })

@@ -134,7 +134,10 @@ impl Shown<'_> {
         if !one.verified && !one.plain {
             return "until a receiver starts: its list of files is not here".into();
         }
+        let most = one.left(&self.quota);
         match one.expires(&self.quota).duration_since(self.now) {
+            // No clock that runs backwards has it kept for longer.
+            Ok(left) if left > most => format!("for {} of a receiver's running", span(most)),
             Ok(left) => format!("for {}", span(left)),
             Err(_) if one.left(&self.quota).is_zero() => "until a receiver starts: too old".into(),
             // Its date is none that can be, or nobody was there to see the time pass.

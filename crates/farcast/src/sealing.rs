@@ -415,6 +415,13 @@ pub(crate) fn unlike(why: Unlike, source: IpAddr, unsealed: bool) -> (&'static s
                 "{passed_over} is sealed for another protocol or group; --protocol and --from have to be as at its sender"
             ),
         ),
+        Unlike::Foreign => (
+            "foreign",
+            format!(
+                "{passed_over} cannot be read by the protocol that is received here: --protocol (or --one-way) has to be as at \
+                 its sender, and what is no farcast's needs another port"
+            ),
+        ),
         Unlike::Earlier => (
             "earlier",
             format!(

@@ -53,10 +53,12 @@ const MOST_AHEAD: Span = Span::from_millis(1);
 const TRIES: usize = 10;
 
 pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
-    for _ in 0..TRIES {
-        match once(args)? {
-            Exit::Again => {}
-            exit => return Ok(exit),
+    for number in 0..TRIES {
+        match once(args) {
+            Ok(Exit::Again) => {}
+            // What was right before went wrong meanwhile: the command line is no worse than it was.
+            Err(failure) if number > 0 => return Err(Failure { exit: Exit::Failed, ..failure }),
+            ended => return ended,
         }
     }
     let sentence =

@@ -313,6 +313,19 @@ fn partials_are_shown_and_removed() {
     let kept = one["expires_unix_s"].as_f64().unwrap() - one["last_data_unix_s"].as_f64().unwrap();
     assert!((kept - 14.0 * 86_400.0).abs() < 1.0, "{kept} s");
     assert!(partials(&place, &["--expired"])["removed"].as_array().unwrap().is_empty());
+    // Dated by a clock that is two centuries ahead, it is kept for no longer.
+    let state = place.path("ant/.farcast").join(&id);
+    for path in [state.join("journal"), state.join("spool"), state.join("lock")] {
+        let ahead = std::time::UNIX_EPOCH + Duration::from_hours(230 * 365 * 24);
+        fs::File::options().write(true).open(path).unwrap().set_modified(ahead).unwrap();
+    }
+    let mut text = place.farcast(["partials"]);
+    text.arg(place.path("ant"));
+    let text = place.run("text", text).stdout;
+    assert!(
+        text.contains("for 14 d 0 h of a receiver's running") || text.contains("for 13 d 23 h of a"),
+        "{text}"
+    );
     let gone = partials(&place, &["--remove", &id[..6]]);
     assert_eq!(gone["removed"][0], id.as_str());
     assert_eq!(entries_below(&place.path("ant")), 0);

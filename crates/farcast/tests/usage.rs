@@ -370,7 +370,8 @@ fn every_event_is_in_the_schema_and_on_the_page() {
     }
     // What does not pass the seal.
     told.extend(
-        ["sealed", "not_sealed", "not_trusted", "no_key", "other_scope", "earlier"].map(str::to_owned),
+        ["sealed", "not_sealed", "not_trusted", "no_key", "other_scope", "earlier", "foreign"]
+            .map(str::to_owned),
     );
     let schema: BTreeSet<String> = schema().into_keys().collect();
     assert_eq!(told, schema);
@@ -403,6 +404,57 @@ fn many_small_files_are_received_with_few_descriptors() {
         receiver.succeed();
         let got = walk(&place.path("7"));
         assert_eq!(got, count, "{protocol}");
+    }
+}
+
+#[test]
+fn a_start_behind_the_end_of_announcing_is_refused() {
+    let place = Place::new();
+    let file = place.file("file", 10);
+    let args = [&RATE[..], &["--start-after", "9 s", "--announce-time", "8 s"]].concat();
+    let ended = place.run("sender", place.send_command(&[&file], &args));
+    ended.assert_one_sentence(2, &["--start-after 9.0 s is later than --announce-time 8.0 s"]);
+}
+
+#[test]
+fn a_receiver_of_another_protocol_says_that_it_cannot_read_what_comes() {
+    let protocols = ["mftp", "norm", "mdp", "pgm", "one-way"];
+    for (at, listens) in protocols.into_iter().enumerate() {
+        let sends = protocols[(at + 1) % protocols.len()];
+        let place = Place::new();
+        let file = place.file("product.bin", 500_000);
+        let receiver = place.receive("7", &["--protocol", listens]);
+        let mut args = [&RATE[..], &["--protocol", sends]].concat();
+        args.extend((sends == "mftp").then_some("--unlimited"));
+        let sender = place.send(&[&file], &args);
+        assert_eq!(receiver.until("foreign")["source"], "127.0.0.1", "{listens} hears {sends}");
+        drop((sender, receiver));
+    }
+}
+
+#[test]
+fn a_receiver_says_no_sentence_twice() {
+    for protocol in ["mftp", "norm", "mdp", "one-way"] {
+        let place = Place::new();
+        let file = place.file("product.bin", 1000);
+        fs::create_dir_all(place.path("7/product.bin/in the way")).unwrap();
+        let receiver =
+            place.start("receiver", place.receive_command("7", &["--protocol", protocol, "--once"]));
+        common::wait_until("a receiver", || receiver.stderr().contains("listens on"));
+        let named: &[&str] = if protocol == "one-way" { &[] } else { &["--receivers", "7"] };
+        let args = [&RATE[..], &["--protocol", protocol, "--time-limit", "5 s"], named].concat();
+        place.send(&[&file], &args).wait();
+        let ended = receiver.wait();
+        assert!(matches!(ended.code, Some(1 | 3)), "{protocol}: {}", ended.story());
+        let lines: Vec<&str> = ended.stderr.lines().collect();
+        let (last, before) = lines.split_last().unwrap();
+        let last = last.strip_prefix("farcast: ").unwrap();
+        assert!(!before.contains(&last), "{protocol}: {}", ended.stderr);
+        assert!(
+            ended.stderr.contains("in the way") || ended.stderr.contains("product.bin"),
+            "{}",
+            ended.stderr
+        );
     }
 }
 

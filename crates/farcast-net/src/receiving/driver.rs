@@ -87,6 +87,8 @@ pub(super) struct Counts {
     pub(super) misdirected: u64,
     pub(super) unstored: u64,
     pub(super) crowded: u64,
+    /// Datagrams that are neither sealed nor this protocol's.
+    pub(super) foreign: u32,
     /// Whether something has come that is sealed, and we have no key.
     pub(super) sealed: bool,
 }

@@ -19,6 +19,9 @@ use crate::seal::is_sealed;
 use crate::socket::Endpoint;
 use crate::store::{ARENA_LEN, Arena, SLOT_LEN, SLOTS, Step};
 
+/// Datagrams that cannot be read make it likely that their sender speaks another protocol.
+const FOREIGN: u32 = 16;
+
 /// How long data is left to the kernel's buffer while the store has none: a disk that is only slow sets the pace that
 /// way, one that does not answer must not keep us from hearing what else comes.
 const HOLD: Span = Span::from_millis(250);
@@ -238,6 +241,10 @@ impl<P: Protocol> Driver<'_, P> {
                 if self.seal.is_none() && is_sealed(&arena.buffer[at..end]) {
                     let first = !std::mem::replace(&mut self.counts.sealed, true);
                     self.unlike(from.source.ip(), first.then_some(Unlike::Sealed));
+                } else if self.seal.is_none() {
+                    self.counts.foreign = self.counts.foreign.saturating_add(1);
+                    let told = (self.counts.foreign == FOREIGN).then_some(Unlike::Foreign);
+                    self.unlike(from.source.ip(), told);
                 }
                 continue;
             };

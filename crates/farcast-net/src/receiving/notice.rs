@@ -42,7 +42,7 @@ pub enum ReceiveNotice<'a, E> {
         /// Where from.
         source: IpAddr,
     },
-    /// Something came that only another seal opens, or that has none; told of once.
+    /// Something came that only another seal opens, that has none, or that another protocol says; told of once.
     Unlike {
         /// Where from.
         source: IpAddr,
@@ -148,4 +148,6 @@ pub enum Unlike {
     Elsewhere,
     /// It is of a session before the one that its sender has begun last.
     Earlier,
+    /// It cannot be read: its sender speaks another protocol, or it is none.
+    Foreign,
 }

@@ -93,15 +93,19 @@ impl<'a, F: Face> View<'a, F> {
     pub(super) fn over(self, last: Result<Option<Report<F>>, Failure>) -> Result<Exit, Failure> {
         match last? {
             Some(report) if self.args.once && !report.is_complete() => {
-                Err(Failure { sentence: self.face.outcome(&report), exit: exit_of(&report) })
+                let failure = Failure { sentence: self.face.outcome(&report), exit: exit_of(&report) };
+                Err(if F::SEVERAL { self.told(&report.offer.name, failure) } else { failure })
             }
             None => nothing(self.args),
             // What others have announced and not sent is nothing that lacks.
             Some(report) if self.args.once && self.lacks(report.offer.sender) => {
-                let mut lacking = self.lacking.into_iter();
+                let mut lacking = self.lacking.iter();
                 let of_sender = lacking.find(|((sender, _), _)| *sender == report.offer.sender);
                 let nothing = || Failure { sentence: String::new(), exit: Exit::Failed };
-                Err(of_sender.map_or_else(nothing, |(_, failure)| failure))
+                let of_sender = of_sender.map(|((_, name), failure)| {
+                    self.told(name, Failure { sentence: failure.sentence.clone(), exit: failure.exit })
+                });
+                Err(of_sender.unwrap_or_else(nothing))
             }
             Some(report) if self.args.once && report.missed > 0 => {
                 Err(Failure { sentence: never_came(&report), exit: Exit::Failed })
@@ -110,6 +114,14 @@ impl<'a, F: Face> View<'a, F> {
             Some(_) if self.args.once && self.hook_failed => Ok(Exit::Failed),
             _ => Ok(Exit::Done),
         }
+    }
+
+    /// The failure of an object of several, without the reason where people were told that when it ended.
+    fn told(&self, name: &[u8], failure: Failure) -> Failure {
+        if !self.output.is_for_people() {
+            return failure;
+        }
+        Failure { sentence: format!("not complete: {}; see above", shown_name(name)), ..failure }
     }
 
     pub(super) fn observe(&mut self, now: Time, receiver: &Engine_<F>, notice: &Notice<'_, F>) {
@@ -407,6 +419,9 @@ impl<'a, F: Face> View<'a, F> {
             "rejected_messages": rejects,
             "seal": sealing::summary(report.seal.as_ref()),
         });
+        if F::SEVERAL {
+            fields["lacking"] = self.lacking_of(report).into();
+        }
         let own = self.face.figures(report, receiver);
         if let (Value::Object(fields), Value::Object(own)) = (&mut fields, own) {
             fields.extend(own);
@@ -415,7 +430,10 @@ impl<'a, F: Face> View<'a, F> {
         if let Some(seen) = &mut self.seen {
             seen.ended(now, report, &outcome, &fields);
         }
-        self.output.line(&outcome);
+        // What ends the receiver is said as its last sentence.
+        if !self.args.once || F::SEVERAL || report.is_complete() || !report.counts() {
+            self.output.line(&outcome);
+        }
         self.joined.remove(&report.offer.object);
         if report.is_complete() {
             // It may have come from where its sender was started again.
@@ -427,6 +445,13 @@ impl<'a, F: Face> View<'a, F> {
                 self.note_lacking(report, Failure { sentence: outcome, exit: exit_of(report) });
             }
         }
+    }
+
+    /// Objects of the same sender that ended before and are not complete.
+    fn lacking_of(&self, report: &Report<F>) -> Vec<String> {
+        let of_sender = self.lacking.keys().filter(|(sender, _)| *sender == report.offer.sender);
+        let others = of_sender.filter(|(_, name)| *name != report.offer.name);
+        others.map(|(_, name)| shown_name(name)).collect()
     }
 
     /// Tells whether an object of `sender` is not complete.

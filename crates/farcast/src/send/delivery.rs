@@ -255,7 +255,8 @@ impl<F: Face> View<'_, F> {
     fn tick(&mut self, now: Time, sender: &<F::Protocol as Protocol>::Sender) {
         let progress = self.progress.get_or_insert_with(|| Progress::new(self.output));
         let RoundProgress { round, sent, segments } = sender.progress();
-        let (sent, total) = (u64::from(sent), u64::from(segments));
+        // What is repaired meanwhile comes on top of what there was to send.
+        let (sent, total) = (u64::from(sent), u64::from(segments.max(sent)));
         let elapsed = self.began.map_or(Span::ZERO, |began| now.since(began));
         let round_word = Self::WORDS.round.one;
         let (prefix, message, done) = match sender.phase() {

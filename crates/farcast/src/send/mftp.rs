@@ -210,6 +210,13 @@ fn check(args: &SendArgs, to: Destination, (settings, sealed): (&Settings, bool)
     if args.group.start_on_enter && args.protocol.predict.is_none() {
         check_enter()?;
     }
+    if let Some(after) = settings.start_after.filter(|&after| after > settings.announce_time) {
+        let limit = settings.announce_time;
+        return Err(Failure::usage(format!(
+            "--start-after {after} is later than --announce-time {limit}, at which it begins or gives up: give a longer \
+             --announce-time"
+        )));
+    }
     if args.group.unlimited && settings.rate == Rate::Max {
         return Err(Failure::usage(
             "--rate max needs receivers that register, and --unlimited has none; set a rate",

@@ -98,6 +98,7 @@ fn send<S: StreamSenderEngine, E: std::error::Error + Send + Sync + 'static>(
     let options =
         StreamSendOptions { to, socket: stream.socket.clone(), transport, lines: args.stream.lines };
     let mut outcome = SenderOutcome::Aborted;
+    let mut states: BTreeMap<NodeId, &str> = named.keys().map(|&node| (node, "is to acknowledge")).collect();
     let label = |node: NodeId| named.get(&node).cloned().unwrap_or_else(|| node.to_string());
     let mut observer = |_: &S, notice: &StreamSendNotice<'_, S::Event>| match notice {
         StreamSendNotice::Refused(why) => {
@@ -115,10 +116,12 @@ fn send<S: StreamSenderEngine, E: std::error::Error + Send + Sync + 'static>(
         }
         StreamSendNotice::Event(event) => match told(event) {
             Told::Acknowledged(node) => {
+                states.insert(node, "has everything");
                 output.line(&format!("{} has everything", label(node)));
                 output.event("acknowledged", json!({ "receiver": label(node) }));
             }
             Told::Lost(node) => {
+                states.insert(node, "did not acknowledge");
                 output.line(&format!("{} does not answer, and is not waited for any more; check that it receives with --stream", label(node)));
                 output.event("lost", json!({ "receiver": label(node) }));
             }
@@ -134,8 +137,10 @@ fn send<S: StreamSenderEngine, E: std::error::Error + Send + Sync + 'static>(
         SenderOutcome::Acknowledged | SenderOutcome::Unknown => Exit::Done,
         _ => Exit::Incomplete,
     };
+    let receivers = states.iter().map(|(&node, state)| json!({ "receiver": label(node), "state": state }));
     let fields = json!({
         "outcome": super::named::word(outcome), "exit_code": exit as u8, "size_bytes": octets, "seal": seal,
+        "receivers_known": !named.is_empty(), "receivers": receivers.collect::<Vec<serde_json::Value>>(),
     });
     output.event("summary", fields);
     if counts.is_some() {
