@@ -232,3 +232,23 @@ fn hidden_names_are_received_only_when_asked_for() {
     assert_eq!((sender.code, receiver.code), (Some(0), Some(0)), "{}", receiver.story());
     assert!(common::digest(&victim) == common::digest(&keys));
 }
+
+/// By protocols that have no word for it, the receiver says why, and its sender where to look.
+#[test]
+fn who_cannot_keep_it_says_why_and_its_sender_where_that_is_said() {
+    let tries = ["norm", "mdp", "pgm"].map(|protocol| {
+        let place = Place::new();
+        let file = place.file("product.bin", 30_000);
+        // A directory stands where the file is to be.
+        fs::create_dir_all(place.path("7/product.bin")).unwrap();
+        let receiver = place.receive("7", &["--protocol", protocol]);
+        let args = ["--rate", "4 Mbit/s", "--protocol", protocol, "--receivers", "7"];
+        let sender = place.send(&[&file], &args);
+        (place, receiver, sender)
+    });
+    for (_place, receiver, sender) in tries {
+        let ended = receiver.wait();
+        assert!(ended.code != Some(0) && ended.stderr.contains("product.bin"), "{}", ended.story());
+        sender.wait().assert_failed(3, &["7 did not acknowledge", "says why in its own output"]);
+    }
+}

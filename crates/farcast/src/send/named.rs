@@ -86,7 +86,8 @@ impl Named {
                 let lacking: Vec<&str> = lacking.map(|one| one.label.as_str()).collect();
                 let keys = if self.sealed { ", and trust this host's key (farcast key list)" } else { "" };
                 let sentence = format!(
-                    "not every receiver is known to have it: {} did not acknowledge; check that they listen with \
+                    "not every receiver is known to have it: {} did not acknowledge; one that hears this and cannot \
+                     keep it, as on a full disk, says why in its own output; otherwise check that they listen with \
                      --protocol {} under these names{keys}",
                     lacking.join(", "),
                     self.protocol
