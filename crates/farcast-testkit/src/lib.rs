@@ -106,6 +106,7 @@
 //! assert_eq!(network.take_log().events[0].at.since(Time::ZERO).as_millis(), 2500);
 //! ```
 
+mod absent;
 pub mod browser;
 mod host;
 pub mod laws;
@@ -113,6 +114,7 @@ mod link;
 pub mod log;
 mod network;
 
+pub use absent::{Absent, assert_cost_little};
 pub use host::{Handle, Host};
 pub use link::{Link, Narrow};
 pub use log::{Departure, Happening, Leg, Log};

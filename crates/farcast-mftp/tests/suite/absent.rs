@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 
 use farcast_core::{Arrival, Engine as _, Run, Span, Time};
 use farcast_mftp::message::{AnnounceOptions, Data, DataKind, GroupModel};
-use farcast_mftp::{Body, Message, Proof, Receiver, ReceiverEvent, ReceiverOutcome, Sender};
-use farcast_testkit::{Link, Setup};
+use farcast_mftp::{Body, Message, Proof, ReceiverEvent, ReceiverOutcome, Sender};
+use farcast_testkit::{Absent, Link, Setup, assert_cost_little};
 
 use crate::common::{Session, at, group, ms, secs, sender};
 
@@ -34,40 +34,23 @@ fn words(n: u32, sends: bool) -> Vec<(Arrival, Message)> {
     std::iter::once(announcement).chain(sends.then_some(data)).map(|message| (from, message)).collect()
 }
 
-/// Returns the duration of a transfer that begins `later`, after `count` absent senders have announced.
-fn takes(count: u32, later: Span, sends: bool) -> Span {
+/// Returns the duration of a transfer beside absent senders.
+fn takes(absent: Absent) -> Span {
     let mut session = Session::new("absent", Setup::plain(1), sender(60, 16, 1), 1, Link::clean(ms(50)));
     let (client, source) = (session.clients[0].handle, session.sender);
-    session.net.appear(at(later), source);
-    session.net.at(at(later), source, |engine: &mut Sender, now| engine.open(now));
-    for n in 0..count {
-        // If they only announce, half of them do so at once, and then one every 20 ms.
-        let when = at(ms(20) * u64::from(if sends { 0 } else { n.saturating_sub(500) }));
-        session.net.at(when, client, move |engine: &mut Receiver, now| {
-            for (from, message) in words(n, sends) {
-                let _ = engine.handle(now, &from, &message);
-            }
-        });
-    }
+    session.net.appear(absent.begins(), source);
+    session.net.at(absent.begins(), source, |engine: &mut Sender, now| engine.open(now));
+    absent.speak(&mut session.net, client, words);
     session.net.run_until(at(secs(60)));
     let told = session.clients[0].owner.told.borrow();
     // The complete product is of the real sender: at most one DTU of the others came.
     let ended =
         |event: &ReceiverEvent| matches!(event, ReceiverEvent::Ended(ReceiverOutcome::Complete { .. }));
     let complete = told.iter().find(|(_, event)| ended(event)).map_or(Time::NEVER, |&(when, _)| when);
-    complete.since(at(later))
+    complete.since(absent.begins())
 }
 
 #[test]
 fn senders_that_are_not_there_cost_a_transfer_little() {
-    let alone = takes(0, ms(0), false);
-    for (sends, later) in [(false, 0), (false, 100), (false, 1000), (true, 500), (true, 1000)] {
-        for count in [1, 32, 1000] {
-            let beside = takes(count, ms(later), sends);
-            assert!(
-                beside <= alone + secs(2),
-                "{count}, which send: {sends}, {later} ms before: {beside:?}, alone {alone:?}"
-            );
-        }
-    }
+    assert_cost_little(takes);
 }

@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 
-use farcast_core::{Arrival, Engine as _, Span, Time};
+use farcast_core::{Arrival, Span, Time};
 use farcast_pgm::message::{Data, DataKind, DataOptions, Descriptor, Opt, Origin, Spm};
-use farcast_pgm::{Body, Gsi, Message, Receiver, ReceiverEvent, ReceiverOutcome, Sender, Sqn, Tsi};
-use farcast_testkit::{Link, Setup};
+use farcast_pgm::{Body, Gsi, Message, ReceiverEvent, ReceiverOutcome, Sender, Sqn, Tsi};
+use farcast_testkit::{Absent, Link, Setup, assert_cost_little};
 
 use crate::common::{Session, TSDU, files, group, ms, receiver};
 
@@ -49,23 +49,15 @@ fn words(n: u32, sends: bool) -> Vec<(Arrival, Message)> {
     bodies.into_iter().map(|body| (from, Message { tsi, port: 3056, body })).collect()
 }
 
-/// How long a transfer takes that begins `later` than `count` have spoken.
-fn takes(count: u32, later: Span, sends: bool) -> Span {
+/// Returns the duration of a transfer beside absent sources.
+fn takes(absent: Absent) -> Span {
     let mut session = Session::empty("absent", Setup::plain(1), files(&[60], 1), Link::clean(ms(50)));
     session.add(0, receiver(0));
     let (client, source) = (session.clients[0].handle, session.sender);
-    let begins = Time::ZERO + later;
+    let begins = absent.begins();
     session.net.appear(begins, source);
     session.net.at(begins, source, |engine: &mut Sender, now| engine.open(now));
-    for n in 0..count {
-        // Where they only speak, half of them at once, and then one each 20 ms.
-        let when = Time::ZERO + ms(20) * u64::from(if sends { 0 } else { n.saturating_sub(500) });
-        session.net.at(when, client, move |engine: &mut Receiver, now| {
-            for (from, message) in words(n, sends) {
-                let _ = engine.handle(now, &from, &message);
-            }
-        });
-    }
+    absent.speak(&mut session.net, client, words);
     session.net.run_until(Time::ZERO + Span::from_secs(60));
     let told = session.clients[0].told.borrow();
     // What is complete is of the one that is there: of the others a segment came at most.
@@ -77,22 +69,13 @@ fn takes(count: u32, later: Span, sends: bool) -> Span {
 
 #[test]
 fn sources_that_are_not_there_cost_a_transfer_little() {
-    let alone = takes(0, ms(0), false);
-    for (sends, later) in [(false, 0), (false, 100), (false, 1000), (true, 500), (true, 1000)] {
-        for count in [1, 32, 1000] {
-            let beside = takes(count, ms(later), sends);
-            assert!(
-                beside <= alone + Span::from_secs(2),
-                "{count}, which send: {sends}, {later} ms before: {beside:?}, alone {alone:?}"
-            );
-        }
-    }
+    assert_cost_little(takes);
 }
 
 #[test]
 fn a_transfer_that_is_over_before_there_is_a_place_for_it_arrives() {
     for count in [1, 32, 1000] {
-        let beside = takes(count, ms(0), true);
+        let beside = takes(Absent { count, sends: true, later: Span::ZERO });
         assert!(beside <= Span::from_secs(8), "{count}: {beside:?}");
     }
 }
