@@ -142,6 +142,7 @@ impl Receiver {
             standing: Standing::Here,
             late,
             put_off: false,
+            begun: now,
             last_heard: now,
             fed: None,
             credit: 0,

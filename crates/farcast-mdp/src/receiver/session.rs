@@ -134,6 +134,7 @@ pub(super) struct Session {
     pub(super) late: bool,
     /// What lacks was not asked for, because the owner has not said what is kept.
     pub(super) put_off: bool,
+    pub(super) begun: Time,
     pub(super) last_heard: Time,
     /// Time at which content of it was stored last; `None` while nothing stands behind what it says.
     pub(super) fed: Option<Time>,
@@ -146,6 +147,9 @@ pub(super) struct Session {
 const STALE: Span = Span::from_secs(1);
 /// Speaking alone takes the place of a sender of which nothing has come and nothing was heard for so long.
 const SPEAKS: Span = Span::from_millis(500);
+/// Least silence after which a sender of content loses its place. One that was heard for longer is waited for as long
+/// again, up to [`STALE`].
+const BRIEF: Span = Span::from_millis(300);
 
 impl Session {
     /// Tells whether its place goes to another sender that says `said`.
@@ -167,7 +171,9 @@ impl Session {
         if self.is_idle() {
             return sends || silence >= STALE;
         }
-        (has_sent && silence >= STALE) || (sends && !self.is_complete() && now.since(fed) >= STALE)
+        // A sender that was killed soon after its first words holds the place no longer than it has used it.
+        let patience = self.last_heard.since(self.begun).clamp(BRIEF, STALE);
+        (has_sent && silence >= patience) || (sends && !self.is_complete() && now.since(fed) >= STALE)
     }
 
     /// Tells whether no object is under way or wanted.

@@ -67,3 +67,13 @@ fn a_transfer_that_is_over_before_there_is_a_place_for_it_arrives() {
         assert!(beside <= Span::from_secs(8), "{count}: {beside:?}");
     }
 }
+
+/// Sources that were killed after their first words hold the place for a moment only.
+#[test]
+fn who_was_killed_at_once_is_not_waited_for() {
+    let alone = takes(Absent { count: 0, sends: false, later: Span::ZERO });
+    for count in [1, 32, 1000] {
+        let beside = takes(Absent { count, sends: true, later: ms(500) });
+        assert!(beside <= alone + ms(100), "{count}: {beside:?}, alone {alone:?}");
+    }
+}
