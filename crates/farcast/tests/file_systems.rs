@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use common::{Ended, Place, scripted_into_mount};
+use common::{Ended, Place, noise, scripted_into_mount};
 
 /// How each protocol sends here; receivers take the same but the rate and the names.
 const PROTOCOLS: [(&[&str], &[&str]); 5] = [
@@ -240,23 +240,30 @@ fn where_nothing_can_be_removed_the_same_comes_again() {
         fs::create_dir(&parent).unwrap();
         let (send, receive) = protocol;
         let script = format!(
-            "{NO_REMOVAL} || exit 77; for turn in 1 2 3; do \"$@\" || exit 78; done; mkdir \"$PLACE/got\"; \
+            "{NO_REMOVAL} || exit 77; for turn in 0 1 2; do until [ -e \"$PLACE/turn$turn\" ]; do sleep 0.05; done; \"$@\" || exit 78; done; mkdir \"$PLACE/got\"; \
              cp -r \"$PLACE/ant/.\" \"$PLACE/got\"; umount \"$PLACE/ant\""
         );
         let args = [receive, &["--once", "--json"]].concat();
         let mut command = scripted_into_mount(&place, "size=4m", &args, &script);
         command.env("PLACE", place.root());
         let receiver = place.start("ant", command);
-        for (turn, content) in ["same", "same", "news"].into_iter().enumerate() {
-            write(&place, "d/one", content);
-            write(&place, "d/two", "2");
+        // So much of it that there is something to remember, which stays.
+        for (turn, seed) in [1, 1, 2].into_iter().enumerate() {
+            for name in ["one", "two"] {
+                fs::write(parent.join(name), noise(seed, 2_500_000)).unwrap();
+            }
+            // By then what was sent before has ended.
+            write(&place, &format!("turn{turn}"), "");
             receiver.until_nth("listening", turn + 1);
             let sender = place.send(&[&parent], send).wait();
             assert!(matches!(sender.code, Some(0 | 4)), "{}", sender.story());
         }
         let receiver = receiver.wait();
         assert_eq!(receiver.code, Some(0), "{}", receiver.story());
-        let there = got(&place, "d/one").or(got(&place, "d_one"));
-        assert_eq!(there.as_deref(), Some("news"), "{}", receiver.story());
+        for name in ["one", "two"] {
+            let there = ["d/", "d_"].map(|before| place.path("got").join(format!("{before}{name}")));
+            let there = there.iter().find_map(|path| fs::read(path).ok());
+            assert!(there.is_some_and(|there| there == noise(2, 2_500_000)), "{}", receiver.story());
+        }
     });
 }

@@ -407,7 +407,7 @@ pub(crate) fn scripted_into_mount(place: &Place, options: &str, args: &[&str], s
     // A process namespace too, so that nothing outlives the test.
     command.args(["-m", "-p", "--fork", "--kill-child", "--propagation", "private"]);
     command.args(["sh", "-c", &script, "sh"]).arg(receive.get_program()).args(receive.get_args());
-    command.env("XDG_STATE_HOME", place.path("state"));
+    command.env("XDG_STATE_HOME", place.path("state")).env("XDG_CONFIG_HOME", place.path("config"));
     command
 }
 
