@@ -127,13 +127,19 @@ impl Due {
     }
 }
 
-/// Parts `due` into what is opened before the buffer is handed over, and the rest, each in order. An object whose number
-/// was that of one before it is opened when that one has ended.
+/// Splits `due` into what precedes the buffer, and the rest, each in order. An object is opened before what came with its
+/// offer is stored, and one that was left before is closed before that: both may be one product, as of a sender that was
+/// started again. An object whose number was that of an earlier entry is opened when that one has ended.
 fn opened_first(due: Vec<Due>) -> (Vec<Due>, Vec<Due>) {
     let (mut opened, mut rest) = (Vec::new(), Vec::<Due>::new());
     for one in due {
         let fresh = || rest.iter().all(|before| before.object() != one.object());
-        if matches!(one, Due::Open(..)) && fresh() { opened.push(one) } else { rest.push(one) }
+        if matches!(one, Due::Open(..)) && fresh() {
+            opened.extend(rest.extract_if(.., |before| matches!(before, Due::Close(_) | Due::Discard(_))));
+            opened.push(one);
+        } else {
+            rest.push(one);
+        }
     }
     (opened, rest)
 }
