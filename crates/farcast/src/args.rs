@@ -46,9 +46,17 @@ impl Cli {
         let matches = command.try_get_matches_from_mut(words)?;
         let mut cli = Self::from_arg_matches(&matches)?;
         if let (Command::Send(args), Some((_, given))) = (&mut cli.command, matches.subcommand())
-            && given.value_source("speaks") != Some(ValueSource::CommandLine)
-            && let Some(planned) = args.protocol.plan.as_deref().and_then(planned)
+            && let Some(plan) = &args.protocol.plan
+            && let Some(planned) = planned(plan)
         {
+            let said = given.value_source("speaks") == Some(ValueSource::CommandLine);
+            if said && planned != args.speaks {
+                let [of, not] = [planned, args.speaks].map(Speaks::name);
+                let plan = plan.display();
+                let wrong =
+                    format!("{plan} plans a transfer by {of}, and --protocol says {not}: leave one out");
+                return Err(command.error(ErrorKind::ArgumentConflict, wrong));
+            }
             args.speaks = planned;
         }
         let speaks = match &cli.command {

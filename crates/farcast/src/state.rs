@@ -138,7 +138,9 @@ pub(crate) fn directory() -> Option<PathBuf> {
     reason = "the command line is no engine: where files of the user go is the environment's say"
 )]
 pub(crate) fn base(variable: &str, below: &str) -> Option<PathBuf> {
-    let absolute = |name: &str| std::env::var(name).ok().map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(below)))?;
+    let named = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    // Services are started without HOME: then the list of users says it.
+    let home = || std::env::home_dir().filter(|path| path.is_absolute());
+    let base = named.or_else(|| home().map(|home| home.join(below)))?;
     Some(base.join("farcast"))
 }

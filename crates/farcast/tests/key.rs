@@ -238,7 +238,7 @@ fn without_a_key_it_says_how_to_make_one() {
     assert!(!ant.file("").exists(), "looking makes nothing");
     let nowhere = |args: &[&str]| {
         let mut command = ant.command(args);
-        command.env_remove("XDG_CONFIG_HOME").env_remove("HOME");
+        command.env_remove("XDG_CONFIG_HOME").env("HOME", "no/absolute/path");
         place.run("nowhere", command)
     };
     nowhere(&["new", "ant"]).assert_one_sentence(2, &["neither HOME nor XDG_CONFIG_HOME"]);
@@ -556,6 +556,32 @@ fn a_key_or_list_that_is_there_and_useless_is_never_passed_over() {
             }
         }
     }
+}
+
+/// Returns `command` without HOME on a host with this list of users.
+fn without_home(place: &Place, users: &str, command: &Command) -> Command {
+    common::need_root("a list of users of its own");
+    let list = place.path("passwd");
+    fs::write(&list, users).unwrap();
+    let script = format!("mount --bind '{}' /etc/passwd && exec \"$@\"", list.display());
+    let mut service = Command::new("unshare");
+    service.args(["--mount", "sh", "-c", &script, "sh"]).arg(command.get_program()).args(command.get_args());
+    service.env_remove("HOME").env_remove("XDG_CONFIG_HOME");
+    service
+}
+
+/// A service that is started without HOME finds its key in the directory that the list of users names.
+#[test]
+fn without_home_the_list_of_users_says_where_the_key_is() {
+    let place = Place::new();
+    let home = place.path("home");
+    let mut made = place.farcast(["key", "new", "ant"]);
+    made.env("XDG_CONFIG_HOME", home.join(".config"));
+    place.start("key", made).succeed();
+    let users = format!("root:x:0:0::{}:/bin/sh\n", home.display());
+    let shown = without_home(&place, &users, &place.farcast(["key", "show"]));
+    let shown = place.start("service", shown).succeed();
+    assert!(shown.stdout.contains("ant"), "{}", shown.story());
 }
 
 #[test]

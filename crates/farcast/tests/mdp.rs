@@ -232,6 +232,9 @@ fn a_plan_is_followed_and_what_it_takes_predicted() {
     let took = predicted["completion_time_s"]["mean"].as_f64().unwrap();
     assert!(took > 0.8 && took < 3.0, "{predicted}");
     assert!(!place.path("ant").exists(), "nothing was sent");
+    let mut command = place.send_command(&[&file], &["--protocol", "norm"]);
+    command.arg("--plan").arg(&plan);
+    place.run("sender", command).assert_failed(2, &["plans a transfer by mdp", "--protocol says norm"]);
     let refused = |args: &[&str], parts: &[&str]| {
         let mut command = place.send_command(&[&file], &MDP);
         command.args(args);

@@ -102,6 +102,24 @@ fn what_is_long_is_cut_where_it_does_not_arrive() {
     }
 }
 
+/// A virtual bridge passes batches of datagrams that are not cut yet, and drops each datagram that leaves by itself.
+#[test]
+fn a_bridge_that_passes_batches_alone_is_noticed() {
+    for (protocol, mtu) in [("mftp", "576"), ("norm", "1400"), ("mdp", "576"), ("pgm", "1400")] {
+        let (place, hosts) = (Place::new(), Hosts::new(3));
+        hosts.shrink(2, mtu);
+        let on = ["--protocol", protocol, "--interface", "eth0"];
+        let receivers = [2, 3].map(|n| receive(&place, &hosts, n, &on));
+        let (sent, times) = send(&place, &hosts, &[&on[..], &["--receivers", "2,3"]].concat());
+        assert_eq!(sent.code, Some(0), "{protocol}: {}", sent.stdout);
+        for receiver in receivers {
+            receiver.succeed();
+        }
+        assert!(times < 1.3, "{protocol}: {times} times the size");
+        place.assert_received(&place.path("product.bin"), &["host2", "host3"]);
+    }
+}
+
 #[test]
 fn what_would_be_cut_in_vain_is_cut_smaller_at_once() {
     // MDP's are short enough to be cut into the smallest pieces from the beginning.

@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 
-use super::wire::Mark;
+use super::wire::{Mark, digest};
 
 /// Destinations that are counted, at most: groups, or one receiver. Few datagrams go to others.
 const DESTINATIONS: usize = 4;
@@ -14,6 +14,8 @@ const SOME: u32 = 8;
 const OFTEN: u32 = 60;
 /// Long datagrams between marks for the rest, for receivers that come late.
 const MANY: u32 = 64;
+/// Marks beside long datagrams that leave by themselves, besides: where batches pass a hop that drops these.
+const ALONE: u32 = 40;
 /// Marks of the first ones that are as long as the pieces that would be tried first: receivers say whether those come.
 /// All leave before a receiver can be sure that long datagrams do not.
 const PADDED: [u32; 3] = [8, 12, 16];
@@ -38,18 +40,24 @@ struct Count {
     /// Marks that have left, and what the last one said.
     marks: u32,
     marked: u32,
+    /// Marks beside datagrams that left by themselves.
+    alone: u32,
+    /// The last mark is to be a long one.
+    pads: bool,
 }
 
 impl Marks {
-    /// Counts so many datagrams of `length` octets to `to`; the mark to send, if one is due.
-    pub(crate) fn sent(&mut self, to: SocketAddr, length: usize, datagrams: usize) -> Option<Mark> {
-        let datagrams = u32::try_from(datagrams).ok()?;
+    /// Counts a batch of datagrams of `length` octets to `to`, of which the last may be shorter; returns the mark to send,
+    /// if one is due.
+    pub(crate) fn sent(&mut self, to: SocketAddr, length: usize, batch: &[u8]) -> Option<Mark> {
+        let datagrams = u32::try_from(batch.len() / length).ok()?;
+        let alone = Some(batch).filter(|batch| batch.len() == length);
         let length = u16::try_from(length).ok()?;
         let at = match self.counts.iter().position(|count| count.to == to) {
             Some(at) => at,
             None if self.counts.len() < DESTINATIONS => {
                 let mark = self.begin(length);
-                self.counts.push(Count { to, mark, weight: 0, marks: 0, marked: 0 });
+                self.counts.push(Count::new(to, mark, 0));
                 self.counts.len() - 1
             }
             None => return None,
@@ -57,15 +65,14 @@ impl Marks {
         if self.counts[at].outweighed_by(length, datagrams) {
             // What most datagrams have is what matters: a rare long one says little.
             let mark = self.begin(length);
-            self.counts[at] = Count { to, mark, weight: datagrams, marks: 0, marked: 0 };
+            self.counts[at] = Count::new(to, mark, datagrams);
         }
-        self.counts[at].count(length, datagrams)
+        self.counts[at].count(length, datagrams, alone)
     }
 
     /// Tells whether the last mark to `to` is to be a long one.
     pub(crate) fn pads(&self, to: SocketAddr) -> bool {
-        let marks = self.counts.iter().find(|count| count.to == to).map_or(0, |count| count.marks);
-        PADDED.contains(&marks) || marks > EACH && marks.is_multiple_of(PADDED_LATER)
+        self.counts.iter().any(|count| count.to == to && count.pads)
     }
 
     /// The length, of those that are counted, of marks with this nonce.
@@ -76,11 +83,15 @@ impl Marks {
 
     fn begin(&mut self, length: u16) -> Mark {
         self.drawn += 1;
-        Mark { nonce: self.draws.hash_one(self.drawn), long: 0, length }
+        Mark { nonce: self.draws.hash_one(self.drawn), long: 0, length, alone: 0 }
     }
 }
 
 impl Count {
+    const fn new(to: SocketAddr, mark: Mark, weight: u32) -> Self {
+        Self { to, mark, weight, marks: 0, marked: 0, alone: 0, pads: false }
+    }
+
     /// Weighs `length`, as a vote for the most frequent; whether it takes the place of what there was.
     fn outweighed_by(&mut self, length: u16, datagrams: u32) -> bool {
         if length == self.mark.length {
@@ -92,20 +103,29 @@ impl Count {
         outweighed
     }
 
-    fn count(&mut self, length: u16, datagrams: u32) -> Option<Mark> {
+    fn count(&mut self, length: u16, datagrams: u32, alone: Option<&[u8]>) -> Option<Mark> {
         if length < self.mark.length {
             return None;
         }
         self.mark.long = self.mark.long.wrapping_add(datagrams);
+        self.pads = false;
         let every = match self.marks {
             ..EACH => 1,
             EACH..OFTEN => SOME,
             OFTEN.. => MANY,
         };
-        if self.mark.long.wrapping_sub(self.marked) < every {
+        let due = self.mark.long.wrapping_sub(self.marked) >= every;
+        let tells = alone.is_some() && self.alone < ALONE;
+        if !due && !tells {
             return None;
         }
-        (self.marks, self.marked) = (self.marks.saturating_add(1), self.mark.long);
+        if due {
+            (self.marks, self.marked) = (self.marks.saturating_add(1), self.mark.long);
+            let later = self.marks > EACH && self.marks.is_multiple_of(PADDED_LATER);
+            self.pads = PADDED.contains(&self.marks) || later;
+        }
+        self.alone += u32::from(tells);
+        self.mark.alone = alone.map_or(0, digest);
         Some(self.mark)
     }
 }
@@ -118,10 +138,16 @@ mod tests {
         SocketAddr::from(([239, 0, 0, 1], port))
     }
 
+    /// Sends one batch of `datagrams` of `length` octets and a short one.
+    fn batch(marks: &mut Marks, port: u16, length: usize, datagrams: usize) -> Option<Mark> {
+        marks.sent(to(port), length, &vec![0; length * datagrams + 1])
+    }
+
     #[test]
     fn marks_are_many_at_first_and_few_later() {
         let mut marks = Marks::default();
-        let sent: Vec<u32> = (0..2000).filter_map(|_| marks.sent(to(1), 1472, 1)).map(|m| m.long).collect();
+        let sent: Vec<u32> =
+            (0..2000).filter_map(|_| batch(&mut marks, 1, 1472, 1)).map(|m| m.long).collect();
         assert_eq!(sent[..20], (1..=20).collect::<Vec<_>>());
         assert_eq!(sent[20..23], [28, 36, 44]);
         let last = sent.len() - 1;
@@ -132,7 +158,7 @@ mod tests {
     fn some_marks_are_long_before_a_receiver_answers() {
         let mut marks = Marks::default();
         let padded = |_| {
-            let mark = marks.sent(to(1), 1472, 1)?;
+            let mark = batch(&mut marks, 1, 1472, 1)?;
             marks.pads(to(1)).then_some(mark.long)
         };
         let padded: Vec<u32> = (0..2000).filter_map(padded).collect();
@@ -143,22 +169,36 @@ mod tests {
     #[test]
     fn the_length_is_that_of_most() {
         let mut marks = Marks::default();
-        assert_eq!(marks.sent(to(1), 1500, 1).map(|mark| mark.length), Some(1500));
+        assert_eq!(batch(&mut marks, 1, 1500, 1).map(|mark| mark.length), Some(1500));
         for _ in 0..3 {
-            let _ = marks.sent(to(1), 1400, 10);
+            let _ = batch(&mut marks, 1, 1400, 10);
         }
-        let mark = marks.sent(to(1), 1400, 64).expect("due");
+        let mark = batch(&mut marks, 1, 1400, 64).expect("due");
         assert_eq!((mark.length, mark.long), (1400, 94));
         assert_eq!(marks.length_of(mark.nonce), Some(1400));
-        assert_eq!(marks.sent(to(1), 900, 10), None, "short");
+        assert_eq!(batch(&mut marks, 1, 900, 10), None, "short");
         assert_eq!(marks.length_of(mark.nonce ^ 1), None);
     }
 
     #[test]
     fn destinations_are_counted_apart_and_are_few() {
         let mut marks = Marks::default();
-        let first: Vec<_> = (1..=5).map(|port| marks.sent(to(port), 1472, 1).map(|mark| mark.long)).collect();
+        let first: Vec<_> =
+            (1..=5).map(|port| batch(&mut marks, port, 1472, 1).map(|mark| mark.long)).collect();
         assert_eq!(first, [Some(1), Some(1), Some(1), Some(1), None]);
-        assert_eq!(marks.sent(to(1), 1472, 1).map(|mark| mark.long), Some(2));
+        assert_eq!(batch(&mut marks, 1, 1472, 1).map(|mark| mark.long), Some(2));
+    }
+
+    #[test]
+    fn datagrams_that_leave_by_themselves_have_more_marks_that_name_them() {
+        let mut marks = Marks::default();
+        for _ in 0..10_000 {
+            assert!(batch(&mut marks, 1, 1472, 40).is_none_or(|mark| mark.alone == 0));
+        }
+        let sent: Vec<Mark> = (0..1000_u16)
+            .filter_map(|n| marks.sent(to(1), 1472, &[&n.to_be_bytes()[..], &[0; 1470]].concat()))
+            .collect();
+        assert_eq!(sent.len(), 40 + (1000 - 40) / 64);
+        assert!(sent.windows(2).all(|two| two[0].alone != two[1].alone && two[0].alone != 0));
     }
 }

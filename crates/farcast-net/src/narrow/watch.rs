@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use ipnet::IpNet;
 
-use super::wire::Mark;
+use super::wire::{Mark, digest};
 
 /// Senders that are watched, at most.
 const SENDERS: usize = 16;
@@ -18,6 +18,9 @@ const ONE_OF: u64 = 2;
 const REST: u32 = 32;
 /// Answers to one sender, at most.
 const ANSWERS: u32 = 64;
+
+/// Long datagrams of a sender that are remembered, until one has come that left by itself.
+const REMEMBERED: usize = 64;
 
 /// What a receiver is to say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,6 +64,45 @@ struct Seen {
     /// Marks to pass over before the next answer.
     rest: u32,
     told: bool,
+    alone: Alone,
+}
+
+/// Long datagrams of a sender that left by themselves. A bridge between virtual links lets a batch pass that is not cut
+/// yet and drops what is as long as one of its datagrams: then batches arrive, and what leaves by itself never does.
+#[derive(Clone, Debug)]
+struct Alone {
+    /// One has come: batches are not all that passes.
+    came: bool,
+    /// Marks that named one that has not come.
+    missed: u32,
+    /// Digests of the long datagrams that came last, and the place of the next one.
+    heard: [u32; REMEMBERED],
+    next: usize,
+}
+
+impl Alone {
+    const NONE: Self = Self { came: false, missed: 0, heard: [0; REMEMBERED], next: 0 };
+
+    fn hear(&mut self, datagram: &[u8]) {
+        if !self.came {
+            self.heard[self.next] = digest(datagram);
+            self.next = (self.next + 1) % REMEMBERED;
+        }
+    }
+
+    /// Takes what a mark says of the datagram that left before it.
+    fn mark(&mut self, alone: u32) {
+        if alone != 0 && self.heard.contains(&alone) {
+            (self.came, self.missed) = (true, 0);
+        } else if alone != 0 && !self.came {
+            self.missed += 1;
+        }
+    }
+
+    /// Tells whether so many missed ones are more than bad luck: a mark has come for each.
+    fn never_comes(&self) -> bool {
+        is_narrow(self.missed, self.missed)
+    }
 }
 
 impl Watch {
@@ -89,11 +131,15 @@ impl Watch {
         self.found.pop()
     }
 
-    /// A datagram of `length` octets has come.
-    pub(crate) fn heard(&mut self, sender: SocketAddr, length: usize) {
+    /// Takes datagrams of `stride` octets that came together; the last may be shorter.
+    pub(crate) fn heard(&mut self, sender: SocketAddr, content: &[u8], stride: usize) {
         let seen = self.senders.iter_mut().find(|seen| seen.sender == sender);
-        if let Some(seen) = seen.filter(|seen| length >= seen.mark.length.into()) {
-            (seen.base, seen.marks, seen.told) = (seen.mark.long, 0, false);
+        if let Some(seen) = seen.filter(|seen| stride.min(content.len()) >= seen.mark.length.into()) {
+            (seen.base, seen.marks) = (seen.mark.long, 0);
+            seen.told &= seen.alone.never_comes();
+            if !seen.alone.came {
+                content.chunks(stride).for_each(|one| seen.alone.hear(one));
+            }
         }
     }
 
@@ -112,7 +158,7 @@ impl Watch {
         self.drawn += 1;
         let chosen = !self.group || self.draws.hash_one(self.drawn).is_multiple_of(ONE_OF);
         let seen = Self::seen(&mut self.senders, sender, mark);
-        if !is_narrow(seen.marks, mark.long.wrapping_sub(seen.base)) {
+        if !is_narrow(seen.marks, mark.long.wrapping_sub(seen.base)) && !seen.alone.never_comes() {
             return false;
         }
         self.narrow = true;
@@ -139,7 +185,10 @@ impl Watch {
             seen.mark.nonce == mark.nonce && seen.mark.length == mark.length && more < u32::MAX / 2
         };
         let seen = match known.filter(goes_on) {
-            Some(seen) => Seen { mark: *mark, marks: seen.marks.saturating_add(1), ..seen },
+            Some(mut seen) => {
+                seen.alone.mark(mark.alone);
+                Seen { mark: *mark, marks: seen.marks.saturating_add(1), ..seen }
+            }
             // What left before was perhaps before our time.
             None => Seen {
                 sender,
@@ -150,6 +199,7 @@ impl Watch {
                 answered: 0,
                 rest: 0,
                 told: false,
+                alone: Alone::NONE,
             },
         };
         if senders.len() == SENDERS {
@@ -180,7 +230,7 @@ mod tests {
     }
 
     fn mark(long: u32) -> Mark {
-        Mark { nonce: 7, long, length: 1400 }
+        Mark { nonce: 7, long, length: 1400, alone: 0 }
     }
 
     #[test]
@@ -198,10 +248,10 @@ mod tests {
         let mut watch = Watch::new(&[], false, true);
         for long in 1..1000 {
             if long % 14 == 0 {
-                watch.heard(from(1), 1400);
+                watch.heard(from(1), &[0; 1400], 1400);
             }
-            watch.heard(from(1), 1399);
-            watch.heard(from(2), 1400);
+            watch.heard(from(1), &[0; 1399], 1399);
+            watch.heard(from(2), &[0; 1400], 1400);
             assert!(!watch.mark(from(1), &mark(long)), "{long}");
         }
         assert!(!watch.is_narrow());
@@ -211,7 +261,7 @@ mod tests {
     fn a_way_that_becomes_narrow_is_found_too() {
         let mut watch = Watch::new(&[], false, true);
         for long in 1..1000 {
-            watch.heard(from(1), 1400);
+            watch.heard(from(1), &[0; 1400], 1400);
             assert!(!watch.mark(from(1), &mark(long)));
         }
         let found = (1000..2000).find(|&long| watch.mark(from(1), &mark(long)));
@@ -255,7 +305,7 @@ mod tests {
                 let mut watch = Watch::new(&[], false, true);
                 for long in 1..10_000 {
                     if !lost(percent) {
-                        watch.heard(from(1), 1400);
+                        watch.heard(from(1), &[0; 1400], 1400);
                     }
                     let marked = long <= 20 || long <= 340 && long % 8 == 0 || long % 64 == 0;
                     assert!(!(marked && !lost(percent) && watch.mark(from(1), &mark(long))), "{percent} %");
@@ -273,5 +323,31 @@ mod tests {
             }
         }
         assert!(watch.senders.len() <= SENDERS && watch.found.len() <= SENDERS);
+    }
+
+    #[test]
+    fn batches_that_pass_hide_no_hop_that_drops_what_leaves_by_itself() {
+        let (mut watch, batch) = (Watch::new(&[], false, true), [1; 20 * 1400]);
+        let alone = |n: u32| [&n.to_be_bytes()[..], &[0; 1396]].concat();
+        let mut answered = Vec::new();
+        for n in 1..=40 {
+            watch.heard(from(1), &batch, 1400);
+            let mark = Mark { alone: digest(&alone(n)), ..mark(n * 21) };
+            if watch.mark(from(1), &mark) {
+                answered.push(n);
+            }
+        }
+        // The first is where counting begins; it is told once.
+        assert_eq!(answered, [16]);
+        assert_eq!((watch.found().is_some(), watch.found()), (true, None));
+        // Where one has come, none is missed any more.
+        let mut watch = Watch::new(&[], false, true);
+        for n in 1..=1000 {
+            watch.heard(from(1), &batch, 1400);
+            if n == 10 {
+                watch.heard(from(1), &alone(n), 1400);
+            }
+            assert!(!watch.mark(from(1), &Mark { alone: digest(&alone(n)), ..mark(n * 21) }), "{n}");
+        }
     }
 }

@@ -66,6 +66,15 @@ pub(crate) struct Mark {
     pub(crate) long: u32,
     /// Octets that a long datagram has at least.
     pub(crate) length: u16,
+    /// Digest of the long datagram that left just before, if that left by itself; else 0.
+    pub(crate) alone: u32,
+}
+
+/// Returns the digest of a datagram by which a receiver finds it again among those that it has heard (FNV-1a over its
+/// first 64 octets). It is never 0.
+pub(crate) fn digest(datagram: &[u8]) -> u32 {
+    let mix = |hash: u32, octet: &u8| (hash ^ u32::from(*octet)).wrapping_mul(16_777_619);
+    datagram.iter().take(64).fold(2_166_136_261, mix).max(1)
 }
 
 impl Mark {
@@ -76,6 +85,7 @@ impl Mark {
         out.extend(self.nonce.to_be_bytes());
         out.extend(self.long.to_be_bytes());
         out.extend(self.length.to_be_bytes());
+        out.extend(self.alone.to_be_bytes());
         out.resize(padded.unwrap_or(0).max(out.len()), 0);
         out
     }
@@ -104,11 +114,13 @@ impl<'a> Small<'a> {
             MARK => {
                 let (nonce, rest) = rest.split_first_chunk::<8>()?;
                 let (long, rest) = rest.split_first_chunk::<4>()?;
-                let length = rest.first_chunk::<2>()?;
+                let (length, rest) = rest.split_first_chunk::<2>()?;
+                let alone = rest.first_chunk::<4>()?;
                 Some(Self::Mark(Mark {
                     nonce: u64::from_be_bytes(*nonce),
                     long: u32::from_be_bytes(*long),
                     length: u16::from_be_bytes(*length),
+                    alone: u32::from_be_bytes(*alone),
                 }))
             }
             NARROW => {
@@ -127,9 +139,9 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        let mark = Mark { nonce: 0x0102_0304_0506_0708, long: 77, length: 1472 };
+        let mark = Mark { nonce: 0x0102_0304_0506_0708, long: 77, length: 1472, alone: 9 };
         assert_eq!(Small::read(&mark.datagram(None)), Some(Small::Mark(mark)));
-        assert_eq!((mark.datagram(Some(1252)).len(), mark.datagram(Some(5)).len()), (1252, 19));
+        assert_eq!((mark.datagram(Some(1252)).len(), mark.datagram(Some(5)).len()), (1252, 23));
         assert_eq!(Small::read(&mark.datagram(Some(1252))), Some(Small::Mark(mark)));
         assert_eq!(Small::read(&narrow(9, 1252)), Some(Small::Narrow { nonce: 9, passes: 1252 }));
         assert_eq!(Small::read(&narrow(9, 1252)[..13]), Some(Small::Narrow { nonce: 9, passes: 0 }));
@@ -146,7 +158,7 @@ mod tests {
 
     #[test]
     fn what_is_cut_short_or_of_others_is_none_of_it() {
-        let whole = Mark { nonce: 1, long: 2, length: 3 }.datagram(None);
+        let whole = Mark { nonce: 1, long: 2, length: 3, alone: 4 }.datagram(None);
         for len in 0..whole.len() {
             assert_eq!(Small::read(&whole[..len]), None, "{len}");
         }

@@ -65,6 +65,8 @@ pub(super) struct Driver<'a, P: Protocol> {
     pub(super) stalled: Option<Time>,
     /// Whether something that is no data waits to be heard.
     aside: bool,
+    /// The disk is full, and room is waited for.
+    pub(super) lacks_room: bool,
     /// What came before its key.
     pub(super) early: Early,
     /// What the store is told once it has been handed all that was received before.
@@ -174,6 +176,7 @@ impl<'a, P: Protocol> Driver<'a, P> {
             spare: Some(Arena::new()),
             stalled: None,
             aside: true,
+            lacks_room: false,
             early: Early::default(),
             due: Vec::new(),
             unremembered: Vec::new(),
@@ -244,7 +247,7 @@ impl<'a, P: Protocol> Driver<'a, P> {
         let is_full = |object: &ObjectId| {
             self.engine.have(*object).is_some_and(|have| !have.is_empty() && have.is_full())
         };
-        self.clock.now() < since + LONGEST_COMPLETING && self.sessions.keys().any(is_full)
+        !self.lacks_room && self.clock.now() < since + LONGEST_COMPLETING && self.sessions.keys().any(is_full)
     }
 
     /// Lets the store keep what is there and end, waiting for that as long as `patient` says; whether it has ended.

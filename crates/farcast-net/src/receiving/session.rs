@@ -161,9 +161,13 @@ impl<P: Protocol> Driver<'_, P> {
         match &reply {
             // Of the disk, whatever has become of who met it.
             Reply::NoRoom(error) => {
+                self.lacks_room = true;
                 return self.notice(&ReceiveNotice::NoRoom { error, wait: self.options.wait_for_room });
             }
-            Reply::Room => return self.notice(&ReceiveNotice::Room),
+            Reply::Room => {
+                self.lacks_room = false;
+                return self.notice(&ReceiveNotice::Room);
+            }
             Reply::Removed { partial, why } => {
                 return self.notice(&ReceiveNotice::Removed { partial, why: *why });
             }

@@ -113,7 +113,7 @@ impl Endpoint {
         self.send_batch(envelope, contents, stride)?;
         self.count_fragments(envelope.to, contents, stride);
         self.longest.set(self.longest.get().max(stride));
-        self.mark(envelope, stride, contents.len() / stride);
+        self.mark(envelope, stride, contents);
         Ok(())
     }
 
@@ -132,16 +132,19 @@ impl Endpoint {
             state.next
         };
         let unit = Piece::unit(datagram.len(), count);
-        let mut out = Vec::with_capacity(PIECE_HEADER + unit);
+        let (mut out, mut first) = (Vec::with_capacity(PIECE_HEADER + unit), Vec::new());
         for (index, octets) in (0..).zip(datagram.chunks(unit)) {
             out.clear();
             Piece { id, total, index, count: parts, octets }.write_header(&mut out);
             out.extend(octets);
             // One by one: some that look at batches take them for what is long.
             self.send_batch(envelope, &out, out.len())?;
+            if index == 0 {
+                first.clone_from(&out);
+            }
         }
-        if PIECE_HEADER + unit > self.passes_everywhere(envelope.to) {
-            self.mark(envelope, PIECE_HEADER + unit, 1);
+        if first.len() > self.passes_everywhere(envelope.to) {
+            self.mark(envelope, first.len(), &first);
         }
         Ok(())
     }
@@ -156,9 +159,9 @@ impl Endpoint {
     }
 
     /// Counts long datagrams, and sends the mark that is due.
-    fn mark(&self, envelope: &Envelope, stride: usize, datagrams: usize) {
+    fn mark(&self, envelope: &Envelope, stride: usize, contents: &[u8]) {
         let mut state = self.narrowness.borrow_mut();
-        let Some(mark) = state.marks.as_mut().and_then(|marks| marks.sent(envelope.to, stride, datagrams))
+        let Some(mark) = state.marks.as_mut().and_then(|marks| marks.sent(envelope.to, stride, contents))
         else {
             return;
         };
@@ -220,7 +223,7 @@ impl Endpoint {
         let mut state = self.narrowness.borrow_mut();
         let stays = first.map_or(content.len(), |first| first * stride);
         if let Some(watch) = &mut state.watch {
-            watch.heard(from, stride.min(content.len()));
+            watch.heard(from, content, stride);
         }
         first?;
         let mut sifted = Sifted { stays, whole: Vec::new(), answers: Vec::new() };

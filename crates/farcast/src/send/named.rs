@@ -95,7 +95,7 @@ impl Named {
                 (Exit::Incomplete, Some(sentence))
             }
             SenderOutcome::Aborted => {
-                (Exit::Failed, Some("stopped; receivers keep what they have for the next try".into()))
+                (Exit::Failed, Some("stopped; receivers keep what has come, if any, for the next try".into()))
             }
         };
         Verdict { word: word(outcome), exit, sentence }

@@ -206,7 +206,7 @@ impl Face for OneWayFace {
         if matches!(end, SenderEvent::Ended { stopped: false }) {
             return Verdict { word: "unknown", exit: Exit::Unknown, sentence: None };
         }
-        let sentence = Some("stopped; receivers keep what they have for another time".into());
+        let sentence = Some("stopped; receivers keep what has come, if any, for another time".into());
         Verdict { word: "aborted", exit: Exit::Failed, sentence }
     }
 

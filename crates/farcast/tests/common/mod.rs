@@ -543,6 +543,12 @@ impl Hosts {
         self.nft_on_the_way(&[&rule]);
     }
 
+    /// Gives the bridge's port to host `n` an MTU: it drops what is longer, but for batches that no card has cut yet.
+    pub(crate) fn shrink(&self, n: usize, mtu: &str) {
+        ip(&["-n", &self.names[0], "link", "set", &format!("port{n}"), "mtu", mtu]);
+        ip(&["-n", &self.names[0], "link", "set", "br0", "mtu", "1500"]);
+    }
+
     /// Makes host `router` one, with a link of its own to host `end` that carries packets of `mtu` octets. The addresses
     /// there are `10.78.0.N`, and `fd78::N` if the link carries IPv6. With `says`, it tells hosts whose packets it cannot
     /// carry.

@@ -239,7 +239,7 @@ impl<'a> View<'a> {
                 incomplete.join(", ")
             )),
             SenderOutcome::Aborted { .. } => {
-                failure("stopped; receivers keep what they have for the next try".into())
+                failure("stopped; receivers keep what has come, if any, for the next try".into())
             }
             SenderOutcome::Finished if incomplete.is_empty() => Ok(exit),
             SenderOutcome::Finished => {
