@@ -1,4 +1,4 @@
-//! `farcast compare`: what differs between two sets of replications.
+//! `farcast compare`: differences between two sets of replications.
 
 use farcast_lab::compare::{Compared, Comparison, LeftOut, Options, compare};
 use farcast_lab::report;
@@ -12,10 +12,10 @@ use crate::table::{Align, Table};
 use crate::text::Text;
 use crate::{Exit, Failure, outputs};
 
-/// Sentences that a person reads.
+/// Number of comparisons that are written out as sentences for a reader.
 const MOST_SENTENCES: usize = 12;
 
-/// Runs it.
+/// Runs the command.
 pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     let output = Output::of(args.json, args.quiet);
     outputs::files(&[("--report", args.report.as_deref())])?;
@@ -51,7 +51,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Says what was not compared, and why.
+/// Prints the comparisons that were left out, each with its reason.
 fn tell_left_out(left_out: &[LeftOut], output: &Output) {
     for one in left_out.iter().take(MOST_SENTENCES) {
         output.line(&format!("not compared: {}", one.words()));

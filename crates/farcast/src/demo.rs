@@ -72,7 +72,7 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit, Failure> {
     Ok(exit)
 }
 
-/// Waits for the end of `child`, or until `stop`; whether it succeeded.
+/// Waits until `child` ends or `stop` is set. Returns `true` if the child succeeded.
 #[expect(clippy::disallowed_methods, reason = "the command line owns its threads")]
 fn end_of(mut child: Ours, stop: &AtomicBool) -> Result<bool, Failure> {
     loop {
@@ -91,7 +91,7 @@ struct Ours(Child);
 
 impl Drop for Ours {
     fn drop(&mut self) {
-        // It has ended by itself where all went well.
+        // Where all went well, the process has ended by itself.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -1,4 +1,4 @@
-//! `farcast element` and `farcast repair`: what stands on the way of PGM.
+//! `farcast element` and `farcast repair`: PGM network elements and repairers between a source and its receivers.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 
@@ -15,11 +15,11 @@ use crate::output::Output;
 use crate::text::Text;
 use crate::{Exit, Failure, names};
 
-/// The port of UDP that PGM's groups have unless another is given: that of OpenPGM's programs.
+/// UDP port of PGM groups where none is given: that of OpenPGM's programs.
 const UDP_PORT: u16 = 7500;
-/// Octets that the contents of a store may take beyond what it was told to keep: those of what is just being replaced.
+/// Octets that a store may take beyond its limit, for contents that are just being replaced.
 const MARGIN: u64 = 1 << 20;
-/// Octets of content that a TPDU is thought to have at least: by that it is known how many a store has to hold.
+/// Smallest content of a TPDU in octets that is expected. The number of TPDUs that a store holds follows from it.
 const SMALL_TPDU: u64 = 256;
 
 pub(crate) fn run(args: &ElementArgs) -> Result<Exit, Failure> {
@@ -70,7 +70,7 @@ fn octets(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }
 
-/// The groups, with `port` where none is given; 0: there are no ports.
+/// Returns the groups, with `port` where the text gives none. A `port` of 0 means that groups have no ports.
 fn groups(texts: &[String], port: u16) -> Result<Vec<SocketAddr>, Failure> {
     let read = |text: &String| {
         let with_port = || text.parse::<SocketAddrV4>().ok().filter(|_| port != 0);
@@ -138,7 +138,7 @@ fn serve(
     Ok(Exit::Done)
 }
 
-/// For programs.
+/// Returns the figures of the element as JSON, for programs.
 fn said(engine: &Element, counts: &ElementCounts, names: &[String]) -> Value {
     let mut object = Map::new();
     for Figure { name, value, .. } in engine.figures() {
@@ -147,7 +147,7 @@ fn said(engine: &Element, counts: &ElementCounts, names: &[String]) -> Value {
             FigureValue::Number(number) => json!(number),
             FigureValue::Counts(counts) => json!(counts),
         };
-        // That it is an element's everybody knows here.
+        // The prefix adds nothing: all figures here are those of an element.
         object.insert(name.strip_prefix("element.").unwrap_or(name).into(), value);
     }
     let rejects: Map<String, Value> =
@@ -176,7 +176,7 @@ fn said(engine: &Element, counts: &ElementCounts, names: &[String]) -> Value {
     Value::Object(object)
 }
 
-/// For people.
+/// Returns the figures of the element as a line of text, for people.
 fn told(engine: &Element, net: &ElementCounts, repairs: bool) -> String {
     let counts = engine.counts();
     let passed = format!(

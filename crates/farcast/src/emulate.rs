@@ -1,7 +1,8 @@
 //! `farcast emulate`: unmodified programs behind an emulated link, in real time.
 //!
-//! The process that the user starts reads what is to be emulated, so that errors come first, and starts itself again
-//! inside ([`farcast_emu::supervise`] says why); that one makes the hosts, starts the programs and waits.
+//! The process that the user starts reads the wish first, so that errors come before anything else. It then starts
+//! itself again as the inner process ([`farcast_emu::supervise`] says why). The inner process makes the hosts, starts
+//! the programs and waits.
 
 mod events;
 mod inside;
@@ -23,14 +24,14 @@ use crate::args::EmulateArgs;
 use crate::text::Text;
 use crate::{Failure, output, stdio};
 
-/// The exit code of farcast's own failures.
+/// Exit code of farcast's own failures.
 pub(crate) const OWN_FAILURE: u8 = 125;
-/// The exit code where programs ended well, and this machine was too busy for the link.
+/// Exit code if the programs ended well but this machine was too busy for the link.
 pub(crate) const INVALID: u8 = 122;
-/// The exit code where programs ended well, and no packet came through the link.
+/// Exit code if the programs ended well but no packet came through the link.
 pub(crate) const NOTHING_PASSED: u8 = 123;
 
-/// Runs it. The exit code is the near program's.
+/// Runs the command. The exit code is that of the near program.
 pub(crate) fn run(args: &EmulateArgs) -> ExitCode {
     let (result, failed) = match (&args.control, args.inside) {
         (Some(which), _) => (view::run(which), crate::Exit::Failed as u8),
@@ -44,7 +45,7 @@ pub(crate) fn run(args: &EmulateArgs) -> ExitCode {
     ExitCode::from(if exit == 0 && stdio::lost() { failed } else { exit })
 }
 
-/// Looks at what is asked for, and starts the inner process.
+/// Checks the wish, and starts the inner process.
 fn outside(args: &EmulateArgs) -> Result<u8, Failure> {
     if args.list {
         let out = output::Output::for_people();
@@ -72,7 +73,7 @@ fn outside(args: &EmulateArgs) -> Result<u8, Failure> {
     }
 }
 
-/// The exit code for a command line that makes no sense, which 2 is elsewhere: here it may be the near program's.
+/// Exit code for a command line that makes no sense. Elsewhere that is 2, which may be the near program's code here.
 pub(crate) fn usage_exit() -> ExitCode {
     ExitCode::from(OWN_FAILURE)
 }

@@ -1,7 +1,7 @@
 //! `--help`: a screen of what most people need, and the rest by section.
 //!
-//! Which options the screen shows stands here; their sections are the headings that they have in `args`. A command that
-//! is not listed here shows all it has.
+//! This module lists the options that the screen shows. Their sections are the headings that they have in `args`. A
+//! command that is not listed here shows all its options.
 
 use std::ffi::OsString;
 
@@ -12,7 +12,7 @@ use clap::{Arg, Command};
 /// The help of a command that has more options than a screen has lines.
 struct Page {
     command: &'static str,
-    /// What the screen shows: the options that most people need.
+    /// Options on the screen: those that most people need.
     main: &'static [&'static str],
     examples: &'static str,
 }
@@ -78,17 +78,18 @@ const PAGES: &[Page] = &[
     },
 ];
 
-/// All sections at once.
+/// Name of the section that holds all sections.
 const ALL: &str = "all";
 
-/// What a command line that clap has refused with `error` asks of the help: the command whose help is to be printed, or
-/// what is wrong with the section. `None` if it asks for no help.
+/// Returns the help that a command line asks for, after clap has refused the command line with `error`. The result is
+/// the command whose help is to be printed, or a sentence about a wrong section. `None` if the command line asks for no
+/// help.
 pub(crate) fn asked(
     error: &clap::Error,
     words: impl Iterator<Item = OsString>,
 ) -> Option<Result<Command, String>> {
     let mut words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
-    // "farcast help send all" is "farcast send --help all", whose last word clap takes for a command.
+    // "farcast help send all" means "farcast send --help all", but clap takes its last word for a command.
     let worded = words.first().is_some_and(|word| word == "help");
     match error.kind() {
         ErrorKind::DisplayHelp => {}
@@ -111,14 +112,14 @@ pub(crate) fn asked(
         }
         words.get(depth)
     } else {
-        // The first is what clap has seen: no option takes it for its value.
+        // The first one is the one that clap has seen: no option takes it as its value.
         let help = words.iter().position(|word| word == "--help" || word == "-h");
         help.and_then(|at| words.get(at + 1)).filter(|word| !word.starts_with('-'))
     };
     Some(page(command, section.map(String::as_str)))
 }
 
-/// The help of `command` as far as it is asked for, for printing it in short form.
+/// Returns `command` with only the requested part of its help visible, for printing in short form.
 fn page(command: Command, section: Option<&str>) -> Result<Command, String> {
     let page = PAGES.iter().find(|page| page.command == command.get_name());
     let sections = page.map_or_else(Vec::new, |_| sections(&command));
@@ -134,7 +135,7 @@ fn page(command: Command, section: Option<&str>) -> Result<Command, String> {
     }
 }
 
-/// What the sections of an option are called: its heading's first word, and that of each of several.
+/// Returns the section names of an option: the first word of its heading, or of each heading that " and " joins.
 fn sections_of(arg: &Arg) -> impl Iterator<Item = String> + '_ {
     let headings = arg.get_help_heading().into_iter().flat_map(|heading| heading.split(" and "));
     headings.filter_map(|heading| heading.split_whitespace().next().map(str::to_lowercase))
@@ -175,7 +176,7 @@ fn only(command: Command, section: &str) -> Command {
         .help_template("{all-args}")
 }
 
-/// What stands below the options.
+/// Returns the text below the options.
 fn notes(command: &Command, page: Option<&Page>) -> String {
     let own = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     page.map_or(own.clone(), |page| format!("Examples:{}\n\n{own}", page.examples))
@@ -201,7 +202,7 @@ mod tests {
         }
     }
 
-    /// All pages of the book, one behind the other.
+    /// Returns all pages of the book as one text.
     fn book() -> String {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src");
         let folders = ["", "tutorials", "papers"].map(|name| root.join(name));
@@ -211,7 +212,7 @@ mod tests {
         pages.map(|path| std::fs::read_to_string(path).unwrap()).collect()
     }
 
-    /// Options of a command and of its own commands that no page names.
+    /// Collects the options of a command and of its subcommands that no page names.
     fn unnamed(command: &Command, book: &str, found: &mut Vec<String>) {
         let is_named = |option: &str| {
             book.match_indices(option).any(|(at, _)| {

@@ -1,20 +1,20 @@
-//! The command that a receiver runs for every product that is complete, on a thread of its own: the network does not
-//! wait for it.
+//! Command that a receiver runs for every complete product. It runs on a thread of its own, so that the network does
+//! not wait for it.
 
 use std::ffi::OsString;
 use std::io;
 use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// Runs one shell command after the other.
+/// Runner of one shell command after the other.
 #[derive(Debug)]
 pub(crate) struct Hook {
     command: String,
-    /// Whether standard output is for events, so that what the command prints goes to standard error.
+    /// Set if standard output is for events. The command's standard output then goes to standard error.
     aside: bool,
     jobs: Sender<Command>,
     ends: Receiver<io::Result<ExitStatus>>,
-    /// Commands whose end has not been told.
+    /// Number of commands whose end has not been reported.
     running: usize,
 }
 
@@ -33,7 +33,7 @@ impl Hook {
         Self { command: command.into(), aside, jobs, ends, running: 0 }
     }
 
-    /// Runs the command with these variables, behind those that still run.
+    /// Runs the command with these variables, after those that still run.
     pub(crate) fn run<const N: usize>(&mut self, variables: [(&str, OsString); N]) {
         let mut job = Command::new("sh");
         job.args(["-c", &self.command]).envs(variables).stdin(Stdio::null());
@@ -45,14 +45,14 @@ impl Hook {
         }
     }
 
-    /// How a command ended whose end has not been told, if one has.
+    /// Returns the exit status of a command that has ended and was not reported yet, if there is one.
     pub(crate) fn ended(&mut self) -> Option<io::Result<ExitStatus>> {
         let ended = self.ends.try_recv().ok();
         self.running -= usize::from(ended.is_some());
         ended
     }
 
-    /// Waits for the end of a command; `None` where none runs.
+    /// Waits for the end of a command. Returns `None` if none runs.
     pub(crate) fn wait(&mut self) -> Option<io::Result<ExitStatus>> {
         self.running = self.running.checked_sub(1)?;
         self.ends.recv().ok()

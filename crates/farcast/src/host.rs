@@ -6,15 +6,15 @@ use std::str::FromStr;
 
 use ipnet::IpNet;
 
-/// MFTP's port.
+/// Default port: that of MFTP.
 const PORT: u16 = 5402;
 
-/// Why a name stands for no address that can be used.
+/// Reason for which a name gives no usable address.
 #[derive(Debug)]
 pub(crate) enum HostError {
     /// The resolver has no answer.
     Unknown { option: &'static str, name: String, error: io::Error },
-    /// It has only addresses of the other family.
+    /// The name has addresses of the other family only.
     OtherFamily { option: &'static str, name: String, wanted: Family },
 }
 
@@ -68,7 +68,7 @@ impl std::fmt::Display for Family {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Host {
     Address(IpAddr),
-    /// With the name of an interface behind it, as in `fe80::1%eth0`.
+    /// Address with the name of an interface behind it, as in `fe80::1%eth0`.
     Zoned {
         address: IpAddr,
         zone: String,
@@ -77,12 +77,12 @@ pub(crate) enum Host {
 }
 
 impl Host {
-    /// The interface that it names, if it does.
+    /// Returns the interface that the text names, if it names one.
     pub(crate) fn zone(&self) -> Option<&str> {
         if let Self::Zoned { zone, .. } = self { Some(zone) } else { None }
     }
 
-    /// Its address, where it was given by that.
+    /// Returns the address, if the host was given by address.
     pub(crate) fn address(&self) -> Option<IpAddr> {
         match self {
             Self::Address(address) | Self::Zoned { address, .. } => Some(*address),
@@ -90,12 +90,13 @@ impl Host {
         }
     }
 
-    /// Its address, of the `wanted` family if one is; otherwise IPv4 where it has such. A name is looked up, which may
-    /// take as long as the resolver tries.
+    /// Returns the host's address. A name is looked up, which may take as long as the resolver tries. Of its addresses,
+    /// the first of the `wanted` family is taken, or without a wanted family the first IPv4 address, else the first
+    /// IPv6 address. An address is returned as given.
     ///
     /// # Errors
-    /// The resolver does not know the name, or knows only addresses of the other family; `option` says where it stands.
-    /// An address is taken as it is.
+    /// The resolver does not know the name, or knows only addresses of the other family. The `option` names the place
+    /// of the name in the message.
     pub(crate) fn resolve(&self, option: &'static str, wanted: Option<Family>) -> Result<IpAddr, HostError> {
         match self {
             Self::Address(address) | Self::Zoned { address, .. } => Ok(*address),
@@ -123,7 +124,7 @@ impl FromStr for Host {
     }
 }
 
-/// An IPv6 address parted at the zone behind it (RFC 4007 §11): what stands before that, the zone, and what is left.
+/// Splits an IPv6 address at its zone (RFC 4007 §11) into the text before the zone, the zone, and the text behind it.
 fn zoned(text: &str) -> Option<(&str, String, &str)> {
     let (before, rest) = text.split_once('%')?;
     before.trim_start_matches('[').parse::<Ipv6Addr>().ok()?;
@@ -134,8 +135,8 @@ fn zoned(text: &str) -> Option<(&str, String, &str)> {
     fits.then(|| (before, zone.to_owned(), behind))
 }
 
-/// Whether `text` may be a host's name. What ends in a number is an address with an error in it: resolvers take
-/// "239.255.1" for 239.255.0.1.
+/// Returns `true` if `text` may be a host's name. A text that ends in a number is an address with an error in it:
+/// resolvers take "239.255.1" for 239.255.0.1.
 fn is_name(text: &str) -> bool {
     let of_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let last = text.trim_end_matches('.').rsplit('.').next().unwrap_or_default();
@@ -143,7 +144,7 @@ fn is_name(text: &str) -> bool {
     text.len() <= 253 && text.chars().all(of_name) && !text.starts_with(['-', '.']) && !numeric
 }
 
-/// All addresses of a name, in the resolver's order.
+/// Returns all addresses of a name, in the resolver's order.
 fn look_up(option: &'static str, name: &str) -> Result<Vec<IpAddr>, HostError> {
     let unknown = |error| HostError::Unknown { option, name: name.into(), error };
     let found = (name, PORT).to_socket_addrs().map_err(unknown)?;
@@ -168,9 +169,9 @@ fn choose(
 /// A host and a port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Endpoint {
-    /// With the number of the interface that may be in it.
+    /// Address that may contain the number of an interface.
     Address(SocketAddr),
-    /// With the name of an interface behind it, as in `fe80::1%eth0`.
+    /// Address with the name of an interface behind it, as in `fe80::1%eth0`.
     Zoned {
         address: SocketAddr,
         zone: String,
@@ -182,7 +183,7 @@ pub(crate) enum Endpoint {
 }
 
 impl Endpoint {
-    /// Its address, where it was given by that.
+    /// Returns the address, if the endpoint was given by address.
     pub(crate) fn address(&self) -> Option<IpAddr> {
         match self {
             Self::Address(address) | Self::Zoned { address, .. } => Some(address.ip()),
@@ -190,12 +191,12 @@ impl Endpoint {
         }
     }
 
-    /// The interface that it names, if it does.
+    /// Returns the interface that the text names, if it names one.
     pub(crate) fn zone(&self) -> Option<&str> {
         if let Self::Zoned { zone, .. } = self { Some(zone) } else { None }
     }
 
-    /// Its address and port; as [`Host::resolve`].
+    /// Returns the address and port, with the rules and errors of [`Host::resolve`].
     pub(crate) fn resolve(
         &self,
         option: &'static str,
@@ -244,7 +245,7 @@ impl FromStr for Endpoint {
     }
 }
 
-/// Senders that are heard: a prefix of addresses, or all addresses of a host.
+/// Senders that a receiver hears: a prefix of addresses, or all addresses of a host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Accepted {
     Prefix(IpNet),
@@ -252,10 +253,10 @@ pub(crate) enum Accepted {
 }
 
 impl Accepted {
-    /// What it stands for.
+    /// Returns the prefixes. A name becomes a prefix for each of its addresses.
     ///
     /// # Errors
-    /// The resolver does not know the name; `option` says where it stands.
+    /// The resolver does not know the name. The `option` names the place of the name in the message.
     pub(crate) fn resolve(&self, option: &'static str) -> Result<Vec<IpNet>, HostError> {
         match self {
             Self::Prefix(prefix) => Ok(vec![*prefix]),

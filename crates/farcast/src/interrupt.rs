@@ -1,4 +1,4 @@
-//! Ctrl-C and its like.
+//! Signals that end the program: Ctrl-C and its like.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,11 +7,11 @@ use std::sync::{Arc, OnceLock};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
-/// Whether SIGHUP has come, where it has the log opened anew.
+/// Set when SIGHUP has come, where that signal has the log opened anew.
 static HUNG_UP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// A flag that the first SIGINT, SIGTERM or SIGHUP sets, so that work ends in good order; the second ends the program
-/// at once. Started to ignore SIGHUP, as `nohup` does, the program goes on ignoring it.
+/// Returns a flag that the first SIGINT, SIGTERM or SIGHUP sets, so that work ends in good order. The second signal
+/// ends the program at once. A program that was started to ignore SIGHUP, as by `nohup`, goes on ignoring it.
 pub(crate) fn interrupted() -> io::Result<Arc<AtomicBool>> {
     let interrupted = ends_by(&[SIGINT, SIGTERM])?;
     if !ignores_hangup() {
@@ -20,7 +20,8 @@ pub(crate) fn interrupted() -> io::Result<Arc<AtomicBool>> {
     Ok(interrupted)
 }
 
-/// The same for what runs until it is stopped: where it writes a log, SIGHUP has that opened anew.
+/// Returns the same flag for a program that runs until it is stopped. If it writes a log, SIGHUP has the log opened
+/// anew instead.
 pub(crate) fn interrupted_service(has_log: bool) -> io::Result<Arc<AtomicBool>> {
     if !has_log {
         return interrupted();
@@ -29,7 +30,7 @@ pub(crate) fn interrupted_service(has_log: bool) -> io::Result<Arc<AtomicBool>> 
     ends_by(&[SIGINT, SIGTERM])
 }
 
-/// Whether SIGHUP has come since this was asked, and the log is to be opened anew.
+/// Returns `true` if SIGHUP has come since the last call, so that the log is to be opened anew.
 pub(crate) fn hung_up() -> bool {
     HUNG_UP.get().is_some_and(|flag| flag.swap(false, Ordering::Relaxed))
 }
@@ -46,7 +47,7 @@ fn end_by(signal: i32, interrupted: &Arc<AtomicBool>) -> io::Result<()> {
     Ok(())
 }
 
-/// Whether this process was started to ignore SIGHUP: its bit in the set of ignored signals of proc(5).
+/// Returns `true` if this process was started to ignore SIGHUP. The set of ignored signals is in proc(5).
 fn ignores_hangup() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));

@@ -1,4 +1,4 @@
-//! `farcast key`: who we are and whom we trust, in files of the user's configuration.
+//! `farcast key`: this host's key and the keys that it trusts, in files of the user's configuration.
 //!
 //! | file | what |
 //! |---|---|
@@ -29,7 +29,7 @@ pub(crate) use trust::{Stamp, Trust};
 
 use crate::Failure;
 
-/// There is no place for the user's files.
+/// Returns the failure for a user without a place for configuration files.
 fn nowhere() -> Failure {
     Failure::usage("neither HOME nor XDG_CONFIG_HOME says where keys are: set one, or name a file")
 }

@@ -1,4 +1,4 @@
-//! What the commands of the laboratory have alike: a scenario, its replications, and somebody who waits.
+//! Parts that the laboratory's commands share: a scenario, its replications, and progress for a user who waits.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -19,10 +19,10 @@ use crate::progress::Progress;
 use crate::simulate::{no_traffic, too_large};
 use crate::{Exit, Failure};
 
-/// The version that results carry.
+/// Version that results carry.
 pub(crate) const VERSION: &str = env!("FARCAST_VERSION");
 
-/// The scenario that the command line names, with what it lays over it.
+/// Opens the scenario that the command line names, and applies the command line's settings and traffic.
 pub(crate) fn document(args: &LabArgs) -> Result<Document, Failure> {
     let mut document = shipped::open(&args.scenario).map_err(Failure::wrong)?;
     for assignment in &args.set {
@@ -32,18 +32,18 @@ pub(crate) fn document(args: &LabArgs) -> Result<Document, Failure> {
     Ok(document)
 }
 
-/// The memory that there is.
+/// Returns the memory that replications may take: the given limit, or that of the machine.
 pub(crate) fn memory(args: &LabArgs) -> Memory {
     args.memory.map_or_else(Memory::of_machine, Memory::at_most)
 }
 
-/// How points are run.
+/// Returns the settings by which points are run: seed, threads, memory and stop flag.
 pub(crate) fn work<'a>(args: &LabArgs, memory: &'a Memory, stop: &'a AtomicBool) -> Work<'a> {
     let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
     Work { seed: args.seed, threads: args.threads.map_or_else(cores, usize::from), memory, stop }
 }
 
-/// Shows how points stand.
+/// Progress of a command that runs points.
 pub(crate) struct Waiting<'a> {
     output: &'a Output,
     progress: Progress,
@@ -51,12 +51,12 @@ pub(crate) struct Waiting<'a> {
 }
 
 impl<'a> Waiting<'a> {
-    /// For somebody who waits for `what`.
+    /// Begins the progress of `what`.
     pub(crate) fn new(output: &'a Output, what: &'static str) -> Self {
         Self { output, progress: Progress::new(output), what }
     }
 
-    /// Tells how points stand, and when they should be done.
+    /// Shows the number of points that are done, and the time that is left.
     pub(crate) fn tell(&mut self, standing: Standing) {
         let Standing { elapsed, points, kept, total, replications } = standing;
         let done = points.saturating_sub(kept);
@@ -68,13 +68,13 @@ impl<'a> Waiting<'a> {
         self.progress.update(self.output, Time::ZERO + elapsed, (self.what, &message), counts, &[]);
     }
 
-    /// Takes the progress away.
+    /// Removes the progress from the screen.
     pub(crate) fn clear(&mut self) {
         self.progress.clear();
     }
 }
 
-/// A time as somebody who waits wants it.
+/// Returns a time as rounded as a person who waits wants it.
 pub(crate) fn rounded(time: Span) -> String {
     let seconds = time.as_secs_f64().round() as u64;
     match seconds {
@@ -84,7 +84,7 @@ pub(crate) fn rounded(time: Span) -> String {
     }
 }
 
-/// Why there is no result, and the exit code.
+/// Returns the failure for a sweep that has no result.
 pub(crate) fn failed(error: SweepError, resumable: bool) -> Failure {
     match error {
         SweepError::Vary(error) => Failure::usage(error.to_string()),
@@ -95,7 +95,7 @@ pub(crate) fn failed(error: SweepError, resumable: bool) -> Failure {
     }
 }
 
-/// The same, where what is wrong was said by `option`, which varies `axes`: a point has it as --set would.
+/// Blames `option` for a failure if it varies the key that is wrong: a point names the key as --set would.
 pub(crate) fn said_by(option: &str, axes: &[Axis], failure: Failure) -> Failure {
     let Some(rest) = failure.sentence.strip_prefix("--set ") else { return failure };
     let key = rest.split_once('=').map(|(key, _)| key);
@@ -105,7 +105,7 @@ pub(crate) fn said_by(option: &str, axes: &[Axis], failure: Failure) -> Failure 
     Failure { sentence: format!("{option} {rest}"), ..failure }
 }
 
-/// Why a point could not be run.
+/// Returns the failure for a point that could not be run.
 pub(crate) fn point_failed(error: PointError, resumable: bool) -> Failure {
     match error {
         PointError::Document(error) => Failure::wrong(error),
@@ -123,7 +123,7 @@ pub(crate) fn point_failed(error: PointError, resumable: bool) -> Failure {
     }
 }
 
-/// Writes a page, and says so.
+/// Writes a page, and prints its path.
 pub(crate) fn write_page(path: &Path, page: &Page, output: &Output) -> Result<(), Failure> {
     farcast_lab::study::files::write_text(path, &page.html()).map_err(Failure::wrong)?;
     output.line(&format!("{} shows it", path.display()));

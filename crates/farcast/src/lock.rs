@@ -1,4 +1,4 @@
-//! One sender at a time: a lock that the kernel takes back when its process ends, however it ends.
+//! Lock by which only one sender runs at a time. The kernel releases it when its process ends, however that ends.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, Write};
@@ -11,30 +11,30 @@ use rustix::fs::{FlockOperation, flock};
 
 use crate::state;
 
-/// How long who leaves a lock that others share may have it for itself.
+/// Longest time for which a process that leaves a shared lock may hold it exclusively.
 const INSTANT: Span = Span::from_millis(2);
 
-/// Who else may have a lock.
+/// Other processes that may have a lock at the same time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Beside {
     /// Nobody.
     Nobody,
-    /// Who takes it in this way, too.
+    /// Processes that also take the lock with this value.
     Others,
 }
 
-/// Held while this lives; its file is then removed.
+/// Lock that is held while this lives. Its file is then removed.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    /// Absent where there is no place for it: then nobody is kept away.
+    /// Path and file of the lock. `None` if there is no place for it: then nobody is kept away.
     held: Option<(PathBuf, File)>,
 }
 
 impl Lock {
-    /// Takes the lock of this name.
+    /// Takes the lock of this name. Where no lock file can be made, the caller goes on without a lock.
     ///
     /// # Errors
-    /// Another process has it; its number, where that can be read.
+    /// Another process has the lock. The error is its process id, if that can be read.
     pub(crate) fn take(name: &str, beside: Beside) -> Result<Self, Option<u32>> {
         let name: String =
             name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '.' { c } else { '_' }).collect();
@@ -53,7 +53,7 @@ impl Lock {
             };
             match flock(&file, how) {
                 Ok(()) => {}
-                // Who leaves looks for others, for an instant as if nobody else might have it.
+                // A process that leaves checks for others, and holds the lock exclusively for an instant.
                 Err(rustix::io::Errno::WOULDBLOCK) if beside == Beside::Others && tries > 0 => {
                     tries -= 1;
                     let clock = Clock::start();
@@ -63,10 +63,11 @@ impl Lock {
                 Err(rustix::io::Errno::WOULDBLOCK) => return Err(owner(&mut file)),
                 Err(_) => return Ok(Self { held: None }),
             }
-            // Its last owner may have removed it between our opening and our locking.
+            // Its last owner may have removed the file between our opening and our locking.
             let same = |there: fs::Metadata| file.metadata().is_ok_and(|ours| ours.ino() == there.ino());
             if fs::metadata(&path).is_ok_and(same) {
-                // The number is for others to read, and the lock holds without it. Of several it would be that of one.
+                // The number is for others to read, and the lock holds without it. Of several processes it would name
+                // only one.
                 let number =
                     if beside == Beside::Nobody { std::process::id().to_string() } else { String::new() };
                 let _ = file.set_len(0).and_then(|()| file.write_all(number.as_bytes()));
@@ -81,13 +82,13 @@ impl Drop for Lock {
         if let Some((path, file)) = &self.held
             && flock(file, FlockOperation::NonBlockingLockExclusive).is_ok()
         {
-            // While it is still locked, and by nobody else, so that nobody's is removed but ours.
+            // The lock is still held, and by nobody else, so that only our own file is removed.
             let _ = fs::remove_file(path);
         }
     }
 }
 
-/// The process that has locked `file`.
+/// Returns the id of the process that has locked `file`.
 fn owner(file: &mut File) -> Option<u32> {
     let mut text = String::new();
     file.rewind().ok()?;

@@ -42,18 +42,18 @@ use args::{Cli, Command};
 use farcast_net::NetError;
 use farcast_report::text::{is_obeyed, visible};
 
-/// How a command ended; the number is the exit code.
+/// Result of a command. The number is the exit code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Exit {
-    /// Done.
+    /// The command did its work.
     Done = 0,
-    /// Failed.
+    /// The command failed.
     Failed = 1,
     /// Wrong usage, or a bad file.
     Usage = 2,
     /// Some receivers are incomplete.
     Incomplete = 3,
-    /// Everything was sent, and nobody can tell whether anybody has received it.
+    /// Everything was sent, but no receiver can tell whether it has it.
     Unknown = 4,
     /// No exit code: what has changed is to be sent again.
     Again = 125,
@@ -91,15 +91,15 @@ fn main() -> ExitCode {
     ExitCode::from(exit as u8)
 }
 
-/// Lets this process open as many files as it may: trees have many files, and each emulated host has its own.
+/// Raises the limit of open files: trees have many files, and each emulated host has its own.
 fn allow_descriptors() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
-    // What cannot be raised stays, and files are closed where they are too many.
+    // If the limit cannot be raised it stays, and files are closed where they are too many.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit });
 }
 
-/// A command line that makes no sense, or asks for help.
+/// Handles a command line that makes no sense, or asks for help.
 fn refused(error: &clap::Error) -> ExitCode {
     let emulates = std::env::args_os().nth(1).is_some_and(|command| command == "emulate");
     let wrong = || if emulates { emulate::usage_exit() } else { ExitCode::from(Exit::Usage as u8) };
@@ -123,22 +123,22 @@ fn refused(error: &clap::Error) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// Says what is wrong with the command line. Words of it may be names of strangers' files, which shells put there: it is
-/// said of the words as they are shown.
+/// Prints the error of the command line. Its words may be names of strangers' files, which shells put there. The error
+/// is therefore about the words as they are shown.
 fn say_refusal(error: &clap::Error) {
     let arguments: Vec<String> =
         std::env::args_os().map(|one| visible(&one.to_string_lossy()).into_owned()).collect();
     let shown = Cli::read(arguments.iter().map(Into::into)).err();
     let text = shown.as_ref().unwrap_or(error).render().to_string();
     if shown.is_some() || !text.contains(|c| c != '\n' && is_obeyed(c)) {
-        // The exit code says so too.
+        // A failure to print is ignored: the exit code tells the error, too.
         let _ = shown.as_ref().unwrap_or(error).print();
     } else {
         stdio::say(text.trim_end());
     }
 }
 
-/// Why a command could not do its work: one sentence, and the exit code.
+/// Failure of a command: one sentence, and the exit code.
 #[derive(Debug)]
 pub(crate) struct Failure {
     sentence: String,
@@ -150,12 +150,13 @@ impl Failure {
         Self { sentence: sentence.into(), exit: Exit::Usage }
     }
 
-    /// What the caller asked for, or a file of the caller's, is wrong as the error says.
+    /// Returns the failure for an error in the caller's wish or in a file of the caller's.
     pub(crate) fn wrong(error: impl std::error::Error) -> Self {
         Self::usage(error.to_string())
     }
 
-    /// Settings that contradict each other are wrong usage; the rest is the network's or the machine's.
+    /// Returns the failure for an error of the network crate. Settings that contradict each other are wrong usage.
+    /// Other errors are those of the network or the machine.
     pub(crate) fn of_net(error: NetError) -> Self {
         match error {
             NetError::Config(_)

@@ -1,4 +1,5 @@
-//! `farcast completions` and `farcast manual`: what shells and man(1) know of the command line, from its own definition.
+//! `farcast completions` and `farcast manual`: completions for shells and pages for man(1), from the definition of the
+//! command line.
 
 use std::path::Path;
 
@@ -22,7 +23,7 @@ pub(crate) fn manual(args: &ManualArgs) -> Result<Exit, Failure> {
     let output = Output::for_people();
     std::fs::create_dir_all(&args.out).map_err(|error| cannot(&args.out, &error))?;
     let mut command = Cli::command();
-    // Names and headings that clap gives sub-commands only when it parses.
+    // Building gives subcommands the names and headings that they otherwise get only when clap parses.
     command.build();
     let pages = pages(&command)?;
     for (name, text) in &pages {
@@ -42,7 +43,7 @@ fn cannot(path: &Path, error: &std::io::Error) -> Failure {
     Failure::usage(format!("cannot write into {}: {error}", path.display()))
 }
 
-/// The pages of a command and of all below it: names of files, and roff(7).
+/// Returns the pages of a command and of all its subcommands, as file names and roff(7) texts.
 fn pages(command: &clap::Command) -> Result<Vec<(String, String)>, Failure> {
     let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
     let mut text = Vec::new();

@@ -1,4 +1,4 @@
-//! `farcast model`: what a closed form says of a transfer.
+//! `farcast model`: throughput and transfer times from closed formulas.
 
 mod args;
 mod report;
@@ -16,12 +16,12 @@ use report::{Line, Report, Value};
 use crate::output::Output;
 use crate::{Exit, Failure};
 
-/// The least default of the first retransmission timeout (RFC 6298 §2.4).
+/// Smallest default of the first retransmission timeout (RFC 6298 §2.4).
 const LEAST_TIMEOUT: Span = Span::from_secs(1);
-/// The default of the initial window in packets (RFC 6928 §2).
+/// Default of the initial window in packets (RFC 6928 §2).
 const INITIAL_WINDOW: u32 = 10;
 
-/// Runs it.
+/// Runs the command.
 pub(crate) fn run(args: &ModelArgs) -> Result<Exit, Failure> {
     let (report, json) = match &args.name {
         Name::Pftk(args) => (pftk(args)?, args.show.json),
@@ -114,7 +114,7 @@ fn cardwell_transfer(args: &CardwellArgs, mss: NonZeroU32) -> cardwell::Transfer
 fn mlppp(args: &MlpppArgs) -> Result<Report, Failure> {
     let mss = mss(args.mss)?;
     let window = match args.window {
-        // The paper's windows are sizes, and its numbers come out with whole packets.
+        // The paper gives windows as sizes, and rounding up to whole packets reproduces its numbers.
         WindowArg::Size(_) => limit(args.window, mss).map(f64::ceil),
         WindowArg::None | WindowArg::Packets(_) => limit(args.window, mss),
     };
@@ -169,7 +169,7 @@ fn path(args: &PathArgs, tcp: &TcpArgs, mss: NonZeroU32) -> Path {
     }
 }
 
-/// In packets.
+/// Returns the window limit in packets.
 fn limit(window: WindowArg, mss: NonZeroU32) -> Option<f64> {
     match window {
         WindowArg::None => None,
@@ -242,7 +242,7 @@ fn given_sizes(mss: NonZeroU32, size: Option<Bytes>) -> Vec<Line> {
     given
 }
 
-/// Where the time of a transfer goes.
+/// Returns the parts of a transfer's time.
 fn found_times(latency: &cardwell::Latency) -> Vec<Line> {
     vec![
         Line::seconds("transfer_time_s", "transfer time", latency.total_s()),
@@ -254,7 +254,7 @@ fn found_times(latency: &cardwell::Latency) -> Vec<Line> {
     ]
 }
 
-/// What call drops do to a bundle.
+/// Returns the effects of call drops on a bundle.
 fn found_drops(model: &mlppp::Model, mss: NonZeroU32) -> Vec<Line> {
     let without = model.without_drops();
     vec![
@@ -267,7 +267,7 @@ fn found_drops(model: &mlppp::Model, mss: NonZeroU32) -> Vec<Line> {
     ]
 }
 
-/// What all steady states have.
+/// Returns the lines that all steady states share.
 fn steady(throughput: &Throughput, mss: NonZeroU32) -> Vec<Line> {
     vec![
         rate("throughput_packets_per_s", "throughput", throughput.packets_per_s),

@@ -1,14 +1,14 @@
-//! Names in lists that are parted at commas, and those of receivers.
+//! Names in comma-separated lists, and names of receivers.
 
 use std::convert::Infallible;
 use std::net::Ipv6Addr;
 
 use crate::Failure;
 
-/// Octets of a receiver's name on the wire, at most (`farcast_mftp::message`).
+/// Longest name of a receiver on the wire, in octets (`farcast_mftp::message`).
 const LONGEST: usize = 64;
 
-/// A name as it was given, without the space around it; an IPv6 address without its zone, which means nothing elsewhere.
+/// Returns a name without the space around it. An IPv6 address loses its zone, which means nothing elsewhere.
 #[expect(clippy::unnecessary_wraps, reason = "what reads a value of the command line may fail")]
 pub(crate) fn trimmed(text: &str) -> Result<String, Infallible> {
     let text = text.trim();
@@ -17,7 +17,7 @@ pub(crate) fn trimmed(text: &str) -> Result<String, Infallible> {
     Ok(address.unwrap_or(text).to_owned())
 }
 
-/// Checks that `name`, given by `option`, is one that a receiver can have.
+/// Checks that a receiver can have the name `name`, given by `option`.
 pub(crate) fn check(option: &str, name: &str) -> Result<(), Failure> {
     let wrong = |why: &str| Err(Failure::usage(format!("{option} {why}")));
     if name.is_empty() {
@@ -47,7 +47,7 @@ pub(crate) fn check_all(option: &str, names: &[String]) -> Result<(), Failure> {
     }
 }
 
-/// Checks that a list has no part without anything in it.
+/// Checks that a list has no empty name.
 pub(crate) fn none_empty(option: &str, names: &[String]) -> Result<(), Failure> {
     if names.iter().any(String::is_empty) {
         let why =

@@ -1,4 +1,4 @@
-//! Who is who in protocols that number their nodes: NORM's node ids, 32 bits.
+//! Node ids of NORM: 32 bits that identify a host.
 
 use std::net::IpAddr;
 
@@ -6,10 +6,11 @@ use farcast_norm::NodeId;
 
 use crate::Failure;
 
-/// What separates the ids of senders from those of receivers at the same address.
+/// Prefix that separates the ids of senders from those of receivers at the same address.
 const SENDER: &[u8] = b"farcast: the node that sends from ";
 
-/// The node called `name`: its digits, or as NRL's tools have it the address, in 32 bits; of any other name a hash.
+/// Returns the node called `name`. A name of digits is the id itself. An address gives its 32 bits, as in NRL's tools.
+/// Any other name is hashed.
 ///
 /// # Errors
 /// The digits are no id that a node may have.
@@ -27,7 +28,7 @@ pub(crate) fn of_name(name: &str) -> Result<NodeId, Failure> {
     Err(Failure::usage(format!("{name:?} is no node: an id is 1 to 4294967294, or an address, or a name")))
 }
 
-/// The node at `address`: the address itself, of IPv6 its last 32 bits.
+/// Returns the node at `address`: the address itself, or the last 32 bits of an IPv6 address.
 pub(crate) fn of_address(address: IpAddr) -> NodeId {
     match address {
         IpAddr::V4(address) => NodeId(address.to_bits()),
@@ -35,7 +36,7 @@ pub(crate) fn of_address(address: IpAddr) -> NodeId {
     }
 }
 
-/// The node that sends from `address`: another than the one that receives there.
+/// Returns the node that sends from `address`. It differs from the node that receives there.
 pub(crate) fn of_sender(address: IpAddr) -> NodeId {
     hashed(&[SENDER, address.to_string().as_bytes()].concat())
 }

@@ -1,4 +1,4 @@
-//! What the command line prints: lines for people, or JSON lines for programs, and the log.
+//! Output of the command line: lines for people or JSON lines for programs, and the log.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -12,7 +12,7 @@ use crate::args::OutputArgs;
 use crate::text::Text;
 use crate::{Failure, stdio};
 
-/// Where events and messages go.
+/// Destination of events and messages.
 #[derive(Debug)]
 pub(crate) struct Output {
     json: bool,
@@ -30,17 +30,17 @@ impl Output {
         Ok(Self { json: args.json, quiet: args.quiet, log: log.transpose()? })
     }
 
-    /// Lines for people and nothing else.
+    /// Makes an output of lines for people, without a log.
     pub(crate) fn for_people() -> Self {
         Self { json: false, quiet: false, log: None }
     }
 
-    /// Lines for people, unless one JSON object is the whole result or silence is wished.
+    /// Makes an output of lines for people, unless the result is one JSON object or the user wants silence.
     pub(crate) fn of(json: bool, quiet: bool) -> Self {
         Self { json, quiet, log: None }
     }
 
-    /// The one JSON object that is the result.
+    /// Prints the JSON object that is the whole result.
     #[expect(clippy::unused_self, reason = "what is printed goes through an output")]
     pub(crate) fn object(&self, object: &impl serde::Serialize) {
         stdio::print(|out| {
@@ -49,32 +49,32 @@ impl Output {
         });
     }
 
-    /// Whether progress is to be shown to a person.
+    /// Returns `true` if progress is shown to a person.
     pub(crate) fn is_for_people(&self) -> bool {
         !self.json && !self.quiet
     }
 
-    /// Whether events go anywhere.
+    /// Returns `true` if events go to standard output or to a log.
     pub(crate) fn is_for_programs(&self) -> bool {
         self.json || self.log.is_some()
     }
 
-    /// A line for people.
+    /// Prints a line for people.
     pub(crate) fn line(&self, text: &str) {
         if self.is_for_people() {
             stdio::say(text);
         }
     }
 
-    /// The result, for people.
+    /// Prints the result, for people.
     pub(crate) fn result(&self, text: &Text) {
         if self.is_for_people() {
             stdio::print(|out| writeln!(out, "{text}"));
         }
     }
 
-    /// The event `event` whose field `key` is a list, which may be long: no more than one of its items is in memory at
-    /// once.
+    /// Writes the event `event` whose field `key` is a list. The list may be long, so only one of its items is in
+    /// memory at once.
     pub(crate) fn list<T: Iterator<Item = Value>>(&mut self, event: &str, key: &str, items: impl Fn() -> T) {
         let time = unix_time();
         let write = |out: &mut dyn Write| {
@@ -96,7 +96,7 @@ impl Output {
         self.logged(written);
     }
 
-    /// What came of writing to the log.
+    /// Takes the result of writing to the log. After an error the log ends.
     fn logged(&mut self, written: Option<io::Result<()>>) {
         if let (Some(Err(error)), Some((path, _))) = (written, &self.log) {
             stdio::lose(&format!("cannot write the log {}: {error}; it ends here", path.display()));
@@ -104,7 +104,7 @@ impl Output {
         }
     }
 
-    /// An event for programs: `fields` is an object.
+    /// Writes an event for programs. The `fields` are an object.
     pub(crate) fn event(&mut self, event: &str, fields: Value) {
         if !self.is_for_programs() {
             return;
@@ -124,7 +124,7 @@ impl Output {
         self.logged(written);
     }
 
-    /// Opens the log anew where SIGHUP asked for that: the old one may have another name by now.
+    /// Opens the log anew if SIGHUP asked for that: the old file may have another name by now.
     pub(crate) fn follow_log(&mut self) {
         if !crate::interrupt::hung_up() {
             return;
@@ -142,17 +142,17 @@ impl Output {
     }
 }
 
-/// The log at `path`, to be written on at its end.
+/// Opens the log at `path`, to be continued at its end.
 fn open_log(path: &Path) -> io::Result<File> {
     OpenOptions::new().create(true).append(true).open(path)
 }
 
-/// JSON on its way to where `self.0` writes, with what terminals obey as escapes.
+/// Writer of JSON that escapes the characters that terminals obey.
 struct Visible<'a>(&'a mut dyn Write);
 
 impl Write for Visible<'_> {
     fn write(&mut self, octets: &[u8]) -> io::Result<usize> {
-        // What is written is whole characters: serde cuts strings only where it escapes.
+        // The octets are whole characters: serde cuts strings only at characters that it escapes.
         match std::str::from_utf8(octets) {
             Ok(json) => self.0.write_all(visible_json(json).as_bytes())?,
             Err(_) => self.0.write_all(octets)?,
@@ -165,12 +165,12 @@ impl Write for Visible<'_> {
     }
 }
 
-/// An error, in one sentence.
+/// Prints an error, in one sentence.
 pub(crate) fn error(sentence: &str) {
     stdio::say(&format!("farcast: {sentence}"));
 }
 
-/// Seconds since 1970, for logs.
+/// Returns seconds since 1970, rounded to milliseconds, for logs.
 #[expect(clippy::disallowed_methods, reason = "a log says when, and the command line is no engine")]
 fn unix_time() -> f64 {
     let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -1,11 +1,11 @@
-//! Files that a command is told to write: what else they must not be.
+//! Checks of the files that a command is to write, against each other and against other paths.
 
 use std::path::{Path, PathBuf};
 
 use crate::Failure;
 
-/// Refuses two of `files`, each with the word of the command line that names it, if they are one file, however their
-/// paths are written: the later would replace the earlier.
+/// Refuses two of `files` that are one file, however their paths are written: the later would replace the earlier. Each
+/// file comes with the word of the command line that names it.
 pub(crate) fn distinct(files: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
     let mut seen: Vec<(&str, PathBuf)> = Vec::new();
     for (word, path) in files.iter().filter_map(|(word, path)| Some((*word, (*path)?))) {
@@ -21,8 +21,8 @@ pub(crate) fn distinct(files: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses one of `files`, each with the word of the command line that names it, that is `path` or lies below it; `why`
-/// says what would become of it.
+/// Refuses one of `files` that is `path` or lies below it. Each file comes with the word of the command line that names
+/// it. The text `why` says what would become of the file.
 pub(crate) fn outside(files: &[(&str, Option<&Path>)], path: &Path, why: &str) -> Result<(), Failure> {
     for (word, file) in files.iter().filter_map(|(word, file)| Some((*word, (*file)?))) {
         if place(file).starts_with(place(path)) {
@@ -35,8 +35,8 @@ pub(crate) fn outside(files: &[(&str, Option<&Path>)], path: &Path, why: &str) -
     Ok(())
 }
 
-/// Refuses one of `files`, each with the word of the command line that names it, that cannot be a file: a directory has
-/// its name, or what it would lie in is none. Who waits for results wants to know before.
+/// Refuses one of `files` that cannot be a file: it is a directory, or its parent is none. A user should learn that
+/// before the results are there. Each file comes with the word of the command line that names it.
 pub(crate) fn files(files: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
     for (word, path) in files.iter().filter_map(|(word, path)| Some((*word, (*path)?))) {
         let shown = path.display();
@@ -57,7 +57,7 @@ pub(crate) fn files(files: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Refuses a directory for results that is a file or lies in one.
+/// Refuses a directory for results if it is a file or lies in one.
 pub(crate) fn directory(word: &str, path: Option<&Path>) -> Result<(), Failure> {
     let there = path.and_then(|path| path.ancestors().find(|place| place.symlink_metadata().is_ok()));
     match there {
@@ -69,7 +69,7 @@ pub(crate) fn directory(word: &str, path: Option<&Path>) -> Result<(), Failure> 
     }
 }
 
-/// What `path` stands for, without links and detours; a file that is not there yet by its directory.
+/// Returns the place of `path`, without links and detours. A file that does not exist yet is placed by its directory.
 fn place(path: &Path) -> PathBuf {
     let parent = path.parent().map(|parent| if parent == Path::new("") { Path::new(".") } else { parent });
     let in_parent = || Some(parent?.canonicalize().ok()?.join(path.file_name()?));

@@ -1,4 +1,4 @@
-//! `farcast partials`: what is kept of products that are not complete.
+//! `farcast partials`: data on disk of products that are not complete.
 
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -17,7 +17,7 @@ mod args;
 
 pub(crate) use args::{PartialsArgs, QuotaArgs};
 
-/// Digits of an identifier that are shown, and that tell products apart.
+/// Number of digits of an identifier that are shown.
 const SHORT: usize = 8;
 
 #[expect(clippy::disallowed_methods, reason = "ages are counted from now, and the command line is no engine")]
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &PartialsArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The products that `--remove` and `--all` name.
+/// Returns the products that `--remove` and `--all` name.
 fn chosen(args: &PartialsArgs, all: &[Partial]) -> Result<Vec<ProductId>, Failure> {
     if args.all {
         return Ok(all.iter().filter(|one| !one.in_use).map(|one| one.id).collect());
@@ -67,12 +67,12 @@ fn chosen(args: &PartialsArgs, all: &[Partial]) -> Result<Vec<ProductId>, Failur
     args.remove.iter().map(one).collect()
 }
 
-/// What is shown.
+/// Data for the table and for the JSON object.
 struct Shown<'a> {
     dir: &'a Path,
     left: &'a [Partial],
     removed: &'a [ProductId],
-    /// Used, and allowed.
+    /// Disk space and files in use, and the limits.
     usage: (Usage, Usage),
     quota: Quota,
     now: SystemTime,
@@ -126,7 +126,7 @@ impl Shown<'_> {
         table
     }
 
-    /// Until when `one` is kept.
+    /// Returns in words the time until which `one` is kept.
     fn kept(&self, one: &Partial) -> String {
         if one.in_use {
             return "being received".into();
@@ -136,11 +136,11 @@ impl Shown<'_> {
         }
         let most = one.left(&self.quota);
         match one.expires(&self.quota).duration_since(self.now) {
-            // No clock that runs backwards has it kept for longer.
+            // The limit holds even if the clock ran backwards.
             Ok(left) if left > most => format!("for {} of a receiver's running", span(most)),
             Ok(left) => format!("for {}", span(left)),
             Err(_) if one.left(&self.quota).is_zero() => "until a receiver starts: too old".into(),
-            // Its date is none that can be, or nobody was there to see the time pass.
+            // The date is impossible, or no receiver ran while the time passed.
             Err(_) => format!("for {} of a receiver's running", span(one.left(&self.quota))),
         }
     }
@@ -191,7 +191,7 @@ fn unix(time: SystemTime) -> f64 {
     time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
-/// A time in the two largest units that it has.
+/// Returns a time in its two largest units.
 fn span(time: Duration) -> String {
     let seconds = time.as_secs();
     let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);

@@ -14,19 +14,19 @@ mod terminal;
 
 use terminal::Terminal;
 
-/// The share of `sent` that was `lost`, in per cent; `None` where nothing was sent.
+/// Returns `lost` as a percentage of `sent`, or `None` if nothing was sent.
 pub(crate) fn loss_percent(lost: u64, sent: u64) -> Option<f64> {
     (sent > 0).then(|| 100.0 * lost as f64 / sent as f64)
 }
 
-/// Between lines where there is no terminal.
+/// Interval between lines where there is no terminal.
 const LINE_EVERY: Span = Span::from_secs(2);
-/// How often the bars are drawn, at most.
+/// Highest number of times per second that the bars are drawn.
 const DRAWN_PER_SECOND: u8 = 10;
-/// Lines below the bar that still can be read.
+/// Most lines below the bar that can still be read.
 pub(crate) const MOST_LINES: usize = 10;
 
-/// A bar with lines below it.
+/// Progress bar with lines below it.
 #[derive(Debug)]
 pub(crate) struct Progress {
     bars: Option<(MultiProgress, ProgressBar, Vec<ProgressBar>)>,
@@ -50,12 +50,12 @@ impl Progress {
         Self { bars, next_line: Time::ZERO + LINE_EVERY, shown }
     }
 
-    /// Whether lines below the bar are shown.
+    /// Returns `true` if lines below the bar are shown.
     pub(crate) fn shows_lines(&self) -> bool {
         self.bars.is_some()
     }
 
-    /// Shows `done` of `total` units, and a line for each of `lines` (on a terminal; the first few).
+    /// Shows `done` of `total` units. On a terminal it also shows the first few of `lines`.
     pub(crate) fn update(
         &mut self,
         output: &Output,
@@ -95,20 +95,20 @@ impl Progress {
     /// Prints a line above the bar.
     pub(crate) fn line(&self, output: &Output, text: &str) {
         match &self.bars {
-            // Where the terminal is gone there is nobody to tell.
+            // A terminal that is gone has no reader.
             Some((all, ..)) => drop(all.println(visible(text))),
             None => output.line(text),
         }
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn clear(&mut self) {
         if let Some((all, main, below)) = self.bars.take() {
             main.finish_and_clear();
             for bar in below {
                 bar.finish_and_clear();
             }
-            // It is only cosmetics.
+            // A failure only affects the looks.
             let _ = all.clear();
         }
         self.shown = false;
@@ -118,28 +118,28 @@ impl Progress {
 /// Columns of the bar's line without its message.
 const BAR_COLUMNS: usize = 10 + 1 + 18 + 1 + 5 + 2;
 
-/// Columns of the terminal that a line may fill without reaching its end: one that wraps takes more or fewer rows when
-/// the terminal becomes narrower or wider, and what is taken for its rows and is not would be erased.
+/// Returns the columns that a line may fill without reaching the end of the terminal's row. A line that wraps takes
+/// more or fewer rows when the terminal's width changes. Rows that are wrongly counted as part of it would be erased.
 fn columns() -> usize {
     let size = rustix::termios::tcgetwinsize(std::io::stderr());
     let columns = size.map_or(80, |size| if size.ws_col == 0 { 80 } else { size.ws_col });
     usize::from(columns).saturating_sub(1)
 }
 
-/// What of `text` fits into so many columns, with what commands terminals made visible.
+/// Returns the part of `text` that fits into `columns`, with commands to the terminal made visible.
 fn cut(text: &str, columns: usize) -> String {
     console::truncate_str(&visible(text), columns, "").into_owned()
 }
 
-/// A part in per cent, one decimal.
+/// Returns a part as a percentage with one decimal, or a dash if the whole is 0.
 pub(crate) fn percent(part: u64, whole: u64) -> String {
     if whole == 0 { "-".into() } else { format!("{:.1} %", part as f64 * 100.0 / whole as f64) }
 }
 
-/// Less time than this says nothing of a rate.
+/// Shortest time that gives a meaningful rate.
 const SHORTEST: Span = Span::from_millis(1);
 
-/// The rate at which `bytes` were moved in `span`; a dash where nothing was, or in no time to speak of.
+/// Returns the rate at which `bytes` were moved in `span`. It is a dash if nothing was moved, or in too short a time.
 pub(crate) fn rate(bytes: u64, span: Span) -> String {
     if span < SHORTEST {
         return "-".into();
@@ -148,32 +148,32 @@ pub(crate) fn rate(bytes: u64, span: Span) -> String {
     BitRate::from_bps(bps as u64).map_or_else(|| "-".into(), |rate| rate.to_string())
 }
 
-/// Bytes of so many of the segments of a product of this size.
+/// Returns the bytes in `count` of the `segments` of a product of `size` bytes.
 pub(crate) fn part_of(size: u64, count: u64, segments: u64) -> u64 {
     (u128::from(size) * u128::from(count) / u128::from(segments.max(1))) as u64
 }
 
-/// Octets on the wire over the octets of the files; `None` where there are none of these.
+/// Returns the octets on the wire divided by the octets of the files, or `None` if there are none of these.
 pub(crate) fn times_the_size(wire: u64, octets: u64) -> Option<f64> {
     (octets > 0).then(|| wire as f64 / octets as f64)
 }
 
-/// The same in words; a dash where there is no size.
+/// Returns that ratio in words, or a dash if the files have no octets.
 pub(crate) fn overhead(wire: u64, octets: u64) -> String {
     times_the_size(wire, octets).map_or_else(|| "-".into(), |times| format!("{times:.3} times the size"))
 }
 
-/// So many of what `one` is, as in "1 round" and "2 rounds".
+/// Returns a count with its noun, as in "1 round" and "2 rounds".
 pub(crate) fn counted(count: u64, one: &str) -> String {
     format!("{count} {one}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Bytes as a person writes them.
+/// Returns bytes as a person writes them.
 pub(crate) fn size(bytes: u64) -> String {
     Bytes(bytes).to_string()
 }
 
-/// The time that is left at the pace so far.
+/// Returns the time that is left at the pace so far, or nothing if that is unknown or all is done.
 pub(crate) fn time_left(done: u64, total: u64, elapsed: Span) -> String {
     if done == 0 || done >= total {
         return String::new();
@@ -182,20 +182,20 @@ pub(crate) fn time_left(done: u64, total: u64, elapsed: Span) -> String {
     format!("  {} left", Span::from_secs_f64(left))
 }
 
-/// No data for this long, and nobody knows how fast it will come: files are compared, or the sender waits.
+/// Time without data after which the pace is unknown: files are compared, or the sender waits.
 const SILENCE: Span = Span::from_secs(2);
 
-/// Pace at which data comes, since it last began to.
+/// Pace of data since it last began to arrive.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pace {
-    /// Time and amount at its beginning.
+    /// Time and amount at the beginning.
     began: Option<(Time, u64)>,
-    /// Time and amount when there last was more.
+    /// Time and amount at the last increase.
     came: Option<(Time, u64)>,
 }
 
 impl Pace {
-    /// Returns the time that is left for `total`, where `have` is there now; nothing while it cannot be told.
+    /// Returns the time that is left until `have` reaches `total`, or nothing while that is unknown.
     pub(crate) fn time_left(&mut self, now: Time, have: u64, total: u64) -> String {
         let (came, last) = *self.came.get_or_insert((now, have));
         let is_silent = now.since(came) > SILENCE;

@@ -1,4 +1,4 @@
-//! The protocols that `send` and `receive` speak: a line here, and a module in each of the two.
+//! Protocols that `send` and `receive` speak. Each has an entry here, and a module in each of the two commands.
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command, ValueEnum};
@@ -22,17 +22,18 @@ pub(crate) enum Speaks {
     OneWay,
 }
 
-/// The heading of options that NORM and MDP have alike.
+/// Heading of options that NORM and MDP share.
 pub(crate) const NORM_AND_MDP: &str = "NORM and MDP";
-/// That of options that PGM has, too.
+/// Heading of options that NORM, MDP and PGM share.
 pub(crate) const NORM_MDP_AND_PGM: &str = "NORM and MDP and PGM";
-/// That of options that NORM and PGM have alike.
+/// Heading of options that NORM and PGM share.
 pub(crate) const NORM_AND_PGM: &str = "NORM and PGM";
-/// That of options that MFTP and PGM have alike.
+/// Heading of options that MFTP and PGM share.
 pub(crate) const MFTP_AND_PGM: &str = "MFTP and PGM";
 
 impl Speaks {
-    /// The headings of the options that are its own: those of it alone, and those that it shares with another.
+    /// Returns the headings of this protocol's options. The first heading is for options of this protocol alone, and
+    /// the others are shared with other protocols.
     const fn headings(self) -> &'static [&'static str] {
         match self {
             Self::Mftp => &["MFTP", MFTP_AND_PGM],
@@ -43,23 +44,24 @@ impl Speaks {
         }
     }
 
-    /// Whether it has options under this heading: its own, or everybody's.
+    /// Returns `true` if this protocol has the options under this heading: they are its own, or they belong to every
+    /// protocol.
     pub(crate) fn has(self, heading: &str) -> bool {
         let of_one = Self::value_variants().iter().any(|one| one.headings().contains(&heading));
         !of_one || self.headings().contains(&heading)
     }
 
-    /// As people call it: the heading of what is its own alone.
+    /// Returns the protocol's name for people, which is also the heading of its own options.
     pub(crate) const fn heading(self) -> &'static str {
         self.headings()[0]
     }
 
-    /// Its name on the command line.
+    /// Returns the protocol's name on the command line.
     pub(crate) fn name(self) -> String {
         self.heading().to_lowercase()
     }
 
-    /// What is wrong with the options in `given` to `command`, if one of them is another protocol's.
+    /// Checks the options in `given` to `command`. The error tells which option belongs to another protocol.
     pub(crate) fn check(self, command: &Command, given: &ArgMatches) -> Result<(), String> {
         for other in Self::value_variants() {
             let others = |heading| other.headings().contains(&heading) && !self.headings().contains(&heading);

@@ -1,6 +1,6 @@
 //! `farcast receive`.
 //!
-//! What all protocols share stands here; each has a module of its own, which [`run`] chooses.
+//! This module holds the parts that all protocols share. Each protocol has a module of its own, which [`run`] chooses.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// What does not go with `--answer-port`.
+/// Refuses options that do not go with `--answer-port`.
 fn answer_port(args: &ReceiveArgs) -> Result<(), Failure> {
     let Some(port) = args.socket.answer_port else { return Ok(()) };
     if args.pgm.raw {
@@ -94,45 +94,46 @@ fn answer_port(args: &ReceiveArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What a protocol tells of a reception besides what all have in common.
+/// Protocol-specific parts of the messages about a reception.
 trait Face {
-    /// Which protocol.
+    /// Protocol of the reception.
     type Protocol: Protocol;
 
-    /// Whether a transmission has several objects, all of which `--once` waits for.
+    /// Set if a transmission has several objects, all of which `--once` waits for.
     const SEVERAL: bool;
 
-    /// An event of its own, if it is worth telling to the receiver that is called `own`.
+    /// Returns a message about an event of the protocol, or `None` if it needs none. This receiver's name is `own`.
     fn told(&self, event: &Event<Self>, own: &str) -> Option<Told>
     where
         Self: Sized;
 
-    /// How it went, in one sentence.
+    /// Returns the result of the reception, in one sentence.
     fn outcome(&self, report: &Report<Self>) -> String
     where
         Self: Sized;
 
-    /// What only this protocol reports in the end.
+    /// Returns the figures that only this protocol reports in the end.
     fn figures(&self, report: &Report<Self>, receiver: &Engine_<Self>) -> Value
     where
         Self: Sized;
 }
 
-/// An event, in words and for programs.
+/// Message about an event, in words and for programs.
 struct Told {
     line: Option<String>,
     kind: &'static str,
     fields: Value,
 }
 
-/// What the receiver of this id draws from: unless the user says, another seed for each id, and never the id itself.
-/// Engines derive their draws from the seed and the id, which cancel out where they are the same: all receivers would
-/// ask at the same instants.
+/// Returns the random seed of the receiver with this id: the user's, or else a seed that differs for each id. The
+/// default is never the id itself. Engines derive their draws from the seed and the id, which cancel out if they are
+/// equal. All receivers would then ask at the same instants.
 fn seed_of(said: Option<u64>, id: u32) -> u64 {
     said.unwrap_or(!u64::from(id))
 }
 
-/// Receives by the engine that `make` makes, given the octets that the kernel keeps for us.
+/// Receives by the engine that `make` makes. The argument of `make` is the size of the kernel's receive buffer in
+/// octets.
 fn receive<F: Face, E: std::error::Error + Send + Sync + 'static>(
     args: &ReceiveArgs,
     (heard, plain, seed): (&Heard, bool, u64),
@@ -195,7 +196,7 @@ fn receive<F: Face, E: std::error::Error + Send + Sync + 'static>(
     how
 }
 
-/// Whom a receiver hears, with names resolved.
+/// Addresses that a receiver hears, with names resolved.
 struct Heard {
     from: SocketAddr,
     source: Option<IpAddr>,
@@ -206,7 +207,7 @@ struct Heard {
 impl Heard {
     fn of(args: &ReceiveArgs) -> Result<Self, Failure> {
         let sealing = Sealing::to_receive(args)?;
-        // What is an address has no choice of its family.
+        // A host that is given as an address fixes the family.
         let wanted = args.source.as_ref().and_then(Host::address).map(Family::of);
         let from = args.from.resolve("--from", wanted)?;
         if from.port() == 0 {
@@ -218,18 +219,18 @@ impl Heard {
         Ok(Self { from, source, accept: accept?.concat(), sealing })
     }
 
-    /// What this receiver is called, unless only its address says who it is.
+    /// Returns this receiver's name, or `None` if only its address identifies it.
     fn name(&self, args: &ReceiveArgs) -> Option<String> {
         args.name.clone().or_else(|| self.sealing.as_ref().map(|sealing| sealing.name().to_owned()))
     }
 
-    /// What this receiver is called: its name or its address.
+    /// Returns this receiver's name, or its address if it has no name.
     fn own_name(&self, args: &ReceiveArgs) -> String {
         self.name(args).unwrap_or_else(|| own_address(args, self.from).to_string())
     }
 }
 
-/// It was stopped, and nothing has come.
+/// Returns the result of a receiver that was stopped before anything came.
 fn nothing(args: &ReceiveArgs) -> Result<Exit, Failure> {
     if args.once {
         return Err(Failure { sentence: "stopped before anything came".into(), exit: Exit::Failed });
@@ -237,7 +238,7 @@ fn nothing(args: &ReceiveArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Says what is missing, and that it is waited for.
+/// Reports a missing condition that the receiver waits for.
 fn waiting(output: &mut Output, missing: &NetError) {
     output.line(&format!("waiting: {missing}"));
     output.event("waiting", json!({ "reason": missing.to_string() }));

@@ -1,4 +1,4 @@
-//! What programs and people do while an emulation runs, for its page of plots.
+//! Events of an emulation, caused by its programs and by people, for its page of plots.
 
 use farcast_core::{BitRate, Span, Time};
 use farcast_emu::Clock;
@@ -9,33 +9,33 @@ use farcast_report::emulation::{Direction, Event, EventKind, Interval};
 
 use super::session::State;
 
-/// Events that are kept; a script may change the link all day.
+/// Maximum number of events that are kept: a script may change the link all day.
 const MOST: usize = 10_000;
 
-/// What a page needs to know of one way besides its packets.
+/// Events of one direction of the link, for the page.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WayEvents {
-    /// The rate in bit/s from a time in seconds on.
+    /// Rates in bit/s, each with the time in seconds from which on it holds.
     pub(crate) rates_bps: Vec<(f64, Option<f64>)>,
     /// Outages that were set.
     pub(crate) outages: Vec<Interval>,
 }
 
-/// What has happened so far.
+/// Events since the emulation began.
 #[derive(Clone, Debug)]
 pub(crate) struct Events {
     clock: Clock,
     /// The relay's time when the clock began.
     began: Time,
     pub(crate) list: Vec<Event>,
-    /// Forward and return.
+    /// Events of the forward direction, then of the return direction.
     pub(crate) ways: [WayEvents; 2],
-    /// Events that are not kept.
+    /// Number of events that are not kept.
     pub(crate) left_out: u64,
 }
 
 impl Events {
-    /// From the relay's beginning on.
+    /// Begins a record of events at the relay's present state.
     pub(crate) fn of(relay: &RelayHandle) -> Self {
         let view = relay.look();
         let mut events = Self {
@@ -55,7 +55,7 @@ impl Events {
         (self.began + self.clock.now().since(Time::ZERO)).as_secs_f64()
     }
 
-    /// A program has changed its state.
+    /// Records that a program has changed its state.
     pub(crate) fn program(&mut self, name: &str, state: State) {
         let (kind, words) = match state {
             State::Waiting => return,
@@ -68,7 +68,7 @@ impl Events {
         self.push(Event { at_s: self.now(), kind, way: None, words });
     }
 
-    /// The link was changed, and is now as `view` shows it.
+    /// Records a change of the link. `view` shows the link after the change.
     pub(crate) fn change(&mut self, change: &Change, view: &View) {
         let at_s = view.state.now.as_secs_f64();
         let way = change.way.map(|way| match way {
@@ -98,7 +98,7 @@ impl Events {
         }
     }
 
-    /// Keeps an event, if there is room.
+    /// Keeps an event if there is room. Returns `true` if it was kept.
     fn push(&mut self, event: Event) -> bool {
         let has_room = self.list.len() < MOST;
         if has_room {
@@ -111,7 +111,7 @@ impl Events {
 }
 
 impl WayEvents {
-    /// From now on nothing passes for so long; one that was set before ends now.
+    /// Records an outage that begins now and lasts for `outage`. An outage that was set before ends now.
     fn set_outage(&mut self, at_s: f64, outage: Span) {
         if let Some(last) = self.outages.last_mut() {
             last.end_s = last.end_s.min(at_s);
@@ -122,7 +122,7 @@ impl WayEvents {
     }
 }
 
-/// What was set, as people write it.
+/// Returns a change as people write it.
 fn words(change: &Change) -> String {
     let Ok(serde_json::Value::Object(values)) = serde_json::to_value(change) else { return String::new() };
     let one = |(key, value): (&String, &serde_json::Value)| {
@@ -135,7 +135,7 @@ fn words(change: &Change) -> String {
     stage + &keys.map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// A quantity in the unit that a person would choose.
+/// Returns a quantity in the unit that a person would choose.
 fn readable(text: &str) -> String {
     let span = text.parse::<Span>().map(|span| span.to_string());
     span.or_else(|_| text.parse::<BitRate>().map(|rate| rate.to_string())).unwrap_or_else(|_| text.to_owned())

@@ -13,7 +13,7 @@ use super::{INVALID, NOTHING_PASSED, plan, record, show, timeline};
 use crate::Failure;
 use crate::args::EmulateArgs;
 
-/// Runs what was asked for; the exit code.
+/// Runs the emulation. Returns the exit code.
 pub(crate) fn run(args: &EmulateArgs, lifeline: RawFd) -> Result<u8, Failure> {
     let guard = Guard::adopt(lifeline)?;
     let wish = plan::read(args)?;
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &EmulateArgs, lifeline: RawFd) -> Result<u8, Failure> {
     Ok(exit)
 }
 
-/// The exit code of a run whose programs ended well.
+/// Returns the exit code of a run whose programs ended well.
 fn verdict(report: &Report) -> u8 {
     if nothing_passed(report) {
         NOTHING_PASSED
@@ -56,7 +56,7 @@ fn verdict(report: &Report) -> u8 {
     }
 }
 
-/// Whether no packet came through the link: then there is nothing that could be valid.
+/// Returns `true` if no packet came through the link. Such a run cannot be valid.
 pub(super) fn nothing_passed(report: &Report) -> bool {
     let ways = [&report.forward, &report.back];
     ways.iter().all(|way| way.counts.delivered.packets == 0)

@@ -1,4 +1,4 @@
-//! What a running emulation tells its clients and does for them.
+//! State of a running emulation, which its clients read and change.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -23,7 +23,7 @@ use super::plan::Wish;
 use super::session::{State, places};
 use crate::Failure;
 
-/// What the session and the server of clients share.
+/// State that the session and the server of clients share.
 #[derive(Clone)]
 pub(crate) struct Live {
     description: Description,
@@ -37,7 +37,7 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    /// Of an emulation whose process the user knows by `pid`.
+    /// Makes the state of an emulation. The user knows its process by `pid`.
     pub(crate) fn new(wish: &Wish, pid: u32, relay: RelayHandle) -> Result<Self, Failure> {
         let program = |job: &super::plan::Job| ProgramState {
             name: job.name.clone(),
@@ -56,12 +56,12 @@ impl Live {
         })
     }
 
-    /// For the server.
+    /// Returns a handler for the server of clients.
     pub(crate) fn handler(&self) -> impl Handler + use<> {
         self.clone()
     }
 
-    /// A program has changed its state.
+    /// Records that a program has changed its state.
     pub(crate) fn tell(&self, number: usize, state: State) {
         let mut programs = self.programs.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(program) = programs.get_mut(number) else { return };
@@ -79,7 +79,7 @@ impl Live {
         }
     }
 
-    /// What has happened so far.
+    /// Returns the events so far.
     pub(crate) fn events(&self) -> Events {
         self.lock_events().clone()
     }
@@ -92,14 +92,14 @@ impl Live {
         self.changes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether a client wants the end.
+    /// Returns `true` if a client has asked for the end.
     pub(crate) fn is_stopped(&self) -> bool {
         self.stopped.load(Ordering::SeqCst)
     }
 }
 
 impl AsFd for Live {
-    /// Readable once a client wants the end.
+    /// Returns a descriptor that is readable once a client has asked for the end.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
     }
@@ -201,7 +201,7 @@ fn describe(wish: &Wish, pid: u32) -> Description {
     }
 }
 
-/// The stages with the settings that the link's file was read with.
+/// Returns the stages with the settings that the link's file gives them.
 pub(crate) fn stages(wish: &Wish) -> Vec<StageDescription> {
     let links = &wish.plan.link.links;
     let several = links.stages.iter().map(|(name, stage)| {

@@ -1,4 +1,4 @@
-//! What is emulated: a link with two ends, or a scenario with a hub and terminals; and what runs there.
+//! Plan of an emulation: a link with two ends or a scenario with a hub and terminals, and the programs that run there.
 
 use farcast_core::Span;
 use farcast_emu::emulation::Plan;
@@ -14,10 +14,10 @@ use farcast_sim::scenario::Scenario;
 use crate::Failure;
 use crate::args::EmulateArgs;
 
-/// A program and where it runs.
+/// A program and the host that runs it.
 #[derive(Clone, Debug)]
 pub(crate) struct Job {
-    /// What messages call it.
+    /// Name in messages.
     pub(crate) name: String,
     pub(crate) place: Place,
     pub(crate) command: Command,
@@ -25,7 +25,7 @@ pub(crate) struct Job {
     pub(crate) background: bool,
 }
 
-/// What a job runs.
+/// Command line of a job.
 #[derive(Clone, Debug)]
 pub(crate) enum Command {
     /// A line for `sh -c`.
@@ -34,25 +34,25 @@ pub(crate) enum Command {
     Near(Vec<String>),
 }
 
-/// Everything that is asked for.
+/// All that the user asks for.
 #[derive(Clone, Debug)]
 pub(crate) struct Wish {
     /// The link or scenario, as the user named it.
     pub(crate) name: String,
     pub(crate) plan: Plan,
     pub(crate) jobs: Vec<Job>,
-    /// Whether there are two ends, near and far.
+    /// Set for a link with two ends, near and far; unset for a scenario.
     pub(crate) is_link: bool,
-    /// When everything ends, at the latest.
+    /// Time at which everything ends at the latest.
     pub(crate) limit: Option<Span>,
-    /// Queues that had no limit.
+    /// Queues for which the link's file gives no limit.
     pub(crate) queues: Vec<DefaultQueue>,
-    /// Keys of the link with their values, and whether somebody gave them.
+    /// Keys of the link with their values, and `true` where the user or the file gave the value.
     pub(crate) keys: Vec<(String, String, bool)>,
 }
 
 impl Wish {
-    /// What a place is called.
+    /// Returns the name of a place in messages.
     pub(crate) fn name_of(&self, place: Place) -> String {
         match place {
             Place::Hub if self.is_link => "far".into(),
@@ -63,7 +63,7 @@ impl Wish {
     }
 }
 
-/// Reads it.
+/// Reads the link or scenario and the options.
 ///
 /// # Errors
 /// One sentence about the first thing that is wrong.
@@ -96,7 +96,7 @@ fn bad(error: DocumentError) -> Failure {
     Failure::usage(error.to_string())
 }
 
-/// The near program and the far ones.
+/// Returns the near program and the far ones.
 fn of_link(args: &EmulateArgs, document: &Document) -> Result<Wish, Failure> {
     let (links, queues) = Links::read_alone(document).map_err(bad)?;
     let near = match (args.shell, args.command.is_empty()) {
@@ -135,13 +135,13 @@ fn of_link(args: &EmulateArgs, document: &Document) -> Result<Wish, Failure> {
     })
 }
 
-/// The user's shell.
+/// Returns the user's shell.
 #[expect(clippy::disallowed_methods, reason = "the environment says which it is")]
 fn shell() -> String {
     std::env::var("SHELL").unwrap_or_else(|_| "/bin/sh".into())
 }
 
-/// The programs of a scenario.
+/// Returns the programs of a scenario.
 fn of_scenario(args: &EmulateArgs, document: &Document) -> Result<Wish, Failure> {
     if args.shell || !args.command.is_empty() || !args.far.is_empty() {
         return Err(Failure::usage(
@@ -150,7 +150,7 @@ fn of_scenario(args: &EmulateArgs, document: &Document) -> Result<Wish, Failure>
     }
     let mut top = document.root();
     let can_be_simulated = top.holds("protocol") || top.holds("traffic");
-    // It says what is wrong with what is the simulator's.
+    // Reading the scenario reports errors in the keys that belong to the simulator.
     let simulated = can_be_simulated.then(|| Scenario::read(document).map_err(bad)).transpose()?;
     top.text_or("name", String::new()).map_err(bad)?;
     let limit = top.optional_span("time_limit").map_err(bad)?;

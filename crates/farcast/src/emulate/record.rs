@@ -1,4 +1,4 @@
-//! `--log`, `--trace` and `--report`: what is written of a run. The page of plots is `timeline.rs`'s.
+//! `--log`, `--trace` and `--report`: files that a run writes. `timeline.rs` writes the page of plots.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -17,7 +17,8 @@ use super::timeline::Shared;
 use crate::args::EmulateArgs;
 use crate::{Failure, outputs};
 
-/// Whether files can be written where they are asked for: who waits for results wants to know before.
+/// Checks that every file can be written, before the run begins: a user should not learn it after the results are
+/// there.
 pub(crate) fn check(args: &EmulateArgs) -> Result<(), Failure> {
     let files = [
         ("--log", args.log.as_deref()),
@@ -29,14 +30,14 @@ pub(crate) fn check(args: &EmulateArgs) -> Result<(), Failure> {
     let link = args.link.as_deref().map(Path::new).filter(|path| path.is_file());
     outputs::distinct(&[&[("the link", link)], &files[..]].concat())?;
     for path in [&args.log, &args.trace, &args.report, &args.timeline].into_iter().flatten() {
-        // It has no name yet, and never gets one.
+        // The staged file has no name yet, and never gets one.
         StagedFile::create(path)
             .map_err(|error| Failure::usage(format!("cannot write \"{}\": {error}", path.display())))?;
     }
     Ok(())
 }
 
-/// The recorder, if anything is to be recorded.
+/// Starts the recorder, if anything is to be recorded.
 pub(crate) fn start(
     args: &EmulateArgs,
     wish: &Wish,
@@ -57,7 +58,7 @@ pub(crate) fn start(
     Ok(Some(Recorder::start(&RecorderConfig::default(), log, capture)?))
 }
 
-/// A capture with an interface for each host: the hub's is the first.
+/// Creates a capture with an interface for each host, the hub's first.
 fn capture(path: &Path, wish: &Wish) -> Result<Writer<Box<dyn Output>>, Failure> {
     let file: Box<dyn Output> = Box::new(StagedFile::create(path).map_err(|error| {
         Failure::usage(format!("cannot write the capture \"{}\": {error}", path.display()))

@@ -1,4 +1,4 @@
-//! The programs of an emulation: started in their time, waited for, stopped.
+//! Programs of an emulation: starts them at their times, waits for them, stops them.
 
 use farcast_core::{Span, Time};
 use farcast_emu::emulation::{Emulation, Plan};
@@ -13,19 +13,20 @@ use super::plan::{Command, Job, Wish};
 use super::show;
 use crate::Failure;
 
-/// How long programs may take to end once they are told to.
+/// Time that programs have to end after they are told to.
 const GRACE: Span = Span::from_secs(2);
-/// How long the near program waits for the far ones to listen, at the most. One that never listens costs this much.
+/// Longest time that the near program waits for the far ones to listen. A far program that never listens costs this
+/// much.
 const SETTLE: Span = Span::from_secs(10);
-/// How often the relay is looked at.
+/// Interval at which the relay is checked for a failure.
 const LOOK: Span = Span::from_secs(1);
 
-/// Every place of a plan, the hub first.
+/// Returns every place of a plan, the hub first.
 pub(crate) fn places(plan: &Plan) -> impl Iterator<Item = Place> + use<> {
     std::iter::once(Place::Hub).chain((0..plan.link.terminals()).map(Place::Terminal))
 }
 
-/// A job as it stands.
+/// State of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
     Waiting,
@@ -33,17 +34,17 @@ pub(crate) enum State {
     Ended(Exit),
 }
 
-/// Why everything ends.
+/// Reason for which everything ends.
 enum Over {
-    /// All that are waited for have ended.
+    /// All programs that are waited for have ended.
     Done,
-    /// Somebody wants it.
+    /// A signal or a client asked for the end, or the emulation failed.
     Stopped,
-    /// The scenario's time is over.
+    /// The time limit of the scenario is over.
     Limit,
 }
 
-/// The programs.
+/// Programs of a running emulation.
 pub(crate) struct Session<'a> {
     wish: &'a Wish,
     emulation: &'a Emulation,
@@ -59,7 +60,7 @@ impl<'a> Session<'a> {
         Self { wish, emulation, programs, live, states, clock: Clock::start() }
     }
 
-    /// Runs the programs to their ends; the exit code.
+    /// Runs the programs to their ends. Returns the exit code.
     pub(crate) fn run(&mut self, guard: &Guard) -> Result<u8, Failure> {
         let over = self.wait(guard)?;
         if let (Over::Limit, Some(limit)) = (&over, self.wish.limit) {
@@ -87,7 +88,7 @@ impl<'a> Session<'a> {
             }
             self.start_due(now, guard)?;
             if self.emulation.has_failed() {
-                // What it says comes with its end.
+                // The emulation's end reports the failure itself.
                 return Ok(Over::Stopped);
             }
             if self.all_done() {
@@ -102,7 +103,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Starts what is due. The near program waits until the far ones listen.
+    /// Starts the jobs that are due. The near program waits until the far ones listen.
     fn start_due(&mut self, now: Time, guard: &Guard) -> Result<(), Failure> {
         for number in 0..self.states.len() {
             let job = &self.wish.jobs[number];
@@ -120,8 +121,8 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Waits until as many ports are listened on at the far end as there are programs, or those have ended; whether
-    /// nobody wants the end meanwhile.
+    /// Waits until the far end listens on as many ports as it has running programs, for [`SETTLE`] at most. Returns
+    /// `false` if a signal or a client asked for the end meanwhile.
     fn settle(&mut self, guard: &Guard) -> Result<bool, Failure> {
         let far = self.wish.jobs.iter().filter(|job| job.place == Place::Hub).count();
         let until = self.clock.now() + SETTLE;
@@ -180,7 +181,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Takes note of an end. That of one that should have gone on is told.
+    /// Records that a program has ended. Prints a line if a background program failed while others are still waited
+    /// for.
     fn note(&mut self, id: ProgramId, exit: Exit) {
         let Some(number) = self.states.iter().position(|state| *state == State::Running(id)) else { return };
         self.states[number] = State::Ended(exit);
@@ -202,7 +204,7 @@ impl<'a> Session<'a> {
         waiting.map(|(job, _)| Time::ZERO + job.start).min().unwrap_or(Time::NEVER)
     }
 
-    /// The near program hears Ctrl-C itself and may end in its own way.
+    /// Stops the near program, which hears Ctrl-C itself and may end in its own way.
     fn stop_near(&mut self, signal: i32) -> Result<(), EmuError> {
         let near = self.wish.jobs.iter().position(|job| matches!(job.command, Command::Near(_)));
         let Some((number, State::Running(id))) = near.map(|number| (number, self.states[number])) else {
@@ -214,7 +216,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// The near program's code; of a scenario, that of the first program that failed.
+    /// Returns the exit code: that of the near program, or in a scenario that of the first program that failed.
     fn code(&self, over: &Over, guard: &Guard) -> u8 {
         let waited = self.wish.jobs.iter().zip(&self.states).filter(|(job, _)| !job.background);
         let codes = waited.map(|(_, state)| match state {

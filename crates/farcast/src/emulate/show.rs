@@ -1,4 +1,4 @@
-//! What an emulation prints: on standard error, because standard output is the near program's.
+//! Output of an emulation. It goes to standard error, because standard output is the near program's.
 
 use farcast_emu::emulation::{Report, WayReport};
 use farcast_emu::relay::Scheduling;
@@ -12,7 +12,7 @@ use crate::stdio;
 use crate::table::{Align, Table};
 use crate::text::Text;
 
-/// A line.
+/// Prints a line.
 pub(crate) fn line(text: &str) {
     stdio::say(&format!("farcast: {text}"));
 }
@@ -21,7 +21,7 @@ fn block(text: &Text) {
     text.each().for_each(stdio::say);
 }
 
-/// What begins.
+/// Prints the stages and hosts of an emulation that begins.
 pub(crate) fn begin(wish: &Wish, pid: u32) {
     let mut table = Table::new(&[("stage", Align::Left), ("way", Align::Left), ("what", Align::Left)]);
     for stage in stages(wish) {
@@ -53,7 +53,7 @@ pub(crate) fn begin(wish: &Wish, pid: u32) {
     line(&format!("forward runs from the hub to terminals; see it live: farcast emulate --control {pid}"));
 }
 
-/// What came of it.
+/// Prints the result of an emulation that has ended.
 pub(crate) fn end(wish: &Wish, report: &Report, programs: u8) {
     let right = Align::Right;
     let mut table = Table::new(&[
@@ -67,7 +67,7 @@ pub(crate) fn end(wish: &Wish, report: &Report, programs: u8) {
         ("mean rate", right),
     ]);
     let count = report.terminals.len().max(1);
-    // What the hub sends to all of them counts once for each, so the sum is no rate of the link.
+    // A packet from the hub to all terminals counts once for each, so the sum is no rate of the link.
     for (name, way, share) in [("forward", &report.forward, count), ("return", &report.back, 1)] {
         table.row(row(name, way, share));
     }
@@ -86,7 +86,7 @@ pub(crate) fn end(wish: &Wish, report: &Report, programs: u8) {
     }
 }
 
-/// A way's counts, and its mean rate over so many.
+/// Returns the counts of a direction, and its mean rate divided by `share`.
 fn row(name: &str, way: &WayReport, share: usize) -> [String; 8] {
     let counts = &way.counts;
     [
@@ -106,7 +106,7 @@ fn rate(bit_per_s: f64) -> String {
         .map_or_else(|| "0 bit/s".into(), |rate| rate.to_string())
 }
 
-/// Rows of terminals that are shown; the report has all.
+/// Most rows of terminals that are shown. The report has all of them.
 const MOST_ROWS: usize = 20;
 
 fn terminals(report: &Report) -> Text {

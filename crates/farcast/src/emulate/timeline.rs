@@ -17,7 +17,7 @@ use super::plan::Wish;
 use crate::args::EmulateArgs;
 use crate::{Failure, outputs};
 
-/// What the recorder fills for the page.
+/// History that the recorder fills for the page.
 pub(crate) type Shared = Arc<Mutex<History>>;
 
 /// Writes the page of a run that is over.
@@ -50,7 +50,7 @@ pub(crate) fn write(
     put(path, &run)
 }
 
-/// Draws a log.
+/// Writes the page for a log that an earlier run wrote.
 pub(crate) fn from_log(args: &EmulateArgs, log: &Path, path: &Path) -> Result<(), Failure> {
     outputs::distinct(&[("--from", Some(log)), ("--timeline", Some(path))])?;
     let mut history = History::new();
@@ -91,7 +91,7 @@ fn fact(name: &str, value: &(impl ToString + ?Sized)) -> (String, String) {
     (name.to_owned(), value.to_string())
 }
 
-/// What makes a run invalid besides its lateness.
+/// Returns the reasons besides lateness that make a run invalid.
 fn remark(report: &Report) -> String {
     let stalled = format!("not read in time in {:.1} % of the time", 100.0 * report.lateness.stalled_share);
     match report.dropped_by_devices {
@@ -100,10 +100,10 @@ fn remark(report: &Report) -> String {
     }
 }
 
-/// The command line as it was typed, as far as a shell's words go.
+/// Returns the command line as it was typed, quoted for a shell.
 fn command_line(arguments: impl Iterator<Item = OsString>) -> String {
     let mut words: Vec<String> = arguments.map(|word| word.to_string_lossy().into_owned()).collect();
-    // The inner process is told its lifeline first.
+    // The first argument of the inner process is its lifeline.
     if words.get(1).is_some_and(|word| word == "--inside") {
         words.drain(1..3.min(words.len()));
     }
@@ -115,7 +115,7 @@ fn command_line(arguments: impl Iterator<Item = OsString>) -> String {
     ["farcast".to_owned()].into_iter().chain(words.iter().map(quoted)).collect::<Vec<_>>().join(" ")
 }
 
-/// What a history says, with a row for each of so many terminals.
+/// Returns the page's data from a history, with a row for each of `terminals` terminals.
 fn drawn(history: &History, terminals: u32) -> Run {
     let lateness = history.lateness();
     let quantile = |q| lateness.quantile(q).as_secs_f64();
@@ -139,7 +139,7 @@ fn drawn(history: &History, terminals: u32) -> Run {
     }
 }
 
-/// Terminals of a log may have any numbers; an emulation has no more than these.
+/// Most terminals of an emulation. A log may give any terminal numbers.
 const MOST_TERMINALS: u32 = farcast_emu::route::MOST_TERMINALS;
 
 fn count(sum: history::Sum) -> Count {

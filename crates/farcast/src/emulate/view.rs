@@ -16,18 +16,18 @@ use serde::Serialize;
 
 use crate::{Failure, stdio};
 
-/// Between two snapshots where nobody looks on.
+/// Interval between two snapshots where standard output is not a terminal.
 const LINE_EVERY: Span = Span::from_secs(1);
 
-/// What `[PID] [REQUEST]` ask for.
+/// Process and request that the words `[PID] [REQUEST]` name.
 #[derive(PartialEq, Debug)]
 struct Words {
     pid: Option<u32>,
     request: Option<Request>,
 }
 
-/// Shows the emulation of process `PID`, or the only one, or sends it a request; `words` are `[PID] [REQUEST]`. The
-/// exit code: 0, or 1 if the emulation refused the request.
+/// Shows the emulation of process `PID`, or the only one, or sends it a request. The `words` are `[PID] [REQUEST]`.
+/// Returns the exit code: 0, or 1 if the emulation refused the request.
 pub(crate) fn run(words: &[String]) -> Result<u8, Failure> {
     let Words { pid, request } = understood(words)?;
     let control = Control::connect(pid)?;
@@ -71,7 +71,7 @@ fn ask(mut control: Control, request: &Request) -> Result<u8, Failure> {
     Ok(exit)
 }
 
-/// Prints a snapshot on a line every so often, until the emulation ends or nobody reads on.
+/// Prints a snapshot on a line at every interval, until the emulation ends or nobody reads on.
 fn print_snapshots(control: Control, every: Span) -> Result<u8, Failure> {
     for snapshot in control.watch(every)? {
         if !print(&snapshot?)? {
@@ -81,7 +81,7 @@ fn print_snapshots(control: Control, every: Span) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// Prints an object on a line; whether somebody reads it.
+/// Prints an object on a line. Returns `false` if nobody reads it.
 fn print(object: &impl Serialize) -> Result<bool, Failure> {
     let line = serde_json::to_string(object)?;
     Ok(stdio::print(|out| writeln!(out, "{}", visible_json(&line))))

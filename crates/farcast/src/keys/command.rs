@@ -1,4 +1,4 @@
-//! What `farcast key` does.
+//! Subcommands of `farcast key`.
 
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
@@ -18,9 +18,9 @@ use crate::output::Output;
 use crate::text::Text;
 use crate::{Exit, Failure, state};
 
-/// What keys begin with, those too that should not be here: what has them is no name of a file.
+/// Prefixes of keys, secret keys included although they do not belong here. A text with one of them is no file name.
 const KEYS: [&str; 2] = ["farcast-key-", "farcast-secret-"];
-/// The longest text with keys to trust.
+/// Longest text with keys to trust, in octets.
 const LONGEST: usize = 64 << 20;
 
 pub(crate) fn run(args: &KeyArgs) -> Result<Exit, Failure> {
@@ -74,7 +74,7 @@ fn new(args: &NewArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Puts `own` where another key may be; the other, if it could be read.
+/// Puts `own` in place of another key. Returns the other key, if it could be read.
 fn replace(path: &Path, own: &Own) -> Result<Option<Own>, Failure> {
     let before = Place::Usual(path.to_owned()).own().ok().flatten();
     file::replace(path, own.to_text().as_bytes(), Some(0o600))?;
@@ -161,7 +161,7 @@ fn revoke(args: &RevokeArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where our key is or is to be, if that is a file; `else_` is the remedy if it is not.
+/// Returns the path of our key, if it is or will be in a file. Otherwise `else_` is the remedy in the error.
 fn path_of(file: Option<&Path>, else_: &str) -> Result<PathBuf, Failure> {
     match Place::find(file)?.ok_or_else(nowhere)? {
         Place::Environment(_) => Err(Failure::usage(format!("the key is in {KEY}: {else_}"))),
@@ -169,7 +169,7 @@ fn path_of(file: Option<&Path>, else_: &str) -> Result<PathBuf, Failure> {
     }
 }
 
-/// Whom the command line is about.
+/// Returns the keys that the command line gives.
 fn given(args: &TrustArgs) -> Result<Vec<Listed>, Failure> {
     let is_line = |words: &OsStr| KEYS.iter().any(|key| words.to_string_lossy().contains(key));
     match &args.what[..] {
@@ -186,7 +186,7 @@ fn given(args: &TrustArgs) -> Result<Vec<Listed>, Failure> {
     }
 }
 
-/// The keys in lines as `farcast key show` prints them.
+/// Returns the keys in lines as `farcast key show` prints them.
 fn keys_in(octets: &[u8], origin: &str, args: &TrustArgs) -> Result<Vec<Listed>, Failure> {
     let mut all = Vec::new();
     for (number, line) in lines::of(octets, origin)? {
@@ -207,7 +207,7 @@ fn keys_in(octets: &[u8], origin: &str, args: &TrustArgs) -> Result<Vec<Listed>,
     Ok(all)
 }
 
-/// All that can be read, if it is not too much.
+/// Reads all of `from`, up to a limit of [`LONGEST`] octets.
 fn whole(from: impl Read, origin: &str) -> Result<Vec<u8>, Failure> {
     let mut octets = Vec::new();
     let read = from.take(LONGEST as u64 + 1).read_to_end(&mut octets);
@@ -218,7 +218,7 @@ fn whole(from: impl Read, origin: &str) -> Result<Vec<u8>, Failure> {
     Ok(octets)
 }
 
-/// 32 octets for a key and for nothing else.
+/// Draws 32 octets, to be used for one key only.
 fn seed() -> Result<Zeroizing<[u8; 32]>, Failure> {
     let mut seed = Zeroizing::new([0; 32]);
     state::draw(&mut *seed)?;

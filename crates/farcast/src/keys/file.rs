@@ -1,4 +1,4 @@
-//! Files of keys: where they are, who else may read or write them, and how they are replaced.
+//! Files of keys: their places, the other users who may read or write them, and their replacement.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
@@ -15,10 +15,10 @@ use zeroize::Zeroizing;
 
 use crate::{Exit, Failure, state, stdio};
 
-/// How long a pipe may say nothing, seconds.
+/// Longest silence of a pipe in seconds.
 const PIPE_PATIENCE_S: i64 = 10;
 
-/// What a file holds, and who must be kept from it.
+/// Kind of content of a file, which decides who must be kept from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Care {
     /// A secret, which nobody else may read.
@@ -28,8 +28,8 @@ pub(super) enum Care {
 }
 
 impl Care {
-    /// The longest file that is read: a key and what people write beside it; a list of tens of thousands, with hybrid keys
-    /// too.
+    /// Returns the length of the longest file that is read. A secret has room for a key and people's comments beside
+    /// it. A list has room for tens of thousands of keys, hybrid keys included.
     fn limit(self) -> usize {
         match self {
             Self::Secret => 16 << 10,
@@ -37,7 +37,7 @@ impl Care {
         }
     }
 
-    /// What of a file's mode must not be set, what that means, and the remedy.
+    /// Returns the mode bits that must not be set, the reason, and the remedy.
     fn against(self) -> (u32, &'static str, &'static str) {
         match self {
             Self::Secret => (0o077, "others may read or write it, and it holds a secret", "chmod 600"),
@@ -46,15 +46,15 @@ impl Care {
     }
 }
 
-/// Where keys are: `$XDG_CONFIG_HOME/farcast`, or `~/.config/farcast`.
+/// Returns the directory of keys: `$XDG_CONFIG_HOME/farcast`, or `~/.config/farcast`.
 pub(super) fn directory() -> Option<PathBuf> {
     state::base("XDG_CONFIG_HOME", ".config")
 }
 
-/// What the environment says of `variable`.
+/// Returns the value of the environment variable `variable`.
 ///
 /// # Errors
-/// It is empty: whoever set it meant something.
+/// The variable is empty: whoever set it meant something.
 pub(super) fn variable(variable: &str) -> Result<Option<OsString>, Failure> {
     match std::env::var_os(variable) {
         Some(value) if value.is_empty() => {
@@ -64,10 +64,10 @@ pub(super) fn variable(variable: &str) -> Result<Option<OsString>, Failure> {
     }
 }
 
-/// The octets of a file; none where there is no such file.
+/// Returns the content of a file, or `None` if there is no such file.
 pub(super) fn read(path: &Path, care: Care) -> Result<Option<Zeroizing<Vec<u8>>>, Failure> {
     let cannot = |error: io::Error| Failure::usage(format!("cannot read {}: {error}", path.display()));
-    // A pipe that nobody writes to would hold us for ever.
+    // A pipe without a writer would block us for ever.
     let nonblock = OFlags::NONBLOCK.bits().cast_signed();
     let file = match OpenOptions::new().read(true).custom_flags(nonblock).open(path) {
         Ok(file) => file,
@@ -75,7 +75,7 @@ pub(super) fn read(path: &Path, care: Care) -> Result<Option<Zeroizing<Vec<u8>>>
         Err(error) => return Err(cannot(error)),
     };
     let there = file.metadata().map_err(cannot)?;
-    // A pipe is what a shell gives for <(command). Of directories and devices the mode is nothing to change.
+    // A shell gives a pipe for <(command). The mode of a directory or device is not to be changed.
     if !there.is_file() && !there.file_type().is_fifo() {
         return Err(Failure::usage(format!(
             "{} is a directory or a device, and no file of keys",
@@ -89,7 +89,7 @@ pub(super) fn read(path: &Path, care: Care) -> Result<Option<Zeroizing<Vec<u8>>>
         return Err(Failure::usage(format!("{path} has mode {mode:04o}: {why}; {remedy} {path}")));
     }
     let limit = care.limit();
-    // A secret's has room from the start: what grows leaves copies behind.
+    // The buffer of a secret has room from the start: a buffer that grows leaves copies behind.
     let room = if care == Care::Secret { limit + 64 } else { 0 };
     let mut octets = Zeroizing::new(Vec::with_capacity(room));
     if there.is_file() {
@@ -106,10 +106,10 @@ pub(super) fn read(path: &Path, care: Care) -> Result<Option<Zeroizing<Vec<u8>>>
     Ok(Some(octets))
 }
 
-/// Makes sure that there is no file, where none can be opened.
+/// Makes sure that the file does not exist, after it could not be opened.
 ///
 /// # Errors
-/// There is a link that leads nowhere, in its place or that of a directory: it was meant to lead to one.
+/// A dangling link is in the place of the file or of one of its directories: it was meant to lead to one.
 fn nothing<T>(path: &Path) -> Result<Option<T>, Failure> {
     for part in path.ancestors().filter(|part| *part != Path::new("")) {
         let Ok(there) = fs::symlink_metadata(part) else { continue };
@@ -125,7 +125,7 @@ fn nothing<T>(path: &Path) -> Result<Option<T>, Failure> {
     Ok(None)
 }
 
-/// Reads what is written to a pipe, at most `limit` octets.
+/// Reads from a pipe until its end, at most `limit` octets.
 fn read_pipe(mut pipe: &File, limit: usize, octets: &mut Zeroizing<Vec<u8>>) -> io::Result<()> {
     let patience = Timespec { tv_sec: PIPE_PATIENCE_S, tv_nsec: 0 };
     let mut part = Zeroizing::new([0; 4096]);
@@ -145,14 +145,14 @@ fn read_pipe(mut pipe: &File, limit: usize, octets: &mut Zeroizing<Vec<u8>>) -> 
     Ok(())
 }
 
-/// Makes the user's directory, for nobody else, if `path` lies in it; others must be there.
+/// Makes the user's directory, for nobody else, if `path` lies in it. Other directories must exist.
 pub(super) fn make_directory(path: &Path) -> Result<(), Failure> {
     let Some(own) = directory().filter(|own| path.parent() == Some(own)) else { return Ok(()) };
     DirBuilder::new().recursive(true).mode(0o700).create(&own).map_err(|error| cannot_write(&own, &error))
 }
 
-/// Replaces a file, or makes it, at once and whole; a link there stays, and what it leads to is replaced. Without a `mode`
-/// the file has what its file system gives to one that nobody else should read.
+/// Replaces or makes a file, at once and whole. A link in its place stays, and its target is replaced. Without a
+/// `mode`, the file has the mode that its file system gives to a private file.
 pub(crate) fn replace(path: &Path, octets: &[u8], mode: Option<u32>) -> Result<(), Failure> {
     let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let stage = || -> io::Result<()> {
@@ -163,7 +163,7 @@ pub(crate) fn replace(path: &Path, octets: &[u8], mode: Option<u32>) -> Result<(
     stage().map_err(|error| cannot_write(&path, &error))
 }
 
-/// Makes a file of mode 0600 where there is nothing; whether there was nothing.
+/// Makes a file of mode 0600 if `path` is free. Returns `false` if something is there already.
 pub(super) fn make(path: &Path, octets: &[u8]) -> Result<bool, Failure> {
     let stage = || -> io::Result<()> {
         let (staged, directory) = staged(path, octets, Some(0o600))?;
@@ -177,7 +177,7 @@ pub(super) fn make(path: &Path, octets: &[u8]) -> Result<bool, Failure> {
     }
 }
 
-/// A file beside `path` with its content, safely on disk, and the directory of both.
+/// Writes a file beside `path`, safely to disk. Returns the file and the directory of both.
 fn staged(path: &Path, octets: &[u8], mode: Option<u32>) -> io::Result<(tempfile::NamedTempFile, PathBuf)> {
     let Some(name) = path.file_name().filter(|_| !path.is_dir()) else {
         return Err(io::Error::new(ErrorKind::IsADirectory, "it is a directory"));
@@ -200,14 +200,14 @@ fn staged(path: &Path, octets: &[u8], mode: Option<u32>) -> io::Result<(tempfile
     Ok((staged, directory))
 }
 
-/// Makes sure that the name of a new file outlives a power loss.
+/// Makes sure that the name of a new file survives a power loss.
 fn keep_name(directory: &Path) -> io::Result<()> {
     let synced =
         open(directory, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).and_then(fsync);
     tolerate(Nicety::DurableNames, directory, synced)
 }
 
-/// Passes over the refusal of a nicety, and tells the first of each kind.
+/// Ignores a file system's refusal of a nicety, and prints the first refusal of each kind.
 pub(super) fn tolerate(nicety: Nicety, path: &Path, result: rustix::io::Result<()>) -> io::Result<()> {
     static REFUSALS: Mutex<Refusals> = Mutex::new(Refusals::new());
     let mut refusals = REFUSALS.lock().unwrap_or_else(PoisonError::into_inner);
@@ -218,7 +218,7 @@ pub(super) fn tolerate(nicety: Nicety, path: &Path, result: rustix::io::Result<(
     Ok(())
 }
 
-/// The mode of the file at `path`, or that of a new one.
+/// Returns the mode of the file at `path`, or that of a new one.
 pub(super) fn mode(path: &Path) -> u32 {
     fs::metadata(path).map_or(0o600, |there| there.permissions().mode() & 0o777)
 }

@@ -1,13 +1,13 @@
-//! What files of keys have alike: lines of words, and comments behind `#`.
+//! Format that the files of keys share: lines of words, and comments behind `#`.
 
 use std::fmt::Display;
 
 use crate::Failure;
 
-/// The lines of `octets`, which came from what `origin` says, each with its number from 1.
+/// Returns the lines of `octets`, each with its number from 1. The `origin` names their source in messages.
 ///
 /// # Errors
-/// It is no text.
+/// The octets are no UTF-8 text.
 pub(super) fn of<'a>(
     octets: &'a [u8],
     origin: &str,
@@ -22,12 +22,12 @@ pub(super) fn of<'a>(
     }
 }
 
-/// The words of a line; none of a comment.
+/// Returns the words of a line, or none for a comment.
 pub(super) fn words(line: &str) -> Vec<&str> {
     if line.trim_start().starts_with('#') { Vec::new() } else { line.split_whitespace().collect() }
 }
 
-/// What is wrong in a line.
+/// Returns the failure for an error in a line.
 pub(super) fn wrong(origin: &str, line: usize, what: impl Display) -> Failure {
     Failure::usage(format!("{origin}:{line}: {what}"))
 }

@@ -1,4 +1,4 @@
-//! `farcast key list`: who we are and whom we trust, in a table or for programs.
+//! `farcast key list`: this host's key and the trusted ones, in a table or for programs.
 
 use farcast_seal::PublicIdentity;
 use serde_json::{Value, json};

@@ -16,7 +16,7 @@ use crate::Failure;
 
 /// Longest wait for another process where the file system has no locks: a change takes milliseconds.
 const PATIENCE: Span = Span::from_secs(10);
-/// Time between two looks meanwhile.
+/// Time between two attempts.
 const STEP: Span = Span::from_millis(5);
 
 /// Lock that is held while this lives.
@@ -27,10 +27,10 @@ pub(crate) struct Lock {
 }
 
 impl Lock {
-    /// Waits for the lock of the file at `path`. It lies beside it and stays there.
+    /// Waits for the lock of the file at `path`. The lock file lies beside that file and stays there.
     ///
     /// # Errors
-    /// It cannot be made, or another process does not give it back.
+    /// The lock file cannot be made, or another process does not release the lock.
     pub(crate) fn wait(path: &Path) -> Result<Self, Failure> {
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -47,7 +47,8 @@ impl Lock {
     }
 }
 
-/// File with the name of the process that has a lock, where the file system has none. It goes when this is dropped.
+/// File with the name of the process that has a lock, where the file system has none. It is removed when this is
+/// dropped.
 #[derive(Debug)]
 struct Owner(PathBuf);
 
@@ -84,7 +85,7 @@ impl Owner {
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        // One that stays is found to be that of a process that runs no more.
+        // If the file stays, others find that its process no longer runs.
         let _ = fs::remove_file(&self.0);
     }
 }

@@ -1,14 +1,14 @@
-//! What somebody may be called: one word that can be read aloud, as long as the name of a receiver by MFTP.
+//! Names of hosts with keys: one word that can be read aloud, as long as an MFTP receiver's name.
 
 use std::fmt::Write as _;
 
 /// Octets of a receiver's name on the wire, at most (`farcast_mftp::message`).
 const LONGEST: usize = 64;
 
-/// Whether `name` may be one; why not, as the end of a sentence.
+/// Checks that `name` may be a name. The error is the reason, as the end of a sentence.
 pub(super) fn check(name: &str) -> Result<(), &'static str> {
     let prints = |name: &str| {
-        // What is not printable is escaped, and quotes and backslashes are, which are.
+        // `escape_debug` escapes characters that cannot be printed, and also quotes and backslashes, which can.
         let mut escaped = String::with_capacity(name.len());
         let _ = write!(escaped, "{}", name.escape_debug());
         escaped == name.replace('\\', "\\\\").replace('\'', "\\'").replace('"', "\\\"")
@@ -25,7 +25,7 @@ pub(super) fn check(name: &str) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// What this host is called, if that is a name.
+/// Returns this host's name, if it may be a name.
 pub(super) fn of_host() -> Option<String> {
     let uname = rustix::system::uname();
     let name = uname.nodename().to_str().ok()?;

@@ -1,4 +1,4 @@
-//! Who we are: a name and an identity, from a file or from the environment.
+//! This host's name and identity, from a file or from the environment.
 
 use std::fmt::Write as _;
 use std::os::unix::ffi::OsStringExt;
@@ -12,27 +12,27 @@ use super::{lines, name};
 use crate::Failure;
 use crate::text::Text;
 
-/// Holds the secret itself, as in a file.
+/// Environment variable that holds the secret itself, as in a file.
 pub(super) const KEY: &str = "FARCAST_KEY";
-/// Names the file.
+/// Environment variable that names the file of the key.
 pub(super) const KEY_FILE: &str = "FARCAST_KEY_FILE";
-/// The file in the user's directory.
+/// Name of the key's file in the user's directory.
 const FILE: &str = "key";
 
-/// Who we are. Shown, it has no secret.
+/// This host's name and keys. The debug output has no secret.
 #[derive(Clone, Debug)]
 pub(crate) struct Own {
-    /// What others call us.
+    /// Name by which others know this host.
     pub(crate) name: String,
     /// Our keys.
     pub(crate) identity: Identity,
 }
 
-/// Who we are by `file`, or else by the environment, or else by the user's directory; `None` where there is no key
-/// anywhere.
+/// Returns this host's name and keys by `file`, or else by the environment, or else by the user's directory. Returns
+/// `None` if there is no key anywhere.
 ///
 /// # Errors
-/// A key that was named is not there, or what is there is none, or others can read it.
+/// A key that was named is missing, is not valid, or is readable by others.
 pub(crate) fn own(file: Option<&Path>) -> Result<Option<Own>, Failure> {
     match Place::find(file)? {
         Some(place) => place.own(),
@@ -40,18 +40,18 @@ pub(crate) fn own(file: Option<&Path>) -> Result<Option<Own>, Failure> {
     }
 }
 
-/// Where our key is, or would be.
+/// Place of our key.
 pub(super) enum Place {
-    /// In the environment: what it says.
+    /// Content of the environment variable.
     Environment(Zeroizing<Vec<u8>>),
-    /// In this file, which somebody named.
+    /// File that somebody named.
     Named(PathBuf),
-    /// In the user's directory.
+    /// File in the user's directory.
     Usual(PathBuf),
 }
 
 impl Place {
-    /// Looks for it; `None` where nothing says where the user's files are.
+    /// Finds the place. Returns `None` if nothing tells where the user's files are.
     pub(super) fn find(file: Option<&Path>) -> Result<Option<Self>, Failure> {
         if let Some(file) = file {
             return Ok(Some(Self::Named(file.to_owned())));
@@ -71,7 +71,7 @@ impl Place {
         }
     }
 
-    /// Who it is by what is there.
+    /// Reads the key from this place.
     pub(super) fn own(&self) -> Result<Option<Own>, Failure> {
         let path = match self {
             Self::Environment(text) => return parse(text, KEY).map(Some),
@@ -85,7 +85,7 @@ impl Place {
     }
 }
 
-/// The one key that `text` holds.
+/// Returns the one key that `text` holds.
 fn parse(text: &[u8], origin: &str) -> Result<Own, Failure> {
     let mut found = None;
     for (number, line) in lines::of(text, origin)? {
@@ -96,7 +96,7 @@ fn parse(text: &[u8], origin: &str) -> Result<Own, Failure> {
                 return Err(lines::wrong(origin, number, "a second key, and there can be one only"));
             }
             [name, secret] => of_words(name, secret),
-            // What the words are is not said: they may be a secret.
+            // The message does not repeat the words: they may be a secret.
             _ => Err("a line has a name and a secret key, and nothing else".to_owned()),
         };
         found = Some(own.map_err(|what| lines::wrong(origin, number, what))?);
@@ -114,10 +114,10 @@ fn of_words(name: &str, secret: &str) -> Result<Own, String> {
 }
 
 impl Own {
-    /// What its file holds.
+    /// Returns the content of the key's file.
     pub(super) fn to_text(&self) -> Zeroizing<String> {
         let secret = self.identity.to_secret_text();
-        // It has room from the start: what grows leaves copies behind.
+        // The text has room from the start: a buffer that grows leaves copies behind.
         let mut text = Zeroizing::new(String::with_capacity(1024));
         let _ = write!(
             text,
@@ -131,7 +131,7 @@ impl Own {
         text
     }
 
-    /// The line for others, below a comment for people.
+    /// Returns the line for others, below a comment for people.
     pub(super) fn shown(&self) -> Text {
         let (name, public) = (&self.name, self.identity.public());
         let hybrid = if public.suite() == Suite::Hybrid { ", hybrid" } else { "" };
@@ -143,7 +143,7 @@ impl Own {
     }
 }
 
-/// The word for what secrets are wrapped by for somebody.
+/// Returns the word for the key agreement by which secrets are wrapped for the owner of `key`.
 pub(super) fn agreement(key: &PublicIdentity) -> &'static str {
     match key.suite() {
         Suite::X25519 => "x25519",
@@ -151,7 +151,7 @@ pub(super) fn agreement(key: &PublicIdentity) -> &'static str {
     }
 }
 
-/// How often a key was renewed.
+/// Returns the number of renewals in words.
 pub(super) fn renewed(times: u32) -> String {
     match times {
         0 => "never renewed".into(),

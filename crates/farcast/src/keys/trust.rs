@@ -1,4 +1,4 @@
-//! Whom we trust: a file of lines that people may edit, which keep their order and their comments when it is changed.
+//! List of trusted keys: a file of lines that people may edit. A change keeps the order of the lines and the comments.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -16,11 +16,11 @@ mod read;
 pub(super) use change::Added;
 pub(super) use read::listed;
 
-/// Names the file.
+/// Environment variable that names the file of the list.
 const TRUST_FILE: &str = "FARCAST_TRUST_FILE";
-/// The file in the user's directory.
+/// Name of the list's file in the user's directory.
 const FILE: &str = "trust";
-/// What a new file begins with.
+/// Comment at the beginning of a new file.
 const HEADING: &str = "\
 # Whom farcast trusts. Each line: sender, receiver or both; a name; a key. Or: revoked; a name; a fingerprint.
 # `farcast key trust` and `farcast key revoke` change it, and so may you.
@@ -38,7 +38,7 @@ pub(crate) enum Role {
 }
 
 impl Role {
-    /// As the file and programs have it.
+    /// Returns the word for the file and for programs.
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Sender => "sender",
@@ -47,7 +47,7 @@ impl Role {
         }
     }
 
-    /// As people are told.
+    /// Returns the words for people.
     pub(super) fn shown(self) -> &'static str {
         match self {
             Self::Both => "sender and receiver",
@@ -56,31 +56,31 @@ impl Role {
     }
 }
 
-/// Somebody whom we trust.
+/// Host whom we trust.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Trusted {
     pub(super) role: Role,
     pub(super) listed: Listed,
 }
 
-/// Somebody whom we trust no more.
+/// Host whom we trust no more.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Revoked {
-    /// What it was called, if it was.
+    /// Name that the host had, if it had one.
     pub(super) name: Option<String>,
     pub(super) fingerprint: Fingerprint,
 }
 
-/// What a line says.
+/// Content of a line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Item {
     Trusted(Trusted),
     Revoked(Revoked),
-    /// Nothing: it is empty, or a comment.
+    /// Empty line, or a comment.
     Comment,
 }
 
-/// A line, and how it is written.
+/// Line with its text as written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Line {
     text: String,
@@ -102,22 +102,22 @@ impl Line {
     }
 }
 
-/// How a file was when it was looked at.
+/// Metadata of a file, which change when the file does.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Stamp([i64; 6]);
 
-/// Whom we trust, and whom no more.
+/// All trusted and all revoked hosts.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Trust {
     lines: Vec<Line>,
 }
 
 impl Trust {
-    /// What the file says that the environment names, or else the one in the user's directory; where there is none there,
-    /// nobody is trusted.
+    /// Loads the list from the file that the environment names, or else from the one in the user's directory. Nobody is
+    /// trusted if the user's directory has no such file.
     ///
     /// # Errors
-    /// A file that was named is not there, or what is there is no such list, or others can write it.
+    /// A file that was named is missing, or a file is no such list or can be written by others.
     pub(crate) fn load() -> Result<Self, Failure> {
         match place()? {
             Some((path, named)) => Self::load_from(&path, named),
@@ -125,7 +125,7 @@ impl Trust {
         }
     }
 
-    /// Returns the path of the list; `None` where there is none.
+    /// Returns the path of the list, or `None` if there is no list.
     ///
     /// # Errors
     /// As for [`Self::load`].
@@ -136,7 +136,8 @@ impl Trust {
         Ok(is_there.then_some(path))
     }
 
-    /// What shows that the file was changed; it costs less than to read it. None where there is no file.
+    /// Returns metadata that show a change of the file, at less cost than reading it. Returns `None` if there is no
+    /// file.
     pub(crate) fn stamp() -> Option<Stamp> {
         let (path, _) = place().ok()??;
         let about = std::fs::metadata(path).ok()?;
@@ -150,22 +151,22 @@ impl Trust {
         ]))
     }
 
-    /// Whether it says nothing of anybody.
+    /// Returns `true` if the list names nobody, trusted or revoked.
     pub(crate) fn is_empty(&self) -> bool {
         self.trusted().next().is_none() && self.revoked().next().is_none()
     }
 
-    /// Whom we send to.
+    /// Returns the hosts that we send to.
     pub(crate) fn receivers(&self) -> impl Iterator<Item = &Listed> {
         self.trusted().filter(|one| one.role != Role::Sender).map(|one| &one.listed)
     }
 
-    /// Whom we hear.
+    /// Returns the hosts whose data we take.
     pub(crate) fn senders(&self) -> impl Iterator<Item = &Listed> {
         self.trusted().filter(|one| one.role != Role::Receiver).map(|one| &one.listed)
     }
 
-    /// All, in the order of the file.
+    /// Returns all trusted hosts, in the order of the file.
     pub(super) fn trusted(&self) -> impl Iterator<Item = &Trusted> {
         self.lines.iter().filter_map(|line| match &line.item {
             Item::Trusted(trusted) => Some(trusted),
@@ -173,7 +174,7 @@ impl Trust {
         })
     }
 
-    /// Those who are trusted no more.
+    /// Returns the hosts that are trusted no more.
     pub(super) fn revoked(&self) -> impl Iterator<Item = &Revoked> {
         self.lines.iter().filter_map(|line| match &line.item {
             Item::Revoked(revoked) => Some(revoked),
@@ -181,15 +182,15 @@ impl Trust {
         })
     }
 
-    /// Whether somebody of this name is trusted no more.
+    /// Returns `true` if a host of this name is trusted no more.
     pub(crate) fn has_revoked(&self, name: &str) -> bool {
         self.revoked().any(|one| one.name.as_deref() == Some(name))
     }
 
-    /// Changes the file while nobody else does; it is written if what it says is then another thing.
+    /// Changes the list while no other process does. The file is written only if the list has changed.
     ///
     /// # Errors
-    /// As `change` says, or it cannot be read or written.
+    /// `change` has failed, or the file cannot be read or written.
     pub(super) fn change<T>(change: impl FnOnce(&mut Self) -> Result<T, Failure>) -> Result<T, Failure> {
         let (path, _) = place()?.ok_or_else(super::nowhere)?;
         file::make_directory(&path)?;
@@ -221,7 +222,7 @@ impl Trust {
     }
 }
 
-/// Where the list is, and whether somebody named it.
+/// Returns the path of the list, and `true` if the environment names it.
 fn place() -> Result<Option<(PathBuf, bool)>, Failure> {
     if let Some(path) = file::variable(TRUST_FILE)? {
         return Ok(Some((path.into(), true)));

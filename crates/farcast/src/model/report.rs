@@ -1,4 +1,4 @@
-//! What a model was given and what it says, for people and for programs.
+//! Inputs and results of a model, for people and for programs.
 
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
@@ -9,13 +9,13 @@ use crate::text::Text;
 /// A value with its unit.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Value {
-    /// A number in this unit, which the key names too; infinite or absent ones are null for programs.
+    /// Number in this unit, which the key names too. An infinite or absent number is null for programs.
     Number(f64, &'static str),
-    /// A number of octets, packets or links.
+    /// Number of octets, packets or links, with that word.
     Count(u64, &'static str),
-    /// Bit per second; in kbit/s for people.
+    /// Rate in bit/s, shown in kbit/s to people.
     BitRate(f64),
-    /// A word for programs, and what it means.
+    /// Word for programs, and its meaning for people.
     Word(&'static str, &'static str),
 }
 
@@ -41,28 +41,28 @@ impl Line {
     }
 }
 
-/// A model's answer.
+/// Inputs and results of a model.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Report {
-    /// The model's name on the command line.
+    /// Name of the model on the command line.
     pub(super) model: &'static str,
-    /// What it is a model of.
+    /// Name of the model, and the kind of transfer that it describes.
     pub(super) title: &'static str,
-    /// The inputs in effect.
+    /// Inputs in effect.
     pub(super) given: Vec<Line>,
-    /// The results.
+    /// Results.
     pub(super) found: Vec<Line>,
 }
 
 impl Report {
-    /// For people.
+    /// Returns the tables for people.
     pub(super) fn text(&self) -> Text {
         let tables = [table("given", &self.given), table("found", &self.found)];
         Text::line(self.title).paragraph(Text::paragraphs(tables))
     }
 }
 
-/// One object: the model's name, inputs, results.
+/// Serialises one object: the model's name, its inputs and its results.
 impl Serialize for Report {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
@@ -93,7 +93,7 @@ fn table(heading: &str, lines: &[Line]) -> Text {
     table.render()
 }
 
-/// Five significant digits, without a trailing fraction of zeros.
+/// Returns five significant digits, without trailing zeros in a fraction.
 fn digits(number: f64) -> String {
     let size = number.abs();
     if size > 0.0 && !(1e-4..1e9).contains(&size) {

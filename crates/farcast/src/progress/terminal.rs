@@ -1,4 +1,4 @@
-//! The terminal that bars are drawn on.
+//! Terminal on which bars are drawn.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -6,15 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use console::Term;
 use indicatif::TermLike;
 
-/// Standard error, with each line of the bars ended where its text ends.
+/// Standard error, on which each line of the bars ends where its text ends.
 ///
-/// The library fills lines with spaces to the right edge and has the terminal go to the next by itself. Terminals take
-/// what is so joined for one line: after they have become wider it takes fewer rows, and rows that are others' would be
-/// erased.
+/// The library fills lines with spaces to the right edge, so that the terminal goes to the next line by itself.
+/// Terminals take lines that are joined in this way for one line. After a terminal has become wider, that line takes
+/// fewer rows, and rows of other output would be erased.
 #[derive(Debug)]
 pub(super) struct Terminal {
     term: Term,
-    /// Whether the next text begins a line.
+    /// Set if the next text begins a line.
     ended: AtomicBool,
 }
 
@@ -23,7 +23,7 @@ impl Terminal {
         Self { term: Term::stderr(), ended: AtomicBool::new(false) }
     }
 
-    /// The cursor goes elsewhere.
+    /// Notes that the cursor has left the end of the line.
     fn moved(&self) {
         self.ended.store(false, Ordering::Relaxed);
     }
@@ -63,7 +63,7 @@ impl TermLike for Terminal {
     }
 
     fn write_str(&self, text: &str) -> io::Result<()> {
-        // What fills a line is nothing but spaces, and no text of ours is.
+        // A fill consists of spaces alone, and no text of ours does.
         if !text.is_empty() && text.bytes().all(|octet| octet == b' ') {
             self.ended.store(true, Ordering::Relaxed);
             return self.term.write_str("\u{1b}[K");

@@ -1,4 +1,4 @@
-//! The files of a product, as they become complete.
+//! Files of a product as they become complete.
 
 use std::sync::Arc;
 
@@ -7,17 +7,17 @@ use farcast_net::FileInfo;
 
 use crate::progress::{MOST_LINES, size};
 
-/// The files of the product at hand.
+/// Files of the product that is being received.
 #[derive(Default)]
 pub(super) struct Files {
     pub(super) list: Arc<[FileInfo]>,
-    /// How many have their names.
+    /// Number of files that have their final names.
     pub(super) done: usize,
 }
 
 impl Files {
-    /// A line for each of the first files that lack something, and one for how many others are not done. Looks at those
-    /// files only: there may be a million.
+    /// Returns a line for each of the first files that lack something, and a line with the number of other files that
+    /// are not done. Only those files are looked at: there may be a million.
     pub(super) fn lines(&self, have: &Bitmap, dtu_size: u64) -> Vec<String> {
         if self.list.len() < 2 {
             return Vec::new();
@@ -42,25 +42,26 @@ impl Files {
         lines
     }
 
-    /// The first file, number `from` or later, that lacks something.
+    /// Returns the first file from number `from` on that lacks something.
     fn next_open(&self, have: &Bitmap, dtu_size: u64, from: usize) -> Option<usize> {
         let start = self.list.get(from)?.start;
         let gap = have.next_clear(u32::try_from(start / dtu_size).ok()?)?;
         let byte = (u64::from(gap) * dtu_size).max(start);
-        // The first that ends behind where the gap begins; empty ones lack nothing.
+        // The file is the first one that ends behind the start of the gap. Empty files lack nothing.
         let behind = self.list[from..].partition_point(|file| file.start + file.stored <= byte);
         (from + behind < self.list.len()).then_some(from + behind)
     }
 }
 
-/// What the compressed ones of `files` have, and what comes of them; `None` where none is compressed.
+/// Returns the total size of the compressed files of `files`, uncompressed and compressed. Returns `None` if no file is
+/// compressed.
 pub(super) fn compressed(files: &[FileInfo]) -> Option<(String, String)> {
     let compressed = || files.iter().filter(|file| file.stored < file.size);
     compressed().next()?;
     Some((size(compressed().map(|file| file.size).sum()), size(compressed().map(|file| file.stored).sum())))
 }
 
-/// How much of `file` is there, from 0 to 1.
+/// Returns the part of `file` that is there, from 0 to 1.
 fn part(file: &FileInfo, have: &Bitmap, dtu_size: u64) -> f64 {
     let (first, end) = (file.start / dtu_size, (file.start + file.stored).div_ceil(dtu_size));
     let run = Run::new(first as u32, (end - first) as u32);
@@ -71,7 +72,7 @@ fn part(file: &FileInfo, have: &Bitmap, dtu_size: u64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Files of these sizes, back to back behind a head of 50 bytes.
+    /// Makes files of these sizes, back to back behind a head of 50 bytes.
     fn files(sizes: &[u64]) -> Files {
         let mut start = 50;
         let list = sizes.iter().enumerate().map(|(at, &size)| {
@@ -82,7 +83,7 @@ mod tests {
         Files { list: list.collect(), done: 0 }
     }
 
-    /// All of `segments` but these.
+    /// Makes a bitmap of all `segments` but those in `lacks`.
     fn lacking(segments: u32, lacks: &[u32]) -> Bitmap {
         let mut have = Bitmap::full(segments);
         for &segment in lacks {

@@ -31,7 +31,7 @@ fn configure(args: &ReceiveArgs, heard: &Heard) -> Result<ReceiverConfig, Failur
     let mut config = ReceiverConfig::new(own_node(args, heard)?, heard.from);
     config.unicast = unicast(args, heard)?;
     config.silent = args.nack.silent;
-    // Who was stopped goes on, and who is asked whether it has everything has it.
+    // A receiver that was stopped continues, and a receiver that is asked whether it has everything has it.
     config.sync = Sync::Anywhere;
     if let Some(receivers) = args.mdp.group_size {
         config.receivers = GroupSize::of(receivers.into());
@@ -40,7 +40,7 @@ fn configure(args: &ReceiveArgs, heard: &Heard) -> Result<ReceiverConfig, Failur
     Ok(config)
 }
 
-/// What is told of a reception by MDP.
+/// Messages about a reception by MDP.
 struct MdpFace;
 
 impl Face for MdpFace {
@@ -61,7 +61,7 @@ impl Face for MdpFace {
     }
 }
 
-/// How it ended.
+/// Returns the outcome of the reception.
 fn end(report: &Report<MdpFace>) -> ReceiverOutcome {
     match report.end {
         ReceiverEvent::Ended(_, outcome) => outcome,

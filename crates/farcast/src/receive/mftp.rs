@@ -21,7 +21,7 @@ pub(super) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
 
 fn configure(args: &ReceiveArgs, heard: &Heard) -> Result<ReceiverConfig, Failure> {
     let (from, name) = (heard.from, heard.name(args));
-    // Without a name, the id is our address as the group's network sees it; 0.0.0.0 where that is not known.
+    // Without a name, the id is our address as the group's network sees it, or 0.0.0.0 if that is unknown.
     let own = own_address(args, from);
     let mut config = ReceiverConfig::new(ClientId::from_address(own), from.port());
     if let Some(name) = &name {
@@ -33,7 +33,7 @@ fn configure(args: &ReceiveArgs, heard: &Heard) -> Result<ReceiverConfig, Failur
     Ok(config)
 }
 
-/// What is told of a reception by MFTP.
+/// Messages about a reception by MFTP.
 struct MftpFace;
 
 impl Face for MftpFace {
@@ -78,7 +78,7 @@ impl Face for MftpFace {
     }
 }
 
-/// How it ended.
+/// Returns the outcome of the reception.
 fn end(report: &Report<MftpFace>) -> &ReceiverOutcome {
     match &report.end {
         ReceiverEvent::Ended(outcome) => outcome,
@@ -86,7 +86,7 @@ fn end(report: &Report<MftpFace>) -> &ReceiverOutcome {
     }
 }
 
-/// How it went, in one sentence.
+/// Returns the result of the reception, in one sentence.
 fn outcome(report: &Report<MftpFace>) -> String {
     let name = shown_name(&report.offer.name);
     if let Some(error) = &report.error {

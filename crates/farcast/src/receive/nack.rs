@@ -1,4 +1,4 @@
-//! What `receive` has alike by NORM, MDP and PGM, where receivers ask for what they lack.
+//! Parts of `receive` that NORM, MDP and PGM share. Their receivers ask for the data that they lack.
 
 use clap::{Args, ValueEnum};
 use farcast_norm::NodeId;
@@ -30,7 +30,7 @@ enum Answers {
     Sender,
 }
 
-/// Which node receives.
+/// Returns the id of the receiving node.
 pub(super) fn own_node(args: &ReceiveArgs, heard: &Heard) -> Result<NodeId, Failure> {
     match (&heard.sealing, &args.name) {
         // The sender knows us by our key.
@@ -40,9 +40,9 @@ pub(super) fn own_node(args: &ReceiveArgs, heard: &Heard) -> Result<NodeId, Fail
     }
 }
 
-/// Whether it answers the sender alone.
+/// Returns `true` if the receiver answers the sender alone.
 pub(super) fn unicast(args: &ReceiveArgs, heard: &Heard) -> Result<bool, Failure> {
-    // To a group of one source, only that one can send; and a host is no group.
+    // In a group of one source only that source can send, and a host is no group.
     if heard.sealing.is_some() {
         return match args.nack.answers {
             Some(Answers::Group) => Err(Failure::usage(

@@ -1,26 +1,26 @@
-//! A way that carries less than its first link, as a receiver sees it, in words.
+//! Messages of a receiver about a path that carries shorter datagrams than its first link.
 
 use std::net::IpAddr;
 
 use serde_json::{Value, json};
 
-/// Octets of a datagram, at most, that are not of its segment: the headers of a protocol, and a seal.
+/// Most octets of a datagram that do not belong to its segment: the protocol's headers and a seal.
 const AROUND: usize = 48;
 
-/// A sender whose long datagrams do not come.
+/// Sender whose long datagrams do not arrive.
 pub(super) struct Narrow {
-    /// The sender.
+    /// Address of the sender.
     pub(super) source: IpAddr,
-    /// Octets of datagrams that do not come.
+    /// Size in octets of the datagrams that do not arrive.
     pub(super) datagram: usize,
-    /// Octets of datagrams that pass everywhere.
+    /// Size in octets of datagrams that pass everywhere.
     pub(super) passes: usize,
-    /// Whether the sender is told of it.
+    /// Set if the sender is told that its datagrams are too long.
     pub(super) told: bool,
 }
 
 impl Narrow {
-    /// Says so, and what its sender may set.
+    /// Returns the message for people, with the options that the sender may set.
     pub(super) fn sentence(&self) -> String {
         let Self { source, datagram, .. } = self;
         let help =
@@ -32,7 +32,7 @@ impl Narrow {
         )
     }
 
-    /// The same for programs.
+    /// Returns the message for programs.
     pub(super) fn fields(&self) -> Value {
         json!({
             "source": self.source.to_string(),

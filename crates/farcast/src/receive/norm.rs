@@ -12,7 +12,7 @@ pub(super) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
     let heard = Heard::of(args)?;
     let config = configure(args, &heard)?;
     let seed = config.seed;
-    // What comes says itself how it is coded.
+    // The data that arrives tells its own code.
     let codec = Codec { fec: Fec::ReedSolomon8 };
     receive(args, (&heard, true, seed), (&codec, NormFace), |_| Receiver::new(config))
 }
@@ -25,7 +25,7 @@ pub(super) fn configure(args: &ReceiveArgs, heard: &Heard) -> Result<ReceiverCon
     Ok(config)
 }
 
-/// What is told of a reception by NORM.
+/// Messages about a reception by NORM.
 struct NormFace;
 
 impl Face for NormFace {
@@ -46,7 +46,7 @@ impl Face for NormFace {
     }
 }
 
-/// How it ended.
+/// Returns the outcome of the reception.
 fn end(report: &Report<NormFace>) -> ReceiverOutcome {
     match report.end {
         ReceiverEvent::Ended(_, outcome) => outcome,

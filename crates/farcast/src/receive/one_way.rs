@@ -26,7 +26,7 @@ pub(super) fn run(args: &ReceiveArgs) -> Result<Exit, Failure> {
     receive(args, (&heard, false, args.seed.unwrap_or_default()), (&Codec, OneWayFace), make)
 }
 
-/// What is told of a reception that says nothing.
+/// Messages about a reception that sends nothing back.
 struct OneWayFace;
 
 impl Face for OneWayFace {

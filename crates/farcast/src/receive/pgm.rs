@@ -43,7 +43,7 @@ pub(super) fn configure(args: &ReceiveArgs, heard: &Heard) -> Result<ReceiverCon
     let node = NodeId(own_node(args, heard)?.0);
     let base = settings::receiver(node, heard.from, args.pgm.rtt.unwrap_or(settings::ROUND_TRIP));
     Ok(ReceiverConfig {
-        // Where several receive at one address, PGMCC takes them for one.
+        // PGMCC takes several receivers at one address for one.
         address: Some(own_address(args, heard.from)).filter(|own| !own.is_multicast()),
         port: args.pgm.raw.then(|| heard.from.port()),
         silent: args.nack.silent,
@@ -53,7 +53,7 @@ pub(super) fn configure(args: &ReceiveArgs, heard: &Heard) -> Result<ReceiverCon
     })
 }
 
-/// What is told of a reception by PGM.
+/// Messages about a reception by PGM.
 struct PgmFace;
 
 impl Face for PgmFace {

@@ -1,4 +1,4 @@
-//! What is told of a file that came without a list of ours, as by NORM and MDP.
+//! Messages about a file that came without a list of ours, as by NORM and MDP.
 
 use farcast_delivery::Outcome;
 use farcast_files::shown_name;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{brought, kept};
 
-/// How it went, in one sentence.
+/// Returns the result of the reception, in one sentence.
 pub(super) fn outcome<E>(report: &ReceiveReport<E>, end: ReceiverOutcome) -> String {
     let name = shown_name(&report.offer.name);
     if let Some(error) = &report.error {
@@ -38,7 +38,7 @@ pub(super) fn outcome<E>(report: &ReceiveReport<E>, end: ReceiverOutcome) -> Str
     }
 }
 
-/// What is reported of it.
+/// Returns the figures that are reported of the file.
 pub(super) fn figures<E>(report: &ReceiveReport<E>) -> Value {
     let path = report.plain.as_ref().map(|file| file.path.as_str());
     let digest = report.plain.as_ref().map(|file| blake3::Hash::from_bytes(file.digest).to_string());

@@ -1,4 +1,4 @@
-//! The picture: a function of what the view knows.
+//! Drawing of the view, as a function of its state.
 
 use farcast_core::BitRate;
 use farcast_core::units::Bytes;
@@ -12,15 +12,15 @@ use ratatui::widgets::{Block, Paragraph, Row, Sparkline, Table};
 use super::keys::{KEYS, name};
 use super::state::View;
 
-/// Lines that are neither of a chart nor of a histogram nor rows of a table: head, message and keys, what is below the
-/// charts and around them, and frames and headings.
+/// Lines that belong to no chart, no histogram and no table row: head, message and keys, text below the charts, frames
+/// and headings.
 const AROUND: u16 = 3 + 6 + 3 + 4;
 
 /// Draws the view on the whole screen.
 pub(super) fn draw(frame: &mut Frame, view: &View) {
     let area = frame.area();
     let histogram = (area.height / 12).clamp(2, 6);
-    // What the tables do not need the charts take.
+    // The charts take the lines that the tables do not need.
     let rows = view.latest.as_ref().map_or(0, |latest| latest.terminals.len().max(latest.programs.len()));
     let needed = u16::try_from(rows).unwrap_or(u16::MAX).saturating_add(AROUND + histogram);
     let least = (area.height / 8).clamp(2, 10);
@@ -91,7 +91,7 @@ fn way(frame: &mut Frame, area: Rect, view: &View, way: Way, state: &WayState) {
     frame.render_widget(Paragraph::new(way_lines(state)), text);
 }
 
-/// The chart of the last minute, up to the rate or to what was more.
+/// Draws the chart of the last minute. Its top is the rate, or the highest throughput if that is higher.
 fn throughput(frame: &mut Frame, area: Rect, view: &View, way: Way, state: &WayState) {
     let data = view.chart(way, usize::from(area.width));
     let most = data.iter().flatten().copied().max().unwrap_or(0).max(state.rate_bps.unwrap_or(0)).max(1);
@@ -180,8 +180,8 @@ fn lateness(frame: &mut Frame, area: Rect, lateness: &Lateness) {
     histogram(frame, bars, edges, lateness);
 }
 
-/// The bins side by side, each as wide as fits; the height is the logarithm of the count, or the few late packets that
-/// matter would not be seen. Below, where some of them begin.
+/// Draws the bins side by side, each as wide as fits, and below them the lower edges of some. The height is the
+/// logarithm of the count: on a linear scale the few late packets that matter would be invisible.
 fn histogram(frame: &mut Frame, bars: Rect, edges: Rect, lateness: &Lateness) {
     let bins = &lateness.bins;
     let width = (usize::from(bars.width) / bins.len().max(1)).clamp(1, 12);
@@ -206,22 +206,22 @@ fn packets(count: u64) -> String {
     if count == 1 { "1 packet".into() } else { format!("{count} packets") }
 }
 
-/// `part` of `whole` in brackets, if there is a whole.
+/// Returns `part` of `whole` as a percentage in brackets, or nothing if `whole` is 0.
 fn share(part: u64, whole: u64) -> String {
     if whole == 0 { String::new() } else { format!(" ({})", per_cent(part as f64 / whole as f64)) }
 }
 
-/// A rate in bit/s as people write it.
+/// Returns a rate in bit/s as people write it.
 fn rate(bps: f64) -> String {
     BitRate::from_bps(bps as u64).map_or_else(|| "0 bit/s".into(), |rate| rate.to_string())
 }
 
-/// A probability as people write it.
+/// Returns a probability as people write it.
 pub(super) fn per_cent(probability: f64) -> String {
     format!("{} %", digits(probability * 100.0))
 }
 
-/// Seconds as people write them.
+/// Returns seconds as people write them.
 pub(super) fn seconds(seconds: f64) -> String {
     let (value, unit) = match seconds {
         s if s >= 1.0 => (s, "s"),
@@ -232,7 +232,7 @@ pub(super) fn seconds(seconds: f64) -> String {
     format!("{} {unit}", digits(value))
 }
 
-/// Three significant digits without zeros at the end of a fraction, as far as nine places go.
+/// Returns three significant digits, with at most nine decimal places and no trailing zeros in a fraction.
 fn digits(value: f64) -> String {
     if value.abs() >= 100.0 || value == 0.0 {
         return format!("{value:.0}");

@@ -1,4 +1,4 @@
-//! What keys do.
+//! Keys of the view and their effects.
 
 use farcast_core::{BitRate, Probability, Span};
 use farcast_emu::control::{Change, Request, Way, WayState};
@@ -6,32 +6,32 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::state::View;
 
-/// The keys, for the last line.
+/// List of the keys, for the last line of the screen.
 pub(super) const KEYS: &str =
     "q quit  o outage 1 s  +- rate  dD delay  lL loss  Tab way  \u{2191}\u{2193} scroll  s stop";
 
-/// The most that a rate can be set to: 1000 Gbit/s.
+/// Highest rate in bit/s that a key sets: 1000 Gbit/s.
 const FASTEST_BPS: u64 = 1_000_000_000_000;
-/// The longest delay that a key sets: well below the longest that there is.
+/// Longest delay that a key sets. It is well below the longest delay that can be represented.
 const LONGEST_DELAY: Span = Span::from_secs(1_000_000);
-/// The least that `d` and `D` change.
+/// Smallest change by `d` and `D`.
 const SMALLEST_STEP: Span = Span::from_millis(1);
-/// Where a loss of nothing begins to grow, and below which it is nothing.
+/// First loss probability above zero. A key that raises a loss of zero sets it.
 const FIRST_PER: f64 = 0.001;
 const LEAST_PER: f64 = 1e-6;
 
-/// What is to be done.
+/// Action that a key asks for.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Action {
-    /// Nothing but to draw.
+    /// Only draw again.
     Draw,
     /// Leave.
     Quit,
-    /// Send these, each with what to call it.
+    /// Send these requests, each with its name for messages.
     Ask(Vec<(String, Request)>),
 }
 
-/// What a key does.
+/// Returns the action for a key.
 pub(super) fn press(view: &mut View, key: KeyEvent) -> Action {
     let confirmed = std::mem::take(&mut view.stops);
     if key.modifiers.contains(KeyModifiers::CONTROL) {
@@ -83,7 +83,7 @@ fn outage(view: &View) -> Action {
     Action::Ask(vec![(format!("{name}: an outage of 1 s"), Request::Set(change))])
 }
 
-/// Asks for a change of each chosen way of which `next` knows one, with what it is called.
+/// Asks for a change of each chosen direction for which `next` returns one. `what` names the setting in messages.
 fn change(view: &mut View, what: &str, next: impl Fn(&WayState) -> Option<(String, Change)>) -> Action {
     let asked = view.chosen().into_iter().filter_map(|(way, state)| {
         let (value, change) = next(state)?;
@@ -98,7 +98,7 @@ fn change(view: &mut View, what: &str, next: impl Fn(&WayState) -> Option<(Strin
     Action::Ask(asked)
 }
 
-/// What a way is called.
+/// Returns the name of a direction.
 pub(super) fn name(way: Way) -> &'static str {
     match way {
         Way::Forward => "forward",
@@ -106,7 +106,7 @@ pub(super) fn name(way: Way) -> &'static str {
     }
 }
 
-/// A tenth more or less.
+/// Returns a change of the rate by a tenth, up or down.
 fn rate(way: &WayState, more: bool) -> Option<(String, Change)> {
     let bps = way.rate_bps?;
     let step = (bps / 10).max(1);
@@ -115,7 +115,7 @@ fn rate(way: &WayState, more: bool) -> Option<(String, Change)> {
     Some((rate.to_string(), Change { rate: Some(rate), ..Change::default() }))
 }
 
-/// A tenth more or less, a millisecond at least.
+/// Returns a change of the delay by a tenth, a millisecond at least, up or down.
 fn delay(way: &WayState, more: bool) -> Option<(String, Change)> {
     let delay = Span::from_secs_f64(way.delay_s?);
     let step = Span::from_nanos(delay.as_nanos() / 10).max(SMALLEST_STEP);
@@ -123,7 +123,7 @@ fn delay(way: &WayState, more: bool) -> Option<(String, Change)> {
     Some((super::draw::seconds(delay.as_secs_f64()), Change { delay: Some(delay), ..Change::default() }))
 }
 
-/// Twice or half as much.
+/// Returns a change of the loss: twice or half as much.
 fn loss(way: &WayState, more: bool) -> Option<(String, Change)> {
     let per = match (way.per, more) {
         (None, false) => return None,

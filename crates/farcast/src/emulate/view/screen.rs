@@ -1,4 +1,4 @@
-//! The terminal while the view is shown.
+//! Terminal in which the view is shown.
 
 use std::io;
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use super::keys::{Action, press};
 use super::state::View;
 use crate::{Failure, output};
 
-/// Between two snapshots.
+/// Interval between two snapshots.
 const EVERY: Span = Span::from_millis(500);
-/// How long a key may wait for the screen, and news for a key.
+/// Longest time that a key waits for the screen, and that news wait while no key comes.
 const TICK: Duration = Duration::from_millis(50);
-/// The most lines that are taken before a key is looked at.
+/// Most lines that are taken before a key is read.
 const BATCH: usize = 64;
 
-/// Gives the terminal back, whichever way the view ends. A panic's message comes after that: the library's hook sees to
-/// it.
+/// Restores the terminal when the view ends, in whichever way. A panic's message comes after that, by the hook of the
+/// library.
 struct Screen;
 
 impl Drop for Screen {
@@ -59,7 +59,7 @@ fn ask(control: &mut Control, view: &mut View, what: String, request: &Request) 
     Ok(())
 }
 
-/// Draws, and does what keys ask for; whether it was the emulation that ended.
+/// Draws the view and does what keys ask for. Returns `true` if the emulation ended, `false` if the user left.
 fn drive(
     terminal: &mut DefaultTerminal,
     control: &mut Control,
@@ -78,7 +78,7 @@ fn drive(
     }
 }
 
-/// Why the view cannot go on.
+/// Reason for which the view cannot go on.
 enum Stop {
     Ended,
     Failed(Failure),
@@ -99,7 +99,7 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// Takes what the emulation says and what the user presses; whether to go on.
+/// Takes lines from the emulation and a key from the user. Returns `false` if the user leaves.
 fn step(control: &mut Control, view: &mut View) -> Result<bool, Stop> {
     for _ in 0..BATCH {
         let Some(line) = control.next(Span::ZERO)? else { break };

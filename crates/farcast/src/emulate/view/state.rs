@@ -1,10 +1,10 @@
-//! What the view knows.
+//! State of the view.
 
 use std::collections::VecDeque;
 
 use farcast_emu::control::{Answer, Description, Line, Snapshot, Way, WayState};
 
-/// How far back the charts go, in seconds.
+/// Length of the charts in seconds.
 pub(super) const MEMORY_S: f64 = 60.0;
 /// The most points that are kept: those of [`MEMORY_S`] at the fastest pace, and some.
 const MOST_POINTS: usize = 1000;
@@ -12,37 +12,37 @@ const MOST_POINTS: usize = 1000;
 /// Throughput over one interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Point {
-    /// When the interval ended, in seconds since the start.
+    /// End of the interval, in seconds since the start.
     pub(super) time_s: f64,
-    /// What came out in bit/s, forward and back.
+    /// Delivered throughput in bit/s, forward and return.
     pub(super) delivered_bps: [f64; 2],
 }
 
-/// What the view knows of the emulation, and what its user has done.
+/// State of the emulation as last reported, and choices of the user.
 #[derive(Debug, Default)]
 pub(super) struct View {
     pub(super) description: Description,
     pub(super) latest: Option<Snapshot>,
     pub(super) points: VecDeque<Point>,
-    /// The last thing to tell the user.
+    /// Last message to the user.
     pub(super) message: String,
-    /// The way that the keys change; both without one.
+    /// Direction that the keys change, or both for `None`.
     pub(super) way: Option<Way>,
     /// The first terminal that the table shows.
     pub(super) scroll: usize,
-    /// Whether the user has been asked if the emulation is to end.
+    /// Set if the user was asked to confirm the end of the emulation.
     pub(super) stops: bool,
-    /// What was asked and is not answered yet, in order.
+    /// Names of the requests that have no answer yet, in order.
     asked: VecDeque<String>,
 }
 
 impl View {
-    /// Notes that a request was sent; `what` is what to call it, or empty.
+    /// Records that a request was sent. `what` names it in messages, and is empty for a silent one.
     pub(super) fn ask(&mut self, what: String) {
         self.asked.push_back(what);
     }
 
-    /// Takes a line of the emulation.
+    /// Takes a line from the emulation.
     pub(super) fn hear(&mut self, line: Line) {
         let answer = match line {
             Line::Snapshot(snapshot) => return self.see(*snapshot),
@@ -78,15 +78,15 @@ impl View {
         self.latest = Some(snapshot);
     }
 
-    /// The ways that the keys change, as they were last seen.
+    /// Returns the directions that the keys change, with their latest states.
     pub(super) fn chosen(&self) -> Vec<(Way, &WayState)> {
         let Some(latest) = &self.latest else { return Vec::new() };
         let both = [(Way::Forward, &latest.forward), (Way::Return, &latest.back)];
         both.into_iter().filter(|(way, _)| self.way.is_none_or(|chosen| chosen == *way)).collect()
     }
 
-    /// The throughput of a way over the last minute in bit/s, in `columns` means from old to new; where there is no
-    /// point, none.
+    /// Returns the throughput of a direction over the last minute in bit/s, as `columns` means from old to new. A
+    /// column without a point is `None`.
     pub(super) fn chart(&self, way: Way, columns: usize) -> Vec<Option<u64>> {
         let now = self.latest.as_ref().map_or(0.0, |latest| latest.time_s);
         let mut sums = vec![(0.0, 0_u32); columns];

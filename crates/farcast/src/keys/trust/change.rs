@@ -6,25 +6,25 @@ use super::super::own::renewed;
 use super::{Item, Line, Revoked, Role, Trust, Trusted};
 use crate::Failure;
 
-/// What became of somebody who was to be trusted.
+/// Result of adding a host to the list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::keys) enum Added {
-    /// It is trusted now.
+    /// The host is trusted now.
     New,
-    /// It was before; its agreement key is a later one now.
+    /// The host was trusted before, and has a later agreement key now.
     Renewed,
-    /// It was before; only what it is trusted as is another thing.
+    /// The host was trusted before, and has another role now.
     Changed,
-    /// All is as it was.
+    /// Nothing has changed.
     Same,
 }
 
 impl Trust {
-    /// Trusts somebody as `role` says, or else as before, or else as both; `again` where its key was revoked. What its name
-    /// or its key was trusted as before it was revoked is not known, so `role` has to say it then.
+    /// Trusts a host in the given `role`, or else in its role so far, or else in both roles. A revoked key needs
+    /// `again`. The role of a revoked name or key is not remembered, so `role` has to be given then.
     ///
     /// # Errors
-    /// What is known of its name or its key says otherwise.
+    /// The list contradicts the name, the key or the missing role.
     pub(in crate::keys) fn add(
         &mut self,
         listed: Listed,
@@ -75,10 +75,11 @@ impl Trust {
         Ok((Added::New, role))
     }
 
-    /// Trusts whom `who` names or has as its fingerprint no more. A fingerprint need not be known; it is remembered.
+    /// Trusts the host that has the name or fingerprint `who` no more. A fingerprint is remembered even if it is not
+    /// known.
     ///
     /// # Errors
-    /// Nobody is called so, or it could be either of two.
+    /// Nobody has this name or fingerprint, or `who` fits two hosts.
     pub(in crate::keys) fn revoke(&mut self, who: &str) -> Result<Revoked, Failure> {
         let named: Option<Fingerprint> = who.parse().ok();
         let is = |one: &&Trusted| one.listed.name == who || Some(one.listed.key.fingerprint()) == named;
@@ -94,7 +95,7 @@ impl Trust {
                 let fingerprint = one.listed.key.fingerprint();
                 Revoked { name: Some(one.listed.name.clone()), fingerprint }
             }
-            // A name may happen to have twenty letters; one that is mistyped is no fingerprint.
+            // A name may happen to have twenty letters, and a mistyped name is no fingerprint.
             ([], Some(fingerprint)) if who.eq_ignore_ascii_case(&fingerprint.to_string()) => {
                 if let Some(revoked) = self.revoked().find(|one| one.fingerprint == fingerprint) {
                     return Ok(revoked.clone());
@@ -116,7 +117,7 @@ impl Trust {
     }
 }
 
-/// What `listed` is to somebody whose signing key is the same.
+/// Compares `listed` with the trusted host of the same signing key.
 fn judge(known: &Trusted, listed: &Listed, role: Option<Role>) -> Result<Added, Failure> {
     let (old, name, fingerprint) = (&known.listed, &known.listed.name, listed.key.fingerprint());
     if *name != listed.name {

@@ -9,7 +9,7 @@ use super::{Item, Line, Revoked, Role, Trust, Trusted};
 use crate::Failure;
 
 impl Trust {
-    /// What `octets` say, which came from what `origin` says.
+    /// Returns the list that `octets` hold. The `origin` names their source in messages.
     pub(super) fn parse(octets: &[u8], origin: &str) -> Result<Self, Failure> {
         let mut trust = Self::default();
         let mut seen = Seen::default();
@@ -24,7 +24,7 @@ impl Trust {
 }
 
 fn item(words: &[&str]) -> Result<Item, String> {
-    // What the words are is not said: somebody may have put a secret here.
+    // The message does not repeat the words: somebody may have put a secret here.
     let [role, name, key] = words else {
         return match words {
             [] => Ok(Item::Comment),
@@ -41,7 +41,7 @@ fn item(words: &[&str]) -> Result<Item, String> {
     Ok(Item::Trusted(Trusted { role, listed: listed(name, key)? }))
 }
 
-/// Somebody by the two words of the line that `farcast key show` prints.
+/// Returns a host by the two words of the line that `farcast key show` prints.
 pub(in crate::keys) fn listed(name: &str, key: &str) -> Result<Listed, String> {
     if key.starts_with("farcast-secret-") {
         return Err("this is a secret key, which only its owner should have: here belongs the line that \
@@ -62,7 +62,7 @@ fn revoked(name: &str, fingerprint: &str) -> Result<Revoked, String> {
     Ok(Revoked { name: name.map(Into::into), fingerprint })
 }
 
-/// In which lines which names and keys are.
+/// Numbers of the lines in which names and keys stand.
 #[derive(Default)]
 struct Seen {
     names: HashMap<String, usize>,
