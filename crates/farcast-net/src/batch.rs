@@ -1,4 +1,7 @@
-//! Outgoing batches: headers and file bytes gathered into one buffer and sent as one.
+//! Outgoing batches: equally long datagrams, gathered in one buffer and sent with one system call.
+//!
+//! A [`Batch`] encodes the headers that an engine asks for and reads file bytes or parity symbols behind them. An
+//! [`Outlet`] holds what this takes: the socket, the objects and their parity, and the seal.
 
 use std::io::IoSliceMut;
 use std::net::SocketAddr;
@@ -17,39 +20,40 @@ use crate::parity::{ParityEncoder, WholeParity};
 use crate::seal::SendSeal;
 use crate::socket::Endpoint;
 
-/// The most objects whose parity is computed at once: each has a thread and the symbols of some blocks.
+/// Most objects whose parity is computed at once. Each of them needs a thread and memory for the symbols of some
+/// blocks.
 const MOST_CODING: usize = 4;
 
-/// The most objects of which files are open at once.
+/// Most objects whose files are open at once.
 const MOST_READ: usize = 8;
 
-/// The most bytes that the kernel takes as one batch.
+/// Most bytes that the kernel takes as one batch.
 const BATCH_BYTES: usize = 65_000;
 
-/// Where a batch leaves and where its bytes come from.
+/// Socket through which batches leave, and the objects that their bytes come from.
 pub(crate) struct Outlet<'a> {
     pub(crate) endpoint: Endpoint,
-    /// The objects, in the order of their numbers.
+    /// Objects, in the order of their numbers.
     pub(crate) sources: Vec<Source>,
-    /// Where data goes.
+    /// Address of the group that data is sent to.
     pub(crate) group: SocketAddr,
-    /// The objects whose parity is being computed, the one that was sent last behind the others.
+    /// Objects whose parity is being computed; the most recently sent one is the last.
     coding: Vec<ObjectId>,
-    /// The objects whose files are open, the one that was read last behind the others.
+    /// Objects whose files are open; the most recently read one is the last.
     read: Vec<ObjectId>,
-    /// What everything is sealed with, if it is.
+    /// Seal of all datagrams; absent if the transfer is not sealed.
     pub(crate) seal: Option<&'a mut SendSeal>,
-    /// Whether content leaves before anybody can have answered.
+    /// Content leaves before any receiver can have answered.
     pub(crate) early: bool,
-    /// Where announcements go, which are for everybody.
+    /// Address that announcements are sent to; all receivers listen there.
     pub(crate) announcements: SocketAddr,
 }
 
 impl<'a> Outlet<'a> {
-    /// Sends `sources` to `group`.
+    /// Returns an outlet that sends `sources` to `group`.
     ///
     /// # Errors
-    /// If the parity that they are to have cannot be made.
+    /// If the parity of the first object cannot be made.
     pub(crate) fn new(
         endpoint: Endpoint,
         sources: Vec<Source>,
@@ -66,19 +70,19 @@ impl<'a> Outlet<'a> {
             early: false,
             announcements: group,
         };
-        // What cannot be is better known before anything leaves.
+        // A parity setting that the code cannot do is best reported before anything leaves.
         outlet.code(ObjectId::FIRST)?;
         Ok(outlet)
     }
 
-    /// Has the parity computed that `sender` sends soon.
+    /// Has worker threads compute the parity that `sender` sends soon.
     pub(crate) fn prepare_parity(&mut self, sender: &impl SenderEngine) {
         if self.coding.is_empty() {
             return;
         }
         let ahead = sender.parity_ahead();
         for soon in ahead.iter().flatten() {
-            // What cannot be made is tried again when it is sent, and the error told then.
+            // An object whose parity cannot be made is tried again when it is sent, and the error is reported then.
             let _ = self.code(soon.object);
         }
         for &object in &self.coding {
@@ -91,7 +95,8 @@ impl<'a> Outlet<'a> {
         }
     }
 
-    /// Closes the files of the object that was not read for longest, where `object` makes them too many.
+    /// Marks `object` as the most recently read one. If too many objects are open then, closes the files of the one
+    /// read least recently.
     fn keep_few_open(&mut self, object: ObjectId) {
         if self.read.last() == Some(&object) {
             return;
@@ -106,7 +111,8 @@ impl<'a> Outlet<'a> {
         }
     }
 
-    /// Makes ready to compute the parity of `object`, if it has any, in place of that which was not sent for longest.
+    /// Prepares the computation of `object`'s parity, if it has any. If too many objects are prepared then, drops the
+    /// one sent least recently.
     fn code(&mut self, object: ObjectId) -> Result<(), NetError> {
         if self.coding.last() == Some(&object) {
             return Ok(());
@@ -130,28 +136,29 @@ impl<'a> Outlet<'a> {
     }
 }
 
-/// Where parity comes from.
+/// Origin of an object's parity symbols.
 pub(crate) enum Parity {
-    /// A block's is sent for itself, and computed shortly before.
+    /// The parity of a block is sent for that block alone, and is computed shortly before.
     InTurn(ParityEncoder),
-    /// That of all blocks leaves in turns.
+    /// The parity of all blocks leaves in turns, some symbols of each block at a time.
     Whole(WholeParity),
 }
 
-/// What is sent of one object.
+/// An object to be sent: its files, its geometry and its parity.
 pub(crate) struct Source {
     pub(crate) outgoing: Outgoing,
-    /// Parity symbols of a block, and the code that they are of.
+    /// Number of parity symbols of a block, and the code that makes them.
     symbols: (u32, ErasureCode),
-    /// How many symbols of each block leave in turns with the others' ([`SenderEngine::parity_of_all`]).
+    /// Number of symbols of each block that leave in turns with those of the other blocks
+    /// ([`SenderEngine::parity_of_all`]).
     of_all: u32,
-    /// What computes them, where it was needed lately.
+    /// Computation of the parity symbols; absent if no symbol was needed lately.
     parity: Option<Parity>,
     pub(crate) geometry: Geometry,
 }
 
 impl Source {
-    /// As `sender` cuts it.
+    /// Returns the object as `sender` cuts it.
     pub(crate) fn new(
         sender: &impl SenderEngine,
         object: ObjectId,
@@ -162,7 +169,7 @@ impl Source {
         Ok(Self { outgoing, symbols, of_all: sender.parity_of_all(object), parity: None, geometry })
     }
 
-    /// What computes its parity.
+    /// Starts the computation of the parity.
     fn coding(&self) -> Result<Parity, NetError> {
         let (geometry, symbols, outgoing) = (self.geometry, self.symbols, self.outgoing.clone());
         if self.of_all > 0 {
@@ -171,7 +178,7 @@ impl Source {
         ParityEncoder::new(geometry, symbols, outgoing).map(Parity::InTurn)
     }
 
-    /// The segments that are gone with `bytes`.
+    /// Returns the segments that are lost if `bytes` of the object are lost.
     pub(crate) fn segments_of(&self, bytes: &Range<u64>) -> Option<Gone> {
         let segment = u64::from(self.geometry.segment_size());
         let run = |first: u64, end: u64| {
@@ -185,11 +192,11 @@ impl Source {
         Some(Gone { whole, touched: run(bytes.start / segment, bytes.end.div_ceil(segment))? })
     }
 
-    /// Fills `slots` with what `content` says from its datagram `first` on.
+    /// Fills `slots` with the payloads of `content`, from its datagram number `first` on.
     fn read(&mut self, content: Content, first: u32, slots: &mut [IoSliceMut<'_>]) -> Result<(), NetError> {
         let count = slots.len() as u32;
         match content {
-            // Senders keep nothing of others'.
+            // A sender keeps no content of other hosts.
             Content::None | Content::Passing { .. } | Content::Kept { .. } => {}
             Content::Source { block, segments, .. } => {
                 let size = self.geometry.size();
@@ -220,18 +227,18 @@ impl Source {
     }
 }
 
-/// What has left.
+/// Datagrams and octets that have left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Sent {
-    /// Datagrams.
+    /// Number of datagrams.
     pub datagrams: u64,
-    /// Octets of them, with headers of UDP and IP.
+    /// Octets of these datagrams, with headers of UDP and IP.
     pub octets: u64,
-    /// The same by what they were for.
+    /// The same octets by purpose.
     pub kinds: Kinds,
 }
 
-/// Octets of datagrams by what they were for, all headers included.
+/// Octets of datagrams by purpose, all headers included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Kinds {
     /// Segments in the first round.
@@ -240,12 +247,12 @@ pub struct Kinds {
     pub repairs: u64,
     /// Parity symbols.
     pub parity: u64,
-    /// What carries nothing of an object.
+    /// Messages without content of an object.
     pub control: u64,
 }
 
 impl Kinds {
-    /// Where messages like this one count.
+    /// Returns the counter of messages like `message`.
     fn of(&mut self, message: &impl Delivery) -> &mut u64 {
         match (message.content(), message.purpose()) {
             (Content::Parity { .. }, _) => &mut self.parity,
@@ -274,10 +281,10 @@ pub(crate) struct Batch<'a, C> {
     stride: usize,
     filled: usize,
     envelope: Option<Envelope>,
-    /// The last datagram is shorter, so nothing may follow it.
+    /// The last datagram is shorter than the others, so no other may follow it.
     closed: bool,
     sent: Sent,
-    /// What of it is in the buffer and has yet to leave.
+    /// Octets in the buffer that have yet to leave, by purpose.
     waiting: Kinds,
 }
 
@@ -296,32 +303,34 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
         }
     }
 
-    /// What has left so far.
+    /// Returns what has left so far.
     pub(crate) fn sent(&self) -> Sent {
         self.sent
     }
 
-    /// So many octets in so many datagrams to `to`, with headers of UDP and IP.
+    /// Returns the length of `datagrams` datagrams with `octets` octets in all, sent to `to`, with headers of UDP and
+    /// IP.
     fn with_headers(&self, to: SocketAddr, octets: usize, datagrams: usize) -> u64 {
         let ip = if to.is_ipv4() { 20 } else { 40 };
         let udp = if self.codec.transport() == Transport::Udp { 8 } else { 0 };
         (octets + datagrams * (ip + udp)) as u64
     }
 
-    /// So many octets in so many datagrams have left to `to` that no engine knows of.
+    /// Counts datagrams to `to` that no engine knows of, as control messages. `octets` are without headers of UDP and
+    /// IP.
     pub(crate) fn count_control(&mut self, to: SocketAddr, octets: usize, datagrams: usize) {
         let kinds = Kinds { control: self.with_headers(to, octets, datagrams), ..Kinds::default() };
         self.count(to, octets, datagrams, kinds);
     }
 
-    /// So many octets in so many datagrams have left to `to`, for what `kinds` says.
+    /// Counts datagrams that have left to `to`. `octets` are without headers of UDP and IP, `kinds` with them.
     fn count(&mut self, to: SocketAddr, octets: usize, datagrams: usize, kinds: Kinds) {
         self.sent.datagrams += datagrams as u64;
         self.sent.octets += self.with_headers(to, octets, datagrams);
         self.sent.kinds += kinds;
     }
 
-    /// Adds what an engine sends, sending what must leave before it.
+    /// Adds what an engine sends. A waiting batch that does not match leaves first.
     pub(crate) fn push(
         &mut self,
         out: &mut Outlet<'_>,
@@ -367,7 +376,7 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
             *kinds.of(message) = self.with_headers(envelope.to, self.header.len(), 1);
             self.count(envelope.to, self.header.len(), 1, kinds);
         }
-        // Where a unicast answer goes was its asker's choice; it must not end the transmission.
+        // The asker chose the address of a unicast answer, so a failure there must not end the transmission.
         if for_all { sent } else { Ok(()) }
     }
 
@@ -383,7 +392,7 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
         let most = self.codec.datagram_len(usize::from(source.geometry.segment_size()));
         let (before, behind) = seal.as_ref().map_or((0, 0), |seal| seal.around_content());
         let stride = before + most.max(message.wire_len(0)) + behind;
-        // Where the kernel takes no batch, it is one for the reading of files alone.
+        // Where the kernel takes no batch, a batch serves only to read many file bytes at once.
         let most = match endpoint.batch() {
             1 => BATCH_BYTES / stride,
             most => most.min(BATCH_BYTES / stride),
@@ -414,7 +423,7 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
         Ok(())
     }
 
-    /// Writes datagrams `first .. first + count` of `message` behind what is there.
+    /// Appends datagrams `first .. first + count` of `message` to the buffer.
     fn fill(
         &mut self,
         (source, seal): (&mut Source, Option<(&mut SendSeal, bool)>),
@@ -456,13 +465,13 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
         Ok(())
     }
 
-    /// Drops what is there: it could not be sent.
+    /// Drops the datagrams that wait in the buffer, which could not be sent.
     pub(crate) fn forget(&mut self) {
         (self.envelope, self.filled, self.closed) = (None, 0, false);
         self.waiting = Kinds::default();
     }
 
-    /// Sends what is there.
+    /// Sends the datagrams that wait in the buffer.
     pub(crate) fn flush(&mut self, endpoint: &Endpoint) -> Result<(), NetError> {
         let kinds = std::mem::take(&mut self.waiting);
         if let Some(envelope) = self.envelope.take() {

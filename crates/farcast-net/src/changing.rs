@@ -1,4 +1,4 @@
-//! Files that change while they are sent.
+//! Files that change while they are sent: a thread that looks for changes, and what a sender is to do then.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,26 +10,26 @@ use farcast_files::Outgoing;
 
 use crate::clock::Clock;
 
-/// How often files are looked at, at most.
+/// Shortest time between two looks at the files.
 const LOOK_EVERY: Span = Span::from_secs(1);
-/// To read those that were touched takes one part of so many of the time.
+/// Shortest rest after a look, as a multiple of the time that the look took: a file that was touched is read again.
 const SHARE: u64 = 5;
-/// How long it takes to end, at most.
+/// Longest time that the thread sleeps before it checks whether it is to end.
 const NAP: Duration = Duration::from_millis(50);
 
-/// What becomes of a transmission of which a file changes.
+/// Choice of what becomes of a transmission when one of its files changes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Changing {
-    /// It goes on without that file.
+    /// The transmission goes on without that file.
     #[default]
     Skip,
-    /// It is ended, for its owner to send what there is now.
+    /// The transmission ends, so that its owner can send the present files.
     Again,
-    /// It fails.
+    /// The transmission fails.
     Fail,
 }
 
-/// Looks at files while they are sent, on a thread of its own: what looks otherwise has to be read.
+/// Looks at files while they are sent, on a thread of its own: a file that looks different has to be read.
 pub(crate) struct Watch {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -48,7 +48,7 @@ impl Drop for Watch {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // It looks whether it is over after each piece that it reads.
+            // After each piece that it reads, the thread checks whether it is to end.
             let _ = thread.join();
         }
     }

@@ -1,4 +1,4 @@
-//! The wall clock as the engines see it, and waiting for sockets.
+//! The monotonic clock that drives the engines, and waiting for sockets until an instant of it.
 
 use std::io;
 use std::num::NonZeroU64;
@@ -8,29 +8,30 @@ use std::time::Instant;
 use farcast_core::Time;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-/// Which of the sources that were waited for can be read.
+/// Result of a wait: the set of sources that can be read.
 #[derive(Clone, Copy, Debug)]
 pub struct Readable(u64);
 
 impl Readable {
-    /// Whether the source number `index` can, in the order in which they were given.
+    /// Returns `true` if source number `index` can be read; sources count from 0, in the order given to
+    /// [`Clock::wait`].
     pub fn has(self, index: usize) -> bool {
         index < 64 && self.0 & 1 << index != 0
     }
 }
 
-/// A monotonic clock whose epoch is its making.
+/// A monotonic clock whose epoch is the instant at which it was made.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock(Instant);
 
 impl Clock {
-    /// A clock that starts now.
+    /// Returns a clock that starts now.
     #[expect(clippy::disallowed_methods, reason = "the driver is where the clock is read")]
     pub fn start() -> Self {
         Self(Instant::now())
     }
 
-    /// The time since the start.
+    /// Returns the time since the start.
     pub fn now(&self) -> Time {
         let elapsed = self.0.elapsed().as_nanos();
         Time::from_nanos(u64::try_from(elapsed).unwrap_or(u64::MAX))

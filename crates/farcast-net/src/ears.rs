@@ -1,4 +1,4 @@
-//! What a receiver hears with: its sockets, which follow the interfaces.
+//! The sockets that a receiver listens with, rejoined as interfaces come, go and change address.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,52 +14,52 @@ use crate::narrow::Watch;
 use crate::receiving::ReceiveOptions;
 use crate::socket::Endpoint;
 
-/// Where something was heard.
+/// Socket on which a datagram was received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Ear {
-    /// The address or group that announcements come to.
+    /// Listens at the address or group that announcements are sent to.
     Public,
-    /// The group that the data of this transmission comes to, where it is another.
+    /// Listens to the group that the data of this transmission is sent to, if that is another one.
     Private,
     /// Our own port, from which answers leave.
     Own,
 }
 
-/// What became of the interface.
+/// Change of the interface that the receiver listens on.
 #[derive(Debug)]
 pub(crate) enum Followed {
-    /// It is not there any more, or of no use.
+    /// The interface has gone or cannot be used.
     Waiting(NetError),
-    /// It is there again, or another has taken its place; whether our address is another one.
+    /// The interface is there again, or another has taken its place. `moved` is true if our address has changed.
     Back { moved: bool },
 }
 
 pub(crate) struct Ears<'a> {
     options: &'a ReceiveOptions,
     transport: Transport,
-    /// Whether senders may be answered.
+    /// Senders may be answered.
     answers: bool,
     public: Option<Rc<Endpoint>>,
     private: Option<Rc<Endpoint>>,
     own: Option<Rc<Endpoint>>,
-    /// Absent where the system lets nobody watch; then nothing is followed.
+    /// Watch over the interfaces; absent if the system refuses one. Then no change is followed.
     links: Option<Links>,
     changes: Changes,
-    /// The interface that is joined on, as it was then.
+    /// The interface that groups were joined on, as it was then.
     joined: Option<Interface>,
-    /// It has been said that there is none.
+    /// The owner has been told that there is no usable interface.
     waiting: bool,
     look: Time,
 }
 
 impl<'a> Ears<'a> {
-    /// Opens them; `answers` says whether senders may be answered.
+    /// Opens the sockets; `answers` says whether senders may be answered.
     pub(crate) fn open(
         options: &'a ReceiveOptions,
         transport: Transport,
         answers: bool,
     ) -> Result<Self, NetError> {
-        // Before anything is looked at, so that no change is missed.
+        // The watch starts before anything is looked at, so that no change is missed.
         let links = Links::open().ok();
         let joined = Interface::heard_through(&options.socket, options.from)?;
         let own = if options.from.ip().is_multicast() {
@@ -84,7 +84,7 @@ impl<'a> Ears<'a> {
         Ok(ears)
     }
 
-    /// Hears `address`, and watches over what comes.
+    /// Opens a socket that listens at `address` and watches for long datagrams that never arrive.
     fn listener(&self, address: SocketAddr) -> Result<Rc<Endpoint>, NetError> {
         let ReceiveOptions { source, socket, accept, .. } = self.options;
         let watch = Watch::new(accept, address.ip().is_multicast(), self.answers);
@@ -92,7 +92,8 @@ impl<'a> Ears<'a> {
         Ok(Rc::new(endpoint.watching(watch)))
     }
 
-    /// A sender whose long datagrams do not come, and their octets, told once. Answers leave in pieces from then on.
+    /// Returns a sender whose long datagrams do not arrive, and their length in octets. Reports each find once. Answers
+    /// leave in pieces from then on.
     pub(crate) fn found_narrow(&self) -> Option<(SocketAddr, usize)> {
         let found = [&self.public, &self.private].into_iter().flatten().find_map(|ear| ear.found_narrow())?;
         if let Some(mouth) = self.mouth() {
@@ -101,7 +102,7 @@ impl<'a> Ears<'a> {
         Some(found)
     }
 
-    /// Whether senders are answered.
+    /// Returns `true` if senders are answered.
     pub(crate) fn answers(&self) -> bool {
         self.answers
     }
@@ -114,38 +115,39 @@ impl<'a> Ears<'a> {
         }
     }
 
-    /// The kernel's buffer for what comes to the public group, bytes.
+    /// Returns the size of the kernel's receive buffer of the public group, in bytes.
     pub(crate) fn receive_buffer(&self) -> usize {
         self.public.as_ref().map_or(0, |endpoint| endpoint.receive_buffer())
     }
 
-    /// Where answers leave from.
+    /// Returns the socket that answers leave from.
     pub(crate) fn mouth(&self) -> Option<Rc<Endpoint>> {
         self.own.clone().or_else(|| self.public.clone())
     }
 
-    /// What brings data.
+    /// Returns the sockets on which data arrives.
     pub(crate) fn data_sources(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         [&self.public, &self.private].into_iter().flatten().map(|endpoint| endpoint.as_fd())
     }
 
-    /// What brings none: our own port, and news of the interfaces.
+    /// Returns the descriptors that bring no data: our own port, and news of the interfaces.
     pub(crate) fn other_sources(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         let own = self.own.iter().map(|endpoint| endpoint.as_fd());
         own.chain(self.links.as_ref().map(AsFd::as_fd))
     }
 
-    /// When it wants to be asked again, whatever is heard.
+    /// Returns the instant at which [`Self::follow`] is to be called next, even if nothing arrives.
     pub(crate) fn due(&self) -> Time {
         if self.changes.any { self.look } else { Time::NEVER }
     }
 
-    /// The private group that is joined.
+    /// Returns the private group that is joined.
     pub(crate) fn private_group(&self) -> Option<IpAddr> {
         self.private.as_ref().and_then(|endpoint| endpoint.group())
     }
 
-    /// Joins the private group of a transmission: one at a time, which objects of one sender share.
+    /// Joins the private group of a transmission. The objects of one sender share it; a second group at a time is an
+    /// error.
     pub(crate) fn join(&mut self, group: IpAddr) -> Result<(), NetError> {
         match self.private_group() {
             None => {}
@@ -157,12 +159,12 @@ impl<'a> Ears<'a> {
         Ok(())
     }
 
-    /// Leaves it again.
+    /// Leaves the private group.
     pub(crate) fn leave(&mut self) {
         self.private = None;
     }
 
-    /// Looks at what has become of the interfaces, and joins anew where that is needed. Nobody may hold an endpoint
+    /// Looks at changes of the interfaces, and joins groups again if needed. The caller must hold no endpoint
     /// meanwhile.
     pub(crate) fn follow(&mut self, now: Time) -> Option<Followed> {
         let links = self.links.as_mut()?;
@@ -190,10 +192,11 @@ impl<'a> Ears<'a> {
             return Ok(if back { Joined::Anew } else { Joined::Still });
         }
         if found.as_ref().is_some_and(|interface| !interface.running) {
-            // Without a carrier nobody hears that we join; it is told when it comes.
+            // Without a carrier no router hears the join; the kernel tells of the carrier when it comes.
             return Ok(Joined::Still);
         }
-        // Left first: who has been a member all along does not tell a switch that has forgotten it.
+        // Groups are left first: a socket that stays a member tells nothing to a switch that has forgotten the
+        // membership.
         let private = self.private.take().and_then(|endpoint| endpoint.group());
         self.public = None;
         self.public = Some(self.listener(from)?);
@@ -210,12 +213,12 @@ impl<'a> Ears<'a> {
     }
 }
 
-/// What came of looking at the interfaces.
+/// Result of a look at the interfaces.
 enum Joined {
     /// Nothing that matters has changed.
     Still,
-    /// What was joined was joined again.
+    /// The groups were joined again.
     Anew,
-    /// The same, and our address is another one.
+    /// The groups were joined again, and our address has changed.
     Moved,
 }

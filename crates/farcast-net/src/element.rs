@@ -1,5 +1,7 @@
-//! What stands on the way, for real: the interfaces of this host as the ports of an [`ElementEngine`], and the router
-//! around it that the engine is written for.
+//! The driver of a network element, a host on the path between sender and receivers.
+//!
+//! [`serve`] makes the interfaces of this host the ports of an [`ElementEngine`], and does the work of the router that
+//! the engine expects around it: forwarding multicast, keeping content and sending by the right port.
 
 mod heir;
 mod kept;
@@ -30,29 +32,29 @@ use kept::Kept;
 use raw::RawPorts;
 use udp::UdpPorts;
 
-/// Datagrams that are heard before what they call for is asked for again.
+/// Most datagrams that are received before the engine is asked again what it wants to send.
 const MOST_AT_ONCE: usize = 64;
 /// Octets of the longest IP packet.
 const LONGEST: usize = 1 << 16;
-/// Sources whose way is known, at most; and for how long.
+/// Most sources whose routes are remembered, and the time for which each is.
 const MOST_SOURCES: usize = 256;
 const WAY_KNOWN: Span = Span::from_secs(5);
-/// How often its owner is told how it goes.
+/// Shortest time between two reports of the counts to the owner.
 const TELL_EVERY: Span = Span::from_secs(1);
-/// The longest sleep, after which it looks whether it is to stop.
+/// Longest sleep before the loop checks whether it is to stop.
 const LONGEST_SLEEP: Span = Span::from_millis(200);
-/// Hops of what is said to one host, and of what is said to a group whose own are not known.
+/// Hops of a datagram to one host, and of a datagram to a group if neither the engine nor its source gives any.
 const HOPS: u8 = 64;
 
-/// How an element is on the network.
+/// Options of a network element: interfaces, groups and memory.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ElementOptions {
-    /// Its interfaces by name, at least two; the first is port 1.
+    /// Names of its interfaces, at least two; the first is port 1.
     pub interfaces: Vec<String>,
-    /// Groups that are joined at each. Over UDP they are all that is heard, with their ports; over IP itself all groups
-    /// are heard that come by, and joining tells switches and routers to send them.
+    /// Groups that are joined at each interface. Over UDP the element hears only these groups, at their UDP ports. Over
+    /// IP itself it hears all groups that pass, and joining makes switches and routers send these ones.
     pub groups: Vec<SocketAddr>,
-    /// Octets of content that are kept at most for the engine.
+    /// Most octets of content that are kept for the engine.
     pub keep: u64,
     /// Kernel buffer wanted for receiving, bytes.
     pub receive_buffer: usize,
@@ -60,97 +62,98 @@ pub struct ElementOptions {
     pub ttl: u8,
 }
 
-/// An interface that is a port.
+/// Interface that serves as a port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Port {
     /// Its name.
     pub name: String,
     /// Its address.
     pub address: Ipv4Addr,
-    /// What the kernel numbers it.
+    /// Number by which the kernel knows the interface.
     index: u32,
 }
 
-/// What has come and gone by a port.
+/// Counts of packets that arrived at a port or left by it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct PortCounts {
-    /// Packets that came.
+    /// Packets that arrived.
     pub heard: u64,
-    /// Octets of them, from the protocol's header on.
+    /// Octets of these packets, from the protocol's header on.
     pub octets_heard: u64,
-    /// Packets that left because the engine said them.
+    /// Packets that left at the engine's request.
     pub said: u64,
-    /// Octets of these, from the protocol's header on.
+    /// Octets of these packets, from the protocol's header on.
     pub octets_said: u64,
 }
 
-/// What has become of packets.
+/// Counts of an element's packets by their fate.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct ElementCounts {
-    /// By port, in their order.
+    /// Counts by port, in the order of the interfaces.
     pub ports: Vec<PortCounts>,
-    /// Packets that were forwarded here, each once for all ports.
+    /// Packets that this process forwarded, each counted once for all ports.
     pub forwarded: u64,
-    /// Packets that are none of the protocol's.
+    /// Packets that are not of the protocol.
     pub malformed: u64,
-    /// Multicast that did not come by the interface that leads to its source.
+    /// Multicast packets that did not arrive at the interface that leads to their source.
     pub off_the_tree: u64,
-    /// Packets that could not leave.
+    /// Packets that could not be sent.
     pub unsent: u64,
-    /// Contents for which there was no room.
+    /// Contents that were not kept for lack of room.
     pub not_kept: u64,
-    /// Octets that are kept now.
+    /// Octets of content that are kept now.
     pub kept_octets: u64,
 }
 
-/// What its owner is told.
+/// Notice to the owner of an element.
 #[derive(Clone, Copy, Debug)]
 pub enum ElementNotice<'a> {
-    /// It hears.
+    /// The element listens.
     Listening {
         /// Its ports.
         ports: &'a [Port],
-        /// Whether the kernel forwards multicast already, as a daemon has told it; else this does.
+        /// `true` if the kernel forwards multicast already, told to by a daemon. Otherwise this process forwards.
         routed: bool,
-        /// The table of nftables by which the kernel forwards when the process has been killed; or why nothing does.
+        /// Name of the nftables table by which the kernel forwards after this process is killed; or the reason why
+        /// nothing does.
         outlives: Result<&'a str, &'a str>,
     },
-    /// How it goes, each second while anything comes.
+    /// Counts so far, reported every second while packets arrive.
     Going(&'a ElementCounts),
-    /// An interface has gone, or something of it that is needed: until it is back nothing is heard.
+    /// An interface, or something it needs, has gone. Nothing is received until it is back.
     Waiting(&'a NetError),
-    /// This host itself would not send; told once.
+    /// This host itself refused to send; reported once.
     Refused(&'a NetError),
 }
 
-/// Whether a packet is for the engine, merely passes, or is a part of one that passes.
+/// Treatment of a packet: for the engine, to be forwarded, or either of these.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Way {
-    /// It is the engine's.
+    /// The packet is for the engine.
     Handed,
-    /// It passes.
+    /// The packet is forwarded; the engine may overhear it.
     Passes,
-    /// It passes, and cannot be read.
+    /// The packet is a fragment that is forwarded and cannot be read.
     PassesOnly,
-    /// What it says decides: over UDP nothing bears an alert.
+    /// The message decides, since over UDP no packet carries a router alert.
     Either,
 }
 
-/// A packet that came.
+/// A packet that arrived.
 #[derive(Clone, Debug)]
 struct Heard {
-    /// By which port, from 0.
+    /// Number of the port it arrived at, from 0.
     port: usize,
     source: SocketAddr,
     destination: SocketAddr,
-    /// How many hops it may still take.
+    /// Hops that it may still take.
     ttl: u8,
     way: Way,
-    /// Where in the buffer the protocol's datagram is.
+    /// Range of the protocol's datagram in the buffer.
     content: Range<usize>,
 }
 
-/// The sockets of either kind.
+/// Sockets of all ports, either raw or UDP.
 #[derive(Debug)]
 enum Sockets {
     Raw(RawPorts),
@@ -168,7 +171,10 @@ impl Sockets {
         }
     }
 
-    /// Has the kernel forward when this process has been killed; or why it cannot.
+    /// Has the kernel forward once this process is killed.
+    ///
+    /// # Errors
+    /// The reason why the kernel cannot, as a part of a sentence.
     fn heir(&self) -> Result<Heir, String> {
         match self {
             Self::Raw(raw) if raw.is_routed() => Err("forwarding is a daemon's".into()),
@@ -206,11 +212,11 @@ impl Sockets {
     }
 }
 
-/// Serves on the way until `stop`. `make` gets the ports, whose numbers are from 1.
+/// Runs a network element until `stop` is set. `make` makes the engine for the ports, which the engine numbers from 1.
 ///
 /// # Errors
-/// If an interface cannot be used at the start, or the process may not open the sockets, or the engine does not want
-/// its settings.
+/// If an interface cannot be used at the start, if the process may not open the sockets, or if the engine refuses its
+/// settings.
 pub fn serve<C, E, F>(
     options: &ElementOptions,
     codec: &C,
@@ -224,7 +230,7 @@ where
     F: std::error::Error + Send + Sync + 'static,
 {
     let clock = Clock::start();
-    // Absent where the system lets nobody watch; then nothing is followed.
+    // Absent if the system refuses a watch; then no change of interfaces is followed.
     let mut links = Links::open().ok();
     let mut ports = find_ports(&options.interfaces)?;
     let sockets = Sockets::open(&ports, options, codec.transport())?;
@@ -274,14 +280,14 @@ where
             match again {
                 Ok((found, Some(sockets))) => {
                     (ports, element.sockets) = (found, sockets);
-                    // The rules went with the interface, and whose table it is decides who may make another.
+                    // The rules went with the interface. As long as the old table has an owner, no other can be made.
                     drop(heir);
                     heir = element.sockets.heir();
                     observer(now, &element.engine, listening(&ports, &element.sockets, &heir));
                 }
                 Ok((_, None)) => {}
                 Err(error) if error.may_pass() => {
-                    // What is there now is no port; what comes back is another.
+                    // No interface that is there now counts as a port; one that comes back is a change.
                     ports.clear();
                     observer(now, &element.engine, ElementNotice::Waiting(&error));
                 }
@@ -316,9 +322,9 @@ fn listening<'a>(ports: &'a [Port], sockets: &Sockets, heir: &'a Result<Heir, St
     ElementNotice::Listening { ports, routed, outlives }
 }
 
-/// The interfaces of these names, all of which must be up and have an IPv4 address.
+/// Finds the interfaces of these names, all of which must be up and have an IPv4 address.
 fn find_ports(names: &[String]) -> Result<Vec<Port>, NetError> {
-    // Asked as for a group: an element is there for multicast.
+    // The check is that for a group, since an element is there for multicast.
     let group = IpAddr::V4(Ipv4Addr::new(224, 0, 0, 1));
     let find = |name: &String| {
         let options = SocketOptions { interface: Some(name.clone()), ..SocketOptions::default() };
@@ -333,12 +339,12 @@ fn find_ports(names: &[String]) -> Result<Vec<Port>, NetError> {
     names.iter().map(find).collect()
 }
 
-/// Where a source is, as far as the routes say.
+/// Route to a source of multicast.
 #[derive(Clone, Copy, Debug)]
 struct Source {
-    /// The address of ours that faces it.
+    /// Our own address that faces the source, if there is a route.
     ours: Option<IpAddr>,
-    /// Until when that is believed.
+    /// End of the time for which this is believed.
     until: Time,
     /// Hops that its multicast may still take.
     ttl: u8,
@@ -353,7 +359,7 @@ struct Element<'a, C, E> {
     counts: ElementCounts,
     sources: BTreeMap<IpAddr, Source>,
     datagram: Vec<u8>,
-    /// Why this host would not send, where that was its own doing.
+    /// Latest error by which this host itself refused to send, until it is reported.
     refusal: Option<NetError>,
 }
 
@@ -362,7 +368,7 @@ where
     C: Codec<Message: Delivery>,
     E: ElementEngine<Message = C::Message>,
 {
-    /// Takes a packet, which anybody may have sent.
+    /// Processes a packet, which anybody may have sent.
     fn hear(&mut self, now: Time, heard: &Heard, buffer: &mut [u8]) {
         let octets = heard.content.len() as u64;
         if let Some(count) = self.counts.ports.get_mut(heard.port) {
@@ -379,7 +385,7 @@ where
             Way::PassesOnly => false,
         };
         let content = &buffer[heard.content.clone()];
-        // What sockets say to each other of narrow ways is not the protocol's.
+        // Messages between sockets about narrow paths are not the protocol's.
         let is_read = is_read && Small::read(content).is_none();
         let read = is_read.then(|| self.codec.decode(content));
         let read = match read {
@@ -402,7 +408,7 @@ where
                 heard.content.start + packet.payload.start..heard.content.start + packet.payload.end;
             let arrival =
                 Arrival { interface: heard.port as u32 + 1, ..Arrival::new(heard.source, heard.destination) };
-            // Why it was turned down the engine counts itself.
+            // The engine itself counts the reason for which it refuses a message.
             let _ = self.engine.handle(now, &arrival, &packet.message);
             self.drain(now, &buffer[payload]);
         }
@@ -416,19 +422,20 @@ where
         }
     }
 
-    /// Notes an error of sending that is this host's own doing.
+    /// Notes a sending error if this host itself refused.
     fn note_refusal(&mut self, error: Option<io::Error>) {
         let own = error.map(send_error).filter(|error| matches!(error, NetError::Refused(_)));
         self.refusal = own.or(self.refusal.take());
     }
 
-    /// Whether it came by the interface by which its source would be answered: else it may have gone round in a circle.
+    /// Returns `true` if a packet arrived at the interface that leads to its source. Any other may have gone round in a
+    /// circle.
     fn is_on_the_tree(&mut self, now: Time, heard: &Heard) -> bool {
         let source = heard.source.ip();
         let known = self.sources.get(&source).copied().filter(|known| now < known.until);
         let mut known = known.unwrap_or_else(|| {
             if self.sources.len() >= MOST_SOURCES && !self.sources.contains_key(&source) {
-                // Whoever is still heard is soon known again.
+                // A source that still sends is soon known again.
                 self.sources.clear();
             }
             let to = SocketAddr::new(source, 1);
@@ -453,7 +460,7 @@ where
             while let Some(event) = self.engine.poll_event() {
                 match E::request(&event) {
                     Some(ElementRequest::Keep { keys, .. }) => {
-                        // A message that was heard is one datagram.
+                        // A received message is one datagram, hence one key.
                         let is_kept = self.kept.keep(keys.start, payload);
                         self.counts.not_kept += u64::from(!is_kept);
                     }
@@ -476,7 +483,7 @@ where
                 Content::None => Some(&[][..]),
                 Content::Passing { .. } => Some(payload),
                 Content::Kept { key } => self.kept.content(key + u64::from(segment)),
-                // What stands on the way has no files.
+                // An element has no files.
                 Content::Source { .. } | Content::Parity { .. } => None,
             };
             let Some(content) = content.filter(|content| content.len() == len) else {
@@ -489,7 +496,7 @@ where
         }
     }
 
-    /// Sends the datagram at hand.
+    /// Sends the datagram in the buffer.
     fn leave(&mut self, transmit: &Transmit<C::Message>) {
         let envelope = Envelope::of(transmit);
         let to = envelope.to.ip();
@@ -497,7 +504,7 @@ where
             0 => route_source(SocketAddr::new(to, 1), None).ok().and_then(|ours| self.port_of(ours)),
             port => Some(port as usize - 1),
         };
-        // What is said in a source's place goes as far as what the source says.
+        // A message in a source's place goes as far as the source's own messages.
         let hops = envelope.source.and_then(|source| self.sources.get(&source.ip())).map(|known| known.ttl);
         let ttl = match (transmit.ttl, hops) {
             (Some(ttl), _) => ttl,
@@ -521,7 +528,8 @@ where
     }
 }
 
-/// Whether `message` is data as its source sends it, which no router looks at; over UDP nothing else says so.
+/// Returns `true` if `message` is data on its way from the source, which routers merely forward. Over UDP nothing else
+/// tells so.
 fn is_first_time(message: &impl Delivery) -> bool {
     matches!(message.purpose(), Purpose::Content { round: 0 | 1 } | Purpose::Announcement)
 }

@@ -1,4 +1,4 @@
-//! Where datagrams go, and how they are to leave.
+//! The delivery instructions of a datagram (destination, source, interface, hops), and how the kernel is told of them.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -7,23 +7,23 @@ use farcast_core::engine::Transmit;
 
 use crate::error::NetError;
 
-/// Everything about a datagram but its content: what an engine asks for besides, and its socket leaves open.
+/// Everything that an engine may ask for a datagram besides its content, where the socket leaves it open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Envelope {
-    /// A group or one host.
+    /// Destination: a group or one host.
     pub(crate) to: SocketAddr,
-    /// What it is sent from; the socket's own address where absent.
+    /// Source address; the socket's own if absent.
     pub(crate) source: Option<SocketAddr>,
-    /// The index of the interface that it leaves by; 0 where that is the socket's choice.
+    /// Index of the interface that the datagram leaves by; 0 leaves the choice to the socket.
     pub(crate) interface: u32,
-    /// Time to live, or hop limit; the socket's own where absent.
+    /// Time to live, or hop limit; the socket's own if absent.
     pub(crate) ttl: Option<u8>,
-    /// Whether routers on the way must look at it.
+    /// Routers on the path must examine the datagram (RFC 2113).
     pub(crate) router_alert: bool,
 }
 
 impl Envelope {
-    /// As an engine asks for it.
+    /// Returns the envelope that an engine asks for.
     pub(crate) fn of<M>(transmit: &Transmit<M>) -> Self {
         Self {
             to: transmit.destination,
@@ -34,26 +34,30 @@ impl Envelope {
         }
     }
 
-    /// To `to`, all else left to the socket.
+    /// Returns an envelope to `to` that leaves all else to the socket.
     pub(crate) fn to(to: SocketAddr) -> Self {
         Self { to, source: None, interface: 0, ttl: None, router_alert: false }
     }
 
-    /// Turns down what a UDP socket bound to `own` cannot do.
+    /// Checks that a UDP socket bound to `own` can do what the envelope asks for.
+    ///
+    /// # Errors
+    /// [`NetError::Socket`] if the source has another port than `own`, or a router alert is to leave over IPv6.
     pub(crate) fn check(&self, own: SocketAddr) -> Result<(), NetError> {
         let refuse = |action| Err(NetError::Socket { action, source: io::ErrorKind::Unsupported.into() });
         if self.source.is_some_and(|source| ![0, own.port()].contains(&source.port())) {
             return refuse("send from another port than the socket's");
         }
         if self.router_alert && self.to.is_ipv6() {
-            // RFC 2711 wants the number of what routers are to look for, which an engine does not say.
+            // RFC 2711 wants a number for what routers are to look for, which an engine does not give.
             return refuse("send a router alert over IPv6");
         }
         Ok(())
     }
 
-    /// What the system is told of it besides the destination, for datagrams of `segment_size` octets where it is to cut
-    /// them. `own` is the address that the socket is bound to: whoever names an interface names an address too.
+    /// Returns the control messages for the kernel, with everything but the destination. With a `segment_size` the
+    /// kernel is to cut the buffer into datagrams of so many octets. `own` is the address that the socket is bound to:
+    /// IPv4 packet information that names an interface must name an address too.
     pub(crate) fn control(&self, own: SocketAddr, segment_size: Option<usize>) -> Control {
         let mut control = Control { octets: [0; CAPACITY], len: 0 };
         if let Some(size) = segment_size {
@@ -67,14 +71,14 @@ impl Envelope {
         control
     }
 
-    /// The options of ip(7).
+    /// Appends the options of ip(7).
     fn control_v4(&self, own: SocketAddr, control: &mut Control) {
         if self.source.is_some() || self.interface != 0 {
             let source = match self.source.unwrap_or(own).ip() {
                 IpAddr::V4(source) => source,
                 IpAddr::V6(_) => Ipv4Addr::UNSPECIFIED,
             };
-            // `struct in_pktinfo`: the interface, the source, and what only what has arrived has.
+            // `struct in_pktinfo`: the interface, the source, and a field that only received datagrams have.
             let mut info = [0; 12];
             info[..4].copy_from_slice(&self.interface.to_ne_bytes());
             info[4..8].copy_from_slice(&source.octets());
@@ -88,7 +92,7 @@ impl Envelope {
         }
     }
 
-    /// The options of RFC 3542.
+    /// Appends the options of RFC 3542.
     fn control_v6(&self, control: &mut Control) {
         if self.source.is_some() || self.interface != 0 {
             let source = match self.source {
@@ -107,17 +111,17 @@ impl Envelope {
     }
 }
 
-/// The option of RFC 2113: its type, its length, and the value that says "examine the packet".
+/// Option of RFC 2113: its type, its length, and the value that says "examine the packet".
 const ROUTER_ALERT: [u8; 4] = [0x94, 4, 0, 0];
 
 /// Octets of the header of a control message: a length, a level and a type, as in cmsg(3).
 const HEADER: usize = size_of::<libc::cmsghdr>();
-/// Octets that it and its data are a multiple of.
+/// Alignment of a control message's header and data, octets.
 const ALIGN: usize = size_of::<usize>();
-/// Room for all that an envelope may ask for, IPv6's addresses included.
+/// Room for all that an envelope may ask for, IPv6 addresses included, octets.
 const CAPACITY: usize = 4 * HEADER + (2_usize.next_multiple_of(ALIGN) + 24 + ALIGN + ALIGN);
 
-/// Control messages, one behind the other.
+/// Control messages for sendmsg(2), one behind the other.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Control {
     octets: [u8; CAPACITY],

@@ -1,4 +1,4 @@
-//! What can go wrong on a network, each in one sentence that says what to do.
+//! Errors of network transfers. Each message is one sentence that says what to do.
 
 use std::error::Error;
 use std::io;
@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use farcast_delivery::ObjectId;
 use farcast_files::{SourceError, StoreError};
 
-/// Why a transfer could not be made.
+/// Reason for which a transfer failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetError {
@@ -31,9 +31,9 @@ pub enum NetError {
     /// The kernel has no route.
     #[error("{}", no_route(*.to, .interface.as_deref()))]
     NoRoute {
-        /// Where to.
+        /// Destination.
         to: IpAddr,
-        /// The interface that was asked for, if one was.
+        /// The interface that the user asked for, if any.
         interface: Option<String>,
     },
     /// The interface is down.
@@ -56,7 +56,7 @@ pub enum NetError {
         group: IpAddr,
         /// The interface.
         interface: String,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
     /// The address is taken or not ours.
@@ -64,7 +64,7 @@ pub enum NetError {
     Bind {
         /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
     /// The process may not open raw sockets.
@@ -84,7 +84,7 @@ pub enum NetError {
     OtherGroup {
         /// The group.
         group: IpAddr,
-        /// The one that is joined.
+        /// The group that is joined already.
         joined: IpAddr,
     },
     /// A group of source-specific multicast without its source.
@@ -100,13 +100,13 @@ pub enum NetError {
     TooLarge {
         /// UDP payload in bytes.
         size: usize,
-        /// Where to.
+        /// Destination.
         destination: SocketAddr,
     },
     /// The kernel does not let datagrams out.
     #[error("this host refuses to send: {} (a firewall rule of its own?)", plainly(.0))]
     Refused(io::Error),
-    /// What was heard of sealed transfers cannot be remembered.
+    /// Notes about sealed transfers that were received cannot be saved; the string says why.
     #[error(
         "{0}; what cannot be remembered could be played back after a restart: make room there, or set XDG_STATE_HOME to another place"
     )]
@@ -114,15 +114,15 @@ pub enum NetError {
     /// Another system call on a socket failed.
     #[error("cannot {action}: {source}")]
     Socket {
-        /// What was tried.
+        /// The action that failed, as words behind "cannot".
         action: &'static str,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
-    /// A file of the sender's.
+    /// A file of the sender failed.
     #[error(transparent)]
     Source(#[from] SourceError),
-    /// A file of the receiver's.
+    /// A file of the receiver failed.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A setting that the protocol's engine turns down.
@@ -135,57 +135,57 @@ pub enum NetError {
         block: u32,
         /// Parity symbols.
         parity: u32,
-        /// What the code says.
+        /// Reason that the code gives.
         reason: String,
     },
-    /// Parity cannot be kept while it waits to be sent.
+    /// Parity cannot be stored while it waits to be sent.
     #[error("cannot keep parity in {}: {source}; set TMPDIR to a directory with room for it", path.display())]
     Scratch {
         /// The directory.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
-    /// The engine and its owner do not agree on what is sent.
+    /// The engine asks for an object that the sender does not have.
     #[error("{0} is not among those that are sent")]
     UnknownObject(ObjectId),
-    /// The disk does not answer, and the receiver was to end.
+    /// The disk does not answer, and the receiver was told to end.
     #[error(
         "the disk of {} does not answer; what came since the last checkpoint, a second or so before, will be asked for again",
         .0.display()
     )]
     DiskStalled(PathBuf),
-    /// Everything came, and was to be thrown away.
+    /// Everything arrived, and was thrown away as asked.
     #[error("everything arrived and was thrown away unverified, as --discard asks")]
     Discarded,
-    /// Something that is no directory has the name of the receiving directory.
+    /// A file that is no directory has the name of the receiving directory.
     #[error("{} is a file, and what is received goes into a directory: name another with --into", .0.display())]
     NotADirectory(PathBuf),
-    /// A link that leads nowhere has the name of the receiving directory.
+    /// A dangling symbolic link has the name of the receiving directory.
     #[error("{} is a link to {}, which is not there: make that directory, or name another with --into", path.display(), target.display())]
     DanglingDirectory {
         /// The link.
         path: PathBuf,
-        /// Where it leads.
+        /// Target of the link.
         target: PathBuf,
     },
-    /// The receiving directory.
+    /// The receiving directory cannot be used.
     #[error("cannot receive into {}: {source}", path.display())]
     Directory {
         /// The directory.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the system.
         source: io::Error,
     },
 }
 
-/// What the system says, without its number.
+/// Returns the text of an error of the system, without its number.
 fn plainly(error: &io::Error) -> String {
     let said = error.to_string();
     said.split(" (os error").next().unwrap_or_default().to_owned()
 }
 
-/// That there is no route, and how to get one.
+/// Returns a sentence that says that there is no route, and how to get one.
 fn no_route(to: IpAddr, interface: Option<&str>) -> String {
     let (on, choose) = match interface {
         Some(name) => (format!(" on interface {name}"), String::new()),
@@ -205,7 +205,7 @@ fn no_route(to: IpAddr, interface: Option<&str>) -> String {
 }
 
 impl NetError {
-    /// Whether it says that an interface, an address or a route is not there, which may yet come.
+    /// Returns `true` if an interface, an address or a route is missing, which may yet come.
     pub fn may_pass(&self) -> bool {
         match self {
             Self::NoInterface(_)
@@ -216,7 +216,7 @@ impl NetError {
             Self::Join { source, .. } | Self::Bind { source, .. } | Self::Socket { source, .. } => {
                 matches!(
                     source.raw_os_error(),
-                    // EINVAL is what a socket gets whose own address has gone.
+                    // A socket whose own address has gone gets EINVAL.
                     Some(
                         libc::EADDRNOTAVAIL
                             | libc::EHOSTUNREACH

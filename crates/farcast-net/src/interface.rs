@@ -1,4 +1,4 @@
-//! Which interface, and which of our addresses: what was asked for, or what the routing table chooses.
+//! Choice of the interface and of our own address: as the options say, or as the routing table chooses.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -9,22 +9,22 @@ use crate::listing::{Listed, addresses};
 use crate::socket::{SocketOptions, scoped};
 use crate::ssm;
 
-/// An interface that was chosen, in the forms that the socket calls want.
+/// A chosen interface, in the forms that the socket calls want.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Interface {
     pub(crate) name: String,
     pub(crate) index: u32,
     pub(crate) address: IpAddr,
-    /// Whether it has a carrier.
+    /// The interface has a carrier.
     pub(crate) running: bool,
 }
 
 impl Interface {
-    /// The interface that `options` name, with an address of `group`'s family.
+    /// Returns the interface that `options` name, with an address of `group`'s family; `None` if they name none.
     pub(crate) fn choose(options: &SocketOptions, group: IpAddr) -> Result<Option<Self>, NetError> {
         let Some(wanted) = &options.interface else { return Ok(None) };
         let all = addresses()?;
-        // An IPv6 address may say itself on which interface it is.
+        // An IPv6 address may name its interface behind a `%`.
         let (bare, zone) =
             wanted.split_once('%').map_or((&wanted[..], None), |(bare, zone)| (bare, Some(zone)));
         let by_address: Option<IpAddr> = bare.parse().ok();
@@ -46,7 +46,7 @@ impl Interface {
         }
         let family = if group.is_ipv4() { "IPv4" } else { "IPv6" };
         let usable = found.into_iter().filter(|i| i.address.is_ipv4() == group.is_ipv4());
-        // An address that others beyond the link can answer to, where there is one.
+        // A link-local address is the last choice: hosts beyond the link cannot answer to it.
         let usable = usable.min_by_key(|i| i.is_link_local());
         let usable = usable.ok_or(NetError::NoAddress { name: wanted.clone(), family })?;
         Ok(Some(Self {
@@ -57,8 +57,8 @@ impl Interface {
         }))
     }
 
-    /// The interface through which a listener at `address` hears it: what `options` name, or for a group the routing
-    /// table's choice. `None` where any will do.
+    /// Returns the interface through which a listener at `address` receives: the one that `options` name, or for a
+    /// group the routing table's choice. `None` if any interface will do.
     pub(crate) fn heard_through(
         options: &SocketOptions,
         address: SocketAddr,
@@ -68,14 +68,14 @@ impl Interface {
         }
         let source = route_source(address, None)?;
         if source.is_unspecified() {
-            // The route's device has no address for others, as the loopback interface.
+            // The route's device has no address for others, as is so with the loopback interface.
             return Ok(None);
         }
-        // By its address it is checked like one that was asked for.
+        // The choice by address makes the same checks as one by name.
         Self::choose(&SocketOptions { interface: Some(source.to_string()), ..options.clone() }, source)
     }
 
-    /// What the kernel calls it in the address of a link; 0 where none was chosen.
+    /// Returns the number of the interface for the scope of an IPv6 address; 0 if none was chosen.
     pub(crate) fn scope(interface: Option<&Self>) -> u32 {
         interface.map_or(0, |interface| interface.index)
     }
@@ -85,7 +85,7 @@ impl Interface {
     }
 }
 
-/// The interface that was asked for and our address there, for datagrams to `destination`.
+/// Returns the interface that `options` name and our own address, for datagrams to `destination`.
 pub(crate) fn source_for(
     destination: SocketAddr,
     options: &SocketOptions,
@@ -98,7 +98,7 @@ pub(crate) fn source_for(
     Ok((interface, address))
 }
 
-/// The address that the kernel would send from.
+/// Returns the address that the kernel would send from.
 pub(crate) fn route_source(
     destination: SocketAddr,
     interface: Option<&Interface>,
@@ -114,7 +114,7 @@ pub(crate) fn route_source(
     local.as_socket().map(|a| a.ip()).ok_or_else(no_route)
 }
 
-/// Whether `address` is one of ours, on an interface that is up.
+/// Returns `true` if `address` is one of ours, on an interface that is up.
 pub(crate) fn is_ours(address: IpAddr) -> bool {
     let all = addresses().unwrap_or_default();
     let Ok(socket) = Socket::new(Domain::IPV4, Type::DGRAM, None) else { return false };
@@ -122,7 +122,7 @@ pub(crate) fn is_ours(address: IpAddr) -> bool {
     all.iter().any(|interface| interface.address == address && up(&interface.name))
 }
 
-/// Our address as the network of `destination` sees it.
+/// Returns our own address, as the network of `destination` sees it.
 ///
 /// # Errors
 /// If the interface is not there, or there is no route.

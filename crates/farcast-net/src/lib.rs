@@ -1,10 +1,12 @@
 //! The network driver: real sockets and files for the sans-I/O engines.
 //!
-//! [`send`] and [`receive`], of streams [`send_stream`] and [`receive_stream`], own the clock, the sockets and the threads; the engines of a
-//! [`Protocol`](farcast_delivery::Protocol) decide what leaves and when, `farcast-files` holds the bytes. Datagrams
-//! leave as `UDP_SEGMENT` batches and arrive coalesced where the kernel can; payload is copied once on its way out
-//! (from the page cache into the batch) and once on its way in (from the kernel's buffer into ours), and goes to the
-//! file from there.
+//! [`send`] and [`receive`] transfer files, [`send_stream`] and [`receive_stream`] transfer streams. Each of them owns
+//! the clock, the sockets and the threads of its transfer. The engines of a [`Protocol`](farcast_delivery::Protocol)
+//! decide what leaves and when, and `farcast-files` holds the bytes.
+//!
+//! Datagrams leave as `UDP_SEGMENT` batches and arrive coalesced where the kernel can. The payload is copied once on
+//! its way out, from the page cache into the batch. It is copied once on its way in, from the kernel's buffer into
+//! ours, and goes to the file from there.
 #![deny(unsafe_code)]
 
 mod batch;

@@ -1,4 +1,4 @@
-//! What becomes of interfaces, addresses and routes, as the kernel tells it (rtnetlink(7)).
+//! Changes of interfaces, addresses and routes, as the kernel reports them (rtnetlink(7)).
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,35 +12,37 @@ use netlink_sys::{Socket, SocketAddr};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
-/// The kernel's messages are pages at most, and it puts several into one datagram.
+/// Size of the receive buffer, bytes. A kernel message is at most a page, and a datagram holds several.
 const BUFFER_LEN: usize = 1 << 15;
 
-/// Changes come in crowds (a router's table, an interface with its addresses): they are looked at together.
+/// Time to collect changes before they are looked at together: they come in crowds (a router's table, an interface with
+/// its addresses).
 pub(crate) const LOOK_EVERY: Span = Span::from_millis(100);
 
-/// What the kernel calls the groups of messages, `RTMGRP_` and so on.
+/// Bit mask of the message groups to subscribe to, `RTMGRP_*`.
 const GROUPS: libc::c_int = libc::RTMGRP_LINK
     | libc::RTMGRP_IPV4_IFADDR
     | libc::RTMGRP_IPV6_IFADDR
     | libc::RTMGRP_IPV4_ROUTE
     | libc::RTMGRP_IPV6_ROUTE;
 
-/// Hears of changes to interfaces, addresses and routes of this thread's network namespace.
+/// A subscription to changes of interfaces, addresses and routes of this thread's network namespace.
 #[derive(Debug)]
 pub(crate) struct Links {
     socket: Socket,
     buffer: Vec<u8>,
 }
 
-/// What has changed since it was last asked.
+/// Changes since the last query.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Changes {
-    /// Whether anything has.
+    /// Anything has changed.
     pub(crate) any: bool,
-    /// Interfaces, by number, that have gone, went down, or lost an address or the carrier: memberships there may be
-    /// gone with that, in the kernel or in a switch, even where everything is back by now.
+    /// Interfaces, by number, that have gone, went down, or lost an address or the carrier. The kernel or a switch may
+    /// have dropped group memberships there, even if everything is back by now. A family says that only an address of
+    /// it was lost.
     shaken: Vec<(u32, Option<AddressFamily>)>,
-    /// So much happened that some of it was not told.
+    /// So much happened that the kernel left some of it out.
     overrun: bool,
 }
 
@@ -52,7 +54,7 @@ impl Links {
         Ok(Self { socket, buffer: vec![0; BUFFER_LEN] })
     }
 
-    /// What the kernel has told since the last call.
+    /// Returns the changes that the kernel has reported since the last call.
     pub(crate) fn changes(&mut self) -> Changes {
         let mut changes = Changes::default();
         loop {
@@ -64,7 +66,7 @@ impl Links {
                 }
                 Err(Errno::INTR) => {}
                 Err(Errno::NOBUFS) => (changes.any, changes.overrun) = (true, true),
-                // Nothing more; an error would come again and again, and says nothing about interfaces.
+                // No more messages. An error would come again and again, and says nothing about interfaces.
                 Err(_) => return changes,
             }
         }
@@ -78,14 +80,14 @@ impl AsFd for Links {
 }
 
 impl Changes {
-    /// Whether memberships on interface `index` may have been lost.
+    /// Returns `true` if memberships on interface `index` may have been lost.
     pub(crate) fn shake(&self, index: u32, ipv6: bool) -> bool {
         let family = if ipv6 { AddressFamily::Inet6 } else { AddressFamily::Inet };
         let concerns = |of: &Option<AddressFamily>| of.is_none_or(|of| of == family);
         self.overrun || self.shaken.iter().any(|(shaken, of)| *shaken == index && concerns(of))
     }
 
-    /// Adds what `later` says.
+    /// Adds the changes of `later`.
     pub(crate) fn add(&mut self, later: Self) {
         self.any |= later.any;
         self.overrun |= later.overrun;
@@ -97,7 +99,7 @@ impl Changes {
     fn read(&mut self, mut messages: &[u8]) {
         while !messages.is_empty() {
             let Ok(message) = NetlinkMessage::<RouteNetlinkMessage>::deserialize(messages) else {
-                // A message that this library does not know may have been any.
+                // A message that this library cannot read may be any change.
                 self.overrun = true;
                 return;
             };
@@ -122,7 +124,7 @@ impl Changes {
     }
 
     fn note(&mut self, index: u32, family: Option<AddressFamily>) {
-        /// More interfaces than these at once are as good as all.
+        /// Most interfaces that are noted one by one; beyond these, all count as changed.
         const MOST: usize = 64;
         if self.shaken.len() >= MOST {
             self.overrun = true;

@@ -1,4 +1,4 @@
-//! Addresses of this host's interfaces, also where a sandbox lets nobody ask for them by netlink(7).
+//! Addresses of this host's interfaces, also inside a sandbox that forbids netlink(7).
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -8,18 +8,18 @@ use socket2::{Domain, Socket, Type};
 use crate::error::NetError;
 use crate::ssm;
 
-/// An address of an interface.
+/// An address, and the interface that has it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Listed {
-    /// The interface's name.
+    /// Name of the interface.
     pub(crate) name: String,
     pub(crate) address: IpAddr,
-    /// What the kernel numbers the interface.
+    /// Number by which the kernel knows the interface.
     pub(crate) index: u32,
 }
 
 impl Listed {
-    /// Whether the address means something on its link only.
+    /// Returns `true` if the address is valid on its link only.
     pub(crate) fn is_link_local(&self) -> bool {
         match self.address {
             IpAddr::V4(address) => address.is_link_local(),
@@ -28,10 +28,10 @@ impl Listed {
     }
 }
 
-/// Lists all of them.
+/// Returns all addresses of all interfaces.
 ///
 /// # Errors
-/// The system tells none, by any of its ways.
+/// If neither netlink(7) nor netdevice(7) can list them.
 pub(crate) fn addresses() -> Result<Vec<Listed>, NetError> {
     match if_addrs::get_if_addrs() {
         Ok(found) => Ok(found.into_iter().map(listed).collect()),
@@ -43,7 +43,7 @@ fn listed(found: if_addrs::Interface) -> Listed {
     Listed { address: found.ip(), index: found.index.unwrap_or(0), name: found.name }
 }
 
-/// The same by netdevice(7), which knows of IPv4, and by the file that lists IPv6.
+/// Returns the same list by netdevice(7), which covers IPv4, and by the file that lists IPv6.
 fn without_netlink() -> io::Result<Vec<Listed>> {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
     let index = |name: &str| rustix::net::netdevice::name_to_index(&socket, name).unwrap_or(0);
@@ -56,7 +56,8 @@ fn without_netlink() -> io::Result<Vec<Listed>> {
     Ok(all)
 }
 
-/// A line of `/proc/net/if_inet6`: the address, and in hexadecimal the interface, the prefix, the scope and flags; the name.
+/// Parses a line of `/proc/net/if_inet6`: the address; in hexadecimal the interface, the prefix, the scope and the
+/// flags; the name.
 fn ipv6(line: &str) -> Option<Listed> {
     let mut fields = line.split_whitespace();
     let (address, index, name) = (fields.next()?, fields.next()?, fields.nth(3)?);

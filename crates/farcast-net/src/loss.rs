@@ -1,9 +1,9 @@
-//! Losing datagrams on purpose, to try things.
+//! Deliberate loss of datagrams, to try how a transfer copes.
 
 use farcast_core::Probability;
 use farcast_core::random::RandomStream;
 
-/// Loses each datagram with a probability of its own, by seed.
+/// Loses each datagram independently with the same probability. The seed decides which.
 #[derive(Clone, Debug)]
 pub(crate) struct Loss {
     probability: f64,
@@ -15,7 +15,7 @@ impl Loss {
         Self { probability: probability.get(), stream: RandomStream::derive(seed, &[0x6C6F_7373]) }
     }
 
-    /// Whether the next datagram is lost.
+    /// Returns `true` if the next datagram is lost.
     pub(crate) fn strikes(&mut self) -> bool {
         self.probability > 0.0 && self.stream.chance(self.probability)
     }

@@ -1,11 +1,15 @@
-//! Ways that carry less than the first link, and say nothing of it.
+//! Narrow paths: paths that carry only shorter datagrams than the first link, and give no sign of it.
 //!
-//! A bridge, a tunnel or a firewall may drop whatever is longer than it likes, in silence. Then all that is short arrives
-//! and nothing that is long does. A sender's socket sends marks beside its long datagrams, which say how many there were.
-//! A receiver's socket counts marks, and long datagrams. Where marks come and long datagrams never do, it says so, and the
-//! sender's socket cuts what is long into pieces from then on, and into smaller ones if those do not pass either; the smallest pass every
-//! network that IP passes. Protocols know
-//! nothing of it: sockets put pieces together again.
+//! A bridge, a tunnel or a firewall may silently drop datagrams beyond some length. Then all short datagrams arrive and
+//! no long ones do. Sockets at both ends find this out, and the protocols know nothing of it:
+//!
+//! * A sender's socket sends marks beside its long datagrams. A mark says how many long datagrams there were
+//!   ([`Marks`]).
+//! * A receiver's socket counts marks and long datagrams. If marks arrive and long datagrams never do, it tells the
+//!   sender ([`Watch`]).
+//! * From then on the sender's socket cuts long datagrams into pieces, and into smaller ones if those do not pass
+//!   either. The smallest pieces pass every network that IP passes.
+//! * The receiver's socket puts the pieces together again ([`Assembly`]).
 
 mod assembly;
 mod marks;
@@ -24,28 +28,30 @@ const LEAST_V4: usize = 576;
 /// Octets of an IP packet that every IPv6 network takes (RFC 8200 §5).
 const LEAST_V6: usize = 1280;
 
-/// Octets of an IP packet that nearly every IPv4 network takes: what IPv6 asks for, and tunnels keep.
+/// Octets of an IP packet that nearly every IPv4 network takes: the minimum of IPv6, which tunnels keep.
 const USUAL_V4: usize = 1280;
 
-/// Octets of the longest datagram that is tried where datagrams of `length` do not pass, without headers of UDP and IP.
+/// Returns the length of the datagrams to try if datagrams of `length` octets do not pass. All lengths are in octets,
+/// without headers of UDP and IP.
 pub(crate) fn tried_below(length: usize, ipv4: bool, transport: Transport) -> usize {
     let least = passes_everywhere(ipv4, transport);
     let usual = if ipv4 { least + USUAL_V4 - LEAST_V4 } else { least };
     if usual < length { usual } else { least }
 }
 
-/// Octets of the longest datagram that passes everywhere, without headers of UDP and IP.
+/// Returns the octets of the longest datagram that passes everywhere, without headers of UDP and IP.
 pub(crate) fn passes_everywhere(ipv4: bool, transport: Transport) -> usize {
     let udp = if transport == Transport::Udp { 8 } else { 0 };
     if ipv4 { LEAST_V4 - 20 - udp } else { LEAST_V6 - 40 - udp }
 }
 
-/// Octets of the header of IP.
+/// Returns the octets of the IP header.
 pub(crate) fn header_of_ip(ipv4: bool) -> usize {
     if ipv4 { 20 } else { 40 }
 }
 
-/// Octets of headers that come on top where `payload` octets of an IP packet leave in fragments of `carried` octets each.
+/// Returns the octets of additional headers if `payload` octets of an IP packet leave in fragments of at most `carried`
+/// octets each.
 pub(crate) fn headers_of_fragments(payload: usize, carried: usize, ipv4: bool) -> usize {
     let (header, extension) = (header_of_ip(ipv4), if ipv4 { 0 } else { 8 });
     let unit = carried.saturating_sub(header + extension) / 8 * 8;
@@ -56,17 +62,17 @@ pub(crate) fn headers_of_fragments(payload: usize, carried: usize, ipv4: bool) -
     (fragments - 1) * header + fragments * extension
 }
 
-/// What has left beside what was asked for: marks, and what cutting costs.
+/// Traffic besides the datagrams that an engine asked for: marks, and the overhead of cutting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Beside {
-    /// Datagrams.
+    /// Number of datagrams.
     pub(crate) datagrams: usize,
-    /// Octets of them, without headers of UDP and IP, and of headers of fragments.
+    /// Octets of these datagrams without headers of UDP and IP, and octets of headers of fragments.
     pub(crate) octets: usize,
 }
 
 impl Beside {
-    /// Adds what has left.
+    /// Adds datagrams and octets that have left.
     pub(crate) fn add(&mut self, datagrams: usize, octets: usize) {
         self.datagrams += datagrams;
         self.octets += octets;

@@ -1,5 +1,5 @@
-//! Parity symbols: computed by the sender's owner of the bytes, used by the receiver's, and both on threads of their
-//! own.
+//! Parity symbols. The sender computes them ([`ParityEncoder`], [`WholeParity`]), the receiver rebuilds segments from
+//! them ([`ParityDecoder`]). Both do so on threads of their own.
 
 use farcast_delivery::{ErasureCode, Geometry};
 use farcast_fec::BlockCode;
@@ -17,7 +17,7 @@ pub(crate) use thread::CodingThread;
 pub(crate) use whole::WholeParity;
 pub use whole::scratch_dir;
 
-/// The most memory that coding one block may take, bytes: announced numbers alone could ask for gigabytes.
+/// Most memory that coding one block may take, bytes. Announced numbers alone could ask for gigabytes.
 const CODING_BUDGET: usize = 256 << 20;
 
 fn code(geometry: &Geometry, symbols: u32, kind: ErasureCode) -> Result<BlockCode, NetError> {

@@ -1,7 +1,8 @@
-//! Seals between an engine and the network: what leaves is sealed behind the codec, what comes is opened before it.
+//! Seals between an engine and the network: outgoing datagrams are sealed behind the codec, incoming ones are opened
+//! before it.
 //!
-//! The engines know nothing of it. What a datagram may say follows from how it was sealed: only what a sender has signed
-//! or sealed for one receiver alone is believed without content, and a receiver speaks for nobody but itself.
+//! The engines know nothing of seals. The kind of a seal limits the messages under it. A message without content is
+//! believed only if a sender has signed it or sealed it for one receiver alone. A receiver speaks only for itself.
 
 use farcast_seal::{Kind, RefusalCounts};
 
@@ -13,19 +14,19 @@ mod tests;
 pub use receiving::{Kept, Memory, ReceiveSeal};
 pub use sending::{Revoked, SendSeal};
 
-/// What did not pass a seal.
+/// Counts of datagrams that did not pass a seal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SealCounts {
-    /// Datagrams that were not taken, by reason.
+    /// Datagrams that were refused, by reason.
     pub refusals: RefusalCounts,
-    /// Datagrams that said what they may not say: a receiver spoke for another, or what was sealed as content carried
-    /// none.
+    /// Datagrams with a message that their seal does not allow: a receiver spoke for another, or a datagram sealed as
+    /// content carried none.
     pub misplaced: u64,
-    /// What did not leave, because whom it is for has not shown yet that it has its key.
+    /// Messages that did not leave, because their receiver has not shown yet that it has its key.
     pub unsealable: u64,
 }
 
-/// Whether `datagram` has the keys of a sealed transfer.
+/// Returns `true` if `datagram` carries the keys of a sealed transfer.
 pub(crate) fn is_sealed(datagram: &[u8]) -> bool {
     Kind::of(datagram) == Some(Kind::Keys)
 }

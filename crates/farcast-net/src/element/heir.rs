@@ -1,9 +1,12 @@
-//! Who forwards when this process is gone: rules of the kernel (nftables), which a `kill -9` leaves behind.
+//! Forwarding that outlives this process: kernel rules (nftables), which a `kill -9` leaves behind.
 //!
-//! Two tables. One lasts, and forwards multicast of the protocol between two ports, except what bears a mark. The other
-//! marks all of it, and has an owner: a child that ends when its standard input does. So while this process lives the
-//! kernel forwards nothing; when it dies, however that is, the kernel takes the second table away, and forwards. What is
-//! forwarded twice or not at all in that moment is a matter of milliseconds, and of repairs.
+//! There are two tables. The first one lasts, and forwards multicast of the protocol between two ports, except packets
+//! with a mark. The second one marks all of these packets. Its owner is a child process, which ends when its standard
+//! input closes.
+//!
+//! While this process lives, the kernel therefore forwards nothing. When this process dies, in whatever way, the kernel
+//! removes the second table and forwards. Some packets are forwarded twice or not at all in these milliseconds; repairs
+//! make up for them.
 
 use std::fmt::Write as _;
 use std::io::{self, Write as _};
@@ -13,12 +16,12 @@ use std::time::{Duration, Instant};
 
 use super::Port;
 
-/// What the mark is while a packet is on its way from one table to the other: "farc".
+/// Mark of a packet on its way from one table to the other: "farc".
 const MARK: u32 = 0x6661_7263;
-/// How long the tool may take.
+/// Longest time that nft may take.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The rules, and what keeps them from forwarding.
+/// Rules that forward after this process has died, and the child that keeps them from doing so before.
 #[derive(Debug)]
 pub(super) struct Heir {
     owner: Child,
@@ -30,7 +33,7 @@ impl Heir {
     /// process has left are replaced.
     ///
     /// # Errors
-    /// Why it cannot, as a part of a sentence.
+    /// The reason why it cannot, as a part of a sentence.
     pub(super) fn appoint(ports: &[Port], protocol: u8) -> Result<Self, String> {
         let [one, other] = ports else {
             return Err("the kernel is told to forward between two interfaces only".into());
@@ -42,7 +45,7 @@ impl Heir {
         }
         let table = format!("farcast/{}/{}", one.name, other.name);
         let alive = format!("{table}/alive");
-        // The owner of one that was killed has just ended; of one that lives it stays.
+        // A killed process's owner has just ended and its table goes; a living process's table stays.
         if !within_patience(|| exists(&alive).map(|exists| !exists))? {
             return Err(format!("another process stands between {} and {}", one.name, other.name));
         }
@@ -63,14 +66,14 @@ impl Heir {
         Ok(heir)
     }
 
-    /// The table that lasts.
+    /// Returns the name of the table that lasts.
     pub(super) fn table(&self) -> &str {
         &self.table
     }
 
-    /// Takes the rules away: what ends in order forwards no longer.
+    /// Removes the rules: a process that ends in order leaves no forwarding behind.
     pub(super) fn dismiss(self) {
-        // Without them, or without the tool, there is nothing to be done.
+        // If the rules are gone, or nft is, nothing is left to do.
         let _ = run(&format!("delete table netdev {}\n", self.table));
     }
 }
@@ -82,7 +85,7 @@ impl Drop for Heir {
     }
 }
 
-/// The tool, without the history that it would keep in its user's home.
+/// Returns the command nft, set up to keep no history in its user's home.
 fn nft(args: &[&str]) -> Command {
     let mut nft = Command::new("nft");
     nft.args(args).env("HOME", "/dev/null");
@@ -97,7 +100,7 @@ fn missing(error: &io::Error) -> String {
     }
 }
 
-/// Has the tool do all of `rules` or nothing.
+/// Has nft apply all of `rules` or nothing.
 fn run(rules: &str) -> Result<Output, String> {
     let mut child = nft(&["-f", "-"]).stderr(Stdio::piped()).spawn().map_err(|error| missing(&error))?;
     let told = child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(rules.as_bytes()));
@@ -109,7 +112,7 @@ fn exists(table: &str) -> Result<bool, String> {
     run(&format!("list table netdev {table}\n")).map(|said| said.status.success())
 }
 
-/// Whether `holds` does so in time.
+/// Returns `true` if `holds` returns `true` before the patience ends.
 #[expect(clippy::disallowed_methods, reason = "the driver waits in real time, before it begins")]
 fn within_patience(mut holds: impl FnMut() -> Result<bool, String>) -> Result<bool, String> {
     let end = Instant::now() + PATIENCE;
@@ -126,7 +129,7 @@ fn first_line(said: &[u8]) -> String {
     String::from_utf8_lossy(said).lines().next().unwrap_or("it does not say why").to_owned()
 }
 
-/// What keeps the rules below from forwarding, one command a line.
+/// Returns the rules that keep [`forwarding`] from forwarding, one command a line.
 fn marking(alive: &str, ports: [&Port; 2], protocol: u8) -> String {
     let mut rules = format!("add table netdev {alive} {{ flags owner; }}\n");
     for (number, Port { name, .. }) in ports.iter().enumerate() {
@@ -139,8 +142,8 @@ fn marking(alive: &str, ports: [&Port; 2], protocol: u8) -> String {
     rules
 }
 
-/// What the process does with what passes: it leaves by the other port with one hop less, if it came by the interface
-/// that leads to its source, and stays where groups are those of one link (RFC 5771).
+/// Returns the rules that forward as the process does. A packet leaves by the other port with one hop less, if it
+/// arrived at the interface that leads to its source. A packet to a group of one link (RFC 5771) is not forwarded.
 fn forwarding(table: &str, [one, other]: [&Port; 2], protocol: u8) -> String {
     let mut rules =
         format!("add table netdev {table}\ndelete table netdev {table}\ntable netdev {table} {{\n");

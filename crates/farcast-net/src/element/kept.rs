@@ -1,28 +1,28 @@
-//! What an engine on the way has its owner keep: the content of datagrams, in memory.
+//! Content of datagrams that an element's engine asks to keep, in memory.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// Contents by their keys, of no more octets than it was made for.
+/// Contents by key, with a bound on their octets.
 #[derive(Debug)]
 pub(super) struct Kept {
     contents: BTreeMap<u64, Vec<u8>>,
     octets: u64,
     most: u64,
-    /// Of contents that were let go, to be filled again.
+    /// Buffers of contents that were let go, to be filled again.
     spare: Vec<Vec<u8>>,
 }
 
-/// Buffers that wait to be filled again.
+/// Most buffers that wait to be filled again.
 const MOST_SPARE: usize = 1024;
 
 impl Kept {
-    /// For `most` octets.
+    /// Returns a store for at most `most` octets.
     pub(super) fn new(most: u64) -> Self {
         Self { contents: BTreeMap::new(), octets: 0, most, spare: Vec::new() }
     }
 
-    /// Keeps `content` under `key`; whether there was room.
+    /// Keeps `content` under `key`. Returns `false` if there is no room.
     pub(super) fn keep(&mut self, key: u64, content: &[u8]) -> bool {
         self.forget(key..key.saturating_add(1));
         let len = content.len() as u64;
@@ -37,7 +37,7 @@ impl Kept {
         true
     }
 
-    /// Lets these go.
+    /// Drops the contents of these keys.
     pub(super) fn forget(&mut self, keys: Range<u64>) {
         while let Some((&key, _)) = self.contents.range(keys.clone()).next() {
             let Some(buffer) = self.contents.remove(&key) else { return };
@@ -48,12 +48,12 @@ impl Kept {
         }
     }
 
-    /// What is kept under `key`.
+    /// Returns the content under `key`.
     pub(super) fn content(&self, key: u64) -> Option<&[u8]> {
         self.contents.get(&key).map(Vec::as_slice)
     }
 
-    /// How many octets are kept.
+    /// Returns the number of octets that are kept.
     pub(super) fn octets(&self) -> u64 {
         self.octets
     }

@@ -1,33 +1,33 @@
-//! IPv4 headers, of what passes and of what is said (RFC 791, RFC 2113).
+//! IPv4 headers of forwarded packets and of packets to be sent (RFC 791, RFC 2113).
 
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
 /// Octets of a header without options.
 const PLAIN: usize = 20;
-/// The option of RFC 2113: its type, its length, and the value that says "examine the packet".
+/// Option of RFC 2113: its type, its length, and the value that says "examine the packet".
 const ROUTER_ALERT: [u8; 4] = [0x94, 4, 0, 0];
-/// Where the time to live is.
+/// Offset of the time to live in the header.
 const TTL: usize = 8;
 
-/// What the header of a packet says.
+/// Fields of a received packet's header.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Packet {
     pub(super) source: Ipv4Addr,
     pub(super) destination: Ipv4Addr,
     pub(super) protocol: u8,
     pub(super) ttl: u8,
-    /// Whether routers are to look at it.
+    /// The packet asks routers to examine it (RFC 2113).
     pub(super) alert: bool,
-    /// Whether it is a part of one that was cut on the way.
+    /// The packet is a fragment of a longer one.
     pub(super) fragment: bool,
-    /// Where behind the header its content is; what follows that is padding of the link.
+    /// Range of the content behind the header; octets behind it are padding of the link.
     pub(super) content: Range<usize>,
 }
 
 impl Packet {
-    /// Reads the header of what anybody may have sent; `None` if it contradicts itself. Its checksum is the kernel's
-    /// business where it is for this host; an element looks at packets before, and so at the checksum.
+    /// Reads the header of a packet that anybody may have sent; `None` if it contradicts itself. The kernel checks the
+    /// checksum only of packets to this host. An element sees packets before that, so it checks as well.
     pub(super) fn read(octets: &[u8]) -> Option<Self> {
         let header: &[u8; PLAIN] = octets.first_chunk()?;
         let word = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
@@ -45,14 +45,14 @@ impl Packet {
             protocol: header[9],
             ttl: header[TTL],
             alert: has_alert(&octets[PLAIN..start]),
-            // More fragments follow, or it is not the first.
+            // More fragments follow, or this is not the first.
             fragment: word(6) & 0x3fff != 0,
             content: start..end,
         })
     }
 }
 
-/// Whether RFC 2113's option is among `options`.
+/// Returns `true` if RFC 2113's option is among `options`.
 fn has_alert(mut options: &[u8]) -> bool {
     loop {
         match *options {
@@ -70,7 +70,7 @@ fn has_alert(mut options: &[u8]) -> bool {
     }
 }
 
-/// The one's-complement sum of RFC 1071 over whole words.
+/// Returns the one's-complement sum of RFC 1071 over whole words.
 fn sum(octets: &[u8]) -> u16 {
     let (words, _) = octets.as_chunks::<2>();
     let sum: u32 = words.iter().map(|&word| u32::from(u16::from_be_bytes(word))).sum();
@@ -89,7 +89,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// Appends it to `out`. Length, identification and checksum are left to the kernel (raw(7), `IP_HDRINCL`).
+    /// Appends the header to `out`. Length, identification and checksum are left to the kernel (raw(7), `IP_HDRINCL`).
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         let options: &[u8] = if self.alert { &ROUTER_ALERT } else { &[] };
         let words = (PLAIN + options.len()) / 4;
@@ -100,7 +100,7 @@ impl Header {
     }
 }
 
-/// Makes a packet that passes one that has passed: one hop less. The checksum is left to the kernel.
+/// Takes one hop from the time to live of a packet to be forwarded. The checksum is left to the kernel.
 pub(super) fn pass(octets: &mut [u8]) {
     if let Some(ttl) = octets.get_mut(TTL) {
         *ttl = ttl.saturating_sub(1);

@@ -1,8 +1,9 @@
-//! Ports over IP itself: whatever of a protocol passes a router's interfaces is heard, and forwarded here.
+//! The ports of a network element over IP itself: a packet socket hears the protocol's packets, raw sockets send.
 //!
-//! A packet socket hears a copy of what comes, whatever the kernel makes of it and whoever has joined the group; the
-//! kernel of a host forwards no multicast unless a daemon tells it to. Where one does, forwarding is left to it: the
-//! socket that takes router alerts keeps what bears them out of its forwarding.
+//! The packet socket receives a copy of every packet that arrives. It does so whatever the kernel does with the packet,
+//! and whoever has joined the group. The kernel of a host forwards no multicast unless a routing daemon tells it to, so
+//! this module forwards. Where the kernel forwards, this module does not. Then a socket that takes router alerts keeps
+//! packets with an alert out of the kernel's forwarding.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -17,21 +18,21 @@ use crate::envelope::Envelope;
 use crate::error::NetError;
 use crate::ssm;
 
-/// Octets of the buffer that what is said is put together in, at first.
+/// Initial capacity of the buffer in which an outgoing packet is assembled, octets.
 const DATAGRAM: usize = 2048;
 
-/// The sockets.
+/// The sockets of all ports.
 #[derive(Debug)]
 pub(super) struct RawPorts {
     hears: Socket,
-    /// Takes router alerts out of the kernel's forwarding, and keeps it from calling the protocol unreachable; what
-    /// comes to it nobody reads.
+    /// Takes router alerts out of the kernel's forwarding, and keeps the kernel from calling the protocol unreachable.
+    /// A filter drops everything that arrives here.
     _alerts: Socket,
-    /// One for each port.
+    /// Sending sockets, one for each port.
     speak: Vec<Socket>,
     ports: Vec<Port>,
     protocol: u8,
-    /// Whether the kernel forwards multicast at each of the ports.
+    /// The kernel forwards multicast at every port.
     routed: bool,
     buffer: Vec<u8>,
 }
@@ -46,7 +47,7 @@ impl RawPorts {
         let alerts = raw(i32::from(protocol), protocol)?;
         let set = |action, result: io::Result<()>| result.map_err(NetError::socket(action));
         set("take router alerts", ssm::take_router_alerts(&alerts))?;
-        // Nothing of it is wanted here.
+        // No packet is wanted from this socket.
         set("filter what comes", alerts.attach_filter(&[SockFilter::new(RETURN, 0, 0, 0)]))?;
         let hears = listen(protocol)?;
         ssm::force_receive_buffer(&hears, receive_buffer);
@@ -62,7 +63,7 @@ impl RawPorts {
         Ok(Self { hears, _alerts: alerts, speak, ports: ports.to_vec(), protocol, routed, buffer })
     }
 
-    /// Whether the kernel forwards multicast, so that only what it hands over is ours.
+    /// Returns `true` if the kernel forwards multicast, so that this module must not.
     pub(super) fn is_routed(&self) -> bool {
         self.routed
     }
@@ -79,19 +80,20 @@ impl RawPorts {
         self.hears.as_fd()
     }
 
-    /// The next packet that came by one of the ports; `None` if there is none.
+    /// Returns the next packet that arrived at one of the ports; `None` if there is none.
     pub(super) fn hear(&self, buffer: &mut [u8]) -> Result<Option<Heard>, NetError> {
         loop {
             let (_, len, address) = match rustix::net::recvfrom(&self.hears, &mut *buffer, RecvFlags::TRUNC) {
                 Ok(heard) => heard,
                 Err(rustix::io::Errno::INTR) => continue,
-                // Nothing, or one of the interfaces went down; the others are heard.
+                // No packet waits, or one of the interfaces went down; the others still receive.
                 Err(rustix::io::Errno::AGAIN | rustix::io::Errno::NETDOWN) => return Ok(None),
                 Err(errno) => return Err(NetError::socket("hear what passes")(errno.into())),
             };
             let Some(link) = address.as_ref().and_then(ssm::link) else { continue };
             let port = self.ports.iter().position(|port| i64::from(port.index) == i64::from(link.interface));
-            // To this host, to everybody, or to a group: all else is of another host, or our own.
+            // Kinds 0 to 2 are packets to this host, to everybody or to a group. All others are for another host, or
+            // our own.
             let (Some(port), 0..=2) = (port, link.kind) else { continue };
             let Some(packet) = buffer.get(..len).and_then(Packet::read) else { continue };
             if packet.protocol != self.protocol {
@@ -104,7 +106,7 @@ impl RawPorts {
             } else {
                 continue;
             };
-            // A part of something that is for us alone cannot be put together here.
+            // A fragment for this host alone cannot be reassembled here.
             if packet.fragment && way == Way::Handed {
                 continue;
             }
@@ -123,7 +125,7 @@ impl RawPorts {
         self.ports.iter().any(|port| port.address == address)
     }
 
-    /// Forwards what came to every other port, unless the kernel does; how many times it left.
+    /// Forwards a received packet to every other port, unless the kernel does. Returns the result of each sending.
     pub(super) fn forward(&mut self, heard: &Heard, buffer: &mut [u8]) -> Vec<io::Result<usize>> {
         let octets = &mut buffer[..heard.content.end];
         if self.routed || heard.ttl <= 1 {
@@ -158,10 +160,10 @@ impl RawPorts {
     }
 }
 
-/// `BPF_RET | BPF_K`: with 0 nothing is taken.
+/// `BPF_RET | BPF_K`: returns the number of octets to accept; 0 drops the packet.
 const RETURN: u16 = 0x06;
 
-/// A packet socket that hears IPv4 packets of `protocol`, at any interface.
+/// Opens a packet socket that hears IPv4 packets of `protocol`, at any interface.
 fn listen(protocol: u8) -> Result<Socket, NetError> {
     /// `BPF_LD | BPF_B | BPF_ABS`.
     const LOAD_OCTET: u16 = 0x30;
@@ -171,7 +173,7 @@ fn listen(protocol: u8) -> Result<Socket, NetError> {
     let made = Socket::new(Domain::PACKET, Type::DGRAM, Some(Protocol::from(ipv4)));
     let socket = made.map_err(|error| refused(error, protocol))?;
     socket.set_nonblocking(true).map_err(NetError::socket("make a socket non-blocking"))?;
-    // Where the protocol's number is in the header.
+    // Octet 9 of the IPv4 header is the protocol's number.
     let filter = [
         SockFilter::new(LOAD_OCTET, 0, 0, 9),
         SockFilter::new(IF_EQUAL, 0, 1, protocol.into()),
@@ -182,7 +184,7 @@ fn listen(protocol: u8) -> Result<Socket, NetError> {
     Ok(socket)
 }
 
-/// A socket that sends whole packets by one interface.
+/// Opens a socket that sends whole IP packets through one interface.
 fn speaker(port: &Port, protocol: u8) -> Result<Socket, NetError> {
     let socket = raw(libc::IPPROTO_RAW, protocol)?;
     let set = |action, result: io::Result<()>| result.map_err(NetError::socket(action));
@@ -207,7 +209,7 @@ fn refused(error: io::Error, protocol: u8) -> NetError {
     }
 }
 
-/// Tells switches and routers at each port that these groups are wanted here.
+/// Joins the groups at each port, so that switches and routers send them here.
 pub(super) fn join(socket: &Socket, ports: &[Port], groups: &[SocketAddr]) -> Result<(), NetError> {
     for (port, group) in ports.iter().flat_map(|port| groups.iter().map(move |group| (port, group.ip()))) {
         let IpAddr::V4(address) = group else { continue };
@@ -217,7 +219,7 @@ pub(super) fn join(socket: &Socket, ports: &[Port], groups: &[SocketAddr]) -> Re
     Ok(())
 }
 
-/// Whether a multicast routing daemon has the kernel forward what comes by this interface.
+/// Returns `true` if a multicast routing daemon has the kernel forward what arrives at this interface.
 fn forwards_multicast(name: &str) -> bool {
     let path = format!("/proc/sys/net/ipv4/conf/{name}/mc_forwarding");
     std::fs::read_to_string(path).is_ok_and(|said| said.trim() == "1")

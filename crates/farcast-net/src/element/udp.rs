@@ -1,5 +1,7 @@
-//! Ports over UDP: every datagram to the groups is heard at each port and, where it merely passes, said again at the
-//! others. It leaves with our own address, so receivers take this host for the source.
+//! The ports of a network element over UDP.
+//!
+//! Each port receives every datagram to the groups. A datagram that merely passes is sent again at the other ports. It
+//! leaves with our own address, so receivers take this host for the source.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, SocketAddrV4};
@@ -14,7 +16,7 @@ use crate::envelope::Envelope;
 use crate::error::NetError;
 use crate::ssm;
 
-/// One that hears.
+/// A receiving socket.
 #[derive(Debug)]
 struct Ear {
     socket: Socket,
@@ -22,15 +24,15 @@ struct Ear {
     address: SocketAddr,
 }
 
-/// The sockets.
+/// The sockets of all ports.
 #[derive(Debug)]
 pub(super) struct UdpPorts {
-    /// For each port first what comes to its own address, then each group.
+    /// Receiving sockets: for each port first the one of its own address, then one for each group.
     ears: Vec<Ear>,
-    /// Which of them speaks at each port.
+    /// Index into `ears` of the socket that sends, for each port.
     speak: Vec<usize>,
     ports: Vec<Port>,
-    /// Which ear is asked first.
+    /// Index of the socket that is read first.
     turn: usize,
 }
 
@@ -43,7 +45,7 @@ impl UdpPorts {
         let (mut ears, mut speak) = (Vec::new(), Vec::new());
         for (number, port) in ports.iter().enumerate() {
             speak.push(ears.len());
-            // Requests for repair come to the port that what is said comes from.
+            // Requests for repair arrive at the UDP port that we send from.
             let udp = groups.first().map_or(0, SocketAddr::port);
             let own = SocketAddr::V4(SocketAddrV4::new(port.address, udp));
             let socket = bound(own, receive_buffer)?;
@@ -70,7 +72,7 @@ impl UdpPorts {
         self.ears.iter().map(|ear| ear.socket.as_fd())
     }
 
-    /// The next datagram; `None` if there is none.
+    /// Returns the next datagram; `None` if there is none.
     pub(super) fn hear(&mut self, buffer: &mut [u8]) -> Result<Option<Heard>, NetError> {
         for _ in 0..self.ears.len() {
             let Some(ear) = self.ears.get(self.turn) else { return Ok(None) };
@@ -100,14 +102,15 @@ impl UdpPorts {
         Ok(None)
     }
 
-    /// Says what came again at every other port; how it went.
+    /// Sends a received datagram again at every other port. Returns the result of each sending.
     pub(super) fn forward(&self, heard: &Heard, buffer: &[u8]) -> Vec<io::Result<usize>> {
         let octets = &buffer[heard.content.clone()];
         let others = (0..self.ports.len()).filter(|&port| port != heard.port);
         others.map(|port| self.send(port, octets, heard.destination)).collect()
     }
 
-    /// Sends a datagram by port `port`. Its source is ours whatever the engine would have: another's takes rights.
+    /// Sends a datagram by port `port`. Its source is our own address whatever the engine asks for: another's takes
+    /// privileges.
     pub(super) fn say(&self, port: usize, envelope: &Envelope, datagram: &[u8]) -> io::Result<usize> {
         self.send(port, datagram, envelope.to)
     }

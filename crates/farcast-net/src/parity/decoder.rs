@@ -1,4 +1,4 @@
-//! The receiver's side: keeps parity, in memory or on disk, and rebuilds from it.
+//! The receiver's side of parity: keeps symbols, in memory or on disk, and rebuilds missing segments from them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use farcast_files::{Coding, Happening, Incoming};
 use super::code;
 use crate::error::NetError;
 
-/// Bytes of symbols held, from which on it is worth looking for those that nobody needs any more.
+/// Bytes of held symbols beyond which those of complete blocks are worth removing.
 const CROWDED: usize = 1 << 20;
 
-/// Segments that are stored by one call.
+/// Most segments that are stored by one call.
 const AT_ONCE: usize = 64;
 
-/// A parity symbol's number, and its bytes.
+/// Number of a parity symbol, and its bytes.
 type Symbol = (u32, Box<[u8]>);
 
 /// Keeps parity symbols until their block can be rebuilt.
@@ -25,13 +25,13 @@ type Symbol = (u32, Box<[u8]>);
 pub(crate) struct ParityDecoder {
     code: Arc<BlockCode>,
     geometry: Geometry,
-    /// How symbols are kept on disk; `None` where they are held in memory.
+    /// Layout of symbols on disk; `None` if they are held in memory.
     on_disk: Option<Coding>,
     held: BTreeMap<u32, Vec<Symbol>>,
-    /// Bytes of symbols held, and when to look next for those of complete blocks.
+    /// Bytes of held symbols, and the number of bytes at which those of complete blocks are removed next.
     bytes: usize,
     crowded: usize,
-    /// Buffers of jobs that are done.
+    /// Buffers of finished jobs, to be used again.
     spare: Vec<Vec<u8>>,
 }
 
@@ -42,19 +42,19 @@ impl ParityDecoder {
         Ok(Self { code, geometry, on_disk: None, held, bytes: 0, crowded: CROWDED, spare })
     }
 
-    /// One that keeps symbols on disk.
+    /// Returns a decoder that keeps symbols on disk.
     pub(crate) fn on_disk(geometry: Geometry, symbols: u32, kind: ErasureCode) -> Result<Self, NetError> {
         let symbol_len = geometry.segment_size();
         let coding = Coding { symbol_len, source: geometry.code_size(), parity: symbols };
         Ok(Self { on_disk: Some(coding), ..Self::new(geometry, symbols, kind)? })
     }
 
-    /// Whether symbols are kept on disk, so that rebuilding can wait without taking memory.
+    /// Returns `true` if symbols are kept on disk, so that rebuilding can wait without taking memory.
     pub(crate) fn is_on_disk(&self) -> bool {
         self.on_disk.is_some()
     }
 
-    /// The symbols that an earlier run has kept on disk, by block; those of blocks that are complete are forgotten.
+    /// Returns the symbols that an earlier run has kept on disk, by block. Forgets those of complete blocks.
     pub(crate) fn kept(&self, incoming: &mut Incoming) -> Result<Vec<(u32, Bitmap)>, NetError> {
         let Some(coding) = self.on_disk else { return Ok(Vec::new()) };
         let mut kept = Vec::new();
@@ -73,8 +73,8 @@ impl ParityDecoder {
         Ok(kept)
     }
 
-    /// Keeps consecutive symbols of `block` from `first` on, as [`keep`](Self::keep) one; whether there was a place for
-    /// them. Where there was none, nothing is left of the block's.
+    /// Keeps consecutive symbols of `block` from `first` on, as [`keep`](Self::keep) does with one. Returns `false` if
+    /// there was no room; then no symbol of the block is left.
     pub(crate) fn keep_run(
         &mut self,
         incoming: &mut Incoming,
@@ -93,8 +93,9 @@ impl ParityDecoder {
         &self.geometry
     }
 
-    /// Keeps a symbol; the engine passes each one once, only those that its block can still need, and no more than may
-    /// be held. Symbols of blocks that were completed otherwise go when they may be half of all.
+    /// Keeps a symbol in memory. The engine passes each symbol once, only those that its block can still need, and no
+    /// more than may be held. Once the held bytes have doubled, removes the symbols of blocks that are complete without
+    /// them.
     pub(crate) fn keep(&mut self, incoming: &Incoming, block: u32, symbol: u32, bytes: &[u8]) {
         if self.bytes > self.crowded {
             let complete = |run: Run| incoming.held().count_in(run) == run.count();
@@ -106,20 +107,21 @@ impl ParityDecoder {
         self.held.entry(block).or_default().push((symbol, bytes.into()));
     }
 
-    /// Forgets the symbols of the blocks that have any of `segments`: they may be lies too, and the engine asks for
-    /// others.
+    /// Forgets the symbols of the blocks that have any of `segments`. These symbols may be forged too, and the engine
+    /// asks for others.
     pub(crate) fn forget(&mut self, incoming: &mut Incoming, segments: Run) {
         let (first, last) =
             (self.geometry.block_of(segments.first()), self.geometry.block_of(segments.last()));
         self.held.retain(|block, _| !(first..=last).contains(block));
         if self.is_on_disk() {
-            // What cannot be erased makes rebuilding go wrong once more after a restart, which digests find out.
+            // A symbol that cannot be erased spoils one more rebuilding after a restart, which digests detect.
             (first..=last).for_each(|block| drop(incoming.forget_parity(block, true)));
         }
     }
 
-    /// All that it takes to rebuild what is missing of `block`; `None` where no symbols of it are held, or something
-    /// that was held is not any more. They are used up; on disk they stay until what was rebuilt is [stored](Self::store).
+    /// Collects everything needed to rebuild the missing segments of `block`. Returns `None` if no symbols of it are
+    /// held, or if held segments cannot be read any more. The symbols are used up; on disk they stay until the result
+    /// is [stored](Self::store).
     pub(crate) fn gather(
         &mut self,
         incoming: &mut Incoming,
@@ -143,8 +145,8 @@ impl ParityDecoder {
         Ok(Some(DecodeJob { code: Arc::clone(&self.code), block, missing, symbols, bytes, rebuilt: false }))
     }
 
-    /// Stores what a job has rebuilt, save what has come by itself meanwhile, and takes its buffer back; whether it had
-    /// rebuilt anything.
+    /// Stores the segments that a job has rebuilt, except those that have arrived meanwhile, and takes its buffer back.
+    /// Returns `true` if the job had rebuilt the block.
     pub(crate) fn store(
         &mut self,
         job: DecodeJob,
@@ -183,13 +185,13 @@ impl ParityDecoder {
         Ok(())
     }
 
-    /// Bytes that a job for `block` takes.
+    /// Returns the bytes that a job for `block` takes.
     pub(crate) fn job_bytes(&self, block: u32) -> usize {
-        // At most as much of parity as is missing.
+        // The job holds at most as much parity as is missing.
         2 * self.geometry.block_len(block) as usize * usize::from(self.geometry.segment_size())
     }
 
-    /// Takes back a job of which nothing is to be stored.
+    /// Takes back a job whose result is not to be stored.
     pub(crate) fn give_up(&mut self, job: DecodeJob, incoming: &mut Incoming) {
         self.forget_block(incoming, job.block);
         self.reuse(job);
@@ -198,7 +200,7 @@ impl ParityDecoder {
     /// Forgets the symbols of `block` that are on disk.
     pub(crate) fn forget_block(&mut self, incoming: &mut Incoming, block: u32) {
         if self.is_on_disk() {
-            // As of `forget`.
+            // Errors do not matter here, as in `forget`.
             let _ = incoming.forget_parity(block, true);
         }
     }
@@ -213,12 +215,12 @@ impl ParityDecoder {
 pub(crate) struct DecodeJob {
     code: Arc<BlockCode>,
     block: u32,
-    /// What is missing, counted from the block's first segment.
+    /// Missing segments, counted from the block's first one.
     missing: Vec<usize>,
     symbols: Vec<Symbol>,
-    /// The block, with anything in place of what is missing.
+    /// Bytes of the block; those of missing segments are arbitrary until they are rebuilt.
     bytes: Vec<u8>,
-    /// Whether all of it is there.
+    /// All segments of the block are there.
     rebuilt: bool,
 }
 
@@ -227,17 +229,17 @@ impl DecodeJob {
         self.block
     }
 
-    /// What rebuilding takes: a look at all of the block for each that is missing.
+    /// Returns the work of rebuilding, in bytes: a pass over the whole block for each missing segment.
     pub(crate) fn work(&self) -> usize {
         self.missing.len() * self.bytes.len()
     }
 
-    /// Bytes that it takes, of the block and of symbols.
+    /// Returns the bytes of the block and of the symbols.
     pub(crate) fn size(&self) -> usize {
         self.bytes.len() + self.symbols.iter().map(|(_, bytes)| bytes.len()).sum::<usize>()
     }
 
-    /// Rebuilds what is missing. Where symbols do not do, that stays so.
+    /// Rebuilds the missing segments. If the symbols do not suffice, they stay missing.
     pub(crate) fn run(&mut self) {
         let symbols: Vec<ParitySymbol<'_>> = self
             .symbols

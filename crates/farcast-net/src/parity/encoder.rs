@@ -1,4 +1,4 @@
-//! The sender's side: computes parity, most of it before it is asked for.
+//! The sender's side of parity that leaves block by block: computes most symbols before they are needed.
 
 use std::io::IoSliceMut;
 use std::ops::Range;
@@ -12,27 +12,28 @@ use farcast_files::Outgoing;
 use super::{CodingThread, code};
 use crate::error::NetError;
 
-/// The most blocks that are kept, with those under way: one that is being sent, and the one that follows.
+/// Most blocks that are kept, including those being computed: the one being sent and the one after it.
 const MOST_BLOCKS: usize = 2;
-/// The most bytes that two may take; of larger ones there is one.
+/// Most bytes that two blocks may take; if they take more, only one is kept.
 const MOST_BYTES: usize = 64 << 20;
 
-/// Computes the parity of blocks: what is said to be sent soon on a thread of its own, and all else as it is asked for.
+/// Computes the parity of blocks. A thread computes the symbols that are sent soon; others are computed when they are
+/// needed.
 pub(crate) struct ParityEncoder {
     code: Arc<BlockCode>,
     geometry: Geometry,
     thread: CodingThread<Block>,
-    /// Blocks that are here, the one that came last at the end.
+    /// Blocks at hand, the latest one last.
     here: Vec<Block>,
-    /// The numbers of those that the thread has.
+    /// Numbers of the blocks that the thread works on.
     under_way: Vec<u32>,
     most: usize,
-    /// What was last said to be sent soon, if all of it has been begun.
+    /// The last argument of [`prepare`](Self::prepare), if all of its symbols are computed or begun.
     begun: Option<[Option<(u32, Run)>; MOST_BLOCKS]>,
 }
 
 impl ParityEncoder {
-    /// The thread reads `outgoing`, a clone of what is sent.
+    /// Returns an encoder whose thread reads `outgoing`, a clone of the object that is sent.
     pub(crate) fn new(
         geometry: Geometry,
         (symbols, kind): (u32, ErasureCode),
@@ -42,7 +43,7 @@ impl ParityEncoder {
         let bytes = (code.source_symbols() + code.parity_symbols()) * code.symbol_len();
         let coder = Arc::clone(&code);
         let thread = CodingThread::start(move |block: &mut Block| {
-            // What cannot be read or made is tried again when it is asked for, and the error told then.
+            // A block that cannot be read or coded is tried again when it is needed, and the error is reported then.
             if block.is_loaded || block.load(&mut outgoing, &geometry).is_ok() {
                 let _ = block.make(&coder, block.wanted.clone());
             }
@@ -58,7 +59,7 @@ impl ParityEncoder {
         })
     }
 
-    /// These symbols are probably sent soon, the first of them first: begins to compute what is not there.
+    /// Begins to compute the symbols that are probably sent soon, the first of them first.
     pub(crate) fn prepare(&mut self, soon: [Option<(u32, Run)>; MOST_BLOCKS]) {
         if self.begun == Some(soon) {
             return;
@@ -91,7 +92,8 @@ impl ParityEncoder {
         self.begun = all.then_some(soon);
     }
 
-    /// Parity symbol `symbol` of `block`. What is under way is waited for, and what nobody has begun is made here.
+    /// Returns parity symbol `symbol` of `block`. Waits for a block that the thread works on, and computes any other
+    /// here.
     pub(crate) fn symbol(
         &mut self,
         outgoing: &mut Outgoing,
@@ -112,7 +114,7 @@ impl ParityEncoder {
         Ok(&block.parity[at * len..][..len])
     }
 
-    /// Where block `number` is, perhaps with nothing in it yet.
+    /// Returns the index of block `number`, which may be empty yet.
     fn find(&mut self, number: u32) -> usize {
         loop {
             if let Some(at) = self.here.iter().position(|block| block.number == number) {
@@ -125,13 +127,14 @@ impl ParityEncoder {
             } else if let Ok(block) = self.thread.done().recv() {
                 self.take_back(block);
             } else {
-                // The thread has ended, and what it had with it.
+                // The thread has ended and its blocks are lost.
                 self.under_way.clear();
             }
         }
     }
 
-    /// An empty block, in place of one that is not to be kept if there are enough.
+    /// Returns an empty block. If there are enough blocks already, it takes the place of one that `is_kept` does not
+    /// protect.
     fn room_for(&mut self, number: u32, is_kept: impl Fn(u32) -> bool) -> Option<Block> {
         let mut block = if self.here.len() + self.under_way.len() < self.most {
             Block::default()
@@ -149,22 +152,22 @@ impl ParityEncoder {
     }
 }
 
-/// A block with its parity.
+/// A block and its parity.
 #[derive(Default)]
 struct Block {
     number: u32,
-    /// Whether its bytes are there.
+    /// The source bytes are loaded.
     is_loaded: bool,
     source: Vec<u8>,
     parity: Vec<u8>,
-    /// Which symbols are there.
+    /// Symbols that are computed.
     made: Vec<bool>,
-    /// Those that the thread is to make.
+    /// Symbols that the thread is to compute.
     wanted: Range<usize>,
 }
 
 impl Block {
-    /// Makes it block `number`, of which nothing is there.
+    /// Turns the block into block `number`, without source or symbols.
     fn empty(&mut self, number: u32, code: &BlockCode) {
         (self.number, self.is_loaded) = (number, false);
         self.parity.resize(code.parity_symbols() * code.symbol_len(), 0);
@@ -182,14 +185,14 @@ impl Block {
         Ok(())
     }
 
-    /// Makes those of `symbols` that are not there.
+    /// Computes those of `symbols` that are missing.
     fn make(&mut self, code: &BlockCode, symbols: Range<usize>) -> Result<(), farcast_fec::EncodeError> {
         let len = code.symbol_len();
         let end = symbols.end.min(self.made.len());
         let mut next = symbols.start;
         while let Some(first) = (next..end).find(|&symbol| !self.made[symbol]) {
             let run = if code.makes_single_symbols() {
-                // Each takes a look at all of the block, so only those that are wanted are made.
+                // Each symbol takes a pass over the whole block, so only those that are wanted are computed.
                 first..(first..end).find(|&symbol| self.made[symbol]).unwrap_or(end)
             } else {
                 0..self.made.len()

@@ -1,19 +1,19 @@
-//! A thread that codes, so that whoever sends or stores need not wait for it.
+//! A thread that encodes or decodes, so that the sending or storing thread need not wait.
 
 use std::thread::Thread;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 
-/// Does the work of jobs in the order in which they are handed over, and gives them back in the same. How many there
-/// may be is its owner's business.
+/// Works on jobs in the order in which they are handed over, and gives them back in the same order. The owner bounds
+/// their number.
 pub(crate) struct CodingThread<J> {
-    /// With whom to unpark when the job is done.
+    /// Jobs, each with the thread to unpark when it is done.
     jobs: Sender<(J, Thread)>,
     done: Receiver<J>,
 }
 
 impl<J: Send + 'static> CodingThread<J> {
-    /// The thread ends with its owner, once it has done the work at hand.
+    /// Starts the thread. It ends with its owner, after the work at hand.
     #[expect(clippy::disallowed_methods, reason = "the driver owns its threads")]
     pub(crate) fn start(mut work: impl FnMut(&mut J) + Send + 'static) -> Self {
         let (jobs, queue) = unbounded::<(J, Thread)>();
@@ -30,13 +30,16 @@ impl<J: Send + 'static> CodingThread<J> {
         Self { jobs, done }
     }
 
-    /// Hands over `job`; it comes back at once if the thread has ended. When it is done, the calling thread is
-    /// unparked.
+    /// Hands over `job`. When it is done, the calling thread is unparked.
+    ///
+    /// # Errors
+    /// The job itself, if the thread has ended.
     pub(crate) fn begin(&self, job: J) -> Result<(), J> {
         self.jobs.send((job, std::thread::current())).map_err(|refused| refused.0.0)
     }
 
-    /// Where jobs come back. It is disconnected where the thread has ended, which only a panic makes it do.
+    /// Returns the channel on which jobs come back. It is disconnected if the thread has ended, as only a panic makes
+    /// it.
     pub(crate) fn done(&self) -> &Receiver<J> {
         &self.done
     }

@@ -1,5 +1,7 @@
-//! The sender's side where parity of all blocks leaves in turns: every block's is computed once, in their order, while
-//! source symbols leave, and waits in a file that has no name.
+//! The sender's side of parity that leaves in turns over all blocks.
+//!
+//! A thread computes the parity of each block once, in order, while source symbols leave. The parity waits in a file
+//! without a name.
 
 use std::fs::File;
 use std::io::IoSliceMut;
@@ -17,15 +19,15 @@ use super::code;
 use super::encoder::load_block;
 use crate::error::NetError;
 
-/// Where temporary files belong that may be larger than memory: where `TMPDIR` says, or else below `/var`.
+/// Returns the directory for temporary files that may be larger than memory: `TMPDIR`, or else `/var/tmp`.
 pub fn scratch_dir() -> PathBuf {
     std::env::var_os("TMPDIR").filter(|dir| !dir.is_empty()).map_or("/var/tmp".into(), PathBuf::from)
 }
 
-/// The parity of an object, as far as it is sent. Takes the memory of coding one block, and on disk what it keeps.
+/// Parity of an object, as far as it is sent. Takes memory to code one block, and disk space for the symbols it keeps.
 pub(crate) struct WholeParity {
     shared: Arc<Shared>,
-    /// Symbols of each block that are kept.
+    /// Number of symbols of each block that are kept.
     keep: u32,
     symbol_len: usize,
 }
@@ -38,16 +40,16 @@ struct Shared {
 
 #[derive(Default)]
 struct State {
-    /// Blocks whose parity is there.
+    /// Number of blocks whose parity is in the file.
     done: u32,
-    /// No more will come, and why.
+    /// The thread has ended; `error` says why.
     ended: bool,
     error: Option<NetError>,
-    /// Nobody wants it any more.
+    /// The owner has gone, so no more parity is needed.
     unwanted: bool,
 }
 
-/// Says that the thread has ended, in whatever way.
+/// Reports on drop that the thread has ended, in whatever way.
 struct Ending(Arc<Shared>);
 
 impl Drop for Ending {
@@ -59,7 +61,7 @@ impl Drop for Ending {
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // Nothing is left half changed.
+        // No holder of the lock leaves the state half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -90,7 +92,7 @@ impl WholeParity {
         Ok(Self { shared, keep, symbol_len })
     }
 
-    /// Fills `slots` with consecutive symbols of `block` from `first` on; waits for them if they are not there yet.
+    /// Fills `slots` with consecutive symbols of `block` from `first` on. Waits for symbols that are not computed yet.
     pub(crate) fn read(
         &mut self,
         block: u32,
@@ -135,8 +137,8 @@ impl Drop for WholeParity {
     }
 }
 
-/// Takes the room that is needed, so that a full disk is found before anything is sent. Where a file system cannot say,
-/// it is found when it is written.
+/// Allocates the disk space, so that a full disk is found before anything is sent. On a file system that cannot
+/// allocate ahead, a full disk is found when symbols are written.
 fn reserve(file: &File, len: u64) -> std::io::Result<()> {
     match fallocate(file, FallocateFlags::empty(), 0, len) {
         Err(Errno::NOSPC) => Err(Errno::NOSPC.into()),
@@ -144,7 +146,7 @@ fn reserve(file: &File, len: u64) -> std::io::Result<()> {
     }
 }
 
-/// What the thread does.
+/// Computes the parity of all blocks into the file; the body of the thread.
 fn make(
     code: &BlockCode,
     geometry: &Geometry,
