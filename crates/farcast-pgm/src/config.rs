@@ -1,4 +1,4 @@
-//! Settings of the two engines, checked when an engine is made. RFC 3208 gives no values but `SPMR_BO_IVL`; the
+//! Settings of the two engines, checked when an engine is created. RFC 3208 gives a value for `SPMR_BO_IVL` only. The
 //! defaults lie between those of OpenPGM's examples and of ZeroMQ, for round trips of up to half a second.
 
 use alloc::vec::Vec;
@@ -14,60 +14,60 @@ use crate::message::{MOST_LISTED, MOST_NAME, NAME_OVERHEAD, NodeId, Sqn, Tsi};
 /// A file that is sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Object {
-    /// Octets of it.
+    /// Octets of the file.
     pub size: u64,
-    /// What it is called.
+    /// Name of the file.
     pub name: Vec<u8>,
-    /// What receivers are told besides.
+    /// Digest, mode and time for which the sender vouches, told to receivers.
     pub vouched: Option<Vouched>,
 }
 
-/// What a source sends.
+/// Content that a source sends.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Sending {
-    /// These files, each behind a TSDU that says what it is.
+    /// These files, each preceded by a TSDU that describes it.
     Files(Vec<Object>),
-    /// Whatever its owner gives it, a message after the other.
+    /// Messages that the owner of the engine hands over one after the other.
     Messages,
 }
 
-/// Files that come into being while they are sent, octet by octet at a steady rate: what a source of constant bit rate
-/// sends. What the window or the pace does not let leave yet waits. There is no parity of it.
+/// Files that are produced while they are sent, octet by octet at a steady rate, as by a source of constant bit rate.
+/// Octets that the window or the pace holds back wait. Live files have no parity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Live {
-    /// The rate of their octets; headers do not count.
+    /// Rate of the files' octets, without headers.
     pub rate: BitRate,
-    /// From the opening to the first segment, which is there whole.
+    /// Time from the opening to the first segment, which exists whole at that instant.
     pub start: Span,
 }
 
-/// How the transmit window advances (RFC 3208 §16).
+/// Rule by which the transmit window advances (RFC 3208 §16).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Advance {
-    /// It does not: everything can be repaired until the end. For files.
+    /// The window does not advance: everything can be repaired until the end. For files.
     Never,
-    /// With data: the last so many numbers are kept, and nothing new is sent while the oldest eighth of them was asked
-    /// for within this time (`TXW_SQNS`, `TXW_ADV_IVL`), but for no longer than the source would stay in the end.
+    /// The window advances with data and keeps the last `sqns` numbers (`TXW_SQNS`, `TXW_ADV_IVL`). Nothing new is sent
+    /// while the oldest eighth of them was asked for within `hold`, but for no longer than [`SenderConfig::linger`].
     Data {
-        /// How many.
+        /// Numbers that are kept.
         sqns: u32,
-        /// How long a request keeps what it asks for.
+        /// Time for which a request keeps the numbers that it asks for.
         hold: Span,
     },
-    /// With time: what was sent longer ago is gone (`TXW_SECS`).
+    /// The window advances with time: data that left longer ago than this can no longer be repaired (`TXW_SECS`).
     Time(Span),
 }
 
-/// The most data packets of a transmission group that parity is made of here: parity for all of them then has numbers
-/// among the code's 255.
+/// The most data packets of a transmission group with parity. With so few, the parity packets that protect a whole
+/// group fit into the code's 255 symbols.
 pub const MOST_GROUP: u32 = 64;
 
-/// Parity packets that a group of `size` can have: the others of the code's 255 (GF(2^8)).
+/// Returns the number of parity packets that a group of `size` can have: the rest of the code's 255 symbols (GF(2^8)).
 pub(crate) const fn parity_of(size: u32) -> u32 {
     255 - size
 }
 
-/// Whether `size` data packets can be a transmission group.
+/// Returns `true` if `size` data packets can form a transmission group.
 pub(crate) const fn is_group(size: u32) -> bool {
     size.is_power_of_two() && size >= 2 && size <= MOST_GROUP
 }
@@ -77,72 +77,72 @@ pub(crate) const fn is_group(size: u32) -> bool {
 pub struct Grouping {
     /// Data packets of a group, a power of two of 2 to [`MOST_GROUP`] (`TGSIZE`).
     pub size: u32,
-    /// Parity packets that leave behind each group, unasked: as many as a group has data at most.
+    /// Parity packets that follow each group unasked, at most `size`.
     pub ahead: u32,
-    /// Whether receivers may ask for parity by counts.
+    /// Receivers may ask for a number of parity packets.
     pub on_demand: bool,
 }
 
-/// How a source sends.
+/// Settings of a source.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SenderConfig {
-    /// Which session it is.
+    /// Session of the source.
     pub tsi: Tsi,
-    /// The data-destination port, which is no port of UDP.
+    /// Data-destination port of PGM; not a UDP port.
     pub port: u16,
-    /// Where what it says comes from; requests for repair go to this address.
+    /// Address from which the source sends; requests for repair go there.
     pub source: SocketAddr,
-    /// The group that it sends to.
+    /// Group to which the source sends.
     pub group: SocketAddr,
-    /// What it sends.
+    /// Content that the source sends.
     pub sending: Sending,
-    /// Whether its files come into being while they are sent; `None`: they are there.
+    /// Rate at which the files are produced while they are sent; `None`: the files exist whole.
     pub live: Option<Live>,
     /// The most octets of a TSDU: of a file's segment, or of a message that is not cut.
     pub tsdu: u16,
-    /// How fast, SPMs, NCFs and repairs included (`TXW_MAX_RTE`).
+    /// Maximum rate, SPMs, NCFs and repairs included (`TXW_MAX_RTE`).
     pub pace: RatePace,
-    /// How its window advances.
+    /// Rule by which the transmit window advances.
     pub advance: Advance,
-    /// The first number.
+    /// First sequence number.
     pub first: Sqn,
-    /// SPMs before anything else.
+    /// SPMs that leave before anything else, 1 to 16.
     pub opening: u32,
-    /// From one ambient SPM to the next.
+    /// Interval of ambient SPMs.
     pub ambient: Span,
-    /// From the last data to the first heartbeat SPM (`IHB_MIN`).
+    /// Time from the last data to the first heartbeat SPM (`IHB_MIN`).
     pub heartbeat: Span,
-    /// The longest time between heartbeats, each of which comes after twice the time before (`IHB_MAX`).
+    /// The longest interval between heartbeats (`IHB_MAX`); the interval doubles with each heartbeat.
     pub heartbeat_most: Span,
-    /// Whether what says of a file of many segments what it is leaves twice: without it, none of these can be kept.
+    /// The descriptor of a file of many segments leaves twice: a receiver without it can keep none of the segments.
     pub heads_twice: bool,
-    /// Over how long receivers are to spread their requests, which its SPMs say (`NAK_BO_IVL`); `None`: that is theirs.
+    /// Interval over which receivers spread their requests, announced in SPMs (`NAK_BO_IVL`); `None`: each receiver
+    /// chooses.
     pub backoff: Option<Span>,
-    /// How long requests are gathered before repair.
+    /// Time for which requests are gathered before repair.
     pub gather: Span,
-    /// For how long what was repaired is not repaired again.
+    /// Time for which a repaired packet is not repaired again.
     pub holdoff: Span,
-    /// After everything was sent: how long it stays while nothing is asked for and nobody answers.
+    /// Time for which the source stays after the last data while nothing is asked for and no receiver answers.
     pub linger: Span,
     /// Messages that wait to be sent, at most.
     pub backlog: usize,
-    /// Whether who comes late may ask for all messages from the first, while that can be repaired (`OPT_JOIN`); of files
-    /// everybody may.
+    /// A late joiner may ask for all messages from the first, while these can be repaired (`OPT_JOIN`). For files every
+    /// receiver may do so.
     pub joins: bool,
-    /// Whether SPMs, NCFs and repairs bear IP's router alert, as RFC 3208 has it.
+    /// SPMs, NCFs and repairs bear the IP router alert, as in RFC 3208.
     pub router_alert: bool,
-    /// Congestion control by PGMCC: then data leave as the acker's acknowledgements let them, and no faster than
-    /// `pace`.
+    /// Congestion control by PGMCC: data leave as the acker's acknowledgements permit, and no faster than `pace`.
     pub cc: Option<CcConfig>,
-    /// Parity, of files only, and without congestion control: OpenPGM aborts when it hears of any.
+    /// Parity, for files only and without congestion control. OpenPGM aborts when it receives any parity.
     pub parity: Option<Grouping>,
-    /// Who must have everything before the source says that it is delivered, and of messages before its window lets go
-    /// of it; nobody: it cannot know.
+    /// Receivers that must have everything before the source reports delivery. With messages, the window does not
+    /// advance past data that one of them lacks. If empty, the source cannot know of delivery.
     pub named: Vec<NodeId>,
 }
 
 impl SenderConfig {
-    /// As usual, at `rate`: TSDUs of 1,400 octets.
+    /// Returns the default settings at `rate`, with TSDUs of 1,400 octets.
     pub fn new(tsi: Tsi, sending: Sending, source: SocketAddr, group: SocketAddr, rate: BitRate) -> Self {
         let overhead = if group.is_ipv4() { 28 } else { 48 };
         let advance = match sending {
@@ -178,7 +178,7 @@ impl SenderConfig {
         }
     }
 
-    /// How its files are cut, if everything can be as it is asked for.
+    /// Checks the settings, and returns the division of each file into segments.
     pub(crate) fn check(&self) -> Result<Vec<Geometry>, ConfigError> {
         let ranges = [
             ("the TSDU", (64..=65_000).contains(&self.tsdu)),
@@ -250,7 +250,7 @@ fn is_parity(parity: &Grouping) -> bool {
     is_group(parity.size) && parity.ahead <= parity.size && (parity.ahead > 0 || parity.on_demand)
 }
 
-/// How a file of `size` octets is cut: into transmission groups of so many, or one block.
+/// Returns the division of a file of `size` octets into transmission groups of `group` packets, or into one block.
 pub(crate) fn geometry(
     size: u64,
     tsdu: u16,
@@ -264,77 +264,80 @@ pub(crate) fn geometry(
     }
 }
 
-/// What a receiver makes of what comes.
+/// Content that a receiver accepts, and the order in which it delivers messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Delivering {
-    /// Files of farcast's; all else is passed over.
+    /// Files that farcast sends; all other data is ignored.
     Files,
     /// Messages (APDUs), in the order in which they were sent.
     Ordered,
     /// Messages as soon as they are whole.
     Unordered,
-    /// Messages in order, from where their source says that they begin: until then, nothing is taken of them.
+    /// Messages in order, from the number at which their source says that they begin; before it is known, none is
+    /// taken.
     Stream,
 }
 
-/// How a receiver receives.
+/// Settings of a receiver.
 #[derive(Clone, Debug)]
 pub struct ReceiverConfig {
-    /// Who it is, among those whom a source asks for acknowledgement.
+    /// Number of this receiver among those that a source asks for acknowledgement.
     pub node: NodeId,
-    /// The group that it listens to.
+    /// Group to which the receiver listens.
     pub group: SocketAddr,
-    /// Its own address, by which a source names who acknowledges under PGMCC; `None`: it takes no part in that.
+    /// Address of the receiver, by which a source names the acker under PGMCC; `None`: it takes no part in PGMCC.
     pub address: Option<IpAddr>,
-    /// Its own address and how many bits of it are the subnet's: then requests go to a repairer that says it is there,
-    /// unless that is of this subnet (RFC 3208 §9.5); `None`: it follows no redirection.
+    /// Address of the receiver and the prefix length of its subnet. Requests then go to a repairer that announces
+    /// itself, unless the repairer is in this subnet (RFC 3208 §9.5). `None`: the receiver follows no redirection.
     pub subnet: Option<(IpAddr, u8)>,
-    /// The data-destination port; `None`: any.
+    /// Data-destination port that is accepted; `None`: any.
     pub port: Option<u16>,
-    /// The UDP port of sources to which requests go; `None`: the one that SPMs come from.
+    /// UDP port of sources to which requests go; `None`: the source port of their SPMs.
     pub unicast_port: Option<u16>,
-    /// What it makes of what comes.
+    /// Content that is accepted, and its order.
     pub delivering: Delivering,
-    /// Whether it says what it lacks to its neighbours, too, with a TTL of 1.
+    /// The receiver also multicasts its NAKs to its neighbours, with a TTL of 1.
     pub multicast_naks: bool,
-    /// Whether it never says anything.
+    /// The receiver never sends anything.
     pub silent: bool,
-    /// How long it waits for what may only have been overtaken, before the back-off.
+    /// Time before the back-off in which a missing packet may still arrive out of order.
     pub reorder: Span,
-    /// Over how long its requests are spread (`NAK_BO_IVL`), unless the source says otherwise.
+    /// Interval over which requests are spread (`NAK_BO_IVL`), unless the source gives one.
     pub backoff: Span,
-    /// How long it waits for a request to be confirmed (`NAK_RPT_IVL`).
+    /// Time for which a request waits for its confirmation (`NAK_RPT_IVL`).
     pub confirm: Span,
-    /// How long it then waits for repair (`NAK_RDATA_IVL`).
+    /// Time for which a confirmed request waits for repair (`NAK_RDATA_IVL`).
     pub repair: Span,
-    /// The most numbers that a request lists besides its first (`OPT_NAK_LIST`), 62 at most; 0: each has its own.
+    /// The most numbers that a request lists besides its first (`OPT_NAK_LIST`), at most 62; 0: one request for each
+    /// number.
     pub listed: usize,
-    /// How often it asks again for what nobody confirms (`NAK_NCF_RETRIES`).
+    /// Repetitions of a request that nobody confirms (`NAK_NCF_RETRIES`).
     pub confirm_retries: u32,
-    /// How often it asks again for what does not come (`NAK_DATA_RETRIES`).
+    /// Repetitions of a confirmed request whose repair does not come (`NAK_DATA_RETRIES`).
     pub repair_retries: u32,
-    /// Over how long requests for an SPM are spread (`SPMR_BO_IVL`).
+    /// Interval over which requests for an SPM are spread (`SPMR_BO_IVL`).
     pub spmr_backoff: Span,
-    /// From one of them to the next (`SPMR_SPM_IVL`).
+    /// Time between two requests for an SPM (`SPMR_SPM_IVL`).
     pub spmr: Span,
-    /// After how long a source is gone that says nothing.
+    /// Silence after which a source counts as gone.
     pub expiry: Span,
-    /// The most numbers that messages may be apart that wait for each other; older ones are then lost.
+    /// The most sequence numbers by which pending messages may differ; data that is farther back counts as lost.
     pub window: u32,
-    /// Octets of the largest file that it takes.
+    /// Size in octets of the largest file that is accepted.
     pub largest: u64,
-    /// Octets of the largest message.
+    /// Size in octets of the largest message that is accepted.
     pub largest_message: u32,
-    /// Octets of messages that have begun and were not delivered, as they say themselves: more are not taken.
+    /// Octets of all messages that have begun and were not delivered, by their announced lengths; further messages are
+    /// refused.
     pub message_memory: u64,
-    /// Octets of parity that are kept for groups that still lack some; beyond, segments are asked for themselves.
+    /// Octets of parity kept for incomplete groups; beyond that, the receiver asks for segments instead of parity.
     pub parity_memory: u64,
-    /// The seed of its waits.
+    /// Seed of the random back-offs.
     pub seed: u64,
 }
 
 impl ReceiverConfig {
-    /// As usual: files, and requests to the port that SPMs come from.
+    /// Returns the default settings: files, and requests to the source port of SPMs.
     pub const fn new(node: NodeId, group: SocketAddr) -> Self {
         Self {
             node,

@@ -1,4 +1,4 @@
-//! What can be wrong with a configuration.
+//! Errors of configuration and of sending.
 
 /// A setting that the engines cannot work with.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -16,22 +16,22 @@ pub enum ConfigError {
     /// A receiver is named twice.
     #[error("receiver {0} is named twice")]
     Node(u32),
-    /// Parity is not for this.
+    /// Parity was asked for with messages or with PGMCC, named here.
     #[error("parity is for files at a fixed rate: not with {0}")]
     Parity(&'static str),
-    /// A number is out of its range.
+    /// The setting named here is out of its range.
     #[error("{0} is out of range")]
     Range(&'static str),
 }
 
-/// Why a message is not taken to be sent.
+/// Reason for which a message is not accepted for sending.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {
-    /// So much waits to be sent that no more is taken.
+    /// The backlog is full.
     #[error("too much waits to be sent")]
     Full,
-    /// It is empty, or has more octets than its fragments can be numbered by.
+    /// The message is empty, or its fragments need more sequence numbers than there are.
     #[error("a message of {0} octets")]
     Size(u32),
     /// This source sends files, or has ended.

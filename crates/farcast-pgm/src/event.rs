@@ -1,135 +1,135 @@
-//! What the engines tell.
+//! Events that the engines report.
 
 use farcast_core::{Run, Time};
 use farcast_delivery::{ObjectId, Offer};
 
 use crate::message::{NodeId, Sqn, Tsi};
 
-/// What a source tells.
+/// An event that a source reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SenderEvent {
-    /// It sends.
+    /// The source has begun to send.
     Started {
-        /// How many receivers are named.
+        /// Number of named receivers.
         named: u32,
     },
-    /// It sends for the first time (1), or again after all was sent.
+    /// A round begins: round 1 sends everything once, later ones send repairs after everything was sent.
     Round {
-        /// Which time.
+        /// Number of the round, from 1.
         round: u32,
-        /// TPDUs that it then has to send.
+        /// TPDUs that wait to be sent when the round begins.
         segments: u32,
     },
-    /// This message cannot be repaired any more: its octets are not needed.
+    /// This message can no longer be repaired: the engine needs its octets no more.
     Released(ObjectId),
     /// A named receiver has everything.
     Acknowledged(NodeId),
-    /// A named receiver has not said that it has everything.
+    /// A named receiver was given up before it said that it has everything.
     Lost(NodeId),
     /// All named receivers have everything.
     Delivered,
-    /// It is over.
+    /// The source is done.
     Ended(SenderOutcome),
 }
 
-/// How it ended for a source.
+/// Outcome for a source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SenderOutcome {
     /// Every named receiver has everything.
     Acknowledged,
-    /// Everything was sent, and what was asked for; nobody was named, so who has it is not known.
+    /// Everything was sent, repairs included. No receiver was named, so it is not known which have everything.
     Unknown,
-    /// Named receivers have not acknowledged.
+    /// Some named receivers have not acknowledged.
     Incomplete {
-        /// How many.
+        /// Number of these receivers.
         lacking: u32,
     },
-    /// Its owner gave up.
+    /// The owner of the source gave up.
     Aborted,
 }
 
-/// A message (an APDU) of a source, by the number of its first TPDU among all that there have been.
+/// Identity of a message (an APDU) of a source.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ApduId {
-    /// Whose.
+    /// Session of the message.
     pub tsi: Tsi,
-    /// Its first TPDU.
+    /// Place of its first TPDU, counted in 64 bits through all numbers of the session.
     pub at: u64,
 }
 
-/// What a receiver tells.
+/// An event that a receiver reports.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ReceiverEvent {
-    /// A file is there to be had.
+    /// A source offers a file.
     Offered(Offer),
-    /// Store these segments of the message at hand.
+    /// Store these segments of the message that is being handled.
     Store {
         /// The object.
         object: ObjectId,
-        /// Counted through the object.
+        /// Segments, counted through the object.
         segments: Run,
-        /// Where in the message they begin.
+        /// Index in the message of the datagram that holds the first of them.
         offset: u32,
     },
-    /// Keep the TSDU of the message at hand, which is parity of a transmission group.
+    /// Keep the TSDU of the message that is being handled: it is parity of a transmission group.
     StoreParity {
         /// The object.
         object: ObjectId,
-        /// Which of its groups.
+        /// Transmission group of the object, from 0.
         block: u32,
-        /// Which of that group's parity.
+        /// Index of the parity packet in its group.
         symbol: u32,
     },
-    /// Rebuild what a group lacks from its parity, and store it.
+    /// Rebuild the missing packets of a group from its parity, and store them.
     Decode {
         /// The object.
         object: ObjectId,
-        /// Which of its groups.
+        /// Transmission group of the object, from 0.
         block: u32,
     },
-    /// Everything of a file is there.
+    /// All segments of a file are stored.
     Complete(ObjectId),
-    /// It is over with a file.
+    /// Reception of a file has ended.
     Ended(ObjectId, ReceiverOutcome),
-    /// Keep the TSDU of the message at hand.
+    /// Keep the TSDU of the message that is being handled.
     Part {
-        /// A piece of this message.
+        /// Message (APDU) to which the TSDU belongs.
         apdu: ApduId,
-        /// Octets of all of it.
+        /// Octets of the whole message.
         len: u32,
-        /// Where in it the TSDU belongs.
+        /// Octet of the message at which the TSDU belongs.
         offset: u32,
     },
-    /// This message is whole, and its turn has come.
+    /// This message is complete, and its turn has come.
     Apdu(ApduId),
-    /// Of this message nothing more comes: what is kept of it is not needed.
+    /// Nothing more of this message will come: its stored octets are not needed.
     Dropped(ApduId),
-    /// Data that cannot be had any more; in the order of messages where these are ordered.
+    /// Data that can no longer be obtained; reported in the order of messages where these are ordered.
     Lost {
-        /// Whose.
+        /// Session of the data.
         tsi: Tsi,
-        /// From this number on.
+        /// First sequence number that is lost.
         sqn: Sqn,
-        /// The same among all that there have been, as of [`ApduId`].
+        /// The same number as a 64-bit place, as in [`ApduId::at`].
         at: u64,
-        /// How many TPDUs.
+        /// Number of TPDUs that are lost.
         count: u32,
     },
-    /// A source says that its session has ended, and everything of it is here or told as lost.
+    /// A source has ended its session, and everything of it has arrived or was reported as lost.
     Finished(Tsi),
-    /// A source gave up, or has not been heard for long.
+    /// A source gave up, or has been silent for long.
     Gone(Tsi),
 }
 
-/// How it ended for a receiver.
+/// Outcome of a file for a receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReceiverOutcome {
-    /// The file is there and verified since this instant.
+    /// The file is complete and verified since this instant.
     Complete(Time),
     /// The source has left or fallen silent.
     Lost,
-    /// The source has sent all that it will, or cannot repair it any more.
+    /// The source sends no more, or can no longer repair the missing data.
     Missed,
-    /// Its owner did not want it, could not keep it, or gave up.
+    /// The owner of the receiver declined the file, could not keep it, or gave up.
     Stopped,
 }

@@ -1,13 +1,14 @@
 //! PGM, Pragmatic General Multicast, as sans-I/O engines.
 //!
-//! Source: RFC 3208, cited by section. Where OpenPGM, which everybody runs, does otherwise, the code says DEVIATION or
-//! why. What is spoken and what is not yet: `docs/src/pgm.md`.
+//! Source: RFC 3208, cited by section. Where the code follows OpenPGM, which is in wide use, instead of the RFC, the
+//! code says DEVIATION or gives the reason. `docs/src/pgm.md` lists the parts that are implemented and those that are
+//! not.
 //!
-//! * [`Sender`] and [`Receiver`] are the engines ([`farcast_core::Engine`]) of both ends, [`Element`] that of what stands
-//!   between them: a network element, or a repairer.
-//! * [`stream`] has both ends of a stream of octets, which are messages of these engines.
-//! * [`Message`] is what engines speak; [`wire`] turns it into bytes and back.
-//! * [`SenderConfig`] and [`ReceiverConfig`] hold every setting; [`Settings`] is what a user chooses of them.
+//! * [`Sender`] and [`Receiver`] are the engines ([`farcast_core::Engine`]) of the two ends. [`Element`] is the engine
+//! of a node between them: a network element or a repairer.
+//! * [`stream`] has both ends of a stream of octets, which is carried as messages of these engines.
+//! * [`Message`] is the type that engines exchange; [`wire`] turns it into bytes and back.
+//! * [`SenderConfig`] and [`ReceiverConfig`] hold every setting; [`Settings`] holds those that a user chooses.
 #![no_std]
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! PGM's messages as the engines speak them (RFC 3208 §8, §9, §13, §14; PGMCC's as OpenPGM has them).
+//! PGM's messages as the engines exchange them (RFC 3208 §8, §9, §13, §14; those of PGMCC as OpenPGM has them).
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -35,22 +35,22 @@ pub struct Tsi {
 /// A message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// Of which session.
+    /// Session that the message belongs to.
     pub tsi: Tsi,
     /// The session's data-destination port.
     pub port: u16,
-    /// What it says.
+    /// Content of the message, by its type.
     pub body: Body,
 }
 
-/// What a message says.
+/// Content of a message, by its type.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Body {
-    /// How far a source is, and where to ask for repair.
+    /// Path and transmit window of a source, and the address for repair requests.
     Spm(Spm),
-    /// A question to those below a network element.
+    /// A question to the nodes below a network element.
     Poll(Poll),
-    /// An answer to that.
+    /// An answer to a [`Poll`].
     Polr(Polr),
     /// ODATA or RDATA: a run of consecutive sequence numbers, on the wire one message each.
     Data(Data),
@@ -58,27 +58,27 @@ pub enum Body {
     Nak(Nak),
     /// A request for an SPM.
     Spmr,
-    /// What has come, as PGMCC wants to know it.
+    /// Acknowledgement of received data, as PGMCC needs it.
     Ack(Ack),
 }
 
 /// A source path message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Spm {
-    /// Counts SPMs.
+    /// Sequence number of the SPM.
     pub sqn: Sqn,
-    /// The oldest that can be repaired.
+    /// The oldest data sequence number that can be repaired.
     pub trail: Sqn,
-    /// The newest that was sent; the one before `trail` while there is none.
+    /// The newest data sequence number that was sent; `trail` minus one while nothing was sent.
     pub lead: Sqn,
-    /// Where requests for repair go.
+    /// Address to which requests for repair go.
     pub path: IpAddr,
-    /// Its options.
+    /// Options of the message.
     pub options: Vec<Opt>,
 }
 
 impl Spm {
-    /// Whether it says nothing of the window (RFC 3208 §8.1).
+    /// Returns `true` if the message says nothing of the window (RFC 3208 §8.1).
     pub const fn is_windowless(&self) -> bool {
         self.trail.0 == 0 && self.lead.0 == 0x8000_0000
     }
@@ -87,30 +87,30 @@ impl Spm {
 /// POLL (RFC 3208 §14).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Poll {
-    /// Counts polls.
+    /// Sequence number of the poll.
     pub sqn: Sqn,
-    /// Counts rounds of one.
+    /// Round within the poll, from 0.
     pub round: u16,
-    /// 0: everybody; 1: who can repair.
+    /// Nodes that are asked; 0: all; 1: those that can repair.
     pub subtype: u16,
-    /// Where answers go.
+    /// Address to which answers go.
     pub path: IpAddr,
-    /// Over how many microseconds they are spread.
+    /// Interval over which answers are spread, in microseconds.
     pub backoff_us: u32,
-    /// Drawn for each.
+    /// Random value, drawn anew for each poll.
     pub random: u32,
-    /// Which bits of it decide who answers.
+    /// Bits of the random value that decide which nodes answer: those whose own value has the same bits.
     pub mask: u32,
-    /// Its options.
+    /// Options of the message.
     pub options: Vec<Opt>,
 }
 
 impl Poll {
-    /// Whether it is news to who has heard a poll of this number and round last: a round counts for who has heard the
-    /// first of its poll.
+    /// Checks that this poll is new to a node that last heard the poll and round `heard`. A round counts only for a
+    /// node that has heard the first round of the same poll.
     ///
     /// # Errors
-    /// It was heard, or its first round was not.
+    /// [`Reject::Duplicate`] if this round was heard, [`Reject::OutOfRange`] if the poll's first round was not.
     pub(crate) fn follows(&self, heard: Option<(Sqn, u16)>) -> Result<(), Reject> {
         match heard.filter(|&(sqn, _)| sqn == self.sqn) {
             Some((_, round)) if round >= self.round => Err(Reject::Duplicate),
@@ -123,17 +123,17 @@ impl Poll {
 /// POLR (RFC 3208 §14).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Polr {
-    /// Which poll it answers.
+    /// Sequence number of the poll that is answered.
     pub sqn: Sqn,
-    /// Which round of it.
+    /// Round of that poll.
     pub round: u16,
-    /// Whether who answers can repair with parity.
+    /// The answering node can repair with parity.
     pub parity: bool,
-    /// Its options.
+    /// Options of the message.
     pub options: Vec<Opt>,
 }
 
-/// Which of the data messages.
+/// Type of a data message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DataKind {
     /// ODATA: sent for the first time.
@@ -142,49 +142,49 @@ pub enum DataKind {
     Repair,
 }
 
-/// ODATA or RDATA, a run of them.
+/// A run of ODATA or RDATA with consecutive sequence numbers.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Data {
-    /// Which.
+    /// Type of all messages of the run.
     pub kind: DataKind,
     /// The first sequence number of the run.
     pub sqn: Sqn,
-    /// How many there are.
+    /// Number of messages in the run.
     pub count: NonZeroU32,
-    /// The oldest that can be repaired.
+    /// The oldest sequence number that can be repaired.
     pub trail: Sqn,
-    /// What it is of parity; of data, nothing.
+    /// Parity that the message carries; `None` for data.
     pub parity: Option<Parity>,
-    /// Its options.
+    /// Options of the message.
     pub options: DataOptions,
-    /// What its TSDU says, where it is no content: what is sent as an object.
+    /// Description of an object that is sent, where the TSDU carries that instead of content.
     pub descriptor: Option<Box<Descriptor>>,
-    /// Octets of each TSDU but the last.
+    /// Octets of each TSDU except the last.
     pub len: u16,
-    /// Octets of the last; of a single one, `len`.
+    /// Octets of the last TSDU; equals `len` in a run of one.
     pub last_len: u16,
-    /// Where its content lies.
+    /// Place of the content at the sender.
     pub origin: Origin,
 }
 
 impl Data {
-    /// Octets of the TSDU `segment` places behind the first.
+    /// Returns the octets of the TSDU `segment` places behind the first.
     pub fn tsdu_len(&self, segment: u32) -> usize {
         usize::from(if segment + 1 == self.count.get() { self.last_len } else { self.len })
     }
 
-    /// The last sequence number.
+    /// Returns the last sequence number of the run.
     pub fn last(&self) -> Sqn {
         self.sqn.plus(self.count.get() - 1)
     }
 
-    /// The fragment that datagram `segment` is.
+    /// Returns the fragment that datagram `segment` of the run carries.
     pub fn fragment(&self, segment: u32) -> Option<Fragment> {
         let behind = segment.wrapping_mul(self.len.into());
         self.options.fragment.map(|first| Fragment { offset: first.offset.wrapping_add(behind), ..first })
     }
 
-    /// Whether `next` continues this run.
+    /// Returns `true` if `next` continues this run.
     pub fn continues(&self, next: &Self) -> bool {
         let plain =
             |data: &Self| data.parity.is_none() && data.descriptor.is_none() && data.options.cc.is_none();
@@ -199,13 +199,13 @@ impl Data {
     }
 }
 
-/// Where the content of a message that is sent lies at its sender. It is not on the wire, and two messages that differ
-/// in nothing else are the same.
+/// Place of a message's content at its sender. The place is not on the wire, so two messages that differ only in it are
+/// equal.
 #[derive(Clone, Copy, Debug)]
 pub struct Origin(pub Content);
 
 impl Origin {
-    /// Of a message that has come: its sender knows.
+    /// Origin of a received message: only its sender knows the place.
     pub const UNKNOWN: Self = Self(Content::None);
 }
 
@@ -217,12 +217,13 @@ impl PartialEq for Origin {
 
 impl Eq for Origin {}
 
-/// What a data message is of parity (RFC 3208 §11).
+/// Kind of parity that a data message carries (RFC 3208 §11).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parity {
-    /// Of more parity than a group has data, in which part it lies: `OPT_PARITY_GRP`; 0 in the first, which has none.
+    /// Part of the group's parity, `OPT_PARITY_GRP`, where a group has more parity than data packets. 0 stands for the
+    /// first part, whose messages bear no option.
     pub group: u32,
-    /// Whether lengths of TSDUs are encoded with them.
+    /// The parity also encodes the lengths of the TSDUs.
     pub var_len: bool,
 }
 
@@ -231,9 +232,9 @@ pub struct Parity {
 pub struct DataOptions {
     /// `OPT_FRAGMENT`.
     pub fragment: Option<Fragment>,
-    /// `OPT_JOIN`: the oldest that who joins may ask for.
+    /// `OPT_JOIN`: the oldest number that a late joiner may ask for.
     pub join: Option<Sqn>,
-    /// `OPT_CURR_TGSIZE`: how many data packets this transmission group has.
+    /// `OPT_CURR_TGSIZE`: number of data packets in this transmission group.
     pub group_size: Option<u32>,
     /// `OPT_SYN`: the session begins.
     pub syn: bool,
@@ -248,11 +249,11 @@ pub struct DataOptions {
 pub struct Fragment {
     /// The sequence number of the APDU's first piece.
     pub first: Sqn,
-    /// Where in the APDU this one begins, in octets.
+    /// Octet of the APDU at which this piece begins.
     pub offset: u32,
     /// Octets of the APDU.
     pub len: u32,
-    /// In parity: none of what was encoded has the option.
+    /// In parity: none of the encoded packets has the option.
     pub null: bool,
 }
 
@@ -261,51 +262,51 @@ pub struct Fragment {
 pub struct CcData {
     /// The source's clock in milliseconds, given back by receivers.
     pub stamp: u32,
-    /// Who is to acknowledge; unspecified: somebody is sought.
+    /// Receiver that is to acknowledge (the acker); the unspecified address while the source seeks one.
     pub acker: IpAddr,
 }
 
 /// `OPT_PGMCC_FEEDBACK`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Feedback {
-    /// The source's clock in milliseconds as of the last data, and how long that was kept.
+    /// The source's clock in milliseconds from the newest data, plus the time that the receiver kept it.
     pub stamp: u32,
-    /// The share of packets that are lost, in parts of 65,536.
+    /// Share of lost packets, in parts of 65,536.
     pub loss: u16,
-    /// Who says it.
+    /// Address of the receiver that reports.
     pub receiver: IpAddr,
-    /// It leaves, and is not to be relied on any more: a bit that is ours.
+    /// The receiver leaves and is no longer to be relied on: a bit that only farcast uses.
     pub leaving: bool,
 }
 
-/// Which of the messages about repair.
+/// Type of a message about repair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NakKind {
-    /// Repair is asked for.
+    /// A request for repair.
     Nak,
-    /// It was asked for and is being repaired by another.
+    /// A request for repair that another node answers already.
     NullNak,
-    /// That was heard.
+    /// A confirmation that a request was heard.
     Confirmation,
 }
 
 /// NAK, NNAK or NCF.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Nak {
-    /// Which.
+    /// Type of the message.
     pub kind: NakKind,
-    /// Whether parity is meant; the low bits of numbers are counts then.
+    /// The message concerns parity: the low bits of its numbers are then counts.
     pub parity: bool,
-    /// The first number.
+    /// First number that the message names.
     pub sqn: Sqn,
-    /// The source's address.
+    /// Address of the source.
     pub source: IpAddr,
-    /// The group's address.
+    /// Address of the multicast group.
     pub group: IpAddr,
     /// Further numbers (`OPT_NAK_LIST`), at most [`MOST_LISTED`].
     pub also: Vec<Sqn>,
-    /// The third octet of that option, which means nothing to who knows the option: OpenPGM leaves there what was in
-    /// its memory. It is given on as it came; 0 without a list.
+    /// Third octet of that option, passed on as received; 0 without a list. It has no meaning for a node that knows the
+    /// option: OpenPGM leaves uninitialised memory there.
     pub list_octet: u8,
     /// Other options.
     pub options: Vec<Opt>,
@@ -315,7 +316,7 @@ pub struct Nak {
 pub const MOST_LISTED: usize = 62;
 
 impl Nak {
-    /// All numbers that it names.
+    /// Returns all numbers that the message names.
     pub fn sqns(&self) -> impl Iterator<Item = Sqn> + '_ {
         core::iter::once(self.sqn).chain(self.also.iter().copied())
     }
@@ -324,40 +325,40 @@ impl Nak {
 /// ACK of PGMCC.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ack {
-    /// The highest number that came.
+    /// The highest data number received.
     pub highest: Sqn,
-    /// Which of the 32 up to it came; the lowest bit is `highest`.
+    /// Receipt of the 32 numbers up to `highest`: bit 0 is `highest`, a set bit means received.
     pub bitmap: u32,
-    /// Its options.
+    /// Options of the message.
     pub options: Vec<Opt>,
 }
 
-/// An option of what is not data.
+/// An option of a message other than ODATA and RDATA.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Opt {
-    /// `OPT_JOIN`: the oldest that who joins may ask for.
+    /// `OPT_JOIN`: the oldest number that a late joiner may ask for.
     Join(Sqn),
-    /// `OPT_NAK_BO_IVL`: over how many microseconds NAKs are spread, once poll `sqn` was seen; 0: at once.
+    /// `OPT_NAK_BO_IVL`: the interval over which NAKs are spread, once poll `sqn` was seen.
     NakBackoff {
-        /// The interval.
+        /// The interval in microseconds; 0: NAKs leave at once.
         interval_us: u32,
-        /// The poll.
+        /// Sequence number of the poll.
         sqn: Sqn,
     },
     /// `OPT_NAK_BO_RNG`.
     NakBackoffRange {
-        /// The longest interval.
+        /// The longest interval, in microseconds.
         max_us: u32,
-        /// The shortest.
+        /// The shortest interval, in microseconds.
         min_us: u32,
     },
-    /// `OPT_REDIRECT`: who repairs.
+    /// `OPT_REDIRECT`: address of the node that repairs.
     Redirect(IpAddr),
     /// `OPT_PARITY_PRM`.
     ParityPrm {
         /// Parity can be asked for.
         on_demand: bool,
-        /// It is sent unasked.
+        /// Parity is sent unasked.
         proactive: bool,
         /// The most data packets of a transmission group, a power of two.
         size: u32,
@@ -376,87 +377,87 @@ pub enum Opt {
     Rst {
         /// NAKs are not answered any more.
         no_naks: bool,
-        /// Why, 6 bits; 0: not said.
+        /// Reason, 6 bits; 0: not given.
         code: u8,
     },
     /// `OPT_CR`.
     Cr(Cr),
-    /// `OPT_CRQST`: which fields of [`Cr`] are asked for, its bits.
+    /// `OPT_CRQST`: the fields of [`Cr`] that are asked for, as in [`Cr::fields`].
     Crqst(u8),
     /// `OPT_PGMCC_FEEDBACK`.
     Feedback(Feedback),
-    /// Ours: who of these has all up to a number, and is to say so.
+    /// Option of farcast: the nodes that are asked to confirm that they have everything up to a number.
     Ask(Ask),
-    /// Ours: who says it has all up to a number, verified.
+    /// Option of farcast: a node has everything up to a number, verified.
     Has(Has),
 }
 
-/// `OPT_CR`: how much is lost, in parts of 65,536.
+/// `OPT_CR`: report of loss rates, each in parts of 65,536.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cr {
-    /// Which fields are there: 4 a network element's link, 2 its path, 1 a receiver's.
+    /// Bits of the fields that are present: 4 a network element's link, 2 its path, 1 a receiver's.
     pub fields: u8,
-    /// The newest data that was seen.
+    /// The newest data number that the reporting node has seen.
     pub reference: Sqn,
-    /// Of a network element: the worst link.
+    /// Loss on the worst link of a network element.
     pub link: u16,
-    /// The worst path.
+    /// Loss on the worst path of a network element.
     pub path: u16,
-    /// Of a receiver.
+    /// Loss at a receiver.
     pub receiver: u16,
-    /// Who says it.
+    /// Address of the node that reports.
     pub node: IpAddr,
 }
 
-/// A receiver's number, unique in a session: ours.
+/// A receiver's number, unique in a session; not part of RFC 3208.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct NodeId(pub u32);
 
-/// Ours: the source asks who has everything.
+/// Option of farcast: the source asks named receivers whether they have everything.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ask {
-    /// Up to this number.
+    /// The last sequence number that the question covers.
     pub upto: Sqn,
-    /// Who is to say so, at most [`MOST_ASKED`].
+    /// Receivers that are to answer, at most [`MOST_ASKED`].
     pub nodes: Vec<NodeId>,
 }
 
 /// The most receivers that one [`Ask`] names.
 pub const MOST_ASKED: usize = 60;
 
-/// Ours: a receiver has everything, and its owner has verified it.
+/// Option of farcast: a receiver has everything, and its owner has verified it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Has {
-    /// Up to this number.
+    /// The last sequence number that the statement covers.
     pub upto: Sqn,
-    /// Who.
+    /// The receiver.
     pub node: NodeId,
 }
 
-/// Ours: the TSDU that comes before the segments of a file.
+/// Description of a file, in a TSDU before the file's segments; not part of RFC 3208.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Descriptor {
-    /// Which of the session's objects, from 0.
+    /// Index of the object in the session, from 0.
     pub number: u32,
-    /// How many numbers behind this message its first segment has, at least 1.
+    /// Distance in sequence numbers from this message to the file's first segment, at least 1.
     pub behind: u16,
     /// Octets of a segment.
     pub segment_size: u16,
     /// Octets of the object.
     pub size: u64,
-    /// What its sender vouches for.
+    /// Digest, mode and time for which the sender vouches.
     pub vouched: Option<Vouched>,
-    /// What it is called, at most [`MOST_NAME`] octets.
+    /// Name of the object, at most [`MOST_NAME`] octets.
     pub name: Vec<u8>,
 }
 
 /// The most octets of a name.
 pub const MOST_NAME: usize = 1024;
-/// Octets of a TSDU that are not a name's, at least.
+/// Octets of a descriptor's TSDU that are reserved for its other fields, options included.
 pub const NAME_OVERHEAD: usize = 64;
 
 impl Message {
-    /// Its data, if it is ODATA or RDATA.
+    /// Returns the data of the message if it is ODATA or RDATA.
     pub fn data(&self) -> Option<&Data> {
         match &self.body {
             Body::Data(data) => Some(data),
@@ -464,7 +465,7 @@ impl Message {
         }
     }
 
-    /// Whether it goes from a source towards receivers.
+    /// Returns `true` if the message goes from a source towards receivers.
     pub fn is_downstream(&self) -> bool {
         match &self.body {
             Body::Spm(_) | Body::Poll(_) | Body::Data(_) => true,
@@ -503,7 +504,7 @@ impl farcast_core::Message for Message {
 }
 
 impl Origin {
-    /// Of segments of an object.
+    /// Returns the origin of a run of segments of an object.
     pub(crate) fn segments(object: ObjectId, (geometry, segments): (&Geometry, Run)) -> Self {
         let block = geometry.block_of(segments.first());
         let first = segments.first() - geometry.first_of(block);

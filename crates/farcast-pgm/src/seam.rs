@@ -1,4 +1,4 @@
-//! PGM behind the seam: what drives it knows [`farcast_delivery`] and not PGM.
+//! PGM behind the seam: the drivers know [`farcast_delivery`] and not PGM.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -24,7 +24,7 @@ use crate::wire;
 /// The number of PGM among IP's protocols (RFC 3208 §8).
 pub const IP_PROTOCOL: u8 = 113;
 
-/// PGM.
+/// The protocol PGM, a type without values.
 #[derive(Clone, Copy, Debug)]
 pub enum Pgm {}
 
@@ -36,10 +36,10 @@ impl Protocol for Pgm {
     type Codec = Codec;
 }
 
-/// PGM's messages as bytes ([`wire`]).
+/// PGM's messages as bytes, by [`wire`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Codec {
-    /// Whether IP itself carries them, and not UDP.
+    /// IP carries the messages directly, not UDP.
     pub raw: bool,
 }
 
@@ -77,7 +77,7 @@ impl Delivery for Message {
         let Some(data) = self.data().filter(|data| data.descriptor.is_none()) else { return Content::None };
         match data.origin {
             Origin(Content::None) => {
-                // Of what object it is, who decoded it cannot know; its receiver does.
+                // The wire does not name the object, so a decoder cannot know it; the receiver does.
                 let segments = Run::new(0, data.count.get());
                 let (object, block) = (ObjectId::FIRST, 0);
                 segments.map_or(Content::None, |segments| Content::Source { object, block, segments })
@@ -89,7 +89,7 @@ impl Delivery for Message {
     fn purpose(&self) -> Purpose {
         match &self.body {
             Body::Data(data) if data.descriptor.is_some() => Purpose::Announcement,
-            // Rounds are not on the wire; what is known is whether it is the first.
+            // Rounds are not on the wire; only the first differs from later ones.
             Body::Data(data) => Purpose::Content { round: if data.kind == DataKind::Repair { 2 } else { 1 } },
             Body::Nak(nak) if nak.kind == NakKind::Nak => {
                 Purpose::Nak { round: 0, block: 0, segments: nak.sqns().count() as u32 }
@@ -129,7 +129,7 @@ impl Delivery for Message {
                 _ => true,
             }),
             Body::Spmr => true,
-            // What elements and neighbours say to each other is not sealed.
+            // Messages that network elements and neighbours exchange are not sealed.
             _ => false,
         }
     }
@@ -222,7 +222,7 @@ impl SenderEngine for Sender {
             SenderEvent::Acknowledged(_) => Milestone::Done,
             SenderEvent::Lost(_) => Milestone::Left,
             SenderEvent::Delivered => Milestone::Delivered,
-            // Nobody registers, so whether anybody was there is not known.
+            // Receivers do not register, so it is not known whether there were any.
             SenderEvent::Ended(_) => Milestone::Ended { alone: false },
         })
     }
@@ -232,7 +232,7 @@ impl SenderEngine for Sender {
         Some(match outcome {
             SenderOutcome::Acknowledged | SenderOutcome::Unknown => Ending::Finished,
             SenderOutcome::Incomplete { .. } => Ending::Silence,
-            // Nobody but the time limit stops a sender that is simulated.
+            // Only the time limit stops a simulated sender.
             SenderOutcome::Aborted => Ending::TimeLimit,
         })
     }
@@ -261,7 +261,7 @@ impl ReceiverEngine for Receiver {
                 };
                 Request::Ended(object, outcome)
             }
-            // Messages are no objects.
+            // Messages are not objects.
             _ => return None,
         })
     }

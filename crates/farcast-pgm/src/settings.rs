@@ -1,8 +1,8 @@
-//! What a user chooses of a transfer, and what follows from it: the same for every face.
+//! Choices of a user for a transfer, and the configurations that follow from them; the same for every front end.
 //!
-//! RFC 3208 gives no values for a receiver's timers and has each side choose its own. Here all follow from the round trip
-//! that either side is told to expect, but the back-off, which the source knows best how to choose, as it may know how
-//! many receive: it says it in its SPMs (`OPT_NAK_BO_IVL`).
+//! RFC 3208 gives no values for a receiver's timers and lets each side choose its own. Here all follow from the round
+//! trip that either side is told to expect, except the back-off. The source knows best how many receivers there are, so
+//! it chooses the back-off and announces it in its SPMs (`OPT_NAK_BO_IVL`).
 
 use alloc::vec::Vec;
 use core::net::SocketAddr;
@@ -15,93 +15,94 @@ use crate::config::{Advance, Grouping, ReceiverConfig, SenderConfig, Sending};
 use crate::message::{NodeId, Tsi};
 use crate::stream;
 
-/// How much sending time a late wake-up may make up for at once: what the burst takes at the rate, within these bounds.
+/// Bounds of the sending time that a late wake-up may make up for at once; between them it is the time that a burst
+/// takes.
 const CREDIT: (Span, Span) = (Span::from_millis(5), Span::from_millis(20));
-/// Ethernet's.
+/// MTU of Ethernet, in octets.
 const MTU: u32 = 1500;
-/// Octets of the header before a segment; the option of PGMCC besides.
+/// Octets of the PGM header before a segment; [`CC_OPTIONS`] are those of the option of PGMCC.
 const HEADER: u32 = 24;
 const CC_OPTIONS: u32 = 20;
-/// Of parity: which part of it, and how many data packets a short group has.
+/// Octets of the options of parity: its part, and the number of data packets in a short group.
 const PARITY_OPTIONS: u32 = 20;
-/// Data packets of a group where nobody says how many.
+/// Data packets of a group, where the user gives no number.
 pub const GROUP: u32 = 16;
-/// The back-off of a few receivers, who may all ask without harm.
+/// Back-off of up to 32 receivers, which may all ask at once without harm.
 const SHORTEST: Span = Span::from_millis(50);
-/// The group that is reckoned with where nobody says how many there are.
+/// Assumed number of receivers of a group, where the user gives none.
 const UNKNOWN_GROUP: u32 = 64;
-/// The round trip that is reckoned with: a satellite's.
+/// Assumed round trip: that of a satellite link.
 pub const ROUND_TRIP: Span = Span::from_millis(500);
-/// What is kept of a stream, in octets, where it is not said; and in TPDUs at most: receivers wait for what is no farther
-/// apart.
+/// Bounds of the part of a stream that is kept for repair: in octets where the user gives no number, and in TPDUs
+/// ([`SQNS`]), since receivers wait for no data that is farther apart.
 const KEPT: (u64, u64) = (1 << 20, 64 << 20);
 const SQNS: (u64, u64) = (8, 1 << 16);
-/// How long a source stays at least while it hears nothing.
+/// The shortest time for which a source stays without hearing anything.
 const LINGER: Span = Span::from_secs(20);
 
-/// What decides the rate.
+/// Control of the sending rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum RateControl {
-    /// It is as fast as it may be.
+    /// The source sends at the rate that the user gives.
     Fixed,
-    /// What the receiver that fares worst acknowledges: PGMCC.
+    /// PGMCC: the acknowledgements of the receiver that fares worst control the rate.
     Pgmcc,
 }
 
-/// What the way to receivers is like, as far as a source knows it.
+/// Properties of the path to receivers, as far as a source knows them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Way {
     /// Octets of IP and UDP headers.
     pub headers: u16,
-    /// Octets of IP packets that pass unfragmented; `None` for Ethernet's 1500.
+    /// The largest IP packet that passes unfragmented, in octets; `None` for Ethernet's 1500.
     pub mtu: Option<u32>,
-    /// Octets that the link sends as one ([`RatePace`]).
+    /// Granule of the link in octets ([`RatePace`]).
     pub granule: u16,
 }
 
-/// What is sent, and by whom to whom.
+/// Content that is sent, with its session and addresses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sent {
-    /// Which session it is.
+    /// Session of the source.
     pub tsi: Tsi,
-    /// What.
+    /// The content.
     pub sending: Sending,
-    /// Where it comes from.
+    /// Address from which the source sends.
     pub source: SocketAddr,
-    /// The group, or the one receiver.
+    /// Address of the group, or of the single receiver.
     pub group: SocketAddr,
-    /// Who is to acknowledge.
+    /// Receivers that are to acknowledge.
     pub named: Vec<NodeId>,
 }
 
-/// What may be chosen.
+/// Settings that a user chooses.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// How fast, at most.
+    /// Maximum rate.
     pub rate: BitRate,
-    /// What decides how fast.
+    /// Control of the rate.
     pub control: RateControl,
-    /// Octets of a segment; `None` for what fits the way.
+    /// Octets of a segment; `None` for the largest that fits the path.
     pub segment_size: Option<u16>,
-    /// How many receive, where it is not known by their names.
+    /// Number of receivers, where it does not follow from their names.
     pub receivers: Option<u32>,
-    /// The round trip to expect.
+    /// Expected round trip.
     pub round_trip: Span,
-    /// Over how long receivers spread their requests; `None` for what suits their number.
+    /// Interval over which receivers spread their requests; `None` for one that suits their number.
     pub backoff: Option<Span>,
-    /// After everything was sent: how long the source stays while it hears nothing; `None` for what suits the round
-    /// trip, 20 s at least.
+    /// Time for which the source stays after the last data while it hears nothing. `None` for a time that suits the
+    /// round trip, at least 20 s.
     pub linger: Option<Span>,
-    /// Parity; OpenPGM aborts when it hears of any.
+    /// Parity; OpenPGM aborts when it receives any.
     pub parity: Option<Grouping>,
-    /// Octets that may leave together, at most.
+    /// The most octets that may leave in one burst.
     pub burst: u64,
-    /// The transfer is aborted after this long.
+    /// Time after which the transfer is aborted.
     pub time_limit: Span,
 }
 
 impl Settings {
-    /// The defaults, at `rate`.
+    /// Returns the defaults, at `rate`.
     pub const fn new(rate: BitRate) -> Self {
         Self {
             rate,
@@ -117,12 +118,12 @@ impl Settings {
         }
     }
 
-    /// The configuration of a source of `sent` over `way`.
+    /// Returns the configuration of a source of `sent` over `way`.
     pub fn sender(&self, sent: Sent, way: Way) -> SenderConfig {
         let Sent { tsi, sending, source, group, named } = sent;
         let count = u32::try_from(named.len()).unwrap_or(u32::MAX);
         let receivers = self.receivers.or((count > 0).then_some(count));
-        // To one address there is one receiver.
+        // A unicast address has one receiver.
         let receivers = if group.ip().is_multicast() { receivers.unwrap_or(UNKNOWN_GROUP) } else { 1 };
         let backoff = self.backoff.unwrap_or_else(|| backoff(receivers, self.round_trip));
         let base = SenderConfig::new(tsi, sending, source, group, self.rate);
@@ -135,7 +136,7 @@ impl Settings {
                 credit: self.rate.time_of_bytes(self.burst).clamp(least, most),
                 granule: way.granule,
             },
-            // Who has not heard of a repair yet asks again no sooner.
+            // A receiver that has not heard of a repair yet repeats its request no sooner than this.
             holdoff: self.round_trip,
             heads_twice: true,
             backoff: Some(backoff),
@@ -147,11 +148,11 @@ impl Settings {
         }
     }
 
-    /// The configuration of a source of a stream, of which `kept` octets are kept for repair; `None`: what leaves while
-    /// receivers ask three times, 1 MiB to 64 MiB.
+    /// Returns the configuration of a source of a stream that keeps `kept` octets for repair. `None` keeps the octets
+    /// that leave while receivers ask three times, 1 MiB to 64 MiB.
     pub fn stream(&self, sent: Sent, way: Way, kept: Option<u64>) -> SenderConfig {
         let base = self.sender(sent, way);
-        // Who has lost a repair asks again after so long.
+        // A receiver that has lost a repair repeats its request within this time.
         let hold = base.backoff.unwrap_or_default() + repair(self.round_trip) + self.round_trip;
         let leaves = u128::from((hold * 3).as_nanos()) * u128::from(self.rate.as_bps()) / 8_000_000_000;
         let leaves = u64::try_from(leaves).unwrap_or(u64::MAX).clamp(KEPT.0, KEPT.1);
@@ -173,13 +174,13 @@ impl Settings {
     }
 }
 
-/// Until repair comes that was confirmed: what is repaired before it leaves first.
+/// Returns the longest wait for a confirmed repair, since other repairs may leave before it.
 fn repair(round_trip: Span) -> Span {
     round_trip * 4
 }
 
-/// Over how long so many receivers spread what they ask for: what one asks for others hear as the source's confirmation,
-/// a round trip later.
+/// Returns the interval over which so many receivers spread their requests. The others hear a receiver's request as the
+/// source's confirmation, a round trip later.
 fn backoff(receivers: u32, round_trip: Span) -> Span {
     match receivers {
         0..=32 => SHORTEST.min(round_trip),
@@ -189,20 +190,20 @@ fn backoff(receivers: u32, round_trip: Span) -> Span {
     }
 }
 
-/// Parity of groups of `size`, where any is wanted.
+/// Returns parity for groups of `size` data packets; `None` if no parity is wanted.
 pub fn grouping(size: Option<u32>, ahead: u32, on_demand: bool) -> Option<Grouping> {
     let wanted = ahead > 0 || on_demand;
     wanted.then(|| Grouping { size: size.unwrap_or(GROUP), ahead, on_demand })
 }
 
-/// The configuration of a receiver of files over ways with this round trip.
+/// Returns the configuration of a receiver of files over paths with this round trip.
 pub fn receiver(node: NodeId, group: SocketAddr, round_trip: Span) -> ReceiverConfig {
     let base = ReceiverConfig::new(node, group);
     ReceiverConfig {
-        // Longer than the source passes over requests for the same.
+        // Longer than the source ignores repeated requests (its holdoff, one round trip).
         confirm: round_trip * 8 / 5,
         repair: repair(round_trip),
-        // A source that speaks has not gone: nothing is given up that may come.
+        // A source that is heard has not gone, so the receiver gives up nothing that may still come.
         confirm_retries: u32::MAX,
         repair_retries: u32::MAX,
         ..base

@@ -7,24 +7,24 @@ use core::fmt;
 pub struct Sqn(pub u32);
 
 impl Sqn {
-    /// The number `count` places on.
+    /// Returns the number `count` places on.
     #[must_use]
     pub const fn plus(self, count: u32) -> Self {
         Self(self.0.wrapping_add(count))
     }
 
-    /// The number `count` places before.
+    /// Returns the number `count` places before.
     #[must_use]
     pub const fn minus(self, count: u32) -> Self {
         Self(self.0.wrapping_sub(count))
     }
 
-    /// How far this lies behind `earlier`; negative where it lies before.
+    /// Returns the distance from `earlier` to this number; negative if this number is older.
     pub const fn since(self, earlier: Self) -> i32 {
         self.0.wrapping_sub(earlier.0).cast_signed()
     }
 
-    /// The next number.
+    /// Returns the next number.
     #[must_use]
     pub const fn next(self) -> Self {
         self.plus(1)
@@ -37,18 +37,18 @@ impl fmt::Debug for Sqn {
     }
 }
 
-/// Where a sequence number lies among all that there have been: what a number of the wire means beside one that is
-/// known. An origin of 2^32 leaves room before the first.
+/// Position of a sequence number among all numbers of a session, in 64 bits. A number from the wire becomes a place
+/// relative to a known place. An origin of 2^32 leaves room before the first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub(crate) struct Place(pub(crate) u64);
 
 impl Place {
-    /// Of the first number that was heard.
+    /// Returns the place of the first number that was heard.
     pub(crate) const fn first(sqn: Sqn) -> Self {
         Self((1 << 32) | sqn.0 as u64)
     }
 
-    /// Of `sqn`, which is within 2^31 of this one.
+    /// Returns the place of `sqn`, which is within 2^31 of this one.
     pub(crate) const fn near(self, sqn: Sqn) -> Self {
         let by = sqn.since(self.sqn());
         Self(self.0.saturating_add_signed(by as i64))
@@ -66,19 +66,19 @@ impl Place {
         self.plus(1)
     }
 
-    /// Where the transmission group of `size`, a power of two, begins that this is of.
+    /// Returns the first place of the transmission group that contains this place; `size` is a power of two.
     pub(crate) const fn group(self, size: u32) -> Self {
         Self(self.0 & !(size as u64 - 1))
     }
 
-    /// What a request for parity means by this number, of such groups: where its group begins, and how many packets of it
-    /// are asked for (RFC 3208 §11.4).
+    /// Decodes this number in a request for parity in groups of `size`: the first place of its group, and the number of
+    /// packets that are asked for (RFC 3208 §11.4).
     pub(crate) const fn wanted(self, size: u32) -> (Self, u32) {
         let base = self.group(size);
         (base, (self.0 - base.0) as u32 + 1)
     }
 
-    /// The first place from here on where such a group begins.
+    /// Returns the first place, from this one on, at which a group of `size` begins.
     pub(crate) const fn align(self, size: u32) -> Self {
         self.plus(size - 1).group(size)
     }

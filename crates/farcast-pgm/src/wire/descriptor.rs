@@ -1,4 +1,4 @@
-//! What farcast says of a file, in a TSDU of its own.
+//! Wire format of a file's description, in a TSDU of its own.
 //!
 //! ```text
 //! | number (4) | behind (2) | segment size (2) | size (8) | mode (2) | name length (2) |
@@ -12,7 +12,7 @@ use super::DecodeError;
 use super::octets::{Counter, Reader, Sink};
 use crate::message::{Descriptor, MOST_NAME};
 
-/// The mode of who vouches for nothing.
+/// Mode field of a descriptor whose sender vouches for nothing.
 const NOTHING: u16 = 0xFFFF;
 
 pub(super) fn write<S: Sink>(said: &Descriptor, out: &mut S) {
@@ -29,14 +29,14 @@ pub(super) fn write<S: Sink>(said: &Descriptor, out: &mut S) {
     out.put(&said.name);
 }
 
-/// Octets that it takes.
+/// Returns the octets of the encoded descriptor.
 pub(crate) fn len(said: &Descriptor) -> u16 {
     let mut counter = Counter(0);
     write(said, &mut counter);
     counter.0 as u16
 }
 
-/// Reads what is the rest of a datagram.
+/// Reads a descriptor, which is the rest of a datagram.
 pub(super) fn read(reader: &mut Reader<'_>) -> Result<Descriptor, DecodeError> {
     let wrong = DecodeError::Descriptor;
     let (number, behind, segment_size) = (reader.u32()?, reader.u16()?, reader.u16()?);

@@ -23,62 +23,62 @@ pub(crate) use descriptor::len as descriptor_len;
 use octets::{Counter, Reader, Sink};
 use option::{Found, Of};
 
-/// A decoded datagram: the message (data is a run of one), and where in the datagram its content is.
+/// A decoded datagram: the message (data is a run of one), and the range of its content in the datagram.
 pub type Packet = farcast_delivery::Packet<Message>;
 
 /// Octets of the header of every message.
 pub const HEADER: usize = 16;
 /// Octets of the header of ODATA and RDATA without options.
 pub const DATA_HEADER: usize = HEADER + 8;
-/// Octets that `OPT_FRAGMENT` takes, with what begins the options.
+/// Octets of `OPT_FRAGMENT` together with the option that begins all options.
 pub const FRAGMENT_OPTIONS: usize = 4 + 16;
 
-/// Why a datagram is not a PGM message.
+/// Reason for which a datagram is not a PGM message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// It ends before something in it does.
+    /// The datagram ends within a field or option.
     #[error("message is cut short")]
     Truncated,
-    /// Its version is not 0, or a reserved bit is set.
+    /// The version is not 0, or a reserved bit is set.
     #[error("version {0} is not 0")]
     Version(u8),
-    /// Its type is not one that we know.
+    /// The message type is unknown.
     #[error("unknown message type {0:#04x}")]
     Type(u8),
-    /// Its checksum is wrong, or wanting where there must be one.
+    /// The checksum is wrong, or missing where it is mandatory.
     #[error("checksum {0:#06x} is wrong")]
     Checksum(u16),
-    /// Its TSDU is not as long as it says.
+    /// The TSDU is not as long as the header says.
     #[error("a TSDU of {said} octets where there are {found}")]
     TsduLength {
-        /// What it says.
+        /// Length in the header.
         said: u16,
-        /// What there is.
+        /// Length that was found.
         found: usize,
     },
-    /// An address is of a family that we do not know.
+    /// The address family is unknown.
     #[error("unknown address family {0}")]
     Family(u16),
-    /// Options do not begin with their length, or that is of more than there is.
+    /// The options do not begin with their total length, or the length exceeds the datagram.
     #[error("options of {0} octets")]
     OptionsLength(u16),
     /// There are more than 16 options.
     #[error("more than 16 options")]
     Options,
-    /// An option has a length that its type cannot have.
+    /// The length of an option does not fit its type.
     #[error("option {0:#04x} has a wrong length")]
     OptionLength(u8),
-    /// An option comes twice.
+    /// An option occurs twice.
     #[error("option {0:#04x} comes twice")]
     Repeated(u8),
-    /// No option says that it is the last.
+    /// No option is marked as the last.
     #[error("options without an end")]
     NoEnd,
-    /// A transmission group of no size that there is.
+    /// The size of a transmission group is invalid.
     #[error("a transmission group of {0}")]
     GroupSize(u32),
-    /// What is said of an object makes no sense.
+    /// The description of an object is invalid.
     #[error("what is said of an object makes no sense")]
     Descriptor,
 }
@@ -97,7 +97,7 @@ mod kind {
     pub(super) const ACK: u8 = 0x0D;
 }
 
-/// Bits of the options octet, as they are on the wire: RFC 3208 §8 counts from the other end.
+/// Bits of the options octet, as they are on the wire: RFC 3208 §8 numbers them from the other end.
 mod bit {
     pub(super) const PRESENT: u8 = 0x01;
     pub(super) const NETWORK: u8 = 0x02;
@@ -105,10 +105,10 @@ mod bit {
     pub(super) const PARITY: u8 = 0x80;
 }
 
-/// Where the checksum is.
+/// Position of the checksum in a datagram.
 const CHECKSUM: Range<usize> = 6..8;
 
-/// The one's-complement sum of 16-bit words, an odd octet filled up with 0, folded; not complemented.
+/// Returns the folded one's-complement sum of 16-bit words, not complemented; an odd octet is padded with 0.
 fn sum(octets: &[u8]) -> u16 {
     let (words, rest) = octets.as_chunks::<2>();
     let sum: u64 = words.iter().map(|&word| u64::from(u16::from_be_bytes(word))).sum();
@@ -119,14 +119,14 @@ fn sum(octets: &[u8]) -> u16 {
     sum as u16
 }
 
-/// Computes the checksum over a whole datagram, header, options and TSDU, and puts it in its place (RFC 3208 §8).
+/// Computes the checksum over a whole datagram (header, options and TSDU) and writes it to its place (RFC 3208 §8).
 pub fn finish(datagram: &mut [u8]) {
     if datagram.len() < HEADER {
         return;
     }
     datagram[CHECKSUM].fill(0);
     let checksum = match !sum(datagram) {
-        // 0 says that there is none.
+        // 0 on the wire means that there is no checksum.
         0 => 0xFFFF,
         other => other,
     };
@@ -136,7 +136,7 @@ pub fn finish(datagram: &mut [u8]) {
 /// Reads one datagram.
 ///
 /// # Errors
-/// What is wrong with it; nothing has been allocated beyond what the datagram itself holds.
+/// The reason for which the datagram is invalid. Nothing is allocated beyond the size of the datagram.
 pub fn decode(datagram: &[u8]) -> Result<Packet, DecodeError> {
     let mut reader = Reader::new(datagram);
     let (source, destination) = (reader.u16()?, reader.u16()?);
@@ -170,12 +170,12 @@ pub fn decode(datagram: &[u8]) -> Result<Packet, DecodeError> {
     Ok(Packet { message, payload })
 }
 
-/// A message behind its header.
+/// A message that is being read, behind its header.
 struct Reading<'a> {
     bits: u8,
     datagram: &'a [u8],
     reader: Reader<'a>,
-    /// Octets of its TSDU, as it says.
+    /// Octets of the TSDU, by the header.
     said: u16,
 }
 
@@ -184,7 +184,7 @@ impl Reading<'_> {
         self.bits & bit != 0
     }
 
-    /// The options, behind which is nothing but the TSDU.
+    /// Reads the options, and checks that only a TSDU of the announced length follows.
     fn options(&mut self, of: Of) -> Result<Found, DecodeError> {
         let found =
             if self.has(bit::PRESENT) { option::read(&mut self.reader, of)? } else { Found::default() };
@@ -275,12 +275,12 @@ impl Reading<'_> {
 pub fn encode(message: &Message, segment: u32, out: &mut Vec<u8>) {
     let start = out.len();
     write(message, segment, out);
-    // Where options are was not known when the header was written.
+    // The presence of options was not known when the header was written.
     let bits = option::bits(message, segment);
     out[start + 5] = bits;
 }
 
-/// The length in octets of datagram `segment` of `message`, content included.
+/// Returns the length in octets of datagram `segment` of `message`, content included.
 pub fn encoded_len(message: &Message, segment: u32) -> usize {
     let mut counter = Counter(0);
     write(message, segment, &mut counter);

@@ -12,7 +12,7 @@ mod family {
     pub(super) const IPV6: u16 = 2;
 }
 
-/// Where encoders write: octets, or only their number.
+/// Destination of encoders: stores octets, or only counts them.
 pub(super) trait Sink {
     fn put(&mut self, octets: &[u8]);
 
@@ -28,7 +28,7 @@ pub(super) trait Sink {
         self.u32(sqn.0);
     }
 
-    /// An address without its family.
+    /// Writes an address without its family.
     fn address(&mut self, address: IpAddr) {
         match address {
             IpAddr::V4(address) => self.put(&address.octets()),
@@ -36,7 +36,7 @@ pub(super) trait Sink {
         }
     }
 
-    /// A family, two octets that mean something else here, and an address.
+    /// Writes a family, two octets whose meaning depends on the option, and an address.
     fn nla_with(&mut self, between: u16, address: IpAddr) {
         self.u16(if address.is_ipv4() { family::IPV4 } else { family::IPV6 });
         self.u16(between);
@@ -54,7 +54,7 @@ impl Sink for Vec<u8> {
     }
 }
 
-/// Counts what is written.
+/// A sink that counts octets.
 pub(super) struct Counter(pub(super) usize);
 
 impl Sink for Counter {
@@ -63,12 +63,12 @@ impl Sink for Counter {
     }
 }
 
-/// Octets of an address.
+/// Returns the octets of an address.
 pub(super) const fn address_len(address: IpAddr) -> usize {
     if address.is_ipv4() { 4 } else { 16 }
 }
 
-/// Reads integers one after the other.
+/// Reads integers one after the other from octets.
 #[derive(Clone)]
 pub(super) struct Reader<'a>(&'a [u8]);
 
@@ -77,7 +77,7 @@ impl<'a> Reader<'a> {
         Self(octets)
     }
 
-    /// What is left.
+    /// Returns the octets that were not read yet.
     pub(super) const fn rest(&self) -> &'a [u8] {
         self.0
     }
@@ -110,7 +110,7 @@ impl<'a> Reader<'a> {
         self.u32().map(Sqn)
     }
 
-    /// A family, two octets that mean something else here, and an address.
+    /// Reads a family, two octets whose meaning depends on the option, and an address.
     pub(super) fn nla_with(&mut self) -> Result<(u16, IpAddr), DecodeError> {
         let (family, between) = (self.u16()?, self.u16()?);
         let address = match family {

@@ -1,4 +1,4 @@
-//! Options (RFC 3208 §9): up to 16, the first says how long all are, the last that it is.
+//! Options (RFC 3208 §9): up to 16. The first gives the length of all, and the last is marked as such.
 
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -31,38 +31,39 @@ mod kind {
     pub(super) const CRQST: u8 = 0x11;
     pub(super) const PGMCC_DATA: u8 = 0x12;
     pub(super) const PGMCC_FEEDBACK: u8 = 0x13;
-    // Assigned to nobody; ours, where [`MARK`](super::MARK) follows.
+    // Not assigned; an option of farcast where [`MARK`](super::MARK) follows.
     pub(super) const OBJECT: u8 = 0x70;
     pub(super) const ASK: u8 = 0x71;
     pub(super) const HAS: u8 = 0x72;
 }
 
-/// In the type: this is the last option.
+/// Bit of an option's type: the option is the last.
 const END: u8 = 0x80;
-/// In the last octet of what options have in common: what is encoded has no such option.
+/// Bit of the fourth octet of `OPT_FRAGMENT` in parity: none of the encoded packets has the option.
 const NULL: u8 = 0x80;
-/// In the same: RST's flag that NAKs are not answered.
+/// Bit of the fourth octet of `OPT_RST`: NAKs are no longer answered.
 const NO_NAKS: u8 = 0x40;
-/// The same of `OPT_PARITY_PRM`. RFC 3208 draws them the other way round; this is what is on the wire.
+/// Bits of the fourth octet of `OPT_PARITY_PRM`. RFC 3208 draws them the other way round; these are the values on the
+/// wire.
 const PROACTIVE: u8 = 0x01;
 const ON_DEMAND: u8 = 0x02;
-/// The same of `OPT_PGMCC_FEEDBACK`: ours.
+/// Bit of the fourth octet of `OPT_PGMCC_FEEDBACK`, which only farcast uses.
 const LEAVING: u8 = 0x01;
-/// What of the third octet says that what follows is encoded (RFC 3208 §9.1, as drawn).
+/// Bit of the third octet: the option's fields are encoded as parity (RFC 3208 §9.1, as drawn).
 const ENCODED: u8 = 0x04;
 /// The most options of a message.
 const MOST: usize = 16;
-/// What begins options that are ours.
+/// Octets that begin the body of farcast's own options.
 const MARK: [u8; 4] = *b"fcst";
 
-/// In what options are found.
+/// Kind of message whose options are read.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Of {
     Data,
     Control,
 }
 
-/// What was found.
+/// Options that were found in a message.
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) control: Vec<Opt>,
@@ -70,7 +71,7 @@ pub(super) struct Found {
     pub(super) list_octet: u8,
     pub(super) data: DataOptions,
     pub(super) parity_group: u32,
-    /// The TSDU says what an object is.
+    /// The TSDU describes an object.
     pub(super) is_object: bool,
 }
 
@@ -113,17 +114,17 @@ pub(super) fn read(reader: &mut Reader<'_>, of: Of) -> Result<Found, DecodeError
     if options.rest().is_empty() { Ok(found) } else { Err(wrong) }
 }
 
-/// One option.
+/// One option that is being read.
 struct One<'a> {
     kind: u8,
     third: u8,
-    /// The last octet of what options have in common.
+    /// Fourth octet, the last of those that all options have.
     bits: u8,
     body: Reader<'a>,
 }
 
 impl One<'_> {
-    /// Reads an option of data; whether it is one that we know.
+    /// Reads an option of data; returns `true` if its type is known.
     fn data(&mut self, found: &mut Found) -> Result<bool, DecodeError> {
         if self.kind == kind::OBJECT {
             found.is_object |= self.is_ours();
@@ -156,7 +157,7 @@ impl One<'_> {
         Ok(true)
     }
 
-    /// Reads an option of what is not data; whether it is one that we know.
+    /// Reads an option of a message that is not data; returns `true` if its type is known.
     fn control(&mut self, found: &mut Found) -> Result<bool, DecodeError> {
         if self.kind == kind::NAK_LIST {
             let rest = self.body.rest();
@@ -214,12 +215,12 @@ impl One<'_> {
         }))
     }
 
-    /// Whether the mark of ours begins the option; it is read.
+    /// Returns `true` if farcast's mark begins the option, and consumes the mark.
     fn is_ours(&mut self) -> bool {
         self.body.clone().array() == Ok(MARK) && self.body.take(MARK.len()).is_ok()
     }
 
-    /// What follows the mark.
+    /// Reads the fields behind the mark.
     fn ours(&mut self) -> Result<Opt, DecodeError> {
         let upto = self.body.sqn()?;
         if self.kind == kind::HAS {
@@ -235,7 +236,7 @@ impl One<'_> {
     }
 }
 
-/// An address that says its family by its length.
+/// Reads an address whose family follows from the length of the option.
 fn bare_address(body: &mut Reader<'_>) -> Result<IpAddr, DecodeError> {
     Ok(if body.rest().len() == 16 {
         Ipv6Addr::from(body.array::<16>()?).into()
@@ -244,7 +245,7 @@ fn bare_address(body: &mut Reader<'_>) -> Result<IpAddr, DecodeError> {
     })
 }
 
-/// The options octet of datagram `segment` of a message.
+/// Returns the options octet of datagram `segment` of a message.
 pub(super) fn bits(message: &Message, segment: u32) -> u8 {
     let set = |is, bit| if is { bit } else { 0 };
     match &message.body {
@@ -270,7 +271,7 @@ fn control_bits(options: &[Opt], lists: bool) -> u8 {
     (u8::from(present) * bit::PRESENT) | (u8::from(network) * bit::NETWORK)
 }
 
-/// Whether network elements must look at it.
+/// Returns `true` if network elements must look at the option.
 const fn is_network(option: &Opt) -> bool {
     !matches!(
         option,
@@ -278,14 +279,14 @@ const fn is_network(option: &Opt) -> bool {
     )
 }
 
-/// Writes options one after the other, the last of which has to say so.
+/// Writes options one after the other, and marks the last.
 struct Writer<'a, S> {
     out: &'a mut S,
     left: usize,
 }
 
 impl<S: Sink> Writer<'_, S> {
-    /// Begins an option with `len` octets behind what all have in common.
+    /// Begins an option with `len` octets behind the four that all options have.
     fn begin(&mut self, kind: u8, len: usize, bits: (u8, u8)) -> &mut S {
         self.left -= 1;
         let end = if self.left == 0 { END } else { 0 };
@@ -294,14 +295,14 @@ impl<S: Sink> Writer<'_, S> {
     }
 }
 
-/// Writes `OPT_LENGTH`, and gives who writes the others, of which there are `count` with `len` octets in all.
+/// Writes `OPT_LENGTH`, and returns a writer for the other `count` options, which take `len` octets in all.
 fn begin<S: Sink>(out: &mut S, count: usize, len: usize) -> Writer<'_, S> {
     out.put(&[kind::LENGTH, 4]);
     out.u16((4 + len) as u16);
     Writer { out, left: count }
 }
 
-/// Writes options of what is not data; nothing where there are none.
+/// Writes the options of a message that is not data; nothing where there are none.
 pub(super) fn write_control<S: Sink>(options: &[Opt], (listed, octet): (&[Sqn], u8), out: &mut S) {
     let count = options.len() + usize::from(!listed.is_empty());
     if count == 0 {
@@ -321,7 +322,7 @@ pub(super) fn write_control<S: Sink>(options: &[Opt], (listed, octet): (&[Sqn], 
     }
 }
 
-/// Octets behind what all options have in common.
+/// Returns the octets of an option behind the four that all options have.
 fn body_len(option: &Opt) -> usize {
     match option {
         Opt::Unreachable | Opt::Fin | Opt::Rst { .. } | Opt::Crqst(_) => 0,
@@ -400,13 +401,13 @@ fn write_one<S: Sink>(option: &Opt, writer: &mut Writer<'_, S>) {
     }
 }
 
-/// Writes options of datagram `segment` of data; nothing where there are none.
+/// Writes the options of datagram `segment` of data; nothing where there are none.
 pub(super) fn write_data<S: Sink>(data: &Data, segment: u32, out: &mut S) {
     let DataOptions { join, group_size, syn, fin, cc, .. } = data.options;
     let fragment = data.fragment(segment);
     let group = data.parity.map_or(0, |parity| parity.group);
     let cc_len = cc.map_or(0, |cc| 8 + address_len(cc.acker));
-    // Octets behind what all have in common, of those that there are.
+    // Octets of each option that is present, behind the four that all options have.
     let lens = [
         fragment.map(|_| 12),
         join.map(|_| 4),
