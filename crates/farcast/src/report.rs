@@ -1,6 +1,6 @@
-//! `--report` of `send` and `receive`: what they see, noted for a page, and the file that it goes into.
+//! `--report` of `send` and `receive`: the record of a transfer for a page, and the page's file.
 //!
-//! What is drawn, and how much of it is kept, is [`farcast_report::transfer`]'s business.
+//! [`farcast_report::transfer`] decides what the page shows, and how much of the record it keeps.
 
 mod options;
 mod receiving;
@@ -20,8 +20,8 @@ pub(crate) use sending::{End, Sending};
 use crate::args::{OutputArgs, PageArgs};
 use crate::{Failure, outputs, stdio};
 
-/// Whether the page and the log can be written where they are asked for, next to other `files` that the command line
-/// names: who waits for a transfer wants to know before.
+/// Checks that the page and the log can be written, and that they differ from the other `files` of the command line. A
+/// user should learn of an error before the transfer begins.
 pub(crate) fn check(
     output: &OutputArgs,
     page: &PageArgs,
@@ -30,19 +30,19 @@ pub(crate) fn check(
     let Some(path) = &page.report else { return Ok(()) };
     outputs::distinct(&[files, &[("--log", output.log.as_deref()), ("--report", Some(path))]].concat())?;
     outputs::files(&[("--report", Some(path))])?;
-    // It has no name yet, and never gets one.
+    // The staged file has no name yet, and never gets one.
     match StagedFile::create(path) {
         Ok(_) => Ok(()),
         Err(error) => Err(Failure::usage(format!("cannot write the page \"{}\": {error}", path.display()))),
     }
 }
 
-/// The file of a page, which is there as a whole or not at all.
+/// File of a page. It is written as a whole or not at all.
 #[derive(Clone, Debug)]
 struct PageFile(PathBuf);
 
 impl PageFile {
-    /// Writes it, or says why it cannot; whether it is there.
+    /// Writes the page. Returns `false` after an error, which it reports.
     fn write(&self, page: &Page) -> bool {
         let write = || -> io::Result<()> {
             let mut file = Box::new(StagedFile::create(&self.0)?);
@@ -57,16 +57,16 @@ impl PageFile {
     }
 }
 
-/// The time of day, for who reads the page later.
+/// Returns the date and time, for a later reader of the page.
 #[expect(clippy::disallowed_methods, reason = "a page says when, and the command line is no engine")]
 fn now() -> String {
     moment(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs())
 }
 
-/// So many seconds after the beginning of 1970, as a date and a time in UTC.
+/// Returns the date and time in UTC that is this number of seconds after the beginning of 1970.
 fn moment(seconds: u64) -> String {
     let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // Years begin in March here, so that the day that some of them lack is their last; 400 of them have 146,097 days.
+    // Years begin in March here, so that a leap day is the last day of a year. 400 years have 146,097 days.
     let days = days + 719_468;
     let (era, day) = (days / 146_097, days % 146_097);
     let year = (day - day / 1460 + day / 36_524 - day / 146_096) / 365;
@@ -79,7 +79,7 @@ fn moment(seconds: u64) -> String {
     format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02}:{second:02} UTC")
 }
 
-/// A sentence, which ends.
+/// Returns the text with one full stop at its end.
 fn sentence(text: &str) -> String {
     format!("{}.", text.trim_end_matches('.'))
 }

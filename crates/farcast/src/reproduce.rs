@@ -1,4 +1,4 @@
-//! `farcast reproduce`: published studies again, their numbers beside ours.
+//! `farcast reproduce`: repeats published studies, and compares their numbers with ours.
 
 mod show;
 
@@ -16,21 +16,21 @@ use crate::output::Output;
 use crate::progress::Progress;
 use crate::{Exit, Failure, outputs};
 
-/// The program that studies in real time run: this one, also when its file was replaced meanwhile.
+/// Path of the program that studies in real time run: this program, even if its file was replaced meanwhile.
 const EXECUTABLE: &str = "/proc/self/exe";
 
-/// What one looks at first.
+/// Name of the page, which a reader opens first.
 const PAGE: &str = "report.html";
 
-/// Who is faster than this says nothing in between.
+/// Time after which a study's progress is shown.
 const PATIENCE: Span = Span::from_secs(2);
 
-/// Runs it.
+/// Runs the command.
 pub(crate) fn run(args: &ReproduceArgs) -> Result<Exit, Failure> {
     let output = Output::of(args.json, args.quiet);
     let studies = chosen(&args.paper)?;
     outputs::directory("--out", args.out.as_deref())?;
-    // Whoever waits for results wants to know before that they cannot be written.
+    // A user should learn that results cannot be written before they are there.
     args.out.as_deref().map(files::make).transpose().map_err(Failure::wrong)?;
     let several = studies.len() > 1;
     let (mut results, mut failed, mut left_out) = (Vec::new(), None, Vec::new());
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Exit, Failure> {
         match reproduce(study, &options, &output) {
             Ok(rows) => results.push(Results::new(study, &options, rows)),
             Err(error) if !several || interrupted.load(Ordering::Relaxed) => return Err(failure(error)),
-            // What the others find is worth having; it comes first.
+            // The results of the other studies are still worth having, and are printed before the error.
             Err(error) => drop(failed.get_or_insert(error)),
         }
     }
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &ReproduceArgs) -> Result<Exit, Failure> {
     } else {
         output.result(&show::text(&results));
     }
-    // Said behind the results, where it is still seen, and also to who reads results alone.
+    // These lines follow the results, where they are still seen. A user who reads results alone gets them too.
     for one in &left_out {
         crate::output::error(one);
     }
@@ -81,7 +81,7 @@ fn options<'a>(args: &ReproduceArgs, stop: &'a AtomicBool) -> Options<'a> {
     }
 }
 
-/// Runs a study, and shows how it stands to whoever has waited for a while.
+/// Runs a study. After [`PATIENCE`] it shows the progress.
 fn reproduce(study: &Study, options: &Options<'_>, output: &Output) -> Result<Vec<Row>, StudyError> {
     let mut bars: Option<Progress> = None;
     let mut show = |elapsed, done, total, what| {
@@ -102,7 +102,7 @@ fn reproduce(study: &Study, options: &Options<'_>, output: &Output) -> Result<Ve
     rows
 }
 
-/// The studies that `name` means.
+/// Returns the studies that `name` means.
 fn chosen(name: &str) -> Result<Vec<&'static Study>, Failure> {
     if name == "all" {
         return Ok(study::all().iter().collect());

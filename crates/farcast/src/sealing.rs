@@ -1,6 +1,6 @@
-//! Sealed transfers: whether one is, for whom, and what is said of it.
+//! Sealed transfers: the keys of both sides, and the messages about them.
 //!
-//! Who has a key seals; who has one and wants a transfer in the open says so.
+//! A host with a key seals. A host with a key that wants an open transfer needs `--unsealed`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -22,18 +22,18 @@ use crate::protocols::Speaks;
 use crate::state::{self, Sessions};
 use crate::stdio;
 
-/// Octets of a datagram to `to` besides what its protocol says in it.
+/// Returns the octets of a datagram to `to` besides its protocol's own: IP and UDP headers, and the seal.
 pub(crate) fn headers(to: SocketAddr, sealed: bool) -> u16 {
     let ip = if to.is_ipv6() { 48 } else { 28 };
     ip + if sealed { farcast_seal::CONTENT_OVERHEAD as u16 } else { 0 }
 }
 
-/// The same where each datagram is signed.
+/// Returns the same octets for datagrams that are signed one by one.
 pub(crate) fn signed_headers(to: SocketAddr, sealed: bool) -> u16 {
     headers(to, sealed) + if sealed { SIGNED as u16 } else { 0 }
 }
 
-/// Octets that a datagram grows by more that is signed.
+/// Additional octets of a datagram that is signed.
 pub(crate) const SIGNED: usize = farcast_seal::CONTROL_OVERHEAD - farcast_seal::CONTENT_OVERHEAD;
 
 /// What `send` and `receive` are told of keys.
@@ -49,15 +49,15 @@ pub(crate) struct SealArgs {
     pub(crate) key: Option<PathBuf>,
 }
 
-/// Who seals, and for whom.
+/// Keys of a sealed transfer: this host's own and those of its peers.
 pub(crate) struct Sealing {
     own: Own,
-    /// The others: receivers of what is sent, senders of what is received.
+    /// The peers: receivers of what is sent, or senders of what is received.
     others: Vec<Listed>,
 }
 
 impl Sealing {
-    /// For sending to the receivers that are listed, or to all that are trusted; `None` in the open.
+    /// Prepares to send to the receivers of `--receivers`, or to all trusted ones. Returns `None` for an open transfer.
     pub(crate) fn to_send(args: &SendArgs) -> Result<Option<Self>, Failure> {
         let Some(own) = own(&args.seal)? else { return Ok(None) };
         let group = &args.group;
@@ -89,9 +89,10 @@ impl Sealing {
             Speaks::Mftp | Speaks::OneWay => ClientId::from_name(&one.name).0,
             Speaks::Norm | Speaks::Mdp | Speaks::Pgm => number_of(&one.key).receiver(),
         };
-        // Keys reach whoever is listed, by whatever way; what goes to one host is for whom it is meant for alone.
+        // Listed hosts get keys wherever the datagrams go. For one host as destination, the list must name the
+        // receivers.
         if group.receivers.is_empty() && others.len() > 1 {
-            // By MFTP keys go where announcements go.
+            // MFTP sends keys to the address of its announcements.
             let announced = args.announce.as_ref().filter(|_| args.speaks() == Speaks::Mftp);
             let to = match announced {
                 Some(announce) => announce.resolve("--announce", None)?,
@@ -119,7 +120,8 @@ impl Sealing {
         Ok(Some(Self { own, others }))
     }
 
-    /// For receiving from the senders that are listed, or from all that are trusted; `None` in the open.
+    /// Prepares to receive from the senders of `--trust`, or from all trusted ones. Returns `None` for an open
+    /// transfer.
     pub(crate) fn to_receive(args: &ReceiveArgs) -> Result<Option<Self>, Failure> {
         let Some(own) = own(&args.seal)? else {
             if args.trust.is_empty() {
@@ -139,7 +141,7 @@ impl Sealing {
         if !args.trust.is_empty() {
             others.retain(|one| args.trust.contains(&one.name));
         }
-        // Who has made a key that is alike could speak for the other.
+        // The owner of a key with the same number could speak for the other.
         let pair = match args.speaks() {
             Speaks::Mftp | Speaks::OneWay => None,
             Speaks::Norm | Speaks::Mdp => alike(&others, |one| number_of(&one.key).sender()),
@@ -159,23 +161,23 @@ impl Sealing {
         Ok(Some(Self { own, others }))
     }
 
-    /// What the owner of the key is called.
+    /// Returns the name of the key's owner.
     pub(crate) fn name(&self) -> &str {
         &self.own.name
     }
 
-    /// By what protocols know the owner of the key that number their nodes.
+    /// Returns the number of this host's key, by which protocols with numbered nodes know the host.
     pub(crate) fn number(&self) -> KeyNumber {
         number_of(self.identity().public())
     }
 
-    /// The receivers of these names, or senders, by their numbers.
+    /// Returns the peers of these names, each with the number of its key.
     pub(crate) fn numbered<'a>(&'a self, names: &'a [String]) -> impl Iterator<Item = (KeyNumber, &'a str)> {
         let wanted = self.others.iter().filter(|one| names.contains(&one.name));
         wanted.map(|one| (number_of(&one.key), one.name.as_str()))
     }
 
-    /// Who is proved to whom.
+    /// Returns a sentence with the names of both sides and their fingerprints.
     pub(crate) fn sentence(&self) -> String {
         let own = format!("{} ({})", self.name(), self.identity().public().fingerprint());
         match &self.others[..] {
@@ -184,7 +186,8 @@ impl Sealing {
         }
     }
 
-    /// What its sender should know, on a way for datagrams of so many octets; `None` where no receiver has a hybrid key.
+    /// Returns facts about hybrid keys for the sender, on a path for datagrams of `datagram` octets. Returns `None` if
+    /// no receiver has a hybrid key.
     pub(crate) fn hybrids(&self, datagram: usize) -> Option<Hybrids<'_>> {
         let without: Vec<&str> = self.without_hybrid().map(|one| one.name.as_str()).collect();
         let narrow = (datagram < HYBRID_KEYS_LEN).then_some(datagram);
@@ -195,13 +198,15 @@ impl Sealing {
         self.others.iter().filter(|one| one.key.suite() != Suite::Hybrid)
     }
 
-    /// A session of sending, whose keys leave at `rate` at most, in datagrams of so many octets.
+    /// Makes the seal of a sending session. Its keys leave at `rate` at most, in datagrams of `datagram` octets at
+    /// most.
     pub(crate) fn sender(
         &self,
         (scope, contents): (Scope, Contents),
         (rate, datagram): (Option<BitRate>, usize),
     ) -> Result<SendSeal, Failure> {
-        // Since the list was read, files were hashed, and the group or the network may have been waited for.
+        // Time has passed since the list was read: files were hashed, and the group or the network may have been waited
+        // for.
         let (stamp, trust) = (Trust::stamp(), Trust::load()?);
         let trusted = signing_keys(&trust);
         let is_trusted = |one: &Listed| trusted.contains(one.key.signing());
@@ -227,7 +232,8 @@ impl Sealing {
         Ok(SendSeal::new(seal, rate, (revoked, left_out)))
     }
 
-    /// What a receiver opens and seals with; what it has heard is remembered over restarts. Some never `answer`.
+    /// Makes the seal of a receiver, which remembers the sessions that it has heard over restarts. A silent receiver
+    /// does not `answer`.
     pub(crate) fn receiver(&self, scopes: Vec<Scope>, answer: bool) -> Result<ReceiveSeal, Failure> {
         let (sessions, history) = Sessions::of(&self.identity().public().fingerprint())?;
         let (identity, senders) = (self.identity().clone(), self.others.clone());
@@ -236,12 +242,12 @@ impl Sealing {
         Ok(ReceiveSeal::new(seal, answer, Box::new(sessions)))
     }
 
-    /// For whom a prediction has to seal, whose keys leave in datagrams of so many octets.
+    /// Returns the seal for a prediction, whose keys leave in datagrams of `datagram` octets.
     pub(crate) fn predicted(&self, datagram: usize) -> Sealed {
         Sealed { listed: u32::try_from(self.others.len()).unwrap_or(u32::MAX), datagram }
     }
 
-    /// Whether one datagram has the keys of all.
+    /// Returns `true` if the keys of all receivers fit one datagram.
     pub(crate) fn is_for_few(&self) -> bool {
         let without = self.without_hybrid().count();
         without.div_ceil(KEYS_ENTRIES) + (self.others.len() - without) <= 1
@@ -252,16 +258,17 @@ impl Sealing {
     }
 }
 
-/// That receivers have hybrid keys, some or all.
+/// Facts about a group of which some or all receivers have hybrid keys.
 pub(crate) struct Hybrids<'a> {
-    /// Those who have none.
+    /// Names of the receivers without one.
     without: Vec<&'a str>,
-    /// Octets of a datagram that passes, where that is less than keys for one with a hybrid key have.
+    /// Octets of a datagram on the path, if that is too short for the key datagram of a receiver with a hybrid key.
     narrow: Option<usize>,
 }
 
 impl Hybrids<'_> {
-    /// As people are told. What keeps a quantum computer out is of no use for the group while one of it lacks that.
+    /// Returns the lines for people. Hybrid keys keep a quantum computer out only if every receiver of the group has
+    /// one.
     pub(crate) fn lines(&self) -> impl Iterator<Item = String> {
         let covered = match self.without[..] {
             [] => {
@@ -281,13 +288,13 @@ impl Hybrids<'_> {
         [covered].into_iter().chain(narrow)
     }
 
-    /// The same for programs.
+    /// Returns the facts for programs.
     pub(crate) fn fields(&self) -> Value {
         json!({ "without": self.without, "keys_in_fragments": self.narrow.is_some() })
     }
 }
 
-/// What a session is for that goes `to` a group, or to one host.
+/// Returns the scope of a session that goes `to` a group or to one host.
 pub(crate) fn scope(speaks: Speaks, streams: bool, to: SocketAddr) -> Scope {
     let protocol = match (speaks, streams) {
         (Speaks::Mftp, _) => "mftp",
@@ -301,7 +308,8 @@ pub(crate) fn scope(speaks: Speaks, streams: bool, to: SocketAddr) -> Scope {
     Scope::of(protocol, to)
 }
 
-/// What sessions may be for that are received from a group: for that, or for one host. A relay may have sent that on.
+/// Returns the allowed scopes of sessions that a receiver hears: the group itself, or one host, as a relay may have
+/// passed a session on.
 pub(crate) fn scopes(speaks: Speaks, streams: bool, from: SocketAddr) -> Vec<Scope> {
     let host = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0);
     [from, host].map(|to| scope(speaks, streams, to)).to_vec()
@@ -311,13 +319,13 @@ fn number_of(key: &PublicIdentity) -> KeyNumber {
     KeyNumber(key.fingerprint().number())
 }
 
-/// Tells which of `receivers` are trusted no more since the list was as at `stamp`.
+/// Returns a function that tells which of `receivers` are no longer trusted, since the list had the given `stamp`.
 fn revoked(receivers: Vec<Listed>, mut stamp: Option<Stamp>) -> Revoked {
     let (mut there, mut seen) = (vec![true; receivers.len()], stamp);
     Box::new(move || {
         let now = Trust::stamp();
-        // Who edits the list may have it half done: what it says counts once it has stayed so. Without a list, or with one
-        // that cannot be read, nobody has said anything.
+        // An editor may have written half of the list, so a change counts only once the list has stayed the same. A
+        // missing or unreadable list revokes nobody.
         let stays = std::mem::replace(&mut seen, now) == now;
         if now == stamp || now.is_none() || !stays {
             return Vec::new();
@@ -337,12 +345,12 @@ fn revoked(receivers: Vec<Listed>, mut stamp: Option<Stamp>) -> Revoked {
     })
 }
 
-/// The signing keys of those whom we send to.
+/// Returns the signing keys of the trusted receivers.
 fn signing_keys(trust: &Trust) -> BTreeSet<[u8; 32]> {
     trust.receivers().map(|one| *one.key.signing()).collect()
 }
 
-/// Two that a protocol takes for one, which knows them by these numbers.
+/// Returns the names of two hosts with the same number. A protocol could not tell them apart.
 fn alike<N: Ord>(listed: &[Listed], number: impl Fn(&Listed) -> N) -> Option<(&str, &str)> {
     let mut known = BTreeMap::new();
     listed.iter().find_map(|one| known.insert(number(one), &*one.name).map(|other| (other, &*one.name)))
@@ -352,10 +360,10 @@ fn is_in(listed: &[Listed], name: &str) -> bool {
     listed.iter().any(|one| one.name == name)
 }
 
-/// Returns this host's key where the transfer is to be sealed, and `None` where it is to be in the open.
+/// Returns this host's key for a sealed transfer, or `None` for an open one.
 ///
 /// # Errors
-/// The key cannot be used, or there is none beside a list of whom to trust: somebody meant to seal.
+/// The key cannot be used, or there is a list of trusted hosts without a key: somebody meant to seal.
 fn own(args: &SealArgs) -> Result<Option<Own>, Failure> {
     if args.unsealed {
         return Ok(None);
@@ -377,8 +385,8 @@ const OPEN_LATER: &str = "who records this, and has a quantum computer one day, 
 
 const RAW: &str = "what is sealed is carried by UDP, and --raw does without: leave it out, or add --unsealed";
 
-/// What is said of something that another seal would open, and its word for programs.
-/// A receiver that is to hear only what is `unsealed` is told that.
+/// Returns the message about a datagram that this receiver cannot open, with its word for programs. With `unsealed` the
+/// message tells that only open datagrams are heard.
 pub(crate) fn unlike(why: Unlike, source: IpAddr, unsealed: bool) -> (&'static str, String) {
     let passed_over = format!("passed over: what comes from {source}");
     match why {
@@ -432,7 +440,7 @@ pub(crate) fn unlike(why: Unlike, source: IpAddr, unsealed: bool) -> (&'static s
     }
 }
 
-/// What is said at the end of a transfer.
+/// Returns the words about the seal for the end of a transfer.
 pub(crate) fn closing(counts: Option<&SealCounts>) -> String {
     let Some(counts) = counts else { return "not sealed".into() };
     let refused: u64 = counts.refusals.iter().map(|(_, n)| n).sum::<u64>() + counts.misplaced;
@@ -443,7 +451,7 @@ pub(crate) fn closing(counts: Option<&SealCounts>) -> String {
     }
 }
 
-/// The same for programs.
+/// Returns the same facts for programs.
 pub(crate) fn summary(counts: Option<&SealCounts>) -> Value {
     let Some(counts) = counts else { return Value::Null };
     let refused: Vec<Value> = counts

@@ -1,7 +1,7 @@
 //! `farcast send`.
 //!
-//! What all protocols share stands here; each has a module of its own, which [`run`] chooses. One that has no view of its
-//! own is shown by `delivery`.
+//! This module holds the parts that all protocols share. Each protocol has a module of its own, which [`run`] chooses.
+//! The module `delivery` shows the protocols without a view of their own.
 
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
@@ -44,19 +44,19 @@ pub(crate) use one_way::OneWayArgs;
 pub(crate) use pgm::PgmArgs;
 pub(crate) use stream::StreamArgs;
 
-/// So many files that have changed are named.
+/// Most changed files that a message names.
 const MOST_CHANGED: usize = 10;
-/// How far ahead of the clock datagrams may leave together, at most.
+/// Longest time by which datagrams that leave together may be ahead of the clock.
 const MOST_AHEAD: Span = Span::from_millis(1);
 
-/// How often what has changed meanwhile is sent again.
+/// Highest number of transmissions, if files change during each.
 const TRIES: usize = 10;
 
 pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
     for number in 0..TRIES {
         match once(args) {
             Ok(Exit::Again) => {}
-            // What was right before went wrong meanwhile: the command line is no worse than it was.
+            // The command line was right at the first try, so a later error is not wrong usage.
             Err(failure) if number > 0 => return Err(Failure { exit: Exit::Failed, ..failure }),
             ended => return ended,
         }
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
     Err(Failure { sentence, exit: Exit::Failed })
 }
 
-/// Sends it, and what has changed not again.
+/// Sends once. Files that change meanwhile are not sent again.
 fn once(args: &SendArgs) -> Result<Exit, Failure> {
     args.stream.check()?;
     names::check_all("--receivers", &args.group.receivers)?;
@@ -104,7 +104,7 @@ fn once(args: &SendArgs) -> Result<Exit, Failure> {
     }
 }
 
-/// What does not go with `--answer-port`.
+/// Refuses options that do not go with `--answer-port`.
 fn answer_port(args: &SendArgs) -> Result<(), Failure> {
     if args.socket.answer_port.is_none() {
         return Ok(());
@@ -123,9 +123,9 @@ fn answer_port(args: &SendArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Where it goes, with names resolved.
+/// Returns the destination, with its name resolved.
 fn destination(args: &SendArgs) -> Result<SocketAddr, Failure> {
-    // What is an address has no choice of its family.
+    // A host that is given as an address fixes the family.
     let wanted = args.announce.as_ref().and_then(Endpoint::address).map(Family::of);
     let to = args.to.resolve("--to", wanted)?;
     if to.port() == 0 {
@@ -134,7 +134,7 @@ fn destination(args: &SendArgs) -> Result<SocketAddr, Failure> {
     Ok(to)
 }
 
-/// Waits until there is a way to where is sent to, as long as receivers would be waited for.
+/// Waits until the network has a path to the destination, up to `limit`.
 fn await_network(
     args: &SendArgs,
     (to, limit): (SocketAddr, Span),
@@ -152,13 +152,13 @@ fn await_network(
     Err(Failure { sentence: "stopped before there was a way to send".into(), exit: Exit::Failed })
 }
 
-/// Octets of a datagram to `to` that passes unfragmented, as far as this host knows.
+/// Returns the octets of a datagram to `to` that passes unfragmented, as far as this host knows.
 fn datagram_to(args: &SendArgs, to: SocketAddr) -> usize {
     let mtu = farcast_net::path_mtu(to, &socket_options(&args.socket)).ok().flatten().unwrap_or(1500);
     (mtu as usize).saturating_sub(sealing::headers(to, false).into())
 }
 
-/// Tells whether it is sealed and for whom, and what receivers' keys have to do with it.
+/// Reports whether the transfer is sealed, for whom, and with which kinds of receivers' keys.
 fn tell_seal(args: &SendArgs, to: SocketAddr, sealing: Option<&Sealing>, output: &mut Output) {
     let Some(sealing) = sealing else { return output.line("not sealed") };
     output.line(&sealing.sentence());
@@ -169,13 +169,13 @@ fn tell_seal(args: &SendArgs, to: SocketAddr, sealing: Option<&Sealing>, output:
     output.event("hybrid_keys", hybrids.fields());
 }
 
-/// What is told of a file that is not what it was, in a line and for programs.
+/// Returns the message about a file that has changed, in a line and for programs.
 fn changed(args: &SendArgs, file: &ChangedFile, name: &str) -> (String, Value) {
     let then = match args.changing {
         ChangingArg::Skip if matches!(args.speaks(), Speaks::Mftp | Speaks::Norm | Speaks::Mdp) => {
             "nothing of it is sent any more"
         }
-        // By these it is not taken back: what there is in its place is sent, and found wrong.
+        // These protocols cannot withdraw a file: its new content is sent, and receivers find it wrong.
         ChangingArg::Skip => "no receiver can complete it",
         ChangingArg::Again => "all is sent again",
         ChangingArg::Fail => "so this ends",
@@ -184,7 +184,7 @@ fn changed(args: &SendArgs, file: &ChangedFile, name: &str) -> (String, Value) {
     (line, json!({ "path": name, "change": change_word(file.change) }))
 }
 
-/// Word for programs on the change of a file.
+/// Returns the word for programs on the change of a file.
 fn change_word(change: Change) -> &'static str {
     match change {
         Change::Changed => "changed",
@@ -194,7 +194,7 @@ fn change_word(change: Change) -> &'static str {
     }
 }
 
-/// The files that are not what they were, in words.
+/// Returns the files that have changed, in words.
 fn changed_files(changed: &[ChangedFile]) -> String {
     let one = |file: &ChangedFile| format!("\"{}\" {}", shown(&file.path), file.change.words_while_sent());
     let mut words: Vec<String> = changed.iter().take(MOST_CHANGED).map(one).collect();
@@ -204,7 +204,7 @@ fn changed_files(changed: &[ChangedFile]) -> String {
     words.join(", ")
 }
 
-/// The same for programs.
+/// Returns the files that have changed, for programs.
 fn changed_fields(changed: &[ChangedFile]) -> Value {
     changed
         .iter()
@@ -212,19 +212,20 @@ fn changed_fields(changed: &[ChangedFile]) -> Value {
         .collect()
 }
 
-/// So many of them, in words.
+/// Returns a number of receivers in words.
 fn receivers(n: usize) -> String {
     if n == 1 { "1 receiver".into() } else { format!("{n} receivers") }
 }
 
-/// What only one sender of this host may have at a time: a group or receiver, as seen from one of our addresses.
+/// Returns the name of the lock: a group or receiver, as seen from one of our addresses. One sender of this host may
+/// hold it.
 fn lock_name(args: &SendArgs, to: SocketAddr) -> String {
     let own = farcast_net::own_address(to, &socket_options(&args.socket));
     format!("{to}-{}", own.map_or_else(|_| "any".into(), |own| own.to_string()))
 }
 
-/// What is sent as one product, with a list of its files; in small parts where it is sealed, because there it is worth
-/// somebody's while to poison them.
+/// Scans the files that are sent as one product, with a list of files. Sealed products have small parts, because an
+/// attacker gains more from damaging them.
 fn scan(args: &SendArgs, sealed: bool, output: &mut Output) -> Result<Outgoing, Failure> {
     let grain = if sealed { Grain::Fine } else { Grain::Coarse };
     let scanning = Scanning { grain, compress: args.compress.then(farcast_net::scratch_dir) };
@@ -234,7 +235,7 @@ fn scan(args: &SendArgs, sealed: bool, output: &mut Output) -> Result<Outgoing, 
     Ok(outgoing)
 }
 
-/// Looks at what is sent, and hashes it, with what does so.
+/// Scans and hashes files by `scan`, and shows the progress.
 fn hashed<T>(
     output: &mut Output,
     scan: impl FnOnce(&mut dyn FnMut(Hashed)) -> Result<T, SourceError>,
@@ -256,7 +257,7 @@ fn hashed<T>(
     })
 }
 
-/// Says what was found and is not sent.
+/// Reports files that were found and are not sent.
 fn tell_skipped(skipped: &[Skipped], output: &mut Output) {
     for skipped in skipped {
         output.line(&format!("not sent: {} ({})", shown(&skipped.path), skipped.reason));
@@ -265,7 +266,7 @@ fn tell_skipped(skipped: &[Skipped], output: &mut Output) {
     }
 }
 
-/// The size of the files, and how much of that travels.
+/// Returns the size of the files, and the size as sent if it differs.
 fn files_size(outgoing: &Outgoing) -> String {
     let (files, content) = (outgoing.manifest().files_len(), outgoing.manifest().content_len());
     if files == content {
@@ -280,7 +281,7 @@ fn shown(path: &Path) -> String {
 }
 
 fn product_name(args: &SendArgs) -> String {
-    // As the list of files calls it: receivers look under this name for an older version.
+    // The name is the same as in the list of files: receivers look under it for an older version.
     let base = |path: &PathBuf| match path.file_name() {
         Some(base) => Some(base.to_owned()),
         None => path.canonicalize().ok()?.file_name().map(ToOwned::to_owned),
@@ -304,7 +305,7 @@ pub(crate) fn socket_options(args: &SocketArgs) -> SocketOptions {
     }
 }
 
-/// How far ahead of the clock a batch may reach: the burst at the rate, a millisecond at most.
+/// Returns the time by which a batch may be ahead of the clock: that of the burst at the rate, a millisecond at most.
 fn burst(rate: Option<BitRate>, burst: u64) -> Span {
     rate.map_or(MOST_AHEAD, |rate| rate.time_of_bytes(burst).min(MOST_AHEAD))
 }

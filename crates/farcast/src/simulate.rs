@@ -1,4 +1,4 @@
-//! `farcast simulate`: predict a transfer.
+//! `farcast simulate`: predicts a transfer.
 
 mod look;
 mod show;
@@ -28,10 +28,10 @@ use crate::text::Text;
 use crate::{Exit, Failure, outputs};
 pub(crate) use show::unit_of;
 
-/// Replications where nobody says how many.
+/// Number of replications if the user gives none.
 const REPLICATIONS: u64 = 20;
 
-/// The result for programs.
+/// Result for programs.
 #[derive(Serialize)]
 struct Result_<'a, R> {
     scenario: &'a str,
@@ -43,14 +43,14 @@ struct Result_<'a, R> {
     summary: &'a Together,
 }
 
-/// A queue that was given a limit.
+/// Queue that got a default limit.
 #[derive(Serialize)]
 struct DefaultQueue<'a> {
     stage: &'a str,
     octets: u64,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) fn run(args: &SimulateArgs) -> Result<Exit, Failure> {
     let output = Output::of(args.json, args.quiet);
     let Some(name) = args.scenario.as_ref().filter(|_| !args.list) else {
@@ -121,7 +121,7 @@ fn tell_queues(queues: &[Queue], output: &Output) {
     }
 }
 
-/// Says which settings change nothing beside the others, and returns them.
+/// Prints the settings that have no effect beside the others, and returns them.
 fn tell_unused(document: &Document, output: &Output) -> Vec<String> {
     let unused = farcast_lab::unused(document);
     for key in &unused {
@@ -130,7 +130,7 @@ fn tell_unused(document: &Document, output: &Output) -> Vec<String> {
     unused
 }
 
-/// The memory that there is, if the replications fit.
+/// Returns the memory for replications, after checking that they fit.
 fn memory(args: &SimulateArgs, scenario: &impl Replicable, plan: &Plan) -> Result<Memory, Failure> {
     let memory = args.memory.map_or_else(Memory::of_machine, Memory::at_most);
     memory.check(scenario, plan).map_err(too_large)?;
@@ -141,10 +141,10 @@ fn bad_file(error: impl std::error::Error) -> Failure {
     Failure::usage(error.to_string())
 }
 
-/// Times of receivers that a page draws at most.
+/// Most times of receivers that a page draws.
 const MOST_TIMES: u64 = 2_000_000;
 
-/// Without the times that only the page was for.
+/// Removes the times of receivers, which only the page needed.
 fn without_receivers(mut replications: Vec<Replication>) -> Vec<Replication> {
     for transfer in replications.iter_mut().filter_map(|one| one.transfer.as_mut()) {
         (transfer.receivers, transfer.symbols_needed) = (None, None);
@@ -168,7 +168,8 @@ fn plan(args: &SimulateArgs, receivers: u64) -> Plan {
     }
 }
 
-/// Runs them, with progress, until done or interrupted: what there is then is summed up.
+/// Runs replications, with progress, until they are done or interrupted. Replications that are done before an interrupt
+/// are returned.
 pub(crate) fn replications<S: Replicable>(
     scenario: &S,
     plan: &Plan,
@@ -203,7 +204,7 @@ pub(crate) fn replications<S: Replicable>(
     Ok(replications)
 }
 
-/// What takes too much memory, and the options that change it.
+/// Returns the failure for replications that need too much memory, with the options that reduce it.
 pub(crate) fn too_large(MemoryError { need, most, limit }: MemoryError) -> Failure {
     let whose = match limit {
         Limit::Caller => "--memory allows",
@@ -216,7 +217,7 @@ pub(crate) fn too_large(MemoryError { need, most, limit }: MemoryError) -> Failu
     Failure { sentence, exit: Exit::Failed }
 }
 
-/// What --traffic should say.
+/// Returns the failure for a missing or superfluous --traffic.
 pub(crate) fn no_traffic(error: TrafficError) -> Failure {
     match error {
         TrafficError::Scenario => Failure::usage(
@@ -233,7 +234,7 @@ fn interrupted_before(what: &str) -> Failure {
     Failure { sentence: format!("interrupted before {what}"), exit: Exit::Failed }
 }
 
-/// Every key in effect, those of queues that were given a limit among them.
+/// Returns a table of every key in effect, default limits of queues included.
 fn shown(document: &Document, queues: &[Queue]) -> Text {
     let mut table = Table::new(&[("key", Align::Left), ("value", Align::Left), ("from", Align::Left)]);
     for (key, value, origin) in document.keys_read() {

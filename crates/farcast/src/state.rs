@@ -1,8 +1,9 @@
-//! What is remembered between runs: by a sender, which receivers of a transfer had everything; by a receiver, what it
-//! is known by.
+//! State that is kept between runs: for a sender, the receivers of a transfer that had everything; for a receiver, the
+//! secret that identifies it.
 //!
-//! A sender that was killed and is started again with the same command does not begin later for receivers that were
-//! done and have gone. That they still have it is theirs to say. The file is removed when everyone has everything.
+//! A sender that was killed and is started again with the same command does not wait for receivers that were done and
+//! have gone. Only those receivers themselves can confirm that they still have the product. The file is removed when
+//! everyone has everything.
 
 use std::fs;
 use std::io::{self, Write};
@@ -22,14 +23,14 @@ mod sessions;
 pub(crate) use known::Known;
 pub(crate) use sessions::{Sessions, session_ms};
 
-/// 256 bits that nobody can guess.
+/// Draws a secret of 256 bits that nobody can guess.
 pub(crate) fn random_secret() -> io::Result<Secret> {
     let mut bytes = [0; 32];
     draw(&mut bytes)?;
     Ok(Secret(bytes))
 }
 
-/// Fills `bytes` with what nobody can guess.
+/// Fills `bytes` with random octets that nobody can guess.
 pub(crate) fn draw(bytes: &mut [u8]) -> io::Result<()> {
     let mut filled = 0;
     while filled < bytes.len() {
@@ -38,8 +39,8 @@ pub(crate) fn draw(bytes: &mut [u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// What the receiver `name` into the directory `into` is known by when it starts again: kept from its first start on.
-/// Where it cannot be kept, it is another one each time, which a sender finds out about by asking.
+/// Returns the secret that identifies the receiver `name` into the directory `into`. It is made at the first start and
+/// kept for later ones. If it cannot be kept, each start makes another one, which a sender finds out about by asking.
 pub(crate) fn identity(into: &Path, name: Option<&str>) -> io::Result<Secret> {
     let fresh = random_secret()?;
     let Some(directory) = directory().map(|directory| directory.join("receivers")) else { return Ok(fresh) };
@@ -49,7 +50,8 @@ pub(crate) fn identity(into: &Path, name: Option<&str>) -> io::Result<Secret> {
     let path = directory.join(&hasher.finalize().to_hex()[..32]);
     let make = || -> io::Result<Secret> {
         fs::create_dir_all(&directory)?;
-        // Written beside and linked: of two that start at once, one makes it and both read it whole.
+        // The file is written beside its place and then linked. Of two receivers that start at once, one makes the file
+        // and both read it whole.
         let new = directory.join(format!("new-{}", std::process::id()));
         let mut file =
             fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
@@ -70,7 +72,7 @@ fn read_identity(path: &Path) -> io::Result<Secret> {
     Ok(Secret(whole))
 }
 
-/// The memory of one transfer: a product sent to a group.
+/// Memory of one transfer: a product sent to a group.
 #[derive(Debug)]
 pub(crate) struct State {
     path: Option<PathBuf>,
@@ -78,7 +80,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    /// What is remembered of sending `product` to `group`.
+    /// Loads the memory of sending `product` to `group`.
     pub(crate) fn load(product: ProductId, group: SocketAddr) -> Self {
         let name = format!(
             "{}-{}.json",
@@ -98,7 +100,7 @@ impl State {
         Self { path, done }
     }
 
-    /// The receivers that have everything.
+    /// Returns the receivers that have everything.
     pub(crate) fn done(&self) -> &[ClientId] {
         &self.done
     }
@@ -108,7 +110,7 @@ impl State {
         self.done.push(client);
         let Some(path) = &self.path else { return };
         let ids: Vec<u32> = self.done.iter().map(|client| client.0).collect();
-        // Without this memory a restarted sender still works; it only waits for those who have gone.
+        // Without this memory a restarted sender still works, but it waits for receivers that have gone.
         if let Some(directory) = path.parent()
             && fs::create_dir_all(directory).is_ok()
         {
@@ -118,28 +120,28 @@ impl State {
         }
     }
 
-    /// Forgets: the transfer is over.
+    /// Removes the memory after the end of the transfer.
     pub(crate) fn forget(&self) {
         if let Some(path) = &self.path {
-            // It may never have been written.
+            // The file may never have been written.
             let _ = fs::remove_file(path);
         }
     }
 }
 
-/// `$XDG_STATE_HOME/farcast`, or `~/.local/state/farcast`.
+/// Returns the directory of the state: `$XDG_STATE_HOME/farcast`, or `~/.local/state/farcast`.
 pub(crate) fn directory() -> Option<PathBuf> {
     base("XDG_STATE_HOME", ".local/state")
 }
 
-/// Our directory in the one that `variable` names, or else in `below` the user's home.
+/// Returns farcast's directory in the one that `variable` names, or else in `below` under the user's home.
 #[expect(
     clippy::disallowed_methods,
     reason = "the command line is no engine: where files of the user go is the environment's say"
 )]
 pub(crate) fn base(variable: &str, below: &str) -> Option<PathBuf> {
     let named = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
-    // Services are started without HOME: then the list of users says it.
+    // Services are started without HOME. The list of users gives their home then.
     let home = || std::env::home_dir().filter(|path| path.is_absolute());
     let base = named.or_else(|| home().map(|home| home.join(below)))?;
     Some(base.join("farcast"))

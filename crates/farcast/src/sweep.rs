@@ -1,4 +1,4 @@
-//! `farcast sweep`: every combination of some settings.
+//! `farcast sweep`: simulates every combination of some settings.
 
 use farcast_core::Span;
 use farcast_lab::report;
@@ -17,22 +17,22 @@ use crate::table::{Align, Table};
 use crate::text::Text;
 use crate::{Exit, Failure, outputs};
 
-/// Replications of a point where nobody says how many.
+/// Number of replications of a point if the user gives none.
 const REPLICATIONS: u64 = 100;
-/// Rows that a person reads.
+/// Most rows of a table for a person.
 const MOST_ROWS: usize = 60;
 
-/// The result for programs.
+/// Result for programs.
 #[derive(Serialize)]
 struct Result_<'a> {
     scenario: &'a str,
     seed: u64,
-    /// The time that cores spent in replications, in seconds.
+    /// Processor time in replications, in seconds.
     cpu_s: f64,
     points: Vec<PointResult<'a>>,
 }
 
-/// A point of it.
+/// Result of a point.
 #[derive(Serialize)]
 struct PointResult<'a> {
     settings: serde_json::Map<String, serde_json::Value>,
@@ -42,7 +42,7 @@ struct PointResult<'a> {
     figures: std::collections::BTreeMap<&'a str, Measure>,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) fn run(args: &SweepArgs) -> Result<Exit, Failure> {
     let output = Output::of(args.lab.json, args.lab.quiet);
     let document = laboratory::document(&args.lab)?;
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Exit, Failure> {
         None => HowMany::Count(args.replications.unwrap_or(REPLICATIONS)),
     };
     outputs::directory("--out", args.out.as_deref())?;
-    // Before anything is written, so that nothing ends it in between.
+    // Signals are caught before anything is written, so that none ends the program in between.
     let interrupted = crate::interrupt::interrupted()?;
     let resumable = args.out.is_some();
     let fail = |error| laboratory::said_by("--vary", &args.vary, failed(error, resumable));
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Exit, Failure> {
     Ok(if open.is_some() { Exit::Incomplete } else { Exit::Done })
 }
 
-/// The command that says why replications of a point were left incomplete.
+/// Returns the command that tells why replications of a point were left incomplete.
 fn look_at(args: &SweepArgs, sweep: &Sweep, point: usize) -> String {
     let quoted = |text: &str| format!("'{}'", text.replace('\'', "'\\''"));
     let set = args.lab.set.iter().cloned().chain(sweep.grid().assignments(point));
@@ -116,10 +116,10 @@ fn look_at(args: &SweepArgs, sweep: &Sweep, point: usize) -> String {
     format!("farcast simulate {} {} --seed {}", args.lab.scenario, words.join(" "), args.lab.seed)
 }
 
-/// The figure that is asked for most.
+/// Figure that most users ask for.
 const TIME: &str = "completion_time_s";
 
-/// The figures that are shown.
+/// Returns the figures that are shown.
 fn columns(args: &SweepArgs, swept: &Swept) -> Result<Vec<String>, Failure> {
     let all = swept.columns();
     if args.column.is_empty() {
@@ -164,7 +164,7 @@ fn result<'a>(args: &'a SweepArgs, swept: &'a Swept) -> Result<Result_<'a>, Fail
     })
 }
 
-/// A table for each figure, and what it took.
+/// Returns a table for each figure, and a line with the cost of the sweep.
 fn shown(args: &SweepArgs, swept: &Swept, columns: &[String]) -> Result<Text, Failure> {
     let mut parts = Vec::new();
     for column in columns {
@@ -218,7 +218,7 @@ fn table(swept: &Swept, column: &str) -> Result<Text, Failure> {
     Ok(table.render())
 }
 
-/// A number with as many places as a person reads.
+/// Returns a number with as many decimal places as a person reads.
 pub(crate) fn significant(value: f64) -> String {
     let places = match value.abs() {
         magnitude if magnitude >= 1000.0 || magnitude == 0.0 => 0,

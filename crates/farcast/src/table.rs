@@ -4,14 +4,14 @@ use farcast_report::text::visible;
 
 use crate::text::Text;
 
-/// How a column is aligned.
+/// Alignment of a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Align {
     Left,
     Right,
 }
 
-/// Rows under a heading, columns as wide as their widest cell.
+/// Table with a heading, whose columns are as wide as their widest cell.
 #[derive(Clone, Debug)]
 pub(crate) struct Table {
     align: Vec<Align>,
@@ -24,12 +24,12 @@ impl Table {
         Self { align: heading.iter().map(|&(_, align)| align).collect(), rows }
     }
 
-    /// Adds a row. A cell may hold what a stranger said: it stays one cell of one line.
+    /// Adds a row. Text from strangers in a cell stays one cell of one line.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
         self.rows.push(cells.into_iter().map(|cell| visible(&cell).into_owned()).collect());
     }
 
-    /// The table as text, with a rule under the heading.
+    /// Returns the table as text, with a rule under the heading.
     pub(crate) fn render(&self) -> Text {
         let width = |column: usize| {
             self.rows.iter().filter_map(|row| row.get(column)).map(|c| c.chars().count()).max()

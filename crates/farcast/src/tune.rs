@@ -1,4 +1,4 @@
-//! `farcast tune`: the best settings, and how sure that is.
+//! `farcast tune`: finds the best settings, and tells how certain that is.
 
 use std::path::Path;
 
@@ -23,7 +23,7 @@ use crate::{Exit, Failure, outputs};
 
 mod show;
 
-/// The result for programs.
+/// Result for programs.
 #[derive(Serialize)]
 struct Result_<'a> {
     scenario: &'a str,
@@ -33,7 +33,7 @@ struct Result_<'a> {
     cases: Vec<CaseResult<'a>>,
 }
 
-/// Of one case.
+/// Result of one case.
 #[derive(Serialize)]
 struct CaseResult<'a> {
     case: &'a str,
@@ -47,7 +47,7 @@ struct CaseResult<'a> {
     full_grid_cpu_s: f64,
 }
 
-/// Of one setting.
+/// Result of one setting.
 #[derive(Serialize)]
 struct Entry_<'a> {
     set: &'a [String],
@@ -63,7 +63,7 @@ struct Entry_<'a> {
     bounded: Vec<Option<f64>>,
 }
 
-/// A case that was tuned.
+/// Case after its tuning.
 struct Finished {
     case: Case,
     document: Document,
@@ -71,7 +71,7 @@ struct Finished {
     tuned: Tuned,
 }
 
-/// Runs it.
+/// Runs the command.
 pub(crate) fn run(args: &TuneArgs) -> Result<Exit, Failure> {
     let output = Output::of(args.lab.json, args.lab.quiet);
     outputs::files(&[("--report", args.report.as_deref()), ("--plan", args.plan.as_deref())])?;
@@ -132,10 +132,10 @@ pub(crate) fn run(args: &TuneArgs) -> Result<Exit, Failure> {
     Ok(if outside { Exit::Incomplete } else { Exit::Done })
 }
 
-/// Draws the results as a page.
+/// Writes the results as a page.
 fn write_report(path: &Path, args: &TuneArgs, finished: &[Finished], output: &Output) -> Result<(), Failure> {
     let words: Vec<Vec<String>> = finished.iter().map(show::verdict).collect();
-    // What has no transfer has no plan.
+    // A scenario without a transfer has no plan.
     let plans: Vec<Option<String>> =
         finished.iter().map(|one| plan_of(&args.lab.scenario, one).ok()).collect();
     let cases: Vec<report::Case<'_>> = finished
@@ -153,11 +153,13 @@ fn write_report(path: &Path, args: &TuneArgs, finished: &[Finished], output: &Ou
     write_page(path, &report::tune(&args.lab.scenario, VERSION, &cases), output)
 }
 
-/// The cases that the command line names, or the scenario, or the scenario as it is. What the command line sets or varies is
-/// not a case's: a case of its own that says otherwise is refused, and those of the scenario are passed over.
+/// Returns the cases to tune: those of the command line, or those of the scenario, or the scenario as it is.
+///
+/// A case of the command line that sets a key of --set is refused. If a case of the scenario sets a key that the command
+/// line sets or varies, all cases of the scenario are passed over, and the scenario is tuned as it is.
 fn cases(args: &TuneArgs, wish: &Wish, document: &Document, output: &Output) -> Result<Vec<Case>, Failure> {
     if !args.case.is_empty() {
-        // What is varied may be a case's as well: that is then what the scenario itself has.
+        // A case of the command line may set a varied key. Its value is then the scenario's own.
         let cases: Vec<Case> = args.case.iter().map(|text| Case::of(text)).collect();
         return match cases.iter().find_map(|case| contradicted(&[], case, document)) {
             Some((key, said)) => Err(Failure::usage(format!(
@@ -175,7 +177,7 @@ fn cases(args: &TuneArgs, wish: &Wish, document: &Document, output: &Output) -> 
     Ok(if wish.cases.is_empty() { vec![Case::default()] } else { wish.cases.clone() })
 }
 
-/// A key that the case sets and the command line as well, and what there says it.
+/// Returns a key that both the case and the command line set, with the option that sets it.
 fn contradicted(vary: &[Axis], case: &Case, document: &Document) -> Option<(String, String)> {
     case.set.iter().find_map(|assignment| {
         let key = assignment.split_once('=')?.0.trim();
@@ -185,7 +187,7 @@ fn contradicted(vary: &[Axis], case: &Case, document: &Document) -> Option<(Stri
     })
 }
 
-/// What the command line asks for, and where it is silent the scenario.
+/// Returns the tuning that the command line asks for. The scenario fills what the command line leaves out.
 fn tuning(args: &TuneArgs, wish: &Wish, document: &Document) -> Result<Tuning, Failure> {
     let usage = |error: VaryError| Failure::usage(error.to_string());
     let objective = |error: ObjectiveError| Failure::usage(error.to_string());
@@ -206,7 +208,7 @@ fn tuning(args: &TuneArgs, wish: &Wish, document: &Document) -> Result<Tuning, F
     })
 }
 
-/// What is varied, and what is not known.
+/// Returns the axes of the settings that are varied, and those of the conditions that are unknown.
 fn axes(args: &TuneArgs, wish: &Wish) -> Result<(Vec<Axis>, Vec<Axis>), Failure> {
     let usage = |error: VaryError| Failure::usage(error.to_string());
     let vary = if args.vary.is_empty() {
@@ -239,7 +241,7 @@ fn failure(error: TuneError) -> Failure {
     }
 }
 
-/// The settings of the best, with what they are.
+/// Returns the plan of the best settings, with a comment about them.
 fn plan_of(scenario: &str, one: &Finished) -> Result<String, Failure> {
     let Some(best) = one.tuned.entries.first() else { return Err(Failure::usage("nothing was tuned")) };
     let case = if one.case.name.is_empty() { String::new() } else { format!(", {}", one.case.name) };

@@ -128,7 +128,7 @@ impl Trust {
     /// Returns the path of the list, or `None` if there is no list.
     ///
     /// # Errors
-    /// As for [`Self::load`].
+    /// The same errors as those of [`Self::load`].
     pub(crate) fn file() -> Result<Option<PathBuf>, Failure> {
         let Some((path, named)) = place()? else { return Ok(None) };
         let is_there = named || file::read(&path, Care::List)?.is_some();

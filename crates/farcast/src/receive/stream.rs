@@ -1,4 +1,4 @@
-//! `farcast receive --stream`: what a sender streams, to standard output.
+//! `farcast receive --stream`: writes a sender's stream to standard output.
 
 use std::fs::File;
 use std::io;
@@ -42,7 +42,8 @@ pub(crate) struct StreamArgs {
 }
 
 impl StreamArgs {
-    /// What of it goes with a stream does. Where something conflicts with `--stream`, clap does not ask for it.
+    /// Checks that options for streams come with `--stream`. Clap does not check this where another option conflicts
+    /// with `--stream`.
     pub(super) fn check(&self) -> Result<(), Failure> {
         if (self.from_now || self.skip_gaps) && !self.stream {
             return Err(Failure::usage("--from-now and --skip-gaps go with --stream"));
@@ -51,37 +52,37 @@ impl StreamArgs {
     }
 }
 
-/// What a protocol tells of a stream that is received.
+/// Protocol-specific parts of the reception of a stream.
 trait Face {
-    /// What receives it.
+    /// Engine that receives the stream.
     type Engine: StreamReceiverEngine;
 
-    /// What its places are.
+    /// Unit of places in the stream.
     const PLACE: Place;
 
-    /// What an event says.
+    /// Returns the message about an event.
     fn told(event: &<Self::Engine as StreamEngine>::Event) -> Told;
 
-    /// How often it has asked for repair.
+    /// Returns the number of requests for repair so far.
     fn requests(engine: &Self::Engine) -> u64;
 }
 
-/// What the places of a stream are.
+/// Unit of places in a stream.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
-    /// Octets from its beginning.
+    /// Octets from the beginning of the stream.
     Octet,
-    /// Sequence numbers of packets, the low 32 bits of what is told. 0 in all bits is the beginning.
+    /// Sequence numbers of packets: the low 32 bits of a place. A place of 0 in all bits is the beginning.
     Number,
 }
 
-/// What all protocols tell.
+/// Event of a stream that all protocols have.
 enum Told {
-    /// A stream is heard: of what, in words and for programs, and from where.
+    /// A stream is received: its description in words and for programs, and its source.
     Joined { what: String, known_as: (&'static str, Value), source: SocketAddr },
-    /// A sender at this address sends files and no stream.
+    /// The sender at this address sends files and no stream.
     Files(SocketAddr),
-    /// Its sender has left, or was silent for too long.
+    /// The stream's sender has left, or was silent for too long.
     Gone,
 }
 
@@ -114,7 +115,7 @@ fn receive<F: Face>(
         simulate_loss: args.simulate_loss,
         seed,
     };
-    // Not buffered: who reads it is not to wait for more than there is.
+    // Standard output is not buffered, so that a reader gets each part as soon as it arrives.
     let descriptor = io::stdout().as_fd().try_clone_to_owned();
     let mut out =
         File::from(descriptor.map_err(|error| Failure::usage(format!("standard output: {error}")))?);
@@ -140,7 +141,7 @@ fn receive<F: Face>(
             view.output.line(&format!("the stream has ended ({})", size(octets)));
             Ok(Exit::Done)
         }
-        // Who reads no further has what it wants.
+        // A reader that stops reading has what it wants.
         (StreamEnd::Unread, None) => Ok(Exit::Done),
         (_, Some(sentence)) => Err(Failure { sentence, exit: Exit::Failed }),
         (StreamEnd::Stopped, None) if !view.gone => Err(stopped()),
@@ -151,19 +152,19 @@ fn receive<F: Face>(
     }
 }
 
-/// What the person at the receiver sees.
+/// Output for the user of a receiver.
 struct View<'a> {
     args: &'a ReceiveArgs,
     from: SocketAddr,
     place: Place,
     output: Output,
-    /// What cannot be had, in words.
+    /// Sentence about the first part of the stream that cannot be received.
     lacks: Option<String>,
     gone: bool,
 }
 
 impl View<'_> {
-    /// Tells of what happens; whether to go on.
+    /// Reports a notice. Returns `false` if the reception should end.
     fn observe<F: Face>(&mut self, notice: &StreamNotice<'_, <F::Engine as StreamEngine>::Event>) -> bool {
         match *notice {
             StreamNotice::Listening => {

@@ -1,4 +1,4 @@
-//! What the person, and the program, at a receiver see of a reception.
+//! Output of a reception, for the person and the program at the receiver.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -24,31 +24,32 @@ use crate::progress::{Pace, Progress, counted, loss_percent, percent, rate, size
 use crate::sealing::{self, Sealing};
 use crate::{Exit, Failure, report};
 
-/// Between reports of progress for programs.
+/// Interval between progress events for programs.
 const REPORT_EVERY: Span = Span::from_secs(1);
 
-/// The most objects that are noted as lacking.
+/// Most objects that are remembered as incomplete.
 const MOST_LACKING: usize = 1 << 14;
 
-/// What the person at the receiver sees.
+/// Output for the user of a receiver, of all objects that it receives.
 pub(super) struct View<'a, F> {
     output: Output,
     progress: Option<Progress>,
     args: &'a ReceiveArgs,
     face: F,
-    /// What is noted for a page, if there is to be one.
+    /// Record for a page, if a page is asked for.
     seen: Option<report::Receiving>,
-    /// Who is heard where.
+    /// Addresses that the receiver hears.
     heard: &'a Heard,
-    /// The objects that are under way.
+    /// Objects that are being received.
     joined: BTreeMap<ObjectId, Joined>,
-    /// The objects of several that have ended and are not complete, by their senders and names, and why.
+    /// Objects that have ended incomplete, by sender and name, each with the reason. Only protocols with several
+    /// objects use this.
     lacking: BTreeMap<(SocketAddr, Vec<u8>), Failure>,
     hook: Option<Hook>,
     /// Summaries of products whose command has not ended, in the order of the commands.
     summaries: VecDeque<Value>,
     next_report: Time,
-    /// Whether `--on-complete` failed.
+    /// Set if `--on-complete` failed.
     hook_failed: bool,
 }
 
@@ -84,12 +85,12 @@ impl<'a, F: Face> View<'a, F> {
         }
     }
 
-    /// What was noted for a page.
+    /// Takes the record for a page.
     pub(super) fn take_page(&mut self) -> Option<report::Receiving> {
         self.seen.take()
     }
 
-    /// How the last product, and with it the command, ended.
+    /// Returns the result of the command after the last product.
     pub(super) fn over(self, last: Result<Option<Report<F>>, Failure>) -> Result<Exit, Failure> {
         match last? {
             Some(report) if self.args.once && !report.is_complete() => {
@@ -97,7 +98,7 @@ impl<'a, F: Face> View<'a, F> {
                 Err(if F::SEVERAL { self.told(&report.offer.name, failure) } else { failure })
             }
             None => nothing(self.args),
-            // What others have announced and not sent is nothing that lacks.
+            // Objects that other senders announced and did not send are not missing.
             Some(report) if self.args.once && self.lacks(report.offer.sender) => {
                 let mut lacking = self.lacking.iter();
                 let of_sender = lacking.find(|((sender, _), _)| *sender == report.offer.sender);
@@ -110,13 +111,14 @@ impl<'a, F: Face> View<'a, F> {
             Some(report) if self.args.once && report.missed > 0 => {
                 Err(Failure { sentence: never_came(&report), exit: Exit::Failed })
             }
-            // It has been said why.
+            // The reason has been printed.
             Some(_) if self.args.once && self.hook_failed => Ok(Exit::Failed),
             _ => Ok(Exit::Done),
         }
     }
 
-    /// The failure of an object of several, without the reason where people were told that when it ended.
+    /// Returns the failure of one of several objects. The sentence leaves out the reason if people have read it
+    /// already.
     fn told(&self, name: &[u8], failure: Failure) -> Failure {
         if !self.output.is_for_people() {
             return failure;
@@ -219,7 +221,7 @@ impl<'a, F: Face> View<'a, F> {
         }
     }
 
-    /// Tells what the receiving directory and its file system have to do with it.
+    /// Reports a notice about the receiving directory or its file system.
     fn observe_disk(&mut self, notice: &Notice<'_, F>) {
         match notice {
             farcast_net::ReceiveNotice::Forgetful { why } => {
@@ -250,7 +252,7 @@ impl<'a, F: Face> View<'a, F> {
 
     fn listening(&mut self, address: SocketAddr) {
         let id = self.own_name();
-        // What comes without UDP has no port.
+        // Packets without UDP have no port.
         let address = if address.port() == 0 { address.ip().to_string() } else { address.to_string() };
         self.say(&format!("{id} listens on {address}, files go into {}", self.args.into.display()));
         let sealing = self.heard.sealing.as_ref();
@@ -264,7 +266,7 @@ impl<'a, F: Face> View<'a, F> {
         self.heard.own_name(self.args)
     }
 
-    /// Says that what was there of a product is not any more.
+    /// Reports that the stored part of a product was removed.
     fn removed(&mut self, partial: &Partial, why: Removed) {
         let name = partial.name.as_deref().map_or_else(|| partial.id.to_string(), shown_name);
         let (why, word) = match why {
@@ -284,7 +286,7 @@ impl<'a, F: Face> View<'a, F> {
         if let Some(joined) = self.joined.get_mut(&object) {
             joined.files.done += 1;
         }
-        // There may be a million of them.
+        // A product may have a million files.
         if self.output.is_for_people() {
             self.say(&format!("complete: {path}"));
         }
@@ -293,7 +295,7 @@ impl<'a, F: Face> View<'a, F> {
         }
     }
 
-    /// Tells people and programs.
+    /// Reports to people and programs.
     fn tell(&mut self, text: &str, kind: &str, fields: Value) {
         self.say(text);
         self.output.event(kind, fields);
@@ -357,7 +359,7 @@ impl<'a, F: Face> View<'a, F> {
         }
     }
 
-    /// The same where several objects are under way: all of them together.
+    /// Shows the progress of all objects together, where several are under way.
     fn tick_of_several(&mut self, now: Time, receiver: &Engine_<F>) {
         let (mut count, mut total, mut came) = (0, 0, Received::default());
         for &object in self.joined.keys() {
@@ -430,13 +432,13 @@ impl<'a, F: Face> View<'a, F> {
         if let Some(seen) = &mut self.seen {
             seen.ended(now, report, &outcome, &fields);
         }
-        // What ends the receiver is said as its last sentence.
+        // If the report ends the receiver, its outcome is printed as the last sentence.
         if !self.args.once || F::SEVERAL || report.is_complete() || !report.counts() {
             self.output.line(&outcome);
         }
         self.joined.remove(&report.offer.object);
         if report.is_complete() {
-            // It may have come from where its sender was started again.
+            // The object may have come from another address, after its sender was started again.
             self.lacking.retain(|(_, name), _| *name != report.offer.name);
             self.on_complete(report, fields);
         } else {
@@ -447,19 +449,19 @@ impl<'a, F: Face> View<'a, F> {
         }
     }
 
-    /// Objects of the same sender that ended before and are not complete.
+    /// Returns the names of the same sender's objects that ended before, incomplete.
     fn lacking_of(&self, report: &Report<F>) -> Vec<String> {
         let of_sender = self.lacking.keys().filter(|(sender, _)| *sender == report.offer.sender);
         let others = of_sender.filter(|(_, name)| *name != report.offer.name);
         others.map(|(_, name)| shown_name(name)).collect()
     }
 
-    /// Tells whether an object of `sender` is not complete.
+    /// Returns `true` if an object of `sender` is not complete.
     fn lacks(&self, sender: SocketAddr) -> bool {
         self.lacking.keys().any(|(of, _)| *of == sender)
     }
 
-    /// Notes an object that is not complete; where too many are, one of another sender is forgotten.
+    /// Remembers an object that is not complete. Above the limit, an object of another sender is forgotten.
     fn note_lacking(&mut self, report: &Report<F>, failure: Failure) {
         let sender = report.offer.sender;
         if self.lacking.len() >= MOST_LACKING {
@@ -469,8 +471,8 @@ impl<'a, F: Face> View<'a, F> {
         self.lacking.insert((sender, report.offer.name.clone()), failure);
     }
 
-    /// Has the user's command run; the product stays complete, whatever comes of it.
-    /// Its summary is told behind that.
+    /// Starts the user's command. The product stays complete, whatever the command does. The product's summary is
+    /// reported after the command has ended.
     fn on_complete(&mut self, report: &Report<F>, summary: Value) {
         let Some(hook) = &mut self.hook else { return self.output.event("summary", summary) };
         self.summaries.push_back(summary);
@@ -481,7 +483,7 @@ impl<'a, F: Face> View<'a, F> {
         ]);
     }
 
-    /// Says how the user's command went, where it has ended.
+    /// Reports the ends of the user's commands that have ended.
     fn tell_of_hook(&mut self) {
         while let Some(ended) = self.hook.as_mut().and_then(Hook::ended) {
             self.hook_ended(ended);
@@ -516,7 +518,7 @@ impl<'a, F: Face> View<'a, F> {
     }
 }
 
-/// The exit code of a reception that is not complete: another where only names are in the way.
+/// Returns the exit code of a reception that is not complete. It is another one if only names are in the way.
 fn exit_of<E>(report: &farcast_net::ReceiveReport<E>) -> Exit {
     let named = |error: &NetError| {
         use StoreError as E;
@@ -531,13 +533,13 @@ fn never_came<E>(report: &farcast_net::ReceiveReport<E>) -> String {
     format!("{sender} has ended or fallen silent, and {files} that it had sent did not come: send them again")
 }
 
-/// How much of what did not complete is here and kept, and until what.
+/// Returns the share of an incomplete object that is here, and whether it is kept. The text `until` follows "kept".
 pub(super) fn kept<E>(report: &farcast_net::ReceiveReport<E>, until: &str) -> String {
     let have = percent(u64::from(report.have), u64::from(report.offer.geometry.segments()));
     if report.kept { format!("{have} is here and kept{until}") } else { "nothing of it is kept".into() }
 }
 
-/// The size, the time and the rate of what is complete.
+/// Returns the size, time and rate of a complete object.
 pub(super) fn brought<E>(report: &farcast_net::ReceiveReport<E>) -> String {
     let bytes = report.offer.geometry.size();
     let segments = u64::from(report.offer.geometry.segments());

@@ -1,32 +1,32 @@
-//! Every option with what it is set to.
+//! Options of a command with their values, for the settings on a page.
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::protocols::Speaks;
 
-/// Values of one option that are shown: somebody may send a thousand paths.
+/// Most values of one option that are shown: a user may send a thousand paths.
 const MOST_VALUES: usize = 8;
 
-/// An option, and what the command line makes of it.
+/// Option with its value on the command line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Chosen {
     name: String,
-    /// `None` if nobody said and there is no fixed default.
+    /// Value, or `None` without a value on the command line and without a fixed default.
     value: Option<String>,
-    /// Whether it was said.
+    /// Set if the command line has the option.
     said: bool,
 }
 
-/// The options of `command` that have a meaning by this protocol, with what was `given`. What is printed where is no
-/// setting.
+/// Returns the options of `command` that apply to this protocol, with their values in `given`. Options about output are
+/// no settings and are left out.
 pub(crate) fn options(command: &Command, given: &ArgMatches, speaks: Speaks) -> Vec<Chosen> {
     let of_it = |arg: &&Arg| arg.get_help_heading().is_none_or(|heading| speaks.has(heading));
     let is_setting = |arg: &&Arg| {
         let id = arg.get_id().as_str();
         !arg.is_hide_set() && arg.get_help_heading() != Some("Output") && !["help", "version"].contains(&id)
     };
-    // To say that it is by one way is to say the protocol; replications are those of a prediction.
+    // `--one-way` is shown as the protocol, and replications belong to a prediction.
     let is_no_matter = |arg: &&Arg| ["one_way", "replications"].contains(&arg.get_id().as_str());
     let shown = command.get_arguments().filter(of_it).filter(is_setting).filter(|arg| !is_no_matter(arg));
     let one = |arg: &Arg| {
@@ -53,7 +53,7 @@ fn values(given: &ArgMatches, id: &str) -> Option<String> {
     Some(shown)
 }
 
-/// What was in effect: `effective` is what came of options, whoever said it, by their names.
+/// Returns the settings in effect. The values in `effective` come first, by the names of their options.
 pub(super) fn in_effect(options: &[Chosen], effective: &[(&'static str, String)]) -> Vec<(String, String)> {
     let has_plan = options.iter().any(|one| one.name == "plan" && one.said);
     let one = |option: &Chosen| {

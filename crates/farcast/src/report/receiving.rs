@@ -1,4 +1,4 @@
-//! What a receiver sees.
+//! Record of a reception, for its page.
 
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
@@ -15,10 +15,10 @@ use super::{Chosen, PageFile, now, sentence};
 use crate::args::PageArgs;
 use crate::laboratory::VERSION;
 
-/// How long the page of a product that is done waits for others that are under way.
+/// Longest time that the page of a complete product waits for products that are under way.
 const WAIT: Span = Span::from_secs(5);
 
-/// What a receiver sees, for its page.
+/// Record of a reception, and the page that is written from it.
 pub(crate) struct Receiving {
     file: PageFile,
     title: String,
@@ -26,17 +26,17 @@ pub(crate) struct Receiving {
     began: String,
     options: Vec<Chosen>,
     seen: transfer::Receiving,
-    /// How it went with the last product, in a sentence and for programs.
+    /// Sentence about the end of the last product.
     last: Option<String>,
     summary: Value,
-    /// Since when the page has not been what is known.
+    /// Time since which the page has been out of date.
     stale: Option<Time>,
-    /// Writes the page while receiving goes on: a disk may take its time.
+    /// Thread that writes the page while receiving goes on: a disk may be slow.
     writer: Option<JoinHandle<bool>>,
 }
 
 impl Receiving {
-    /// Of the receiver `name` of what comes to `from`, if a page is asked for.
+    /// Makes the record of the receiver `name` that listens at `from`, if a page is asked for.
     pub(crate) fn new(args: &PageArgs, words: Words, name: String, from: SocketAddr) -> Option<Self> {
         Some(Self {
             file: PageFile(args.report.clone()?),
@@ -52,7 +52,7 @@ impl Receiving {
         })
     }
 
-    /// Notes what is told, but for the end of an object.
+    /// Records a notice, except the end of an object.
     pub(crate) fn observe<R: ReceiverEngine>(
         &mut self,
         now: Time,
@@ -79,7 +79,7 @@ impl Receiving {
         }
     }
 
-    /// Notes that it is over with an object: in a sentence, and for programs.
+    /// Records the end of an object, with a sentence and a summary for programs.
     pub(crate) fn ended<E>(&mut self, now: Time, report: &ReceiveReport<E>, outcome: &str, summary: &Value) {
         let ended = Product {
             outcome: outcome.to_owned(),
@@ -94,13 +94,13 @@ impl Receiving {
         self.stale.get_or_insert(now);
     }
 
-    /// Writes the page for the last time; `why` it is the end.
+    /// Writes the page for the last time. `why` is the reason for the end.
     pub(crate) fn finish(mut self, why: &str) {
         self.write(why);
         self.wait();
     }
 
-    /// Has the page written; `then` says what comes after.
+    /// Starts to write the page. `then` tells what comes next.
     fn write(&mut self, then: &str) {
         self.wait();
         self.stale = None;
@@ -122,15 +122,15 @@ impl Receiving {
         let writing = std::thread::Builder::new().name("page".into());
         match writing.spawn(move || file.write(&page)) {
             Ok(writer) => self.writer = Some(writer),
-            // It is tried again with the next product.
+            // The next product starts the next attempt.
             Err(error) => crate::stdio::lose(&format!("cannot write the page: {error}")),
         }
     }
 
-    /// Waits until it is written.
+    /// Waits until the page is written.
     fn wait(&mut self) {
         if let Some(writer) = self.writer.take() {
-            // It says itself what went wrong.
+            // The thread reports its own errors.
             let _ = writer.join();
         }
     }

@@ -1,4 +1,4 @@
-//! What a sender sees.
+//! Record of a transmission, for its page.
 
 use std::net::SocketAddr;
 
@@ -15,7 +15,7 @@ use crate::laboratory::VERSION;
 use crate::output::Output;
 use crate::{Exit, Failure};
 
-/// What a sender sees, for its page.
+/// Record of a transmission, from which its page is written.
 pub(crate) struct Sending {
     file: PageFile,
     title: String,
@@ -25,21 +25,21 @@ pub(crate) struct Sending {
     seen: transfer::Sending,
 }
 
-/// How it ended.
+/// End of a transmission.
 #[derive(Default)]
 pub(crate) struct End {
-    /// What it came to, in a sentence.
+    /// Result, in a sentence.
     pub(crate) closing: Option<String>,
-    /// What options came to, by their names.
+    /// Values that came into effect, by the names of their options.
     pub(crate) effective: Vec<(&'static str, String)>,
-    /// How those stand who are known.
+    /// States of the known receivers.
     pub(crate) receivers: Vec<Receiver>,
     /// The summary for programs.
     pub(crate) summary: Value,
 }
 
 impl Sending {
-    /// Of `name`, so many octets, to `to`, if a page is asked for.
+    /// Makes the record of a transmission to `to`, if a page is asked for. `what` is its name and its size in octets.
     pub(crate) fn new(args: &PageArgs, words: Words, what: (&str, u64), to: SocketAddr) -> Option<Self> {
         let (name, size) = what;
         let path = args.report.clone()?;
@@ -53,7 +53,7 @@ impl Sending {
         })
     }
 
-    /// Notes what is told.
+    /// Records a notice.
     pub(crate) fn observe<S: SenderEngine>(&mut self, now: Time, notice: &SendNotice<'_, S::Event>) {
         match notice {
             SendNotice::Tick(traffic) => self.passed(now, traffic),
@@ -73,17 +73,17 @@ impl Sending {
         self.seen.passed(now.as_secs_f64(), totals);
     }
 
-    /// Whether it is time to [look](Self::look) at receivers.
+    /// Returns `true` if it is time to [look](Self::look) at receivers.
     pub(crate) fn wants_look(&self, now: Time) -> bool {
         self.seen.wants_look(now.as_secs_f64())
     }
 
-    /// Notes what part of all each receiver has.
+    /// Records each receiver's share of all data.
     pub(crate) fn look<'a>(&mut self, now: Time, receivers: impl Iterator<Item = (&'a str, f64)>) {
         self.seen.look(now.as_secs_f64(), receivers);
     }
 
-    /// Notes what had passed at the end of it; segments that were sent in each round.
+    /// Records the traffic at the end. Returns the number of segments that were sent in each round.
     pub(crate) fn over<S: SenderEngine>(&mut self, report: &farcast_net::SendReport<S>) -> Vec<u64> {
         self.passed(Time::ZERO + report.duration, &report.traffic);
         let counts = report.sender.figures(&RequestCounts::default()).into_iter().find_map(|figure| {
@@ -119,7 +119,7 @@ impl Sending {
     }
 }
 
-/// How it went, in a sentence.
+/// Returns the result of the transmission, in a sentence.
 fn verdict(how: &Result<Exit, Failure>, receivers: &[Receiver]) -> String {
     match (how, receivers.len()) {
         (Err(failure), _) if failure.exit == Exit::Incomplete => {

@@ -1,4 +1,4 @@
-//! The tables for a terminal.
+//! Tables of results for a terminal.
 
 use farcast_lab::study::Results;
 use farcast_lab::study::tables::{Part, Table as Cells, parts};
@@ -6,7 +6,7 @@ use farcast_lab::study::tables::{Part, Table as Cells, parts};
 use crate::table::{Align, Table};
 use crate::text::Text;
 
-/// All results.
+/// Returns all results as text.
 pub(super) fn text(results: &[Results]) -> Text {
     let text = parts(results).into_iter().map(|part| match part {
         Part::Text(text) => Text::lines(text.lines()),

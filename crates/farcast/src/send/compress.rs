@@ -1,4 +1,4 @@
-//! `farcast send --compress`: what it goes with, and what it has brought.
+//! `farcast send --compress`: its checks and its result.
 
 use farcast_files::{Compressed, Outgoing};
 use serde_json::{Value, json};
@@ -9,8 +9,8 @@ use crate::output::Output;
 use crate::progress::size;
 use crate::protocols::Speaks;
 
-/// Refuses what it does not go with: it takes a list of files that says what is compressed, and receivers that know of
-/// that.
+/// Refuses options that do not go with `--compress`. Compression needs a list of files that names the compressed ones,
+/// and receivers that understand the list.
 pub(super) fn check(args: &SendArgs) -> Result<(), Failure> {
     if !args.compress {
         return Ok(());
@@ -34,19 +34,19 @@ pub(super) fn check(args: &SendArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What it has brought, if it was asked for.
+/// Returns the result of compression, if compression was asked for.
 pub(super) fn brought(args: &SendArgs, outgoing: &Outgoing) -> Option<Compressed> {
     args.compress.then(|| outgoing.manifest().compressed())
 }
 
-/// Says what it has brought.
+/// Reports the result of compression.
 pub(super) fn tell(args: &SendArgs, outgoing: &Outgoing, output: &mut Output) {
     let Some(compressed) = brought(args, outgoing) else { return };
     output.line(&sentence(&compressed));
     output.event("compressed", fields(&compressed));
 }
 
-/// The same in words.
+/// Returns the result in words.
 pub(super) fn sentence(compressed: &Compressed) -> String {
     match compressed.files {
         0 => "not compressed: that would make nothing shorter".into(),
@@ -54,7 +54,7 @@ pub(super) fn sentence(compressed: &Compressed) -> String {
     }
 }
 
-/// The same for programs.
+/// Returns the result for programs.
 pub(super) fn fields(compressed: &Compressed) -> Value {
     json!({
         "files": compressed.files,

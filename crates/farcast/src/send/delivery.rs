@@ -1,4 +1,4 @@
-//! Sending by a protocol that has no view of its own: progress, events, and what is said at the end.
+//! Sending by a protocol that has no view of its own: progress, events, and the messages at the end.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,77 +24,77 @@ use crate::{Exit, Failure};
 use super::narrow::{self, Narrow};
 use super::{changed, changed_fields, changed_files, compress, socket_options};
 
-/// Between reports of progress for programs.
+/// Interval between progress events for programs.
 const REPORT_EVERY: Span = Span::from_secs(1);
 
 pub(super) type Event<P> = <<P as Protocol>::Sender as Engine>::Event;
 pub(super) type Report<P> = farcast_net::SendReport<<P as Protocol>::Sender>;
 type Notice<'a, P> = farcast_net::SendNotice<'a, Event<P>>;
 
-/// What a protocol tells of a transfer besides what all have in common.
+/// Protocol-specific parts of the messages about a transfer.
 pub(super) trait Face {
-    /// Which protocol.
+    /// Protocol of the transfer.
     type Protocol: Protocol;
 
-    /// The option that says how long segments are.
+    /// Option that sets the length of segments.
     const SEGMENT_SIZE: &str = "--segment-size";
 
-    /// An event, if it is worth telling.
+    /// Returns a message about an event, or `None` if it needs none.
     fn told(&mut self, now: Time, event: &Event<Self::Protocol>) -> Option<Told>;
 
-    /// How those stand who are known.
+    /// Returns the known receivers with their states.
     fn receivers(&self) -> Vec<Receiver>;
 
-    /// How it ended.
+    /// Returns the verdict for the engine's last event.
     fn verdict(&self, end: &Event<Self::Protocol>) -> Verdict;
 
-    /// What only this protocol reports in the end.
+    /// Returns the figures that only this protocol reports in the end.
     fn figures(&self, sender: &<Self::Protocol as Protocol>::Sender) -> Value;
 
-    /// What came of options, by their names.
+    /// Returns the values that came into effect, by the names of their options.
     fn settings(&self, sender: &<Self::Protocol as Protocol>::Sender) -> Vec<(&'static str, String)>;
 }
 
-/// An event, in words and for programs.
+/// Message about an event, in words and for programs.
 pub(super) struct Told {
     pub(super) line: Option<String>,
     pub(super) kind: &'static str,
     pub(super) fields: Value,
 }
 
-/// A receiver that is known.
+/// Known receiver.
 pub(super) struct Receiver {
     pub(super) label: String,
     pub(super) state: &'static str,
-    /// Since when it has everything.
+    /// Time at which it had everything.
     pub(super) complete: Option<Time>,
 }
 
-/// How a transfer ended.
+/// Result of a transfer.
 pub(super) struct Verdict {
-    /// In a word, for programs.
+    /// Word for programs.
     pub(super) word: &'static str,
     pub(super) exit: Exit,
-    /// In a sentence; a failure's is its error.
+    /// Sentence for people. That of a failure is its error.
     pub(super) sentence: Option<String>,
 }
 
-/// What is sent.
+/// Objects to send, with the settings of their transfer.
 pub(super) struct Delivery {
     pub(super) to: SocketAddr,
-    /// What it is called.
+    /// Name of the product.
     pub(super) name: String,
     pub(super) objects: Vec<Outgoing>,
-    /// What compression has brought, if it was asked for.
+    /// Result of compression, if compression was asked for.
     pub(super) compressed: Option<Compressed>,
-    /// How far ahead of the clock datagrams may leave together.
+    /// Time by which datagrams that leave together may be ahead of the clock.
     pub(super) burst: Span,
     pub(super) time_limit: Span,
-    /// What it is sealed with, if it is.
+    /// Seal of a sealed transfer.
     pub(super) seal: Option<SendSeal>,
 }
 
-/// Sends it by the engine that `make` makes for our address, and says how it went.
+/// Sends a delivery by the engine that `make` makes for our address. Returns the result.
 pub(super) fn deliver<F: Face, E: std::error::Error + Send + Sync + 'static>(
     args: &SendArgs,
     delivery: Delivery,
@@ -124,7 +124,7 @@ pub(super) fn deliver<F: Face, E: std::error::Error + Send + Sync + 'static>(
         socket: socket_options(&args.socket),
         burst,
         changing: args.changing.of(),
-        // Not all receivers can tell what they got from what was announced.
+        // Not all receivers can tell data that differs from the announced data.
         look_again: true,
     };
     let start = AtomicBool::new(false);
@@ -152,19 +152,19 @@ pub(super) fn deliver<F: Face, E: std::error::Error + Send + Sync + 'static>(
     }
 }
 
-/// What the person at the sender sees.
+/// Output for the user of a sender.
 struct View<'a, F: Face> {
     output: &'a mut Output,
     progress: Option<Progress>,
     face: &'a mut F,
-    /// What is noted for a page, if there is to be one.
+    /// Record for a page, if a page is asked for.
     seen: Option<Sending>,
     began: Option<Time>,
     name: String,
     octets: u64,
     compressed: Option<Compressed>,
     next_report: Time,
-    /// When it has taken too long.
+    /// Time at which `--time-limit` is over.
     end: Time,
     late: bool,
     args: &'a SendArgs,
@@ -255,7 +255,7 @@ impl<F: Face> View<'_, F> {
     fn tick(&mut self, now: Time, sender: &<F::Protocol as Protocol>::Sender) {
         let progress = self.progress.get_or_insert_with(|| Progress::new(self.output));
         let RoundProgress { round, sent, segments } = sender.progress();
-        // What is repaired meanwhile comes on top of what there was to send.
+        // Repairs in this round are added to the segments that were to be sent.
         let (sent, total) = (u64::from(sent), u64::from(segments.max(sent)));
         let elapsed = self.began.map_or(Span::ZERO, |began| now.since(began));
         let round_word = Self::WORDS.round.one;
@@ -324,17 +324,18 @@ impl<F: Face> View<'_, F> {
         how
     }
 
-    /// The files that receivers may have got wrong, in words. Those who are known to have everything have verified it.
+    /// Returns in words the files that receivers may have got wrong. Receivers that are known to have everything have
+    /// verified it.
     fn spoiled(&self, report: &Report<F::Protocol>, verdict: &Verdict) -> Option<String> {
         let acknowledged = verdict.exit == Exit::Done && !self.face.receivers().is_empty();
-        // By these a file that changes is sent no more, and who lacks it never has it.
+        // NORM and MDP stop sending a file that changes, and a receiver that lacks it never gets it.
         let takes_back = matches!(self.args.speaks(), Speaks::Norm | Speaks::Mdp);
         let all_lack = takes_back && verdict.exit == Exit::Incomplete;
         let sent: Vec<_> = report.changed.iter().filter(|file| all_lack || file.was_sent).cloned().collect();
         (!acknowledged && !sent.is_empty()).then(|| changed_files(&sent))
     }
 
-    /// What has changed is sent again.
+    /// Reports that all is sent again, because files have changed.
     fn again(mut self, report: &Report<F::Protocol>) -> Exit {
         let line = format!("{}: all is sent again", changed_files(&report.changed));
         self.tell(Told {
@@ -348,7 +349,7 @@ impl<F: Face> View<'_, F> {
         Exit::Again
     }
 
-    /// It could not go on, and there is no report.
+    /// Returns the failure of a transfer that could not go on and has no report.
     fn failed(mut self, failure: Failure) -> Result<Exit, Failure> {
         if let Some(mut progress) = self.progress.take() {
             progress.clear();
@@ -361,7 +362,7 @@ impl<F: Face> View<'_, F> {
         how
     }
 
-    /// How receivers stand, for the page.
+    /// Returns the known receivers, for the page.
     fn receivers(&self) -> Vec<transfer::Receiver> {
         let one = |one: Receiver| transfer::Receiver {
             name: one.label,
@@ -407,7 +408,7 @@ impl<F: Face> View<'_, F> {
         fields
     }
 
-    /// A line for each receiver that was named; none where nobody was.
+    /// Returns a table of the named receivers, or `None` without any.
     fn table(&self) -> Option<Text> {
         let receivers = self.face.receivers();
         if receivers.is_empty() {
@@ -422,7 +423,7 @@ impl<F: Face> View<'_, F> {
         Some(table.render().blank())
     }
 
-    /// Octets of the files that have left at least once.
+    /// Returns the octets of the files that have left at least once.
     fn begun(&self, report: &Report<F::Protocol>) -> u64 {
         let RoundProgress { round, sent, segments } = report.sender.progress();
         match round {
@@ -432,11 +433,11 @@ impl<F: Face> View<'_, F> {
         }
     }
 
-    /// Result of the transfer in a sentence: the last line.
+    /// Returns the result of the transfer in a sentence: the last line.
     fn closing(&self, report: &Report<F::Protocol>) -> String {
         let rounds = u64::from(report.sender.progress().round);
         let delivered = self.face.receivers().iter().any(|one| one.complete.is_some());
-        // Where nobody says that it has everything, the time of data is all that is known.
+        // If no receiver acknowledges everything, only the time of data is known.
         let over = if delivered { report.duration } else { report.data_duration };
         let compressed = self.compressed.as_ref().map(|brought| format!("; {}", compress::sentence(brought)));
         format!(
@@ -454,7 +455,7 @@ impl<F: Face> View<'_, F> {
     }
 }
 
-/// A line for each receiver, as far as there is room.
+/// Returns a line for each receiver, as far as there is room.
 fn receiver_lines(receivers: &[Receiver]) -> Vec<String> {
     let line = |one: &Receiver| format!("  {:<24} {}", one.label, one.state);
     let mut lines: Vec<String> = receivers.iter().take(MOST_LINES).map(line).collect();

@@ -66,7 +66,7 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
     await_network(args, (to, settings.time_limit), &mut output, &stop)?;
     let (_lock, waited) = Turn::new(args, to).lock(&mut output, &stop)?;
     if waited {
-        // What has changed meanwhile is sent as it is now.
+        // Files that have changed meanwhile are sent as they are now.
         outgoing = scan(args, &mut output)?;
     }
     let name = product_name(args);
@@ -89,7 +89,7 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
     deliver(args, delivery, (&Codec, &mut face), make, &stop, &mut output)
 }
 
-/// The settings that `args` ask for: options before a plan before defaults.
+/// Returns the settings that `args` ask for. Options override a plan, and a plan overrides defaults.
 fn settings(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Settings, Failure> {
     let mut settings = base(args, "MDP", scenario::plan, Settings::new)?;
     let (mdp, nack, protocol) = (&args.mdp, &args.nack, &args.protocol);
@@ -104,7 +104,7 @@ fn settings(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Settings, Fail
     set(&mut settings.receivers, nack.group_size);
     set(&mut settings.round_trip, protocol.rtt);
     set(&mut settings.unicast, nack.unicast());
-    // Nobody but the sender opens an answer.
+    // Only the sender can open a sealed answer.
     settings.unicast |= sealing.is_some();
     set(&mut settings.robust, nack.robust);
     set(&mut settings.gap, mdp.gap);
@@ -119,13 +119,13 @@ fn settings(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Settings, Fail
     Ok(settings)
 }
 
-/// A number of symbols, of which a block has 255 at most.
+/// Returns a number of symbols of a block, if it is at most 254.
 fn symbols(what: &str, number: u32) -> Result<u8, Failure> {
     let fits = u8::try_from(number).ok().filter(|number| *number < u8::MAX);
     fits.ok_or_else(|| Failure::usage(format!("--{what} is at most 254 by MDP")))
 }
 
-/// The room that it has for the names of files.
+/// Returns the room for the names of files.
 fn room(
     args: &SendArgs,
     (settings, sealing): (&Settings, Option<&Sealing>),
@@ -142,7 +142,7 @@ fn room(
     }
 }
 
-/// What is sent from `source` to `to`.
+/// Returns the objects and addresses for sending from `source` to `to`.
 fn sent(
     args: &SendArgs,
     outgoing: &[Outgoing],
@@ -179,7 +179,7 @@ fn predict_over(
     let receivers = how_many(named, said)?;
     let sent = sent(args, outgoing, (named, sealing), (to, to));
     let config = configuration(args, (settings, sealing.is_some()), sent);
-    // What cannot be sent is not predicted.
+    // A configuration that cannot be sent is not predicted either.
     Sender::new(config.clone()).map_err(|error| Failure::usage(error.to_string()))?;
     let document = shipped::open_link(link).map_err(Failure::wrong)?;
     let sealed = sealing.map(|sealing| sealing.predicted(datagram_to(args, to)));
@@ -193,7 +193,7 @@ fn predict_over(
     predict(args, &Predicted { scenario, link, receivers, octets, rounds: "rounds", help }, output)
 }
 
-/// What is told of a transfer by MDP.
+/// Messages about a transfer by MDP.
 struct MdpFace {
     named: Named,
 }
@@ -251,7 +251,7 @@ mod tests {
     use super::*;
     use crate::args::{Cli, Command};
 
-    /// What `farcast send` with these arguments sends 1 MB with.
+    /// Returns the configuration with which `farcast send` with these arguments sends 1 MB.
     fn real(args: &[&str]) -> SenderConfig {
         let fixed = ["farcast", "send", "file", "--protocol", "mdp", "--to", "239.255.54.2:5402"];
         let words = fixed.iter().chain(&["--interface", "lo"]).chain(args);
@@ -266,14 +266,14 @@ mod tests {
         configuration(&args, (&settings(&args, None).unwrap(), false), sent)
     }
 
-    /// What a scenario with these lines in its `[protocol]` sends it with.
+    /// Returns the configuration of a scenario with these lines in its `[protocol]`.
     fn simulated(lines: &str) -> SenderConfig {
         let text = format!("receivers = 3\n[protocol]\nname = \"mdp\"\nfile = \"1 MB\"\n{lines}");
         let scenario = Scenario::read(&Document::parse("test.toml", &text).unwrap()).unwrap();
         scenario::sender(&scenario).unwrap().clone()
     }
 
-    /// The same but for who they are, which is the simulator's own.
+    /// Compares two configurations without their nodes and addresses, which the simulator chooses itself.
     #[track_caller]
     fn assert_equal(mut real: SenderConfig, simulated: &SenderConfig) {
         assert_eq!(real.ackers.len(), simulated.ackers.len());

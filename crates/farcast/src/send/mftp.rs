@@ -35,20 +35,20 @@ use view::View;
 type SendNotice<'a> = farcast_net::SendNotice<'a, SenderEvent>;
 type SendReport = farcast_net::SendReport<Sender>;
 
-/// For how long data may leave behind the first announcement: longer than registrations take over a satellite, and less
-/// than what makes others take the group for used.
+/// Longest time for which data leaves after the first announcement, before receivers have registered. It is longer than
+/// registrations take over a satellite, and shorter than the time after which others take the group for used.
 const EARLY: Span = Span::from_millis(900);
 
-/// Why nothing can begin.
+/// Error if standard input has ended and nobody can press Enter.
 const NO_ENTER: &str = "--start-on-enter: standard input has ended, so nobody can press Enter; run this on a terminal, or \
     leave it out (--wait-for and --start-after say when to begin)";
 
-/// Where it goes, with names resolved.
+/// Addresses of a transfer, with names resolved.
 #[derive(Clone, Copy, Debug)]
 struct Destination {
-    /// Announcements.
+    /// Address of announcements.
     public: SocketAddr,
-    /// Data.
+    /// Address of data.
     private: SocketAddr,
 }
 
@@ -78,7 +78,7 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
     let (_lock, waited) = turn.lock(&mut output, &stop)?;
     let announced = sealing.map(|_| turn.lock_announcements(to.public, &mut output, &stop)).transpose()?;
     if waited || announced.as_ref().is_some_and(|&(_, waited)| waited) {
-        // What has changed meanwhile is sent as it is now.
+        // Files that have changed meanwhile are sent as they are now.
         outgoing = super::scan(args, sealing.is_some(), &mut output)?;
     }
     if args.group.start_on_enter {
@@ -110,16 +110,16 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
     }
 }
 
-/// How it ended.
+/// Returns the outcome of the transfer.
 fn outcome(report: &SendReport) -> &SenderOutcome {
     match &report.end {
         SenderEvent::Ended(outcome) => outcome,
-        // Whatever else it was, it was no success.
+        // Any other event is no success.
         _ => &SenderOutcome::Aborted { reason: cancel::ABORT_SYSTEM },
     }
 }
 
-/// Sends it once.
+/// Sends the product once.
 fn transmit(
     args: &SendArgs,
     (to, settings, sealing): (Destination, &Settings, Option<&Sealing>),
@@ -134,19 +134,19 @@ fn transmit(
         socket: socket_options(&args.socket),
         burst: burst(limit(settings), settings.burst),
         changing: args.changing.of(),
-        // Who is done has verified it.
+        // A receiver that is done has verified its data.
         look_again: false,
     };
     let remembered = state.done().to_vec();
     let mut known = Known::load(to.private);
-    // Long lists of keys and data would be too much at once.
+    // A long list of keys together with data would be too much at once.
     let few = sealing.is_none_or(Sealing::is_for_few);
     let early_data = if state.done().is_empty() && few { early(args, &known, name) } else { Span::ZERO };
     let waits = args.group.wait.is_some();
     let mut observer = |now: Time, sender: &Sender, notice: &SendNotice<'_>| {
         view.note(now, sender, notice);
         match notice {
-            // That is not the end yet.
+            // The sender waits for the group, so this is not the end yet.
             SendNotice::Event(SenderEvent::Ended(SenderOutcome::GroupInUse { .. })) if waits => {}
             SendNotice::Event(event) => {
                 if let SenderEvent::Done { client, .. } = event {
@@ -164,13 +164,13 @@ fn transmit(
     let make = |server: SocketAddr| {
         let config = configuration(args, (to, settings, sealing.is_some()), list, product, server);
         let mut sender = Sender::new(SenderConfig { secret, early_data, ..config })?;
-        // Who had everything in an earlier run is not waited for.
+        // The sender does not wait for a receiver that had everything in an earlier run.
         for client in remembered {
             sender.remember(client);
         }
         Ok::<_, ConfigError>(sender)
     };
-    // Where nobody registers, nobody asks for the key of content.
+    // Without registration no receiver asks for the key of content.
     let contents = if args.group.unlimited { Contents::Together } else { Contents::Apart };
     let scope = sealing::scope(args.speaks(), false, to.public);
     let keys = (limit(settings), keys_in(args, to, settings));
@@ -192,12 +192,12 @@ fn transmit(
     Ok(report)
 }
 
-/// Octets that a datagram with keys may have.
+/// Returns the most octets of a datagram with keys.
 fn keys_in(args: &SendArgs, to: Destination, settings: &Settings) -> usize {
     settings.dtu_size.map_or(usize::MAX, |dtu| dtu as usize).min(datagram_to(args, to.private))
 }
 
-/// The rate, unless receivers set it.
+/// Returns the rate, or `None` if receivers set the pace.
 fn limit(settings: &Settings) -> Option<farcast_core::BitRate> {
     match settings.rate {
         Rate::Max => None,
@@ -205,7 +205,7 @@ fn limit(settings: &Settings) -> Option<farcast_core::BitRate> {
     }
 }
 
-/// What clap cannot see.
+/// Checks the options against each other, beyond the checks that clap makes.
 fn check(args: &SendArgs, to: Destination, (settings, sealed): (&Settings, bool)) -> Result<(), Failure> {
     if args.group.start_on_enter && args.protocol.predict.is_none() {
         check_enter()?;
@@ -247,17 +247,17 @@ fn check(args: &SendArgs, to: Destination, (settings, sealed): (&Settings, bool)
     Ok(())
 }
 
-/// For how long data may leave before anybody has registered: where receivers are there most likely, and had no older
-/// version the last time.
+/// Returns the time for which data may leave before any receiver has registered. It is more than zero if the listed
+/// receivers are most likely there, and compared no older version the last time.
 fn early(args: &SendArgs, known: &Known, name: &str) -> Span {
     let group = &args.group;
     let told = group.start_on_enter || group.wait_for.is_some() || group.unlimited;
-    // Receivers of the draft throw away what comes before they are confirmed.
+    // Receivers of the draft throw away data that arrives before they are confirmed.
     let listed = !group.receivers.is_empty() && known.has_all(&group.receivers);
     if listed && !group.draft && !told && !known.compares(name) { EARLY } else { Span::ZERO }
 }
 
-/// A Transmission Identifier that no earlier run is likely to have had.
+/// Returns a Transmission Identifier that no earlier run is likely to have had.
 #[expect(clippy::disallowed_methods, reason = "the command line is no engine")]
 pub(super) fn transmission() -> u32 {
     let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
@@ -278,12 +278,12 @@ fn start_on_enter(start: Arc<AtomicBool>, stop: Arc<AtomicBool>) {
     });
 }
 
-/// Checks that somebody can press Enter: standard input is not at its end already.
+/// Checks that standard input is not at its end already, so that somebody can press Enter.
 fn check_enter() -> Result<(), Failure> {
     let input = std::io::stdin();
     let mut fds = [PollFd::new(&input, PollFlags::IN)];
     let readable = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0);
-    // What is there is left for who waits for it.
+    // Text that is there is left for the thread that waits for Enter.
     if !readable || input.lock().fill_buf().is_ok_and(|text| !text.is_empty()) {
         return Ok(());
     }

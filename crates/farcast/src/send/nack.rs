@@ -1,4 +1,4 @@
-//! What `send` has alike by NORM, MDP and PGM, where nobody registers and receivers ask for what they lack.
+//! Parts of `send` that NORM, MDP and PGM share. Their receivers do not register, and ask for the data that they lack.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -68,18 +68,18 @@ fn ahead(text: &str) -> Result<Parity, String> {
 }
 
 impl NackArgs {
-    /// Whether receivers answer the sender alone, if that was said.
+    /// Returns `true` if receivers answer the sender alone, or `None` without the option.
     pub(super) fn unicast(&self) -> Option<bool> {
         self.answers.map(|whom| whom == Answers::Sender)
     }
 
-    /// Who sends from `source`.
+    /// Returns the node id of the sender at `source`.
     pub(super) fn node(&self, source: SocketAddr, sealing: Option<&Sealing>) -> NodeId {
         let chosen = sealing.map(|sealing| sealing.number().sender()).or(self.node);
         chosen.map_or_else(|| node::of_sender(source.ip()), NodeId)
     }
 
-    /// What does not go with a seal.
+    /// Refuses options that do not go with a seal.
     fn check(&self, sealing: Option<&Sealing>) -> Result<(), Failure> {
         if sealing.is_some() && self.node.is_some() {
             return Err(Failure::usage("--node: in what is sealed the node id follows from the key"));
@@ -93,8 +93,8 @@ impl NackArgs {
     }
 }
 
-/// What a transfer to `to` is sealed with, if it is: nobody registers, so keys are those that all get, and what lacks may
-/// be gone when that shows, so all is signed.
+/// Makes the seal of a transfer to `to`, if it is sealed. Receivers do not register, so every receiver gets the same
+/// keys. When a receiver finds forged data, the sender may be unable to repair it, so every datagram is signed.
 pub(super) fn seal(
     args: &SendArgs,
     (to, rate): (SocketAddr, BitRate),
@@ -109,8 +109,8 @@ const NO_RATE: &str = "--rate is missing: give what the slowest link on the way 
     for a satellite carrier of 20 Mbit/s (everything above it is lost in its queue)";
 const HOW_MANY: &str = "--predict has to know how many receive: list them with --receivers, or give their number with --group-size";
 
-/// The settings of a plan, if there is one; else what `new` makes of the rate, without which there are none. `by` is
-/// what the protocol is called.
+/// Returns the settings of the plan, or those that `new` makes from the rate. Without a plan the rate is required. `by`
+/// is the protocol's name.
 pub(super) fn base<S>(
     args: &SendArgs,
     by: &str,
@@ -142,7 +142,7 @@ pub(super) fn set<T>(setting: &mut T, chosen: Option<T>) {
     }
 }
 
-/// How many receive, for a prediction: those who are named, or as many as there are said to be.
+/// Returns the number of receivers for a prediction: that of the named ones, or the number that the user gave.
 pub(super) fn how_many(named: &BTreeMap<NodeId, String>, said: Option<u32>) -> Result<u32, Failure> {
     match (named.len(), said) {
         (0, said) => said.ok_or_else(|| Failure::usage(HOW_MANY)),
@@ -150,7 +150,7 @@ pub(super) fn how_many(named: &BTreeMap<NodeId, String>, said: Option<u32>) -> R
     }
 }
 
-/// The files that are sent, an object each.
+/// Scans the files that are sent, an object each.
 pub(super) fn scan(args: &SendArgs, output: &mut Output) -> Result<Vec<Outgoing>, Failure> {
     let mut skipped = Vec::new();
     let files = super::hashed(output, |progress| {
@@ -166,8 +166,8 @@ pub(super) fn scan(args: &SendArgs, output: &mut Output) -> Result<Vec<Outgoing>
     Ok(files)
 }
 
-/// Refuses files of which one would take the place of another: receivers give a file one name, without directories, and
-/// those that take no hidden names another where it begins with a dot.
+/// Refuses two files that would have one name at receivers. A file's name there has no directories. A receiver that
+/// takes no hidden names renames a file whose name begins with a dot.
 fn check_meeting(args: &SendArgs, files: &[Outgoing]) -> Result<(), Failure> {
     let entries = files.iter().flat_map(|one| one.manifest().entries());
     let names: Vec<Vec<u8>> = entries.map(|entry| said_of(args, entry).1).collect();
@@ -208,18 +208,18 @@ pub(super) fn check_names(args: &SendArgs, outgoing: &[Outgoing], room: &NameRoo
     Ok(())
 }
 
-/// Octets of the largest segment that `--segment-size` takes.
+/// Largest segment that `--segment-size` takes, in octets.
 const LARGEST_SEGMENT: usize = 65_000;
 
-/// Room for the names of files, octets.
+/// Room for the names of files, in octets.
 pub(super) struct NameRoom {
-    /// As the protocol is called.
+    /// Name of the protocol.
     pub(super) by: &'static str,
-    /// Of a segment, which has all that is said of a file.
+    /// Size of a segment, which holds the whole description of a file.
     pub(super) segment: usize,
-    /// Of what is said beside the name.
+    /// Size of the description without the name.
     pub(super) beside: usize,
-    /// Of the longest name, however large segments are.
+    /// Length of the longest name, whatever the size of segments.
     pub(super) longest: usize,
 }
 
@@ -227,7 +227,7 @@ pub(super) fn octets(outgoing: &[Outgoing]) -> u64 {
     outgoing.iter().map(|one| one.manifest().content_len()).sum()
 }
 
-/// Says what is sent to whom, and by what.
+/// Prints the files, the protocol, the destination and the receivers of a transfer.
 pub(super) fn announce(
     output: &mut Output,
     name: &str,
@@ -242,7 +242,7 @@ pub(super) fn announce(
     super::tell_seal(args, to, sealing, output);
 }
 
-/// Those for whom something is sent, where so many are named.
+/// Returns the receivers in words, if `named` receivers are named.
 pub(super) fn whom(named: usize) -> String {
     match named {
         0 => "whoever listens".to_owned(),
@@ -251,7 +251,7 @@ pub(super) fn whom(named: usize) -> String {
     }
 }
 
-/// The nodes of `--receivers`, with what the user calls them: by their keys, where there are keys.
+/// Returns the nodes of `--receivers`, with the user's names for them. In a sealed transfer the nodes follow from keys.
 pub(super) fn named(args: &SendArgs, sealing: Option<&Sealing>) -> Result<BTreeMap<NodeId, String>, Failure> {
     args.nack.check(sealing)?;
     let receivers = &args.group.receivers;
@@ -268,8 +268,8 @@ pub(super) fn named(args: &SendArgs, sealing: Option<&Sealing>) -> Result<BTreeM
     Ok(nodes)
 }
 
-/// What receivers are told of a file: its octets, its path (or where it is alone the name that the user gave it), and
-/// what is vouched for.
+/// Returns the description of a file for receivers: its size in octets, its name and its digest with other metadata.
+/// The name is the path of the file. A file that is sent alone has the name that the user gave it.
 pub(super) fn said_of(args: &SendArgs, entry: &Entry) -> (u64, Vec<u8>, Option<Vouched>) {
     let vouched = entry.digest().map(|digest| Vouched { digest, mode: entry.mode, mtime_ns: entry.mtime_ns });
     let alone = args.paths.len() == 1 && !entry.path.contains(&b'/');

@@ -1,4 +1,4 @@
-//! What is told of receivers that are named and acknowledge, as NORM, MDP and PGM have them.
+//! State of named receivers that acknowledge, for NORM, MDP and PGM.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use super::delivery::{Receiver, Told, Verdict};
 use crate::Exit;
 
-/// Who is to acknowledge, by node.
+/// Named receivers, which are to acknowledge, by their nodes.
 pub(super) struct Named {
     receivers: BTreeMap<NodeId, One>,
-    /// As `--protocol` has it.
+    /// Name of the protocol for `--protocol`.
     protocol: &'static str,
     sealed: bool,
 }
@@ -38,7 +38,7 @@ impl Named {
         self.receivers.get(&node).map_or_else(|| node.to_string(), |one| one.label.clone())
     }
 
-    /// One has everything since `now`.
+    /// Records that a receiver has everything since `now`.
     pub(super) fn acknowledged(&mut self, now: Time, node: NodeId) -> Told {
         if let Some(one) = self.receivers.get_mut(&node) {
             one.acknowledged = Some(now);
@@ -48,7 +48,7 @@ impl Named {
         Told { line, kind: "done", fields: json!({ "receiver": label }) }
     }
 
-    /// One does not answer.
+    /// Records that a receiver does not answer.
     pub(super) fn lost(&mut self, node: NodeId) -> Told {
         if let Some(one) = self.receivers.get_mut(&node) {
             one.lost = true;
@@ -58,7 +58,7 @@ impl Named {
         Told { line, kind: "lost", fields: json!({ "receiver": label }) }
     }
 
-    /// How they stand.
+    /// Returns the receivers with their states.
     pub(super) fn receivers(&self) -> Vec<Receiver> {
         let state = |one: &One| match one.acknowledged {
             Some(_) => "has it",
@@ -70,7 +70,7 @@ impl Named {
         self.receivers.values().map(told).collect()
     }
 
-    /// How it ended; `None` if it did not.
+    /// Returns the verdict for an outcome, or for a transfer without one.
     pub(super) fn verdict(&self, outcome: Option<SenderOutcome>) -> Verdict {
         let Some(outcome) = outcome else {
             return Verdict { word: "aborted", exit: Exit::Failed, sentence: Some("it did not end".into()) };
@@ -102,7 +102,7 @@ impl Named {
     }
 }
 
-/// An outcome for programs.
+/// Returns an outcome for programs.
 pub(super) fn word(outcome: SenderOutcome) -> &'static str {
     match outcome {
         SenderOutcome::Acknowledged => "acknowledged",
@@ -112,7 +112,7 @@ pub(super) fn word(outcome: SenderOutcome) -> &'static str {
     }
 }
 
-/// What they report in the end; `round_trip` of who measures it.
+/// Returns the figures that these protocols report in the end. Only some of them measure a `round_trip`.
 pub(super) fn figures(sent_per_round: &[u64], round_trip: Option<Span>, rejects: &RejectCounts) -> Value {
     let rejects: Vec<Value> =
         rejects.iter().map(|(reason, n)| json!({ "reason": reason.to_string(), "count": n })).collect();

@@ -1,10 +1,10 @@
-//! Ways that carry less than the first link, in words.
+//! Messages of a sender about paths that carry shorter datagrams than the first link.
 
 use std::net::SocketAddr;
 
 use serde_json::{Value, json};
 
-/// Says that datagrams leave in fragments, and which `option` avoids it.
+/// Returns the message that datagrams leave in fragments, with the `option` that avoids it.
 pub(super) fn fragmenting(packet: usize, segment: usize, option: &str) -> String {
     format!(
         "the way carries packets of {packet} octets, and datagrams are longer: they leave in fragments, of which none may \
@@ -12,23 +12,24 @@ pub(super) fn fragmenting(packet: usize, segment: usize, option: &str) -> String
     )
 }
 
-/// The same for programs.
+/// Returns the message for programs.
 pub(super) fn fits(segment: usize) -> Value {
     json!({ "fits_bytes": segment })
 }
 
-/// A receiver that gets no long datagram.
+/// Receiver that gets no long datagram.
 pub(super) struct Narrow {
-    /// Its address.
+    /// Address of the receiver.
     pub(super) receiver: SocketAddr,
-    /// Octets of datagrams that do not arrive there.
+    /// Size in octets of the datagrams that do not arrive there.
     pub(super) datagram: usize,
-    /// Octets of the longest that leaves from now on.
+    /// Size in octets of the longest datagram that leaves from now on.
     pub(super) limit: usize,
 }
 
 impl Narrow {
-    /// Says that datagrams leave in pieces, and what avoids it: octets of a segment, and the option that sets them.
+    /// Returns the message that datagrams leave in pieces. `fits` is a segment size in octets that avoids it, with the
+    /// option that sets it.
     pub(super) fn sentence(&self, fits: Option<(usize, &str)>) -> String {
         let Self { receiver, datagram, limit } = self;
         let avoids = fits
@@ -40,7 +41,7 @@ impl Narrow {
         )
     }
 
-    /// The same for programs.
+    /// Returns the message for programs.
     pub(super) fn fields(&self, fits: Option<usize>) -> Value {
         json!({
             "address": self.receiver.ip().to_string(),

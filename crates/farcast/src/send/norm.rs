@@ -57,7 +57,7 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
     await_network(args, (to, settings.time_limit), &mut output, &stop)?;
     let (_lock, waited) = Turn::new(args, to).lock(&mut output, &stop)?;
     if waited {
-        // What has changed meanwhile is sent as it is now.
+        // Files that have changed meanwhile are sent as they are now.
         outgoing = scan(args, &mut output)?;
     }
     let name = product_name(args);
@@ -66,7 +66,7 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
         let sent = sent(args, &outgoing, (&named, sealing), (to, to));
         configuration(args, (&settings, sealing.is_some()), sent)
     };
-    // The code is the same wherever it is sent from.
+    // The code does not depend on the source address.
     let codec = Codec { fec: config.fec };
     let files = outgoing.clone();
     let make = |source: SocketAddr| {
@@ -86,7 +86,7 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
     deliver(args, delivery, (&codec, &mut face), make, &stop, &mut output)
 }
 
-/// The settings that `args` ask for: options before a plan before defaults.
+/// Returns the settings that `args` ask for. Options override a plan, and a plan overrides defaults.
 pub(super) fn settings(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Settings, Failure> {
     let mut settings = base(args, "NORM", scenario::plan, Settings::new)?;
     let nack = &args.nack;
@@ -109,7 +109,7 @@ pub(super) fn settings(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Set
     set(&mut settings.round_trip, protocol.rtt);
     settings.backoff = norm.backoff.or(settings.backoff);
     set(&mut settings.unicast, nack.unicast());
-    // Nobody but the sender opens an answer.
+    // Only the sender can open a sealed answer.
     settings.unicast |= sealing.is_some();
     set(&mut settings.robust, nack.robust);
     set(&mut settings.burst, protocol.burst.map(|burst| burst.0));
@@ -117,7 +117,7 @@ pub(super) fn settings(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Set
     Ok(settings)
 }
 
-/// `--parity`, which all protocols share.
+/// Returns the value of `--parity`, an option that all protocols share.
 fn parity(chosen: farcast_mftp::settings::Parity) -> Result<Parity, Failure> {
     use farcast_mftp::settings::Parity as Chosen;
     match chosen {
@@ -129,7 +129,7 @@ fn parity(chosen: farcast_mftp::settings::Parity) -> Result<Parity, Failure> {
     }
 }
 
-/// The room that it has for the names of files.
+/// Returns the room for the names of files.
 fn room(
     args: &SendArgs,
     (settings, sealing): (&Settings, Option<&Sealing>),
@@ -141,7 +141,7 @@ fn room(
     NameRoom { by: "NORM", segment, beside: 0, longest: usize::MAX }
 }
 
-/// What is sent from `source` to `to`.
+/// Returns the objects and addresses for sending from `source` to `to`.
 fn sent(
     args: &SendArgs,
     outgoing: &[Outgoing],
@@ -162,7 +162,8 @@ fn sent(
     }
 }
 
-/// The same number for the same files, so that receivers know again what they have, and another for any others.
+/// Returns an instance id that is the same for the same files and most likely another for other files. Receivers
+/// thereby recognise the objects that they have.
 fn instance(outgoing: &[Outgoing]) -> u16 {
     let mut hasher = blake3::Hasher::new();
     for one in outgoing {
@@ -205,7 +206,7 @@ fn predict_over(
     predict(args, &Predicted { scenario, link, receivers, octets, rounds: "rounds", help }, output)
 }
 
-/// What is told of a transfer by NORM.
+/// Messages about a transfer by NORM.
 struct NormFace {
     named: Named,
 }
@@ -269,7 +270,7 @@ mod tests {
     use super::*;
     use crate::args::{Cli, Command};
 
-    /// What `farcast send` with these arguments sends 1 MB with.
+    /// Returns the configuration with which `farcast send` with these arguments sends 1 MB.
     fn real(args: &[&str]) -> SenderConfig {
         let fixed = ["farcast", "send", "file", "--protocol", "norm", "--to", "239.255.54.2:6003"];
         let words = fixed.iter().chain(&["--interface", "lo"]).chain(args);
@@ -289,14 +290,14 @@ mod tests {
         configuration(&args, (&settings(&args, None).unwrap(), false), sent)
     }
 
-    /// What a scenario with these lines in its `[protocol]` sends it with.
+    /// Returns the configuration of a scenario with these lines in its `[protocol]`.
     fn simulated(lines: &str) -> SenderConfig {
         let text = format!("receivers = 3\n[protocol]\nname = \"norm\"\nfile = \"1 MB\"\n{lines}");
         let scenario = Scenario::read(&Document::parse("test.toml", &text).unwrap()).unwrap();
         scenario::sender(&scenario).unwrap().clone()
     }
 
-    /// The same but for who they are, which is the simulator's own.
+    /// Compares two configurations without their nodes and addresses, which the simulator chooses itself.
     #[track_caller]
     fn assert_equal(mut real: SenderConfig, simulated: &SenderConfig) {
         assert_eq!(real.ackers.len(), simulated.ackers.len());

@@ -45,7 +45,7 @@ pub(crate) struct OneWayArgs {
     pub(crate) symbol_size: Option<u16>,
 }
 
-/// How long is waited for a way out.
+/// Longest wait for a path out of this host.
 const PATIENCE: Span = Span::from_secs(180);
 
 pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Failure> {
@@ -63,7 +63,7 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
     await_network(args, (to, PATIENCE), &mut output, &stop)?;
     let (_lock, waited) = Turn::new(args, to).lock(&mut output, &stop)?;
     if waited {
-        // What has changed meanwhile is sent as it is now.
+        // Files that have changed meanwhile are sent as they are now.
         outgoing = super::scan(args, sealing.is_some(), &mut output)?;
     }
     let name = product_name(args);
@@ -83,7 +83,7 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
         objects: vec![outgoing],
         burst: burst(Some(settings.rate), settings.burst),
         time_limit: args.protocol.time_limit.unwrap_or(Span::MAX),
-        // Nobody can ask for a key.
+        // No receiver can ask for a key.
         seal: sealing
             .map(|sealing| {
                 let scope = sealing::scope(args.speaks(), false, to);
@@ -100,12 +100,12 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
     Ok(exit)
 }
 
-/// Octets that a datagram with keys may have.
+/// Returns the most octets of a datagram with keys.
 fn keys_in(settings: &Settings) -> usize {
     settings.symbol_size.unwrap_or(1472).into()
 }
 
-/// In words.
+/// Returns the duration in words.
 fn how_long(duration: Duration) -> String {
     match duration {
         Duration::Rounds(1) => "once".into(),
@@ -114,7 +114,7 @@ fn how_long(duration: Duration) -> String {
     }
 }
 
-/// How `outgoing` is sent to `to`; from where is not known yet.
+/// Returns the configuration for sending `outgoing` to `to`. The source address is not known yet.
 fn configuration(
     args: &SendArgs,
     (settings, sealed): (&Settings, bool),
@@ -136,7 +136,7 @@ fn configuration(
     settings.sender(sent, way).map_err(Failure::wrong)
 }
 
-/// The settings that `args` ask for: options before a plan before defaults.
+/// Returns the settings that `args` ask for. Options override a plan, and a plan overrides defaults.
 fn settings(args: &SendArgs, sealed: bool) -> Result<Settings, Failure> {
     let rate = match args.rate {
         Some(RateArg::Rate(rate)) => Some(rate),
@@ -147,7 +147,7 @@ fn settings(args: &SendArgs, sealed: bool) -> Result<Settings, Failure> {
     };
     let protocol = &args.protocol;
     let other = [
-        // Sealed, they are those who get the keys.
+        // In a sealed transfer these receivers get the keys.
         ("--receivers", !args.group.receivers.is_empty() && !sealed),
         ("--parity", protocol.parity.is_some()),
         ("--block-size", protocol.block_size.is_some()),
@@ -177,9 +177,9 @@ fn settings(args: &SendArgs, sealed: bool) -> Result<Settings, Failure> {
     Ok(settings)
 }
 
-/// What is told of a transmission that nobody answers.
+/// Messages about a transmission without answers.
 struct OneWayFace {
-    /// Segments of the object.
+    /// Number of segments of the object.
     segments: u32,
 }
 
@@ -244,7 +244,7 @@ mod tests {
     use super::*;
     use crate::args::{Cli, Command};
 
-    /// What `farcast send` with these arguments sends 1 MB with.
+    /// Returns the configuration with which `farcast send` with these arguments sends 1 MB.
     fn real(args: &[&str]) -> SenderConfig {
         let fixed = ["farcast", "send", "file", "--one-way", "--to", "239.255.54.2:5402"];
         let words = fixed.iter().chain(&["--interface", "lo"]).chain(args);
@@ -263,14 +263,14 @@ mod tests {
         settings(&args, false).unwrap().sender(sent, Way { headers: 28, mtu: None }).unwrap()
     }
 
-    /// What a scenario with these lines in its `[protocol]` sends it with.
+    /// Returns the configuration of a scenario with these lines in its `[protocol]`.
     fn simulated(lines: &str) -> SenderConfig {
         let text = format!("receivers = 3\n[protocol]\nname = \"one-way\"\nfile = \"1 MB\"\n{lines}");
         let scenario = Scenario::read(&Document::parse("test.toml", &text).unwrap()).unwrap();
         scenario::sender(&scenario).unwrap().clone()
     }
 
-    /// The same but for addresses, which are the simulator's own.
+    /// Compares two configurations without their addresses, which the simulator chooses itself.
     #[track_caller]
     fn assert_equal(mut real: SenderConfig, simulated: &SenderConfig) {
         (real.source, real.group) = (simulated.source, simulated.group);

@@ -51,9 +51,9 @@ fn some_time(text: &str) -> Result<Span, String> {
     if time.is_zero() { Err("it must be more than nothing".into()) } else { Ok(time) }
 }
 
-/// What separates the sources of one host that send to several groups.
+/// Prefix that separates the sources of one host that send to several groups.
 const SOURCE: &[u8] = b"farcast: the PGM source at ";
-/// The data-destination port where UDP has one of its own: OpenPGM's.
+/// Data-destination port if UDP has a port of its own: that of OpenPGM.
 const PORT: u16 = 7500;
 
 pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Failure> {
@@ -70,7 +70,7 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
     await_network(args, (to, settings.time_limit), &mut output, &stop)?;
     let (_lock, waited) = Turn::new(args, to).lock(&mut output, &stop)?;
     if waited {
-        // What has changed meanwhile is sent as it is now.
+        // Files that have changed meanwhile are sent as they are now.
         outgoing = scan(args, &mut output)?;
     }
     let name = product_name(args);
@@ -93,7 +93,7 @@ pub(super) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Fa
     deliver(args, delivery, (&Codec { raw: args.pgm.raw }, &mut face), make, &stop, &mut output)
 }
 
-/// The settings that `args` ask for: options before a plan before defaults.
+/// Returns the settings that `args` ask for. Options override a plan, and a plan overrides defaults.
 pub(super) fn settings(args: &SendArgs) -> Result<Settings, Failure> {
     let mut settings = base(args, "PGM", scenario::plan, Settings::new)?;
     let (nack, protocol) = (&args.nack, &args.protocol);
@@ -112,7 +112,7 @@ pub(super) fn settings(args: &SendArgs) -> Result<Settings, Failure> {
     Ok(settings)
 }
 
-/// The parity that `args` ask for; what they leave open is as `planned`.
+/// Returns the parity that `args` ask for. Values without an option are those of `planned`.
 fn parity(args: &SendArgs, planned: Option<Grouping>) -> Result<Option<Grouping>, Failure> {
     let (parity, size, ahead) = (args.protocol.parity, args.protocol.block_size, args.nack.parity_ahead);
     if parity.is_none() && size.is_none() && ahead.is_none() {
@@ -144,7 +144,7 @@ fn parity(args: &SendArgs, planned: Option<Grouping>) -> Result<Option<Grouping>
     Ok(grouping)
 }
 
-/// The room that it has for the names of files.
+/// Returns the room for the names of files.
 fn room(
     args: &SendArgs,
     (settings, sealing): (&Settings, Option<&Sealing>),
@@ -156,7 +156,7 @@ fn room(
     NameRoom { by: "PGM", segment, beside: farcast_pgm::NAME_OVERHEAD, longest: farcast_pgm::MOST_NAME }
 }
 
-/// What is sent from `source` to `to`.
+/// Returns the objects and addresses for sending from `source` to `to`.
 fn sent(
     args: &SendArgs,
     outgoing: &[Outgoing],
@@ -177,20 +177,20 @@ fn sent(
     }
 }
 
-/// The same source whenever it sends from here to there, and another session each time: receivers know by that that the
-/// one before is over, however it ended.
+/// Returns the session id of a transfer. The source part is the same for the same two addresses, or in a sealed
+/// transfer follows from the key. The port part is another for each session: receivers thereby know that the session
+/// before is over.
 #[expect(
     clippy::disallowed_methods,
     reason = "one session is told from the other by when it is, and the command line is no engine"
 )]
-/// In what is sealed the source follows from its key.
 pub(super) fn session((source, to): (SocketAddr, SocketAddr), sealing: Option<&Sealing>) -> Tsi {
     let who = [SOURCE, source.ip().to_string().as_bytes(), b" to ", to.to_string().as_bytes()].concat();
     let mut gsi = [0; 6];
     blake3::Hasher::new().update(&who).finalize_xof().fill(&mut gsi);
     let gsi = sealing.map_or(gsi, |sealing| sealing.number().source());
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    // Two that begin within as much time as it takes to begin are no trouble: one waits for the other.
+    // Two sessions that begin within these 16 ms do no harm: the second waits for the first.
     let port = (now.as_millis() / 16) as u16;
     Tsi { gsi: Gsi(gsi), port }
 }
@@ -200,18 +200,18 @@ fn configuration(args: &SendArgs, (settings, sealed): (&Settings, bool), sent: S
     on_wire(args, settings.sender(sent, way))
 }
 
-/// What the way to `group` is like.
+/// Returns the properties of the path to `group`.
 pub(super) fn way(args: &SendArgs, (group, sealed): (SocketAddr, bool)) -> Way {
     let mtu = farcast_net::path_mtu(group, &socket_options(&args.socket)).ok().flatten();
-    // Over IP itself what network elements are to look at bears the router alert, an option of four octets.
+    // Without UDP, packets that network elements have to look at carry the router alert, an IP option of four octets.
     let headers = if args.pgm.raw { 24 } else { signed_headers(group, sealed) };
     Way { headers, mtu, granule: 1 }
 }
 
-/// `config` by what carries it.
+/// Returns `config` for UDP or for IP alone.
 pub(super) fn on_wire(args: &SendArgs, config: SenderConfig) -> SenderConfig {
     let raw = args.pgm.raw;
-    // Where UDP has no port, PGM's says which of a group's transfers it is.
+    // Without a UDP port, PGM's own port separates the transfers of a group.
     let port = if raw { config.group.port() } else { PORT };
     SenderConfig { port, router_alert: raw, ..config }
 }
@@ -226,7 +226,7 @@ fn predict_over(
     let receivers = how_many(named, settings.receivers)?;
     let sent = sent(args, outgoing, (named, sealing), (to, to));
     let config = configuration(args, (settings, sealing.is_some()), sent);
-    // What cannot be sent is not predicted.
+    // A configuration that cannot be sent is not predicted either.
     Sender::new(config.clone()).map_err(|error| Failure::usage(error.to_string()))?;
     let document = shipped::open_link(link).map_err(Failure::wrong)?;
     let sealed = sealing.map(|sealing| sealing.predicted(datagram_to(args, to)));
@@ -241,17 +241,17 @@ fn predict_over(
     predict(args, &Predicted { scenario, link, receivers, octets, rounds: "rounds", help }, output)
 }
 
-/// What is told of a transfer by PGM.
+/// Messages about a transfer by PGM.
 struct PgmFace {
     named: Named,
 }
 
-/// As the users of other protocols' names know it.
+/// Returns a node id as the type that all protocols here share.
 pub(super) fn node(node: NodeId) -> farcast_norm::NodeId {
     farcast_norm::NodeId(node.0)
 }
 
-/// In the words that all have.
+/// Returns an outcome as the type that all protocols here share.
 pub(super) fn outcome(outcome: SenderOutcome) -> farcast_norm::SenderOutcome {
     use farcast_norm::SenderOutcome as Common;
     match outcome {
@@ -275,7 +275,7 @@ impl Face for PgmFace {
             SenderEvent::Lost(who) => return Some(self.named.lost(node(who))),
             SenderEvent::Delivered => ("delivered", json!({})),
             SenderEvent::Ended(how) => ("ended", json!({ "outcome": word(outcome(how)) })),
-            // Of files everything is kept.
+            // A transfer of files keeps everything.
             SenderEvent::Released(_) => return None,
         };
         Some(Told { line: None, kind, fields })
@@ -322,7 +322,7 @@ mod tests {
     use super::*;
     use crate::args::{Cli, Command};
 
-    /// What `farcast send` with these arguments sends 1 MB with.
+    /// Returns the configuration with which `farcast send` with these arguments sends 1 MB.
     fn real(args: &[&str]) -> SenderConfig {
         let fixed = ["farcast", "send", "file", "--protocol", "pgm", "--to", "239.255.54.2:5402"];
         let words = fixed.iter().chain(&["--interface", "lo"]).chain(args);
@@ -338,14 +338,14 @@ mod tests {
         configuration(&args, (&settings(&args).unwrap(), false), sent)
     }
 
-    /// What a scenario with these lines in its `[protocol]` sends it with.
+    /// Returns the configuration of a scenario with these lines in its `[protocol]`.
     fn simulated(lines: &str) -> SenderConfig {
         let text = format!("receivers = 3\n[protocol]\nname = \"pgm\"\nfile = \"1 MB\"\n{lines}");
         let scenario = Scenario::read(&Document::parse("test.toml", &text).unwrap()).unwrap();
         scenario::sender(&scenario).unwrap().clone()
     }
 
-    /// The same but for who they are, which is the simulator's own.
+    /// Compares two configurations without their nodes and addresses, which the simulator chooses itself.
     #[track_caller]
     fn assert_equal(mut real: SenderConfig, simulated: &SenderConfig) {
         assert_eq!(real.named.len(), simulated.named.len());

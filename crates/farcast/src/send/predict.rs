@@ -1,4 +1,4 @@
-//! What a command would take over a link, without sending anything.
+//! Prediction of a transfer over a link, without sending anything.
 
 use farcast_lab::replications::Memory;
 use farcast_sim::outcome::{Measure, Remedies, Replication, reasons};
@@ -14,32 +14,32 @@ use crate::table::{Align, Table};
 use crate::text::Text;
 use crate::{Exit, Failure, simulate};
 
-/// The seed of all predictions: the same command predicts the same.
+/// Random seed of all predictions: the same command predicts the same.
 const SEED: u64 = 1;
 
-/// What is predicted.
+/// Transfer to predict.
 pub(super) struct Predicted<'a> {
-    /// The transfer over the link.
+    /// Scenario of the transfer over the link.
     pub(super) scenario: Scenario,
-    /// The link, as the user calls it.
+    /// Name of the link, as the user gave it.
     pub(super) link: &'a str,
-    /// How many receive.
+    /// Number of receivers.
     pub(super) receivers: u32,
     /// Octets of the files.
     pub(super) octets: u64,
-    /// What the protocol calls the figure that counts its rounds.
+    /// Name of the figure that counts the protocol's rounds.
     pub(super) rounds: &'static str,
-    /// Which options help where it is not complete.
+    /// Options that help if the transfer is not complete.
     pub(super) help: Remedies,
 }
 
-/// The options that help, where these do against silence and where nobody asks for repair any more.
+/// Returns the remedies, with the options that help against `silence` and against the end of repair `requests`.
 pub(super) const fn remedies(silence: &'static str, requests: &'static str) -> Remedies {
     let time = "Raise --time-limit.";
     Remedies { time, transfer_time: time, silence, requests, nobody: "Raise --announce-time." }
 }
 
-/// Says what that takes.
+/// Prints the predicted transfer.
 pub(super) fn predict(args: &SendArgs, what: &Predicted<'_>, output: &mut Output) -> Result<Exit, Failure> {
     let Predicted { scenario, link, receivers, octets, rounds, help } = what;
     let replications = replications(args, scenario, false, output)?;
@@ -54,7 +54,7 @@ pub(super) fn predict(args: &SendArgs, what: &Predicted<'_>, output: &mut Output
     Ok(if took.unfinished > 0 { Exit::Incomplete } else { Exit::Done })
 }
 
-/// Simulates it as often as `args` say; with each receiver's own time if that is wanted.
+/// Simulates the transfer as often as `args` ask for, with the time of each receiver if `per_receiver` is set.
 pub(super) fn replications(
     args: &SendArgs,
     scenario: &Scenario,
@@ -68,17 +68,17 @@ pub(super) fn replications(
     simulate::replications(scenario, &plan, &Memory::of_machine(), &interrupted, output)
 }
 
-/// One figure over all replications.
+/// Figure over all replications.
 struct Figure {
     what: &'static str,
     key: &'static str,
     unit: &'static str,
     measure: Measure,
-    /// Where 95 % of all transfers lie.
+    /// Range in which 95 % of all transfers lie.
     range: Option<(f64, f64)>,
 }
 
-/// What it took.
+/// Result of a prediction.
 struct Took {
     figures: Vec<Figure>,
     unfinished: usize,

@@ -1,4 +1,4 @@
-//! `farcast send --stream`: standard input, as it comes.
+//! `farcast send --stream`: sends standard input as it arrives.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -43,7 +43,8 @@ pub(crate) struct StreamArgs {
 }
 
 impl StreamArgs {
-    /// What of it goes with a stream does. Where something conflicts with `--stream`, clap does not ask for it.
+    /// Checks that options for streams come with `--stream`. Clap does not check this where another option conflicts
+    /// with `--stream`.
     pub(super) fn check(&self) -> Result<(), Failure> {
         if (self.lines || self.window.is_some()) && !self.stream {
             return Err(Failure::usage("--lines and --window go with --stream"));
@@ -52,22 +53,22 @@ impl StreamArgs {
     }
 }
 
-/// How a stream is sent, whatever the protocol.
+/// Settings of a stream that all protocols share.
 struct Stream<'a> {
-    /// What the protocol is called.
+    /// Name of the protocol.
     by: &'static str,
     to: SocketAddr,
-    /// How long is waited for a network.
+    /// Longest wait for a network.
     limit: Span,
     socket: SocketOptions,
     transport: Transport,
-    /// At what rate.
+    /// Rate of sending.
     rate: BitRate,
-    /// Who seals it for whom, if it is sealed.
+    /// Keys of a sealed stream.
     sealing: Option<&'a Sealing>,
 }
 
-/// What all protocols tell of a stream.
+/// Event of a stream that all protocols have.
 enum Told {
     /// A named receiver has everything up to the end.
     Acknowledged(NodeId),
@@ -76,7 +77,8 @@ enum Told {
     Ended(SenderOutcome),
 }
 
-/// Sends standard input by the engine that `make` makes; `told` and `octets` say what it tells, and how much it was given.
+/// Sends standard input by the engine that `make` makes. `told` translates its events, and `octets` returns the octets
+/// that it was given.
 fn send<S: StreamSenderEngine, E: std::error::Error + Send + Sync + 'static>(
     args: &SendArgs,
     (stream, named): (&Stream<'_>, &BTreeMap<NodeId, String>),

@@ -1,4 +1,4 @@
-//! `--wait`: one's turn on a group that another sender has.
+//! `--wait`: waits for a group that another sender uses.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,18 +15,18 @@ use crate::output::Output;
 use crate::progress::Progress;
 use crate::{Exit, Failure};
 
-/// How often is looked whether the sender on this host has gone.
+/// Interval at which the sender on this host is checked for its end.
 const LOOK_EVERY: Span = Span::from_millis(500);
 
-/// Waits for the group, as far as `--wait` allows.
+/// Wait for a group, as far as `--wait` allows.
 pub(super) struct Turn<'a> {
     args: &'a SendArgs,
-    /// Where data goes.
+    /// Destination of data.
     to: SocketAddr,
     clock: Clock,
-    /// When the time is over; it begins with the first wait.
+    /// Time at which the wait is over. The limit starts with the first wait.
     end: Option<Time>,
-    /// For whom it waits, as was said last.
+    /// Last message that named the sender that is waited for.
     said: String,
 }
 
@@ -35,19 +35,19 @@ impl<'a> Turn<'a> {
         Self { args, to, clock: Clock::start(), end: None, said: String::new() }
     }
 
-    /// Takes the lock that only one sender of this host has at a time; and whether it had to be waited for.
+    /// Takes the lock that only one sender of this host has at a time. Returns it with `true` if it had to wait.
     ///
     /// # Errors
-    /// Another has it, and is not waited for any longer; or it was stopped.
+    /// Another sender has the lock and the wait is over, or the command was stopped.
     pub(super) fn lock(&mut self, output: &mut Output, stop: &AtomicBool) -> Result<(Lock, bool), Failure> {
         self.take(("", self.to, Beside::Nobody), output, stop)
     }
 
-    /// The same of announcements of sealed transfers to `public`: one in which nobody registers is over for its receivers
-    /// once they hear of another, and so has them for itself.
+    /// Takes the lock for announcements of sealed transfers to `public`. Transfers with registration share it. A
+    /// transfer without registration needs it alone: its receivers take it for over once they hear another one.
     ///
     /// # Errors
-    /// As of [`lock`](Self::lock).
+    /// The same errors as those of [`lock`](Self::lock).
     pub(super) fn lock_announcements(
         &mut self,
         public: SocketAddr,
@@ -66,7 +66,7 @@ impl<'a> Turn<'a> {
     ) -> Result<(Lock, bool), Failure> {
         let mut waiting: Option<Progress> = None;
         let held = loop {
-            // Our own address, of which the name is made, may have changed meanwhile.
+            // The name contains our own address, which may have changed meanwhile.
             let owner = match Lock::take(&format!("{kind}{}", lock_name(self.args, to)), beside) {
                 Ok(lock) => break Ok((lock, waiting.is_some())),
                 Err(owner) => owner,
@@ -118,13 +118,13 @@ impl<'a> Turn<'a> {
         waited.map_err(Failure::of_net)
     }
 
-    /// When the time is over for who begins to wait now, or has begun before; at once without `--wait`.
+    /// Returns the time at which the wait is over. It is fixed by the first call, and is at once without `--wait`.
     fn end(&mut self, now: Time) -> Time {
         let limit = self.args.group.wait.unwrap_or(Span::ZERO);
         *self.end.get_or_insert(now + limit)
     }
 
-    /// Says for whom it waits, if that is news.
+    /// Reports the sender that is waited for, unless that was the last report.
     fn say(&mut self, output: &mut Output, (to, whom): (SocketAddr, &str), mut fields: Value) {
         let reason = format!("{to} is in use by {whom}");
         if self.said == reason {
@@ -136,7 +136,7 @@ impl<'a> Turn<'a> {
         output.event("waiting", fields);
     }
 
-    /// Shows the same on a terminal; elsewhere one line is enough.
+    /// Shows the wait on a terminal. Elsewhere one line is enough.
     fn show(&self, progress: &mut Progress, output: &Output, whom: &str) {
         if progress.shows_lines() {
             progress.update(output, self.clock.now(), ("waiting", &format!("for {whom}")), (0, 1), &[]);
@@ -144,12 +144,12 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// Another sender that is known by what it sends.
+/// Describes another sender by its address.
 pub(super) fn other(by: SocketAddr) -> String {
     format!("a transmission from {by}")
 }
 
-/// Why nothing is sent to a group that is in use by `whom`.
+/// Returns the error for a group that is in use by `whom`.
 pub(super) fn refusal(args: &SendArgs, to: SocketAddr, whom: &str) -> String {
     let still = if args.group.wait.is_some() { "still " } else { "" };
     format!("{to} is {still}in use by {whom}; wait for its end (--wait) or choose another group or port")

@@ -1,4 +1,4 @@
-//! One replication to look at: its packets, and its timeline.
+//! Files about one replication: its packets, and its timeline.
 
 use std::fmt::Display;
 use std::io::{BufWriter, Write as _};
@@ -23,7 +23,7 @@ use crate::{Failure, outputs};
 
 use super::show::unit_of;
 
-/// Writes what `args` ask for.
+/// Writes the files that `args` ask for.
 pub(super) fn look(
     args: &SimulateArgs,
     scenario: &Scenario,
@@ -56,7 +56,7 @@ pub(super) fn look(
     Ok(())
 }
 
-/// Runs replication `index` as this world, watched by `observer`.
+/// Runs replication `index` of `world`, watched by `observer`.
 fn watch<P: Protocol>(
     index: u64,
     world: StarConfig<P>,
@@ -77,7 +77,7 @@ fn trace(args: &SimulateArgs, scenario: &Scenario, path: &Path, pulse: &Pulse) -
     scenario.visit(args.seed, args.replication, task).map_err(super::bad_file)?
 }
 
-/// Writes the packets of a replication; how many there are.
+/// Task that writes the packets of a replication and returns their number.
 struct Traced<'a> {
     index: u64,
     config: TraceConfig,
@@ -102,7 +102,7 @@ impl Task for Traced<'_> {
     }
 }
 
-/// What a replication was, and in whose words.
+/// Task that returns a replication with its record and the protocol's words, for drawing.
 struct Drawn<'a> {
     index: u64,
     receivers: u32,
@@ -119,10 +119,10 @@ impl Task for Drawn<'_> {
     }
 }
 
-/// A file beside `path` that takes its name when it is whole.
+/// Creates a file beside `path`, which gets its name once it is whole.
 fn beside(path: &Path) -> Result<NamedTempFile, Failure> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    // As any new file would be, not as a secret.
+    // The mode is that of any new file, not that of a secret.
     let mode = std::fs::Permissions::from_mode(0o666);
     let file = tempfile::Builder::new().permissions(mode).tempfile_in(parent);
     file.map_err(|error| cannot_write(path, &error))
@@ -190,7 +190,7 @@ fn figures(replication: &Replication) -> Vec<(String, String)> {
     figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }
 
-/// What a figure of the protocol says, a list as its sum.
+/// Returns the value of a protocol's figure in words. A list is shown as its sum.
 fn written(figure: &Figure) -> String {
     match &figure.value {
         FigureValue::Count(count) => count.to_string(),
@@ -224,7 +224,8 @@ fn wait(wait: &Wait, words: &Words) -> timeline::Wait {
     timeline::Wait { begin_s, end_s, what: what.into(), naks }
 }
 
-/// A turn of the transmission, in words.
+/// Returns a milestone of the transmission in words, with its time in seconds. Returns `None` for those that are drawn
+/// otherwise.
 fn milestone(&(at, milestone): &(Time, Milestone)) -> Option<(f64, String)> {
     let words = match milestone {
         Milestone::Began { .. } => "data begins",
@@ -262,7 +263,7 @@ fn of(fate: NakFate) -> Fate {
     }
 }
 
-/// What the drawing does not show.
+/// Returns facts that the drawing does not show.
 fn notes(record: &Record, words: &Words) -> Vec<String> {
     let mut notes = Vec::new();
     let complete = total(&record.completions);

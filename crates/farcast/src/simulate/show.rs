@@ -1,4 +1,4 @@
-//! The summary for people.
+//! Summary of a simulation for people.
 
 use farcast_sim::outcome::{
     Direction, FlowTogether, Measure, Remedies, Replication, StageTogether, Together, reasons,
@@ -10,7 +10,7 @@ use crate::progress::counted;
 use crate::table::{Align, Table};
 use crate::text::Text;
 
-/// A heading and the tables: of the transfer, of the links, of the flows, of the stages.
+/// Returns the heading and the tables: of the transfer, of the links, of the flows, of the stages.
 pub(super) fn summary(
     name: &str,
     scenario: &Scenario,
@@ -22,7 +22,7 @@ pub(super) fn summary(
     Ok(of(title, &who(scenario.receivers(), scenario.flows()), seed, &Together::of(replications)?, &why))
 }
 
-/// Why receivers and flows of `replications` were left incomplete, and what helps.
+/// Returns the reasons for which receivers and flows of `replications` were left incomplete, with options that help.
 pub(super) fn why<R: AsRef<Replication>>(replications: &[R], help: Option<&Remedies>) -> Vec<String> {
     let all = || replications.iter().map(AsRef::as_ref);
     let mut why = help.map_or_else(Vec::new, |help| reasons(all(), help));
@@ -46,7 +46,7 @@ pub(super) fn why<R: AsRef<Replication>>(replications: &[R], help: Option<&Remed
     why
 }
 
-/// The same of any world: its title, and who takes part.
+/// Returns the summary of any world, with its `title` and its participants in `who`.
 pub(super) fn of(title: &str, who: &str, seed: u64, summary: &Together, why: &[String]) -> Text {
     let heading = format!("{title}: {who}, {}, seed {seed}", counted(summary.replications, "replication"));
     let mut text = Text::line(&heading).paragraph(measures(summary));
@@ -69,7 +69,7 @@ pub(super) fn of(title: &str, who: &str, seed: u64, summary: &Together, why: &[S
     text
 }
 
-/// Who takes part.
+/// Returns the participants in words.
 pub(super) fn who(receivers: u64, flows: usize) -> String {
     let named = match flows {
         1 => "1 flow".to_owned(),
@@ -83,7 +83,7 @@ pub(super) fn who(receivers: u64, flows: usize) -> String {
     }
 }
 
-/// Times and what it took; without a transfer, only what is not its own.
+/// Returns a table of times and of octets. Without a transfer it has no figures of the protocol.
 fn measures(summary: &Together) -> Text {
     let mut table = table_of("");
     table.row(row("completion time", &summary.completion_time_s, "s"));
@@ -100,14 +100,14 @@ fn measures(summary: &Together) -> Text {
     table.render()
 }
 
-/// A table of measures, under this heading.
+/// Makes a table of measures with this heading.
 fn table_of(what: &str) -> Table {
     let heading = [what, "mean", "95 % interval", "sd", "5 %", "median", "95 %"];
     let align = |(index, text)| (text, if index == 0 { Align::Left } else { Align::Right });
     Table::new(&heading.into_iter().enumerate().map(align).collect::<Vec<_>>())
 }
 
-/// A figure's name without its unit, which is at its end, and the unit.
+/// Splits a figure's name into the name without its unit, and the unit. A unit is the end of the name.
 pub(crate) fn unit_of(name: &str) -> (&str, &'static str) {
     match (name.strip_suffix("_s"), name.strip_suffix("_percent")) {
         (Some(what), _) => (what, "s"),
@@ -116,7 +116,7 @@ pub(crate) fn unit_of(name: &str) -> (&str, &'static str) {
     }
 }
 
-/// What a stage reports.
+/// Returns a table of the figures that a stage reports.
 fn figures(stage: &StageTogether) -> Text {
     let mut table = table_of(&format!("stage {}", stage.name));
     for (name, measure) in &stage.figures {
@@ -149,7 +149,7 @@ fn with_unit(value: f64, unit: &str) -> String {
     format!("{value:.places$}{space}{unit}")
 }
 
-/// A row for each flow, with the columns that any of them has.
+/// Returns a table with a row for each flow, and the columns that any flow has.
 fn flows(flows: &[FlowTogether]) -> Text {
     type Cell = fn(&FlowTogether) -> String;
     let columns: [(&str, Align, Cell); 17] = [
@@ -188,7 +188,7 @@ const fn direction(direction: Direction) -> &'static str {
     }
 }
 
-/// The mean in another unit; a dash where there is none, nothing where the flow does not have it.
+/// Returns the mean in another unit. It is a dash without a mean, and empty if the flow has no such measure.
 fn mean(measure: Option<&Measure>, scale: f64, places: usize, unit: &str) -> String {
     let Some(measure) = measure else { return String::new() };
     measure.mean.map_or("-".into(), |mean| format!("{:.places$}{unit}", mean * scale))

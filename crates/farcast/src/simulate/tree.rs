@@ -1,4 +1,4 @@
-//! `farcast simulate` of a tree: what passed its edges, and what its receivers and elements came to.
+//! `farcast simulate` of a tree: packets on its edges, and figures of its receivers and elements.
 
 use farcast_delivery::FigureValue;
 use farcast_lab::report;
@@ -15,7 +15,7 @@ use crate::{Exit, Failure};
 
 use super::{Result_, show};
 
-/// Runs it.
+/// Runs the command for a tree.
 pub(super) fn run(
     args: &SimulateArgs,
     name: &str,
@@ -35,7 +35,7 @@ pub(super) fn run(
     }
     super::tell_queues(scenario.default_queues(), output);
     let unused = super::tell_unused(document, output);
-    // Receivers of a tree are at nodes: a page has these.
+    // The receivers of a tree are at nodes, and a page shows the nodes.
     let plan = super::plan(args, u64::MAX);
     let memory = super::memory(args, &scenario, &plan)?;
     let interrupted = crate::interrupt::interrupted()?;
@@ -67,12 +67,12 @@ pub(super) fn run(
     Ok(if summary.unfinished > 0 { Exit::Incomplete } else { Exit::Done })
 }
 
-/// The mean over replications of what `value` says of each.
+/// Returns the mean of `value` over all replications.
 fn mean(replications: &[TreeReplication], value: impl Fn(&TreeReplication) -> f64) -> f64 {
     replications.iter().map(value).sum::<f64>() / replications.len().max(1) as f64
 }
 
-/// The same of where `value` says something.
+/// Returns the mean of `value` over the replications for which it is known.
 fn mean_of(replications: &[TreeReplication], value: impl Fn(&TreeReplication) -> Option<f64>) -> Option<f64> {
     let values: Vec<f64> = replications.iter().filter_map(value).collect();
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
@@ -82,7 +82,7 @@ fn count(value: f64) -> String {
     if value == 0.0 { String::new() } else { format!("{value:.1}") }
 }
 
-/// Packets of each kind, a row for each direction of an edge; means over replications.
+/// Returns a table of packets by kind, with a row for each direction of an edge, as means over replications.
 fn edges(replications: &[TreeReplication]) -> Option<Text> {
     type Way = (&'static str, fn(&TreeReplication, usize) -> &EdgeDirection);
     const WAYS: [Way; 2] =
@@ -115,7 +115,7 @@ fn edges(replications: &[TreeReplication]) -> Option<Text> {
     Some(table.render())
 }
 
-/// A row for each node with receivers; means over replications.
+/// Returns a table with a row for each node with receivers, as means over replications.
 fn nodes(replications: &[TreeReplication]) -> Option<Text> {
     let first = replications.first().filter(|first| !first.nodes.is_empty())?;
     let mut table = Table::new(&[
@@ -155,7 +155,7 @@ fn nodes(replications: &[TreeReplication]) -> Option<Text> {
     Some(table.render())
 }
 
-/// A row for each element, with the figures that have a label; means over replications.
+/// Returns a table with a row for each element and the figures that have a label, as means over replications.
 fn elements(replications: &[TreeReplication]) -> Option<Text> {
     let first = replications.first().filter(|first| !first.elements.is_empty())?;
     let labels = first.elements.iter().flat_map(|element| &element.figures).filter_map(|figure| figure.label);

@@ -1,7 +1,8 @@
-//! What a sender remembers of a group: who received there, and for which products they had older versions.
+//! Memory of a sender about a group: the receivers there, and the products of which they had older versions.
 //!
-//! Data may leave behind the announcement where those who are to receive were there before, so that they are there
-//! again most likely; and where they did not compare with an older version the last time, so that nothing was left out.
+//! Data may leave right after the announcement if two conditions hold. The receivers were there before, so that they
+//! are most likely there again. And they did not compare with an older version the last time, so that no data was left
+//! out.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::fs;
@@ -12,11 +13,11 @@ use serde_json::{Value, json};
 
 use super::directory;
 
-/// The receivers and the names that are remembered, at most; the oldest names go first.
+/// Most receivers and names that are remembered. The oldest names are forgotten first.
 const RECEIVERS: usize = 10_000;
 const NAMES: usize = 1000;
 
-/// The memory of one group.
+/// Memory of one group.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     path: Option<PathBuf>,
@@ -25,7 +26,7 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// What is remembered of `group`.
+    /// Loads the memory of `group`.
     pub(crate) fn load(group: SocketAddr) -> Self {
         let name = format!("known-{}.json", group.to_string().replace([':', '[', ']'], "_"));
         let path = directory().map(|directory| directory.join(name));
@@ -42,17 +43,18 @@ impl Known {
         }
     }
 
-    /// Whether all of `receivers` had something from here before.
+    /// Returns `true` if all of `receivers` have received something from this sender before.
     pub(crate) fn has_all(&self, receivers: &[String]) -> bool {
         receivers.iter().all(|receiver| self.receivers.contains(receiver))
     }
 
-    /// Whether receivers had an older version when something called `name` was sent last.
+    /// Returns `true` if receivers had an older version at the last transfer of a product called `name`.
     pub(crate) fn compares(&self, name: &str) -> bool {
         self.names.iter().any(|compared| compared == name)
     }
 
-    /// Remembers that these have received what is called `name`, and whether they had an older version.
+    /// Remembers that `receivers` have received a product called `name`, and in `compared` whether they had an older
+    /// version.
     pub(crate) fn add<'a>(&mut self, name: &str, compared: bool, receivers: impl Iterator<Item = &'a str>) {
         let before = (self.receivers.len(), self.compares(name));
         for receiver in receivers.take(RECEIVERS.saturating_sub(self.receivers.len())) {
@@ -68,7 +70,7 @@ impl Known {
         }
         let Some(path) = self.path.as_ref().filter(|_| more) else { return };
         let text = json!({ "receivers": self.receivers, "names": self.names }).to_string();
-        // Without this memory the next transfer only begins a round trip later.
+        // Without this memory the next transfer begins a round trip later, and nothing else changes.
         if let Some(directory) = path.parent()
             && fs::create_dir_all(directory).is_ok()
         {

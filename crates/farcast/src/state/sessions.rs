@@ -1,4 +1,4 @@
-//! Which sealed sessions a receiver has heard, so that what was recorded of them is no news to it.
+//! Memory of the sealed sessions that a receiver has heard, so that it takes no recorded session for a new one.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -16,14 +16,14 @@ use crate::keys::{Lock, replace};
 use crate::{Exit, Failure};
 
 const NOWHERE: &str = "neither HOME nor XDG_STATE_HOME says where it is remembered which sealed transfers are over: set one of them";
-/// How long the end of a program waits for a disk that does not answer.
+/// Longest time that the end of a program waits for a disk that does not answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The time of a session that begins now, in milliseconds since 1970: later than that of every session before, though the
-/// clock was set back.
+/// Returns the time of a session that begins now, in milliseconds since 1970. It is later than that of every session
+/// before, even if the clock was set back.
 ///
 /// # Errors
-/// It cannot be read or written; the time by the clock alone stands beside the reason.
+/// The time cannot be read or written. The error has the time by the clock alone, and the reason.
 pub(crate) fn session_ms() -> Result<u64, (u64, String)> {
     let Some(path) = directory().map(|directory| directory.join("last-session")) else {
         return Err((wall_ms(), NOWHERE.into()));
@@ -64,12 +64,12 @@ fn make_room(path: &Path) -> Result<(), Failure> {
     })
 }
 
-/// The memory of one key. It is written by a thread of its own: a disk may take its time, and what comes does not wait.
+/// Memory of one key. A thread of its own writes it: a disk may be slow, and received data does not wait for it.
 #[derive(Debug)]
 pub(crate) struct Sessions {
     histories: Option<Sender<(u64, History)>>,
     written: Arc<Written>,
-    /// Where it is kept.
+    /// Path of the file.
     path: PathBuf,
     /// History that was handed over last, and its number.
     last: History,
@@ -116,10 +116,10 @@ impl Written {
 }
 
 impl Sessions {
-    /// That of the key with this fingerprint, and what it remembers.
+    /// Returns the memory of the key with this fingerprint, and the history in it.
     ///
     /// # Errors
-    /// There is no place for it, or what is there is illegible: without it, what was recorded could be played back.
+    /// There is no place for the file, or it is illegible: without it, a recorded session could be replayed.
     pub(crate) fn of(fingerprint: &Fingerprint) -> Result<(Self, History), Failure> {
         let directory = directory().ok_or_else(|| Failure::usage(NOWHERE))?;
         let path = directory.join(fingerprint.to_string());
@@ -130,7 +130,7 @@ impl Sessions {
         #[expect(clippy::disallowed_methods, reason = "the command line owns its threads")]
         thread::spawn(move || {
             while let Ok((mut number, mut history)) = fresh.recv() {
-                // Only the latest counts.
+                // Only the latest history counts.
                 while let Ok(later) = fresh.try_recv() {
                     (number, history) = later;
                 }
@@ -150,7 +150,7 @@ impl Memory for Sessions {
         {
             self.last.clone_from(history);
             self.number += 1;
-            // It listens as long as this is here.
+            // The thread listens as long as this sender exists.
             let _ = histories.send((self.number, history.clone()));
         }
         self.number
@@ -186,7 +186,7 @@ fn read(path: &Path) -> Result<History, Failure> {
     })
 }
 
-/// Adds `history` to what is remembered: others may have the same key.
+/// Adds `history` to the file. Other processes may use the same key, so their history there is kept.
 fn write(path: &Path, history: &History) -> Result<(), Failure> {
     make_room(path)?;
     let _lock = Lock::wait(path)?;

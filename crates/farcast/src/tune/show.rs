@@ -1,4 +1,4 @@
-//! What came of a race, for people.
+//! Result of a race, for people.
 
 use farcast_lab::tune::{Entry, Fate};
 
@@ -7,12 +7,12 @@ use crate::progress::counted;
 use crate::table::{Align, Table};
 use crate::text::Text;
 
-/// Rows that a person reads.
+/// Most rows of a table for a person.
 const MOST_ROWS: usize = 40;
-/// Standard errors in half of a 95 % interval.
+/// Number of standard errors in half of a 95 % interval.
 const HALF: f64 = 1.959_964;
 
-/// A case: the settings by how they did, and what that means.
+/// Returns the result of a case: a table of the settings in their order, and its meaning.
 pub(super) fn text(scenario: &str, one: &Finished) -> Text {
     let case = if one.case.name.is_empty() { String::new() } else { format!(", {}", one.case.name) };
     let heading = format!("{scenario}{case}: the least {}", one.tuning.minimise);
@@ -66,7 +66,7 @@ fn fate(entry: &Entry) -> String {
     if entry.is_default { format!("{what} (as the scenario has it)") } else { what.to_owned() }
 }
 
-/// What the table means.
+/// Returns the meaning of the table in sentences.
 pub(super) fn verdict(one: &Finished) -> Vec<String> {
     let tuned = &one.tuned;
     let mut lines = Vec::new();
@@ -115,7 +115,7 @@ pub(super) fn verdict(one: &Finished) -> Vec<String> {
     lines
 }
 
-/// How the setting that the scenario itself has did beside the best.
+/// Compares the scenario's own setting with the best one, in a sentence.
 fn of_default(name: &str, default: &Entry, best: &Entry, one: &Finished) -> String {
     let minimised = &one.tuning.minimise;
     match default.fate {
@@ -160,7 +160,7 @@ fn half(error: f64) -> String {
     if error.is_finite() { format!("\u{b1} {}", significant(HALF * error)) } else { "-".to_owned() }
 }
 
-/// A number with as many places as a person reads.
+/// Returns a number with as many decimal places as a person reads.
 pub(super) fn significant(value: f64) -> String {
     if value.is_finite() { crate::sweep::significant(value) } else { "-".to_owned() }
 }

@@ -52,7 +52,8 @@ fn program(
     ProgramState { name: name.into(), host: host.into(), phase, exit_code, signal }
 }
 
-/// A minute of a link of 2 Mbit/s: the rate rises over the first 20 s, and there is an outage from 40 s to 45 s.
+/// Returns a view after a minute of a link of 2 Mbit/s. The rate rises over the first 20 s, and there is an outage from
+/// 40 s to 45 s.
 fn minute() -> View {
     let mut view = View::default();
     view.ask(String::new());
@@ -260,7 +261,7 @@ fn key(view: &mut View, code: KeyCode) -> Action {
     press(view, KeyEvent::new(code, KeyModifiers::NONE))
 }
 
-/// What a letter asks for: names and changes.
+/// Returns the names and changes that a letter asks for.
 fn asked(view: &mut View, letter: char) -> Vec<(String, Change)> {
     let Action::Ask(questions) = key(view, KeyCode::Char(letter)) else {
         panic!("{letter} asks for nothing")

@@ -1,4 +1,4 @@
-//! Help with the rate: what losses say about it.
+//! Advice on the rate, from the losses of the first pass.
 
 use farcast_core::{BitRate, Span};
 use farcast_mftp::{Judgement, Pace, Sender, SenderOutcome, wire};
@@ -8,44 +8,43 @@ use super::view::{has_it, label, wire_bytes};
 use super::{SendReport, outcome};
 use crate::progress::{percent, size};
 
-/// The part of what arrives that is suggested: the way also carries announcements and requests, and the measure has an
-/// error.
+/// Suggested share of the rate that arrives. The path also carries announcements and requests, and the measured rate
+/// has an error.
 const SUGGESTED: f64 = 0.98;
 
-/// What is said about the rate.
+/// Advice on the rate.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Advice {
-    /// The way to all receivers carries less than is sent.
+    /// The path to all receivers carries less than the rate.
     Narrow {
-        /// What `--rate` says.
+        /// Rate that `--rate` sets.
         sent: BitRate,
-        /// What arrives of it at the one that gets least.
+        /// Rate that arrives at the receiver that gets least.
         received: BitRate,
-        /// What loses nothing.
+        /// Rate without losses.
         suggested: BitRate,
-        /// Whether there is more than one receiver.
+        /// Set if there is more than one receiver.
         several: bool,
     },
-    /// One receiver, or few, lose far more than the others.
+    /// One receiver loses far more than the others, or a few receivers do.
     OneSlow {
-        /// The one that loses most.
+        /// Receiver that loses most.
         receiver: String,
-        /// The part that it loses, from 0 to 1.
+        /// Share that it loses, from 0 to 1.
         part: f64,
-        /// How many others lose far more, too.
+        /// Number of other receivers that also lose far more.
         others: u32,
     },
 }
 
-/// `rate` in three significant digits, rounded down.
+/// Returns `rate` rounded down to three significant digits.
 fn rounded_down(rate: u64) -> u64 {
     let unit = 10_u64.pow(rate.checked_ilog10().unwrap_or(0).saturating_sub(2));
     rate / unit * unit
 }
 
 impl Advice {
-    /// What is known of the first pass so far, as advice; `None` where there is none to give, or receivers set the
-    /// pace.
+    /// Returns the advice from the first pass so far, or `None` if there is none or receivers set the pace.
     pub(super) fn of(sender: &Sender) -> Option<Self> {
         let Pace::Rate { rate, .. } = sender.config().pace else { return None };
         let survey = sender.survey();
@@ -58,14 +57,14 @@ impl Advice {
         }
     }
 
-    /// A part `received` of `sent` arrives.
+    /// Returns the advice for a share `received` of the rate `sent` that arrives.
     fn narrow(sent: BitRate, received: f64, several: bool) -> Option<Self> {
         let arrives = sent.as_bps() as f64 * received;
         let suggested = BitRate::from_bps(rounded_down((arrives * SUGGESTED) as u64))?;
         Some(Self::Narrow { sent, received: BitRate::from_bps(arrives as u64)?, suggested, several })
     }
 
-    /// While it runs.
+    /// Returns the advice in words, while the transfer runs.
     pub(super) fn sentence(&self) -> String {
         match self {
             Self::Narrow { sent, received, suggested, several } => {
@@ -89,7 +88,7 @@ impl Advice {
         }
     }
 
-    /// At the end.
+    /// Returns the advice in words, for the end of the transfer.
     pub(super) fn closing(&self, report: &SendReport, draft: bool) -> String {
         let Self::Narrow { sent, received, suggested, several } = self else { return self.sentence() };
         let who = if *several { "the receivers" } else { "the receiver" };
@@ -97,7 +96,7 @@ impl Advice {
         let took = took(report, draft);
         let time = match took {
             Some(took) if least < took => format!("it takes about {least} instead of {took}"),
-            // Repairs have filled the way as well as it can be.
+            // Repairs have used the path as well as it can be used.
             Some(_) => {
                 let (once, sent) = (size(least_bytes(&report.sender)), size(wire_bytes(&report.sender)));
                 format!("it takes about as long, and {once} are sent instead of {sent}")
@@ -109,7 +108,7 @@ impl Advice {
         )
     }
 
-    /// The same for programs.
+    /// Returns the advice for programs.
     pub(super) fn fields(&self) -> Value {
         match self {
             Self::Narrow { sent, received, suggested, .. } => json!({
@@ -124,7 +123,7 @@ impl Advice {
         }
     }
 
-    /// The fields of the summary: with the time that the whole would take.
+    /// Returns the fields of the summary, with the time that the transfer would take at the suggested rate.
     pub(super) fn summary(&self, sender: &Sender) -> Value {
         let mut fields = self.fields();
         if let (Self::Narrow { suggested, .. }, Value::Object(fields)) = (self, &mut fields) {
@@ -134,7 +133,7 @@ impl Advice {
     }
 }
 
-/// What all data takes on the wire, sent once, in bytes.
+/// Returns the bytes on the wire if all data is sent once.
 fn least_bytes(sender: &Sender) -> u64 {
     let overhead = if sender.is_ipv6() { 48 } else { 28 };
     let geometry = sender.geometry();
@@ -142,12 +141,12 @@ fn least_bytes(sender: &Sender) -> u64 {
     dtu.saturating_mul(geometry.segments().into())
 }
 
-/// How long that takes at `rate`, with the last answer.
+/// Returns the time to send those bytes at `rate` and to receive the last answer.
 fn least_time(sender: &Sender, rate: BitRate) -> Span {
     rate.time_of_bytes(least_bytes(sender)) + sender.round_trip()
 }
 
-/// How long the data took, if everybody got it.
+/// Returns the time of data, if every receiver has everything.
 fn took(report: &SendReport, draft: bool) -> Option<Span> {
     let whole = *outcome(report) == SenderOutcome::Finished && report.error.is_none();
     let everyone = || report.sender.members().all(|(_, member)| has_it(member, draft));
@@ -167,7 +166,7 @@ mod tests {
         let suggested = |sent: &str, received: f64| {
             let advice = Advice::narrow(mbps(sent), received, true).expect("advice");
             let Advice::Narrow { suggested, .. } = &advice else { panic!("{advice:?}") };
-            // It reads as what it is, and is what arrives, or up to three in a hundred less.
+            // The suggested rate is exact as printed. It is the rate that arrives or up to three per cent less.
             assert_eq!(suggested.to_string().parse(), Ok(*suggested), "{sent} {received}");
             let part = suggested.as_bps() as f64 / (mbps(sent).as_bps() as f64 * received);
             assert!(part <= SUGGESTED && part > SUGGESTED - 0.011, "{sent} {received}: {part}");

@@ -1,4 +1,4 @@
-//! What `farcast send` says at its end.
+//! Messages of `farcast send` at its end.
 
 use farcast_core::Time;
 use farcast_files::Compressed;
@@ -22,13 +22,13 @@ use crate::text::Text;
 pub(super) struct Closing<'a> {
     /// Octets of the product.
     pub(super) size: u64,
-    /// Whether nobody registers, so that nobody is known.
+    /// Set if no receiver registers, so that none is known.
     pub(super) unlimited: bool,
     /// Savings of `--compress`.
     pub(super) compressed: Option<&'a Compressed>,
 }
 
-/// A line for each receiver that is known; none where nobody is.
+/// Returns a table of the known receivers, or `None` without any.
 pub(super) fn closing_table(report: &SendReport, draft: bool) -> Option<Text> {
     report.sender.members().next()?;
     let stats = report.sender.stats();
@@ -56,7 +56,7 @@ pub(super) fn closing_table(report: &SendReport, draft: bool) -> Option<Text> {
     Some(table.render().paragraph(Text::lines(believed)).blank())
 }
 
-/// Result of the transfer in a sentence: the last line.
+/// Returns the result of the transfer in a sentence: the last line.
 pub(super) fn closing_sentence(report: &SendReport, closing: Closing<'_>) -> String {
     let compressed = closing.compressed.map(|brought| format!("; {}", compress::sentence(brought)));
     let unknown = if closing.unlimited {
@@ -90,7 +90,7 @@ fn what_it_took(report: &SendReport, size_bytes: u64) -> String {
     )
 }
 
-/// How receivers stand, for the page.
+/// Returns the known receivers, for the page.
 pub(super) fn receivers(sender: &Sender, draft: bool) -> Vec<Receiver> {
     let one = |id, member: &Member| Receiver {
         name: member.label.clone(),
@@ -104,8 +104,8 @@ pub(super) fn receivers(sender: &Sender, draft: bool) -> Vec<Receiver> {
     sender.members().map(|(id, member)| one(id, member)).collect()
 }
 
-/// Bytes of the product that whoever is done and lacked the most has got now; `None` if no data was sent. Nobody is
-/// known in a group without registration: it is what was sent.
+/// Returns the bytes of the product that were new to the receiver that is done and lacked the most before. Without
+/// registration no receiver is known, and the result is what was sent. Returns `None` if no data was sent.
 fn brought(sender: &Sender, size: u64) -> Option<u64> {
     let sent: u64 = sender.stats().dtus_per_pass.iter().sum();
     let segments = u64::from(sender.geometry().segments());
@@ -168,7 +168,7 @@ pub(super) fn summary(report: &SendReport, name: &str, size: u64, exit: Exit, dr
     })
 }
 
-/// What was sent and what was left out, for `--stats`.
+/// Returns a table of the octets that were sent and left out, for `--stats`.
 pub(super) fn stats_table(report: &SendReport, size_bytes: u64) -> Text {
     let (sender, stats) = (&report.sender, report.sender.stats());
     let segments = u64::from(sender.geometry().segments());
@@ -194,7 +194,7 @@ pub(super) fn stats_table(report: &SendReport, size_bytes: u64) -> Text {
     table.render()
 }
 
-/// A number with its thousands apart.
+/// Returns a number with commas between thousands.
 fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let groups: Vec<&str> = digits

@@ -1,4 +1,4 @@
-//! What a command would take over a link, without sending anything.
+//! Prediction of a transfer over a link, without sending anything.
 
 use farcast_core::Span;
 use farcast_files::Outgoing;
@@ -20,7 +20,7 @@ const HOW_MANY: &str = "--predict has to know how many receive: list them with -
 
 const NOBODY_KNOWN: &str = "--predict has to know how many receive, and nobody is known where nobody registers: predict it without --unlimited, with their number by --wait-for";
 
-/// Says what `args` would take over `link`.
+/// Prints the predicted transfer of `args` over `link`.
 pub(super) fn predict(
     args: &SendArgs,
     (to, settings): (Destination, &Settings),
@@ -35,7 +35,7 @@ pub(super) fn predict(
         (listed, _) => u32::try_from(listed).unwrap_or(u32::MAX),
     };
     let name = product_name(args);
-    // Long lists of keys and data would be too much at once.
+    // A long list of keys together with data would be too much at once.
     let few = sealing.is_none_or(Sealing::is_for_few);
     let early_data = if few { early(args, &Known::load(to.private), &name) } else { Span::ZERO };
     let product = Product { id: *outgoing.id().as_bytes(), size: outgoing.size(), name };

@@ -1,4 +1,4 @@
-//! What is sent how: the options of the command line, before those of a plan, before the defaults.
+//! Settings of a transfer. Options of the command line override a plan, and a plan overrides defaults.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -16,7 +16,7 @@ const NO_RATE: &str = "--rate is missing: give what the slowest link on the way 
     for a satellite carrier of 20 Mbit/s (everything above it is lost in its queue), or --rate max on a local network, \
     where receivers set the pace";
 
-/// The settings that `args` ask for.
+/// Returns the settings that `args` ask for.
 pub(super) fn of(args: &SendArgs) -> Result<Settings, Failure> {
     let rate = args.rate.map(|rate| match rate {
         RateArg::Max => Rate::Max,
@@ -68,7 +68,7 @@ fn set<T>(setting: &mut T, chosen: Option<T>) {
     }
 }
 
-/// The settings of the plan at `path`, at `rate` if that is given.
+/// Returns the settings of the plan at `path`, with `rate` if that is given.
 fn plan(path: &Path, rate: Option<Rate>) -> Result<Settings, Failure> {
     let document = shipped::file(path).map_err(Failure::wrong)?;
     let mut top = document.root();
@@ -84,7 +84,7 @@ fn plan(path: &Path, rate: Option<Rate>) -> Result<Settings, Failure> {
     settings.map_err(|error: farcast_scenario::DocumentError| Failure::usage(error.to_string()))
 }
 
-/// The configuration of a sender of `product`, which begins with a list of files of `list` octets.
+/// Returns the configuration of a sender of `product`, which begins with a list of files of `list` octets.
 pub(super) fn configuration(
     args: &SendArgs,
     (to, settings, sealed): (Destination, &Settings, bool),
@@ -103,14 +103,14 @@ pub(super) fn configuration(
     let mtu = farcast_net::path_mtu(to.private, &socket_options(&args.socket)).ok().flatten();
     let way = Way { headers: sealing::headers(to.private, sealed), mtu, granule: 1 };
     let config = settings.sender(product, (server, to.public, to.private), &audience, way);
-    // Receivers that have an older version compare it with that.
+    // Receivers that have an older version compare it with the list of files.
     let list_segments = u32::try_from(list.div_ceil(config.dtu_size.into())).unwrap_or(u32::MAX);
-    // What is signed grows by more than content does.
+    // A signed datagram grows by more octets than a datagram of content.
     let datagram = config.datagram.saturating_sub(if sealed { sealing::SIGNED } else { 0 });
     SenderConfig { transmission: transmission(), list_segments, datagram, ..config }
 }
 
-/// What came of options, by their names.
+/// Returns the values that came into effect, by the names of their options.
 pub(super) fn in_use(config: &SenderConfig) -> Vec<(&'static str, String)> {
     let rate = match config.pace {
         Pace::Rate { rate, .. } => rate.to_string(),
@@ -161,7 +161,7 @@ mod tests {
 
     const FIXED: &str = "pass_wait = \"fixed\"\nnak_timing = \"end_of_first_pass\"";
 
-    /// What `farcast send` with these arguments sends 1 MB with.
+    /// Returns the configuration with which `farcast send` with these arguments sends 1 MB.
     fn sent(args: &[&str]) -> SenderConfig {
         let fixed = ["farcast", "send", "file", "--to", "239.255.54.2:5402", "--interface", "lo"];
         let cli = Cli::try_parse_from(fixed.iter().chain(args)).unwrap();
@@ -171,7 +171,7 @@ mod tests {
         configuration(&args, (to, &of(&args).unwrap(), false), 0, product, "10.0.0.1:5402".parse().unwrap())
     }
 
-    /// What a scenario with these lines in its `[protocol]` sends it with.
+    /// Returns the configuration of a scenario with these lines in its `[protocol]`.
     fn simulated(lines: &str) -> SenderConfig {
         let text = format!("receivers = 3\n[protocol]\nfile = \"1 MB\"\n{lines}");
         let scenario = Scenario::read(&Document::parse("test.toml", &text).unwrap()).unwrap();
@@ -187,7 +187,7 @@ mod tests {
             assert_eq!(real, open, "{rate}");
             let closed = simulated(&format!("rate = \"{rate}\"\ngroup = \"closed\""));
             let mut real = sent(&["--rate", rate, "--receivers", "a,b,c"]);
-            // Who they are is the simulator's own.
+            // The simulator chooses the receivers' names itself.
             (real.transmission, real.group) = (closed.transmission, closed.group.clone());
             assert!(matches!(&closed.group, Group::Closed(listed) if listed.len() == 3));
             assert_eq!(real, closed, "{rate}, listed");

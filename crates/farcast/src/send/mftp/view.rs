@@ -1,4 +1,4 @@
-//! What `farcast send` shows: progress, events, the closing table.
+//! Output of `farcast send` by MFTP: progress, events, the closing table.
 
 use std::net::SocketAddr;
 
@@ -22,27 +22,27 @@ use crate::send::{changed, changed_fields, changed_files, compress};
 use crate::text::Text;
 use crate::{Exit, Failure};
 
-/// Between reports of progress for programs.
+/// Interval between progress events for programs.
 const REPORT_EVERY: Span = Span::from_secs(1);
 
-/// What the person at the sender sees.
+/// Output for the user of a sender.
 pub(super) struct View<'a> {
     output: &'a mut Output,
     progress: Option<Progress>,
     args: &'a SendArgs,
-    /// Where data goes.
+    /// Destination of data.
     to: SocketAddr,
     size: u64,
-    /// What compression has brought, if it was asked for.
+    /// Result of compression, if compression was asked for.
     compressed: Option<Compressed>,
     data_began: Option<Time>,
     name: String,
-    /// Each file, and where it ends in the product.
+    /// Files, each with the offset of its end in the product.
     files: Vec<(String, u64)>,
     next_report: Time,
-    /// Whether advice was given.
+    /// Set if advice was given.
     advised: bool,
-    /// What is noted for a page, if there is to be one.
+    /// Record for a page, if a page is asked for.
     seen: Option<Sending>,
 }
 
@@ -76,7 +76,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Notes what is told for the page.
+    /// Records a notice for the page.
     pub(super) fn note(&mut self, now: Time, sender: &Sender, notice: &SendNotice<'_>) {
         let Some(seen) = &mut self.seen else { return };
         seen.observe::<Sender>(now, notice);
@@ -114,7 +114,7 @@ impl<'a> View<'a> {
         self.output.event(kind, fields);
     }
 
-    /// What becomes of the way out.
+    /// Reports a notice about the path out of this host, or about a file or a key.
     pub(super) fn way(&mut self, notice: &SendNotice<'_>) {
         let (line, kind, fields) = match notice {
             SendNotice::Waiting { why } => {
@@ -151,7 +151,7 @@ impl<'a> View<'a> {
         self.output.event(kind, fields);
     }
 
-    /// Takes the progress away, for others to show theirs.
+    /// Removes the progress, so that others can show theirs.
     pub(super) fn rest(&mut self) -> &mut Output {
         if let Some(mut progress) = self.progress.take() {
             progress.clear();
@@ -204,7 +204,7 @@ impl<'a> View<'a> {
         how
     }
 
-    /// It could not go on, and there is no report.
+    /// Returns the failure of a transfer that could not go on and has no report.
     pub(super) fn failed(mut self, failure: Failure) -> Result<Exit, Failure> {
         self.rest();
         let how = Err(failure);
@@ -214,7 +214,7 @@ impl<'a> View<'a> {
         how
     }
 
-    /// How it ended.
+    /// Returns the result of the transfer.
     fn outcome(&self, report: &SendReport, exit: Exit, incomplete: &[String]) -> Result<Exit, Failure> {
         let failure = |sentence: String| Err(Failure { sentence, exit });
         if let Some(error) = &report.error {
@@ -261,7 +261,7 @@ fn exit_code(report: &SendReport, incomplete: &[String]) -> Exit {
     }
 }
 
-/// The outcome for programs.
+/// Returns the outcome for programs.
 pub(super) fn outcome_word(outcome: &SenderOutcome) -> &'static str {
     match outcome {
         SenderOutcome::Finished => "finished",
@@ -274,13 +274,13 @@ pub(super) fn outcome_word(outcome: &SenderOutcome) -> &'static str {
     }
 }
 
-/// Whether the receiver is known to have everything: it has said so now, has shown that it was it who said so (with
-/// `draft`, its word is enough), and nobody else bore its name before.
+/// Returns `true` if the receiver is known to have everything. It must have said so in this run and have proved its
+/// identity, or with `draft` only have said so. No other receiver may have had its name before.
 pub(super) fn has_it(member: &Member, draft: bool) -> bool {
     member.state == MemberState::Done && (draft || member.is_proven()) && member.replaced.is_none()
 }
 
-/// The receivers that are not known to have everything, each with what became of it.
+/// Returns the receivers that are not known to have everything, each with its state.
 fn incomplete(sender: &Sender, draft: bool) -> Vec<String> {
     sender
         .members()
@@ -289,7 +289,7 @@ fn incomplete(sender: &Sender, draft: bool) -> Vec<String> {
         .collect()
 }
 
-/// How a receiver stands, in words.
+/// Returns the state of a receiver in words.
 pub(super) fn standing(member: &Member, draft: bool) -> String {
     match (&member.state, member.replaced) {
         (MemberState::Done, Some(address)) => {
@@ -328,7 +328,7 @@ fn given_up(why: GivenUp) -> &'static str {
     }
 }
 
-/// The same for programs.
+/// Returns the reason for programs.
 fn given_up_word(why: GivenUp) -> &'static str {
     match why {
         GivenUp::Silent => "silent",
@@ -385,7 +385,7 @@ pub(super) fn label(sender: &Sender, client: ClientId) -> String {
         .map_or_else(|| client.to_string(), |(_, m)| m.label.clone())
 }
 
-/// An event in words; `None` for those that the bar shows.
+/// Returns an event in words, or `None` for an event that the bar shows.
 fn describe(sender: &Sender, event: &SenderEvent) -> Option<String> {
     Some(match event {
         SenderEvent::Registered { client, address, held: 0 } => {
@@ -393,7 +393,7 @@ fn describe(sender: &Sender, event: &SenderEvent) -> Option<String> {
         }
         SenderEvent::Registered { client, address, held } => {
             let (held, segments) = (u64::from(*held), u64::from(sender.geometry().segments()));
-            // A late one has heard the first of what is sent.
+            // A receiver that registers late holds the first of the data that is sent.
             let few = held * 1000 < segments;
             let part = if few { format!("{held} of {segments} DTUs") } else { percent(held, segments) };
             format!("registered: {} ({address}), has {part} already", label(sender, *client))
@@ -427,7 +427,7 @@ fn describe(sender: &Sender, event: &SenderEvent) -> Option<String> {
     })
 }
 
-/// An event for programs.
+/// Returns an event for programs.
 fn fields(sender: &Sender, event: &SenderEvent) -> (&'static str, Value) {
     let name = |client: &ClientId| label(sender, *client);
     match event {
@@ -462,7 +462,7 @@ fn fields(sender: &Sender, event: &SenderEvent) -> (&'static str, Value) {
     }
 }
 
-/// What the bar shows: its prefix, its message, and how much of how much.
+/// Returns the prefix of the bar, its message, and the part that is done with the whole.
 fn bar(
     now: Time,
     sender: &Sender,
@@ -495,7 +495,7 @@ fn bar(
     }
 }
 
-/// Notes what part of all each receiver has. Of who has left nothing more is known.
+/// Records each receiver's share of all data. Receivers that have left are not recorded.
 fn look(seen: &mut Sending, now: Time, sender: &Sender) {
     let all = f64::from(sender.geometry().segments().max(1));
     let share = |(id, member)| {
@@ -506,7 +506,7 @@ fn look(seen: &mut Sending, now: Time, sender: &Sender) {
     seen.look(now, sender.members().filter(|(_, member)| !gone(member)).map(share));
 }
 
-/// A line for each receiver.
+/// Returns a line for each receiver, as far as there is room.
 fn receiver_lines(now: Time, sender: &Sender, began: Option<Time>, size: u64) -> Vec<String> {
     let elapsed = began.map_or(Span::ZERO, |began| now.since(began));
     let segments = u64::from(sender.geometry().segments());
@@ -529,7 +529,7 @@ fn receiver_lines(now: Time, sender: &Sender, began: Option<Time>, size: u64) ->
     lines
 }
 
-/// The same for programs.
+/// Returns the progress for programs.
 fn progress_fields(now: Time, sender: &Sender, began: Option<Time>) -> Value {
     let RoundProgress { round: pass, sent, segments: total } = sender.pass();
     let members = sender.members().map(|(id, member)| {
@@ -554,7 +554,7 @@ fn progress_fields(now: Time, sender: &Sender, began: Option<Time>) -> Value {
     })
 }
 
-/// Bytes of all datagrams with their UDP and IP headers.
+/// Returns the bytes of all datagrams with their UDP and IP headers.
 pub(super) fn wire_bytes(sender: &Sender) -> u64 {
     let stats = sender.stats();
     stats.bytes + stats.datagrams * if sender.is_ipv6() { 48 } else { 28 }

@@ -1,5 +1,5 @@
-//! What a transmission one way would come to over a link, without sending anything: who would have everything, when, and
-//! how much would have to be added for how many.
+//! Prediction of a one-way transmission over a link, without sending anything. It tells how many receivers would have
+//! everything, when, and how much has to be added for a share of them.
 
 use farcast_core::{Span, Time};
 use farcast_lab::shipped;
@@ -17,23 +17,23 @@ use crate::table::{Align, Table};
 use crate::text::Text;
 use crate::{Exit, Failure};
 
-/// Who listens, in each replication, unless it is known: nobody knows how many there are, and none of them depends on
-/// another.
+/// Number of receivers in each replication, if the transfer has no list. The real number is unknown, and no receiver
+/// depends on another.
 const RECEIVERS: u32 = 50;
-/// Shares of the receivers, of which it is told how much would have to be added for them.
+/// Shares of the receivers for which the prediction tells how much to add.
 const SHARES: [(f64, &str); 4] = [(0.5, "50 %"), (0.9, "90 %"), (0.99, "99 %"), (0.999, "99.9 %")];
-/// The most that can be added.
+/// Most that can be added, in per cent.
 const MOST: u32 = 900;
-/// What a link may take besides the time of sending.
+/// Time that a link may take besides the time of sending.
 const SLACK: Span = Span::from_secs(3600);
 
-/// Options that help where not all receivers would have everything.
+/// Options that help if not all receivers would have everything.
 const HELP: Remedies = {
     let more = "Raise --overhead or --repeat.";
     remedies(more, more)
 };
 
-/// Says what `config` would come to over `link`.
+/// Prints the predicted transmission of `config` over `link`.
 pub(super) fn predict(
     args: &SendArgs,
     (config, sealed): (&SenderConfig, Option<Sealed>),
@@ -42,7 +42,7 @@ pub(super) fn predict(
     output: &mut Output,
 ) -> Result<Exit, Failure> {
     let document = shipped::open_link(link).map_err(Failure::wrong)?;
-    // Who is sealed for is known.
+    // A sealed transfer has a list of receivers.
     let receivers = sealed.map_or(RECEIVERS, |sealed| sealed.listed);
     let run = |config: &SenderConfig, limit: Span| {
         let limit = limit.min(takes(config)? * 2 + SLACK);
@@ -51,7 +51,7 @@ pub(super) fn predict(
         replications(args, &over, true, output)
     };
     let sent = run(config, args.protocol.time_limit.unwrap_or(Span::MAX))?;
-    // All symbols that there are, once: who would be content with how many.
+    // A run with every symbol of the code, sent once, tells how many each receiver needs.
     let whole = SenderConfig {
         duration: Duration::Rounds(1),
         overhead_percent: whole_code(config),
@@ -70,19 +70,20 @@ pub(super) fn predict(
     Ok(if predicted.complete < predicted.receivers { Exit::Incomplete } else { Exit::Done })
 }
 
-/// How long sending takes.
+/// Returns the time that sending takes.
 fn takes(config: &SenderConfig) -> Result<Span, Failure> {
     let mut sender = Sender::new(config.clone()).map_err(Failure::wrong)?;
     sender.open(Time::ZERO);
     Ok(sender.left())
 }
 
-/// What is added where all symbols of the code are sent once, in whole per cent.
+/// Returns the part that is added if all symbols of the code are sent once, in whole per cent.
 fn whole_code(config: &SenderConfig) -> u32 {
     (config.shape.parity() * 100 / config.shape.geometry().block_size()).min(MOST)
 }
 
-/// The least that has to be added, in whole per cent, so that a round sends so many symbols of each block of `block`.
+/// Returns the least part, in whole per cent, that has to be added so that a round sends `symbols` symbols of each
+/// block of `block` segments.
 fn added(block: u32, symbols: u32) -> u32 {
     match u64::from(symbols.saturating_sub(block)) {
         0 => 0,
@@ -90,17 +91,17 @@ fn added(block: u32, symbols: u32) -> u32 {
     }
 }
 
-/// One figure over all receivers.
+/// Figure over all receivers.
 #[derive(Debug)]
 struct Figure {
-    /// There is none if not all have it.
+    /// Mean, or `None` if some receivers have no value.
     mean: Option<f64>,
-    /// The 2.5 %, 50 % and 97.5 % quantiles, as far as so many have it.
+    /// Quantiles of 2.5 %, 50 % and 97.5 %, each `None` if too few receivers have a value.
     at: [Option<f64>; 3],
 }
 
 impl Figure {
-    /// Of `values`; who has none is beyond all others.
+    /// Returns the figure of `values`. A receiver without a value ranks behind all others.
     fn of(values: &[Option<f64>]) -> Self {
         let mut sorted: Vec<f64> = values.iter().map(|value| value.unwrap_or(f64::MAX)).collect();
         sorted.sort_unstable_by(f64::total_cmp);
@@ -123,21 +124,21 @@ impl Figure {
     }
 }
 
-/// What it would come to.
+/// Result of a prediction.
 #[derive(Debug)]
 struct Predicted {
     replications: usize,
-    /// In each replication, and in all.
+    /// Number of receivers in each replication.
     each: u32,
     receivers: usize,
     complete: usize,
     /// Seconds until a receiver has everything.
     time: Figure,
-    /// What was sent until then over the size, each symbol once.
+    /// Octets sent until then divided by the size, if each symbol is sent once.
     needed: Figure,
     /// Octets sent, with all headers.
     octets: f64,
-    /// What has to be added for these shares; `None` if all that there is does not do.
+    /// Parts to add for these shares, in per cent. `None` if even the whole code is too little.
     added: Vec<(f64, &'static str, Option<u32>)>,
 }
 
@@ -158,7 +159,7 @@ impl Predicted {
         let mut sorted: Vec<u32> = symbols.iter().map(|symbols| symbols.unwrap_or(u32::MAX)).collect();
         sorted.sort_unstable();
         let of_share = |(share, text): (f64, &'static str)| {
-            // Rounding must not ask for one more.
+            // A rounding error must not ask for one receiver more.
             let at = (share * sorted.len() as f64 - 1e-9).ceil() as usize;
             let symbols = sorted.get(at.saturating_sub(1)).copied().filter(|&symbols| symbols < u32::MAX);
             (share, text, symbols.map(|symbols| added(block, symbols)))
@@ -217,14 +218,14 @@ impl Predicted {
              ({:.2} %)",
             config.overhead_percent,
             size(self.octets as u64),
-            // What is not all is not shown as all.
+            // A share below 100 % is not rounded up to 100 %.
             (self.share() * 1e4).floor() / 100.0,
         );
         Text::paragraphs([Text::line(&heading), table.render(), Text::line(&sent), shares.render()])
     }
 }
 
-/// What `of` says of each receiver of each replication.
+/// Returns the value that `of` gives for each receiver of each replication.
 fn each<T: Copy + Into<f64>>(
     replications: &[Replication],
     of: impl Fn(&TransferOutcome) -> Option<&[Option<T>]>,

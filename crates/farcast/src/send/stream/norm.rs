@@ -17,13 +17,13 @@ use crate::send::norm::settings;
 use crate::send::{destination, socket_options};
 use crate::{Exit, Failure};
 
-/// Segments of a block: what lacks of one waits until it is through.
+/// Segments of a block. A request for a missing segment waits until the block has passed.
 const BLOCK: u16 = 64;
-/// Octets that each segment says of itself.
+/// Header of each segment in octets.
 const SEGMENT_HEADER: u16 = 8;
-/// What is kept at least and at most where it isn't said.
+/// Least and greatest window in octets, if the user gives none.
 const KEPT: (u64, u64) = (1 << 20, 64 << 20);
-/// Round trips in which whoever lacks anything has asked three times.
+/// Round trips within which a receiver that lacks data has asked three times.
 const TRIPS: u64 = 48;
 
 pub(in crate::send) fn run(args: &SendArgs, sealing: Option<&Sealing>) -> Result<Exit, Failure> {
@@ -64,7 +64,7 @@ fn sent(
 ) -> Sent {
     Sent {
         node: args.nack.node(source, sealing),
-        // Another each time: what is sent is not the same, whatever it is.
+        // The instance differs in each run, because a stream is never sent again.
         instance: std::process::id() as u16 ^ (std::process::id() >> 16) as u16,
         objects: vec![Object {
             kind: Kind::Data,
@@ -78,7 +78,7 @@ fn sent(
     }
 }
 
-/// Octets that are kept.
+/// Returns the octets that are kept for repair.
 fn window(args: &SendArgs, settings: &Settings) -> u64 {
     let trips = Span::from_nanos(settings.round_trip.as_nanos().saturating_mul(TRIPS));
     let octets = u128::from(trips.as_nanos()) * u128::from(settings.rate.as_bps()) / 8_000_000_000;
