@@ -1,4 +1,4 @@
-//! Congestion control as a source has it (section 3).
+//! Congestion control of a source (section 3).
 
 use core::net::{IpAddr, Ipv4Addr};
 
@@ -11,21 +11,21 @@ use super::window::Window;
 use crate::message::{Ack, CcData, DataKind, Feedback};
 use crate::sqn::Place;
 
-/// After so many timeouts in a row another acker is sought.
+/// Number of timeouts in a row after which another acker is sought.
 const MOST_TIMEOUTS: u32 = 2;
-/// The longest round trip that is believed.
+/// The longest round trip that is accepted, in milliseconds.
 const MOST_RTT_MS: u32 = 60_000;
 
 /// Settings of congestion control.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CcConfig {
-    /// Up to so many packets the window doubles each round trip (SSTHRESH).
+    /// Number of packets up to which the window doubles each round trip (SSTHRESH).
     pub threshold: u32,
-    /// The most packets under way. An acknowledgement tells of 32.
+    /// The most packets under way. An acknowledgement covers 32.
     pub most: u32,
-    /// Another takes over whose throughput is below so many per cent of the acker's (`C`), 1 to 100.
+    /// A receiver becomes the acker if its throughput is below this percentage of the acker's (`C`), 1 to 100.
     pub hysteresis_percent: u32,
-    /// The shortest time after which an acknowledgement is overdue.
+    /// The shortest time after which an acknowledgement counts as overdue.
     pub timeout: Span,
 }
 
@@ -35,14 +35,14 @@ impl Default for CcConfig {
     }
 }
 
-/// Who acknowledges.
+/// The receiver that acknowledges.
 #[derive(Clone, Copy, Debug)]
 struct Acker {
     address: IpAddr,
     slowness: f64,
 }
 
-/// Says when data may leave, and who acknowledges them.
+/// Congestion control: decides when data may leave, and which receiver acknowledges them.
 #[derive(Clone, Debug)]
 pub struct Controller {
     config: CcConfig,
@@ -50,11 +50,11 @@ pub struct Controller {
     rtt: RoundTrip,
     acker: Option<Acker>,
     timeouts: u32,
-    /// How often an acker was chosen.
+    /// Number of elections of an acker.
     elections: u32,
 }
 
-/// The source's clock as it is on the wire: milliseconds.
+/// Returns the source's clock as on the wire, in milliseconds.
 fn stamp(now: Time) -> u32 {
     (now.as_nanos() / 1_000_000) as u32
 }
@@ -65,32 +65,32 @@ impl Controller {
         Self { config, window, rtt: RoundTrip::new(config.timeout), acker: None, timeouts: 0, elections: 0 }
     }
 
-    /// Its window.
+    /// Returns the window.
     pub fn window(&self) -> &Window {
         &self.window
     }
 
-    /// Who acknowledges; `None` while somebody is sought.
+    /// Returns the address of the acker; `None` while one is sought.
     pub fn acker(&self) -> Option<IpAddr> {
         self.acker.map(|acker| acker.address)
     }
 
-    /// How often an acker was chosen.
+    /// Returns the number of elections of an acker.
     pub fn elections(&self) -> u32 {
         self.elections
     }
 
-    /// The acker's smoothed round trip.
+    /// Returns the acker's smoothed round trip.
     pub fn rtt(&self) -> Option<Span> {
         self.rtt.smoothed()
     }
 
-    /// When an answer to what leaves now is overdue; never, where none is awaited.
+    /// Returns the time at which an answer to what leaves now is overdue; [`Time::NEVER`] if none is awaited.
     pub(crate) fn due(&self, now: Time) -> Time {
         if self.window.is_idle() { Time::NEVER } else { now + self.rtt.timeout() }
     }
 
-    /// `place` leaves at `now`: what it says.
+    /// Notes that `place` leaves at `now`, and returns its option of PGMCC.
     pub(crate) fn sent(&mut self, now: Time, (kind, place): (DataKind, Place), is_ipv4: bool) -> CcData {
         match kind {
             DataKind::Original => self.window.sent(place),
@@ -102,17 +102,18 @@ impl Controller {
         CcData { stamp: stamp(now), acker }
     }
 
-    /// A receiver says how it fares, in an acknowledgement or a request for repair. Whether the next answer is awaited
-    /// anew: a request is none, and the acker that only asks for repair would hold up what it asks for.
+    /// Takes a receiver's report, from an acknowledgement or a request for repair. Returns `true` if the wait for the
+    /// next answer begins anew. A request does not restart the wait: otherwise an acker that only asks for repair would
+    /// hold up the repair itself.
     ///
     /// # Errors
-    /// What makes no sense changes nothing.
+    /// [`Reject::OutOfRange`] for a report that is impossible, which changes nothing.
     pub(crate) fn report(&mut self, now: Time, said: &Feedback, ack: Option<&Ack>) -> Result<bool, Reject> {
         let rtt_ms = stamp(now).wrapping_sub(said.stamp);
         if rtt_ms > MOST_RTT_MS || said.receiver.is_unspecified() {
             return Err(Reject::OutOfRange);
         }
-        // The clock ticks in milliseconds: none at all is less than one.
+        // The clock counts milliseconds: a difference of 0 means less than 1 ms.
         let rtt = Span::from_millis(rtt_ms.max(1).into());
         let slow = slowness(rtt.as_secs_f64(), said.loss);
         self.timeouts = 0;
@@ -134,7 +135,7 @@ impl Controller {
             Some(_) => {}
         }
         let Some(ack) = ack else { return Ok(false) };
-        // Answers of the one before still come for a round trip: each number counts once, whoever acknowledges it.
+        // Answers of the previous acker still come for a round trip: each number counts once, whoever acknowledges it.
         let is_new = self.window.acknowledged(ack.highest, ack.bitmap);
         if self.acker() == Some(said.receiver) {
             self.rtt.note(rtt);
@@ -151,7 +152,7 @@ impl Controller {
         self.rtt.restart();
     }
 
-    /// An answer is overdue.
+    /// Notes that an answer is overdue.
     pub(crate) fn timeout(&mut self) {
         self.timeouts += 1;
         self.window.restart();

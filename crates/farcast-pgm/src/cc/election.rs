@@ -1,15 +1,16 @@
-//! Who acknowledges: whose throughput would be lowest (sections 2.3, 2.4).
+//! Election of the acker: the receiver whose throughput would be lowest (sections 2.3, 2.4).
 
-/// The square of what is inverse to a receiver's throughput by the equation of TCP: `RTT sqrt(p) (1 + 9p (1 + 32p^2))`,
-/// with the round trip in seconds. Only for comparison: throughput in packets a second is `sqrt(3/2)` over its root.
+/// Returns the square of the inverse of a receiver's throughput by the equation of TCP, `RTT sqrt(p) (1 + 9p (1 +
+/// 32p^2))`, with the round trip in seconds. It serves for comparison only: throughput in packets a second is
+/// `sqrt(3/2)` divided by the root of the result.
 pub fn slowness(rtt_s: f64, loss: u16) -> f64 {
     let p = f64::from(loss) / 65_536.0;
     let retries = 1.0 + 9.0 * p * (1.0 + 32.0 * p * p);
     rtt_s * rtt_s * p * retries * retries
 }
 
-/// Whether one of slowness `other` takes the place of the acker, whose is `acker`: its throughput is below `C` times
-/// that of the acker.
+/// Returns `true` if a receiver of slowness `other` replaces the acker of slowness `acker`: its throughput is below `C`
+/// times that of the acker.
 pub(super) fn takes_over(other: f64, acker: f64, hysteresis: f64) -> bool {
     other * hysteresis * hysteresis > acker
 }

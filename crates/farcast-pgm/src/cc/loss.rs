@@ -1,20 +1,20 @@
-//! How much a receiver loses (section 2.6).
+//! Loss rate at a receiver (section 2.6).
 
-/// A single-pole low-pass over 1 for what is lost and 0 for what comes.
+/// A single-pole low-pass filter over 1 for each lost packet and 0 for each received one.
 ///
 /// DEVIATION: the draft's formula weighs the old value with 500/65536; that is the weight of the new one, as its time
 /// constant of 131 packets says, and as OpenPGM has it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LossFilter {
-    /// In parts of 2^32.
+    /// Loss rate in parts of 2^32.
     loss: u64,
 }
 
-/// The weight of a packet, in parts of 2^16.
+/// Weight of a packet, in parts of 2^16.
 const WEIGHT: u64 = 500;
 
 impl LossFilter {
-    /// Takes what became of a packet.
+    /// Takes the fate of a packet.
     pub const fn note(&mut self, is_lost: bool) {
         self.loss -= (self.loss * WEIGHT) >> 16;
         if is_lost {
@@ -22,7 +22,7 @@ impl LossFilter {
         }
     }
 
-    /// In parts of 65,536.
+    /// Returns the loss rate in parts of 65,536.
     pub const fn loss(&self) -> u16 {
         let parts = self.loss >> 16;
         if parts > u16::MAX as u64 { u16::MAX } else { parts as u16 }

@@ -1,15 +1,16 @@
-//! PGMCC: a window like TCP's, that of the receiver whose throughput is lowest (draft-ietf-rmt-bb-pgmcc-03, by
-//! section).
+//! PGMCC: a window like TCP's, governed by the receiver whose throughput is lowest (draft-ietf-rmt-bb-pgmcc-03, cited
+//! by section).
 //!
-//! One receiver, the *acker*, acknowledges every data packet; all receivers say in what they send how much they lose.
+//! One receiver, the *acker*, acknowledges every data packet. All receivers report their loss in the messages that they
+//! send.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
-//! | `window.rs` | tokens and window, by acknowledgements |
-//! | `election.rs` | who acknowledges |
-//! | `rtt.rs` | round trips, and when an acknowledgement is overdue |
-//! | `loss.rs` | how much a receiver loses |
-//! | `controller.rs` | all of that as a source has it |
+//! | `window.rs` | window and tokens, by acknowledgements |
+//! | `election.rs` | election of the acker |
+//! | `rtt.rs` | round trips, and the timeout of acknowledgements |
+//! | `loss.rs` | loss rate at a receiver |
+//! | `controller.rs` | all of this together, at a source |
 
 mod controller;
 mod election;

@@ -1,22 +1,22 @@
-//! Round trips, and when an acknowledgement is overdue: as TCP does (section 2.7, RFC 6298).
+//! Round trips and the timeout of acknowledgements, as in TCP (section 2.7, RFC 6298).
 
 use farcast_core::Span;
 
-/// Before anything was measured.
+/// Timeout before the first measurement.
 const INITIAL: Span = Span::from_secs(3);
-/// The longest that is waited.
+/// The longest timeout.
 const MOST: Span = Span::from_secs(60);
 
 /// Smoothed round trip and its deviation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RoundTrip {
-    /// Both once measured.
+    /// Smoothed round trip and deviation; `None` before the first measurement.
     smoothed: Option<(Span, Span)>,
     least: Span,
 }
 
 impl RoundTrip {
-    /// Of nothing yet; no timeout is shorter than `least`.
+    /// Creates an estimate without measurements; no timeout is shorter than `least`.
     pub const fn new(least: Span) -> Self {
         Self { smoothed: None, least }
     }
@@ -34,17 +34,17 @@ impl RoundTrip {
         self.smoothed = Some((Span::from_nanos(smoothed), Span::from_nanos(deviation)));
     }
 
-    /// Another's round trips are measured from now on.
+    /// Discards the measurements, since those of another acker follow.
     pub fn restart(&mut self) {
         self.smoothed = None;
     }
 
-    /// The smoothed round trip.
+    /// Returns the smoothed round trip.
     pub fn smoothed(&self) -> Option<Span> {
         self.smoothed.map(|(smoothed, _)| smoothed)
     }
 
-    /// After how long an acknowledgement is overdue.
+    /// Returns the time after which an acknowledgement is overdue.
     pub fn timeout(&self) -> Span {
         self.smoothed
             .map_or(INITIAL, |(smoothed, deviation)| (smoothed + deviation * 4).clamp(self.least, MOST))

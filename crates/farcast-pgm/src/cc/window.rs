@@ -1,8 +1,8 @@
 //! Window and tokens (section 2.2).
 //!
-//! The draft is silent on what becomes of the token of a packet that is lost, or of a repair that the acker has no need
-//! of: no acknowledgement gives it back. If nothing else did, each would make what is under way smaller than the window
-//! by one, for good. So what is found to be lost gives its token back, and a repair does so a round trip after it left.
+//! The draft does not say what becomes of the token of a lost packet, or of a repair that the acker does not need: no
+//! acknowledgement returns it. Each such token would reduce the packets under way for good. So a lost packet returns
+//! its token when the loss is found, and a repair a round trip after it left.
 
 use alloc::collections::VecDeque;
 
@@ -11,42 +11,43 @@ use farcast_core::{Span, Time};
 use crate::message::Sqn;
 use crate::sqn::Place;
 
-/// How many acknowledged packets behind one that was not say that it is lost.
+/// Number of acknowledged later packets after which an unacknowledged one counts as lost.
 const BEHIND: usize = 3;
-/// How many numbers an acknowledgement tells of.
+/// Number of packets that an acknowledgement covers.
 const BITS: u32 = 32;
-/// The most packets that are kept count of.
+/// The most packets that are tracked.
 const MOST_UNDER_WAY: usize = 1 << 16;
 
-/// How many packets may be under way, and how many may leave.
+/// Window (packets that may be under way) and tokens (packets that may leave).
 #[derive(Clone, Debug)]
 pub struct Window {
     /// `W`, in packets.
     size: f64,
-    /// `T`: packets that may leave at once. Below zero after a loss: so many acknowledgements let nothing leave.
+    /// `T`: packets that may leave at once. Below zero after a loss: that many acknowledgements release no packet.
     tokens: f64,
-    /// Below this the window grows by one for each acknowledged packet.
+    /// Window size below which each acknowledged packet adds one packet to the window.
     threshold: f64,
-    /// It does not grow beyond.
+    /// Largest window, in packets.
     most: f64,
-    /// The first number that `under_way` tells of.
+    /// First number in `under_way`.
     base: Place,
-    /// Of each from `base` on, whether it was acknowledged.
+    /// Acknowledgement of each packet from `base` on.
     under_way: VecDeque<bool>,
-    /// How many of these were neither acknowledged nor found to be lost.
+    /// Number of these that were neither acknowledged nor found to be lost.
     open: u32,
-    /// When repairs left whose tokens have not come back.
+    /// Times of repairs whose tokens were not returned yet.
     repairs: VecDeque<Time>,
-    /// The highest that were acknowledged, highest first.
+    /// The highest acknowledged numbers, highest first.
     highest: [Option<Place>; BEHIND],
-    /// Everything before was looked at for losses.
+    /// Place before which every packet was judged.
     judged: Place,
-    /// After a loss: until something of what leaves from here on is acknowledged, the window stays as it is.
+    /// Place at which the window was suspended by a loss. It keeps its size until a packet from there on is
+    /// acknowledged.
     suspended: Option<Place>,
 }
 
 impl Window {
-    /// One packet, whose number will be `first`; slow start up to `threshold`.
+    /// Creates a window of one packet, whose number will be `first`; slow start up to `threshold`.
     pub(crate) fn new(first: Place, threshold: f64, most: f64) -> Self {
         Self {
             size: 1.0,
@@ -63,40 +64,40 @@ impl Window {
         }
     }
 
-    /// Packets that may be under way.
+    /// Returns the number of packets that may be under way.
     pub fn size(&self) -> f64 {
         self.size
     }
 
-    /// Packets that may leave; below zero, so many acknowledgements later one may.
+    /// Returns the number of packets that may leave. If it is below zero, so many acknowledgements must come first.
     pub fn tokens(&self) -> f64 {
         self.tokens
     }
 
-    /// Whether a packet may leave.
+    /// Returns `true` if a packet may leave.
     pub fn may_send(&self) -> bool {
         self.tokens >= 1.0
     }
 
-    /// Whether nothing has to come back before a packet may leave.
+    /// Returns `true` if a packet may leave and no answer is awaited.
     pub(crate) fn is_idle(&self) -> bool {
         self.open == 0 && self.may_send()
     }
 
-    /// A packet leaves again, at `now`.
+    /// Notes that a packet leaves again, at `now`.
     pub(crate) fn repaired(&mut self, now: Time) {
         self.tokens -= 1.0;
         self.repairs.push_back(now);
     }
 
-    /// What was repaired longer ago than `rtt` is not under way any more.
+    /// Returns the tokens of repairs that left longer ago than `rtt`.
     pub(crate) fn pass(&mut self, now: Time, rtt: Span) {
         while self.repairs.pop_front_if(|at| now.since(*at) >= rtt).is_some() {
             self.tokens = (self.tokens + 1.0).min(self.size);
         }
     }
 
-    /// A packet leaves for the first time: `place`.
+    /// Notes that `place` leaves for the first time.
     pub(crate) fn sent(&mut self, place: Place) {
         self.tokens -= 1.0;
         let end = self.base.0 + self.under_way.len() as u64;
@@ -104,7 +105,7 @@ impl Window {
             return;
         }
         if place.0 > end || self.under_way.len() >= MOST_UNDER_WAY {
-            // Nothing is known of what came before.
+            // Earlier packets are forgotten.
             self.under_way.clear();
             (self.base, self.judged, self.open) = (place, self.judged.max(place), 0);
         }
@@ -112,12 +113,13 @@ impl Window {
         self.open += 1;
     }
 
-    /// The next that would leave for the first time.
+    /// Returns the place of the next packet that leaves for the first time.
     fn next(&self) -> Place {
         self.base.plus(self.under_way.len() as u32)
     }
 
-    /// An acknowledgement: the highest number that came, and which of the 32 up to it. Whether it says anything new.
+    /// Takes an acknowledgement: the highest number that came, and a bitmap of the 32 numbers up to it. Returns `true`
+    /// if it has news.
     pub(crate) fn acknowledged(&mut self, highest: Sqn, bitmap: u32) -> bool {
         let highest = self.next().near(highest);
         if highest >= self.next() {
@@ -131,7 +133,7 @@ impl Window {
                 continue;
             };
             if !core::mem::replace(known, true) {
-                // One that was thought to be lost has given back its token.
+                // A packet that was thought to be lost has already returned its token.
                 new += u32::from(place >= self.judged);
                 is_news = true;
                 self.note_highest(place);
@@ -156,8 +158,8 @@ impl Window {
         }
     }
 
-    /// How many are lost that were not known to be: what is not acknowledged although three behind it are, or of what
-    /// no acknowledgement can tell any more.
+    /// Returns the number of newly lost packets. A packet is lost if three later ones are acknowledged, or if no
+    /// acknowledgement can cover it any more.
     fn judge(&mut self, highest: Place) -> u32 {
         let old = Place((highest.0 + 1).saturating_sub(BITS.into()));
         let before = self.highest[BEHIND - 1].unwrap_or(self.judged).max(old).min(self.next());
@@ -171,7 +173,7 @@ impl Window {
         before_open - self.open
     }
 
-    /// No acknowledgement tells of what is older.
+    /// Forgets packets that are too old for any acknowledgement.
     fn forget(&mut self, highest: Place) {
         while self.base.0 + u64::from(BITS) <= highest.0 && self.under_way.pop_front().is_some() {
             self.base = self.base.next();
@@ -182,7 +184,7 @@ impl Window {
         let mut new = f64::from(new);
         self.tokens += f64::from(lost);
         if self.suspended.is_some() {
-            // The window stays, but what has come out of the network lets as much in.
+            // The window keeps its size, but each packet that has left the network lets another in.
             self.tokens += new;
         } else if lost > 0 {
             self.tokens += new - self.size / 2.0;
@@ -198,18 +200,18 @@ impl Window {
             self.tokens += new * (1.0 + 1.0 / self.size);
             self.size += new / self.size;
         }
-        // What it does not grow by lets nothing leave, or more and more would be under way.
+        // Growth beyond the ceiling releases nothing; otherwise more and more packets would be under way.
         let beyond = (self.size - self.most).max(0.0);
         self.size -= beyond;
         self.tokens = (self.tokens - beyond).min(self.size);
     }
 
-    /// Somebody answers for the first time: one packet may leave, so that it can be acknowledged.
+    /// Takes the first answer of a receiver: one packet may leave, so that it can be acknowledged.
     pub(crate) fn begin(&mut self) {
         self.tokens = (self.tokens + 1.0).min(self.size);
     }
 
-    /// No acknowledgement came in time: it begins anew. What is under way is not counted any more.
+    /// Starts anew, since no acknowledgement came in time. Packets under way no longer count.
     pub(crate) fn restart(&mut self) {
         let next = self.next();
         (self.size, self.tokens) = (1.0, 1.0);
@@ -228,7 +230,7 @@ mod tests {
 
     const FIRST: Place = Place(1 << 32);
 
-    /// A window of `size` of which every packet is under way: numbers from 0 on.
+    /// Returns a window of `size` whose packets, numbered from 0, are all under way.
     fn full(size: u32) -> Window {
         let mut window = Window::new(FIRST, 4.0, 1000.0);
         (window.size, window.tokens) = (size.into(), size.into());
@@ -237,7 +239,7 @@ mod tests {
         window
     }
 
-    /// An acknowledgement of all up to `highest` but of `without`.
+    /// Acknowledges everything up to `highest` except `without`.
     fn ack(window: &mut Window, highest: u32, without: &[u32]) -> bool {
         let is_there = |bit: u32| highest < bit || !without.contains(&(highest - bit));
         let bitmap = (0..32).filter(|&bit| is_there(bit)).fold(0, |map, bit| map | 1 << bit);

@@ -1,4 +1,4 @@
-//! What an element says: what is confirmed, forwarded, repeated, and by which way.
+//! Messages of an element: confirmations, forwarded and repeated NAKs, and their destinations.
 
 use alloc::vec::Vec;
 
@@ -11,7 +11,7 @@ use super::state::{Due, Ports, Way};
 use crate::message::{Body, MOST_LISTED, Message, Nak, NakKind, Opt};
 use crate::sqn::Place;
 
-/// A message about repair of `places`, of which there is one at least and no more than a list holds.
+/// Returns a message about repair of `places`, of which there are at least one and no more than a list holds.
 pub(crate) fn about(session: &Session, kind: NakKind, places: &[Place], options: Vec<Opt>) -> Nak {
     let mut sqns = places.iter().map(|place| place.sqn());
     let sqn = sqns.next().unwrap_or_default();
@@ -20,7 +20,7 @@ pub(crate) fn about(session: &Session, kind: NakKind, places: &[Place], options:
 }
 
 impl Element {
-    /// To everybody below `port`, as if the source said it (§7.4, §7.6).
+    /// Sends `body` to everybody below `port`, with the source's address (§7.4, §7.6).
     pub(crate) fn send_down(&mut self, at: usize, port: u32, body: Body) {
         let session = &self.sessions[at];
         let message = Message { tsi: session.tsi, port: session.port, body };
@@ -32,7 +32,7 @@ impl Element {
         });
     }
 
-    /// To one neighbour, as itself.
+    /// Sends `body` to one neighbour, with the element's own address.
     pub(crate) fn send_to(&mut self, at: usize, to: Neighbour, body: Body) {
         let session = &self.sessions[at];
         let message = Message { tsi: session.tsi, port: session.port, body };
@@ -40,12 +40,12 @@ impl Element {
         self.outbox.push_back(Transmit { source, interface: to.port, ..Transmit::new(message, to.address) });
     }
 
-    /// Confirms NAKs for `places` to those below `port`.
+    /// Confirms NAKs for `places` to the nodes below `port`.
     pub(crate) fn confirm(&mut self, at: usize, port: u32, places: &[Place]) {
         self.confirm_as(at, port, places, false);
     }
 
-    /// The same; as `parity`, places are counts of groups.
+    /// Confirms NAKs for `places`; with `parity`, places encode groups and counts.
     pub(super) fn confirm_as(&mut self, at: usize, port: u32, places: &[Place], parity: bool) {
         for places in places.chunks(1 + MOST_LISTED) {
             let nak = about(&self.sessions[at], NakKind::Confirmation, places, Vec::new());
@@ -54,12 +54,12 @@ impl Element {
         }
     }
 
-    /// Asks for `places` in `way`.
+    /// Forwards a NAK for `places` to the neighbour of `way`.
     pub(super) fn forward(&mut self, at: usize, way: Way, places: &[Place], options: &[Opt]) {
         self.forward_as(at, way, places, options, false);
     }
 
-    /// The same; as `parity`, places are counts of groups.
+    /// Forwards a NAK for `places`; with `parity`, places encode groups and counts.
     pub(super) fn forward_as(
         &mut self,
         at: usize,
@@ -76,9 +76,9 @@ impl Element {
         }
     }
 
-    /// A NAK for `places` has come by `port`, or is a repairer's own, which has come by none: who lacks them is told
-    /// that he is heard, and what is not asked for yet is asked for. What there is no room for is passed over; whether
-    /// there was any.
+    /// Handles a NAK for `places` from `port`; port 0 stands for a repairer's own NAK. Confirms it to those below, and
+    /// forwards it for places that are not asked for yet. Skips places for which there is no room, and returns `true`
+    /// if there was room for any.
     pub(crate) fn ask(
         &mut self,
         now: Time,
@@ -107,7 +107,7 @@ impl Element {
             }
         }
         self.confirm(at, port, &confirm);
-        // A list goes on whole unless all of it is eliminated (§9.3.3).
+        // A list is forwarded whole unless all of it is eliminated (§9.3.3).
         if forward {
             self.forward(at, way, &taken, options);
         } else if !taken.is_empty() {
@@ -116,13 +116,13 @@ impl Element {
         !taken.is_empty()
     }
 
-    /// Does what is due for numbers that were asked for.
+    /// Repeats or gives up the numbers whose timers have expired.
     pub(super) fn expire(&mut self, now: Time, at: usize) {
         let Self { sessions, config, counts, .. } = self;
         let session = &mut sessions[at];
         let Due { repeat, silent, cancelled } = session.states.expire(now, config);
         counts.cancelled += cancelled;
-        // Who does not answer is asked no more (§9.5.3).
+        // A repairer that does not answer is asked no more (§9.5.3).
         for way in silent {
             match way {
                 Way::Redirected => session.redirected = None,

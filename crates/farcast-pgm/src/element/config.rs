@@ -1,5 +1,5 @@
-//! Settings of an element. RFC 3208 names these times and gives none of them a value; where ns-2's PGM has one that is
-//! the default.
+//! Settings of an element. RFC 3208 names these times without values; the defaults are those of ns-2's PGM where it has
+//! one.
 
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -12,48 +12,50 @@ use crate::repairer::StoreConfig;
 /// The most ports of an element.
 pub const MOST_PORTS: usize = 64;
 
-/// How an element works.
+/// Settings of a network element.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ElementConfig {
-    /// The address of each of its ports, of which the first is port 1.
+    /// Addresses of the ports, in order; the first is port 1.
     pub ports: Vec<IpAddr>,
-    /// The most sessions that are known at once; ours.
+    /// The most sessions that are known at once; not in RFC 3208.
     pub sessions: usize,
-    /// The most numbers that are asked for at once, of all sessions; ours.
+    /// The most numbers that are asked for at once, of all sessions; not in RFC 3208.
     pub states: usize,
-    /// So far beyond the newest number that it was told of may be what is asked for: what a source sends between two
-    /// SPMs, as an element hears no data that pass; ours.
+    /// The most numbers beyond the newest known one that a NAK may name. An element hears no passing data, so this
+    /// covers what a source sends between two SPMs; not in RFC 3208.
     pub ahead: u32,
-    /// From one forwarding of a NAK to the next, until it is confirmed (`1 / NAK_RPT_RTE`; ns-2 has 50 ms).
+    /// Interval at which a NAK is forwarded again until it is confirmed (`1 / NAK_RPT_RTE`; ns-2 has 50 ms).
     pub repeat: Span,
-    /// The same while it is not known how long confirmation takes; then a quarter more than it took lately, but no
-    /// less than `repeat`. A NAK that is repeated before its NCF can be there is repaired twice: over a satellite ns-2's 50 ms
-    /// make ten NAKs of each. `None`: always `repeat`. The default is Microsoft's `NAK_RPT_IVL`.
+    /// Interval of repetition while the delay of confirmations is unknown. Once that is known, the interval is 5/4 of
+    /// the recent delay, and at least `repeat`. The source repairs twice if a NAK is repeated before its NCF can
+    /// arrive: over a satellite ns-2's 50 ms make ten NAKs of each. `None`: always `repeat`. The default is Microsoft's
+    /// `NAK_RPT_IVL`.
     pub unknown: Option<Span>,
-    /// For how long (`NAK_RPT_IVL`; ns-2 has 1 s).
+    /// Time for which a NAK is repeated (`NAK_RPT_IVL`; ns-2 has 1 s).
     pub confirm: Span,
-    /// How long what was confirmed is waited for (`NAK_RDATA_IVL`; ns-2 has 10 s).
+    /// Time for which the element waits for confirmed repair (`NAK_RDATA_IVL`; ns-2 has 10 s).
     pub repair: Span,
-    /// For how long further NAKs for it are not forwarded (`NAK_ELIM_IVL`): by §7.4 a small fraction of the time
-    /// before. ns-2 has 5 s, longer than most receivers wait for repair.
+    /// Time for which further NAKs for a confirmed number are not forwarded (`NAK_ELIM_IVL`); by §7.4 a small fraction
+    /// of `repair`. ns-2 has 5 s, longer than most receivers wait for repair.
     pub eliminate: Span,
-    /// For how long what was confirmed on a port is not confirmed there again (§7.3 asks for a limit; ours).
+    /// Time for which a number confirmed on a port is not confirmed there again (§7.3 asks for a limit without a
+    /// value).
     pub holdoff: Span,
-    /// A session counts as idle that has said nothing for so long: it makes room for another, and is believed to come by
-    /// another port; ours.
+    /// Silence after which a session counts as idle. An idle session makes room for another, and its source may move to
+    /// another port; not in RFC 3208.
     pub idle: Span,
-    /// After how long a session is forgotten; ours, as a receiver's.
+    /// Silence after which a session is forgotten; not in RFC 3208, the same as a receiver's.
     pub expiry: Span,
-    /// Whether what RFC 3208 §4 wants to bear IP's router alert does.
+    /// Messages that need IP's router alert by RFC 3208 §4 bear it.
     pub router_alert: bool,
-    /// From one search for repairers beside the tree to the next (POLL of sub-type 1, §14); `None`: none are sought.
+    /// Interval between searches for repairers beside the tree (POLL of sub-type 1, §14); `None`: none are sought.
     pub polls: Option<Span>,
-    /// What makes it a repairer.
+    /// Settings of the store that makes the element a repairer; `None`: a plain network element.
     pub store: Option<StoreConfig>,
 }
 
 impl ElementConfig {
-    /// As usual, with these ports.
+    /// Returns the default settings with these ports.
     pub const fn new(ports: Vec<IpAddr>) -> Self {
         Self {
             ports,

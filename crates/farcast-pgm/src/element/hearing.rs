@@ -1,4 +1,4 @@
-//! What an element makes of what comes (RFC 3208 §7).
+//! Reactions of an element to the messages that it receives (RFC 3208 §7).
 
 use alloc::vec::Vec;
 
@@ -14,7 +14,7 @@ use crate::message::{Ack, Body, Data, DataKind, Message, Nak, NakKind, Opt, Orig
 use crate::repairer::single;
 use crate::sqn::Place;
 
-/// An SPM is asked for once in this time (`SPMR_BO_IVL`, the one value that RFC 3208 gives, §13.2).
+/// Time in which a source is asked for an SPM only once (`SPMR_BO_IVL`, the one value that RFC 3208 gives, §13.2).
 const SPMR: Span = Span::from_millis(250);
 
 impl Element {
@@ -44,7 +44,7 @@ impl Element {
         heard
     }
 
-    /// Something else than an SPM, of a session that is known.
+    /// Handles a message other than an SPM, of a known session.
     fn hear_of_known(
         &mut self,
         now: Time,
@@ -72,7 +72,7 @@ impl Element {
         }
     }
 
-    /// An SPM says where NAKs go, and is told on with this element in that place (§7.2).
+    /// Handles an SPM, which tells where NAKs go, and forwards it with this element's address as the path (§7.2).
     fn hear_spm(&mut self, now: Time, from: &Arrival, message: &Message, spm: &Spm) -> Result<(), Reject> {
         let known = self.sessions.iter().position(|session| session.tsi == message.tsi);
         if let Some(session) = known.map(|at| &self.sessions[at]) {
@@ -127,7 +127,7 @@ impl Element {
             let Some(path) = self.address(port, group) else { continue };
             let mut spm = Spm { path: path.ip(), ..spm.clone() };
             if self.store.is_some() {
-                // A store has what was sent and no parity: who is asked by numbers can repair from it.
+                // A store holds data and no parity: receivers that ask by number can be repaired from it.
                 for option in &mut spm.options {
                     if let Opt::ParityPrm { on_demand, .. } = option {
                         *on_demand = false;
@@ -138,7 +138,7 @@ impl Element {
         }
     }
 
-    /// A session that was not known; where it is.
+    /// Adds an unknown session, and returns its index.
     fn meet(&mut self, now: Time, from: &Arrival, message: &Message, spm: &Spm) -> Result<usize, Reject> {
         if self.sessions.len() >= self.config.sessions {
             let idle = |session: &Session| !session.used || now.since(session.heard) >= self.config.idle;
@@ -176,18 +176,18 @@ impl Element {
         Ok(self.sessions.len() - 1)
     }
 
-    /// Whether a message about repair is of this session as it is known.
+    /// Checks that a message about repair names the source and the group of this session.
     fn check(&self, at: usize, nak: &Nak) -> Result<(), Reject> {
         let session = &self.sessions[at];
-        // Who hears this host in the source's place, as over UDP, takes it for the source.
+        // A receiver that hears this host in the source's place, as over UDP, takes it for the source.
         let is_source = nak.source == session.source_ip() || self.config.ports.contains(&nak.source);
         if is_source && nak.group == session.group.ip() { Ok(()) } else { Err(Reject::Inconsistent) }
     }
 
-    /// The numbers of `nak` that can be asked for, or are kept.
+    /// Returns the places of `nak` that can be asked for or are kept in the store.
     ///
     /// # Errors
-    /// None can.
+    /// [`Reject::OutOfRange`] if there is none.
     pub(crate) fn places(&self, at: usize, nak: &Nak) -> Result<Vec<Place>, Reject> {
         let session = &self.sessions[at];
         let end = session.lead.plus(self.config.ahead);
@@ -199,19 +199,19 @@ impl Element {
         if places.is_empty() { Err(Reject::OutOfRange) } else { Ok(places) }
     }
 
-    /// Whether something came from where the session comes from, to the group.
+    /// Returns `true` if a message came to the group by the session's upstream port.
     pub(crate) fn is_from_above(&self, at: usize, from: &Arrival) -> bool {
         from.interface == self.sessions[at].upstream.port && from.destination.ip().is_multicast()
     }
 
-    /// Whether something came from the repairer beside the tree.
+    /// Returns `true` if a message came from the repairer beside the tree.
     fn is_from_beside(&self, at: usize, from: &Arrival) -> bool {
         self.sessions[at]
             .beside
             .is_some_and(|beside| (beside.port, beside.address.ip()) == (from.interface, from.source.ip()))
     }
 
-    /// Whether something came from below, to this element.
+    /// Returns `true` if a message came to this element by a downstream port.
     pub(super) fn is_from_below(&self, at: usize, from: &Arrival) -> bool {
         from.interface != self.sessions[at].upstream.port && !from.destination.ip().is_multicast()
     }
@@ -236,7 +236,7 @@ impl Element {
         }
     }
 
-    /// What the repairer beside the tree cannot serve is asked of the neighbour (§9.5.3.1).
+    /// Asks the neighbour for places that the repairer beside the tree cannot serve (§9.5.3.1).
     fn take_back(&mut self, now: Time, at: usize, places: &[Place]) {
         let Self { sessions, config, .. } = self;
         let states = &mut sessions[at].states;
@@ -247,7 +247,7 @@ impl Element {
         }
     }
 
-    /// A NAK of ours, or of others above, was heard (§7.4, §7.5).
+    /// Handles the confirmation of this element's NAK, or of another's further up (§7.4, §7.5).
     fn hear_confirmation(&mut self, now: Time, at: usize, from: &Arrival, nak: &Nak) -> Result<(), Reject> {
         let is_from_above = self.is_from_above(at, from);
         if !is_from_above && !self.is_from_beside(at, from) {
@@ -262,7 +262,7 @@ impl Element {
             let is_new = !session.states.has(place);
             is_news |= !session.states.is_pending(place);
             session.lead = session.lead.max(place.next());
-            // What beside the tree is confirmed was asked for.
+            // A repairer beside the tree confirms only what was asked of it, so it anticipates nothing.
             let may = is_from_above && room > 0;
             if session.states.confirmed(now, place, may, config) && is_new {
                 (room, counts.anticipated) = (room - 1, counts.anticipated + 1);
@@ -279,7 +279,7 @@ impl Element {
         Ok(())
     }
 
-    /// A repairer below serves what was asked of it (§9.5.3.2).
+    /// Handles a NNAK: a repairer below serves what was asked of it (§9.5.3.2).
     fn hear_null(&mut self, now: Time, at: usize, from: &Arrival, nak: &Nak) -> Result<(), Reject> {
         if !self.is_from_below(at, from) || self.is_beside() {
             return Err(Reject::Unexpected);
@@ -302,7 +302,7 @@ impl Element {
         Ok(())
     }
 
-    /// Repair goes where it was asked for (§7.6).
+    /// Forwards repair to the ports that asked for it (§7.6).
     fn hear_repair(&mut self, now: Time, at: usize, from: &Arrival, data: &Data) -> Result<(), Reject> {
         let is_from_above = self.is_from_above(at, from);
         if !is_from_above && !self.is_from_beside(at, from) {
@@ -340,7 +340,8 @@ impl Element {
         result
     }
 
-    /// A repairer tells of itself: one further up to all (§9.5.2.1), one beside the tree to who sought it (§9.5.2.2).
+    /// Handles the announcement of a repairer: one further up, sent to all (§9.5.2.1), or one beside the tree, sent to
+    /// the element that sought it (§9.5.2.2).
     fn hear_polr(&mut self, at: usize, from: &Arrival, polr: &Polr) -> Result<(), Reject> {
         let redirect = polr.options.iter().find_map(|option| match option {
             Opt::Redirect(to) => Some(*to),
@@ -365,7 +366,7 @@ impl Element {
         }
     }
 
-    /// Who cannot wait for an SPM asks for one (§13); it is asked for on the way to the source.
+    /// Forwards a request for an SPM towards the source (§13).
     fn hear_spmr(&mut self, now: Time, at: usize, from: &Arrival) -> Result<(), Reject> {
         if !self.is_from_below(at, from) {
             return Err(Reject::Unexpected);
@@ -380,7 +381,7 @@ impl Element {
         Ok(())
     }
 
-    /// An acknowledgement goes on towards the source.
+    /// Forwards an acknowledgement towards the source.
     fn hear_ack(&mut self, at: usize, from: &Arrival, ack: &Ack) -> Result<(), Reject> {
         if !self.is_from_below(at, from) || self.is_beside() {
             return Err(Reject::Unexpected);

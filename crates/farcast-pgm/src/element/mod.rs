@@ -1,14 +1,14 @@
 //! A network element (RFC 3208 §7), and with a store a designated local repairer ([`crate::repairer`]).
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
 //! | `config.rs` | settings |
-//! | `session.rs` | what is known of a session |
-//! | `state.rs` | of each number that is asked for |
-//! | `hearing.rs` | what comes |
-//! | `asking.rs` | what is confirmed and forwarded |
-//! | `parity.rs` | parity that is asked for by counts |
-//! | `polls.rs` | who is there |
+//! | `session.rs` | state of a session |
+//! | `state.rs` | state of each number that is asked for |
+//! | `hearing.rs` | reactions to messages |
+//! | `asking.rs` | confirmations and forwarded NAKs |
+//! | `parity.rs` | parity that is asked for by count |
+//! | `polls.rs` | polls for repairers and for the number of neighbours |
 
 mod asking;
 mod config;
@@ -39,53 +39,53 @@ pub(crate) use polls::GENERAL;
 pub(crate) use session::Session;
 pub(crate) use state::Ports;
 
-/// What an element tells: what its owner is to do with contents. Only a repairer does.
+/// An instruction of an element to its owner about contents; only a repairer gives any.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ElementEvent {
-    /// Keep the content of the message at hand, from its datagram `offset` on, under these keys.
+    /// Keep the content of the message that is being handled, from its datagram `offset` on, under these keys.
     Keep {
-        /// A key for each datagram.
+        /// One key for each datagram.
         keys: Range<u64>,
-        /// Where in the message the first lies.
+        /// Index in the message of the first datagram to keep.
         offset: u32,
     },
-    /// What is kept under these keys is not needed any more.
+    /// Forget the contents that are kept under these keys.
     Forget {
         /// The keys.
         keys: Range<u64>,
     },
 }
 
-/// What an element has done.
+/// Counts of an element's work.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ElementCounts {
     /// NAKs that came from below.
     pub naks: u64,
     /// NAKs sent upstream: forwarded, repeated, and a repairer's own.
     pub forwarded: u64,
-    /// NAKs of which nothing was forwarded, as all of it is asked for.
+    /// NAKs of which nothing was forwarded, since all of it is already asked for.
     pub eliminated: u64,
     /// NCFs sent.
     pub confirmations: u64,
     /// Numbers whose repair was anticipated by an NCF from above.
     pub anticipated: u64,
-    /// Numbers that nobody above confirmed: they were given up.
+    /// Numbers that were given up, since nobody above confirmed them.
     pub cancelled: u64,
-    /// Numbers that could not be asked for, as there is no room.
+    /// Numbers that could not be asked for, since there was no room.
     pub crowded: u64,
-    /// RDATA forwarded, on each port.
+    /// RDATA forwarded, counted for each port.
     pub repairs: u64,
     /// RDATA that nobody below had asked for.
     pub unasked: u64,
-    /// RDATA of its own store.
+    /// RDATA from the element's own store.
     pub served: u64,
-    /// TPDUs that it took into its store.
+    /// TPDUs that were taken into the store.
     pub kept: u64,
     /// NNAKs sent upstream.
     pub nulls: u64,
 }
 
-/// A network element, or a repairer.
+/// Engine of a network element or a repairer.
 #[derive(Clone, Debug)]
 pub struct Element {
     pub(crate) config: ElementConfig,
@@ -99,10 +99,10 @@ pub struct Element {
 }
 
 impl Element {
-    /// An element with these settings.
+    /// Creates an element with these settings.
     ///
     /// # Errors
-    /// What of them cannot be.
+    /// The first setting that is invalid.
     pub fn new(config: ElementConfig) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
@@ -117,38 +117,38 @@ impl Element {
         })
     }
 
-    /// What it has done.
+    /// Returns the counts of the element's work.
     pub fn counts(&self) -> ElementCounts {
         self.counts
     }
 
-    /// Sessions that it knows.
+    /// Returns the number of known sessions.
     pub fn sessions(&self) -> usize {
         self.sessions.len()
     }
 
-    /// Numbers that are asked for, and groups of which parity is, of all sessions.
+    /// Returns the number of states of repair in all sessions: numbers that are asked for, and groups whose parity is.
     pub fn states(&self) -> usize {
         self.sessions.iter().map(|session| session.states.len() + session.groups.len()).sum()
     }
 
-    /// TPDUs that its store holds, and octets of their contents.
+    /// Returns the TPDUs in the store, and the octets of their contents.
     pub fn held(&self) -> (usize, u64) {
         self.store.as_ref().map_or((0, 0), |store| (store.tpdus(), store.octets()))
     }
 
-    /// The address of port `number`, from 1, with the port of UDP that a session uses.
+    /// Returns the address of port `number`, from 1, with the UDP port of `like`.
     pub(crate) fn address(&self, number: u32, like: SocketAddr) -> Option<SocketAddr> {
         let address = self.config.ports.get((number as usize).checked_sub(1)?)?;
         Some(SocketAddr::new(*address, like.port()))
     }
 
-    /// All ports.
+    /// Returns the set of all ports.
     pub(crate) fn ports(&self) -> Ports {
         (1..=self.config.ports.len() as u32).fold(Ports::NONE, |all, port| all.with(Ports::one(port)))
     }
 
-    /// Whether it stands beside the tree.
+    /// Returns `true` if the element is a repairer beside the tree.
     pub(crate) fn is_beside(&self) -> bool {
         self.config.store.as_ref().is_some_and(|store| store.beside)
     }
@@ -171,7 +171,7 @@ impl Engine for Element {
     }
 
     fn handle_timeout(&mut self, now: Time) {
-        // One that expires is removed: those behind it move up.
+        // An expired session is removed, and those behind it move up.
         for at in (0..self.sessions.len()).rev() {
             if now.since(self.sessions[at].heard) >= self.config.expiry {
                 self.forget(at);
@@ -219,7 +219,7 @@ impl Engine for Element {
         let session = self.sessions.iter().find(|session| session.tsi == message.tsi);
         let lead = session.and_then(|session| session.lacking.as_ref()).map(crate::receiver::Lacking::lead);
         match (message.data(), lead) {
-            // Those that follow in their turn are merely kept.
+            // Consecutive datagrams that come in their turn are only stored.
             (Some(data), Some(lead)) if data.kind == DataKind::Original && lead.near(data.sqn) == lead => {
                 data.count
             }

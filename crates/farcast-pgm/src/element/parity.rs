@@ -1,7 +1,7 @@
-//! What an element knows of each transmission group of which parity is asked for (RFC 3208 §11.6).
+//! State of an element for each transmission group whose parity is asked for (RFC 3208 §11.6).
 //!
-//! Requests say how many packets of a group they want; one for more covers those for less. So there is one state for a
-//! group: the most that was asked for upstream, and for each port how many packets have yet to go there.
+//! A request gives the number of packets that it wants of a group, and covers requests for fewer. So each group has one
+//! state: the largest number asked for upstream, and for each port the number of packets that have yet to go there.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -16,7 +16,7 @@ use super::state::{Confirming, Ports, Reaction, Way};
 use crate::message::{Body, Data, Nak, NakKind, Opt, Origin, Spm};
 use crate::sqn::Place;
 
-/// What a session makes parity of on demand, by the options of its SPMs: how many numbers a group has.
+/// Returns the size of the transmission groups whose parity can be asked for, by the options of an SPM.
 pub(super) fn on_demand(spm: &Spm) -> Option<u32> {
     spm.options.iter().find_map(|option| match *option {
         Opt::ParityPrm { on_demand: true, size, .. } if size.is_power_of_two() => Some(size),
@@ -24,27 +24,26 @@ pub(super) fn on_demand(spm: &Spm) -> Option<u32> {
     })
 }
 
-/// A group and a number of its packets, as requests name them: by the number that lies that many behind its first, less
-/// one.
+/// Encodes a group and a number of its packets as requests do: as the place `count` - 1 behind the group's first.
 fn named(base: Place, count: u32) -> Place {
     base.plus(count.saturating_sub(1))
 }
 
 #[derive(Clone, Copy, Debug)]
 enum Phase {
-    /// A NAK was forwarded, and is repeated until it is confirmed, but for no longer than this.
+    /// A NAK was forwarded. It is repeated until it is confirmed, at the latest until this time.
     Pending { until: Time },
-    /// It was confirmed; from this time on another NAK is forwarded.
+    /// The NAK was confirmed; from this time on another NAK is forwarded.
     Outstanding { eliminated_until: Time },
 }
 
-/// What is wanted by a port.
+/// Demand of a port.
 #[derive(Clone, Copy, Debug)]
 struct Wish {
     port: u32,
-    /// How many packets have yet to go there.
+    /// Number of packets that have yet to go there.
     count: u32,
-    /// How many were confirmed there last, and when.
+    /// Number of packets in the latest confirmation on the port, and its time.
     confirmed: (u32, Time),
 }
 
@@ -52,17 +51,17 @@ struct Wish {
 struct Group {
     phase: Phase,
     due: Time,
-    /// When so many were asked for first.
+    /// Time of the first forwarded request for this number of packets.
     asked: Time,
-    /// The most packets that were asked for upstream, or that others were promised, and have yet to come.
+    /// The largest number of packets that were asked for upstream, or confirmed to others, less those that have come.
     largest: u32,
     wishes: Vec<Wish>,
 }
 
-/// The groups of one session of which parity is asked for.
+/// Groups of one session whose parity is asked for.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Groups {
-    /// How many numbers a group has, where there is parity on demand.
+    /// Numbers of a group; `None` without parity on demand.
     size: Option<u32>,
     map: BTreeMap<Place, Group>,
     deadlines: BTreeSet<(Time, Place)>,
@@ -82,14 +81,14 @@ impl Groups {
         self.deadlines.first().map(|&(at, _)| at)
     }
 
-    /// Groups have `size` numbers from now on, or there are none.
+    /// Sets the size of groups; `None` where there are none. A change discards all states.
     pub(super) fn set_size(&mut self, size: Option<u32>) {
         if self.size != size {
             *self = Self::new(size);
         }
     }
 
-    /// Nothing before `trail` is repaired any more.
+    /// Removes the groups that end before `trail`, which are no longer repaired.
     pub(super) fn advance(&mut self, trail: Place) {
         let Some(size) = self.size else { return };
         while let Some(&base) = self.map.keys().next().filter(|&&base| base.plus(size) <= trail) {
@@ -111,7 +110,7 @@ impl Groups {
         Some(group)
     }
 
-    /// `count` packets of the group at `base` are asked for by `port`.
+    /// Notes that `port` asks for `count` packets of the group at `base`.
     fn ask(&mut self, now: Time, (base, count, port): (Place, u32, u32), config: &ElementConfig) -> Reaction {
         let before = self.remove(base);
         let forward = before.as_ref().is_none_or(|group| {
@@ -149,8 +148,8 @@ impl Groups {
         Reaction { confirm, forward }
     }
 
-    /// `count` packets were confirmed from above; if nobody asked, they are anticipated if there is `room` for that.
-    /// Whether they are.
+    /// Notes that `count` packets were confirmed from above. If nobody below has asked for them, anticipates the
+    /// repair, given `room` for a state, and returns `true`.
     fn confirmed(
         &mut self,
         now: Time,
@@ -162,7 +161,7 @@ impl Groups {
             (Phase::Outstanding { eliminated_until: now + config.eliminate }, now + config.repair);
         match self.remove(base) {
             Some(group) if matches!(group.phase, Phase::Pending { .. }) && count < group.largest => {
-                // It is another's, who asked for less.
+                // The confirmation is for another's request, which asked for fewer.
                 self.put(base, group);
                 false
             }
@@ -184,14 +183,15 @@ impl Groups {
         }
     }
 
-    /// A packet of parity of the group at `base` has come, which has `short` numbers less than others: to whom it goes.
+    /// Notes that a parity packet of the group at `base` has come, and returns the ports to which it goes. `short` is
+    /// the number of packets that the group lacks of a full one.
     fn repaired(&mut self, base: Place, short: u32) -> Option<Ports> {
         let mut group = self.remove(base)?;
         let ports = group.wishes.iter().fold(Ports::NONE, |all, wish| all.with(Ports::one(wish.port)));
         for wish in &mut group.wishes {
             wish.count -= 1;
         }
-        // Requests count the numbers that a short group has not as missing.
+        // Requests count the packets that a short group does not have as missing.
         group.wishes.retain(|wish| wish.count > short);
         group.largest -= 1;
         if group.largest > short {
@@ -200,7 +200,7 @@ impl Groups {
         Some(ports)
     }
 
-    /// What is to be asked for again, and how many groups were given up.
+    /// Returns the requests that are to be repeated, and the number of groups that were given up.
     fn expire(&mut self, now: Time, config: &ElementConfig) -> (Vec<Place>, u64) {
         let (mut repeat, mut cancelled) = (Vec::new(), 0);
         while let Some(&(_, base)) = self.deadlines.first().filter(|&&(at, _)| at <= now) {
@@ -219,7 +219,7 @@ impl Groups {
 }
 
 impl Element {
-    /// Requests for parity of groups, or that they were heard.
+    /// Handles requests for parity of groups, or confirmations of them.
     pub(super) fn hear_counts(
         &mut self,
         now: Time,
@@ -227,7 +227,7 @@ impl Element {
         from: &Arrival,
         nak: &Nak,
     ) -> Result<(), Reject> {
-        // Who repairs from a store makes no parity, and says so to those below.
+        // A repairer makes no parity from its store, and says so in the SPMs that it forwards.
         let size = self.sessions[at].groups.size.filter(|_| self.store.is_none());
         let size = size.ok_or(Reject::Unexpected)?;
         let wants = self.wants(at, nak, size)?;
@@ -243,10 +243,10 @@ impl Element {
         }
     }
 
-    /// The groups that `nak` names and of which there can be parity, and how many packets of each.
+    /// Returns the groups that `nak` names and that can still be repaired, each with the number of packets.
     ///
     /// # Errors
-    /// There is none.
+    /// [`Reject::OutOfRange`] if there is none.
     fn wants(&self, at: usize, nak: &Nak, size: u32) -> Result<Vec<(Place, u32)>, Reject> {
         let session = &self.sessions[at];
         let end = session.lead.plus(self.config.ahead);
@@ -307,7 +307,7 @@ impl Element {
         sessions[at].heard = now;
     }
 
-    /// Parity that was asked for goes where it was.
+    /// Forwards parity to the ports that asked for it.
     pub(super) fn hear_parity(
         &mut self,
         now: Time,
@@ -336,7 +336,7 @@ impl Element {
         Ok(())
     }
 
-    /// Asks again for parity that nobody has confirmed.
+    /// Repeats requests for parity that nobody has confirmed.
     pub(super) fn expire_parity(&mut self, now: Time, at: usize) {
         let Self { sessions, config, counts, .. } = self;
         let (repeat, cancelled) = sessions[at].groups.expire(now, config);

@@ -11,25 +11,27 @@ use super::config::ElementConfig;
 use super::state::Ports;
 use crate::message::{Body, Opt, Poll, Polr, Sqn};
 
-/// The sub-type of polls that everybody answers (§14.7.1).
+/// Sub-type of polls that every node answers (§14.7.1).
 pub(crate) const GENERAL: u16 = 0;
-/// The sub-type of polls that seek repairers (§14.7.2).
+/// Sub-type of polls that seek repairers (§14.7.2).
 const REPAIRERS: u16 = 1;
-/// Over how long repairers spread their answers to a POLL: a round trip of a LAN or of a short way; ours.
+/// Interval over which repairers spread their answers, in microseconds: a round trip of a LAN or a short path; not in
+/// RFC 3208.
 const POLL_BACKOFF_US: u32 = 100_000;
 
-/// The poll that was heard last.
+/// The latest poll that was heard.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Polled {
     sqn: Sqn,
     round: u16,
-    /// It seeks repairers.
+    /// The poll seeks repairers.
     seeks: bool,
-    /// When it is answered, if it is yet to be.
+    /// Time at which the poll will be answered; `None` if it will not, or was.
     pub(super) answer: Option<Time>,
 }
 
-/// What an element's draws come from, and its number among those who answer polls: its repairer's seed, or its address.
+/// Returns the seed of an element's random draws, which also decides the polls that it answers: its repairer's seed, or
+/// its address.
 pub(super) fn lot(config: &ElementConfig) -> u64 {
     match (&config.store, config.ports.first()) {
         (Some(store), _) => store.seed,
@@ -64,7 +66,8 @@ impl Element {
         }
     }
 
-    /// Its parent wants to know who is there, or seeks repairers: only one beside the tree is meant then.
+    /// Handles a poll of the parent, which counts its neighbours or seeks repairers. Only a repairer beside the tree
+    /// answers the latter.
     pub(super) fn hear_poll(
         &mut self,
         now: Time,
@@ -82,12 +85,12 @@ impl Element {
         let is_meant = (lot(&self.config) as u32 ^ poll.random) & poll.mask == 0;
         let most = u64::from(poll.backoff_us).max(1) * 1000;
         let answer = is_meant.then(|| now + Span::from_nanos(1 + self.random.below(most)));
-        // The answer to another is not wanted any more.
+        // The answer to an earlier poll is no longer wanted.
         self.sessions[at].polled = Some(Polled { sqn: poll.sqn, round: poll.round, seeks, answer });
         Ok(())
     }
 
-    /// Answers the poll that was heard last, if it is time for that.
+    /// Answers the latest poll, if it is time for that.
     pub(super) fn answer_poll(&mut self, now: Time, at: usize) {
         let session = &mut self.sessions[at];
         let Some(polled) =

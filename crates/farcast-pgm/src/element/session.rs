@@ -1,4 +1,4 @@
-//! A session as an element knows it (RFC 3208 §7.1).
+//! State that an element keeps of a session (RFC 3208 §7.1).
 
 use core::net::{IpAddr, SocketAddr};
 
@@ -11,7 +11,7 @@ use crate::message::{Sqn, Tsi};
 use crate::receiver::Lacking;
 use crate::sqn::Place;
 
-/// Somebody to whom NAKs go.
+/// A node to which NAKs go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Neighbour {
     pub(crate) port: u32,
@@ -22,36 +22,36 @@ pub(crate) struct Neighbour {
 pub(crate) struct Session {
     pub(crate) tsi: Tsi,
     pub(crate) port: u16,
-    /// The source's address, from which what goes down comes.
+    /// Address of the source, from which messages to those below are sent.
     pub(crate) source: SocketAddr,
     pub(crate) group: SocketAddr,
-    /// The last SPM.
+    /// Sequence number of the latest SPM.
     pub(crate) spm: Sqn,
     pub(crate) upstream: Neighbour,
-    /// A repairer further up that has told of itself.
+    /// A repairer further up that has announced itself.
     pub(crate) redirected: Option<SocketAddr>,
     /// A repairer beside the tree.
     pub(crate) beside: Option<Neighbour>,
-    /// The oldest number that can be repaired, and one past the newest that it was told of.
+    /// Place of the oldest number that can be repaired, and the place behind the newest known number.
     pub(crate) trail: Place,
     pub(crate) lead: Place,
     pub(super) states: States,
     pub(super) groups: Groups,
-    /// Of a repairer: what it lacks itself.
+    /// Missing numbers of a repairer that receives the session itself.
     pub(crate) lacking: Option<Lacking>,
-    /// Whether anything stands behind its SPMs: content, or what confirms, acknowledges or repairs it.
+    /// The session has shown content, or a message that confirms, acknowledges or repairs it; SPMs alone do not count.
     pub(crate) used: bool,
-    /// When something was heard of it last.
+    /// Time of the latest message from upstream.
     pub(crate) heard: Time,
-    /// When an SPM was last asked for.
+    /// Time of the latest request for an SPM.
     pub(super) asked_spm: Option<Time>,
-    /// When repairers are sought next, and how often that was done.
+    /// Time of the next search for repairers, and the number of searches so far.
     pub(super) next_poll: Time,
     pub(super) polls: u32,
     pub(super) polled: Option<Polled>,
-    /// When its repairer told of itself last.
+    /// Time at which the repairer last announced itself to those below.
     pub(crate) told: Option<Time>,
-    /// TPDUs that its repairer has kept, and sent.
+    /// TPDUs that the repairer has stored, and those that it has sent.
     pub(crate) kept: u64,
     pub(crate) served: u64,
 }
@@ -61,7 +61,7 @@ impl Session {
         self.source.ip()
     }
 
-    /// Where NAKs go that are sent in `way`.
+    /// Returns the neighbour to which NAKs in `way` go.
     pub(super) fn neighbour(&self, way: Way) -> Neighbour {
         match way {
             Way::Neighbour => self.upstream,
@@ -72,8 +72,8 @@ impl Session {
         }
     }
 
-    /// How a NAK that came by `port` is forwarded (§9.5.3): a repairer further up is preferred to one beside the tree,
-    /// and the latter is not asked for what is lost on its own port.
+    /// Returns the destination of a NAK that came by `port` (§9.5.3). A repairer further up is preferred to one beside
+    /// the tree. The latter is not asked for losses on its own port.
     pub(super) fn way(&self, port: u32) -> Way {
         match (self.redirected, self.beside) {
             (Some(_), _) => Way::Redirected,

@@ -1,4 +1,4 @@
-//! What an element knows of each number that is asked for (RFC 3208 §7.2 to §7.5).
+//! State of an element for each number that is asked for (RFC 3208 §7.2 to §7.5).
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -15,7 +15,7 @@ pub(crate) struct Ports(u64);
 impl Ports {
     pub(crate) const NONE: Self = Self(0);
 
-    /// Port `number` alone, from 1.
+    /// Returns the set of port `number` alone, from 1; the empty set for 0.
     pub(crate) const fn one(number: u32) -> Self {
         Self(if number == 0 { 0 } else { 1 << (number - 1) })
     }
@@ -32,18 +32,18 @@ impl Ports {
         self.0 & other.0 == other.0
     }
 
-    /// Their numbers, from 1.
+    /// Returns the numbers of the ports, from 1.
     pub(crate) fn numbers(self) -> impl Iterator<Item = u32> {
         (1..=u64::BITS).filter(move |number| self.0 >> (number - 1) & 1 == 1)
     }
 }
 
-/// Whom an element asks.
+/// Destination of an element's NAKs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Way {
-    /// The neighbour that SPMs come from.
+    /// The neighbour from which SPMs come.
     Neighbour,
-    /// A repairer further up that has told of itself (§9.5.2.1).
+    /// A repairer further up that has announced itself (§9.5.2.1).
     Redirected,
     /// A repairer beside the tree (§9.5.2.2).
     Beside,
@@ -51,66 +51,66 @@ pub(crate) enum Way {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
-    /// Somebody below said that he repairs it: no NAK was forwarded.
+    /// A repairer below announced by a NNAK that it repairs the number; no NAK was forwarded.
     Null,
-    /// A NAK was forwarded, and is repeated until it is confirmed, but for no longer than this.
+    /// A NAK was forwarded. It is repeated until it is confirmed, at the latest until this time.
     Pending { until: Time },
-    /// It was confirmed; from this time on another NAK is forwarded.
+    /// The NAK was confirmed; from this time on another NAK is forwarded.
     Outstanding { eliminated_until: Time },
 }
 
 #[derive(Clone, Copy, Debug)]
 struct State {
     phase: Phase,
-    /// Whom it was asked of last.
+    /// Destination of the latest NAK.
     way: Way,
     due: Time,
-    /// When it was asked for first in this way.
+    /// Time of the first NAK to this destination.
     asked: Time,
-    /// Where repair goes.
+    /// Ports to which repair goes.
     ports: Ports,
-    /// Where it was confirmed at this time.
+    /// Ports on which the number was confirmed, and the time of the latest confirmation.
     confirmed: (Ports, Time),
 }
 
-/// What a NAK leads to.
+/// Reaction to a NAK.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Reaction {
-    /// It is confirmed where it came from.
+    /// The NAK is confirmed on the port from which it came.
     pub(super) confirm: bool,
-    /// It is forwarded.
+    /// The NAK is forwarded.
     pub(super) forward: bool,
 }
 
-/// What time has brought.
+/// Results of expired timers.
 #[derive(Debug, Default)]
 pub(super) struct Due {
-    /// Is asked for again, in order of ways.
+    /// Requests that are to be repeated, ordered by destination.
     pub(super) repeat: Vec<(Way, Place)>,
-    /// Whom nobody has heard of any more in these ways.
+    /// Destinations that did not answer in time.
     pub(super) silent: Vec<Way>,
-    /// Nobody confirms it: it was given up.
+    /// Number of requests that were given up, since nobody confirmed them.
     pub(super) cancelled: u64,
 }
 
-/// How long confirmation takes, if that is known.
+/// Estimated delay of confirmations; `None` while unknown.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Confirming(Option<Span>);
 
 impl Confirming {
-    /// When a NAK is repeated.
+    /// Returns the time after which a NAK is repeated.
     pub(super) fn wait(self, config: &ElementConfig) -> Span {
         let Some(unknown) = config.unknown else { return config.repeat };
         self.0.map_or(unknown, |takes| takes * 5 / 4).max(config.repeat)
     }
 
-    /// It has taken `takes`. What takes longer counts at once, what takes less by an eighth.
+    /// Takes a measured delay. A longer one replaces the estimate, a shorter one counts an eighth.
     pub(super) fn learn(&mut self, takes: Span) {
         self.0 = Some(self.0.map_or(takes, |known| takes.max((known * 7 + takes) / 8)));
     }
 }
 
-/// The numbers of one session that are asked for.
+/// Numbers of one session that are asked for.
 #[derive(Clone, Debug, Default)]
 pub(super) struct States {
     map: BTreeMap<Place, State>,
@@ -131,7 +131,7 @@ impl States {
         self.deadlines.first().map(|&(at, _)| at)
     }
 
-    /// A NAK that is forwarded now.
+    /// Returns the phase and the deadline of a NAK that is forwarded now.
     fn pending(&self, now: Time, config: &ElementConfig) -> (Phase, Time) {
         (
             Phase::Pending { until: now + config.confirm },
@@ -152,7 +152,7 @@ impl States {
         Some(state)
     }
 
-    /// A NAK for `place` has come from `ports`; of a repairer's own there are none. It is asked for in `way`.
+    /// Notes a NAK for `place` from `ports` (none for a repairer's own NAK), which goes to `way` if it is forwarded.
     pub(super) fn ask(
         &mut self,
         now: Time,
@@ -188,7 +188,8 @@ impl States {
         Reaction { confirm, forward }
     }
 
-    /// A repairer beside the tree asks for `place` itself: whether that was asked of it, and is now of the neighbour.
+    /// Notes that a repairer beside the tree asks for `place` itself. If the place was asked of it, asks the neighbour
+    /// instead and returns `true`.
     pub(super) fn hand_back(&mut self, now: Time, place: Place, config: &ElementConfig) -> bool {
         let Some(&state) = self.map.get(&place).filter(|state| state.way == Way::Beside) else {
             return false;
@@ -198,7 +199,8 @@ impl States {
         true
     }
 
-    /// Somebody below repairs `place`: whether that is news to those above (§9.5.3.2).
+    /// Notes that a repairer below repairs `place`. Returns `true` if nothing was known of `place`, so that those above
+    /// are told (§9.5.3.2).
     pub(super) fn null(&mut self, now: Time, place: Place, config: &ElementConfig) -> bool {
         if self.has(place) {
             return false;
@@ -209,7 +211,8 @@ impl States {
         true
     }
 
-    /// `place` was confirmed from above (§7.3); if nobody asked, repair is anticipated if there is `room` for that.
+    /// Notes that `place` was confirmed from above (§7.3). If nobody below has asked for it, anticipates the repair,
+    /// given `room` for a state. Returns `true` if the state has changed.
     pub(super) fn confirmed(&mut self, now: Time, place: Place, room: bool, config: &ElementConfig) -> bool {
         let before = self.map.get(&place).copied();
         let is_known = before.is_some_and(|state| matches!(state.phase, Phase::Outstanding { .. }));
@@ -233,12 +236,12 @@ impl States {
         true
     }
 
-    /// Whether a NAK for `place` is forwarded in `way`, and not confirmed.
+    /// Returns `true` if a NAK for `place` was forwarded and is not confirmed.
     pub(super) fn is_pending(&self, place: Place) -> bool {
         self.map.get(&place).is_some_and(|state| matches!(state.phase, Phase::Pending { .. }))
     }
 
-    /// `place` is repaired: where to.
+    /// Notes that `place` is repaired, and returns the ports to which the repair goes.
     pub(super) fn repaired(&mut self, place: Place) -> Option<Ports> {
         let state = self.remove(place)?;
         if state.phase == Phase::Null {
@@ -247,14 +250,14 @@ impl States {
         Some(state.ports)
     }
 
-    /// Nothing before `trail` is repaired any more.
+    /// Removes the numbers before `trail`, which are no longer repaired.
     pub(super) fn advance(&mut self, trail: Place) {
         while let Some(&place) = self.map.keys().next().filter(|&&place| place < trail) {
             self.remove(place);
         }
     }
 
-    /// Does what is due.
+    /// Handles the timers that have expired.
     pub(super) fn expire(&mut self, now: Time, config: &ElementConfig) -> Due {
         let mut due = Due::default();
         while let Some(&(at, place)) = self.deadlines.first().filter(|&&(at, _)| at <= now) {

@@ -1,4 +1,4 @@
-//! What a receiver tells a source that asks about congestion: PGMCC (draft-ietf-rmt-bb-pgmcc-03, section 4).
+//! Reports of a receiver to a source that asks about congestion: PGMCC (draft-ietf-rmt-bb-pgmcc-03, section 4).
 
 use core::net::IpAddr;
 
@@ -12,29 +12,29 @@ use crate::sqn::Place;
 
 use farcast_core::engine::{Message as _, Transmit};
 
-/// Whether a packet is lost shows when so many behind it have come.
+/// Number of later packets after which a missing packet counts as lost.
 const BEHIND: u64 = 3;
-/// At one arrival so many are looked at; by more the filter would only be full.
+/// The most packets that are judged at one arrival; more would only fill the filter.
 const MOST_LOOKED_AT: u64 = 1024;
 
-/// The field of `OPT_CR` that is a receiver's.
+/// Field bit of `OPT_CR` for a receiver's report.
 const CR_RECEIVER: u8 = 1;
 
-/// What is lost on the way from a source.
+/// Losses on the path from a source.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Losses {
     filter: LossFilter,
-    /// Of everything before it is known whether it was lost.
+    /// Place before which every packet was judged.
     judged: Place,
 }
 
-/// What is known of congestion on the way from a source.
+/// State of congestion on the path from a source.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Listener {
     losses: Losses,
-    /// The source's clock as of the last data, and when those came.
+    /// The source's clock in milliseconds from the newest data, and the arrival time of these data.
     stamp: (u32, Time),
-    /// Whether this receiver acknowledges.
+    /// This receiver is the acker.
     is_acker: bool,
 }
 
@@ -43,7 +43,7 @@ impl Losses {
         Self { filter: LossFilter::default(), judged: first }
     }
 
-    /// Takes what has become of what lies so far behind the lead that it is lost if it is missing.
+    /// Judges the packets that lie so far behind the lead that they are lost if they are missing.
     pub(super) fn look(&mut self, window: &window::Window) {
         let end = Place(window.lead().0.saturating_sub(BEHIND));
         self.judged = self.judged.max(Place(end.0.saturating_sub(MOST_LOOKED_AT)));
@@ -55,16 +55,16 @@ impl Losses {
 }
 
 impl Remote {
-    /// How this receiver fares, whose address it is, if the source wants to know.
+    /// Returns this receiver's report, with its `address`, if the source runs PGMCC.
     pub(super) fn feedback(&self, now: Time, address: Option<IpAddr>) -> Option<Opt> {
         let (Listener { losses, stamp: (stamp, at), .. }, receiver) = (self.listener?, address?);
-        // The time for which it was kept is none of the way's.
+        // The time for which the receiver kept the stamp is no part of the path's delay.
         let kept = now.since(at).as_millis() as u32;
         let (stamp, loss) = (stamp.wrapping_add(kept), losses.filter.loss());
         Some(Opt::Feedback(Feedback { stamp, loss, receiver, leaving: false }))
     }
 
-    /// How much is lost here, if the source asks for that (RFC 3208 §12).
+    /// Returns the loss at this receiver, if the source asks for it (RFC 3208 §12).
     pub(super) fn report(&self, address: Option<IpAddr>) -> Option<Opt> {
         let (node, lead) = (address?, self.reception.as_ref()?.window.lead());
         let fields = self.wanted & CR_RECEIVER;
@@ -75,7 +75,7 @@ impl Remote {
 }
 
 impl Receiver {
-    /// Data from `first` on have come that say this of congestion.
+    /// Handles the PGMCC option of data that begin at `first`.
     pub(super) fn listen(&mut self, now: Time, at: usize, first: Place, cc: CcData) {
         let (remote, random) = (&mut self.remotes[at], &mut self.random);
         let (Some(Reception { window, .. }), Some(address)) = (&remote.reception, self.config.address) else {
@@ -101,7 +101,7 @@ impl Receiver {
         }
     }
 
-    /// Tells sources that rely on its acknowledgements that there will be no more.
+    /// Tells sources that rely on this receiver's acknowledgements that there will be no more.
     pub(super) fn resign(&mut self, now: Time) {
         for at in 0..self.remotes.len() {
             if !self.remotes[at].listener.is_some_and(|listener| listener.is_acker) {
@@ -121,7 +121,7 @@ impl Receiver {
         }
     }
 
-    /// Tells a source what has come, and how much is lost.
+    /// Acknowledges what has arrived, and reports the loss.
     pub(super) fn acknowledge(&mut self, now: Time, at: usize) {
         let remote = &mut self.remotes[at];
         let (Some(feedback), Some(path)) = (remote.feedback(now, self.config.address), remote.path) else {

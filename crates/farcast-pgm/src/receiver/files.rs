@@ -1,8 +1,8 @@
-//! Files: where one begins and ends among the numbers, and what has come of it.
+//! Files of a source: their first and last numbers, and the state of their reception.
 //!
-//! A file is a TSDU that says what it is, its [`Descriptor`], and its segments behind it; the next file's descriptor
-//! follows. So what a number is of is known up to the first descriptor that is not here yet, and what lies beyond is
-//! not taken, or asked for, before that has come.
+//! A file is a TSDU with its [`Descriptor`], followed by its segments; the next file's descriptor follows. So the file
+//! of a number is known only up to the first missing descriptor. The receiver neither takes nor asks for data beyond
+//! that descriptor before it has come.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -19,33 +19,33 @@ use crate::config::{ReceiverConfig, geometry, parity_of};
 use crate::message::{Data, Descriptor, Tsi};
 use crate::sqn::Place;
 
-/// The most files that are under way at once, of one source.
+/// The most files of one source that are received at once.
 pub(super) const MOST_OBJECTS: usize = 16;
 
-/// Where a file stands.
+/// State of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
-    /// Its owner looks what is there of it.
+    /// The owner checks what it already has of the file.
     Opening,
     Receiving,
-    /// Its owner verifies it.
+    /// The owner verifies the file.
     Verifying,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Object {
     pub(super) id: ObjectId,
-    /// Its descriptor.
+    /// Place of the descriptor.
     pub(super) place: Place,
-    /// Its first segment.
+    /// Place of the first segment.
     pub(super) first: Place,
     pub(super) geometry: Geometry,
     pub(super) state: State,
     pub(super) have: Bitmap,
     pub(super) received: Received,
-    /// The losses on the way when it began.
+    /// Losses on the path at the time the file began.
     pub(super) passage: Passage,
-    /// Where its source makes parity of groups of it.
+    /// Transmission groups, if the source makes parity of the file.
     pub(super) groups: Option<Groups>,
 }
 
@@ -60,7 +60,7 @@ impl Object {
             return Err(Reject::Limit);
         }
         let first = place.plus(said.behind.into());
-        // Groups begin where a file does, or it has none.
+        // A file has groups only if it begins where a group does.
         let group = group.filter(|&size| first.group(size) == first && place.group(size) == place);
         let geometry = geometry(said.size, said.segment_size, group).map_err(|_| Reject::OutOfRange)?;
         let have = Bitmap::new(geometry.segments());
@@ -68,39 +68,39 @@ impl Object {
         Ok(Self { id, place, first, geometry, state, have, received, passage: Passage::default(), groups })
     }
 
-    /// What has come of it, where `now` is what has come of its source.
+    /// Returns the counts of what has come of the file; `now` is what has come of its source.
     pub(super) fn came(&self, now: Passage) -> Received {
         self.received.passed(self.passage, now)
     }
 
-    /// One past its last segment.
+    /// Returns the place behind the last segment.
     pub(super) fn end(&self) -> Place {
         self.first.plus(self.geometry.segments())
     }
 
-    /// Where the next file's descriptor is: at the beginning of a group, if there are groups.
+    /// Returns the place of the next file's descriptor: at the beginning of a group, if there are groups.
     pub(super) fn next(&self) -> Place {
         self.groups.as_ref().map_or(self.end(), |groups| self.end().align(groups.size))
     }
 
-    /// Its segments' places.
+    /// Returns the places of the segments.
     pub(super) fn places(&self) -> Range {
         self.first..self.end()
     }
 
-    /// The segment at `place`.
+    /// Returns the number of the segment at `place`.
     pub(super) fn segment(&self, place: Place) -> Option<u32> {
         self.places().contains(&place).then(|| (place.0 - self.first.0) as u32)
     }
 
-    /// Whether datagram `index` of `data` can be segment `segment`.
+    /// Returns `true` if datagram `index` of `data` can be segment `segment`.
     pub(super) fn fits(&self, segment: u32, data: &Data, index: u32) -> bool {
         data.tsdu_len(index) == usize::from(self.geometry.payload_len(segment))
             && data.options.fragment.is_none()
             && data.parity.is_none()
     }
 
-    /// Places of segments that are here, within `range`.
+    /// Returns the places within `range` of segments that are stored.
     pub(super) fn held_in(&self, range: &Range) -> impl Iterator<Item = Range> + '_ {
         let clip = |place: Place| place.max(self.first).min(self.end());
         let (from, to) = (clip(range.start).0 - self.first.0, clip(range.end).0 - self.first.0);
@@ -116,7 +116,7 @@ impl Object {
         self.first.plus(run.first())..self.first.plus(run.end())
     }
 
-    /// What its owner is told of it.
+    /// Returns the offer of this file for the owner.
     pub(super) fn offer(
         &self,
         tsi: Tsi,
@@ -124,7 +124,7 @@ impl Object {
         said: &Descriptor,
     ) -> Offer {
         let gsi = tsi.gsi.0.iter().fold(0, |sum, &octet| sum << 8 | u64::from(octet));
-        // What is vouched for is the same in another session.
+        // A file with a digest is the same file in another session.
         let port = if said.vouched.is_some() { 0 } else { tsi.port };
         let session = (gsi as u32) << 16 | u32::from(port);
         Offer {
@@ -147,13 +147,13 @@ impl Object {
 
 #[derive(Clone, Debug)]
 pub(super) struct Files {
-    /// Where the next descriptor is; `None` while none is known of, and the next that comes will do.
+    /// Place of the next descriptor; `None` while none is known: then the next one that comes is taken.
     pub(super) next: Option<Place>,
-    /// Those under way, by their descriptors.
+    /// Files that are being received, by the places of their descriptors.
     pub(super) objects: BTreeMap<Place, Object>,
-    /// Whether everything from the source's beginning on is here, or under way.
+    /// Everything from the source's beginning on has come or is being received.
     pub(super) is_sound: bool,
-    /// Numbers before `next` that are nobody's.
+    /// Unused numbers before `next`.
     pub(super) unused: Range,
 }
 
@@ -162,16 +162,17 @@ impl Files {
         Self { next, objects: BTreeMap::new(), is_sound, unused: Place(0)..Place(0) }
     }
 
-    /// Before which place it is known what is of what, and what of that is here: so far is asked for what lacks.
+    /// Returns the place before which missing numbers are asked for: up to there it is known to which file each belongs
+    /// and whether it is stored.
     pub(super) fn limit(&self) -> Place {
         let room = self.objects.len() < MOST_OBJECTS;
         let known = self.next.map_or(Place(0), |next| if room { next.next() } else { next });
-        // Its owner may have most of it.
+        // The owner may already have most of this file.
         let opening = self.objects.values().find(|object| object.state == State::Opening);
         opening.map_or(known, |object| known.min(object.first))
     }
 
-    /// How many numbers in `range` are nobody's, as far as files under way and the newest tell.
+    /// Returns the number of unused places in `range`, as far as the current and the newest files tell.
     pub(super) fn nobodys(&self, range: &Range) -> u64 {
         let gaps = self
             .objects
@@ -183,23 +184,23 @@ impl Files {
         gaps.clone().chain(newest).map(within).sum()
     }
 
-    /// Where segments are that groups ask for.
+    /// Returns the places of segments that are asked for by group.
     pub(super) fn grouped(&self) -> Vec<Range> {
         self.objects.values().filter(|object| object.groups.is_some()).map(Object::places).collect()
     }
 
-    /// When a group is due.
+    /// Returns the time at which the next group is due.
     pub(super) fn next_due(&self) -> Option<Time> {
         self.objects.values().filter_map(|object| object.groups.as_ref()?.window.next()).min()
     }
 
-    /// The file of which `place` is a segment.
+    /// Returns the file of which `place` is a segment.
     pub(super) fn at(&mut self, place: Place) -> Option<&mut Object> {
         let (_, object) = self.objects.range_mut(..=place).next_back()?;
         Some(object).filter(|object| object.segment(place).is_some())
     }
 
-    /// Whether all up to `upto` is here and verified.
+    /// Returns `true` if everything up to `upto` has come and is verified.
     pub(super) fn has_up_to(&self, upto: Place) -> bool {
         let known = self.next.is_some_and(|next| next > upto);
         known && self.is_sound && self.objects.first_key_value().is_none_or(|(&place, _)| place > upto)

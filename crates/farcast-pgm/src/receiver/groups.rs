@@ -1,7 +1,7 @@
-//! Transmission groups of a file: what each lacks, and by how much it is asked for (RFC 3208 §11.4).
+//! Transmission groups of a file: the number of packets that each lacks, and the requests for them (RFC 3208 §11.4).
 //!
-//! A group is looked at when all of it was sent. Then it has one state machine, that of a missing number, and asks for
-//! as many packets as it lacks: for parity by their count, or where that is not to be had, for that many segments.
+//! A group is checked once all of it was sent. It then has one state machine, like that of a missing number, and asks
+//! for as many packets as it lacks. It asks for parity by count; where parity is not to be had, for that many segments.
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
@@ -16,29 +16,29 @@ use crate::config::parity_of;
 use crate::event::ReceiverEvent;
 use crate::sqn::Place;
 
-/// Octets that a group's parity takes besides its packets, about.
+/// Approximate octets of memory for a group's parity, besides the packets.
 const BOOKKEEPING: u64 = 128;
 
-/// What a group asks for.
+/// A request of a group.
 #[derive(Clone, Debug)]
 pub(super) struct Request {
-    /// For packets of parity, as many as its one place says: the number of packets is the place in the group, from 0,
-    /// and 1. Otherwise its places are the segments that it asks for.
+    /// The request is for parity by count. Its single place then encodes the number of packets: the offset of the place
+    /// in the group, plus 1. Otherwise the places are the segments that are asked for.
     pub(super) by_count: bool,
     pub(super) places: Vec<Place>,
 }
 
-/// The groups of a file. Groups are the places of their window.
+/// The groups of a file. Places of the window are the numbers of groups.
 #[derive(Clone, Debug)]
 pub(super) struct Groups {
-    /// Numbers of a full one.
+    /// Data packets of a full group.
     pub(super) size: u32,
     pub(super) window: Window,
-    /// Parity that is there, by group.
+    /// Parity packets that are stored, by group.
     held: BTreeMap<u32, Bitmap>,
     /// Groups that are being rebuilt.
     decoding: BTreeSet<u32>,
-    /// Octets that this takes.
+    /// Octets of memory for the stored parity.
     pub(super) memory: u64,
 }
 
@@ -48,7 +48,7 @@ impl Groups {
         Self { size, window: Window::new(Place(0)), held, decoding, memory: 0 }
     }
 
-    /// How many packets of parity are there.
+    /// Returns the number of stored parity packets of a group.
     fn parity(&self, block: u32) -> u32 {
         self.held.get(&block).map_or(0, Bitmap::count)
     }
@@ -69,7 +69,7 @@ impl Object {
         self.geometry.block_run(block).map_or(0, |run| run.count() - self.have.count_in(run))
     }
 
-    /// How many packets of a group have yet to come.
+    /// Returns the number of packets that a group still lacks.
     pub(super) fn lacks(&self, block: u32) -> u32 {
         match &self.groups {
             Some(groups) if groups.decoding.contains(&block) => 0,
@@ -78,7 +78,8 @@ impl Object {
         }
     }
 
-    /// What a group asks for, where parity may take `room` octets; `None` while it is being rebuilt.
+    /// Returns the request of a group, where parity may take `room` octets; `None` if the group lacks nothing or is
+    /// being rebuilt.
     pub(super) fn request(&self, block: u32, room: u64) -> Option<Request> {
         let groups = self.groups.as_ref()?;
         let (lacks, run) = (self.lacks(block), self.geometry.block_run(block)?);
@@ -86,7 +87,7 @@ impl Object {
             return None;
         }
         if Groups::cost(&self.geometry, lacks) <= room {
-            // Packets that a short group has not count as missing (RFC 3208 §11.4).
+            // Packets that a short group does not have count as missing (RFC 3208 §11.4).
             let count = lacks + groups.size - run.count();
             let places = alloc::vec![self.first.plus(run.first() + count - 1)];
             return Some(Request { by_count: true, places });
@@ -96,15 +97,15 @@ impl Object {
         Some(Request { by_count: false, places })
     }
 
-    /// A group asks again at `until`.
+    /// Puts the next request of a group off to `until`.
     pub(super) fn postpone(&mut self, group: Place, until: Time) {
         if let Some(groups) = &mut self.groups {
             groups.window.postpone(group, until);
         }
     }
 
-    /// Everything before `lead` was sent: groups that lack something, and of which nothing more comes by itself, take
-    /// their turn.
+    /// Starts the requests of groups that lack something. Everything before `lead` was sent, so nothing more of these
+    /// groups comes by itself.
     pub(super) fn look_at_groups(&mut self, lead: Place) {
         let sent = lead.0.saturating_sub(self.first.0).min(self.geometry.segments().into()) as u32;
         let (geometry, have) = (&self.geometry, &self.have);
@@ -121,7 +122,7 @@ impl Object {
         }
     }
 
-    /// Keeps parity packet `symbol` of a group, within `room` octets.
+    /// Stores parity packet `symbol` of a group, if that takes at most `room` octets.
     pub(super) fn store_parity(
         &mut self,
         (block, symbol): (u32, u32),
@@ -150,7 +151,7 @@ impl Object {
         Ok(())
     }
 
-    /// Has the owner rebuild a group once there is enough of it.
+    /// Asks the owner to rebuild a group once enough packets are there.
     pub(super) fn check_decodable(&mut self, block: u32, events: &mut VecDeque<ReceiverEvent>) {
         let (missing, lacks) = (self.missing_in(block), self.lacks(block));
         let Some(groups) = &mut self.groups else { return };
@@ -162,7 +163,7 @@ impl Object {
         }
     }
 
-    /// The same of all groups of which something came otherwise.
+    /// Checks all groups, after segments came by other means.
     pub(super) fn check_groups(&mut self, events: &mut VecDeque<ReceiverEvent>) {
         let Some(groups) = &self.groups else { return };
         let lead = groups.window.lead().0 as u32;
@@ -172,7 +173,8 @@ impl Object {
         }
     }
 
-    /// A group was rebuilt, or could not be: its parity is used up either way. Its segments, if all are here.
+    /// Notes the end of rebuilding, which uses up the parity of the group either way. Returns the segments of the group
+    /// if it was rebuilt.
     pub(super) fn decoded(&mut self, block: u32, is_rebuilt: bool) -> Option<Run> {
         let groups = self.groups.as_mut().filter(|groups| groups.decoding.contains(&block))?;
         groups.decoding.remove(&block);
@@ -183,7 +185,7 @@ impl Object {
         Some(run)
     }
 
-    /// These segments have to come again; what was to be rebuilt from them is asked for anew.
+    /// Notes that these segments have to come again, and discards the parity of their groups.
     pub(super) fn unsettle(&mut self, segments: Run) {
         let blocks = self.geometry.block_of(segments.first())..=self.geometry.block_of(segments.last());
         let Some(groups) = &mut self.groups else { return };

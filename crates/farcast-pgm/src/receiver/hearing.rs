@@ -1,4 +1,4 @@
-//! What a receiver makes of what it hears.
+//! Reactions of a receiver to the messages that it receives.
 
 use alloc::vec::Vec;
 use core::net::SocketAddr;
@@ -20,10 +20,11 @@ use crate::message::{
 };
 use crate::sqn::Place;
 
-/// So far beyond what is known may be what others ask for.
+/// The most numbers beyond the lead that a request of another receiver may name.
 const AHEAD: u32 = 1024;
 
-/// Whether a source may still wait for what `node` says: it asks for that, or so many others that it may ask later.
+/// Returns `true` if a source may still wait for an acknowledgement of `node`: it asks for one, or it asks so many
+/// others that the turn of `node` may come later.
 fn asks(options: &[Opt], node: NodeId) -> bool {
     options.iter().any(|option| match option {
         Opt::Ask(ask) => ask.nodes.len() >= MOST_ASKED || ask.nodes.contains(&node),
@@ -31,7 +32,8 @@ fn asks(options: &[Opt], node: NodeId) -> bool {
     })
 }
 
-/// What a source says of parity, where it can be used here: other groups' segments are asked for themselves.
+/// Returns the parity that a source announces, if it can be used here. Segments of other groups are asked for
+/// themselves.
 fn grouped(options: &[Opt]) -> Option<Grouped> {
     options.iter().find_map(|option| match *option {
         Opt::ParityPrm { on_demand, size, .. } if is_group(size) => Some(Grouped { size, on_demand }),
@@ -39,11 +41,11 @@ fn grouped(options: &[Opt]) -> Option<Grouped> {
     })
 }
 
-/// After so long without a word, which is longer than between heartbeats, the place of a source goes to one that speaks: a
-/// short transfer may be over before there is a place for it.
+/// Silence after which a source may be replaced by one that sends; longer than the interval of heartbeats. A short
+/// transfer may be over before there is room for its source.
 const SILENT: Span = Span::from_millis(2500);
 
-/// A TPDU of data: datagram `index` of `data`, of the source at `at`.
+/// A TPDU of data: datagram `index` of `data`, from the source at `at`.
 struct Tpdu<'a> {
     now: Time,
     at: usize,
@@ -63,7 +65,7 @@ impl Receiver {
         }
         let found = self.remotes.iter().position(|remote| remote.tsi == message.tsi);
         let at = match &message.body {
-            // The session's messages come from its port to the other.
+            // SPMs and data go from a source to its receivers, so they may introduce it.
             Body::Spm(_) | Body::Data(_) => match found {
                 Some(at) => at,
                 None => self.meet(now, from, message)?,
@@ -103,8 +105,8 @@ impl Receiver {
         Ok(())
     }
 
-    /// A source of files has one session at a time: another one shows that it was killed, or has ended, and what it sends
-    /// now may be the same files.
+    /// Ends the other sessions of the same source. A source of files has one session at a time, so a new one shows that
+    /// the old one ended or was killed. The new session may send the same files.
     fn leave_others(&mut self, tsi: Tsi) {
         for at in (0..self.remotes.len()).rev() {
             let other = self.remotes[at].tsi;
@@ -114,7 +116,7 @@ impl Receiver {
         }
     }
 
-    /// A source has begun another session.
+    /// Ends all known sessions of a source that has begun another one.
     pub(crate) fn begins_anew(&mut self, source: Gsi) {
         for at in (0..self.remotes.len()).rev() {
             if self.remotes[at].tsi.gsi == source {
@@ -123,7 +125,7 @@ impl Receiver {
         }
     }
 
-    /// A source that was not known: where it is.
+    /// Adds an unknown source, and returns its index.
     fn meet(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<usize, Reject> {
         if self.remotes.len() >= MOST_REMOTES {
             let sends = message.data().is_some();
@@ -143,15 +145,15 @@ impl Receiver {
         Ok(self.remotes.len() - 1)
     }
 
-    /// The source whose place goes to another first, of those that are `eligible`.
+    /// Returns the source that is the first to be replaced, among those that are `eligible`.
     fn yielding(&self, now: Time, sends: bool, eligible: impl Fn(usize, &Remote) -> bool) -> Option<usize> {
         let remotes = self.remotes.iter().enumerate().filter(|(at, remote)| eligible(*at, remote));
         let yielding = remotes.filter_map(|(at, remote)| Some((remote.yields(now, sends)?, at)));
         yielding.min().map(|(_, at)| at)
     }
 
-    /// Makes room for a file of the source at `at`, if `message` may begin one and there is none; where that source is
-    /// then.
+    /// Makes room for a file of the source at `at`, if `message` may begin one and there is none. Returns the new index
+    /// of that source.
     fn make_room(&mut self, now: Time, at: usize, message: &Message) -> usize {
         let begins = message.data().is_some_and(|data| data.descriptor.is_some());
         if !begins || self.objects().count() < MOST_UNDER_WAY {
@@ -180,7 +182,8 @@ impl Receiver {
         remote.path = Some(Path {
             spm: spm.sqn,
             upstream: SocketAddr::new(spm.path, port),
-            // Elements speak with the source's address. Where they cannot, it is whom an SPM of its own named.
+            // Network elements send with the source's address. Where they cannot, it is taken from an SPM of the source
+            // itself.
             source: if spm.path == from.source.ip() { spm.path } else { source },
             group: remote.group.ip(),
         });
@@ -211,7 +214,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// What an SPM says of the window.
+    /// Handles the transmit window in an SPM.
     fn hear_window(&mut self, at: usize, spm: &Spm) {
         let join = spm.options.iter().find_map(|option| match option {
             Opt::Join(sqn) => Some(*sqn),
@@ -227,7 +230,7 @@ impl Receiver {
         self.advance(at, trail);
     }
 
-    /// Where to begin is known by an SPM.
+    /// Begins reception at the place that an SPM gives.
     fn begin(&mut self, at: usize, spm: &Spm, join: Option<Sqn>) {
         let lead = Place::first(spm.lead).next();
         let trail = lead.near(spm.trail);
@@ -241,7 +244,8 @@ impl Receiver {
         self.extend(at, lead);
     }
 
-    /// Who began before it was known where it may begins there after all, unless it has told what comes behind.
+    /// Extends reception back to `place`, if it began before the join place was known and nothing behind has been
+    /// delivered.
     fn rejoin(&mut self, at: usize, place: Place) {
         let Some(Reception { window, goods }) = &mut self.remotes[at].reception else { return };
         let place = place.max(Place(window.lead().0.saturating_sub(self.config.window.into())));
@@ -266,7 +270,7 @@ impl Receiver {
         }
     }
 
-    /// Everything before `lead` has been sent.
+    /// Notes that everything before `lead` has been sent.
     pub(super) fn extend(&mut self, at: usize, lead: Place) {
         let Some(Reception { window, goods }) = &mut self.remotes[at].reception else { return };
         let known = window.lead();
@@ -288,7 +292,7 @@ impl Receiver {
         }
     }
 
-    /// Nothing before `trail` can be had any more.
+    /// Notes that nothing before `trail` can be obtained any more.
     pub(super) fn advance(&mut self, at: usize, trail: Place) {
         let remote = &mut self.remotes[at];
         let Some(Reception { window, .. }) = &mut remote.reception else { return };
@@ -350,12 +354,12 @@ impl Receiver {
         let remote = &mut self.remotes[at];
         if remote.reception.is_none() {
             let is_ordered = match self.config.delivering {
-                // Where files begin, an SPM says, and where a stream does, if no data do.
+                // An SPM tells where files begin; a stream's beginning may also be in its data.
                 Delivering::Files => return Ok(()),
                 Delivering::Stream if !data.options.syn && data.options.join.is_none() => return Ok(()),
                 how => how != Delivering::Unordered,
             };
-            // Where who joins may begin, if that is before this and can be repaired.
+            // Begin at the join number, if it lies before this one and can be repaired.
             let here = Place::first(data.sqn);
             let join = data.options.join.map(|join| here.near(join).max(here.near(data.trail)));
             let most = Place(here.0.saturating_sub(self.config.window.into()));
@@ -397,7 +401,7 @@ impl Receiver {
         result
     }
 
-    /// What is lost is counted while the source asks for it.
+    /// Counts losses while the source asks for them.
     fn note_losses(&mut self, at: usize, first: Place) {
         let remote = &mut self.remotes[at];
         if let Some(Reception { window, .. }) = remote.reception.as_ref().filter(|_| remote.wanted > 0) {
@@ -405,13 +409,13 @@ impl Receiver {
         }
     }
 
-    /// Whether `place` is new: behind the lead, or missing.
+    /// Returns `true` if `place` is new: not before the lead, or missing.
     fn is_new(&self, at: usize, place: Place) -> bool {
         let window = self.remotes[at].reception.as_ref().map(|reception| &reception.window);
         window.is_some_and(|window| place >= window.lead() || window.is_missing(place))
     }
 
-    /// `place` is here.
+    /// Notes that `place` has come.
     fn settle(&mut self, at: usize, place: Place) {
         self.extend(at, place);
         let Some(Reception { window, .. }) = &mut self.remotes[at].reception else { return };
@@ -422,7 +426,7 @@ impl Receiver {
         }
     }
 
-    /// A TSDU of messages.
+    /// Handles a TSDU of messages.
     fn hear_tsdu(&mut self, Tpdu { now, at, place, data, .. }: Tpdu<'_>) -> Result<(), Reject> {
         if !self.is_new(at, place) {
             return Err(Reject::Duplicate);
@@ -444,7 +448,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// What says where a file begins.
+    /// Handles the descriptor of a file.
     fn hear_descriptor(&mut self, at: usize, place: Place, said: &Descriptor) -> Result<(), Reject> {
         if !self.is_new(at, place) {
             return Err(Reject::Duplicate);
@@ -457,12 +461,12 @@ impl Receiver {
         object.passage = remote.passage;
         let files = remote.files().ok_or(Reject::Unexpected)?;
         if files.next.is_some_and(|next| next != place) {
-            // It is kept for later where it was sent: what lies before is not here.
+            // The descriptor that belongs before it is missing; this one is asked for again later.
             self.extend(at, place.next());
             return Ok(());
         }
         if files.objects.len() >= MOST_OBJECTS || is_crowded {
-            // When one of those is over, there is room for it.
+            // When one of those files is over, there is room for this one.
             self.extend(at, place.next());
             return Ok(());
         }
@@ -475,7 +479,7 @@ impl Receiver {
         let Some(Reception { window, goods: Goods::Files(files) }) = &mut remote.reception else {
             return Ok(());
         };
-        // Numbers between are nobody's.
+        // The numbers between are unused.
         window.settle_all(&before);
         if place.next() < object.first {
             window.extend(object.first);
@@ -486,7 +490,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// A segment of a file.
+    /// Handles a segment of a file.
     fn hear_segment(&mut self, Tpdu { now, at, place, data, index }: Tpdu<'_>) -> Result<(), Reject> {
         let is_new = self.is_new(at, place);
         let files = self.remotes[at].files().ok_or(Reject::Unexpected)?;
@@ -495,7 +499,7 @@ impl Receiver {
             if place <= next || !is_new {
                 return Err(Reject::Duplicate);
             }
-            // Of what file it is will be known when a descriptor has come, and then it is asked for.
+            // A descriptor will tell the file of this segment; then the segment is asked for.
             self.extend(at, place.next());
             return Ok(());
         };
@@ -514,7 +518,7 @@ impl Receiver {
         let (id, at_place) = (object.id, object.place);
         self.remotes[at].fed = Some(now);
         self.settle(at, place);
-        // One event for those that follow each other in a message.
+        // Segments that follow each other in a message give one event.
         match self.events.back_mut() {
             Some(ReceiverEvent::Store { object, segments, offset })
                 if *object == id && segments.end() == segment && *offset + segments.count() == index =>

@@ -1,5 +1,5 @@
-//! What a repairer lacks of a session that it receives itself: a receiver's window and its state machine, without what
-//! a receiver makes of what comes.
+//! Missing numbers of a session that a repairer receives itself: a receiver's window and state machine, without its
+//! delivery.
 
 use alloc::vec::Vec;
 
@@ -8,7 +8,7 @@ use farcast_core::{Span, Time};
 use super::window::{Due, Intervals, Window};
 use crate::sqn::Place;
 
-/// The numbers that are missing.
+/// The missing numbers, and the intervals of their requests.
 #[derive(Clone, Debug)]
 pub(crate) struct Lacking {
     window: Window,
@@ -16,8 +16,8 @@ pub(crate) struct Lacking {
 }
 
 impl Lacking {
-    /// Nothing before `place` is asked for; how long it waits for confirmation and for repair, and how often it asks
-    /// again for want of either.
+    /// Creates an empty set that asks for nothing before `place`. The intervals are the waits for confirmation and for
+    /// repair; `retries` are the repetitions for want of either.
     pub(crate) fn new(place: Place, (confirm, repair): (Span, Span), retries: (u32, u32)) -> Self {
         let (confirm_retries, repair_retries) = retries;
         Self {
@@ -26,15 +26,15 @@ impl Lacking {
         }
     }
 
-    /// One past the newest that is known of.
+    /// Returns the place behind the newest number that is known.
     pub(crate) fn lead(&self) -> Place {
         self.window.lead()
     }
 
-    /// Everything before `lead` has been sent, and nothing before `trail` can be had any more. Back-offs end at
-    /// `backoff`.
+    /// Notes that everything before `lead` has been sent, and that nothing before `trail` can be obtained any more.
+    /// Back-offs end at `backoff`.
     pub(crate) fn know(&mut self, trail: Place, lead: Place, backoff: impl FnOnce() -> Time) {
-        // So many gaps are told apart; behind them nothing is, until some are closed.
+        // The window holds a limited number of gaps; it is not extended until some are closed.
         if !self.window.is_full() {
             self.window.extend(lead);
         }
@@ -42,7 +42,7 @@ impl Lacking {
         self.window.fill(Place(u64::MAX), &[], backoff);
     }
 
-    /// `place` has come.
+    /// Notes that `place` has come.
     pub(crate) fn came(&mut self, place: Place) {
         if self.window.is_full() {
             return;
@@ -55,19 +55,19 @@ impl Lacking {
         }
     }
 
-    /// A NAK for `place` was confirmed.
+    /// Notes that a NAK for `place` was confirmed.
     pub(crate) fn confirmed(&mut self, now: Time, place: Place) {
         self.window.heard(now, place, true, &self.intervals);
     }
 
-    /// When something is due.
+    /// Returns the time at which something is due.
     pub(crate) fn next(&self) -> Option<Time> {
         self.window.next()
     }
 
-    /// What is to be asked for now, oldest first.
+    /// Returns the places that are to be asked for now, oldest first.
     pub(crate) fn expire(&mut self, now: Time, backoff: impl FnMut() -> Time) -> Vec<Place> {
-        // What is given up it will not have: those below ask others.
+        // The repairer will not get what it gives up: receivers below ask others.
         let Due { ask, .. } = self.window.expire(now, &self.intervals, backoff);
         ask
     }

@@ -1,4 +1,4 @@
-//! Messages (APDUs) put together and told in their turn (RFC 3208 §6.1, §9.2).
+//! Messages (APDUs), reassembled and delivered in their turn (RFC 3208 §6.1, §9.2).
 
 use alloc::collections::{BTreeMap, VecDeque};
 
@@ -9,7 +9,7 @@ use crate::event::{ApduId, ReceiverEvent};
 use crate::message::{Data, Tsi};
 use crate::sqn::Place;
 
-/// A message of which something has come.
+/// A message of which a part has come.
 #[derive(Clone, Copy, Debug)]
 struct Apdu {
     len: u32,
@@ -22,17 +22,17 @@ struct Apdu {
 #[derive(Clone, Debug)]
 pub(super) struct Messages {
     is_ordered: bool,
-    /// All before have been told.
+    /// Place before which everything was delivered or reported as lost.
     next: Place,
-    /// By their first TPDUs.
+    /// Incomplete or undelivered messages, by the places of their first TPDUs.
     apdus: BTreeMap<Place, Apdu>,
-    /// The first TPDU of its message, of each that has come and was not told.
+    /// First TPDU of the message, for each TPDU that has come and was not delivered.
     held: BTreeMap<Place, Place>,
-    /// Octets of all of these messages.
+    /// Octets of all of these messages, by their announced lengths.
     memory: u64,
-    /// What cannot be had any more and was not told: first to one past the last.
+    /// Ranges that can no longer be obtained and were not reported: first place to one behind the last.
     lost: BTreeMap<Place, Place>,
-    /// Before this all was told, and its owner says that it has it.
+    /// Place before which everything was delivered and is kept by the owner.
     pub(super) settled: Option<Place>,
 }
 
@@ -49,12 +49,12 @@ impl Messages {
         }
     }
 
-    /// Its owner has all that was told.
+    /// Notes that the owner has kept everything delivered so far.
     pub(super) fn settle(&mut self) {
         self.settled = Some(self.next);
     }
 
-    /// Begins at `place` and not, as it did, at `begin`; whether it can.
+    /// Moves the beginning from `begin` back to `place`. Returns `true` if that is possible.
     pub(super) fn rejoin(&mut self, begin: Place, place: Place) -> bool {
         let can = place < begin && (!self.is_ordered || self.next == begin);
         if can {
@@ -63,7 +63,7 @@ impl Messages {
         can
     }
 
-    /// Where the message of `data`, which is at `place`, begins, and what of it that is.
+    /// Returns the first place, the length and the offset of the part that `data` at `place` is of its message.
     fn part(place: Place, data: &Data) -> Result<(Place, u32, u32), Reject> {
         let len = u32::from(data.len);
         let Some(fragment) = data.options.fragment else { return Ok((place, len, 0)) };
@@ -76,12 +76,12 @@ impl Messages {
         Ok((first, fragment.len, fragment.offset))
     }
 
-    /// Whether `data` can be taken, where messages under way may have so many octets and TPDUs.
+    /// Checks that `data` can be taken, where pending messages may have `octets` octets and `tpdus` TPDUs.
     pub(super) fn check(&self, place: Place, data: &Data, (octets, tpdus): (u64, u32)) -> Result<(), Reject> {
         let (first, len, _) = Self::part(place, data)?;
         let is_begun = self.apdus.contains_key(&first);
         let is_full = !is_begun && self.memory + u64::from(len) > octets;
-        // What is next makes room for itself: all else waits for it.
+        // The next message is always taken: all others wait for it.
         let is_next = self.is_ordered && first <= self.next;
         if !is_next && (is_full || self.held.len() as u64 >= u64::from(tpdus)) {
             return Err(Reject::Limit);
@@ -111,7 +111,7 @@ impl Messages {
         }
     }
 
-    /// `range` cannot be had any more.
+    /// Notes that `range` can no longer be obtained.
     pub(super) fn lose(&mut self, tsi: Tsi, range: &Range, events: &mut VecDeque<ReceiverEvent>) {
         self.lost.insert(range.start, range.end);
         self.tell(tsi, events);
@@ -132,7 +132,7 @@ impl Messages {
         }
     }
 
-    /// Tells what is next.
+    /// Reports everything whose turn has come.
     fn tell(&mut self, tsi: Tsi, events: &mut VecDeque<ReceiverEvent>) {
         if !self.is_ordered {
             while let Some((first, end)) = self.lost.pop_first() {
@@ -152,16 +152,16 @@ impl Messages {
                     self.next = apdu.end;
                     self.deliver(tsi, first, events);
                 }
-                // What came of it does not follow on anything that came.
+                // Its first TPDU was lost or dropped, so it can never be complete.
                 Some(_) if first < self.next => self.drop_one(tsi, first, events),
-                // The rest of it has yet to come, unless that is lost.
+                // A later part of it is lost.
                 Some(apdu) if self.lost.range(first..).next().is_some_and(|(&at, _)| at <= apdu.end) => {
                     self.drop_one(tsi, first, events);
                 }
-                // Another begins where it should go on.
+                // Another message begins at the place where this one should continue.
                 Some(apdu) if self.is_cut_off(first, apdu.end) => self.drop_one(tsi, first, events),
                 Some(_) => return,
-                // The rest of what was dropped.
+                // A later TPDU of a dropped message.
                 None => {
                     self.held.remove(&self.next);
                     self.next = self.next.next();
@@ -170,7 +170,8 @@ impl Messages {
         }
     }
 
-    /// Whether everything of the message that begins at `first` is here up to `end`, where another one begins.
+    /// Returns `true` if everything of the message that begins at `first` has come up to `end`, where another one
+    /// begins.
     fn is_cut_off(&self, first: Place, end: Place) -> bool {
         self.held.contains_key(&end) && (first.0..end.0).all(|at| self.held.contains_key(&Place(at)))
     }
@@ -182,7 +183,7 @@ impl Messages {
         events.push_back(ReceiverEvent::Dropped(ApduId { tsi, at: first.0 }));
     }
 
-    /// Tells a loss; messages of which it was a part come no more.
+    /// Reports a loss, and drops the message of which it was a part.
     fn tell_lost(&mut self, tsi: Tsi, first: Place, end: Place, events: &mut VecDeque<ReceiverEvent>) {
         if !self.is_ordered {
             let before = self.apdus.range(..=first).next_back().map(|(&at, &apdu)| (at, apdu));
@@ -195,7 +196,7 @@ impl Messages {
         events.push_back(ReceiverEvent::Lost { tsi, sqn: first.sqn(), at: first.0, count });
     }
 
-    /// Everything before `trail` has come or was told as lost: what still lacks something then comes no more.
+    /// Drops incomplete messages that end before `trail`: everything there has come or was reported as lost.
     pub(super) fn prune(&mut self, tsi: Tsi, trail: Place, events: &mut VecDeque<ReceiverEvent>) {
         while let Some((&first, &apdu)) = self.apdus.first_key_value() {
             if self.is_ordered || apdu.end > trail || apdu.have == apdu.len {

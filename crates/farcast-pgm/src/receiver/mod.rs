@@ -1,4 +1,4 @@
-//! The receiver: sources' files or messages, and what it lacks of them asked for (RFC 3208 §6, §13).
+//! The receiver: takes files or messages from sources, and asks for what it lacks (RFC 3208 §6, §13).
 
 mod congestion;
 mod files;
@@ -38,26 +38,26 @@ use window::{Intervals, Range};
 const MOST_REMOTES: usize = 32;
 /// The most files that are under way at once, of all sources.
 const MOST_UNDER_WAY: usize = AT_HAND;
-/// Of so many files that are over what came of them is still known.
+/// Number of ended files whose counts are still remembered.
 const REMEMBERED: usize = 64;
-/// Octets that may be said for each that a source has said, and the most that may be saved up. What is said goes where
-/// an SPM says, and who says that may be anybody.
+/// Octets that the receiver may send for each octet that a source has sent, and the most that may be saved up. An SPM
+/// names the address to which the receiver sends, and anybody may send an SPM.
 const CREDIT: u64 = 3;
 const CREDIT_MOST: u64 = 64 << 10;
 
-/// Receives files, or messages.
+/// Engine of a receiver of files or messages.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     config: ReceiverConfig,
     remotes: Vec<Remote>,
-    /// The only session that is heard.
+    /// The only session whose messages are accepted; `None`: any.
     only: Option<Tsi>,
-    /// Its owner has left.
+    /// The owner has stopped the receiver.
     is_stopped: bool,
     next_object: u32,
     over: VecDeque<(ObjectId, Received)>,
     random: RandomStream,
-    /// Drawn once: which polls it answers.
+    /// Random value, drawn once, that decides which polls the receiver answers.
     lot: u32,
     outbox: VecDeque<Transmit<Message>>,
     naks: u64,
@@ -66,10 +66,10 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver with these settings.
+    /// Creates a receiver with these settings.
     ///
     /// # Errors
-    /// What of them cannot be.
+    /// The first setting that is invalid.
     pub fn new(config: ReceiverConfig) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
@@ -88,24 +88,24 @@ impl Receiver {
         })
     }
 
-    /// Whether anything is under way, or a source that has not said that it ends.
+    /// Returns `true` if anything is being received, or a source has not ended its session.
     pub fn is_busy(&self) -> bool {
-        // A stream that was joined is acknowledged although nothing was in it.
+        // A joined stream is acknowledged even if it had no content.
         let joined = |remote: &Remote| self.only == Some(remote.tsi) && remote.is_unfinished();
         self.remotes.iter().any(|remote| remote.is_busy() || joined(remote))
     }
 
-    /// Whether anything of the source at `source` is under way, or it has not said that it ends.
+    /// Returns `true` if anything from the source at `source` is being received, or it has not ended its session.
     pub fn is_busy_with(&self, source: SocketAddr) -> bool {
         self.remotes.iter().any(|remote| remote.source == source && remote.is_busy())
     }
 
-    /// The segments that are there of `object`, while it is under way.
+    /// Returns the stored segments of `object`, while it is being received.
     pub fn have(&self, object: ObjectId) -> Option<&Bitmap> {
         self.objects().find(|found| found.id == object).map(|found| &found.have)
     }
 
-    /// What has come of `object`, which is under way, or was one of the last that were.
+    /// Returns the counts of what has come of `object`, which is being received or was among the last.
     pub fn received(&self, object: ObjectId) -> Received {
         let under_way = self.remotes.iter().find_map(|remote| {
             let found = remote.objects().find(|found| found.id == object);
@@ -115,7 +115,7 @@ impl Receiver {
         under_way.or_else(over).unwrap_or_default()
     }
 
-    /// Content came that could not be stored: it was not lost on the way.
+    /// Notes that content came but could not be stored: it was not lost on the path.
     pub fn unstored(&mut self, message: &Message) {
         let Body::Data(data) = &message.body else { return };
         if let Some(remote) = self.remotes.iter_mut().find(|remote| remote.tsi == message.tsi) {
@@ -123,12 +123,12 @@ impl Receiver {
         }
     }
 
-    /// Requests for repair that were sent.
+    /// Returns the number of requests for repair that were sent.
     pub fn naks(&self) -> u64 {
         self.naks
     }
 
-    /// Messages turned down, by reason.
+    /// Returns the counts of rejected messages, by reason.
     pub fn rejects(&self) -> &RejectCounts {
         &self.rejects
     }
@@ -137,7 +137,7 @@ impl Receiver {
         self.remotes.iter().flat_map(Remote::objects)
     }
 
-    /// Where `object` is: its source's place, and its own.
+    /// Returns the position of `object`: the index of its source, and its place.
     fn find(&self, object: ObjectId) -> Option<(usize, Place)> {
         self.remotes.iter().enumerate().find_map(|(at, remote)| {
             let Goods::Files(files) = &remote.reception.as_ref()?.goods else { return None };
@@ -151,9 +151,10 @@ impl Receiver {
     }
 }
 
-/// What the owner answers.
+/// Answers of the owner.
 impl Receiver {
-    /// It takes `object`, and has these segments; a bitmap of another length counts as empty.
+    /// Accepts `object`, of which the owner already has the segments `held`; a bitmap of another length counts as
+    /// empty.
     pub fn accept(&mut self, now: Time, object: ObjectId, held: &Bitmap) {
         let Some(found) = self.find(object) else { return };
         if let Some(object) = self.object_mut(found).filter(|object| object.state == State::Opening) {
@@ -162,7 +163,7 @@ impl Receiver {
         self.held(now, object, held);
     }
 
-    /// It has these segments of `object` besides.
+    /// Notes that the owner has the segments `held` of `object` besides.
     pub fn held(&mut self, now: Time, object: ObjectId, held: &Bitmap) {
         let Some((at, place)) = self.find(object) else { return };
         let Some(reception) = &mut self.remotes[at].reception else { return };
@@ -187,7 +188,7 @@ impl Receiver {
         self.fill(now, at);
     }
 
-    /// These segments of `object` have to come again.
+    /// Notes that these segments of `object` have to come again.
     pub fn lost(&mut self, now: Time, object: ObjectId, segments: Run) {
         let Some((at, place)) = self.find(object) else { return };
         let Some(reception) = &mut self.remotes[at].reception else { return };
@@ -209,7 +210,7 @@ impl Receiver {
         self.fill(now, at);
     }
 
-    /// All of `object` is verified and has its final name.
+    /// Notes that all of `object` is verified and has its final name.
     pub fn verified(&mut self, now: Time, object: ObjectId) {
         let Some(found) = self.find(object) else { return };
         if self.object_mut(found).is_some_and(|object| object.state == State::Verifying) {
@@ -221,7 +222,7 @@ impl Receiver {
         }
     }
 
-    /// It does not want `object`, or cannot keep it.
+    /// Declines `object`, which the owner does not want or cannot keep.
     pub fn decline(&mut self, now: Time, object: ObjectId) {
         if let Some(found) = self.find(object) {
             self.end(found, ReceiverOutcome::Stopped);
@@ -230,7 +231,8 @@ impl Receiver {
         }
     }
 
-    /// Leaves everything, and hears nothing any more. Who relied on its acknowledgements is told.
+    /// Stops the receiver: it ends everything and accepts nothing more. Sources that relied on its acknowledgements are
+    /// told.
     pub fn stop(&mut self, now: Time) {
         if self.is_stopped {
             return;
@@ -255,7 +257,7 @@ impl Receiver {
         }
     }
 
-    /// It is over with a file: nothing of it is asked for any more.
+    /// Ends a file: nothing of it is asked for any more.
     fn end(&mut self, (at, place): (usize, Place), outcome: ReceiverOutcome) {
         let passage = self.remotes[at].passage;
         let Some(reception) = &mut self.remotes[at].reception else { return };
@@ -282,19 +284,19 @@ impl Receiver {
     }
 }
 
-/// What it says, and when.
+/// Messages of the receiver, and their times.
 impl Receiver {
     const fn intervals(&self) -> Intervals {
         let ReceiverConfig { confirm, repair, confirm_retries, repair_retries, .. } = self.config;
         Intervals { confirm, repair, confirm_retries, repair_retries }
     }
 
-    /// When a back-off that begins now ends (`NAK_RB_IVL`).
+    /// Returns the end of a random back-off that begins now (`NAK_RB_IVL`).
     fn backoff(random: &mut RandomStream, now: Time, reorder: Span, interval: Span) -> Time {
         now + reorder + Span::from_nanos(1 + random.below(interval.as_nanos().max(1)))
     }
 
-    /// Lets what is missing, as far as it is known what it is, take its turn.
+    /// Starts the back-offs of missing numbers, as far as it is known to which file they belong.
     fn fill(&mut self, now: Time, at: usize) {
         let Self { remotes, random, config, .. } = self;
         let remote = &mut remotes[at];
@@ -335,7 +337,7 @@ impl Receiver {
         self.look_whether_finished(at);
     }
 
-    /// Asks for `places`, oldest first; what cannot be asked for now is later.
+    /// Asks for `places`, oldest first; those that cannot be asked for now are postponed.
     fn ask(&mut self, now: Time, at: usize, places: &[Place]) {
         let said = self.say_naks(now, at, (places, false));
         if let Some(Reception { window, .. }) = &mut self.remotes[at].reception {
@@ -345,11 +347,11 @@ impl Receiver {
         }
     }
 
-    /// Asks for these places, or for as much parity as they say; for how many of them it could.
+    /// Asks for these places, or with `parity` for the parity that they encode. Returns the number of places asked for.
     fn say_naks(&mut self, now: Time, at: usize, (places, parity): (&[Place], bool)) -> usize {
         let remote = &mut self.remotes[at];
         let ReceiverConfig { address, silent, multicast_naks, listed, .. } = self.config;
-        // Who is not to ask, or knows nobody to ask, waits all the same for what comes.
+        // A receiver that may not ask, or knows no address to ask, waits for data all the same.
         let cannot = silent || remote.is_deaf;
         let mut left = places;
         while !left.is_empty() && !cannot {
@@ -374,8 +376,8 @@ impl Receiver {
         places.len() - left.len()
     }
 
-    /// A request for numbers, or for parity by counts, and where it goes; `None` where the source has not said enough to
-    /// be asked.
+    /// Returns a request for numbers, or for parity by count, and its destination. `None` if the source has not said
+    /// enough to be asked, or the credit does not suffice.
     fn nak(
         remote: &mut Remote,
         (sqns, parity): (&[Sqn], bool),
@@ -399,7 +401,7 @@ impl Receiver {
         Some((message, to))
     }
 
-    /// `range` of a source cannot be had any more.
+    /// Notes that `range` of a source can no longer be obtained.
     fn lose(&mut self, at: usize, range: &Range) {
         let remote = &mut self.remotes[at];
         let tsi = remote.tsi;
@@ -413,7 +415,7 @@ impl Receiver {
         let first = range.start;
         self.events.push_back(ReceiverEvent::Lost { tsi, sqn: first.sqn(), at: first.0, count });
         if files.next.is_some_and(|next| range.contains(&next)) {
-            // What follows cannot be told apart until something says where a file begins.
+            // The files behind cannot be told apart until a descriptor comes.
             files.next = None;
             let all = reception.window.trail()..reception.window.lead();
             let under_way: Vec<Range> = files.objects.values().map(Object::places).collect();
@@ -432,7 +434,7 @@ impl Receiver {
         }
     }
 
-    /// Acknowledges what it is asked to, if it can.
+    /// Schedules the acknowledgement that a source has asked for, if the receiver can give it.
     fn pay(&mut self, now: Time, at: usize, is_asked: bool) {
         let interval = self.config.backoff;
         let Self { remotes, random, config, .. } = self;
@@ -440,7 +442,8 @@ impl Receiver {
         let Some((_, place)) = remote.owed else { return };
         let can = match remote.reception.as_ref().map(|reception| &reception.goods) {
             Some(Goods::Files(files)) => files.has_up_to(place),
-            // How far it is, is worth telling to who asks, and besides when it is as far as that.
+            // Progress in messages is reported when the source asks, and when everything up to the number asked for has
+            // come.
             Some(Goods::Messages(messages)) => messages.settled.is_some_and(|has| is_asked || has > place),
             None => false,
         };
@@ -449,7 +452,7 @@ impl Receiver {
         }
     }
 
-    /// Tells that a session is over, once nothing of it is under way.
+    /// Reports that a session is over, once nothing of it is being received.
     fn look_whether_finished(&mut self, at: usize) {
         let remote = &mut self.remotes[at];
         let Some(finished) = remote.finished.filter(|_| !remote.is_through) else { return };
@@ -462,7 +465,7 @@ impl Receiver {
         }
     }
 
-    /// A source has left, or is silent.
+    /// Removes a source that has left or fallen silent.
     fn gone(&mut self, at: usize) {
         let is_over = self.remotes[at].finished.is_some();
         self.end_all(at, if is_over { ReceiverOutcome::Missed } else { ReceiverOutcome::Lost });
@@ -496,7 +499,7 @@ impl Receiver {
     }
 }
 
-/// Counts what was asked for to the files that it is of.
+/// Counts requests for the files whose segments they name.
 fn note_asked(remote: &mut Remote, places: &[Place]) {
     let Some(files) = remote.files() else { return };
     let mut last = None;
@@ -518,7 +521,7 @@ impl Engine for Receiver {
     }
 
     fn handle_timeout(&mut self, now: Time) {
-        // One that expires is removed: those behind it move up.
+        // An expired source is removed, and those behind it move up.
         for at in (0..self.remotes.len()).rev() {
             while self.remotes[at].reception.as_ref().and_then(Reception::next).is_some_and(|due| due <= now)
             {

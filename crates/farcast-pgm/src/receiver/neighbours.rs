@@ -1,4 +1,4 @@
-//! What a receiver has to do with network elements and repairers: polls (RFC 3208 §14), redirection (§9.5), and parents
+//! Dealings of a receiver with network elements and repairers: polls (RFC 3208 §14), redirection (§9.5), and parents
 //! that cannot be asked (§15.3).
 
 use core::net::{IpAddr, SocketAddr};
@@ -11,7 +11,7 @@ use super::remote::{Polled, Redirection, Timer};
 use crate::element::GENERAL;
 use crate::message::{Body, Message, Nak, NakKind, Opt, Poll, Polr, Spm, Sqn};
 
-/// Whether `address` is in the subnet of `own` with a prefix of `len` bits.
+/// Returns `true` if `address` is in the subnet of `own`, whose prefix has `len` bits.
 fn is_near(address: IpAddr, (own, len): (IpAddr, u8)) -> bool {
     let (bits, a, b) = match (address, own) {
         (IpAddr::V4(a), IpAddr::V4(b)) => (32, u128::from(a.to_bits()), u128::from(b.to_bits())),
@@ -22,7 +22,7 @@ fn is_near(address: IpAddr, (own, len): (IpAddr, u8)) -> bool {
 }
 
 impl Receiver {
-    /// Its parent wants to know how many there are.
+    /// Handles a poll by which the parent counts its children.
     pub(super) fn hear_poll(&mut self, now: Time, at: usize, poll: &Poll) -> Result<(), Reject> {
         let remote = &mut self.remotes[at];
         let parent = remote.path.map(|path| path.upstream.ip());
@@ -31,7 +31,7 @@ impl Receiver {
         }
         poll.follows(remote.polled.map(|heard| (heard.sqn, heard.round)))?;
         remote.polled = Some(Polled { sqn: poll.sqn, round: poll.round });
-        // The answer to another is not wanted any more.
+        // The answer to an earlier poll is not wanted any more.
         remote.timers.stop(Timer::Poll);
         if (self.lot ^ poll.random) & poll.mask == 0 && !self.config.silent {
             let most = Span::from_micros(poll.backoff_us.into());
@@ -44,7 +44,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Answers the poll that was heard last.
+    /// Answers the latest poll.
     pub(super) fn answer_poll(&mut self, at: usize) {
         let remote = &mut self.remotes[at];
         let (Some(Polled { sqn, round }), Some(path)) = (remote.polled, remote.path) else { return };
@@ -56,7 +56,8 @@ impl Receiver {
         }
     }
 
-    /// Over how long requests are spread: an interval that came of polls counts for who has heard these.
+    /// Takes the interval of back-offs from an option. An interval that belongs to a poll counts only if that poll was
+    /// heard.
     pub(super) fn hear_backoff(&mut self, at: usize, option: &Opt) {
         let remote = &mut self.remotes[at];
         match option {
@@ -75,7 +76,8 @@ impl Receiver {
         }
     }
 
-    /// A repairer upstream says that it is there. One on the same subnet hears no repair's way, and is passed over.
+    /// Takes a repairer that announces itself upstream. One on this subnet is ignored: it is not on the path of
+    /// repairs.
     pub(super) fn hear_polr(&mut self, at: usize, from: &Arrival, polr: &Polr) -> Result<(), Reject> {
         let to = polr.options.iter().find_map(|option| match option {
             Opt::Redirect(to) => Some(*to),
@@ -98,7 +100,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// Forgets a repairer that has not confirmed what it was asked for.
+    /// Forgets a repairer that has not confirmed a request in time.
     pub(super) fn look_at_repairer(&mut self, now: Time, at: usize) {
         let confirm = self.config.confirm;
         let remote = &mut self.remotes[at];
@@ -106,7 +108,8 @@ impl Receiver {
             remote.redirection.filter(|redirection| redirection.asked.is_none_or(|at| at + confirm > now));
     }
 
-    /// An SPM says that its path's element is not heard downstream: nobody asks it until it says otherwise.
+    /// Handles an SPM that says that the element on its path cannot be heard: the receiver asks nothing until the next
+    /// ordinary SPM.
     pub(super) fn hear_unreachable(&mut self, at: usize, spm: &Spm) -> Result<(), Reject> {
         let remote = &mut self.remotes[at];
         let Some(path) = remote.path.filter(|path| path.upstream.ip() == spm.path) else {
@@ -119,7 +122,8 @@ impl Receiver {
         Ok(())
     }
 
-    /// What a confirmation says of who confirms. One that came to this host alone is told to the others on its link.
+    /// Takes the state of the confirming node from a confirmation. A confirmation that came to this host alone is
+    /// passed on to the others on its link.
     pub(super) fn look_at_confirmation(&mut self, at: usize, from: &Arrival, nak: &Nak) {
         let remote = &mut self.remotes[at];
         if let Some(redirection) = &mut remote.redirection {

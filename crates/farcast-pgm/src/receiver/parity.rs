@@ -1,4 +1,4 @@
-//! Parity of a source's transmission groups: what comes of it, and what is asked for (RFC 3208 §11.4).
+//! Parity of a source's transmission groups: its reception, and the requests for it (RFC 3208 §11.4).
 
 use alloc::vec::Vec;
 
@@ -14,12 +14,12 @@ use crate::config::parity_of;
 use crate::message::{Data, Nak, NakKind};
 use crate::sqn::Place;
 
-/// After so many requests by counts that nobody has shown to understand, segments are asked for themselves: an element
-/// on the way may know no counts.
+/// Number of requests by count without a sign that they are understood; then segments are asked for themselves. A
+/// network element on the path may not understand counts.
 const UNHEARD: u32 = 4;
 
 impl Receiver {
-    /// A parity packet.
+    /// Handles a parity packet.
     pub(super) fn hear_parity(&mut self, now: Time, at: usize, data: &Data) -> Result<(), Reject> {
         let room = self.parity_room();
         let remote = &mut self.remotes[at];
@@ -52,19 +52,19 @@ impl Receiver {
             remote.fed = Some(now);
         }
         remote.unheard = 0;
-        // All of its group was sent before it, and more of that may lack than it makes up for.
+        // All data of its group were sent before it, and the group may lack more packets than this one makes up for.
         self.extend(at, base.plus(len));
         self.fill(now, at);
         stored
     }
 
-    /// Octets of parity that may be kept besides.
+    /// Returns the octets of parity that may be stored besides the present ones.
     fn parity_room(&self) -> u64 {
         let groups = self.objects().filter_map(|object| object.groups.as_ref());
         self.config.parity_memory.saturating_sub(groups.map(|groups| groups.memory).sum())
     }
 
-    /// Segment `segment` of a file has come.
+    /// Checks the group of segment `segment`, which has come.
     pub(super) fn check_group(&mut self, (at, place): (usize, Place), segment: u32) {
         let Self { remotes, events, .. } = self;
         let object = remotes[at].files().and_then(|files| files.objects.get_mut(&place));
@@ -73,7 +73,7 @@ impl Receiver {
         }
     }
 
-    /// A group of `object` was rebuilt, or could not be.
+    /// Notes that a group of `object` was rebuilt, or could not be.
     pub fn decoded(&mut self, now: Time, object: ObjectId, block: u32, is_rebuilt: bool) {
         let Some((at, place)) = self.find(object) else { return };
         let Some(Reception { window, goods: Goods::Files(files) }) = &mut self.remotes[at].reception else {
@@ -88,7 +88,8 @@ impl Receiver {
         self.look_whether_finished(at);
     }
 
-    /// Parity is asked for, or that was confirmed: numbers are groups and how many packets of theirs (RFC 3208 §11.4).
+    /// Handles a request for parity or its confirmation. Each number encodes a group and a count of packets (RFC 3208
+    /// §11.4).
     pub(super) fn hear_counts(
         &mut self,
         now: Time,
@@ -116,7 +117,7 @@ impl Receiver {
             let (lacks, short) = (object.lacks(block), grouped.size - object.geometry.block_len(block));
             let Some(groups) = &mut object.groups else { continue };
             result = Ok(());
-            // What does not do for this one is not its request.
+            // A request for fewer packets than this receiver lacks does not replace its own.
             if count >= lacks + short {
                 groups.window.heard(now, Place(block.into()), is_confirmed, &intervals);
             }
@@ -124,7 +125,8 @@ impl Receiver {
         result
     }
 
-    /// Segments were asked for, or that was confirmed: a group of which as many as it lacks are among them need not ask.
+    /// Handles a request for segments or its confirmation. A group need not ask if as many of its missing segments as
+    /// it lacks are among them.
     pub(super) fn hear_of_groups(&mut self, now: Time, at: usize, places: &[Place], is_confirmed: bool) {
         let intervals = self.intervals();
         let Some(grouped) = self.remotes[at].grouped else { return };
@@ -187,7 +189,7 @@ impl Receiver {
             let mut left = self.say_naks(now, at, (&places, by_count));
             let until = now + self.config.confirm;
             let Some(files) = self.remotes[at].files() else { return };
-            // What could not be said is another time.
+            // Requests that could not be sent are postponed.
             for (place, group, request) in
                 requests.iter().filter(|(.., request)| request.by_count == by_count)
             {

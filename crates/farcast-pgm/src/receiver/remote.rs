@@ -1,4 +1,4 @@
-//! A source as a receiver knows it.
+//! State that a receiver keeps of a source.
 
 use core::net::{IpAddr, SocketAddr};
 use core::num::NonZeroU32;
@@ -14,35 +14,35 @@ use crate::message::{Data, DataKind, Sqn, Tsi};
 use crate::sqn::Place;
 
 timers! {
-    /// A receiver's timers, for each source, besides those of each missing number.
+    /// A receiver's timers for each source; those of missing numbers are separate.
     pub(super) enum Timer {
-        /// An SPM is to be asked for.
+        /// The receiver asks for an SPM.
         Spmr = "SPMR",
-        /// What is lost is said to who seeks an acker.
+        /// The receiver reports its losses to a source that seeks an acker.
         Elect = "elect",
-        /// An acknowledgement.
+        /// An acknowledgement leaves.
         Ack = "acknowledge",
-        /// An answer to a poll.
+        /// An answer to a poll leaves.
         Poll = "poll",
         /// Nothing was heard of the source for long.
         Expiry = "expiry",
     }
 }
 
-/// What what comes is made into.
+/// Content by kind, with the state of its reception.
 #[derive(Clone, Debug)]
 pub(super) enum Goods {
     Files(Files),
     Messages(Messages),
 }
 
-/// Where requests for repair go, as the last SPM said.
+/// Destination of requests for repair, from the last SPM.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Path {
     pub(super) spm: Sqn,
     /// The next PGM hop.
     pub(super) upstream: SocketAddr,
-    /// The source, and the group.
+    /// Addresses of the source and the group.
     pub(super) source: IpAddr,
     pub(super) group: IpAddr,
 }
@@ -54,15 +54,15 @@ pub(super) struct Polled {
     pub(super) round: u16,
 }
 
-/// A repairer that requests go to instead of the next hop (RFC 3208 §9.5).
+/// A repairer that receives requests instead of the next hop (RFC 3208 §9.5).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Redirection {
     pub(super) to: SocketAddr,
-    /// When the oldest request went there that nobody has confirmed.
+    /// Time of the oldest request to the repairer that nobody has confirmed.
     pub(super) asked: Option<Time>,
 }
 
-/// What is known once it is known where to begin.
+/// State of reception, once its first place is known.
 #[derive(Clone, Debug)]
 pub(super) struct Reception {
     pub(super) window: Window,
@@ -70,7 +70,7 @@ pub(super) struct Reception {
 }
 
 impl Reception {
-    /// When something that is missing is due.
+    /// Returns the time at which a missing number or group is due.
     pub(super) fn next(&self) -> Option<Time> {
         let of_files = match &self.goods {
             Goods::Files(files) => files.next_due(),
@@ -80,14 +80,14 @@ impl Reception {
     }
 }
 
-/// Transmission groups as a source's SPMs first told of them (`OPT_PARITY_PRM`).
+/// Transmission groups by the first SPM of a source that announced them (`OPT_PARITY_PRM`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Grouped {
     pub(super) size: u32,
     pub(super) on_demand: bool,
 }
 
-/// A source that is heard for the first time.
+/// Facts of a source that is heard for the first time.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Met {
     pub(super) tsi: Tsi,
@@ -97,17 +97,17 @@ pub(super) struct Met {
     pub(super) now: Time,
 }
 
-/// After so long without new content, the place of a source goes to one that sends.
+/// Time without new content after which a source may be replaced by one that sends.
 const STALE: Span = Span::from_secs(1);
 
-/// Reasons that the place of a source may go to another, the readiest first.
+/// Reasons for which a source may be replaced by another, the readiest first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Yields {
-    /// Nothing of what it speaks of has come.
+    /// No content of it has come.
     Empty,
     /// Everything of it is over.
     Over,
-    /// No content comes any more.
+    /// No new content comes.
     Stale,
 }
 
@@ -115,42 +115,42 @@ pub(super) enum Yields {
 pub(super) struct Remote {
     pub(super) tsi: Tsi,
     pub(super) port: u16,
-    /// Where it was heard from, and where to.
+    /// Addresses from which and to which its first message came.
     pub(super) source: SocketAddr,
     pub(super) group: SocketAddr,
     pub(super) path: Option<Path>,
     pub(super) redirection: Option<Redirection>,
     pub(super) polled: Option<Polled>,
-    /// Which fields of `OPT_CR` it asks for.
+    /// Fields of `OPT_CR` for which the source asks.
     pub(super) wanted: u8,
-    /// What was lost of what it sent, while it asks for that.
+    /// Losses among the source's data, while it asks for them.
     pub(super) losses: Option<Losses>,
     pub(super) reception: Option<Reception>,
-    /// What came of what it sent for the first time, and what is missing between.
+    /// Packets that came and that are missing, among those sent for the first time.
     pub(super) passage: Passage,
-    /// What is known of congestion on the way, if it asks.
+    /// State of congestion on the path, if the source runs PGMCC.
     pub(super) listener: Option<Listener>,
-    /// What it makes parity of, if it does: said before anything of it was heard, or never.
+    /// Transmission groups of its parity, if an SPM announced them before any reception began.
     pub(super) grouped: Option<Grouped>,
-    /// Requests for parity since anything showed that such are understood.
+    /// Requests for parity since the last sign that the source understands them.
     pub(super) unheard: u32,
-    /// Over how long requests are spread.
+    /// Interval over which requests are spread.
     pub(super) backoff: Span,
-    /// Requests for repair are not heard.
+    /// The next hop does not hear requests for repair.
     pub(super) is_deaf: bool,
-    /// It says that its session is over, and up to which place.
+    /// Place behind the last number, once the source has ended its session.
     pub(super) finished: Option<Place>,
-    /// That was told.
+    /// The end of the session was reported to the owner.
     pub(super) is_through: bool,
-    /// Up to which number, and which place, it asks for acknowledgement.
+    /// Number, and its place, up to which the source asks for acknowledgement.
     pub(super) owed: Option<(Sqn, Place)>,
-    /// It may be waiting for our acknowledgement.
+    /// The source may be waiting for this receiver's acknowledgement.
     pub(super) is_asked: bool,
-    /// When it was heard last.
+    /// Time of the last message from the source.
     pub(super) last_heard: Time,
-    /// When content of it was stored last; `None` while nothing stands behind what it says.
+    /// Time at which content was last stored; `None` while the source has announced but delivered nothing.
     pub(super) fed: Option<Time>,
-    /// Octets that may be said because of what it has said.
+    /// Octets that may be sent, earned by the octets of the source.
     pub(super) credit: u64,
     pub(super) timers: Timers<Timer>,
 }
@@ -185,7 +185,7 @@ impl Remote {
         }
     }
 
-    /// The files that are under way.
+    /// Returns the files that are being received.
     pub(super) fn objects(&self) -> impl Iterator<Item = &Object> {
         let files = match self.reception.as_ref().map(|reception| &reception.goods) {
             Some(Goods::Files(files)) => Some(files),
@@ -194,7 +194,7 @@ impl Remote {
         files.into_iter().flat_map(|files| files.objects.values())
     }
 
-    /// Notes what came and what is missing, by numbers of what is sent for the first time.
+    /// Notes the packets that came and those that are missing, by the numbers of data sent for the first time.
     pub(super) fn note_passage(&mut self, data: &Data) {
         let Some(Reception { window, goods }) = &self.reception else { return };
         if data.kind != DataKind::Original || data.parity.is_some() {
@@ -214,8 +214,8 @@ impl Remote {
         }
     }
 
-    /// How readily its place goes to another source, the least first; `None` if it keeps it. `sends` says whether the
-    /// other one has sent content.
+    /// Returns the readiness of this source to be replaced, the least first; `None` if it stays. `sends` tells whether
+    /// the other source has sent content.
     pub(super) fn yields(&self, now: Time, sends: bool) -> Option<(Yields, Time)> {
         let verifies = |object: &Object| object.state == State::Verifying;
         if self.objects().any(verifies) {
@@ -228,7 +228,7 @@ impl Remote {
         (sends && now.since(fed) >= STALE).then_some((Yields::Stale, fed))
     }
 
-    /// Whether anything is under way. A source that only speaks of files keeps nobody waiting.
+    /// Returns `true` if anything is being received. A source that only announces files does not count.
     pub(super) fn is_busy(&self) -> bool {
         self.fed.is_some() && self.is_unfinished()
     }
@@ -239,7 +239,8 @@ impl Remote {
         under_way || !window.is_whole() || !self.is_through || self.is_asked || self.owed.is_some()
     }
 
-    /// How many datagrams of `data` may come at once: those that follow in their turn, of one file.
+    /// Returns the number of datagrams of `data` that may be handled at once: consecutive segments, in turn, of one
+    /// file.
     pub(super) fn prefix(&self, data: &Data) -> NonZeroU32 {
         let Some(Reception { window, goods: Goods::Files(files) }) = &self.reception else {
             return NonZeroU32::MIN;

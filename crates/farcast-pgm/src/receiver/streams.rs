@@ -1,5 +1,5 @@
-//! What a receiver of a stream has besides: one session alone, what its owner has, and what is left of a source that is
-//! gone.
+//! Further functions for a receiver of a stream: restriction to one session, the owner's progress, and the end of a
+//! source that is gone.
 
 use core::net::SocketAddr;
 
@@ -11,7 +11,7 @@ use super::remote::{Goods, Reception};
 use crate::message::{Ack, Body, Has, Message, Opt, Tsi};
 
 impl Receiver {
-    /// Hears the session `tsi` alone from now on.
+    /// Restricts the receiver to the session `tsi` from now on.
     pub fn hear_only(&mut self, tsi: Tsi) {
         self.only = Some(tsi);
         self.remotes.retain(|remote| remote.tsi == tsi);
@@ -22,27 +22,27 @@ impl Receiver {
         self.remotes.retain(|remote| remote.tsi != tsi);
     }
 
-    /// Whether it is known where the session `tsi` begins for this receiver.
+    /// Returns `true` if it is known at which number the session `tsi` begins for this receiver.
     pub fn has_begun(&self, tsi: Tsi) -> bool {
         self.remotes.iter().any(|remote| remote.tsi == tsi && remote.reception.is_some())
     }
 
-    /// Whether no other session than `tsi` is known.
+    /// Returns `true` if no other session than `tsi` is known.
     pub fn knows_only(&self, tsi: Tsi) -> bool {
         self.remotes.iter().all(|remote| remote.tsi == tsi)
     }
 
-    /// Where the session `tsi` is heard from.
+    /// Returns the address from which the session `tsi` was heard.
     pub fn source(&self, tsi: Tsi) -> Option<SocketAddr> {
         self.remotes.iter().find(|remote| remote.tsi == tsi).map(|remote| remote.source)
     }
 
-    /// Whether any content of the session `tsi` has come.
+    /// Returns `true` if any content of the session `tsi` has come.
     pub fn is_fed(&self, tsi: Tsi) -> bool {
         self.remotes.iter().any(|remote| remote.tsi == tsi && remote.fed.is_some())
     }
 
-    /// All that was told of the messages of `tsi` is in its place: it may be acknowledged.
+    /// Notes that the owner has kept everything delivered of `tsi`, so that it may be acknowledged.
     pub fn keep_told(&mut self, now: Time, tsi: Tsi) {
         let Some(at) = self.remotes.iter().position(|remote| remote.tsi == tsi) else { return };
         if let Some(Reception { goods: Goods::Messages(messages), .. }) = &mut self.remotes[at].reception {
@@ -51,7 +51,7 @@ impl Receiver {
         }
     }
 
-    /// Says what it has of what it was asked for.
+    /// Acknowledges as much as the receiver has of what it was asked for.
     pub(super) fn say_has(&mut self, at: usize) {
         let remote = &mut self.remotes[at];
         let (Some((upto, place)), Some(path)) = (remote.owed, remote.path) else { return };
@@ -73,7 +73,7 @@ impl Receiver {
         }
     }
 
-    /// What lacks will not come; what has come behind it is told.
+    /// Gives up the missing data, and delivers what has come behind it.
     pub(super) fn give_up(&mut self, at: usize) {
         if let Some(reception) = &self.remotes[at].reception {
             let lead = reception.window.lead();

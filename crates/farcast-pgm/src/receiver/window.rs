@@ -1,5 +1,5 @@
-//! The receive window of one source: what is missing, and the state machine by which it is asked for
-//! (RFC 3208 §6.1, §6.3).
+//! The receive window of one source: the missing numbers, and the state machine by which they are requested (RFC 3208
+//! §6.1, §6.3).
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -8,22 +8,22 @@ use farcast_core::{Span, Time};
 
 use crate::sqn::Place;
 
-/// So many numbers are asked for at once; the others wait for their turn.
+/// The most numbers that are requested at once; the others wait for their turn.
 const MOST_ASKED: usize = 4096;
-/// So many gaps may wait.
+/// The most gaps that may wait.
 pub(super) const MOST_GAPS: usize = 1 << 16;
 
 /// Places from the first up to, but not with, the second.
 pub(super) type Range = core::ops::Range<Place>;
 
-/// Where a missing number is (RFC 3208 §6.3).
+/// State of a missing number (RFC 3208 §6.3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// It is asked for when the back-off ends, unless somebody else has.
+    /// A request leaves when the back-off ends, unless another receiver's request is heard before.
     Backoff,
-    /// It was asked for, and that has to be confirmed.
+    /// A request was sent or heard, and its confirmation has yet to come.
     WaitNcf,
-    /// That was confirmed, and it has to come.
+    /// A request was confirmed, and the data have yet to come.
     WaitData,
 }
 
@@ -35,7 +35,7 @@ struct Missing {
     data_retries: u32,
 }
 
-/// Its intervals.
+/// Intervals and repetitions of requests.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Intervals {
     pub(super) confirm: Span,
@@ -44,31 +44,31 @@ pub(super) struct Intervals {
     pub(super) repair_retries: u32,
 }
 
-/// What time has brought.
+/// Numbers whose timers have expired.
 #[derive(Debug, Default)]
 pub(super) struct Due {
-    /// To be asked for now, oldest first.
+    /// Places that are to be requested now, oldest first.
     pub(super) ask: Vec<Place>,
-    /// Given up.
+    /// Places that are given up.
     pub(super) lost: Vec<Place>,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Window {
-    /// Nothing before is wanted.
+    /// Place before which nothing is wanted.
     begin: Place,
-    /// Everything before has come or is lost for good.
+    /// Place before which everything has come or is lost for good.
     trail: Place,
-    /// One past the newest that is known of.
+    /// Place behind the newest number that is known.
     lead: Place,
     missing: BTreeMap<Place, Missing>,
     deadlines: BTreeSet<(Time, Place)>,
-    /// What is missing besides and is not asked for yet: first to one past the last.
+    /// Other missing ranges, which are not requested yet: first place to one behind the last.
     gaps: BTreeMap<Place, Place>,
 }
 
 impl Window {
-    /// One that begins with `place`.
+    /// Creates a window that begins with `place`.
     pub(super) fn new(place: Place) -> Self {
         let (missing, deadlines, gaps) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
         Self { begin: place, trail: place, lead: place, missing, deadlines, gaps }
@@ -78,7 +78,7 @@ impl Window {
         self.begin
     }
 
-    /// What lies between `place` and where it began is wanted, too.
+    /// Extends the window back to `place`: everything from there to its old beginning is wanted.
     pub(super) fn rejoin(&mut self, place: Place) {
         if place < self.begin {
             self.gaps.insert(place, self.begin);
@@ -95,17 +95,17 @@ impl Window {
         self.lead
     }
 
-    /// Whether nothing is missing.
+    /// Returns `true` if nothing is missing.
     pub(super) fn is_whole(&self) -> bool {
         self.missing.is_empty() && self.gaps.is_empty()
     }
 
-    /// Whether so many gaps wait that no more are taken.
+    /// Returns `true` if no further gap can be held.
     pub(super) fn is_full(&self) -> bool {
         self.gaps.len() >= MOST_GAPS
     }
 
-    /// The first that is missing, if any.
+    /// Returns the first missing place, if any.
     pub(super) fn first_missing(&self) -> Option<Place> {
         let gap = self.gaps.first_key_value().map(|(&place, _)| place);
         let asked = self.missing.first_key_value().map(|(&place, _)| place);
@@ -121,7 +121,7 @@ impl Window {
         (place < end).then_some((first, end))
     }
 
-    /// Everything before `lead` has been sent.
+    /// Notes that everything before `lead` has been sent.
     pub(super) fn extend(&mut self, lead: Place) {
         if lead > self.lead {
             self.gaps.insert(self.lead, lead);
@@ -129,7 +129,7 @@ impl Window {
         }
     }
 
-    /// `place` is here; whether it was missing.
+    /// Notes that `place` has come. Returns `true` if it was missing.
     pub(super) fn settle(&mut self, place: Place) -> bool {
         if let Some(missing) = self.missing.remove(&place) {
             self.deadlines.remove(&(missing.due, place));
@@ -146,7 +146,7 @@ impl Window {
         true
     }
 
-    /// The same of a range.
+    /// Notes that a range has come.
     pub(super) fn settle_all(&mut self, range: &Range) {
         if range.is_empty() {
             return;
@@ -167,12 +167,12 @@ impl Window {
         }
     }
 
-    /// The next in its turn, which is here: nothing else changes.
+    /// Notes that the number at the lead has come: only the lead moves.
     pub(super) fn follow(&mut self) {
         self.lead = self.lead.next();
     }
 
-    /// `range` is missing again.
+    /// Notes that `range` is missing again.
     pub(super) fn unsettle(&mut self, range: &Range) {
         self.settle_all(range);
         if range.start < range.end {
@@ -180,7 +180,8 @@ impl Window {
         }
     }
 
-    /// Nothing before `trail` can be had any more: what is lost by that, in order.
+    /// Notes that nothing before `trail` can be obtained any more, and returns the ranges that are lost by that, in
+    /// order.
     pub(super) fn advance(&mut self, trail: Place) -> Vec<Range> {
         let mut lost = Vec::new();
         if trail <= self.trail {
@@ -190,7 +191,7 @@ impl Window {
         while let Some(first) = self.first_missing().filter(|&first| first < trail) {
             let mut end = self.gap_of(first).map_or(first.next(), |(_, end)| end.min(trail));
             self.settle_all(&(first..end));
-            // One that is asked for after the other.
+            // Adjacent places that are being requested belong to the same range.
             while end < trail && self.missing.contains_key(&end) {
                 self.settle(end);
                 end = end.next();
@@ -201,9 +202,9 @@ impl Window {
         lost
     }
 
-    /// Takes what waits before `limit` into its turn; the back-off ends at `due`.
+    /// Starts the back-offs of gaps before `limit`; the back-offs end at `due`.
     ///
-    /// What lies in `others`, which follow each other, is not asked for here.
+    /// Gaps in `others`, which are in order, are not requested here.
     pub(super) fn fill(&mut self, limit: Place, others: &[Range], due: impl FnOnce() -> Time) {
         let (mut due, mut at) = (Err(due), Place(0));
         while self.missing.len() < MOST_ASKED {
@@ -247,8 +248,8 @@ impl Window {
         self.deadlines.insert((missing.due, place));
     }
 
-    /// A request for `place` was confirmed, or made by another (RFC 3208 §6.3: then that has to be confirmed, and who
-    /// waits for data waits on).
+    /// Notes that a request for `place` was confirmed, or made by another receiver. By RFC 3208 §6.3 another's request
+    /// has to be confirmed too, and a number that waits for data waits on.
     pub(super) fn heard(&mut self, now: Time, place: Place, is_confirmed: bool, intervals: &Intervals) {
         let Some(&missing) = self.missing.get(&place) else { return };
         let (state, wait) = if is_confirmed || missing.state == State::WaitData {
@@ -259,12 +260,12 @@ impl Window {
         self.put(place, Missing { state, due: now + wait, ..missing });
     }
 
-    /// When something is due.
+    /// Returns the time at which something is due.
     pub(super) fn next(&self) -> Option<Time> {
         self.deadlines.first().map(|&(at, _)| at)
     }
 
-    /// Does what is due; new back-offs end at `backoff`.
+    /// Handles everything that is due; new back-offs end at `backoff`.
     pub(super) fn expire(
         &mut self,
         now: Time,
@@ -303,7 +304,7 @@ impl Window {
         due
     }
 
-    /// What was to be asked for was not: it is tried again at `due`.
+    /// Puts off a request that could not be sent: it is tried again at `due`.
     pub(super) fn postpone(&mut self, place: Place, due: Time) {
         if let Some(&missing) = self.missing.get(&place) {
             self.put(place, Missing { state: State::Backoff, due, ..missing });

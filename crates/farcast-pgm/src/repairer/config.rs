@@ -5,55 +5,55 @@ use farcast_delivery::RatePace;
 
 use crate::error::ConfigError;
 
-/// What a repairer asks for itself.
+/// Data that a repairer requests for itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Asks {
-    /// Nothing: it keeps what passes.
+    /// None: the repairer stores only what passes.
     Nothing,
-    /// What it lacks of all that is sent from when it first hears of a session.
+    /// Missing data from the time at which it first hears of a session.
     FromNow,
-    /// What it lacks of all that SPMs offer (`OPT_JOIN`), as far as it can keep it.
+    /// Missing data from the beginning that SPMs offer (`OPT_JOIN`), as far as the store can hold it.
     FromJoin,
 }
 
-/// How an element repairs by itself.
+/// Settings of an element's store, from which it repairs.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StoreConfig {
-    /// Octets of content that it keeps at most, of all sessions.
+    /// The most octets of content that are stored, of all sessions.
     pub octets: u64,
-    /// TPDUs that it keeps at most, of all sessions; a header of each is in memory.
+    /// The most TPDUs that are stored, of all sessions; the header of each stays in memory.
     pub tpdus: usize,
-    /// How fast it repairs; `None`: at once.
+    /// Pace of repairs; `None`: at once.
     pub pace: Option<RatePace>,
-    /// For how long what was repaired on a port is not repaired there again: as a source's.
+    /// Time for which a number repaired on a port is not repaired there again, as for a source.
     pub holdoff: Span,
-    /// TPDUs that wait to be repaired, at most.
+    /// The most TPDUs that wait to be repaired.
     pub queue: usize,
-    /// Whether it stands beside the tree: it has one port, repairs what its parent asks it for, and nothing else.
+    /// The repairer stands beside the tree: it has one port, and does nothing but repair what its parent asks for.
     pub beside: bool,
-    /// On the tree: how long after it has told of itself (POLR with `OPT_REDIRECT`) it may do so again; `None`: it does
-    /// not, as who is below has its address from SPMs.
+    /// Interval at which a repairer on the tree may announce itself (POLR with `OPT_REDIRECT`). `None`: it does not,
+    /// since those below have its address from SPMs.
     pub tells: Option<Span>,
-    /// What it asks for itself, before anybody below does.
+    /// Data that the repairer requests for itself, before anybody below does.
     pub asks: Asks,
-    /// Whether what a NAK says of congestion (`OPT_PGMCC_FEEDBACK`) goes on to the source in the NNAK, if the NAK is
-    /// served. RFC 3208 says nothing of that: with it a source's congestion control knows of losses that a repairer
-    /// makes good, without it does not.
+    /// The repairer passes a NAK's report of congestion (`OPT_PGMCC_FEEDBACK`) on to the source in the NNAK, if it
+    /// serves the NAK. RFC 3208 does not mention this. With it, a source's congestion control knows of losses that a
+    /// repairer makes good; without it, it does not.
     pub feedback: bool,
-    /// Over how long its own requests are spread (`NAK_BO_IVL`).
+    /// Interval over which the repairer's own requests are spread (`NAK_BO_IVL`).
     pub backoff: Span,
-    /// How long it waits for one to be confirmed (`NAK_RPT_IVL`).
+    /// Time for which an own request waits for its confirmation (`NAK_RPT_IVL`).
     pub confirm: Span,
-    /// How long it then waits for repair (`NAK_RDATA_IVL`).
+    /// Time for which a confirmed request waits for repair (`NAK_RDATA_IVL`).
     pub repair: Span,
-    /// How often it asks again.
+    /// Repetitions of a request, both for want of confirmation and for want of repair.
     pub retries: u32,
-    /// The seed of its waits.
+    /// Seed of the random back-offs.
     pub seed: u64,
 }
 
 impl StoreConfig {
-    /// As usual: 64 MiB on the tree, as fast as it can; waits are a receiver's.
+    /// Returns the default settings: a store of 64 MiB on the tree, repairs at once, and a receiver's waits.
     pub const fn new() -> Self {
         Self {
             octets: 64 << 20,

@@ -1,13 +1,14 @@
 //! A designated local repairer (RFC 3208 §9.5): an element that receives sessions itself, and repairs what it has.
 //!
-//! On the tree it is an element with a store: NAKs come to it as its address is in the SPMs that it forwards, and what
-//! it cannot serve goes up as from any element. Beside the tree it answers a POLL for repairers, and its parent asks it.
+//! On the tree it is an element with a store. NAKs come to it because the SPMs that it forwards bear its address. It
+//! forwards those that it cannot serve, as any element does. Beside the tree it answers a POLL for repairers, and its
+//! parent asks it.
 //!
-//! | file | what |
+//! | file | content |
 //! |---|---|
 //! | `config.rs` | settings |
-//! | `store.rs` | what is kept, and which repairs wait |
-//! | `serving.rs` | what an element with a store does besides |
+//! | `store.rs` | stored data, and repairs that wait |
+//! | `serving.rs` | functions of an element that has a store |
 
 mod config;
 mod serving;

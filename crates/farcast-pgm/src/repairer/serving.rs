@@ -1,4 +1,4 @@
-//! What an element with a store does besides: it keeps what comes, asks for what it lacks, and repairs.
+//! Further functions of an element with a store: it stores data, requests what it lacks, and repairs.
 
 use alloc::vec::Vec;
 
@@ -11,12 +11,12 @@ use crate::message::{Body, Data, MOST_LISTED, Message, Nak, NakKind, Opt, Polr, 
 use crate::receiver::Lacking;
 use crate::sqn::Place;
 
-/// So many repairs for each TPDU that it has kept, and so many more, whoever asks: as a source.
+/// Limit of repairs as a multiple of the TPDUs stored, and a constant added to it; as for a source.
 const REPAIRS: (u64, u64) = (64, 1024);
 
-/// What it receives.
+/// Reception of data.
 impl Element {
-    /// Where it begins to receive a session of which it has heard this first.
+    /// Returns the set of missing numbers of a new session, which begins where the repairer begins to receive.
     pub(crate) fn begin(&self, spm: &Spm, trail: Place, lead: Place) -> Option<Lacking> {
         let store = self.config.store.as_ref().filter(|store| store.asks != Asks::Nothing)?;
         let join = spm.options.iter().find_map(|option| match option {
@@ -29,7 +29,7 @@ impl Element {
         Some(Lacking::new(join.unwrap_or(lead).max(most), (store.confirm, store.repair), retries))
     }
 
-    /// What it lacks takes its turn, as far as it is known.
+    /// Starts the back-offs of missing numbers, as far as they are known.
     pub(crate) fn follow(&mut self, now: Time, at: usize) {
         let Self { sessions, random, config, .. } = self;
         let session = &mut sessions[at];
@@ -38,7 +38,7 @@ impl Element {
         lacking.know(session.trail, session.lead, || now + Span::from_nanos(1 + random.below(interval)));
     }
 
-    /// Data that pass are kept.
+    /// Stores passing data.
     pub(crate) fn overhear(
         &mut self,
         now: Time,
@@ -61,7 +61,7 @@ impl Element {
         Ok(())
     }
 
-    /// Keeps what is new of `data`, which begin at `first`; whether anything was.
+    /// Stores the new part of `data`, which begin at `first`. Returns `true` if anything was new.
     pub(crate) fn keep(&mut self, now: Time, at: usize, first: Place, data: &Data) -> bool {
         let Self { sessions, store: Some(store), events, counts, .. } = self else { return false };
         let session = &mut sessions[at];
@@ -84,7 +84,7 @@ impl Element {
         taken > 0
     }
 
-    /// Asks for what it lacks itself, if it is time for that.
+    /// Requests what the repairer itself lacks, if it is time for that.
     pub(crate) fn ask_for_own(&mut self, now: Time, at: usize) {
         let Self { sessions, random, config, .. } = self;
         let (Some(lacking), Some(store)) = (&mut sessions[at].lacking, &config.store) else { return };
@@ -99,12 +99,13 @@ impl Element {
     }
 }
 
-/// Whom it serves.
+/// Service of requests.
 impl Element {
-    /// Serves what of `places` it has to who asked by `port`: confirmed at once, and repaired in its turn. The rest.
+    /// Serves the stored part of `places` to those below `port`: confirms it at once, and repairs it in its turn.
+    /// Returns the rest.
     ///
     /// # Errors
-    /// It has repaired so much that it does not hear any more.
+    /// [`Reject::Limit`] if the repairer has sent so many repairs that it accepts no more requests.
     pub(crate) fn serve(
         &mut self,
         now: Time,
@@ -119,14 +120,14 @@ impl Element {
         Ok(lacking)
     }
 
-    /// What of `places` is kept, and what is not.
+    /// Divides `places` into those that are stored and those that are not.
     fn part(&self, at: usize, places: &[Place]) -> (Vec<Place>, Vec<Place>) {
         let tsi = self.sessions[at].tsi;
         let Some(store) = &self.store else { return (Vec::new(), places.to_vec()) };
         places.iter().partition(|&&place| store.has(tsi, place))
     }
 
-    /// Lets what was not repaired a moment ago be repaired in its turn; that.
+    /// Queues the places that were not repaired a moment ago, and returns them.
     fn enqueue(&mut self, now: Time, at: usize, held: &[Place], to: Served) -> Result<Vec<Place>, Reject> {
         let Self { sessions, store: Some(store), config, .. } = self else { return Ok(Vec::new()) };
         let (session, mut fresh) = (&mut sessions[at], Vec::new());
@@ -151,7 +152,7 @@ impl Element {
         Ok(fresh)
     }
 
-    /// The source is told what is repaired here (§9.5.1).
+    /// Tells the source what is repaired here (§9.5.1).
     fn tell_served(&mut self, at: usize, places: &[Place], options: &[Opt]) {
         let feedback = self.config.store.as_ref().is_some_and(|store| store.feedback);
         let is_told = |option: &&Opt| feedback && matches!(option, Opt::Feedback(_));
@@ -165,7 +166,8 @@ impl Element {
         }
     }
 
-    /// Beside the tree: the parent asks (§9.5.2.2). What is not there it is to ask for elsewhere.
+    /// Handles a NAK of the parent, for a repairer beside the tree (§9.5.2.2). NAKs back what is not stored, so that
+    /// the parent asks elsewhere.
     pub(crate) fn hear_parent(
         &mut self,
         now: Time,
@@ -197,7 +199,7 @@ impl Element {
         Ok(())
     }
 
-    /// The next repair, if it is time for one.
+    /// Returns the next repair, if it is time for one.
     pub(crate) fn repair(&mut self, now: Time) -> Option<Transmit<Message>> {
         let Self { sessions, store, counts, config, .. } = self;
         let store = store.as_mut()?;
@@ -208,7 +210,7 @@ impl Element {
             }
             let session = sessions.iter().find(|session| session.tsi == tsi);
             let (Some(session), Some(data)) = (session, store.get(tsi, place)) else {
-                // It had to go meanwhile: who asked asks again, and somebody else.
+                // The data had to make room meanwhile: the receiver will ask again, and another node will answer.
                 store.queue.pop_front();
                 continue;
             };
@@ -235,10 +237,10 @@ impl Element {
     }
 }
 
-/// How it is found.
+/// Announcement of the repairer.
 impl Element {
-    /// On the tree it tells those below of itself when its parent confirms what was not asked for here (§9.5.2.1), if
-    /// that was not a moment ago.
+    /// Announces a repairer on the tree to those below, unless it did so a moment ago. The reason is that its parent
+    /// confirmed something that was not asked for here (§9.5.2.1).
     pub(crate) fn tell_of_itself(&mut self, now: Time, at: usize, is_news: bool) {
         let tells = self.config.store.as_ref().filter(|store| !store.beside).and_then(|store| store.tells);
         let session = &mut self.sessions[at];

@@ -1,4 +1,4 @@
-//! What a repairer keeps: headers here, contents at its owner's, by key.
+//! Store of a repairer: headers here, contents at the owner, by key.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use core::num::NonZeroU32;
@@ -11,10 +11,10 @@ use crate::element::{ElementEvent, Ports};
 use crate::message::{Data, DataKind, DataOptions, Origin, Tsi};
 use crate::sqn::Place;
 
-/// Somebody whom a repair goes to.
+/// Destination of a repair.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Served {
-    /// Those below these ports.
+    /// The nodes below these ports.
     Ports(Ports),
     /// The parent that asked.
     Parent,
@@ -24,11 +24,11 @@ pub(crate) enum Served {
 struct Kept {
     data: Data,
     key: u64,
-    /// Where it was repaired at this time.
+    /// Ports on which the data were repaired, and the time of the latest repair.
     served: (Ports, Time),
 }
 
-/// A repair that waits.
+/// A repair that waits to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Waiting {
     pub(crate) tsi: Tsi,
@@ -72,7 +72,7 @@ impl Store {
         self.kept.get(&tsi).is_some_and(|kept| kept.contains_key(&place))
     }
 
-    /// Keeps datagram `index` of `data`, which is `place`; what had to go for it. Whether it is kept.
+    /// Stores datagram `index` of `data`, at `place`, and removes older data for it. Returns `true` if it is stored.
     pub(crate) fn keep(
         &mut self,
         tsi: Tsi,
@@ -80,7 +80,7 @@ impl Store {
         events: &mut VecDeque<ElementEvent>,
     ) -> bool {
         let len = data.tsdu_len(index) as u64;
-        // Parity is no data: whoever could repair with it would have to make it.
+        // Parity packets are not stored: a repair by parity would have to be computed.
         if data.parity.is_some() || self.has(tsi, place) || len > self.config.octets {
             return false;
         }
@@ -123,7 +123,7 @@ impl Store {
         }
     }
 
-    /// Nothing of a session is needed any more.
+    /// Forgets everything of a session.
     pub(crate) fn forget_all(&mut self, tsi: Tsi, events: &mut VecDeque<ElementEvent>) {
         while self.kept.contains_key(&tsi) {
             self.forget_first(tsi, events);
@@ -131,7 +131,8 @@ impl Store {
         self.queue.retain(|waiting| waiting.tsi != tsi);
     }
 
-    /// Whether `place` is to be repaired on `port` now, and was not a moment ago; it then counts as repaired.
+    /// Returns `true` if `place` is to be repaired on `port` now, and notes that it is. It is not if it was repaired
+    /// there a moment ago, or the queue is full.
     pub(crate) fn serve(
         &mut self,
         now: Time,
@@ -152,13 +153,13 @@ impl Store {
         true
     }
 
-    /// What is kept as `place`.
+    /// Returns the data stored at `place`.
     pub(crate) fn get(&self, tsi: Tsi, place: Place) -> Option<&Data> {
         self.kept.get(&tsi)?.get(&place).map(|kept| &kept.data)
     }
 }
 
-/// Tells that what is kept under `key` is not needed.
+/// Tells the owner to forget the content under `key`.
 fn forget(key: u64, events: &mut VecDeque<ElementEvent>) {
     match events.back_mut() {
         Some(ElementEvent::Forget { keys }) if keys.end == key => keys.end = key + 1,
@@ -166,8 +167,8 @@ fn forget(key: u64, events: &mut VecDeque<ElementEvent>) {
     }
 }
 
-/// Datagram `index` of `data` as a repair by itself. What it says of congestion is left out: its stamp is of when it
-/// was sent first, and would be answered as if the way had taken as long as it lay here.
+/// Returns datagram `index` of `data` as a repair by itself, without its option of PGMCC. The stamp in that option is
+/// from the first transmission, so an answer would count the time in the store as delay of the path.
 pub(crate) fn single(data: &Data, index: u32) -> Data {
     let len = u16::try_from(data.tsdu_len(index)).unwrap_or(u16::MAX);
     Data {

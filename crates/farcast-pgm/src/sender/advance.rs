@@ -1,4 +1,4 @@
-//! How far the source is: what has come into being, and how its window advances (RFC 3208 §16).
+//! Progress of the source: segments that come into being, and the advance of its window (RFC 3208 §16).
 
 use farcast_core::Time;
 
@@ -9,23 +9,23 @@ use crate::event::SenderEvent;
 use crate::sqn::Place;
 
 impl Sender {
-    /// One past the last that could be sent now.
+    /// Returns the place behind the last TPDU that could be sent now.
     pub(super) fn there(&self) -> Place {
         self.made.map_or(self.window.end, |(made, _)| made)
     }
 
-    /// Another segment has come into being.
+    /// Notes that another live segment has come into being, and sets the timer of the next.
     pub(super) fn make(&mut self) {
         let (Some(live), Some((made, begins))) = (self.config.live, &mut self.made) else { return };
         *made = made.next();
         if *made < self.window.end {
-            // Of the whole, so that what is rounded does not add up.
+            // The whole length is converted at once, so that rounding errors do not add up.
             let octets = self.window.octets_before(*made);
             self.timers.set(Timer::Live, *begins + live.rate.time_of_bytes(octets));
         }
     }
 
-    /// How many new TPDUs the window lets leave; where it is full, it advances if it may.
+    /// Returns the number of new TPDUs that may leave. If the window is full, advances it where that is allowed.
     pub(super) fn room(&mut self, now: Time) -> u32 {
         let left = Window::between(self.window.next, self.there());
         let Advance::Data { sqns, hold } = self.config.advance else { return left };
@@ -38,7 +38,7 @@ impl Sender {
             return 0;
         }
         let asked = self.asked_at.map(|at| at + hold).filter(|&until| until > now);
-        // What is ready leaves before this is asked: it is still being gathered.
+        // A ready repair leaves before this function is called, so a wanted one is still being gathered.
         let wanted =
             self.repairs.oldest().filter(|&oldest| oldest < trail).map(|_| self.timers.due(Timer::Gather));
         let since = *self.blocked.get_or_insert(now);
@@ -59,7 +59,7 @@ impl Sender {
         self.repairs.advance(self.window.trail);
     }
 
-    /// Where the window is told by time: `place` left at `at`.
+    /// Notes that `place` left at `at`, for a window that advances with time.
     pub(super) fn mark(&mut self, at: Time, place: Place) {
         let Advance::Time(span) = self.config.advance else { return };
         let due = self.marks.back().is_none_or(|&(last, _)| at.since(last).as_nanos() >= span.as_nanos() / 8);
@@ -69,7 +69,7 @@ impl Sender {
         }
     }
 
-    /// The oldest part of the window is too old.
+    /// Advances the window past its oldest part, which is too old.
     pub(super) fn age(&mut self) {
         let Advance::Time(span) = self.config.advance else { return };
         let Some((_, trail)) = self.marks.pop_front() else { return };

@@ -1,4 +1,4 @@
-//! What a source makes of what it hears.
+//! Reactions of a source to the messages that it receives.
 
 use alloc::vec::Vec;
 
@@ -23,7 +23,7 @@ impl Sender {
         }
         match &message.body {
             Body::Nak(nak) if nak.kind == NakKind::Nak => self.hear_nak(now, nak),
-            // What is repaired below is no business of ours, but for what it says of congestion, if it does.
+            // A node below repairs what a NNAK names; the source uses only its report of congestion.
             Body::Nak(nak) if nak.kind == NakKind::NullNak => self.hear_report(now, &nak.options, None),
             Body::Spmr => self.hear_spmr(now),
             Body::Ack(ack) => {
@@ -37,7 +37,7 @@ impl Sender {
         }
     }
 
-    /// A request for repair is confirmed to all at once, and repaired a little later.
+    /// Confirms a request for repair to all receivers at once, and repairs a little later.
     fn hear_nak(&mut self, now: Time, nak: &Nak) -> Result<(), Reject> {
         let ours = (nak.source, nak.group) == (self.config.source.ip(), self.config.group.ip());
         if !ours {
@@ -55,7 +55,7 @@ impl Sender {
         if self.sent.1 > self.sent.0 * REPAIRS.0 + REPAIRS.1 {
             return Err(Reject::Limit);
         }
-        // One that says nothing of congestion is a request all the same.
+        // A request without a report of congestion is valid too.
         let _ = self.hear_report(now, &nak.options, None);
         if let Advance::Data { sqns, .. } = self.config.advance
             && places.iter().any(|&place| Window::between(window.start, place) < sqns / 8)
@@ -72,7 +72,7 @@ impl Sender {
         Ok(())
     }
 
-    /// So many parity packets are asked for, of a group each (RFC 3208 §11.3).
+    /// Handles a request for a number of parity packets of each group that it names (RFC 3208 §11.3).
     fn hear_parity_nak(&mut self, now: Time, nak: &Nak) -> Result<(), Reject> {
         let grouping = self.config.parity.filter(|parity| parity.on_demand).ok_or(Reject::Inconsistent)?;
         let asked: Vec<(Sqn, Place, u32)> = nak
@@ -81,7 +81,7 @@ impl Sender {
                 let place = self.window.next.near(sqn);
                 let base = place.group(grouping.size);
                 let (.., len, _) = self.window.group_at(base)?;
-                // What is counted are packets of a full group; those that a short one has not are not missing.
+                // The request counts packets of a full group; packets that a short group does not have are not missing.
                 let count = (Window::between(base, place) + 1).saturating_sub(grouping.size - len);
                 (count > 0 && base >= self.window.trail).then_some((sqn, base, count))
             })
@@ -102,7 +102,7 @@ impl Sender {
         Ok(())
     }
 
-    /// What of a request is news is confirmed, and repaired when it was gathered.
+    /// Confirms the new part of a request, and starts gathering before the repair.
     fn confirm(&mut self, now: Time, nak: &Nak, fresh: &[Sqn]) {
         let fate = if fresh.is_empty() { NakFate::Known } else { NakFate::Used };
         self.last_asked = Some(Asked { round: self.progress.round, count: 1, fate });
@@ -131,7 +131,7 @@ impl Sender {
         }
     }
 
-    /// What was gathered is repaired.
+    /// Hands the gathered repairs over for sending.
     pub(super) fn repair(&mut self) {
         let is_ready = |this: &Self| this.repairs.is_ready() || this.parities.is_ready();
         let idle = !is_ready(self) && self.window.next == self.window.end;
@@ -142,8 +142,8 @@ impl Sender {
         }
     }
 
-    /// Somebody wants to know where it is (RFC 3208 §13.4). Who asks just after an SPM has left may have missed it, and
-    /// hears the next as soon as there may be one.
+    /// Answers a request for an SPM (RFC 3208 §13.4). A receiver that asks just after an SPM has left may have missed
+    /// it. It gets the next one as soon as the heartbeat interval permits.
     fn hear_spmr(&mut self, now: Time) -> Result<(), Reject> {
         if self.spms > 0 {
             return Err(Reject::Duplicate);
@@ -156,7 +156,7 @@ impl Sender {
         Ok(())
     }
 
-    /// How a receiver fares, if it says so and that is of interest.
+    /// Takes a receiver's report of congestion, if there is one and congestion control is on.
     fn hear_report(&mut self, now: Time, options: &[Opt], ack: Option<&Ack>) -> Result<(), Reject> {
         let said = options.iter().find_map(|option| match option {
             Opt::Feedback(said) => Some(*said),
@@ -169,7 +169,7 @@ impl Sender {
         Ok(())
     }
 
-    /// A receiver says that it has everything.
+    /// Notes that a receiver has everything.
     fn hear_has(&mut self, now: Time, ack: &Ack) -> Result<(), Reject> {
         let has = ack.options.iter().find_map(|option| match option {
             Opt::Has(has) => Some(*has),
@@ -191,7 +191,7 @@ impl Sender {
         Ok(())
     }
 
-    /// `node` has everything, and is asked no more.
+    /// Notes that `node` has everything; the source no longer asks it.
     pub(super) fn has_all(&mut self, now: Time, node: NodeId) {
         self.timers.set(Timer::Linger, now + self.config.linger);
         self.events.push_back(SenderEvent::Acknowledged(node));

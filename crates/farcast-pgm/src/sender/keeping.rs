@@ -1,4 +1,5 @@
-//! Messages for named receivers: what one of them lacks is kept, and nothing new leaves where there is no room for it.
+//! Messages for named receivers. The source keeps what one of them lacks, and sends nothing new while the window is
+//! full of it.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -14,17 +15,17 @@ use crate::event::SenderEvent;
 use crate::message::{NodeId, Sqn};
 use crate::sqn::Place;
 
-/// Receivers are asked no sooner again, however short a round trip is.
+/// The shortest interval between questions to named receivers, however short a round trip is.
 const SHORTEST: Span = Span::from_millis(10);
 
-/// How far named receivers are in what is sent, of messages.
+/// Progress of the named receivers in a source of messages.
 #[derive(Debug)]
 pub(super) struct Keeping {
-    /// One past the last that each has, of those that are waited for.
+    /// Place behind the last TPDU that each receiver has, for those that are still waited for.
     has: BTreeMap<NodeId, Place>,
-    /// The least of these.
+    /// Least of these places.
     least: Option<Place>,
-    /// How many were given up.
+    /// Number of receivers that were given up.
     lost: u32,
 }
 
@@ -36,7 +37,7 @@ impl Keeping {
         Self { has: named.iter().map(|&node| (node, first)).collect(), least, lost: 0 }
     }
 
-    /// How many were given up.
+    /// Returns the number of receivers that were given up.
     pub(super) fn lost(&self) -> u32 {
         self.lost
     }
@@ -47,21 +48,21 @@ impl Keeping {
 }
 
 impl Sender {
-    /// Whether the window cannot advance, since somebody lacks its oldest part.
+    /// Returns `true` if the window cannot advance because a named receiver lacks its oldest part.
     pub(super) fn is_held(&self) -> bool {
         let Advance::Data { sqns, .. } = self.config.advance else { return false };
         let trail = self.window.trail.plus(sqns / 8);
         self.keeping.least.is_some_and(|least| least < trail)
     }
 
-    /// Whether so much is not acknowledged that receivers are to say how far they are.
+    /// Returns `true` if named receivers are to report: more than half of the window is not acknowledged.
     pub(super) fn is_pressed(&self) -> bool {
         let Advance::Data { sqns, .. } = self.config.advance else { return false };
         self.keeping.least.is_some_and(|least| Window::between(least, self.window.next) > sqns / 2)
     }
 
-    /// Asks named receivers how far they are, where that is due. While all waits for them, they have as long as after the
-    /// last data.
+    /// Asks named receivers for their progress, if that is due. While a full window waits for them, they have as long
+    /// to answer as after the last data.
     pub(super) fn press(&mut self, now: Time) {
         if self.phase != Phase::Sending || !self.is_pressed() {
             return;
@@ -80,7 +81,7 @@ impl Sender {
         Window::between(self.window.trail, self.window.next) >= sqns
     }
 
-    /// `node` says that it has all messages up to `upto`.
+    /// Notes that `node` has all messages up to `upto`.
     pub(super) fn hear_progress(&mut self, now: Time, upto: Sqn, node: NodeId) -> Result<(), Reject> {
         let place = self.window.next.near(upto).next();
         let is_all = self.phase == Phase::Waiting && place == self.window.end;
@@ -107,14 +108,14 @@ impl Sender {
         Ok(())
     }
 
-    /// Nobody is given up whom nothing waits for.
+    /// Stops the timer by which receivers are given up, unless the window waits for one of them.
     fn look_whether_held(&mut self) {
         if self.phase == Phase::Sending && !self.is_held() {
             self.timers.stop(Timer::Linger);
         }
     }
 
-    /// Those for whom all waits have said nothing for long: they are not waited for any more.
+    /// Gives up the receivers that have held the window for long without a word.
     pub(super) fn give_up_who_lags(&mut self) {
         let Advance::Data { sqns, .. } = self.config.advance else { return };
         let trail = self.window.trail.plus(sqns / 8);

@@ -1,4 +1,4 @@
-//! The source: files or messages at a steady rate, repaired as receivers ask (RFC 3208 §5, §16).
+//! The source: sends files or messages at a steady rate, and repairs what receivers ask for (RFC 3208 §5, §16).
 
 mod advance;
 mod hearing;
@@ -35,7 +35,7 @@ timers! {
         Ambient = "ambient SPM",
         /// The next heartbeat SPM.
         Heartbeat = "heartbeat SPM",
-        /// What receivers ask for has been gathered.
+        /// The gathering of requests ends.
         Gather = "gather",
         /// The window may advance.
         Advance = "advance",
@@ -43,23 +43,23 @@ timers! {
         Acker = "acker",
         /// The next segment comes into being.
         Live = "live",
-        /// Named receivers are asked again how far they are.
+        /// Named receivers are asked again for their progress.
         Ask = "ask",
-        /// Nothing was asked for for long.
+        /// Nothing was asked for during [`SenderConfig::linger`].
         Linger = "linger",
     }
 }
 
-/// Messages about repair that wait to leave; more are not said.
+/// The most confirmations that wait to leave; further ones are dropped.
 const MOST_CONFIRMATIONS: usize = 256;
-/// Repairs, of what was sent: so many times as much, and so many more. Then requests are not heard any more.
+/// Limit of repairs as a multiple of the TPDUs sent for the first time, and a constant added to it. Beyond it, requests are refused.
 const REPAIRS: (u64, u64) = (64, 1024);
-/// SPMs that say that it is over: who hears none of them stays until it has heard nothing for long.
+/// SPMs that announce the end. A receiver that misses all of them stays until its expiry.
 const LAST_SPMS: u32 = 3;
-/// How many rounds are counted one by one; what is sent in later ones counts to the last of these.
+/// Rounds that are counted one by one; TPDUs of later rounds count to the last of these.
 const ROUNDS: usize = 4096;
 
-/// Sends files, or messages.
+/// Engine of a source, which sends files or messages.
 #[derive(Debug)]
 pub struct Sender {
     config: SenderConfig,
@@ -68,36 +68,37 @@ pub struct Sender {
     pacer: Pacer,
     cc: Option<Controller>,
     window: Window,
-    /// What comes into being while it is sent: how far it has, and when that begins.
+    /// Place up to which live content has come into being, and the time at which it begins.
     made: Option<(Place, Time)>,
     repairs: Repairs,
     parities: Parities,
-    /// The next message's number.
+    /// Number of the next message.
     next_object: u32,
-    /// No message comes any more.
+    /// The owner will hand over no more messages.
     is_closed: bool,
     spm: Sqn,
-    /// SPMs that are to leave.
+    /// Number of SPMs that are to leave.
     spms: u32,
     last_spm: Option<Time>,
-    /// Until the next heartbeat.
+    /// Time until the next heartbeat.
     beat: Span,
-    /// Confirmations that are to leave.
+    /// Confirmations that wait to leave.
     confirmations: VecDeque<Body>,
-    /// Where the window was at a time: how it advances with time.
+    /// Times and the places that left then, for a window that advances with time.
     marks: VecDeque<(Time, Place)>,
-    /// When the oldest part of the window was asked for last.
+    /// Time of the last request for the oldest part of the window.
     asked_at: Option<Time>,
-    /// TPDUs sent for the first time, and again, parity that was asked for among these; and all of parity.
+    /// TPDUs sent for the first time, and TPDUs sent again, among these the parity that was asked for. `parity_sent`
+    /// counts all parity.
     sent: (u64, u64),
     parity_sent: u64,
-    /// Named receivers that have not said that they have everything; those asked next come first.
+    /// Named receivers that have not said that they have everything, in the order in which they are asked next.
     lacking: VecDeque<NodeId>,
-    /// How far those are in messages.
+    /// Progress of the named receivers in messages.
     keeping: Keeping,
-    /// Since when requests have kept the window from advancing.
+    /// Time since which requests have kept the window from advancing.
     blocked: Option<Time>,
-    /// How it ends as soon as what is to be said has left.
+    /// Outcome that is reported once the last SPMs have left.
     ending: Option<SenderOutcome>,
     rounds: Vec<u64>,
     progress: RoundProgress,
@@ -107,10 +108,10 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A source of what `config` says.
+    /// Creates a source with the settings `config`.
     ///
     /// # Errors
-    /// What of it cannot be.
+    /// The first setting that is invalid.
     pub fn new(config: SenderConfig) -> Result<Self, ConfigError> {
         let geometries = config.check()?;
         let group = config.parity.map_or(1, |parity| parity.size);
@@ -161,57 +162,57 @@ impl Sender {
         })
     }
 
-    /// Its settings.
+    /// Returns the settings.
     pub fn config(&self) -> &SenderConfig {
         &self.config
     }
 
-    /// How `object` is cut; `None` of one that it does not send, or not any more.
+    /// Returns the division of `object` into segments; `None` if the source does not send the object, or no longer.
     pub fn geometry(&self, object: ObjectId) -> Option<&Geometry> {
         self.window.get(object).map(|entry| &entry.geometry)
     }
 
-    /// Where it stands.
+    /// Returns the phase of the transfer.
     pub fn phase(&self) -> Phase {
         self.phase
     }
 
-    /// How far the round at hand has come.
+    /// Returns the progress of the current round.
     pub fn progress(&self) -> RoundProgress {
         self.progress
     }
 
-    /// TPDUs sent in each round.
+    /// Returns the TPDUs sent in each round.
     pub fn sent_per_round(&self) -> &[u64] {
         &self.rounds
     }
 
-    /// TPDUs sent for the first time, and again.
+    /// Returns the TPDUs sent for the first time, and those sent again.
     pub fn sent(&self) -> (u64, u64) {
         self.sent
     }
 
-    /// TPDUs that wait to be sent for the first time.
+    /// Returns the number of TPDUs that wait to be sent for the first time.
     pub fn waiting(&self) -> u32 {
         Window::between(self.window.next, self.window.end)
     }
 
-    /// Its congestion control, if there is any.
+    /// Returns the congestion control, if it is on.
     pub fn cc(&self) -> Option<&Controller> {
         self.cc.as_ref()
     }
 
-    /// What the message handled last asked for, if it asked for repair.
+    /// Returns what the last handled message asked for, if it asked for repair.
     pub fn asked(&self) -> Option<farcast_delivery::Asked> {
         self.last_asked
     }
 
-    /// Messages turned down, by reason.
+    /// Returns the counts of rejected messages, by reason.
     pub fn rejects(&self) -> &RejectCounts {
         &self.rejects
     }
 
-    /// Begins at `now`.
+    /// Begins to send at `now`.
     pub fn open(&mut self, now: Time) {
         if self.phase != Phase::Idle {
             return;
@@ -224,16 +225,17 @@ impl Sender {
         self.timers.set(Timer::Ambient, now + self.config.ambient);
         self.timers.set(Timer::Heartbeat, now + self.beat);
         if let (Some(live), Some((made, begins))) = (self.config.live, &mut self.made) {
-            // What says what the first file is, is there at once.
+            // The descriptor of the first file exists at once.
             (*made, *begins) = (made.next(), now + live.start);
             self.timers.set(Timer::Live, *begins);
         }
     }
 
-    /// Sends a message of `len` octets: which object its octets are asked for as. They are needed until it is released.
+    /// Accepts a message of `len` octets for sending, and returns the object under which its octets are asked for. The
+    /// octets are needed until the message is released.
     ///
     /// # Errors
-    /// Where it cannot be taken, or not now.
+    /// The reason for which the message is not accepted, or not now.
     pub fn send(&mut self, now: Time, len: u32) -> Result<ObjectId, SendError> {
         if self.is_closed || self.ending.is_some() {
             return Err(SendError::Closed);
@@ -256,7 +258,7 @@ impl Sender {
         Ok(object)
     }
 
-    /// No message comes any more: what was given is sent, and receivers are told that it was all.
+    /// Closes the source: no more messages come. Sends what was accepted, and tells receivers that the session ends.
     pub fn finish(&mut self, now: Time) {
         self.is_closed = true;
         self.look_whether_sent(now);
@@ -267,19 +269,19 @@ impl Sender {
         }
     }
 
-    /// Gives up.
+    /// Aborts the transfer.
     pub fn abort(&mut self) {
         if self.ending.is_none() && self.phase != Phase::Ended {
             self.end(SenderOutcome::Aborted);
         }
     }
 
-    /// So many datagrams of so many octets in all have left beside what it sends: they count against its rate.
+    /// Charges datagrams that left beside those of this engine, `octets` in all, against its rate.
     pub fn spend(&mut self, datagrams: u64, octets: u64) {
         self.pacer.charge(self.pacer.span_beside(datagrams, octets));
     }
 
-    /// Sends from `source` from now on.
+    /// Changes the address from which the source sends.
     pub fn moved(&mut self, source: SocketAddr) {
         self.config.source = source;
     }
@@ -293,7 +295,7 @@ impl Sender {
         self.events.push_back(SenderEvent::Round { round, segments });
     }
 
-    /// Where everything was sent, it waits whether anything is asked for.
+    /// Changes to waiting for requests once everything was sent.
     fn look_whether_sent(&mut self, at: Time) {
         if self.phase == Phase::Sending && self.is_closed && self.window.next == self.window.end {
             self.phase = Phase::Waiting;
@@ -311,7 +313,7 @@ impl Sender {
         self.end(outcome);
     }
 
-    /// The last SPM leaves, and then it is over.
+    /// Begins the end: the last SPMs leave, and then `outcome` is reported.
     fn end(&mut self, outcome: SenderOutcome) {
         self.phase = if outcome == SenderOutcome::Aborted { Phase::Aborting } else { Phase::Completing };
         self.timers = Timers::default();
@@ -321,7 +323,7 @@ impl Sender {
     }
 }
 
-/// What is said.
+/// Messages that leave.
 impl Sender {
     fn message(&self, body: Body) -> Message {
         Message { tsi: self.config.tsi, port: self.config.port, body }
@@ -379,9 +381,10 @@ impl Sender {
         said
     }
 
-    /// What leaves next of data, as much as leaves before `until`.
+    /// Returns the next data to leave, at most what leaves before `until`.
     fn data(&mut self, now: Time, until: Time) -> Option<Transmit<Message>> {
-        // What belongs to a group leaves with it, and what was asked for itself before what is asked for by counts.
+        // Parity of the group just sent leaves with it. Segments asked for by number leave before parity asked for by
+        // count.
         let due = self.config.parity.and_then(|grouping| match self.repairs.next() {
             Some(_) => self.parities.unasked(),
             None => self.parities.next(&grouping),
@@ -414,7 +417,7 @@ impl Sender {
         }
         let message = self.message(Body::Data(data));
         let spacing = self.pacer.span(message.wire_len(0));
-        // What a timer makes of it comes between.
+        // A timer may change what is sent, so a run ends before it.
         let own = self.timers.next().map_or(Time::NEVER, |deadline| deadline.at);
         let leaves = if spacing < self.config.heartbeat {
             self.pacer.departures_before(until.min(own), spacing).min(count)
@@ -436,7 +439,7 @@ impl Sender {
         Some(Transmit { router_alert, ..Transmit::new(message, self.config.group).spaced(spacing) })
     }
 
-    /// A TPDU leaves at `at`.
+    /// Notes that a TPDU leaves at `at`.
     fn left(&mut self, at: Time, kind: DataKind, place: Place) {
         match kind {
             DataKind::Original => {
@@ -461,7 +464,7 @@ impl Sender {
         self.note_sent(at);
     }
 
-    /// Something of what is repaired left at `at`.
+    /// Notes that content or parity left at `at`.
     fn note_sent(&mut self, at: Time) {
         self.progress.sent += 1;
         if let Some(round) = self.rounds.last_mut() {
@@ -483,7 +486,7 @@ impl Sender {
             }
             Timer::Heartbeat => {
                 self.spms += 1;
-                // While there are more to ask than one SPM asks, it does not slow down.
+                // While there are more receivers to ask than fit one SPM, the heartbeat does not slow down.
                 let asks = self.phase == Phase::Waiting && self.lacking.len() > MOST_ASKED;
                 if !asks {
                     self.beat = (self.beat * 2).min(self.config.heartbeat_most);
@@ -491,7 +494,7 @@ impl Sender {
                 self.timers.set(Timer::Heartbeat, now + self.beat);
             }
             Timer::Gather => self.repair(),
-            // The window looks for itself whether it may advance with data.
+            // A window that advances with data checks for itself whether it may; this timer only wakes it.
             Timer::Advance => self.age(),
             Timer::Acker => {
                 if let Some(cc) = &mut self.cc {
@@ -508,14 +511,14 @@ impl Sender {
         }
     }
 
-    /// Where there is something to send, and was not before: time in which there was nothing is not made up for.
+    /// Restarts the pacer if there is something to send again, so that idle time is not made up for.
     fn wake(&mut self, now: Time, had: bool) {
         if !had && self.has_data() {
             self.pacer.begin(now);
         }
     }
 
-    /// Whether data wait for their time alone.
+    /// Returns `true` if data are ready and wait only for their time.
     fn has_data(&self) -> bool {
         let may_send = self.cc.as_ref().is_none_or(|cc| cc.window().may_send());
         if !matches!(self.phase, Phase::Sending | Phase::Waiting) || !may_send {
@@ -581,7 +584,7 @@ impl Engine for Sender {
     }
 
     fn settled_until(&self) -> Time {
-        // A request may come at any time, and is answered before anything else.
+        // A request may come at any time, and its confirmation leaves before anything else.
         Time::ZERO
     }
 }

@@ -1,4 +1,4 @@
-//! Parity that a source has yet to send, by transmission groups (RFC 3208 §11.3).
+//! Parity that a source has yet to send, by transmission group (RFC 3208 §11.3).
 
 use alloc::collections::{BTreeMap, VecDeque};
 use core::num::NonZeroU32;
@@ -12,57 +12,58 @@ use crate::config::{Grouping, parity_of};
 use crate::message::{Body, Data, DataKind, DataOptions, Message, Origin, Parity};
 use crate::sqn::Place;
 
-/// Of so many groups it is known when parity was asked for last.
+/// Number of groups whose last request for parity is remembered.
 const REMEMBERED: usize = 1 << 16;
 
-/// A parity packet: of the group that begins there, and which of its parity.
+/// A parity packet that is due: the place at which its group begins, and its index in the group's parity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Due {
     pub(super) base: Place,
     pub(super) index: u32,
-    /// It was asked for.
+    /// A receiver asked for it.
     pub(super) is_repair: bool,
 }
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Parities {
-    /// Of the group that has just been sent: its beginning, and how much of it has left.
+    /// First place of the group that has just been sent, and the number of its unasked parity packets that have left.
     ahead: Option<(Place, u32)>,
-    /// How many were asked for, and are not to be sent yet.
+    /// Packets that were asked for and are still being gathered, by group.
     gathered: BTreeMap<Place, u32>,
-    /// How many are to be sent.
+    /// Packets that are to be sent, by group.
     ready: BTreeMap<Place, u32>,
-    /// Which of its parity a group gets next, of groups that were asked for.
+    /// Index of the next parity packet, by group, for groups that were asked for.
     next: BTreeMap<Place, u32>,
-    /// How many were asked for or sent last, and when, for so long as that keeps others away.
+    /// Time and number of packets of the last request or repair, by group, while later requests are held off.
     recent: BTreeMap<Place, (Time, u32)>,
     order: VecDeque<(Time, Place)>,
 }
 
 impl Parities {
-    /// Whether anything is to be sent.
+    /// Returns `true` if anything is to be sent.
     pub(super) fn is_ready(&self) -> bool {
         self.ahead.is_some() || !self.ready.is_empty()
     }
 
-    /// Whether anything is to be sent, or gathered.
+    /// Returns `true` if anything is to be sent or is being gathered.
     pub(super) fn is_any(&self) -> bool {
         self.is_ready() || !self.gathered.is_empty()
     }
 
-    /// How many were asked for and are to be sent.
+    /// Returns the number of packets that were asked for and are to be sent.
     pub(super) fn len(&self) -> u32 {
         self.ready.values().sum()
     }
 
-    /// All of the group that begins at `base` has left.
+    /// Begins the unasked parity of the group at `base`, all of which has left.
     pub(super) fn begin(&mut self, base: Place, grouping: &Grouping) {
         if grouping.ahead > 0 {
             self.ahead = Some((base, 0));
         }
     }
 
-    /// `count` are asked for of the group at `base`; whether that is news.
+    /// Notes a request for `count` packets of the group at `base`. Returns `true` if it asks for more than the latest
+    /// one.
     pub(super) fn ask(&mut self, now: Time, (base, count): (Place, u32), holdoff: Span) -> bool {
         while let Some((at, old)) = self
             .order
@@ -80,7 +81,7 @@ impl Parities {
             return false;
         }
         self.note(now, base, count);
-        // Of those that were asked for lately, some may have left: so many more will do.
+        // Some of those asked for lately may have left, so only the difference is added.
         let pending = self.gathered.get(&base).copied().unwrap_or(0);
         let waiting = self.ready.get(&base).copied().unwrap_or(0);
         let more = if lately > 0 { count - lately } else { count.saturating_sub(pending + waiting) };
@@ -95,38 +96,38 @@ impl Parities {
         self.order.push_back((at, base));
     }
 
-    /// What was gathered is to be sent.
+    /// Moves the gathered packets to those that are to be sent.
     pub(super) fn commit(&mut self) {
         for (base, count) in core::mem::take(&mut self.gathered) {
             *self.ready.entry(base).or_default() += count;
         }
     }
 
-    /// The next to be sent: what nobody asked for before all else.
+    /// Returns the next packet to send; unasked packets come first.
     pub(super) fn next(&self, grouping: &Grouping) -> Option<Due> {
         self.unasked().or_else(|| self.asked(grouping))
     }
 
-    /// The next that nobody asked for.
+    /// Returns the next unasked packet.
     pub(super) fn unasked(&self) -> Option<Due> {
         self.ahead.map(|(base, index)| Due { base, index, is_repair: false })
     }
 
-    /// The next that was asked for.
+    /// Returns the next packet that was asked for.
     pub(super) fn asked(&self, grouping: &Grouping) -> Option<Due> {
         let &base = self.ready.first_key_value()?.0;
         let index = self.next.get(&base).copied().unwrap_or(grouping.ahead);
         Some(Due { base, index, is_repair: true })
     }
 
-    /// `due` was sent at `at`.
+    /// Notes that `due` was sent at `at`.
     pub(super) fn sent(&mut self, at: Time, due: Due, grouping: &Grouping) {
         let Due { base, index, is_repair } = due;
         if !is_repair {
             self.ahead = Some((base, index + 1)).filter(|&(_, next)| next < grouping.ahead);
             return;
         }
-        // New ones, as long as there are any (RFC 3208 §11.3).
+        // Each repair takes a new parity packet, as long as there are any (RFC 3208 §11.3).
         self.next.insert(base, (index + 1) % parity_of(grouping.size));
         if let Some(left) = self.ready.get_mut(&base) {
             *left -= 1;
@@ -138,7 +139,7 @@ impl Parities {
         self.note(at, base, lately);
     }
 
-    /// Of the group at `base` there is no parity.
+    /// Forgets the group at `base`, which has no parity.
     pub(super) fn forget(&mut self, base: Place) {
         self.ahead = self.ahead.filter(|&(ahead, _)| ahead != base);
         self.ready.remove(&base);
@@ -146,12 +147,12 @@ impl Parities {
 }
 
 impl Sender {
-    /// TPDUs of parity sent.
+    /// Returns the TPDUs of parity sent.
     pub fn parity_sent(&self) -> u64 {
         self.parity_sent
     }
 
-    /// A parity packet (RFC 3208 §11.1): its number is one of its group's.
+    /// Returns the parity packet `due` (RFC 3208 §11.1), whose number is one of its group's.
     pub(super) fn parity(&mut self, now: Time, due: Due) -> Option<Transmit<Message>> {
         let Due { base, index, is_repair } = due;
         let grouping = self.config.parity?;

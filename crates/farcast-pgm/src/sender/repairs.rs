@@ -1,4 +1,4 @@
-//! What is to be repaired, and what was a moment ago (RFC 3208 §5.2, §5.3).
+//! Numbers that are to be repaired, and those that were repaired recently (RFC 3208 §5.2, §5.3).
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -6,27 +6,27 @@ use farcast_core::{Span, Time};
 
 use crate::sqn::Place;
 
-/// Of so many numbers it is known when they were confirmed or repaired last.
+/// Number of sequence numbers whose last confirmation or repair is remembered.
 const REMEMBERED: usize = 1 << 16;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Repairs {
-    /// Asked for, and not yet to be sent.
+    /// Places that were asked for and are still being gathered.
     gathered: BTreeSet<Place>,
-    /// To be sent.
+    /// Places that are to be sent.
     ready: BTreeSet<Place>,
-    /// When one was confirmed or repaired last, for so long as that keeps others away.
+    /// Time of the last confirmation or repair, by place, while later requests are held off.
     recent: BTreeMap<Place, Time>,
     order: VecDeque<(Time, Place)>,
 }
 
 impl Repairs {
-    /// Whether anything is to be sent.
+    /// Returns `true` if anything is to be sent.
     pub(super) fn is_ready(&self) -> bool {
         !self.ready.is_empty()
     }
 
-    /// Whether anything is to be sent, or gathered.
+    /// Returns `true` if anything is to be sent or is being gathered.
     pub(super) fn is_any(&self) -> bool {
         self.is_ready() || !self.gathered.is_empty()
     }
@@ -35,12 +35,12 @@ impl Repairs {
         self.ready.len() as u32
     }
 
-    /// The oldest that is wanted.
+    /// Returns the oldest place that is wanted.
     pub(super) fn oldest(&self) -> Option<Place> {
         self.ready.first().into_iter().chain(self.gathered.first()).min().copied()
     }
 
-    /// `place` is asked for; whether that is news.
+    /// Notes a request for `place`. Returns `true` if it is not held off by a recent one.
     pub(super) fn ask(&mut self, now: Time, place: Place, holdoff: Span) -> bool {
         while let Some((at, old)) = self
             .order
@@ -64,7 +64,7 @@ impl Repairs {
         true
     }
 
-    /// `place` is sent once more, unasked.
+    /// Adds `place` to be sent once more, unasked.
     pub(super) fn repeat(&mut self, place: Place) {
         self.ready.insert(place);
     }
@@ -74,25 +74,25 @@ impl Repairs {
         self.order.push_back((at, place));
     }
 
-    /// What was gathered is to be sent.
+    /// Moves the gathered places to those that are to be sent.
     pub(super) fn commit(&mut self) {
         self.ready.append(&mut self.gathered);
     }
 
-    /// The next to be sent, and how many follow it.
+    /// Returns the next place to send, and the number of consecutive places that are to be sent from there on.
     pub(super) fn next(&self) -> Option<(Place, u32)> {
         let first = *self.ready.first()?;
         let follow = self.ready.range(first..).zip(0u32..).take_while(|&(place, n)| *place == first.plus(n));
         Some((first, follow.count() as u32))
     }
 
-    /// `place` was sent at `at`.
+    /// Notes that `place` was sent at `at`.
     pub(super) fn sent(&mut self, at: Time, place: Place) {
         self.ready.remove(&place);
         self.note(at, place);
     }
 
-    /// Nothing before `trail` is repaired any more.
+    /// Forgets the requests for everything before `trail`.
     pub(super) fn advance(&mut self, trail: Place) {
         for set in [&mut self.gathered, &mut self.ready] {
             *set = set.split_off(&trail);

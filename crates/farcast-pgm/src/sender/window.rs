@@ -1,5 +1,5 @@
-//! The transmit window: what has which numbers, from the oldest that can be repaired to the last that is to be sent
-//! (RFC 3208 §3.3).
+//! The transmit window: the objects and their numbers, from the oldest number that can be repaired to the last that is
+//! to be sent (RFC 3208 §3.3).
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -12,18 +12,18 @@ use crate::message::{Data, DataKind, DataOptions, Descriptor, Fragment, Origin};
 use crate::sqn::Place;
 use crate::wire;
 
-/// A file or a message, and its numbers.
+/// A file or a message, with its numbers.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
     pub(super) object: ObjectId,
-    /// Its first TPDU, of a file the descriptor.
+    /// Place of its first TPDU, which is the descriptor of a file.
     pub(super) place: Place,
     pub(super) geometry: Geometry,
     pub(super) descriptor: Option<Box<Descriptor>>,
 }
 
 impl Entry {
-    /// Its first segment.
+    /// Returns the place of the first segment.
     fn first(&self) -> Place {
         self.place.plus(self.descriptor.as_ref().map_or(0, |said| said.behind.into()))
     }
@@ -40,7 +40,7 @@ impl Entry {
         self.geometry.segments() + u32::from(self.descriptor.is_some())
     }
 
-    /// What each of its TPDUs says of the message that it is a piece of.
+    /// Returns the fragment option of a TPDU that is a piece of a message.
     fn fragment(&self, segment: u32) -> Option<Fragment> {
         let is_cut = self.descriptor.is_none() && self.geometry.segments() > 1;
         is_cut.then(|| Fragment {
@@ -52,19 +52,19 @@ impl Entry {
     }
 }
 
-/// So many segments may come again where what says of what they are was lost.
+/// Number of segments that may come again if their descriptor was lost.
 const FEW: u32 = 16;
 
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     entries: VecDeque<Entry>,
-    /// The oldest that can be repaired.
+    /// Place of the oldest number that can be repaired.
     pub(super) trail: Place,
-    /// The first that was not sent.
+    /// Place of the first number that was not sent.
     pub(super) next: Place,
-    /// One past the last that is to be sent.
+    /// Place behind the last number that is to be sent.
     pub(super) end: Place,
-    /// One past the last that was sent.
+    /// Place behind the last number that was sent.
     pub(super) lead: Place,
     /// Numbers of a transmission group; 1 without parity.
     group: u32,
@@ -75,7 +75,7 @@ impl Window {
         Self { entries: VecDeque::new(), trail: first, next: first, end: first, lead: first, group }
     }
 
-    /// Gives the next numbers to an object.
+    /// Appends an object, and gives it the next numbers.
     pub(super) fn push(&mut self, object: ObjectId, geometry: Geometry, descriptor: Option<Descriptor>) {
         let place = self.end.align(self.group);
         let entry = Entry { object, place, geometry, descriptor: descriptor.map(Into::into) };
@@ -83,8 +83,8 @@ impl Window {
         self.entries.push_back(entry);
     }
 
-    /// `place` was sent: what comes next, past numbers that are nobody's (RFC 3208 §11.2: a group that ends early leaves
-    /// some).
+    /// Notes that `place` was sent, and moves `next` past unused numbers (RFC 3208 §11.2: a group that ends early
+    /// leaves some).
     pub(super) fn sent(&mut self, place: Place) {
         (self.lead, self.next) = (place.next(), place.next());
         let behind = self.entries.partition_point(|entry| entry.place <= self.next);
@@ -96,18 +96,18 @@ impl Window {
         }
     }
 
-    /// How many TPDUs there are in all.
+    /// Returns the number of TPDUs of all objects.
     pub(super) fn tpdus(&self) -> u32 {
         self.entries.iter().map(Entry::tpdus).sum()
     }
 
-    /// Whether `place` is anybody's.
+    /// Returns `true` if `place` belongs to an object.
     pub(super) fn has(&self, place: Place) -> bool {
         self.at(place).is_some_and(|entry| place == entry.place || place >= entry.first())
     }
 
-    /// The transmission group that begins at `base`, all of which was sent: its object, which block of that, how many
-    /// data packets, and their octets.
+    /// Returns the transmission group that begins at `base`, if all of it was sent: its object, its block in the
+    /// object, the number of its data packets, and the octets of each.
     pub(super) fn group_at(&self, base: Place) -> Option<(ObjectId, u32, u32, u16)> {
         let entry = self.at(base).filter(|entry| base >= entry.first())?;
         let block = entry.geometry.block_of(Self::between(entry.first(), base));
@@ -116,14 +116,14 @@ impl Window {
         is_sent.then_some((entry.object, block, len, entry.geometry.segment_size()))
     }
 
-    /// Where the group begins that `place` is the last of.
+    /// Returns the beginning of the group whose last packet is `place`.
     pub(super) fn ended_by(&self, place: Place) -> Option<Place> {
         let base = place.group(self.group);
         let (.., len, _) = self.group_at(base)?;
         (base.plus(len) == place.next()).then_some(base)
     }
 
-    /// How many data packets the group has that `place` ends early (`OPT_CURR_TGSIZE`).
+    /// Returns the number of data packets of the group that ends early with `place` (`OPT_CURR_TGSIZE`).
     pub(super) fn short(&self, place: Place) -> Option<u32> {
         let entry = self.at(place).filter(|_| self.group > 1)?;
         if place == entry.place {
@@ -134,23 +134,24 @@ impl Window {
         (segment + 1 == entry.geometry.segments() && len < self.group).then_some(len)
     }
 
-    /// How many of `most` segments from `place` on may leave in one message, where groups end.
+    /// Returns the number of segments from `place` on, at most `most`, that may leave in one message: none crosses a
+    /// group.
     fn within_group(&self, place: Place, left: u32, most: u32) -> u32 {
         if self.group == 1 {
             return most.min(left);
         }
         let room = (self.group - Self::between(place.group(self.group), place)).min(left);
-        // What ends a group early says so, and leaves alone.
+        // A packet that ends a group early says so, and leaves alone.
         let ends = self.short(place.plus(room - 1)).is_some();
         most.min(if ends { (room - 1).max(1) } else { room })
     }
 
-    /// How many objects wait to be sent, or are.
+    /// Returns the number of objects that are not sent completely.
     pub(super) fn waiting(&self) -> usize {
         self.entries.iter().rev().take_while(|entry| entry.end() > self.next).count()
     }
 
-    /// How many numbers lie between two places.
+    /// Returns the number of places from `from` to `to`.
     pub(super) const fn between(from: Place, to: Place) -> u32 {
         to.0.saturating_sub(from.0) as u32
     }
@@ -164,7 +165,7 @@ impl Window {
         self.entries.get(behind.checked_sub(1)?).filter(|entry| place < entry.end())
     }
 
-    /// Octets of files before `place`.
+    /// Returns the octets of files before `place`.
     pub(super) fn octets_before(&self, place: Place) -> u64 {
         let of = |entry: &Entry| {
             let segments = Self::between(entry.first(), place).min(entry.geometry.segments());
@@ -173,13 +174,14 @@ impl Window {
         self.entries.iter().map(of).sum()
     }
 
-    /// Whether `place` says what a file is of more than a few segments: without it, none of those can be kept.
+    /// Returns `true` if `place` is the descriptor of a file of more than a few segments; a receiver without it can
+    /// keep none of them.
     pub(super) fn is_head_of_many(&self, place: Place) -> bool {
         let entry = self.at(place).filter(|entry| entry.descriptor.is_some() && entry.place == place);
         entry.is_some_and(|entry| entry.geometry.segments() > FEW)
     }
 
-    /// The TPDUs from `place` on, as many as one message can hold of at most `most`.
+    /// Returns the TPDUs from `place` on, as many as fit one message and at most `most`.
     pub(super) fn data(&self, kind: DataKind, place: Place, most: u32) -> Option<Data> {
         let entry = self.at(place)?;
         let trail = self.trail.sqn();
@@ -223,7 +225,7 @@ impl Window {
         })
     }
 
-    /// Nothing before `trail` is repaired any more; which objects that were.
+    /// Ends the repair of everything before `trail`, and returns the objects that are released by that.
     pub(super) fn advance(&mut self, trail: Place) -> impl Iterator<Item = ObjectId> + '_ {
         self.trail = self.trail.max(trail.min(self.next));
         let trail = self.trail;

@@ -17,70 +17,70 @@ use crate::receiver::Receiver;
 use crate::sqn::Place;
 use crate::wire;
 
-/// How a stream is received.
+/// Settings of the receiver of a stream.
 #[derive(Clone, Debug)]
 pub struct StreamReceiverConfig {
-    /// The receiver; what it makes of what comes is a stream, whatever this says.
+    /// Settings of the engine; `delivering` is ignored, since a stream is received.
     pub receiver: ReceiverConfig,
-    /// Whether it leaves out what was sent before it listened, and what can still be had of it.
+    /// The receiver leaves out everything sent before it listened, even what can still be repaired.
     pub from_now: bool,
 }
 
-/// What the receiver of a stream tells.
+/// An event that the receiver of a stream reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StreamReceiverEvent {
-    /// A stream is heard.
+    /// The receiver has joined a stream.
     Joined {
-        /// Which session.
+        /// Session of the stream.
         tsi: Tsi,
-        /// From where.
+        /// Address of the source.
         source: SocketAddr,
     },
-    /// A session sends files and no stream: nothing of it is taken.
+    /// A session sends files and not a stream: nothing of it is accepted.
     Files {
-        /// From where.
+        /// Address of the source.
         source: SocketAddr,
     },
-    /// Its source has given up, or was silent for too long, and the stream has not ended.
+    /// The source has given up or was silent for too long before the stream ended.
     Gone,
 }
 
-/// Receives a stream.
+/// Engine of the receiver of a stream.
 #[derive(Debug)]
 pub struct StreamReceiver {
     engine: Receiver,
     from_now: bool,
-    /// The session that it takes part in.
+    /// Session that the receiver has joined.
     tsi: Option<Tsi>,
-    /// The numbers with which sessions began, as far as that is known: of the one that it takes part in, and until then
-    /// of those that were heard last.
+    /// First numbers of sessions, as far as they are known: of the joined session, and before joining of those that
+    /// were heard last.
     first: VecDeque<(Tsi, Sqn)>,
-    /// Sessions that send files, as far as that is remembered.
+    /// Sessions that send files, as far as they are remembered.
     files: VecDeque<Tsi>,
-    /// A session that has ended with nothing in it, and when that is believed.
+    /// A session that has ended without content, with the time at which that is accepted.
     empty: Option<Empty>,
-    /// The last number, where the session says that it has ended.
+    /// Last number of a session that has ended.
     last: Option<(Tsi, Sqn)>,
-    /// Messages of which something has come, by the places of their first TPDUs.
+    /// Messages of which a part has come, by the places of their first TPDUs.
     parts: BTreeMap<u64, Vec<u8>>,
-    /// What is next.
+    /// Octets, gaps and the end that the owner has yet to read, in order.
     ready: VecDeque<(Taken, Vec<u8>)>,
-    /// Numbers that cannot be had, from the first to one past the last, and are not yet told.
+    /// Places that can no longer be obtained and were not reported: the first, and one behind the last.
     gap: Option<(u64, u64)>,
     octets: u64,
     standing: Standing,
-    /// Whether everything from the beginning on was had.
+    /// Everything from the beginning of the stream on was received.
     is_sound: bool,
     malformed: u64,
     events: VecDeque<StreamReceiverEvent>,
 }
 
-/// For how long content of another session is waited for, where one says that it has ended with nothing in it.
+/// Time for which content of another session is awaited, if one session has ended without content.
 const NOTHING: Span = Span::from_secs(1);
-/// So many sessions' beginnings are remembered while none is taken part in, and so many that send files.
+/// The most sessions whose first numbers are remembered before joining, and the most file sessions that are remembered.
 const BEGINNINGS: usize = 64;
 
-/// A session that has ended with nothing in it.
+/// A session that has ended without content.
 #[derive(Clone, Copy, Debug)]
 struct Empty {
     tsi: Tsi,
@@ -88,22 +88,22 @@ struct Empty {
     until: Time,
 }
 
-/// Where the stream stands for a receiver.
+/// State of the stream at a receiver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Standing {
-    /// Nothing of it was told.
+    /// Nothing of the stream was delivered.
     Ahead,
     Begun,
     Ended,
-    /// Its source is gone.
+    /// The source is gone.
     Left,
 }
 
 impl StreamReceiver {
-    /// A receiver with these settings.
+    /// Creates a receiver with these settings.
     ///
     /// # Errors
-    /// What of them cannot be.
+    /// The first setting that is invalid.
     pub fn new(config: StreamReceiverConfig) -> Result<Self, ConfigError> {
         let StreamReceiverConfig { receiver, from_now } = config;
         Ok(Self {
@@ -125,23 +125,23 @@ impl StreamReceiver {
         })
     }
 
-    /// Requests for repair that were sent.
+    /// Returns the number of requests for repair that were sent.
     pub fn naks(&self) -> u64 {
         self.engine.naks()
     }
 
-    /// Octets that are kept of what has not been read.
+    /// Returns the octets that are kept and were not read.
     pub fn kept(&self) -> u64 {
         let parts: usize = self.parts.values().map(Vec::len).sum();
         let ready: usize = self.ready.iter().map(|(_, octets)| octets.len()).sum();
         (parts + ready) as u64
     }
 
-    /// What a message says of where its session began, before it is passed on.
+    /// Takes the first and last number of a session from a message, before the engine handles it.
     fn look_at(&mut self, message: &mut Message) {
         let first = match &message.body {
             Body::Data(data) if data.options.syn => Some(data.sqn),
-            // A window that has nothing at all had nothing before.
+            // A window that is empty now had no number before.
             Body::Spm(spm) if !spm.is_windowless() && spm.lead.next() == spm.trail => Some(spm.trail),
             _ => None,
         };
@@ -167,7 +167,8 @@ impl StreamReceiver {
         }
     }
 
-    /// Tells whether `message` is of a session that sends files, which a descriptor shows. Nothing of that is taken.
+    /// Returns `true` if `message` belongs to a session that sends files, as a descriptor shows. Nothing of such a
+    /// session is accepted.
     fn is_of_files(&mut self, message: &Message, source: SocketAddr) -> bool {
         if self.files.contains(&message.tsi) {
             return true;
@@ -187,7 +188,7 @@ impl StreamReceiver {
         true
     }
 
-    /// The number with which the session at hand began.
+    /// Returns the first number of the joined session.
     fn first(&self) -> Option<Sqn> {
         self.tsi.and_then(|tsi| self.first_of(tsi))
     }
@@ -196,7 +197,7 @@ impl StreamReceiver {
         self.first.iter().find(|(of, _)| *of == tsi).map(|&(_, first)| first)
     }
 
-    /// Takes part in the first session of which content has come.
+    /// Joins the first session of which content has come.
     fn look_whether_to_join(&mut self, tsi: Tsi, source: SocketAddr) {
         if self.tsi.is_none() && self.engine.has_begun(tsi) && self.engine.is_fed(tsi) {
             self.join(tsi, source);
@@ -209,7 +210,7 @@ impl StreamReceiver {
         self.events.push_back(StreamReceiverEvent::Joined { tsi, source });
     }
 
-    /// Takes part in a session that has ended with nothing in it, where no other has brought anything.
+    /// Joins a session that has ended without content, if no other has brought any in time.
     fn join_empty(&mut self, now: Time) {
         if let Some(empty) = self.empty.take_if(|empty| empty.until <= now)
             && self.tsi.is_none()
@@ -219,7 +220,7 @@ impl StreamReceiver {
         }
     }
 
-    /// What the engine tells; of pieces of messages, `content` has the one that has come.
+    /// Handles the events of the engine; `content` is the part of a message that has just come.
     fn look(&mut self, now: Time, content: &[u8]) {
         while let Some(event) = self.engine.poll_event() {
             match event {
@@ -239,7 +240,7 @@ impl StreamReceiver {
                     self.empty = source.map(|source| Empty { tsi, source, until });
                 }
                 ReceiverEvent::Gone(tsi) if self.tsi == Some(tsi) => self.leave(),
-                // Files are nobody's here.
+                // Events of files do not concern a stream.
                 _ => {}
             }
         }
@@ -254,7 +255,7 @@ impl StreamReceiver {
         }
     }
 
-    /// The message that begins at `at` is next.
+    /// Delivers the message that begins at `at`, which is next.
     fn deliver(&mut self, at: u64) {
         let Some(octets) = self.parts.remove(&at) else { return };
         self.tell_gap();
@@ -265,7 +266,7 @@ impl StreamReceiver {
         self.ready.push_back((Taken::Octets(if begins { 0 } else { at }), octets));
     }
 
-    /// Numbers from `from` up to `to` cannot be had.
+    /// Notes that the places from `from` up to `to` can no longer be obtained.
     fn lose(&mut self, from: u64, to: u64) {
         self.is_sound = false;
         let (first, end) = self.gap.unwrap_or((from, to));
@@ -278,10 +279,10 @@ impl StreamReceiver {
         }
     }
 
-    /// The session has ended, and everything of it is here or was told as lost.
+    /// Ends the stream: the session has ended, and everything of it has come or was reported as lost.
     fn finish(&mut self) {
         if let Some((at, _)) = self.parts.pop_first() {
-            // Its source has not sent the rest.
+            // The source has not sent the rest of this message.
             self.parts.clear();
             self.lose(at, at + 1);
         }
@@ -289,7 +290,7 @@ impl StreamReceiver {
         let last = self.last.filter(|&(tsi, _)| self.standing == Standing::Ahead && Some(tsi) == self.tsi);
         let end = last.map(|(_, last)| last.next());
         if let Some(end) = end.filter(|&end| self.first() != Some(end)) {
-            // All that there was was sent before.
+            // Everything in the stream was sent before this receiver began.
             self.is_sound = false;
             self.ready.push_back((Taken::Octets(Place::first(end).0), Vec::new()));
         }
@@ -323,7 +324,7 @@ impl StreamEngine for StreamReceiver {
             return;
         }
         self.look_at(&mut message);
-        // What it turns down it counts.
+        // The engine counts the messages that it rejects.
         let _ = self.engine.handle(now, from, &message);
         self.look_whether_to_join(message.tsi, from.source);
         self.look(now, &datagram[packet.payload]);
@@ -385,7 +386,7 @@ impl StreamReceiverEngine for StreamReceiver {
         let source = Gsi(who.number.source());
         self.engine.begins_anew(source);
         if self.tsi.is_some_and(|tsi| tsi.gsi == source) {
-            // No other stream is joined, nor is this one again.
+            // Neither another stream nor this one is joined again.
             self.engine.stop(now);
         }
         self.look(now, &[]);

@@ -15,52 +15,52 @@ use crate::message::{Message, NodeId};
 use crate::sender::Sender;
 use crate::wire::{self, FRAGMENT_OPTIONS};
 
-/// A message has so many TPDUs at most, which is what OpenPGM puts together (its `PGM_MAX_FRAGMENTS`). One that is longer
+/// The most TPDUs of a message, which is the limit of OpenPGM's reassembly (its `PGM_MAX_FRAGMENTS`). A longer message
 /// leaves as several.
 pub const MOST_FRAGMENTS: usize = 16;
 
-/// How a stream is sent.
+/// Settings of the source of a stream.
 #[derive(Clone, Debug)]
 pub struct StreamSenderConfig {
-    /// The source, of messages.
+    /// Settings of the engine, which must send messages.
     pub sender: SenderConfig,
-    /// Whether its owner says where messages end; otherwise they end where a TPDU is full, or nothing more is there.
+    /// The owner sets the ends of messages. Otherwise a message ends where a TPDU is full, or where the owner flushes.
     pub messages: bool,
 }
 
-/// What the source of a stream tells.
+/// An event that the source of a stream reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StreamSenderEvent {
     /// A named receiver has everything up to the end.
     Acknowledged(NodeId),
-    /// A named receiver does not answer, and is not waited for any more.
+    /// A named receiver does not answer, and is no longer waited for.
     Lost(NodeId),
-    /// It is over.
+    /// The stream has ended.
     Ended(SenderOutcome),
 }
 
-/// Where the end of the stream is.
+/// State of the end of the stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum End {
     Ahead,
-    /// Nothing more is written.
+    /// The owner writes nothing more.
     Written,
-    /// The engine knows that it has everything.
+    /// The engine was told that no message follows.
     Told,
 }
 
-/// Sends a stream.
+/// Engine of the source of a stream.
 #[derive(Debug)]
 pub struct StreamSender {
     engine: Sender,
     messages: bool,
-    /// Messages that can still be asked for, in order.
+    /// Messages that can still be repaired, in order.
     kept: VecDeque<(ObjectId, Vec<u8>)>,
-    /// The message that is under way, and whether nothing more belongs to it.
+    /// Message that is being written, and whether it is complete (`is_sealed`).
     pending: Vec<u8>,
     is_sealed: bool,
     end: End,
-    /// What leaves, and which of its TPDUs is next.
+    /// Message that is leaving, and the index of its next TPDU.
     leaving: Option<(Transmit<Message>, u32)>,
     octets: u64,
     ended: bool,
@@ -69,10 +69,10 @@ pub struct StreamSender {
 }
 
 impl StreamSender {
-    /// A source with these settings.
+    /// Creates a source with these settings.
     ///
     /// # Errors
-    /// What of them cannot be.
+    /// The first setting that is invalid.
     pub fn new(config: StreamSenderConfig) -> Result<Self, ConfigError> {
         if config.sender.sending != Sending::Messages {
             return Err(ConfigError::Range("what is sent, which is no stream,"));
@@ -92,41 +92,41 @@ impl StreamSender {
         })
     }
 
-    /// Octets of the stream so far.
+    /// Returns the octets of the stream so far.
     pub fn octets(&self) -> u64 {
         self.octets
     }
 
-    /// Octets that are kept: what waits, and what can be repaired.
+    /// Returns the octets that are kept, both waiting and repairable.
     pub fn kept(&self) -> u64 {
         let of_messages: usize = self.kept.iter().map(|(_, octets)| octets.len()).sum();
         (of_messages + self.pending.len()) as u64
     }
 
-    /// The engine, for its figures.
+    /// Returns the engine, for its figures.
     pub fn engine(&self) -> &Sender {
         &self.engine
     }
 
-    /// Octets of a TSDU of a message of `len`.
+    /// Returns the octets of a TSDU of a message of `len` octets.
     fn cut(&self, len: usize) -> usize {
         let tsdu = usize::from(self.engine.config().tsdu);
         if len <= tsdu { tsdu } else { tsdu - FRAGMENT_OPTIONS }
     }
 
-    /// Octets of a message, at most.
+    /// Returns the most octets of a message.
     fn most(&self) -> usize {
         if self.messages { self.cut(usize::MAX) * MOST_FRAGMENTS } else { self.cut(0) }
     }
 
-    /// Gives the engine the message at hand, where that is all of it and there is room; whether another may begin.
+    /// Hands a complete message to the engine, if there is room. Returns `true` if another message may begin.
     fn advance(&mut self, now: Time) -> bool {
         let is_whole = self.is_sealed || self.pending.len() >= self.most();
         if is_whole && !self.pending.is_empty() {
             if self.engine.waiting() >= BACKLOG {
                 return false;
             }
-            // Its length fits, and so it is taken as long as the engine takes anything.
+            // The length is valid, so the engine accepts the message unless it accepts none.
             let Ok(object) = self.engine.send(now, self.pending.len() as u32) else { return false };
             self.kept.push_back((object, core::mem::take(&mut self.pending)));
         }
@@ -138,7 +138,7 @@ impl StreamSender {
         true
     }
 
-    /// What the engine tells.
+    /// Handles the events of the engine.
     fn look(&mut self) {
         while let Some(event) = self.engine.poll_event() {
             match event {
@@ -156,7 +156,7 @@ impl StreamSender {
         }
     }
 
-    /// The octets of TPDU `index` of `message`.
+    /// Returns the octets of TPDU `index` of `message`.
     fn payload(&self, message: &Message, index: u32) -> &[u8] {
         let (Some(data), Content::Source { object, segments, .. }) = (message.data(), message.content())
         else {
@@ -182,7 +182,7 @@ impl StreamEngine for StreamSender {
             self.malformed += 1;
             return;
         };
-        // What it turns down it counts.
+        // The engine counts the messages that it rejects.
         let _ = self.engine.handle(now, from, &packet.message);
         self.look();
     }
@@ -207,7 +207,7 @@ impl StreamEngine for StreamSender {
         if index + 1 < transmit.message.segments().get() {
             self.leaving = Some((transmit, index + 1));
         } else {
-            // What is let go of has left.
+            // Events are handled now, since a released message has left completely.
             self.look();
         }
         Some(leaves)
@@ -260,7 +260,7 @@ impl StreamSenderEngine for StreamSender {
     }
 
     fn flush(&mut self, now: Time) {
-        // A message is a message: it is waited for.
+        // A message is never cut by a flush: the source waits for its end.
         if !self.messages {
             self.is_sealed = !self.pending.is_empty();
         }
@@ -280,7 +280,7 @@ impl StreamSenderEngine for StreamSender {
     }
 
     fn hears_group(&self) -> bool {
-        // Requests come to the source alone (RFC 3208 §6.3).
+        // Requests go to the source's own address (RFC 3208 §6.3).
         false
     }
 }
