@@ -1,4 +1,4 @@
-//! Receiving: one thread hears the network and drives the engine, another stores.
+//! Reception of files: one thread reads the network and drives the engine, another one stores.
 
 mod driver;
 mod early;
@@ -32,21 +32,21 @@ pub use notice::{ReceiveNotice, Unlike};
 pub use options::ReceiveOptions;
 pub use report::ReceiveReport;
 
-/// How long a store that the disk holds is waited for once the receiver is told to stop.
+/// Longest wait for a store that the disk holds up, once the receiver is told to stop.
 const DISK_PATIENCE: Span = Span::from_secs(2);
 
-/// What the receivers of `P` tell.
+/// Event of `P`'s receiving engine.
 type Event<P> = <<P as Protocol>::Receiver as Engine>::Event;
 
-/// Tells the owner of the receiver what happens.
+/// Callback that tells the owner of the receiver what happens.
 type Observer<'a, P> = &'a mut dyn FnMut(Time, &<P as Protocol>::Receiver, &ReceiveNotice<'_, Event<P>>);
 
 /// Receives products by the protocol `P` until `stop` is set or, with [`ReceiveOptions::once`], one transmission is
-/// over; the last report. `make` makes the engine for the octets that the kernel buffers. With a seal, all that leaves is
-/// sealed by it, and nothing is heard that is not.
+/// over. Returns the last report. `make` makes the engine; its argument is the size of the kernel's buffer in octets.
+/// With a seal, all answers are sealed, and only sealed datagrams are accepted.
 ///
 /// # Errors
-/// What makes it impossible to listen; what goes wrong with one transmission is in its report.
+/// If the receiver cannot listen. Errors of one transmission are in its report.
 pub fn receive<P: Protocol, E: Error + Send + Sync + 'static>(
     options: &ReceiveOptions,
     (codec, seal): (&P::Codec, Option<&mut ReceiveSeal>),
@@ -80,7 +80,7 @@ pub fn receive<P: Protocol, E: Error + Send + Sync + 'static>(
     if ended { Ok(driver.last) } else { Err(NetError::DiskStalled(options.into.clone())) }
 }
 
-/// Makes the receiving directory unless it is there.
+/// Makes the receiving directory if it is missing.
 pub(crate) fn make_directory(path: &Path) -> Result<(), NetError> {
     std::fs::create_dir_all(path).map_err(|source| {
         match (std::fs::metadata(path), std::fs::read_link(path)) {
@@ -95,7 +95,7 @@ pub(crate) fn make_directory(path: &Path) -> Result<(), NetError> {
     })
 }
 
-/// Better now than when the first product comes.
+/// Checks that the directory can be written. An error now is better than one when the first product comes.
 fn check_directory(path: &Path) -> Result<(), NetError> {
     let failed = |source| NetError::Directory { path: path.into(), source };
     make_directory(path)?;

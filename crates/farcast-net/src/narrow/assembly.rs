@@ -1,32 +1,32 @@
-//! Pieces that become datagrams again.
+//! Reassembly of datagrams that arrive in pieces.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 use super::wire::Piece;
 
-/// Senders of whom pieces are kept, at most.
+/// Most senders whose pieces are kept.
 const SENDERS: usize = 16;
-/// Octets that are kept of one sender's datagrams before they are whole, at most; one may be longer.
+/// Most octets of one sender's incomplete datagrams; a single datagram may be longer.
 const OCTETS: usize = 256 << 10;
-/// Datagrams of one sender that are not whole, at most.
+/// Most incomplete datagrams of one sender.
 const UNFINISHED: usize = 128;
-/// Parts of a datagram, at most: what UDP carries, cut as for IPv4.
+/// Most pieces of a datagram: the longest UDP datagram, cut as for IPv4.
 const PARTS: u8 = 128;
 
-/// Datagrams of which parts are here.
+/// Incomplete datagrams of all senders.
 #[derive(Debug, Default)]
 pub(crate) struct Assembly {
-    /// Senders, the one heard last behind the others.
+    /// Senders; the one heard last is the last.
     senders: Vec<Sender>,
 }
 
 #[derive(Debug)]
 struct Sender {
     address: SocketAddr,
-    /// Datagrams that are not whole, the oldest first.
+    /// Incomplete datagrams, the oldest first.
     partial: VecDeque<Partial>,
-    /// Octets of them.
+    /// Octets of these datagrams.
     octets: usize,
 }
 
@@ -34,13 +34,13 @@ struct Sender {
 struct Partial {
     id: u32,
     count: u8,
-    /// A bit for each part that is here.
+    /// Bit mask of the pieces that have arrived.
     here: u128,
     octets: Vec<u8>,
 }
 
 impl Assembly {
-    /// Takes a part of a datagram from `address`; the datagram, if that was its last.
+    /// Takes a piece of a datagram from `address`. Returns the datagram if the piece completes it.
     pub(crate) fn take(&mut self, address: SocketAddr, piece: &Piece<'_>) -> Option<Vec<u8>> {
         let (total, count) = (usize::from(piece.total), usize::from(piece.count));
         if !(2..=PARTS).contains(&piece.count) || piece.index >= piece.count || total < count {
@@ -70,7 +70,7 @@ impl Assembly {
         sender.partial.remove(at).map(|whole| whole.octets)
     }
 
-    /// What is kept of `address`, in place of the sender that was not heard for longest.
+    /// Returns the entry of `address`. A new one takes the place of the sender heard longest ago.
     fn sender(&mut self, address: SocketAddr) -> &mut Sender {
         let known = self.senders.iter().position(|sender| sender.address == address);
         let sender = match known {
@@ -87,7 +87,7 @@ impl Assembly {
 }
 
 impl Sender {
-    /// Makes room for a datagram; where it stands.
+    /// Makes room for a datagram. Returns its index.
     fn begin(&mut self, piece: &Piece<'_>) -> usize {
         let total = usize::from(piece.total);
         while (self.partial.len() >= UNFINISHED || self.octets + total > OCTETS)

@@ -1,28 +1,29 @@
-//! The sender's side: which datagrams are long, and when a mark is due.
+//! The sender's side of narrow paths: counts long datagrams and decides when a mark is due.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 
 use super::wire::{Mark, digest};
 
-/// Destinations that are counted, at most: groups, or one receiver. Few datagrams go to others.
+/// Most destinations that are counted: groups, or one receiver. Few datagrams go to others.
 const DESTINATIONS: usize = 4;
-/// Marks at first, one beside each long datagram, so that short transfers learn of it too.
+/// Number of first marks, each beside one long datagram, so that short transfers find a narrow path too.
 const EACH: u32 = 20;
-/// Long datagrams between marks after that, and marks until there are fewer still.
+/// After these marks: long datagrams between two marks, and the number of marks until there are fewer still.
 const SOME: u32 = 8;
 const OFTEN: u32 = 60;
-/// Long datagrams between marks for the rest, for receivers that come late.
+/// Long datagrams between two later marks, for receivers that come late.
 const MANY: u32 = 64;
-/// Marks beside long datagrams that leave by themselves, besides: where batches pass a hop that drops these.
+/// Additional marks beside long datagrams that leave alone. They serve where a hop passes batches and drops single
+/// datagrams.
 const ALONE: u32 = 40;
-/// Marks of the first ones that are as long as the pieces that would be tried first: receivers say whether those come.
-/// All leave before a receiver can be sure that long datagrams do not.
+/// Numbers of those first marks that are padded to the length of the pieces that would be tried first. Receivers then
+/// say whether this length passes. All of them leave before a receiver can be sure that long datagrams do not.
 const PADDED: [u32; 3] = [8, 12, 16];
-/// One of so many later ones is, too.
+/// One in so many later marks is padded, too.
 const PADDED_LATER: u32 = 16;
 
-/// What a sender counts.
+/// Counts of long datagrams, by destination.
 #[derive(Debug, Default)]
 pub(crate) struct Marks {
     counts: Vec<Count>,
@@ -30,25 +31,25 @@ pub(crate) struct Marks {
     drawn: u64,
 }
 
-/// The long datagrams to one destination.
+/// Count of the long datagrams to one destination.
 #[derive(Debug)]
 struct Count {
     to: SocketAddr,
     mark: Mark,
-    /// How much more often the length was met than others.
+    /// Votes for this length, less the votes for others.
     weight: u32,
-    /// Marks that have left, and what the last one said.
+    /// Number of marks that have left, and the count in the last one.
     marks: u32,
     marked: u32,
-    /// Marks beside datagrams that left by themselves.
+    /// Number of marks beside datagrams that left alone.
     alone: u32,
-    /// The last mark is to be a long one.
+    /// The last mark is to be padded.
     pads: bool,
 }
 
 impl Marks {
-    /// Counts a batch of datagrams of `length` octets to `to`, of which the last may be shorter; returns the mark to send,
-    /// if one is due.
+    /// Counts a batch of datagrams of `length` octets to `to`, of which the last may be shorter. Returns the mark to
+    /// send, if one is due.
     pub(crate) fn sent(&mut self, to: SocketAddr, length: usize, batch: &[u8]) -> Option<Mark> {
         let datagrams = u32::try_from(batch.len() / length).ok()?;
         let alone = Some(batch).filter(|batch| batch.len() == length);
@@ -63,19 +64,19 @@ impl Marks {
             None => return None,
         };
         if self.counts[at].outweighed_by(length, datagrams) {
-            // What most datagrams have is what matters: a rare long one says little.
+            // The length that most datagrams have is what counts: a rare long one says little.
             let mark = self.begin(length);
             self.counts[at] = Count::new(to, mark, datagrams);
         }
         self.counts[at].count(length, datagrams, alone)
     }
 
-    /// Tells whether the last mark to `to` is to be a long one.
+    /// Returns `true` if the last mark to `to` is to be padded.
     pub(crate) fn pads(&self, to: SocketAddr) -> bool {
         self.counts.iter().any(|count| count.to == to && count.pads)
     }
 
-    /// The length, of those that are counted, of marks with this nonce.
+    /// Returns the length of the long datagrams whose marks have this nonce, if they are still counted.
     pub(crate) fn length_of(&self, nonce: u64) -> Option<usize> {
         let count = self.counts.iter().find(|count| count.mark.nonce == nonce && count.marks > 0)?;
         Some(count.mark.length.into())
@@ -92,7 +93,7 @@ impl Count {
         Self { to, mark, weight, marks: 0, marked: 0, alone: 0, pads: false }
     }
 
-    /// Weighs `length`, as a vote for the most frequent; whether it takes the place of what there was.
+    /// Adds the votes of `datagrams` for `length`. Returns `true` if it takes the place of the counted length.
     fn outweighed_by(&mut self, length: u16, datagrams: u32) -> bool {
         if length == self.mark.length {
             self.weight = self.weight.saturating_add(datagrams);

@@ -1,4 +1,4 @@
-//! The receiver's side: marks that come, and long datagrams that do not.
+//! The receiver's side of narrow paths: finds senders whose marks arrive and whose long datagrams do not.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
@@ -7,40 +7,39 @@ use ipnet::IpNet;
 
 use super::wire::{Mark, digest};
 
-/// Senders that are watched, at most.
+/// Most senders that are watched.
 const SENDERS: usize = 16;
-/// Logarithm of the chance that, whatever the loss is that strikes all datagrams alike, it strikes as it was seen: 2 in
-/// 10^9. So small a chance is none.
+/// Natural logarithm of the chance below which loss is no longer believed to strike all lengths alike: 2 in 10^9.
 const CHANCE: f64 = -20.0;
-/// In a group one mark of so many is answered, so that answers spread.
+/// In a group, one mark in so many is answered, so that answers spread over the receivers.
 const ONE_OF: u64 = 2;
-/// Marks that come between one answer and the next, at least.
+/// Least number of marks between two answers.
 const REST: u32 = 32;
-/// Answers to one sender, at most.
+/// Most answers to one sender.
 const ANSWERS: u32 = 64;
 
-/// Long datagrams of a sender that are remembered, until one has come that left by itself.
+/// Number of a sender's long datagrams that are remembered, until one that left alone has arrived.
 const REMEMBERED: usize = 64;
 
-/// What a receiver is to say.
+/// Narrow path that was found, to be reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Found {
-    /// To whom.
+    /// Sender at its other end.
     pub(crate) sender: SocketAddr,
-    /// Octets that its long datagrams have at least.
+    /// Least length of the sender's long datagrams, octets.
     pub(crate) length: usize,
 }
 
-/// What a receiver counts.
+/// Marks and long datagrams of all senders.
 #[derive(Debug)]
 pub(crate) struct Watch {
-    /// The only senders that are heard; empty: all.
+    /// Prefixes of the senders that are heard; empty if all are.
     accept: Vec<IpNet>,
-    /// Whether senders are answered.
+    /// Senders may be answered.
     answers: bool,
-    /// Whether others may be behind the same hop.
+    /// The watched address is a group, so other receivers may be behind the same hop.
     group: bool,
-    /// Senders, the one heard last behind the others.
+    /// Senders; the one heard last is the last.
     senders: Vec<Seen>,
     draws: RandomState,
     drawn: u64,
@@ -48,34 +47,35 @@ pub(crate) struct Watch {
     found: Vec<Found>,
 }
 
-/// What came of one sender.
+/// Marks and long datagrams of one sender.
 #[derive(Debug)]
 struct Seen {
     sender: SocketAddr,
     /// The last mark.
     mark: Mark,
-    /// Its count of long datagrams when one was heard last, or when it was heard first.
+    /// Count of long datagrams in the mark when one of them arrived last, or in the first mark.
     base: u32,
     /// Marks since then.
     marks: u32,
-    /// Octets of the longest mark.
+    /// Length of the longest mark, octets.
     longest: u16,
     answered: u32,
-    /// Marks to pass over before the next answer.
+    /// Number of marks to pass over before the next answer.
     rest: u32,
     told: bool,
     alone: Alone,
 }
 
-/// Long datagrams of a sender that left by themselves. A bridge between virtual links lets a batch pass that is not cut
-/// yet and drops what is as long as one of its datagrams: then batches arrive, and what leaves by itself never does.
+/// Long datagrams of a sender that left alone. A bridge between virtual links passes a batch that is not cut yet, and
+/// drops single datagrams that are as long as one of the batch. Then batches arrive, and a datagram that leaves alone
+/// never does.
 #[derive(Clone, Debug)]
 struct Alone {
-    /// One has come: batches are not all that passes.
+    /// One has arrived, so the path passes more than batches.
     came: bool,
-    /// Marks that named one that has not come.
+    /// Number of marks that named a datagram which has not arrived.
     missed: u32,
-    /// Digests of the long datagrams that came last, and the place of the next one.
+    /// Digests of the latest long datagrams, and the index of the next one.
     heard: [u32; REMEMBERED],
     next: usize,
 }
@@ -90,7 +90,7 @@ impl Alone {
         }
     }
 
-    /// Takes what a mark says of the datagram that left before it.
+    /// Takes from a mark the digest of the datagram that left before it, 0 for none.
     fn mark(&mut self, alone: u32) {
         if alone != 0 && self.heard.contains(&alone) {
             (self.came, self.missed) = (true, 0);
@@ -99,15 +99,15 @@ impl Alone {
         }
     }
 
-    /// Tells whether so many missed ones are more than bad luck: a mark has come for each.
+    /// Returns `true` if the missed datagrams are more than bad luck; a mark has arrived for each.
     fn never_comes(&self) -> bool {
         is_narrow(self.missed, self.missed)
     }
 }
 
 impl Watch {
-    /// Watches over senders in `accept`, all if there are none, in a group or alone; `answers` says whether they may be
-    /// answered.
+    /// Returns a watch over senders in `accept`, or over all if it is empty. `group` says that the watched address is a
+    /// group, `answers` that senders may be answered.
     pub(crate) fn new(accept: &[IpNet], group: bool, answers: bool) -> Self {
         Self {
             accept: accept.to_vec(),
@@ -121,17 +121,17 @@ impl Watch {
         }
     }
 
-    /// Whether a way was found to be narrow.
+    /// Returns `true` if a narrow path was found.
     pub(crate) fn is_narrow(&self) -> bool {
         self.narrow
     }
 
-    /// What was found and has not been told.
+    /// Returns a narrow path that was found and not reported yet.
     pub(crate) fn found(&mut self) -> Option<Found> {
         self.found.pop()
     }
 
-    /// Takes datagrams of `stride` octets that came together; the last may be shorter.
+    /// Takes datagrams of `stride` octets that arrived together; the last may be shorter.
     pub(crate) fn heard(&mut self, sender: SocketAddr, content: &[u8], stride: usize) {
         let seen = self.senders.iter_mut().find(|seen| seen.sender == sender);
         if let Some(seen) = seen.filter(|seen| stride.min(content.len()) >= seen.mark.length.into()) {
@@ -143,14 +143,14 @@ impl Watch {
         }
     }
 
-    /// The mark that came last from `sender` had so many octets; the most that one had.
+    /// Notes that a mark of `octets` octets has arrived from `sender`. Returns the length of its longest mark.
     pub(crate) fn marked(&mut self, sender: SocketAddr, octets: usize) -> u16 {
         let Some(seen) = self.senders.iter_mut().find(|seen| seen.sender == sender) else { return 0 };
         seen.longest = seen.longest.max(u16::try_from(octets).unwrap_or(u16::MAX));
         seen.longest
     }
 
-    /// A mark has come; whether it is to be answered.
+    /// Takes a mark. Returns `true` if it is to be answered.
     pub(crate) fn mark(&mut self, sender: SocketAddr, mark: &Mark) -> bool {
         if !self.accept.is_empty() && !self.accept.iter().any(|prefix| prefix.contains(&sender.ip())) {
             return false;
@@ -176,7 +176,7 @@ impl Watch {
         answers
     }
 
-    /// Notes the mark; in place of the sender that was not heard for longest, if this one is new.
+    /// Notes the mark and returns the sender's entry. A new entry takes the place of the sender heard longest ago.
     fn seen<'a>(senders: &'a mut Vec<Seen>, sender: SocketAddr, mark: &Mark) -> &'a mut Seen {
         let known = senders.iter().position(|seen| seen.sender == sender);
         let known = known.map(|at| senders.remove(at));
@@ -189,7 +189,7 @@ impl Watch {
                 seen.alone.mark(mark.alone);
                 Seen { mark: *mark, marks: seen.marks.saturating_add(1), ..seen }
             }
-            // What left before was perhaps before our time.
+            // Datagrams that left before this mark perhaps left before we listened.
             None => Seen {
                 sender,
                 mark: *mark,
@@ -211,10 +211,11 @@ impl Watch {
     }
 }
 
-/// Whether so many `marks` with so many `long` datagrams between them, of which none came, are more than bad luck.
+/// Returns `true` if it is more than bad luck that `marks` marks arrived and none of `long` long datagrams between
+/// them.
 ///
-/// Loss that does not ask how long a datagram is lets `marks` through and none of the long ones with the chance
-/// `(1 - p)^marks * p^long`, which is largest at `p = long / (marks + long)`.
+/// Loss that does not depend on length passes all the marks and none of the long datagrams with probability `(1 -
+/// p)^marks * p^long`. This is largest at `p = long / (marks + long)`.
 fn is_narrow(marks: u32, long: u32) -> bool {
     let (marks, long) = (f64::from(marks), f64::from(long));
     let all = marks + long;

@@ -1,28 +1,29 @@
-//! The datagrams of this layer.
+//! Wire format of the datagrams that sockets exchange about narrow paths.
 
-/// The first octets of each. No protocol here has such a datagram: the first octet is a version or a kind of none, or the one
-/// behind it is no type. To NORM it is a report (type 6 of version 1, with a header of 12 octets), which libnorm passes
-/// over: where a datagram makes no sense to libnorm, it cuts the next one to the length of that.
+/// First octets of each of these datagrams. No protocol here has a datagram that begins so: its first octet is no
+/// version or kind, or the second one is no type. To NORM it is a report (type 6 of version 1, with a header of 12
+/// octets), which libnorm ignores. After a datagram that makes no sense to it, libnorm would cut the next one to the
+/// same length.
 const MAGIC: [u8; 4] = [0x16, 3, b'F', b'C'];
 const PIECE: u8 = 0x51;
 const MARK: u8 = 0x52;
 const NARROW: u8 = 0x53;
 
-/// Octets of a piece before what it carries.
+/// Octets of a piece before its payload.
 pub(crate) const PIECE_HEADER: usize = 13;
 
-/// A datagram of this layer.
+/// A datagram between sockets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Small<'a> {
     /// A part of a datagram.
     Piece(Piece<'a>),
-    /// From a sender, beside its long datagrams.
+    /// A sender's count, sent beside its long datagrams.
     Mark(Mark),
-    /// From a receiver that gets marks with this nonce, and no long datagram.
+    /// A receiver's report that it gets marks with this nonce, and no long datagram.
     Narrow {
         /// The nonce of the marks.
         nonce: u64,
-        /// Octets of the longest mark that has come; 0 where that is not said.
+        /// Length of the longest mark that has arrived, octets; 0 if the receiver does not say.
         passes: u16,
     },
 }
@@ -30,25 +31,25 @@ pub(crate) enum Small<'a> {
 /// A part of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Piece<'a> {
-    /// The datagram.
+    /// Number of the datagram that was cut.
     pub(crate) id: u32,
     /// Octets of the whole datagram.
     pub(crate) total: u16,
-    /// Number of this part, from 0.
+    /// Index of this piece, from 0.
     pub(crate) index: u8,
-    /// Number of parts.
+    /// Number of pieces.
     pub(crate) count: u8,
-    /// Octets of the part.
+    /// Payload of the piece.
     pub(crate) octets: &'a [u8],
 }
 
 impl Piece<'_> {
-    /// Octets of every part but the last.
+    /// Returns the octets of every piece but the last.
     pub(crate) fn unit(total: usize, count: usize) -> usize {
         total.div_ceil(count)
     }
 
-    /// Appends the header of the part.
+    /// Appends the header of the piece.
     pub(crate) fn write_header(&self, out: &mut Vec<u8>) {
         out.extend(MAGIC);
         out.extend([PIECE, self.index, self.count]);
@@ -60,13 +61,13 @@ impl Piece<'_> {
 /// A count of long datagrams that have left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Mark {
-    /// A number that only hosts know that hear the sender; another one for each count.
+    /// Random number that only hosts know that hear the sender. Each count has another one.
     pub(crate) nonce: u64,
-    /// Long datagrams so far; the number goes round.
+    /// Number of long datagrams so far; it wraps around.
     pub(crate) long: u32,
-    /// Octets that a long datagram has at least.
+    /// Least length of a long datagram, octets.
     pub(crate) length: u16,
-    /// Digest of the long datagram that left just before, if that left by itself; else 0.
+    /// Digest of the long datagram that left just before, if it left alone; else 0.
     pub(crate) alone: u32,
 }
 
@@ -78,7 +79,7 @@ pub(crate) fn digest(datagram: &[u8]) -> u32 {
 }
 
 impl Mark {
-    /// The datagram, with zeros behind it up to `padded` octets.
+    /// Returns the datagram, padded with zeros to `padded` octets if it is shorter.
     pub(crate) fn datagram(&self, padded: Option<usize>) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
         out.push(MARK);
@@ -91,7 +92,7 @@ impl Mark {
     }
 }
 
-/// The datagram of a receiver that gets no long ones, and marks of `passes` octets at most.
+/// Returns the report of a receiver that gets no long datagrams, and marks of at most `passes` octets.
 pub(crate) fn narrow(nonce: u64, passes: u16) -> Vec<u8> {
     let mut out = MAGIC.to_vec();
     out.push(NARROW);
@@ -101,7 +102,7 @@ pub(crate) fn narrow(nonce: u64, passes: u16) -> Vec<u8> {
 }
 
 impl<'a> Small<'a> {
-    /// Reads a datagram, which anybody may have sent; `None` if it is none of this layer.
+    /// Parses a datagram, which anybody may have sent; `None` if it is none of this layer.
     pub(crate) fn read(datagram: &'a [u8]) -> Option<Self> {
         let (kind, rest) = datagram.strip_prefix(&MAGIC)?.split_first()?;
         match *kind {

@@ -1,4 +1,4 @@
-//! The loop of the receiving thread: hears, drives the engine, answers, and tells the store.
+//! The loop of the receiving thread: reads datagrams, drives the engine, sends answers and gives the store its work.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::AsFd;
@@ -26,61 +26,61 @@ use crate::seal::ReceiveSeal;
 use crate::socket::Endpoint;
 use crate::store::{Arena, Opening, Step, Store};
 
-/// How often the owner is told about progress.
+/// Interval at which the owner is told about progress.
 const TICK: Span = Span::from_millis(100);
 /// Interval at which it is checked that a history is written.
 const WRITING: Span = Span::from_millis(2);
-/// How long what has all of its content may take to become complete when it is to stop.
+/// Longest time that an object with all its content may take to become complete after the receiver is told to stop.
 const LONGEST_COMPLETING: Span = Span::from_secs(5);
 
 pub(super) struct Driver<'a, P: Protocol> {
     pub(super) clock: Clock,
     pub(super) engine: P::Receiver,
     pub(super) codec: &'a P::Codec,
-    /// What everything is sealed with, if it is.
+    /// Seal of all datagrams; absent if the transfer is not sealed.
     pub(super) seal: Option<&'a mut ReceiveSeal>,
-    /// In which session what is being handled was sealed.
+    /// Seal session of the message being handled.
     pub(super) speaking: Option<SessionId>,
     pub(super) ears: Ears<'a>,
     pub(super) store: Store,
     pub(super) loss: Loss,
-    /// What is under way.
+    /// Objects that are being received.
     pub(super) sessions: BTreeMap<ObjectId, Session>,
     pub(super) last: Option<ReceiveReport<Event<P>>>,
     pub(super) options: &'a ReceiveOptions,
     pub(super) observer: Observer<'a, P>,
     pub(super) counts: Counts,
-    /// What is received until the store is told.
+    /// Buffer that is being filled, until the store gets it.
     pub(super) filling: Option<Filling>,
-    /// Octets of data that were fetched since the last wait, and how long to look away for more.
+    /// Octets of data fetched since the last wait, and the decision how long to leave data to the kernel.
     pub(super) drained: u64,
     pub(super) nap: Nap,
-    /// Until when data is left to the kernel.
+    /// Time until which data is left to the kernel.
     awake_at: Time,
-    /// The kernel's buffer, octets, as it was lately.
+    /// Size of the kernel's receive buffer as it was lately, octets.
     buffer: u64,
-    /// What nothing is stored from is heard into this.
+    /// Buffer for datagrams of which nothing is stored.
     pub(super) spare: Option<Arena>,
-    /// Since when the store has had no buffer for us.
+    /// Time since which the store has had no free buffer.
     pub(super) stalled: Option<Time>,
-    /// Whether something that is no data waits to be heard.
+    /// A datagram on our own port, or news of the interfaces, may wait.
     aside: bool,
-    /// The disk is full, and room is waited for.
+    /// The disk is full, and the store waits for room.
     pub(super) lacks_room: bool,
-    /// What came before its key.
+    /// Content that arrived before its key.
     pub(super) early: Early,
-    /// What the store is told once it has been handed all that was received before.
+    /// Orders for the store, to be given once it has all that was received before.
     pub(super) due: Vec<Due>,
-    /// Objects that could be played back, until their session is remembered.
+    /// Objects, or files of them, that could be played back. They wait until their session is remembered.
     pub(super) unremembered: Vec<Unremembered>,
-    /// Whether it was told that this host would not send an answer.
+    /// The owner was told that this host itself refused to send an answer.
     blocked: bool,
     out: Vec<u8>,
-    /// What the file system was said to refuse.
+    /// Kinds of refusals by the file system that the owner was told of.
     pub(super) refused: BTreeSet<Nicety>,
 }
 
-/// What was not taken, apart from what the engine turns down.
+/// Counts of datagrams and objects that were not accepted, besides the messages that the engine rejects.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     pub(super) malformed: u64,
@@ -91,20 +91,20 @@ pub(super) struct Counts {
     pub(super) crowded: u64,
     /// Datagrams that are neither sealed nor this protocol's.
     pub(super) foreign: u32,
-    /// Whether something has come that is sealed, and we have no key.
+    /// A sealed datagram has arrived, and we have no key.
     pub(super) sealed: bool,
 }
 
-/// An object that is complete once its session is remembered.
+/// An object, or files of it, to be completed once its session is remembered.
 pub(super) struct Unremembered {
     pub(super) object: ObjectId,
     /// Number of the history that has to be written.
     pub(super) number: u64,
-    /// So many of its files that wait; all of it where that is `None`.
+    /// Number of its files that wait; `None` if the whole object waits.
     pub(super) files: Option<usize>,
 }
 
-/// What the store is to do behind everything that it was handed.
+/// Order for the store, to be done after all that it was handed before.
 pub(super) enum Due {
     Open(u64, Box<Offer>),
     Rename(Box<Offer>),
@@ -116,7 +116,7 @@ pub(super) enum Due {
 }
 
 impl Due {
-    /// The object that it concerns.
+    /// Returns the object that the order concerns.
     fn object(&self) -> ObjectId {
         match self {
             Self::Open(_, offer) | Self::Rename(offer) => offer.object,
@@ -129,9 +129,10 @@ impl Due {
     }
 }
 
-/// Splits `due` into what precedes the buffer, and the rest, each in order. An object is opened before what came with its
-/// offer is stored, and one that was left before is closed before that: both may be one product, as of a sender that was
-/// started again. An object whose number was that of an earlier entry is opened when that one has ended.
+/// Splits `due` into the orders to give before the buffer, and the rest, each in order. An object must be opened before
+/// the content that came with its offer is stored. An object that was left earlier must be closed before that opening:
+/// both may be one product, as when a sender was started again. An object is opened in its turn if an earlier order
+/// concerns an object with the same number.
 fn opened_first(due: Vec<Due>) -> (Vec<Due>, Vec<Due>) {
     let (mut opened, mut rest) = (Vec::new(), Vec::<Due>::new());
     for one in due {
@@ -199,8 +200,8 @@ impl<'a, P: Protocol> Driver<'a, P> {
             }
             let mut heard = self.hear(Ear::Public)? | self.hear(Ear::Private)?;
             let now = self.clock.now();
-            // Next to nothing comes there, so it is looked at when there is something, and now and then; and where a key
-            // is waited for.
+            // Next to nothing arrives on our own port. It is read when there is something, now and then, and while a
+            // key is waited for.
             let waits = !self.early.is_empty();
             if std::mem::take(&mut self.aside) || waits || now >= tick.min(self.ears.due()) {
                 heard |= self.hear(Ear::Own)?;
@@ -230,7 +231,7 @@ impl<'a, P: Protocol> Driver<'a, P> {
                 self.tell_of_way();
                 self.notice(&ReceiveNotice::Tick);
                 if let Some(seal) = &mut self.seal {
-                    // What may be complete once that is written asks for itself.
+                    // An object that waits for the history to be written asks for its state itself.
                     let _ = seal.tick(now);
                 }
             }
@@ -241,8 +242,8 @@ impl<'a, P: Protocol> Driver<'a, P> {
         Ok(())
     }
 
-    /// Whether everything has come of an object whose files are just becoming complete, and may yet, when it was to stop
-    /// `since`: what has all its names is not to end as if it had been stopped.
+    /// Returns `true` if everything of an object has arrived and its files are just becoming complete, and if there is
+    /// still time since the stop at `since`. Such an object should not end as if it had been stopped.
     fn completes(&self, since: Time) -> bool {
         let is_full = |object: &ObjectId| {
             self.engine.have(*object).is_some_and(|have| !have.is_empty() && have.is_full())
@@ -250,7 +251,8 @@ impl<'a, P: Protocol> Driver<'a, P> {
         !self.lacks_room && self.clock.now() < since + LONGEST_COMPLETING && self.sessions.keys().any(is_full)
     }
 
-    /// Lets the store keep what is there and end, waiting for that as long as `patient` says; whether it has ended.
+    /// Lets the store keep what it has and end. Waits for that as long as `patient` returns `true`. Returns `true` if
+    /// it has ended.
     pub(super) fn end(&mut self, patient: impl FnMut() -> bool) -> bool {
         if let Some(seal) = &mut self.seal {
             seal.keep();
@@ -260,9 +262,9 @@ impl<'a, P: Protocol> Driver<'a, P> {
         self.store.end(patient)
     }
 
-    /// Tells the store what became due while its buffer was being filled.
+    /// Gives the store the orders that became due while its buffer was being filled.
     pub(super) fn tell_store(&mut self) {
-        // What came of an object together with its offer lies in the buffer: it is opened before.
+        // Content that came with an object's offer lies in the buffer, so the object is opened before.
         let (opened, rest) = opened_first(std::mem::take(&mut self.due));
         let full = self.filling.as_ref().is_some_and(Filling::is_due);
         let hands_over = full || !opened.is_empty() || !rest.is_empty();
@@ -303,7 +305,7 @@ impl<'a, P: Protocol> Driver<'a, P> {
         }
     }
 
-    /// Whether the one transmission that was asked for is over.
+    /// Returns `true` if only one transmission was asked for and it is over.
     fn is_over(&self) -> bool {
         let over =
             |last: &ReceiveReport<Event<P>>| last.counts() && !self.engine.is_busy_with(last.offer.sender);
@@ -318,7 +320,7 @@ impl<'a, P: Protocol> Driver<'a, P> {
         sources.extend(self.ears.data_sources().filter(|_| held.is_none()));
         let timer = self.engine.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at);
         let until = timer.min(tick).min(self.ears.due()).min(held.unwrap_or(Time::NEVER));
-        // More may come of a nap, so nothing is handed over in it.
+        // A nap may bring more data, so nothing is handed over during it.
         let until = if held.is_some() { until } else { until.min(self.hand_over_at()) };
         let until = if self.unremembered.is_empty() { until } else { until.min(self.clock.now() + WRITING) };
         let readable = self.clock.wait(&sources, until).map_err(NetError::socket("wait for the network"))?;
@@ -329,17 +331,17 @@ impl<'a, P: Protocol> Driver<'a, P> {
         Ok(())
     }
 
-    /// Until when data is left to the kernel so that more of it comes at once.
+    /// Returns the time until which data is left to the kernel, so that more of it is fetched at once.
     fn nap_until(&mut self) -> Option<Time> {
         let now = self.clock.now();
-        // One that something else has cut short goes on: it must not count as one that brought nothing.
+        // A nap that something else has cut short continues: it must not count as one that brought nothing.
         if now >= self.awake_at {
             self.awake_at = now + self.nap.after(std::mem::take(&mut self.drained), self.buffer);
         }
         (now < self.awake_at).then_some(self.awake_at)
     }
 
-    /// Tells of senders whose way here is narrow.
+    /// Reports senders whose path to this host is narrow.
     fn tell_of_way(&mut self) {
         while let Some((sender, datagram)) = self.ears.found_narrow() {
             let passes = passes_everywhere(sender.is_ipv4(), self.codec.transport());
@@ -352,7 +354,7 @@ impl<'a, P: Protocol> Driver<'a, P> {
         }
     }
 
-    /// Goes after the interface where it has changed.
+    /// Handles changes of the interfaces.
     fn follow(&mut self, now: Time) {
         match self.ears.follow(now) {
             None => {}
@@ -366,7 +368,7 @@ impl<'a, P: Protocol> Driver<'a, P> {
         }
     }
 
-    /// Answers the engine's events; `received` are the payloads of the message just handled.
+    /// Handles the engine's requests and events; `received` are the payloads of the message just handled.
     pub(super) fn drain(&mut self, mut received: Option<(&[(u32, u16)], &mut Arena)>) {
         while let Some(event) = self.engine.poll_event() {
             let request = P::Receiver::request(&event);
@@ -415,7 +417,7 @@ impl<'a, P: Protocol> Driver<'a, P> {
         (self.observer)(self.clock.now(), &self.engine, notice);
     }
 
-    /// Tells that this host would not send an answer, once.
+    /// Reports once that this host itself refused to send an answer.
     fn tell_refusal(&mut self) {
         if self.blocked {
             return;
@@ -441,8 +443,8 @@ impl<'a, P: Protocol> Driver<'a, P> {
                 continue;
             }
             let send = |mouth: &Rc<Endpoint>| mouth.send(&envelope, &self.out, self.out.len());
-            // An answer that finds no way is as good as lost: the protocol asks again. Where it goes was not our
-            // choice, so it must not end us.
+            // An answer that cannot be sent is as good as lost: the protocol asks again. The sender chose its address,
+            // so a failure there must not end this receiver.
             if mouth.as_ref().is_none_or(|mouth| send(mouth).is_err()) {
                 self.counts.unsent += 1;
             }
@@ -451,7 +453,7 @@ impl<'a, P: Protocol> Driver<'a, P> {
         while let Some(to) = seal.asks() {
             self.out.clear();
             if seal.answer(to, &mut self.out) {
-                // What is lost is asked for again.
+                // A request that is lost is sent again.
                 let _ = mouth.send(&Envelope::to(to), &self.out, self.out.len());
             }
         }

@@ -1,15 +1,16 @@
-//! Content that comes before its key: the key goes to each receiver by itself, and what goes to the group may overtake it.
+//! Content that arrives before its key. A key leaves for each receiver separately, so content to the group may overtake
+//! it.
 
 use std::collections::VecDeque;
 
 use farcast_core::engine::Arrival;
 
-/// How much is kept, octets: what a group hears of a fast sender in a few milliseconds.
+/// Most octets that are kept: what a fast sender sends to a group in a few milliseconds.
 const MOST: usize = 384 << 10;
-/// What each costs besides.
+/// Overhead of each datagram, octets.
 const EACH: usize = 128;
 
-/// What waits for its key.
+/// Datagrams that wait for their key.
 #[derive(Debug, Default)]
 pub(super) struct Early {
     held: VecDeque<(Arrival, Box<[u8]>)>,
@@ -17,7 +18,7 @@ pub(super) struct Early {
 }
 
 impl Early {
-    /// Keeps a datagram, if there is room; what has none is asked for again like all that is lost.
+    /// Keeps a datagram if there is room. One that has none is requested again, like every lost one.
     pub(super) fn hold(&mut self, from: &Arrival, datagram: &[u8]) {
         if self.octets + EACH + datagram.len() <= MOST {
             self.octets += EACH + datagram.len();
@@ -25,12 +26,12 @@ impl Early {
         }
     }
 
-    /// Whether nothing is kept.
+    /// Returns `true` if nothing is kept.
     pub(super) fn is_empty(&self) -> bool {
         self.held.is_empty()
     }
 
-    /// Gives away what `is_ready`, in the order in which it came.
+    /// Removes and returns the datagrams that `is_ready` accepts, in the order of their arrival.
     pub(super) fn take(&mut self, is_ready: impl Fn(&[u8]) -> bool) -> VecDeque<(Arrival, Box<[u8]>)> {
         let all = std::mem::take(&mut self.held);
         let (ready, held): (VecDeque<_>, VecDeque<_>) = all.into_iter().partition(|(_, one)| is_ready(one));

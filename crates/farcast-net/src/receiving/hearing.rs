@@ -1,4 +1,4 @@
-//! Hearing: which datagrams are taken, what becomes one message, and where its payload goes.
+//! Processing of received datagrams: which are accepted, which form one message, and where their payload goes.
 
 use std::io::IoSliceMut;
 use std::net::IpAddr;
@@ -19,47 +19,47 @@ use crate::seal::is_sealed;
 use crate::socket::Endpoint;
 use crate::store::{ARENA_LEN, Arena, SLOT_LEN, SLOTS, Step};
 
-/// Datagrams that cannot be read make it likely that their sender speaks another protocol.
+/// Number of unreadable datagrams after which their sender probably speaks another protocol.
 const FOREIGN: u32 = 16;
 
-/// How long data is left to the kernel's buffer while the store has none: a disk that is only slow sets the pace that
-/// way, one that does not answer must not keep us from hearing what else comes.
+/// Longest time for which data is left to the kernel's buffer while the store has no free one. A disk that is only slow
+/// thereby sets the pace. A disk that does not answer must not keep other datagrams from being read.
 const HOLD: Span = Span::from_millis(250);
 
-/// How long what was received waits for more before the store is told: where datagrams come one by one, telling it of
-/// each would cost more than all else. Less where the sender waits for answers.
+/// Longest time for which received data waits for more before the store gets it, and the same while the sender waits
+/// for answers. If datagrams come one by one, a message to the store for each would cost more than all else.
 const HAND_OVER: Span = Span::from_millis(20);
 const HAND_OVER_SOON: Span = Span::from_millis(5);
-/// What fills no more of its slot moves up, so that many datagrams that come one by one find room in a buffer. Moving
-/// more would cost more than it saves.
+/// Length up to which the content of a slot is moved up behind the last one, octets. Then many datagrams that come one
+/// by one fit into a buffer. Moving more would cost more than it saves.
 const LITTLE: usize = SLOT_LEN / 4;
-/// Where it moves to is a multiple of this, octets: a cache line.
+/// Alignment of moved content, octets: a cache line.
 const LINE: usize = 64;
 
-/// How something is heard.
+/// Circumstances in which datagrams are read.
 #[derive(Clone, Copy)]
 struct Hearing {
     ear: Ear,
-    /// Whether there is a buffer of the store's behind it.
+    /// The buffer is one of the store's, so content can be stored.
     storing: bool,
-    /// From where on the buffer is free.
+    /// Offset from which the buffer is free.
     from: usize,
 }
 
-/// What one system call has brought.
+/// Result of one system call.
 struct Heard {
-    /// From where on the buffer is free now.
+    /// Offset from which the buffer is free now.
     end: usize,
-    /// Whether there may be more.
+    /// More datagrams may wait.
     more: bool,
 }
 
-/// A buffer of the store's that is being filled.
+/// A buffer of the store that is being filled.
 pub(super) struct Filling {
     arena: Arena,
-    /// From where on it is free.
+    /// Offset from which it is free.
     end: usize,
-    /// Since when something is in it.
+    /// Time since which it has held data.
     since: Time,
 }
 
@@ -68,28 +68,29 @@ impl Filling {
         Self { arena, end: 0, since: Time::ZERO }
     }
 
-    /// Whether it is handed over at once: what one system call can bring becomes less, or a block can be rebuilt.
+    /// Returns `true` if it is to be handed over at once: its free part limits what one system call can bring, or a
+    /// block can be rebuilt.
     pub(super) fn is_due(&self) -> bool {
         self.end > ARENA_LEN / 2 || matches!(self.arena.steps.last(), Some(Step::Decode { .. }))
     }
 }
 
-/// How something was sealed, and in which session.
+/// Class of a datagram's seal, and its session.
 type Sealed = (Class, SessionId);
 
-/// Consecutive datagrams that became one message, and where their payloads lie in the arena.
+/// Consecutive datagrams that form one message, and the position and length of each payload in the arena.
 struct Joined<M> {
     message: M,
     payloads: Vec<(u32, u16)>,
-    /// In which session it was sealed.
+    /// Session in which they were sealed.
     session: Option<SessionId>,
 }
 
 impl<P: Protocol> Driver<'_, P> {
-    /// Takes what `ear` has received, as much as one system call brings; whether there may be more.
+    /// Reads from `ear` as much as one system call brings, and processes it. Returns `true` if there may be more.
     pub(super) fn hear(&mut self, ear: Ear) -> Result<bool, NetError> {
         let Some(endpoint) = self.ears.endpoint(ear) else { return Ok(false) };
-        // Nothing that comes to our own port is stored.
+        // Nothing that arrives on our own port is stored.
         let filling = if ear == Ear::Own { None } else { self.filling() };
         if let Some(mut filling) = filling {
             let how = Hearing { ear, storing: true, from: filling.end };
@@ -110,7 +111,7 @@ impl<P: Protocol> Driver<'_, P> {
         heard.map(|heard| heard.more)
     }
 
-    /// The buffer that is being filled, or a fresh one of the store's.
+    /// Returns the buffer that is being filled, or a fresh one of the store.
     fn filling(&mut self) -> Option<Filling> {
         let filling = self.filling.take().or_else(|| self.arena().map(Filling::new));
         filling.map(|filling| {
@@ -122,21 +123,21 @@ impl<P: Protocol> Driver<'_, P> {
         })
     }
 
-    /// When the buffer that is being filled must be handed over, if anything is in it.
+    /// Returns the time at which the buffer must be handed over; [`Time::NEVER`] if it is empty.
     pub(super) fn hand_over_at(&self) -> Time {
         let filling = self.filling.as_ref().filter(|filling| !filling.arena.steps.is_empty());
         let wait = if self.nap.is_hurried() { HAND_OVER_SOON } else { HAND_OVER };
         filling.map_or(Time::NEVER, |filling| filling.since + wait)
     }
 
-    /// Hands over what was received.
+    /// Hands the buffer over to the store.
     pub(super) fn hand_over(&mut self) {
         if let Some(filling) = self.filling.take() {
             self.store.submit(filling.arena);
         }
     }
 
-    /// A buffer of the store's, if it has one.
+    /// Returns a free buffer of the store, if it has one.
     fn arena(&mut self) -> Option<Arena> {
         let arena = self.store.arena();
         self.stalled = match arena {
@@ -146,12 +147,12 @@ impl<P: Protocol> Driver<'_, P> {
         arena
     }
 
-    /// Until when data is left to the kernel, if it is now.
+    /// Returns the time until which data is left to the kernel, if it is left there now.
     pub(super) fn held_until(&self) -> Option<Time> {
         self.stalled.map(|since| since + HOLD).filter(|until| self.clock.now() < *until)
     }
 
-    /// Fills slots of `arena`.
+    /// Reads datagrams into free slots of `arena` and processes them.
     fn hear_into(&mut self, endpoint: &Endpoint, how: Hearing, arena: &mut Arena) -> Result<Heard, NetError> {
         let mut meta = [RecvMeta::default(); SLOTS];
         let (count, more) = {
@@ -176,7 +177,7 @@ impl<P: Protocol> Driver<'_, P> {
             end = (start + meta.len).next_multiple_of(LINE);
             let from = Arrival {
                 interface: meta.interface_index.unwrap_or(0),
-                // A coalesced receive loses the mark, so none is claimed.
+                // A coalesced receive loses the congestion mark, so none is claimed.
                 ..Arrival::new(meta.addr, endpoint.local())
             };
             if self.is_heard(endpoint, meta) {
@@ -188,7 +189,7 @@ impl<P: Protocol> Driver<'_, P> {
         Ok(Heard { end, more })
     }
 
-    /// Whether what came with `meta` is from a sender that is to be heard, and meant for `endpoint`.
+    /// Returns `true` if the sender is accepted and the datagrams were meant for `endpoint`. Counts them otherwise.
     fn is_heard(&mut self, endpoint: &Endpoint, meta: &RecvMeta) -> bool {
         let datagrams = meta.len.div_ceil(meta.stride.max(1)) as u64;
         let (accept, source) = (&self.options.accept, meta.addr.ip());
@@ -207,7 +208,7 @@ impl<P: Protocol> Driver<'_, P> {
         meant
     }
 
-    /// One slot: one datagram, or several of equal length that the kernel has joined.
+    /// Processes a slot: one datagram, or several of equal length that the kernel has joined.
     fn slot(
         &mut self,
         now: Time,
@@ -225,7 +226,7 @@ impl<P: Protocol> Driver<'_, P> {
             }
             let opened = self.open(now, from, &mut arena.buffer[at..end]);
             if let Some(session) = self.seal.as_mut().and_then(|seal| seal.begun()) {
-                // What came before is handed on before.
+                // Datagrams from before the new session are handled first.
                 if let Some(run) = joined.take() {
                     self.deliver(now, from, run, arena);
                 }
@@ -259,7 +260,7 @@ impl<P: Protocol> Driver<'_, P> {
                 continue;
             }
             if !how.storing && packet.message.content().is_some() {
-                // The engine must not believe that it is here: it is asked for again.
+                // The engine must not count the content as received, so that it asks for it again.
                 self.counts.unstored += 1;
                 self.engine.unstored(from, &packet.message);
                 continue;
@@ -278,8 +279,8 @@ impl<P: Protocol> Driver<'_, P> {
         }
     }
 
-    /// Opens a datagram, if it is sealed: where what it says lies, and how it was sealed. What is refused is counted by the
-    /// seal, by reason.
+    /// Opens a datagram if it is sealed. Returns the range of its message, and the class and session of its seal. The
+    /// seal counts refused datagrams by reason.
     fn open(
         &mut self,
         now: Time,
@@ -298,7 +299,7 @@ impl<P: Protocol> Driver<'_, P> {
         None
     }
 
-    /// Takes what came before its key, as far as that has come: what waits on waits behind it.
+    /// Processes datagrams that arrived before their key, as soon as it has arrived. The others keep their order.
     pub(super) fn hear_early(&mut self) {
         let Some(seal) = self.seal.as_deref() else { return };
         let ready = self.early.take(|datagram| !seal.is_early(datagram));
@@ -322,7 +323,7 @@ impl<P: Protocol> Driver<'_, P> {
         self.tell_store();
     }
 
-    /// Tells that something is not as our seal, if that is to be told.
+    /// Reports a datagram that our seal refuses, if there is a reason to report.
     fn unlike(&mut self, source: IpAddr, why: Option<Unlike>) {
         if let Some(why) = why {
             self.notice(&ReceiveNotice::Unlike { source, why });
@@ -351,7 +352,7 @@ impl<P: Protocol> Driver<'_, P> {
         while let Some(message) = rest {
             let count = self.engine.prefix(&message);
             let (head, tail) = message.split(count);
-            // What is turned down is counted by the engine, by reason.
+            // The engine counts rejected messages by reason.
             let _ = self.engine.handle(now, from, &head);
             let taken = head.segments().get() as usize;
             self.drain(Some((&payloads[..taken], arena)));

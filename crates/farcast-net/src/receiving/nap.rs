@@ -1,31 +1,32 @@
-//! How long data that comes is left to the kernel's buffer before it is fetched.
+//! Naps of the receiving thread: times for which data is left to the kernel's buffer before it is fetched.
 //!
-//! Where datagrams come one by one, waking for each costs several times what taking it does, and whoever sleeps between
-//! two of them is woken for each. So once data flows, the receiving thread looks away for a moment, as network cards do
-//! with their interrupts: as long as pays, never so long that the buffer could overflow.
+//! If datagrams come one by one, waking for each costs several times what processing it does. A thread that sleeps
+//! between two datagrams is woken for each. So once data flows, the receiving thread looks away for a moment, as
+//! network cards do with their interrupts. A nap lasts as long as pays, and never so long that the buffer could
+//! overflow.
 
 use farcast_core::Span;
 
-/// The shortest moment, and the longest: a block's answer is late by that at the most.
+/// Shortest and longest nap; the answer to a block is late by that at most.
 const LEAST: Span = Span::from_micros(50);
 const MOST: Span = Span::from_millis(5);
-/// The same where more than so many octets come in it, so that little is gained by waking less often, or where the
-/// sender waits for answers.
+/// Number of octets in a nap beyond which waking less often gains little, and the longest nap then. That is also the
+/// longest nap while the sender waits for answers.
 const ENOUGH: u64 = 32 << 10;
 const MOST_OF_MUCH: Span = Span::from_millis(1);
-/// The part of the buffer that may fill meanwhile.
+/// Share of the buffer that may fill during a nap: one part in `PART`.
 const PART: u64 = 16;
-/// After naps that brought nothing, at most so many wake-ups go by without one.
+/// Most wake-ups without a nap after naps that brought nothing.
 const LONGEST_REST: u32 = 64;
 
-/// Decides on naps by what the last one has brought.
+/// Decides on the next nap by what the last one has brought.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Nap {
     span: Span,
-    /// Wake-ups that go by without a nap, now and after the next nap in vain.
+    /// Wake-ups left without a nap, and their number after the next nap in vain.
     skip: u32,
     rest: u32,
-    /// The sender waits for answers: it has no rate.
+    /// The sender waits for answers, since it has no rate.
     hurried: bool,
 }
 
@@ -35,13 +36,13 @@ impl Nap {
         self.hurried = true;
     }
 
-    /// Whether the sender waits for answers.
+    /// Returns `true` if the sender waits for answers.
     pub(super) fn is_hurried(&self) -> bool {
         self.hurried
     }
 
-    /// How long to look away, after `drained` octets of data were fetched from a buffer of `buffer` octets; zero for
-    /// not at all.
+    /// Returns the length of the next nap, after `drained` octets of data were fetched from a buffer of `buffer`
+    /// octets; zero for no nap.
     pub(super) fn after(&mut self, drained: u64, buffer: u64) -> Span {
         let napped = !self.span.is_zero();
         if drained == 0 {

@@ -1,4 +1,4 @@
-//! What is told while receiving.
+//! Notices that a receiver gives its owner while it runs.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -12,142 +12,142 @@ use super::ReceiveReport;
 use crate::error::NetError;
 use crate::store::{FileInfo, Removed};
 
-/// What happens while receiving; `E` is what the engine tells.
+/// Event of a reception; `E` is the engine's type of event.
 #[derive(Debug)]
 pub enum ReceiveNotice<'a, E> {
-    /// Ready to hear announcements.
+    /// The receiver listens for announcements.
     Listening {
         /// The address listened on.
         address: SocketAddr,
     },
-    /// The interface is not there any more, or of no use; it is waited for.
+    /// The interface has gone or cannot be used; the receiver waits for it.
     Waiting {
         /// What is missing.
         why: &'a NetError,
     },
-    /// The interface is there again, or another has taken its place, and the group is joined anew.
+    /// The interface is there again, or another has taken its place, and the group was joined again.
     Rejoined,
-    /// This host itself would not send an answer; told once.
+    /// This host itself refused to send an answer; reported once.
     Blocked {
-        /// What the system says.
+        /// The error of the system.
         why: &'a NetError,
     },
-    /// What is heard of sealed transfers cannot be remembered, so that none is accepted that could be played back.
+    /// What is heard of sealed transfers cannot be remembered. So no transfer is accepted that could be played back.
     Forgetful {
         /// What cannot be written, and what to do.
         why: &'a NetError,
     },
-    /// Something came from a sender that is not to be heard; told of once.
+    /// A datagram came from a sender that is not accepted; reported once.
     NotAccepted {
-        /// Where from.
+        /// Address of the sender.
         source: IpAddr,
     },
-    /// Something came that only another seal opens, that has none, or that another protocol says; told of once.
+    /// A datagram was ignored that another seal opens, that has no seal, or that another protocol sent; reported once.
     Unlike {
-        /// Where from.
+        /// Address of its sender.
         source: IpAddr,
-        /// Why it is passed over.
+        /// Reason for which it is ignored.
         why: Unlike,
     },
-    /// Short datagrams of a sender come and no long one does: the way carries less than its first link. Told of once for
-    /// each sender.
+    /// Short datagrams of a sender arrive and no long one does, so the path carries less than its first link. Reported
+    /// once for each sender.
     Narrow {
         /// The sender.
         source: IpAddr,
-        /// Octets of datagrams that do not come, without headers of UDP and IP.
+        /// Length of the datagrams that do not arrive, octets without headers of UDP and IP.
         datagram: usize,
-        /// Octets of datagrams that pass everywhere, likewise.
+        /// Length of datagrams that pass everywhere, octets without headers of UDP and IP.
         passes: usize,
-        /// Whether the sender is told of it.
+        /// The sender is told of it.
         told: bool,
     },
     /// An object is received.
     Joined {
-        /// What is sent.
+        /// Object that is offered.
         offer: &'a Offer,
-        /// Segments that are there already.
+        /// Segments that are held already.
         held: u32,
     },
-    /// What was there already, under the names of files that are sent, was compared with them.
+    /// Older versions that were already here, under the names of the sent files, were compared with them.
     Compared {
-        /// Which object.
+        /// Number of the object.
         object: ObjectId,
-        /// Segments that need not come.
+        /// Segments that need not be sent.
         found: u32,
     },
     /// The list of files is known.
     Files {
-        /// Of which object.
+        /// Number of the object.
         object: ObjectId,
-        /// The files.
+        /// Files in the list.
         files: &'a Arc<[FileInfo]>,
     },
     /// A file is complete, verified where there is a manifest, and has its final name.
     FileDone {
-        /// Of which object.
+        /// Number of the object.
         object: ObjectId,
         /// Its path below the receiving directory.
         path: &'a str,
     },
-    /// Something arrived damaged; it is asked for again.
+    /// Segments arrived damaged; they are requested again.
     Damaged {
-        /// Which object.
+        /// Number of the object.
         object: ObjectId,
         /// The path of the file below the receiving directory; `None` for the list of files.
         path: Option<&'a str>,
-        /// How many segments are asked for again.
+        /// Number of segments that are requested again.
         segments: u32,
     },
-    /// The disk is full; what comes is dropped until there is room.
+    /// The disk is full; data is dropped until there is room.
     NoRoom {
-        /// What could not be stored.
+        /// The error for what could not be stored.
         error: &'a NetError,
-        /// How long room is waited for.
+        /// Longest time for which the receiver waits for room.
         wait: Span,
     },
-    /// An entry cannot have its name here, and is not delivered; everything else is.
+    /// A file or directory cannot have its name here and is not delivered; everything else is.
     Withheld {
-        /// Of which object.
+        /// Number of the object.
         object: ObjectId,
         /// Its path below the receiving directory.
         path: &'a str,
-        /// Why, in a sentence.
+        /// Reason, as a sentence.
         why: &'a str,
     },
-    /// The file system refuses something beside the content, which is passed over; told once of each kind.
+    /// The file system refuses something besides the content, which is ignored; reported once for each kind.
     Refused(&'a Refusal),
-    /// A product that was not complete was removed.
+    /// An incomplete product was removed.
     Removed {
-        /// What it was.
+        /// Description of the product.
         partial: &'a Partial,
-        /// Why it was removed.
+        /// Reason for its removal.
         why: Removed,
     },
-    /// There is room again, and what was dropped is asked for.
+    /// There is room again, and dropped data is requested again.
     Room,
-    /// Something the engine tells.
+    /// Event of the engine.
     Event(&'a E),
     /// A tenth of a second has passed.
     Tick,
-    /// It is over with an object.
+    /// The reception of an object has ended.
     Ended(&'a ReceiveReport<E>),
 }
 
-/// Why something is passed over that another receiver might take.
+/// Reason for which a datagram is ignored that another receiver might accept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Unlike {
-    /// It is sealed, and we have no key.
+    /// The datagram is sealed, and we have no key.
     Sealed,
-    /// It is not sealed, and we have a key.
+    /// The datagram is not sealed, and we have a key.
     Unsealed,
-    /// It is sealed by somebody who is not trusted.
+    /// The datagram is sealed by a sender that is not trusted.
     Untrusted,
-    /// It is sealed by somebody who is trusted, and has had no key for us for a while.
+    /// The datagram is sealed by a trusted sender, which has had no key for us for a while.
     NotForUs,
-    /// It is sealed for another protocol, or another group.
+    /// The datagram is sealed for another protocol, or another group.
     Elsewhere,
-    /// It is of a session before the one that its sender has begun last.
+    /// The datagram is of a session before the latest one of its sender.
     Earlier,
-    /// It cannot be read: its sender speaks another protocol, or it is none.
+    /// The datagram cannot be read: its sender speaks another protocol, or it is none.
     Foreign,
 }

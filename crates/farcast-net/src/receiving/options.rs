@@ -1,4 +1,4 @@
-//! What a receiver is asked to do.
+//! Options of a receiver.
 
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
@@ -9,35 +9,35 @@ use ipnet::IpNet;
 
 use crate::socket::SocketOptions;
 
-/// What to receive and where to put it.
+/// Options of a receiver: addresses to listen on, and the place of the files.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct ReceiveOptions {
     /// The group (or our own address) and port to listen on.
     pub from: SocketAddr,
-    /// The only sender to hear, in a source-specific group.
+    /// Only sender to hear, in a source-specific group.
     pub source: Option<IpAddr>,
-    /// The senders to hear, by address or prefix; everybody where there are none.
+    /// Senders to accept, by address or prefix; empty to accept all.
     pub accept: Vec<IpNet>,
-    /// Where files go; made if it is not there.
+    /// Directory for the files; made if it is missing.
     pub into: PathBuf,
-    /// How files are stored.
+    /// Options for storing files.
     pub files: Options,
-    /// Whether objects that come without a manifest of ours are received too, each as a plain file: nothing vouches for
-    /// its content but the protocol. They are declined otherwise.
+    /// Receive objects without a manifest of ours too, each as a plain file. Only the protocol then vouches for the
+    /// content. Without this option they are declined.
     pub plain: bool,
-    /// How sockets are made.
+    /// Options of the sockets.
     pub socket: SocketOptions,
     /// End after the first transmission that [counts](crate::ReceiveReport::counts).
     pub once: bool,
     /// Drop what arrives instead of storing it; the end is [`Discarded`](crate::NetError::Discarded), never a success.
     pub discard: bool,
-    /// Whether nothing is said to senders.
+    /// Send nothing to senders.
     pub silent: bool,
-    /// Datagrams to lose on purpose.
+    /// Probability with which each datagram is lost on purpose.
     pub simulate_loss: Probability,
-    /// The seed of those losses.
+    /// Seed of these losses.
     pub seed: u64,
-    /// How long a full disk is waited for before the transmission is given up.
+    /// Longest time to wait for room on a full disk before the transmission is given up.
     pub wait_for_room: Span,
 }

@@ -1,4 +1,4 @@
-//! How it went.
+//! The report on an object: its outcome and its counts.
 
 use farcast_core::Span;
 use farcast_core::engine::RejectCounts;
@@ -9,67 +9,72 @@ use crate::error::NetError;
 use crate::seal::SealCounts;
 use crate::store::PlainFile;
 
-/// How it went with an object for this receiver; `E` is what the engine tells.
+/// Report on an object at this receiver; `E` is the engine's type of event.
 #[derive(Debug)]
 pub struct ReceiveReport<E> {
-    /// What was sent.
+    /// Object that was offered.
     pub offer: Offer,
-    /// How it ended.
+    /// Outcome of its reception.
     pub outcome: Outcome,
-    /// What the engine told at its end.
+    /// Last event of the engine for the object.
     pub end: E,
-    /// Why it could not be stored, if that is so.
+    /// Error for which it could not be stored, if any.
     pub error: Option<NetError>,
-    /// From joining to completion, or to the end.
+    /// Time from joining to completion, or to the end.
     pub duration: Span,
-    /// Whether its list of files has come and has the digest that was announced; of an object without a manifest,
-    /// whether it is what its sender vouches for.
+    /// The list of files has come and has the digest that was announced. For an object without a manifest: it is what
+    /// its sender vouches for.
     pub vouched: bool,
-    /// Of an object without a manifest: what became of it, once it was complete.
+    /// File made of an object without a manifest, once that was complete.
     pub plain: Option<PlainFile>,
-    /// Segments that were there before.
+    /// Segments that were held before.
     pub held: u32,
-    /// Segments there at the end.
+    /// Segments that were held at the end.
     pub have: u32,
-    /// Whether what is there is kept for a next try: some of it is of files that the product's id vouches for, or of an
-    /// object without a manifest that would be known again.
+    /// The received part is kept for a next try. It then has content of files that the product's id vouches for, or it
+    /// is of an object without a manifest that would be recognised.
     pub kept: bool,
-    /// What came.
+    /// Counts of the received messages.
     pub received: Received,
-    /// Whether its sender has sent any content, also where that came only after this was refused.
+    /// The sender has sent content, even if only after this object was refused.
     pub has_content: bool,
-    /// Datagrams that were none of the protocol's.
+    /// Datagrams that are not of the protocol.
     pub malformed: u64,
-    /// Answers that the system would not send.
+    /// Answers that the system refused to send.
     pub unsent: u64,
-    /// Datagrams from senders that are not to be heard.
+    /// Datagrams from senders that are not accepted.
     pub not_accepted: u64,
     /// Datagrams sent to our address that may come to the group only.
     pub misdirected: u64,
-    /// Datagrams of data that were dropped because the disk did not answer.
+    /// Datagrams with content that were dropped because the disk did not answer.
     pub unstored: u64,
-    /// Objects that were declined because as many were under way as may be.
+    /// Objects that were declined because the maximum number of objects was under way.
     pub crowded: u64,
-    /// Number of further objects that the sender had sent before it left and of which nothing came. Only the last report
-    /// of a run has it.
+    /// Number of further objects that the sender had sent before it left and of which nothing arrived. Only the last
+    /// report of a run has it.
     pub missed: u32,
-    /// What did not pass the seal, if there is one.
+    /// Counts of datagrams that did not pass the seal, if there is one.
     pub seal: Option<SealCounts>,
-    /// Messages turned down, by reason.
+    /// Messages that the engine rejected, by reason.
     pub rejects: RejectCounts,
 }
 
 impl<E> ReceiveReport<E> {
-    /// Whether the object is complete, and verified if it has a manifest.
+    /// Returns `true` if the object is complete, and verified if it has a manifest.
     pub fn is_complete(&self) -> bool {
         matches!(self.outcome, Outcome::Complete(_))
     }
 
-    /// Whether it is the one transmission of [`once`](crate::ReceiveOptions::once): it was complete, or brought at
-    /// least the list of files that it had announced, or failed by what only our user can change: what is in the way
-    /// here, or a name that another receiver has. With content behind it, it counts too if there is no room here, or if its
-    /// sender has ended and some lacks. What never was more than an offer does not count, or anybody's would
-    /// do; nor does a sender that fell silent, which may be started again and goes on then.
+    /// Returns `true` if this is the one transmission of [`once`](crate::ReceiveOptions::once). It is in these cases:
+    ///
+    /// * The object is complete.
+    /// * The sender refused this receiver because another one has the same name.
+    /// * The list of files has come as it was announced, and the transmission failed then.
+    /// * It failed by something in the way here that only our user can change.
+    /// * Content has come, and there is no room here, or its sender has ended and segments are missing.
+    ///
+    /// A mere offer does not count, or anybody's offer would do. A sender that fell silent does not count either: it
+    /// may be started again, and the transfer continues then.
     pub fn counts(&self) -> bool {
         use StoreError as E;
         match self.outcome {

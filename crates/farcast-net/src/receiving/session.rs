@@ -1,4 +1,4 @@
-//! One object, from its offer to its report.
+//! The reception of one object, from its offer to its report.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -17,23 +17,23 @@ use crate::error::NetError;
 use crate::seal::Kept;
 use crate::store::{FileInfo, PlainFile, Reply, is_final};
 
-/// What the driver knows of an object that is under way.
+/// Object under way, as the driver knows it.
 pub(super) struct Session {
     offer: Offer,
-    /// Who proved to have offered it, by what the list calls it.
+    /// Name, from the list, of the sender that has proved to have offered it.
     signer: Option<String>,
-    /// In which session what came of it last was sealed.
+    /// Seal session of the latest content of it.
     sealed_in: Option<SessionId>,
-    /// By what the store knows it.
+    /// Number by which the store knows its reception.
     reception: u64,
     files: Arc<[FileInfo]>,
     vouched: bool,
     plain: Option<PlainFile>,
     joined: Time,
     held: u32,
-    /// Parity symbols that were kept from before.
+    /// Parity symbols that an earlier run has kept.
     kept_parity: u32,
-    /// Segments that came and had to be forgotten.
+    /// Segments that arrived and had to be forgotten.
     lost: u32,
     error: Option<NetError>,
 }
@@ -61,9 +61,9 @@ impl Session {
         }
     }
 
-    /// Whether part of it would be gone on with another time.
+    /// Returns `true` if the received part is kept and a later transfer can continue it.
     fn is_kept(&self, have: u32, parity: u64, vouched_only: bool) -> bool {
-        // It can never be completed.
+        // With such an error the object can never be completed.
         if self.error.as_ref().is_some_and(is_final) {
             return false;
         }
@@ -78,8 +78,8 @@ impl Session {
 }
 
 impl<P: Protocol> Driver<'_, P> {
-    /// An object is offered: open it, unless it says nothing of what it is and such are not wanted, or too many are
-    /// under way.
+    /// Handles an offer: opens the object. Declines it if it has no manifest and such objects are not wanted, or if too
+    /// many are under way.
     pub(super) fn offered(&mut self, offer: &Offer) {
         if offer.id.is_none() && !self.options.plain {
             return self.answer(offer.object, Answer::Declined(Decline::Unwanted));
@@ -105,13 +105,13 @@ impl<P: Protocol> Driver<'_, P> {
         self.due.push(Due::Open(reception, Box::new(offer.clone())));
     }
 
-    /// Something of `object` has come that was sealed in `session`.
+    /// Notes that content of `object` has arrived that was sealed in `session`.
     pub(super) fn note_session(
         sessions: &mut BTreeMap<ObjectId, Session>,
         object: ObjectId,
         session: Option<SessionId>,
     ) {
-        // In the open there is none, and nothing to look for.
+        // Without a seal there is no session and nothing to look for.
         if session.is_some()
             && let Some(one) = sessions.get_mut(&object)
         {
@@ -119,20 +119,20 @@ impl<P: Protocol> Driver<'_, P> {
         }
     }
 
-    /// What the list calls who seals in `session`.
+    /// Returns the list's name for the sender of `session`.
     fn signer(&self, session: Option<SessionId>) -> Option<&str> {
         self.seal.as_deref()?.signer(session?)
     }
 
-    /// Whether what `session` seals from `source` is of who offered what comes from there. Another who is trusted may have
-    /// written that address on it.
+    /// Returns `true` if the sender of `session` has made all offers that came from `source`. Another trusted sender
+    /// may have forged that address.
     pub(super) fn is_of_its_sender(&self, source: SocketAddr, session: Option<SessionId>) -> bool {
         let signer = self.signer(session);
         let of_there = self.sessions.values().filter(|one| one.offer.sender == source);
         of_there.into_iter().all(|one| one.signer.as_deref() == signer)
     }
 
-    /// What an object is called is known now.
+    /// Handles the name of an object, which is known now.
     pub(super) fn renamed(&mut self, offer: &Offer) {
         if let Some(session) = self.sessions.get_mut(&offer.object) {
             session.offer = offer.clone();
@@ -140,7 +140,7 @@ impl<P: Protocol> Driver<'_, P> {
         }
     }
 
-    /// Declines what cannot be received, and keeps the reason for the report.
+    /// Declines an object that cannot be received, and keeps the reason for the report.
     fn refuse(&mut self, object: ObjectId, error: NetError, why: Decline) {
         if let Some(session) = self.sessions.get_mut(&object) {
             session.error = Some(error);
@@ -156,10 +156,10 @@ impl<P: Protocol> Driver<'_, P> {
         self.engine.have(object).map_or(0, Bitmap::count)
     }
 
-    /// Takes what the store says of a reception.
+    /// Handles the store's reply about a reception.
     pub(super) fn on_reply(&mut self, reception: u64, reply: Reply) {
         match &reply {
-            // Of the disk, whatever has become of who met it.
+            // This reply is about the disk, whatever has become of the object that met it.
             Reply::NoRoom(error) => {
                 self.lacks_room = true;
                 return self.notice(&ReceiveNotice::NoRoom { error, wait: self.options.wait_for_room });
@@ -172,7 +172,7 @@ impl<P: Protocol> Driver<'_, P> {
                 return self.notice(&ReceiveNotice::Removed { partial, why: *why });
             }
             Reply::Refused(refusal) => {
-                // Once for all that is received.
+                // Each kind is reported once for all objects.
                 if self.refused.insert(refusal.nicety) {
                     self.notice(&ReceiveNotice::Refused(refusal));
                 }
@@ -180,7 +180,7 @@ impl<P: Protocol> Driver<'_, P> {
             }
             _ => {}
         }
-        // What is over is passed over.
+        // Replies about receptions that are over are ignored.
         let current = |(_, session): &(&ObjectId, &mut Session)| session.reception == reception;
         let Some((&object, session)) = self.sessions.iter_mut().find(current) else { return };
         match reply {
@@ -220,7 +220,7 @@ impl<P: Protocol> Driver<'_, P> {
         }
     }
 
-    /// The list of files is known, and with it what is there already.
+    /// Handles the list of files, and the segments that are known to be held with it.
     fn listed(&mut self, object: ObjectId, newly_held: &[Run], files: &Arc<[FileInfo]>) {
         let mut map = Bitmap::new(self.engine.have(object).map_or(0, Bitmap::len));
         for &run in newly_held {
@@ -236,13 +236,13 @@ impl<P: Protocol> Driver<'_, P> {
         }
     }
 
-    /// What is there already was compared with what is sent.
+    /// Handles the result of comparing older versions with the files that are sent.
     fn compared(&mut self, object: ObjectId, held: Bitmap) {
         let before = self.count(object);
         self.answer(object, Answer::Compared(held));
         let found = self.count(object).saturating_sub(before);
         let Some(session) = self.sessions.get_mut(&object) else { return };
-        // Files that are the same were found when their list came.
+        // Identical files were found when the list came.
         session.held += found;
         let found = session.held;
         self.notice(&ReceiveNotice::Compared { object, found });
@@ -253,13 +253,13 @@ impl<P: Protocol> Driver<'_, P> {
         session.held = held.count();
         let notice = ReceiveNotice::Joined { offer: &session.offer, held: session.held };
         (self.observer)(self.clock.now(), &self.engine, &notice);
-        // Also one that knew the list of files may have ended before what it took over was safe.
+        // Even a run that knew the list may have ended before the content that it took over was safe.
         let compares = earlier && (listed || held.is_empty());
         let answer = if compares { Answer::OpenEarlier(held, listed) } else { Answer::Open(held) };
         self.answer(object, answer);
     }
 
-    /// Parity of these blocks is there from an earlier run.
+    /// Handles the parity symbols of an earlier run, by block.
     fn kept(&mut self, object: ObjectId, kept: &[(u32, Bitmap)]) {
         for (block, symbols) in kept {
             self.engine.kept(self.clock.now(), object, *block, symbols);
@@ -270,7 +270,7 @@ impl<P: Protocol> Driver<'_, P> {
         }
     }
 
-    /// These segments have to come again.
+    /// Handles the loss of segments, which have to be sent again.
     fn lost(&mut self, object: ObjectId, runs: &[Run]) {
         for &run in runs {
             self.answer(object, Answer::Lost(run));
@@ -280,8 +280,8 @@ impl<P: Protocol> Driver<'_, P> {
         }
     }
 
-    /// Everything of an object has come. What could be played back is complete once it is remembered, and everything is
-    /// stored before.
+    /// Handles the arrival of all content of an object. The object is complete once all is stored. If it could be
+    /// played back, its session has to be remembered first.
     pub(super) fn verify(&mut self, object: ObjectId) {
         if self.must_remember(object) {
             self.complete_once_remembered(object, None);
@@ -290,19 +290,19 @@ impl<P: Protocol> Driver<'_, P> {
         }
     }
 
-    /// Tells whether the content of `object` could be played back to a receiver that has forgotten it.
+    /// Returns `true` if the content of `object` could be played back to a receiver that has forgotten it.
     pub(super) fn must_remember(&self, object: ObjectId) -> bool {
         let sealed_in = self.sessions.get(&object).and_then(|session| session.sealed_in);
         self.seal.as_ref().zip(sealed_in).is_some_and(|(seal, session)| seal.must_remember(session))
     }
 
-    /// Completes so many files of `object`, or all of it, once it is remembered that they were heard.
+    /// Completes the first `files` files of `object`, or all of it, once the history that contains them is written.
     fn complete_once_remembered(&mut self, object: ObjectId, files: Option<usize>) {
         let Some(seal) = &mut self.seal else { return };
         self.unremembered.push(Unremembered { object, number: seal.keep(), files });
     }
 
-    /// Completes what is remembered now, and leaves what cannot be.
+    /// Completes the objects whose sessions are remembered now, and leaves those whose sessions cannot be.
     pub(super) fn remember(&mut self) {
         let Some(seal) = &mut self.seal else { return };
         let mut lost = Vec::new();
@@ -327,7 +327,7 @@ impl<P: Protocol> Driver<'_, P> {
         }
     }
 
-    /// The object cannot be stored: leave it and say why.
+    /// Leaves an object that cannot be stored, and tells the engine why.
     fn failed(&mut self, object: ObjectId, error: NetError) {
         let why = match &error {
             NetError::Store(error) if lacks_room(error) => Decline::Disk,
@@ -337,25 +337,25 @@ impl<P: Protocol> Driver<'_, P> {
         let mut text = error.to_string();
         let end = (0..=text.len().min(256)).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
         text.truncate(end);
-        // Of the two, one applies: before it was accepted it is declined, later it is left.
+        // One of the two answers applies: an object is declined before it was accepted, and left later.
         self.refuse(object, error, why);
         self.answer(object, Answer::Failed(Cause::System, Some(text)));
     }
 
-    /// It is over with `object`, as the engine says with `event`.
+    /// Handles the end of `object`, which the engine reports with `event`.
     pub(super) fn ended(&mut self, object: ObjectId, outcome: Outcome, event: &Event<P>) {
         let session = self.sessions.remove(&object);
         self.unremembered.retain(|one| one.object != object);
         self.leave();
         if !matches!(outcome, Outcome::Complete(_)) {
-            // What changed at its source can never be completed; everything else is kept for the next try.
-            // But what was here before this session is not its sender's to take.
+            // An object that changed at its source can never be completed; every other one is kept for the next try.
+            // But its sender may not make us drop segments that were here before this session.
             let held = session.as_ref().is_some_and(|session| session.held > 0);
             let useless = !held && outcome == Outcome::SourceChanged;
             self.due.push(if useless { Due::Discard(object) } else { Due::Close(object) });
         }
         let Some(session) = session else { return };
-        // Where a sender that began again has only heard that all is here, nothing has come in that session.
+        // If a sender began again and only heard that all is here, no content has arrived in that session.
         if let Some(seal) = &mut self.seal
             && P::Receiver::is_settled(event)
         {
@@ -397,7 +397,7 @@ impl<P: Protocol> Driver<'_, P> {
             offer: session.offer,
         };
         self.notice(&ReceiveNotice::Ended(&report));
-        // What becomes of others says nothing of the one that counts.
+        // The end of another sender's object does not replace a report that counts.
         let stays =
             |last: &ReceiveReport<Event<P>>| last.counts() && last.offer.sender != report.offer.sender;
         if report.counts() || !self.last.as_ref().is_some_and(stays) {
@@ -405,7 +405,7 @@ impl<P: Protocol> Driver<'_, P> {
         }
     }
 
-    /// Leaves the group of content that nobody needs any more.
+    /// Leaves the private group if no object needs it any more.
     fn leave(&mut self) {
         let needed = |group| self.sessions.values().any(|session| session.offer.group == group);
         if self.ears.private_group().is_some_and(|group| !needed(group)) {

@@ -1,4 +1,4 @@
-//! The receiver's side: sessions that are heard and remembered, and what is opened and refused.
+//! The receiver's side of the seals: opens and refuses datagrams, and remembers the sessions that were heard.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -10,7 +10,7 @@ use farcast_seal::{Class, History, Opened, Refusal, SessionId};
 use super::SealCounts;
 use crate::receiving::Unlike;
 
-/// What a user is told of, of what is refused: each once, and who is not trusted before what is not sealed.
+/// Refusals that the user is told of, each once. An untrusted sender is reported before datagrams without a seal.
 const TOLD: [(Refusal, Unlike); 5] = [
     (Refusal::UntrustedSender, Unlike::Untrusted),
     (Refusal::NotListed, Unlike::NotForUs),
@@ -18,69 +18,71 @@ const TOLD: [(Refusal, Unlike); 5] = [
     (Refusal::EarlierSession, Unlike::Earlier),
     (Refusal::Unsealed, Unlike::Unsealed),
 ];
-/// For how long keys come to others, and nothing that opens, until a user is told that there are none for us: at first, and
-/// in a session, which may be silent for a while. Keys for many take their time.
+/// Time for which keys arrive for others, and nothing that opens, until the user is told that there are none for us.
+/// The first span holds before a session, the second in one, which may be silent for a while. Keys for many receivers
+/// take their time.
 pub(super) const UNLISTED_FOR: (Span, Span) = (Span::from_secs(1), Span::from_secs(10));
-/// Keys that come after so long are of another transfer.
+/// Keys that arrive after such a pause belong to another transfer.
 const UNLISTED_ANEW: Span = Span::from_secs(30);
-/// How often a receiver notes what it has heard, so that a later one of the same name takes it for heard.
+/// Interval at which a receiver notes what it has heard, so that a later one with the same name refuses a replay of it.
 const KEEP_EVERY: Span = Span::from_secs(2);
-/// Time that the beginning of a session waits until it is written. Its keys come again.
+/// Longest time for which the start of a session waits until it is written. If that fails, its keys come again.
 const DISK_PATIENCE: Span = Span::from_millis(200);
 
-/// What was heard, over restarts and of all who have one key.
+/// Store of what was heard, which outlives restarts and is shared by all receivers with one key.
 pub trait Memory {
     /// Begins to write `heard`; returns a number for [`kept`](Self::kept).
     fn keep(&mut self, heard: &History) -> u64;
 
-    /// Says whether the history of this number is safely written, and waits for that at most as long as `patience`.
+    /// Returns the state of the history with this number, after waiting for at most `patience` until it is written.
     fn kept(&mut self, number: u64, patience: Span) -> Kept;
 
-    /// Returns what is remembered now, others having kept theirs.
+    /// Returns the history as it is now, including what others with the same key have kept.
     ///
     /// # Errors
-    /// A sentence on what cannot be read. No session begins then.
+    /// A sentence that says what cannot be read. No session begins then.
     fn recall(&mut self) -> Result<History, String>;
 }
 
 /// State of a history that was to be written.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Kept {
-    /// It outlives a restart.
+    /// The history is written and outlives a restart.
     Safe,
     /// The disk has not answered yet.
     Pending,
-    /// It cannot be written, for the reason that the sentence gives.
+    /// The history cannot be written; the sentence says why.
     Lost(String),
 }
 
-/// What a receiver seals with.
+/// A receiver's seal: opens what arrives, seals answers, and remembers sessions.
 pub struct ReceiveSeal {
     seal: farcast_seal::Receiver,
-    /// What was sealed as one thing and says another.
+    /// Number of datagrams with a message that their seal does not allow.
     misplaced: u64,
-    /// Senders to ask for a key.
+    /// Addresses of senders to ask for a key.
     asking: Vec<SocketAddr>,
-    /// Whether it answers at all.
+    /// This receiver may answer senders.
     answers: bool,
-    /// Which of what is not as this seal its user was told of.
+    /// Entries of `TOLD` that the user was told of.
     told: [bool; TOLD.len()],
-    /// Since when keys have come to others, and nothing that opens; and when the last of them came.
+    /// First and last time at which keys for others came, since anything opened.
     unlisted: Option<(Time, Time)>,
-    /// A session that has begun, of which the engine was not told yet.
+    /// A session that has begun and that the engine was not told of yet.
     begun: Option<SessionId>,
     memory: Box<dyn Memory>,
     keep_at: Time,
-    /// The history that was handed over last.
+    /// Number of the history that was handed over last.
     number: u64,
-    /// Reason that nothing can be remembered just now.
+    /// Reason for which nothing can be remembered at present.
     forgetful: Option<String>,
-    /// Whether that was told.
+    /// The user was told that reason.
     told_forgetful: bool,
 }
 
 impl ReceiveSeal {
-    /// Seals with `seal`, which knew what `memory` did. What never `answers` does not ask for keys either.
+    /// Returns a seal that uses `seal`, which knows what `memory` did. If it never `answers`, it asks for no keys
+    /// either.
     pub fn new(seal: farcast_seal::Receiver, answers: bool, memory: Box<dyn Memory>) -> Self {
         let (asking, told, keep_at) = (Vec::new(), [false; TOLD.len()], Time::ZERO);
         let (unlisted, begun) = (None, None);
@@ -101,25 +103,25 @@ impl ReceiveSeal {
         }
     }
 
-    /// What did not pass.
+    /// Returns the counts of datagrams that did not pass.
     pub fn counts(&self) -> SealCounts {
         SealCounts { refusals: *self.seal.refusals(), misplaced: self.misplaced, unsealable: 0 }
     }
 
-    /// What the list calls who seals in `session`.
+    /// Returns the list's name for the sender of `session`.
     pub(crate) fn signer(&self, session: SessionId) -> Option<&str> {
         self.seal.sender_of(session).map(|(name, _)| name)
     }
 
-    /// So many datagrams said what they may not say.
+    /// Counts datagrams whose messages their seal does not allow.
     pub(crate) fn misplaced(&mut self, datagrams: u64) {
         self.misplaced += datagrams;
     }
 
-    /// Opens `datagram` in place; none where it is refused, or says nothing to an engine.
+    /// Opens `datagram` in place. Returns `None` if it is refused, or has no message for an engine.
     pub(crate) fn open(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> Option<Opened> {
         match self.seal.open(now, from, datagram) {
-            // They say nothing of what is known, and come for those who have left, too.
+            // Such keys bring nothing new, and also arrive for a receiver that has left.
             Ok(Opened { class: Class::Keys { new: false }, .. }) => None,
             Ok(opened) => {
                 self.unlisted = None;
@@ -141,8 +143,8 @@ impl ReceiveSeal {
         }
     }
 
-    /// Keys have begun `session`: it goes on unless others with this key have heard that it is over. A session that could be
-    /// played back does not begin where it cannot be remembered.
+    /// Handles the keys of a new session. The session continues unless others with this key have heard that it is over.
+    /// If a session could be played back and cannot be remembered, it does not begin.
     fn begin(&mut self, session: SessionId) {
         let heard = match self.memory.recall() {
             Ok(heard) => heard,
@@ -156,7 +158,7 @@ impl ReceiveSeal {
         if !goes_on || !self.seal.is_alone(session) {
             return;
         }
-        // A disk that is only slow holds nothing up: what comes is complete once that is written.
+        // A slow disk alone delays nothing here: an object is complete only once the history is written.
         if let Kept::Lost(_) = self.kept(self.number, DISK_PATIENCE) {
             self.seal.leave(session);
         } else {
@@ -164,18 +166,18 @@ impl ReceiveSeal {
         }
     }
 
-    /// Tells whether it takes part in no session.
+    /// Returns `true` if the receiver takes part in no session.
     pub(crate) fn is_idle(&self) -> bool {
         self.seal.is_idle()
     }
 
-    /// Whether what `session` says could be played back to a receiver that has forgotten it; of one that is over, it is not
-    /// known any more, so it could.
+    /// Returns `true` if a message of `session` could be played back to a receiver that has forgotten the session. A
+    /// session that is over is not known any more, so this holds for it too.
     pub(crate) fn must_remember(&self, session: SessionId) -> bool {
         self.seal.is_alone(session) || self.seal.sender_of(session).is_none()
     }
 
-    /// Says whether the history of this number is written, and notes why it is not.
+    /// Returns the state of the history with this number, and notes the reason if it cannot be written.
     pub(crate) fn kept(&mut self, number: u64, patience: Span) -> Kept {
         let kept = self.memory.kept(number, patience);
         match &kept {
@@ -186,30 +188,32 @@ impl ReceiveSeal {
         kept
     }
 
-    /// Reason that nothing can be remembered; told once, and again after it could.
+    /// Returns the reason for which nothing can be remembered. It is returned once, and again if remembering has worked
+    /// meanwhile.
     pub(crate) fn newly_forgetful(&mut self) -> Option<String> {
         let why = self.forgetful.clone()?;
         (!std::mem::replace(&mut self.told_forgetful, true)).then_some(why)
     }
 
-    /// The session that what was opened last has begun, if it has, and if its sender has one at a time: what that has said
-    /// before is over.
+    /// Returns the session that the datagram opened last has begun, if its sender has one session at a time. Then the
+    /// earlier session of that sender is over.
     pub(crate) fn begun(&mut self) -> Option<SessionId> {
         self.begun.take()
     }
 
-    /// Who seals in `session`.
+    /// Returns the proven sender of `session`.
     pub(crate) fn proved(&self, session: SessionId) -> Option<Proved<'_>> {
         let (name, number) = self.seal.sender_of(session)?;
         Some(Proved { name, number: KeyNumber(number) })
     }
 
-    /// Whether `datagram` seems to be content whose key is to come.
+    /// Returns `true` if `datagram` seems to be content whose key is still to come.
     pub(crate) fn is_early(&self, datagram: &[u8]) -> bool {
         self.seal.is_early(datagram)
     }
 
-    /// What our user should know of what was refused: each once, and who is not trusted before what is not sealed.
+    /// Returns a refusal that the user should know of; each is returned once, an untrusted sender before a missing
+    /// seal.
     pub(crate) fn unlike(&mut self, now: Time) -> Option<Unlike> {
         let counts = self.seal.refusals();
         let patience = if self.seal.is_idle() { UNLISTED_FOR.0 } else { UNLISTED_FOR.1 };
@@ -223,7 +227,7 @@ impl ReceiveSeal {
         Some(TOLD[fresh].1)
     }
 
-    /// Whether what was sealed as `class` in `session` may say `message`.
+    /// Returns `true` if a datagram sealed as `class` in `session` may carry `message`. Counts it otherwise.
     pub(crate) fn may_say(&mut self, class: Class, session: SessionId, message: &impl Delivery) -> bool {
         let may = match class {
             Class::Content => message.content().is_some(),
@@ -234,30 +238,33 @@ impl ReceiveSeal {
         self.is_sent_by(session, |who| may && message.may_be_sent_by(who))
     }
 
-    /// Whether the sender that seals in `session` may say what `says` looks at.
+    /// Returns `true` if `says` allows the sender of `session` its message. Counts the message otherwise.
     pub(crate) fn is_sent_by(&mut self, session: SessionId, says: impl FnOnce(&Proved<'_>) -> bool) -> bool {
         let may = self.proved(session).is_some_and(|who| says(&who));
         self.misplaced += u64::from(!may);
         may
     }
 
-    /// The next sender that is to be asked for a key.
+    /// Returns the next sender to ask for a key.
     pub(crate) fn asks(&mut self) -> Option<SocketAddr> {
         self.asking.pop()
     }
 
-    /// Seals an answer to the sender at `to`, an empty one to ask for a key; whether it could be.
+    /// Seals an answer to the sender at `to`; an empty answer asks for a key. Returns `false` if it cannot be sealed.
     pub(crate) fn answer(&mut self, to: SocketAddr, datagram: &mut Vec<u8>) -> bool {
         self.seal.seal_answer(to, datagram).is_ok()
     }
 
-    /// Sender and receiver know that the transfer is over: what was recorded of it is no news.
+    /// Ends `session`, which sender and receiver both know to be over, so that a recording of it is not accepted again.
     pub(crate) fn close(&mut self, session: SessionId) {
         self.seal.close(session);
         self.keep();
     }
 
-    /// Remembers now and then what was heard; whether the last of it could be written, or may yet.
+    /// Has what was heard written, now and then.
+    ///
+    /// # Errors
+    /// A sentence that says why the last history cannot be written.
     pub(crate) fn tick(&mut self, now: Time) -> Result<(), String> {
         if now >= self.keep_at {
             self.keep_at = now + KEEP_EVERY;
@@ -269,16 +276,16 @@ impl ReceiveSeal {
         }
     }
 
-    /// Remembers what was heard; the number of that.
+    /// Has what was heard written. Returns the number of that history.
     pub(crate) fn keep(&mut self) -> u64 {
         self.number = self.memory.keep(self.seal.history());
         self.number
     }
 
-    /// Remembers that all sessions that could be played back are over, and waits for the disk.
+    /// Ends all sessions that could be played back, and waits for at most `patience` until that is written.
     ///
     /// # Errors
-    /// A sentence on why it cannot be written.
+    /// A sentence that says why it cannot be written.
     pub(crate) fn close_all(&mut self, patience: Span) -> Result<(), String> {
         self.seal.close_alone();
         let number = self.keep();

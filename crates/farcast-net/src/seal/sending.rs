@@ -1,4 +1,4 @@
-//! The sender's side: keys and their rounds, and what leaves under them.
+//! The sender's side of the seals: sends keys in rounds and to single receivers, and seals what leaves.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -13,37 +13,37 @@ use crate::envelope::Envelope;
 use crate::error::NetError;
 use crate::socket::Endpoint;
 
-/// How often is asked who is trusted no more.
+/// Interval between two checks for revoked receivers.
 const REVOKED_EVERY: Span = Span::from_secs(1);
 
-/// Says, now and then asked, which receivers are trusted no more: their numbers in the order of the list.
+/// Source of revocations: each call returns the receivers that are no longer trusted, by their numbers in the list.
 pub type Revoked = Box<dyn FnMut() -> Vec<usize>>;
 
-/// What a sender seals with.
+/// A sender's seal: sends keys, seals what leaves and opens answers.
 pub struct SendSeal {
     seal: farcast_seal::Sender,
     revoked: Revoked,
-    /// Who was revoked before it began, until that is told.
+    /// Receivers that were revoked before the start, until the engine is told.
     left_out: Vec<Listed>,
-    /// When that is asked next.
+    /// Time of the next check for revoked receivers.
     ask_at: Time,
-    /// When keys leave, and what is still to leave of the round at hand.
+    /// Schedule of the key rounds, and the datagrams of the present round that have yet to leave.
     rounds: Rounds,
     waiting: std::vec::IntoIter<Vec<u8>>,
-    /// Answers in which a receiver spoke for another.
+    /// Number of answers in which a receiver spoke for another.
     misattributed: u64,
-    /// What could not leave, because whom it is for has not shown yet that it has its key.
+    /// Messages that did not leave, because their receiver has not shown yet that it has its key.
     unsealable: u64,
-    /// Whom an answer has shown to lack the key of content, until something leaves for them; and how many more these
-    /// are than what leaves has been told of.
+    /// Receivers whose answers show that they lack the content key, until something leaves for them; and the number of
+    /// those that [`newly_owed`](Self::newly_owed) has not reported yet.
     owed: Owed,
     news: u64,
     buffer: Vec<u8>,
 }
 
 impl SendSeal {
-    /// Seals with `seal`, whose keys leave at `rate` at most. Who is `revoked` hears nothing more from then on; who was before,
-    /// and `seal` does not know, is `left_out`.
+    /// Returns a seal that uses `seal` and sends keys at `rate` at most. A receiver that `revoked` names can open
+    /// nothing from then on. `left_out` are receivers that were revoked before and that `seal` does not know.
     pub fn new(
         seal: farcast_seal::Sender,
         rate: Option<BitRate>,
@@ -66,26 +66,26 @@ impl SendSeal {
         }
     }
 
-    /// What did not pass.
+    /// Returns the counts of messages that did not pass.
     pub fn counts(&self) -> SealCounts {
         let (refusals, misplaced) = (*self.seal.refusals(), self.misattributed);
         SealCounts { refusals, misplaced, unsealable: self.unsealable }
     }
 
-    /// When keys leave the next time.
+    /// Returns the time at which keys leave next.
     pub(crate) fn due(&self) -> Time {
         self.rounds.due().min(self.owed.due())
     }
 
-    /// Whether somebody has not been sent any keys yet.
+    /// Returns `true` until all receivers have been sent the keys once; before that no other datagram is useful.
     pub(crate) fn begins(&self) -> bool {
         self.rounds.is_first()
     }
 
-    /// Takes those off the list who are revoked; their names, and numbers.
+    /// Removes revoked receivers from the list. Returns their names and key numbers.
     ///
     /// # Errors
-    /// It has been done too often: nothing may leave any more.
+    /// If there have been too many revocations; then nothing may leave any more.
     pub(crate) fn revoke(&mut self, now: Time) -> Result<Vec<(String, KeyNumber)>, NetError> {
         if now < self.ask_at {
             return Ok(Vec::new());
@@ -94,7 +94,7 @@ impl SendSeal {
         let revoked = (self.revoked)();
         if !revoked.is_empty() {
             self.seal.remove(&revoked).map_err(NetError::Seal)?;
-            // The others can do nothing without the new keys.
+            // The other receivers can open nothing without the new keys.
             self.waiting = Vec::new().into_iter();
             self.rounds.restart(now);
         }
@@ -104,7 +104,7 @@ impl SendSeal {
         Ok(left_out.chain(revoked.iter().map(known_by)).collect())
     }
 
-    /// Sends the keys that are due to `to`; how many datagrams, and their octets.
+    /// Sends the keys that are due to `to`. Returns the number of datagrams and their octets.
     pub(crate) fn send_keys(&mut self, now: Time, to: &Envelope, endpoint: &Endpoint) -> (usize, usize) {
         let (mut datagrams, mut octets) = (0, 0);
         while now >= self.rounds.due() {
@@ -115,7 +115,7 @@ impl SendSeal {
                 continue;
             };
             for _ in 0..self.rounds.copies() {
-                // What does not leave is as good as lost, and comes again.
+                // A datagram that does not leave is as good as lost, and comes again.
                 if endpoint.send(to, &datagram, datagram.len()).is_ok() {
                     (datagrams, octets) = (datagrams + 1, octets + datagram.len());
                 }
@@ -125,13 +125,13 @@ impl SendSeal {
         (datagrams, octets)
     }
 
-    /// Sends a key alone to those whose turn it is of those who lack it and for whom nothing else has left; how many
-    /// datagrams, and their octets.
+    /// Sends a datagram with only a key to each receiver that lacks it, whose turn it is, and for which nothing else
+    /// has left. Returns the number of datagrams and their octets.
     pub(crate) fn send_owed(&mut self, now: Time, endpoint: &Endpoint) -> (usize, usize) {
         let (mut datagrams, mut octets) = (0, 0);
         while let Some(receiver) = self.owed.next(now) {
             self.buffer.clear();
-            // Whoever has moved meanwhile is owed it elsewhere.
+            // A receiver that has moved meanwhile is owed the key at its new address.
             let Some(to) = self.seal.address(receiver as usize) else { continue };
             if self.seal.seal_to(to, &mut self.buffer).is_ok()
                 && endpoint.send(&Envelope::to(to), &self.buffer, self.buffer.len()).is_ok()
@@ -142,29 +142,30 @@ impl SendSeal {
         (datagrams, octets)
     }
 
-    /// How many have come to lack the key since this was asked, and what it takes to send it to them: octets of UDP
-    /// payload.
+    /// Returns the number of receivers that have shown to lack the key since the last call, and the octets of UDP
+    /// payload that it takes to send the key to them.
     pub(crate) fn newly_owed(&mut self) -> (u64, u64) {
         let news = std::mem::take(&mut self.news);
         (news, news * TO_ONE_KEY_OVERHEAD as u64)
     }
 
-    /// Octets before and behind what [`content`](Self::content) seals.
+    /// Returns the octets that [`content`](Self::content) needs before and behind a datagram.
     pub(crate) fn around_content(&self) -> (usize, usize) {
         (HEADER, self.seal.behind_content())
     }
 
-    /// Seals `datagram`, which has room for what it takes at both ends; whether it leaves before anybody can have
-    /// answered.
+    /// Seals `datagram`, which has room for the seal at both ends. `early` says that it leaves before any receiver can
+    /// have answered.
     ///
     /// # Errors
-    /// The key has sealed all that it may.
+    /// If the key has sealed its maximum number of datagrams.
     pub(crate) fn content(&mut self, datagram: &mut [u8], early: bool) -> Result<(), NetError> {
         let sealed = if early { self.seal.seal_early(datagram) } else { self.seal.seal_content(datagram) };
         sealed.map_err(NetError::Seal)
     }
 
-    /// Seals `datagram`, which has no content: for everyone, or for who is at `to`. Whether it could be.
+    /// Seals `datagram`, which has no content, for everyone or for the receiver at `to`. Returns `false` if it cannot
+    /// be sealed.
     pub(crate) fn control(&mut self, datagram: &mut Vec<u8>, to: Option<SocketAddr>) -> bool {
         let sealed = match to {
             None => self.seal.seal_control(datagram),
@@ -179,7 +180,7 @@ impl SendSeal {
         sealed.is_ok()
     }
 
-    /// Opens an answer; where what it says lies, and the number of the receiver that says it.
+    /// Opens an answer. Returns the range of its message in the datagram and the number of its receiver.
     pub(crate) fn open(
         &mut self,
         now: Time,
@@ -192,11 +193,11 @@ impl SendSeal {
         } else if self.owed.push(now, answer.receiver as u32) {
             self.news += 1;
         }
-        // An empty one asks for that, and says nothing.
+        // An empty answer asks for a key and carries no message.
         (!answer.payload.is_empty()).then_some((answer.payload, answer.receiver))
     }
 
-    /// Whether the receiver of this number may say what `says` looks at.
+    /// Returns `true` if `says` allows the receiver with this number its message. Counts the message otherwise.
     pub(crate) fn may_say(&mut self, receiver: usize, says: impl FnOnce(&Proved<'_>) -> bool) -> bool {
         let may =
             says(&Proved { name: self.seal.name(receiver), number: KeyNumber(self.seal.number(receiver)) });
