@@ -17,7 +17,7 @@ use crate::nicety::{Nicety, Refusal, Refusals, is_absent};
 use crate::{StoreError, Usage, system};
 
 const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);
-/// Names that are tried for a file that takes the place of another.
+/// Number of names that are tried for a file that replaces another.
 const FRESH_TRIES: u32 = 8;
 
 /// The receiver's directory.
@@ -30,7 +30,8 @@ pub(crate) struct Root {
     refusals: Mutex<Refusals>,
 }
 
-/// The directory of `fd`; by an earlier descriptor if others are open: each of many receptions has its root.
+/// Returns a descriptor of the directory of `fd`. An open descriptor of the same directory is shared, because each of
+/// many receptions has its own root.
 fn shared(fd: OwnedFd) -> Result<Arc<OwnedFd>> {
     static OPEN: Mutex<Vec<(u64, u64, Weak<OwnedFd>)>> = Mutex::new(Vec::new());
     let stat = system::fstat(&fd)?;
@@ -46,53 +47,53 @@ fn shared(fd: OwnedFd) -> Result<Arc<OwnedFd>> {
 }
 
 impl Root {
-    /// The directory at `path`, to which symbolic links may lead: it is the user's choice.
+    /// Opens the directory at `path`. Symbolic links in `path` are followed: the user has chosen the path.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let fd = system::open(path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
         let fd = shared(fd)?;
         Ok(Self { fd, path: path.to_owned(), walks: AtomicBool::new(false), refusals: Mutex::default() })
     }
 
-    /// Where `path` is, for people.
+    /// Returns the full path of `path`, for messages.
     pub(crate) fn full(&self, path: &[u8]) -> PathBuf {
         if path.is_empty() { self.path.clone() } else { self.path.join(as_path(path)) }
     }
 
-    /// The typed error for `errno`.
+    /// Returns the typed error for `errno`.
     pub(crate) fn error(&self, path: &[u8], action: &'static str, errno: Errno, needed: u64) -> StoreError {
         StoreError::new(self.full(path), action, errno, needed, self.available().unwrap_or(0))
     }
 
-    /// The bytes that the file system can still take.
+    /// Returns the number of bytes that the file system can still take.
     pub(crate) fn available(&self) -> Result<u64> {
         Ok(self.free()?.octets)
     }
 
-    /// What the file system can still take.
+    /// Returns the bytes and inodes that the file system can still take.
     pub(crate) fn free(&self) -> Result<Usage> {
         let stat = match system::fstatvfs(&self.fd) {
             Err(errno) if is_absent(errno) => return Ok(Usage { octets: u64::MAX, inodes: u64::MAX }),
             stat => stat?,
         };
-        // Where nothing is counted, as on btrfs (files) and some network file systems (octets too), there may be any
-        // number.
+        // A total of zero means that the file system does not count (btrfs: inodes; some network file systems: blocks
+        // too). Its room is then taken as unlimited.
         let inodes = if stat.f_files == 0 { u64::MAX } else { stat.f_favail };
         let octets = stat.f_bavail.saturating_mul(stat.f_frsize);
         Ok(Usage { octets: if stat.f_blocks == 0 { u64::MAX } else { octets }, inodes })
     }
 
-    /// Passes over the refusal of a nicety for `path`, and notes it.
+    /// Tolerates the refusal of a nicety for `path`, and keeps it for a report.
     pub(crate) fn tolerate(&self, nicety: Nicety, path: &[u8], result: Result<()>) -> Result<()> {
         result.or_else(|errno| self.refusals().tolerate(nicety, self.full(path), Err(errno)))
     }
 
-    /// Refusals that were noted and not taken yet.
+    /// Takes the refusals that were not reported yet.
     pub(crate) fn take_refusals(&self) -> Vec<Refusal> {
         self.refusals().take()
     }
 
     fn refusals(&self) -> std::sync::MutexGuard<'_, Refusals> {
-        // No list is left half changed.
+        // A panic leaves no list half changed.
         self.refusals.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -110,11 +111,12 @@ impl Root {
             match system::openat2(&self.fd, path, flags, mode, resolve) {
                 Err(Errno::NOSYS | Errno::PERM) => {
                     let opened = self.walk(path, flags, mode);
-                    // A plain EPERM is the file's own; only a sandbox's makes walking the rule.
+                    // A plain EPERM is about the file itself. If the walk succeeds, a sandbox refuses openat2: walk
+                    // from now on.
                     self.walks.fetch_or(opened.is_ok(), Ordering::Relaxed);
                     return opened;
                 }
-                // Walking finds out whether it is a link or a file that is not a directory.
+                // The walk tells a symbolic link from a file that is not a directory.
                 Err(Errno::NOTDIR) => return self.walk(path, flags, mode),
                 // The kernel could not tell whether a concurrent rename led outside: try again.
                 Err(Errno::AGAIN | Errno::INTR) => {}
@@ -146,7 +148,7 @@ impl Root {
         at.ok_or(Errno::NOENT)
     }
 
-    /// Runs `act` with the directory that holds `path`, and the last component.
+    /// Calls `act` with the directory that holds `path`, and the last component of `path`.
     pub(crate) fn in_parent<'p, T>(
         &self,
         path: &'p [u8],
@@ -158,7 +160,7 @@ impl Root {
         }
     }
 
-    /// What stands at `path`, itself and not what a link points to; `None` if nothing.
+    /// Examines the entry at `path` without following a symbolic link; `None` if there is none.
     pub(crate) fn stat(&self, path: &[u8]) -> Result<Option<Stat>> {
         match self.in_parent(path, |dir, name| system::statat(dir, name)) {
             Ok(stat) => Ok(Some(stat)),
@@ -167,14 +169,14 @@ impl Root {
         }
     }
 
-    /// The regular file at `path`; `None` if nothing is there.
+    /// Examines the regular file at `path`; `None` if nothing is there.
     ///
     /// Anything else gives `ELOOP` (symbolic link) or `EISDIR` (directory, device, ...).
     pub(crate) fn regular(&self, path: &[u8]) -> Result<Option<Stat>> {
         regular(self.stat(path)?)
     }
 
-    /// Refuses anything but a directory at `path`; nothing there is well too.
+    /// Refuses anything at `path` but a directory; a path without an entry is accepted.
     pub(crate) fn check_directory(&self, path: &[u8]) -> Result<()> {
         match self.stat(path)?.map(|stat| FileType::from_raw_mode(stat.st_mode)) {
             None | Some(FileType::Directory) => Ok(()),
@@ -183,8 +185,8 @@ impl Root {
         }
     }
 
-    /// Makes the directory `path` unless it exists; its parent must. It gets what the umask leaves of `mode`, and its
-    /// owner may always use it. Whether it was made.
+    /// Makes the directory `path` unless it exists; its parent must exist. Its mode is `mode` without the bits of the
+    /// umask, and its owner always has all rights. Returns `true` if the directory was made.
     pub(crate) fn make_directory(&self, path: &[u8], mode: Mode) -> Result<bool> {
         let mode = (mode & !umask()) | Mode::RWXU;
         let result = self.in_parent(path, |dir, name| {
@@ -205,7 +207,7 @@ impl Root {
         }
     }
 
-    /// Opens the directory `path` for reading its state and syncing it.
+    /// Opens the directory `path`, to examine or sync it.
     pub(crate) fn open_directory(&self, path: &[u8]) -> Result<OwnedFd> {
         self.open_at(path, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())
     }
@@ -218,8 +220,9 @@ impl Root {
         }
     }
 
-    /// Makes an empty file at `path`, for nobody but its owner. A file that has the name loses it, and is never written to:
-    /// it may have a second name. Where nothing can be removed, the new file is renamed to replace it.
+    /// Makes an empty file at `path` that only its owner may read and write. An older file of that name is removed and
+    /// never written to: it may have a second name. If the directory does not permit removal, the new file is renamed
+    /// over the old one.
     pub(crate) fn fresh(&self, path: &[u8]) -> Result<OwnedFd> {
         let create = |path: &[u8]| {
             let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
@@ -241,7 +244,7 @@ impl Root {
         Err(Errno::EXIST)
     }
 
-    /// Removes the file at `path`, or where nothing can be removed puts an empty one in its place.
+    /// Removes the file at `path`, or replaces it by an empty one if the directory does not permit removal.
     pub(crate) fn void(&self, path: &[u8]) -> Result<()> {
         match self.remove_file(path) {
             Err(Errno::PERM | Errno::ACCESS) => self.fresh(path).map(drop),
@@ -249,7 +252,7 @@ impl Root {
         }
     }
 
-    /// Removes the file at `path`, which does no harm where nothing can be removed.
+    /// Removes the file at `path`; a refusal of the removal is tolerated.
     pub(crate) fn clear_away(&self, path: &[u8]) -> Result<()> {
         match self.remove_file(path) {
             refused @ Err(Errno::PERM | Errno::ACCESS) => self.tolerate(Nicety::Removal, path, refused),
@@ -257,7 +260,7 @@ impl Root {
         }
     }
 
-    /// Removes the directory at `path` if it is there and empty; whether it is gone.
+    /// Removes the directory at `path` if it is empty. Returns `true` if the directory is gone.
     pub(crate) fn remove_directory(&self, path: &[u8]) -> Result<bool> {
         match self.in_parent(path, |dir, name| system::unlinkat(dir, name, AtFlags::REMOVEDIR)) {
             Ok(()) | Err(Errno::NOENT) => Ok(true),
@@ -266,7 +269,7 @@ impl Root {
         }
     }
 
-    /// Renames `from` to the last component of `to`, which is in the same directory.
+    /// Renames `from` to the last component of `to`, in the directory of `from`.
     pub(crate) fn rename_beside(&self, from: &[u8], to: &[u8], replace: bool) -> Result<()> {
         let (_, new) = parent_of(to);
         self.in_parent(from, |dir, old| rename((dir, old), (dir, new), replace))
@@ -279,12 +282,12 @@ impl Root {
         })
     }
 
-    /// Makes the names in the directory of `path` durable, where that can be done.
+    /// Makes the names in the directory of `path` durable, if the file system can.
     pub(crate) fn sync_parent(&self, path: &[u8]) -> Result<()> {
         let (parent, _) = parent_of(path);
         let synced = match parent {
             None => system::fsync(&self.fd),
-            // One that may be written and not read cannot be opened for that.
+            // A directory that may be written but not read cannot be opened for syncing.
             Some(parent) => match self.open_directory(parent) {
                 Ok(fd) => system::fsync(fd),
                 Err(errno) => Err(errno),
@@ -293,17 +296,17 @@ impl Root {
         self.tolerate(Nicety::DurableNames, parent.unwrap_or_default(), synced)
     }
 
-    /// Makes the content of the open file `path` durable, where that can be done.
+    /// Makes the content of the open file `path` durable, if the file system can.
     pub(crate) fn sync_content(&self, path: &[u8], fd: impl AsFd) -> Result<()> {
         self.tolerate(Nicety::DurableContent, path, system::fdatasync(fd))
     }
 
-    /// Sets the mode of the open file `path`, where that can be done.
+    /// Sets the mode of the open file `path`, if the file system can.
     pub(crate) fn set_mode(&self, path: &[u8], fd: impl AsFd, mode: Mode) -> Result<()> {
         self.tolerate(Nicety::Mode, path, system::fchmod(fd, mode))
     }
 
-    /// Sets the times of the open file `path`, where that can be done.
+    /// Sets the times of the open file `path`, if the file system can.
     pub(crate) fn set_times(&self, path: &[u8], fd: impl AsFd, times: &fs::Timestamps) -> Result<()> {
         self.tolerate(Nicety::Time, path, system::futimens(fd, times))
     }
@@ -314,7 +317,7 @@ fn rename((from, old): (&OwnedFd, &[u8]), (to, new): (&OwnedFd, &[u8]), replace:
         return system::renameat(from, old, to, new);
     }
     match system::rename_new(from, old, to, new) {
-        // The file system knows no atomic test (NFS), or a sandbox does not know the call: look first.
+        // The file system lacks the atomic form (NFS), or a sandbox refuses the call: test for the new name first.
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM) => match system::statat(to, new) {
             Err(Errno::NOENT) => system::renameat(from, old, to, new),
             Ok(_) => Err(Errno::EXIST),
@@ -324,11 +327,11 @@ fn rename((from, old): (&OwnedFd, &[u8]), (to, new): (&OwnedFd, &[u8]), replace:
     }
 }
 
-/// Looks at many paths, whose directories are opened once for all that follow each other in one: for a moment in which
-/// nothing is written.
+/// Examiner of many paths that opens a directory once for consecutive paths in it. Use it only while nothing is
+/// written.
 pub(crate) struct Look<'r> {
     root: &'r Root,
-    /// The directory of the last path, and its descriptor if it is there.
+    /// Directory of the last path, and its descriptor if the directory exists.
     at: Option<(Vec<u8>, Option<OwnedFd>)>,
 }
 
@@ -358,7 +361,7 @@ impl<'r> Look<'r> {
     }
 }
 
-/// `stat` if it is of a regular file.
+/// Returns `stat` if it is `None` or of a regular file; `ELOOP` for a symbolic link, `EISDIR` for anything else.
 fn regular(stat: Option<Stat>) -> Result<Option<Stat>> {
     match stat.as_ref().map(|stat| FileType::from_raw_mode(stat.st_mode)) {
         None | Some(FileType::RegularFile) => Ok(stat),
@@ -367,7 +370,7 @@ fn regular(stat: Option<Stat>) -> Result<Option<Stat>> {
     }
 }
 
-/// The kernel says `ENOTDIR` for a link that was not followed; callers want to know which it was.
+/// Turns `ENOTDIR` into `ELOOP` if `name` is a symbolic link: the kernel reports `ENOTDIR` for that too.
 fn told_apart(parent: impl AsFd, name: &[u8], errno: Errno) -> Errno {
     if errno != Errno::NOTDIR {
         return errno;
@@ -378,18 +381,19 @@ fn told_apart(parent: impl AsFd, name: &[u8], errno: Errno) -> Errno {
     }
 }
 
-/// The bits that are taken from the mode of whatever this process makes.
+/// Returns the umask: the mode bits that files and directories made by this process do not get.
 pub(crate) fn umask() -> Mode {
     static UMASK: OnceLock<Mode> = OnceLock::new();
     *UMASK.get_or_init(|| {
-        // It is read by setting it; what another thread makes in between is its owner's alone.
+        // The umask can only be read by setting it. Files that another thread makes meanwhile are for their owner
+        // alone.
         let mask = rustix::process::umask(Mode::RWXG | Mode::RWXO);
         rustix::process::umask(mask);
         mask
     })
 }
 
-/// The directory part, if any, and the last component.
+/// Returns the directory part of `path`, if it has one, and the last component.
 pub(crate) fn parent_of(path: &[u8]) -> (Option<&[u8]>, &[u8]) {
     match path.iter().rposition(|byte| *byte == b'/') {
         Some(at) => (Some(&path[..at]), &path[at + 1..]),
@@ -397,19 +401,19 @@ pub(crate) fn parent_of(path: &[u8]) -> (Option<&[u8]>, &[u8]) {
     }
 }
 
-/// The size of a file in bytes.
+/// Returns the size of a file in bytes.
 pub(crate) fn size_of(stat: &Stat) -> u64 {
     u64::try_from(stat.st_size).unwrap_or(0)
 }
 
-/// Modification time in nanoseconds since 1970; times outside of what 64 bits hold are bounded.
+/// Returns the modification time in nanoseconds since 1970; a time outside the range of 64 bits is clamped.
 pub(crate) fn mtime_of(stat: &Stat) -> i64 {
     let seconds = i128::from(stat.st_mtime) * 1_000_000_000;
     let time = seconds + i128::from(stat.st_mtime_nsec);
     i64::try_from(time).unwrap_or(if time < 0 { i64::MIN } else { i64::MAX })
 }
 
-/// `time` in nanoseconds since 1970, as [`mtime_of`] has it.
+/// Converts `time` to nanoseconds since 1970, as returned by [`mtime_of`].
 pub(crate) fn nanoseconds(time: SystemTime) -> i64 {
     let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)

@@ -1,41 +1,43 @@
-//! Content-defined chunks of a file: an older version of it has most of them too, wherever its bytes have moved to.
+//! Content-defined chunks of a file. An older version of the file has most of them too, even if their bytes have moved.
 //!
-//! Boundaries follow from the bytes around them alone (`FastCDC`, W. Xia and others, "The design of fast
-//! content-defined chunking for data deduplication based storage systems", IEEE TPDS 31(9), 2020). So a sender lists
-//! the chunks of a file, a receiver those of what it has under the same name, and what both list need not be sent.
+//! Chunk boundaries depend on the bytes around them alone (`FastCDC`, W. Xia and others, "The design of fast
+//! content-defined chunking for data deduplication based storage systems", IEEE TPDS 31(9), 2020). The sender lists the
+//! chunks of a file; the receiver lists the chunks of its own file of the same name. Chunks that are in both lists need
+//! not be sent.
 
 use fastcdc::v2020::{Normalization, cut, select_masks};
 
-/// The shortest file that has a list, in bytes: of a shorter one little would be saved.
+/// Size in bytes of the shortest file that gets a list; a comparison would save little of a shorter one.
 pub(crate) const LEAST_SIZE: u64 = 256 << 10;
-/// Chunks that a list has, about, before they become longer.
+/// Approximate number of chunks in a list above which longer chunks are chosen.
 const ENOUGH: u64 = 1 << 16;
-/// The average length that a list may have been made with, as a power of two.
+/// Valid average lengths of chunks, as powers of two.
 const EXPONENTS: core::ops::RangeInclusive<u8> = 16..=22;
-/// The longest chunk has so many times the average, and only the last one has less than this part of it.
+/// Ratio of the longest chunk to the average, and of the average to the shortest one; only the last chunk of a file may
+/// be shorter.
 const SPREAD: u32 = 4;
 
 /// A chunk of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Chunk {
-    /// Bytes.
+    /// Length in bytes.
     pub len: u32,
-    /// The first eight bytes of the BLAKE3 of its content. What it is taken for is checked again with the file's own
-    /// digest.
+    /// First eight bytes of the BLAKE3 digest of its content. These can collide, so the file's own digest is checked
+    /// afterwards.
     pub digest: [u8; 8],
 }
 
 /// The chunks that make up a file, in order; empty where there is no list.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Chunks {
-    /// Their average length, as a power of two; 0 without a list.
+    /// Average length of the chunks, as a power of two; 0 without a list.
     exponent: u8,
     list: Box<[Chunk]>,
 }
 
 impl Chunks {
-    /// The list of a file of `size` bytes, made with chunks of 2^`exponent` bytes on average; `None` if it cannot be
-    /// that.
+    /// Creates the list of a file of `size` bytes, made with chunks of 2^`exponent` bytes on average; `None` if the
+    /// lengths do not fit that.
     pub fn new(exponent: u8, list: Box<[Chunk]>, size: u64) -> Option<Self> {
         let average = 1 << u32::from(exponent).min(31);
         let (end, others) = list.split_last()?;
@@ -49,40 +51,41 @@ impl Chunks {
         fits.then_some(Self { exponent, list })
     }
 
-    /// Their average length, as a power of two; 0 without a list.
+    /// Returns the average length of the chunks, as a power of two; 0 without a list.
     pub fn exponent(&self) -> u8 {
         self.exponent
     }
 
-    /// Each chunk, in order.
+    /// Returns the chunks in order.
     pub fn list(&self) -> &[Chunk] {
         &self.list
     }
 
-    /// Whether there is no list.
+    /// Returns `true` if there is no list.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }
 }
 
-/// The average length of the chunks of a file of `size` bytes, as a power of two; `None` if it gets no list.
+/// Returns the average length of the chunks of a file of `size` bytes, as a power of two; `None` if the file is too
+/// short for a list.
 fn exponent_for(size: u64) -> Option<u8> {
     let (least, most) = (*EXPONENTS.start(), *EXPONENTS.end());
     let fitting = (least..most).find(|exponent| size >> exponent <= ENOUGH).unwrap_or(most);
     (size >= LEAST_SIZE).then_some(fitting)
 }
 
-/// Cuts bytes that come in order.
+/// Cutter of bytes into chunks; the bytes come in order.
 #[derive(Debug)]
 pub(crate) struct Chunker {
     average: usize,
     masks: [u64; 2],
-    /// What is not cut yet.
+    /// Bytes that are not cut yet.
     pending: Vec<u8>,
 }
 
 impl Chunker {
-    /// Cuts into chunks of 2^`exponent` bytes on average.
+    /// Creates a chunker for chunks of 2^`exponent` bytes on average.
     pub(crate) fn new(exponent: u8) -> Self {
         let average = 1 << exponent;
         // Most chunks near the average: so few are cut where the longest ends, which is no boundary of the content.
@@ -98,7 +101,7 @@ impl Chunker {
         len.clamp(1, rest.len())
     }
 
-    /// Takes the next `bytes`; `each` gets the chunks that are whole.
+    /// Adds the next `bytes`; `each` gets the chunks that are complete.
     pub(crate) fn update(&mut self, bytes: &[u8], mut each: impl FnMut(Chunk)) {
         self.pending.extend_from_slice(bytes);
         let mut at = 0;
@@ -110,7 +113,7 @@ impl Chunker {
         self.pending.drain(..at);
     }
 
-    /// There are no more bytes: `each` gets the chunks that are left.
+    /// Ends the file; `each` gets the remaining chunks.
     pub(crate) fn finish(self, mut each: impl FnMut(Chunk)) {
         let mut at = 0;
         while at < self.pending.len() {
@@ -127,7 +130,7 @@ fn chunk(bytes: &[u8]) -> Chunk {
     Chunk { len: bytes.len() as u32, digest }
 }
 
-/// Lists the chunks of a file of which the size is known.
+/// Builder of the chunk list of a file whose size is known.
 #[derive(Debug)]
 pub(crate) struct Lister {
     size: u64,
@@ -136,20 +139,20 @@ pub(crate) struct Lister {
 }
 
 impl Lister {
-    /// For a file of `size` bytes.
+    /// Creates a lister for a file of `size` bytes.
     pub(crate) fn new(size: u64) -> Self {
         let cutting = exponent_for(size).map(|exponent| (exponent, Chunker::new(exponent)));
         Self { size, cutting, list: Vec::new() }
     }
 
-    /// Takes the next `bytes`.
+    /// Adds the next `bytes` of the file.
     pub(crate) fn update(&mut self, bytes: &[u8]) {
         if let Some((_, chunker)) = &mut self.cutting {
             chunker.update(bytes, |chunk| self.list.push(chunk));
         }
     }
 
-    /// The list.
+    /// Returns the list; empty if the file is too short for one.
     pub(crate) fn finish(mut self) -> Chunks {
         let Some((exponent, chunker)) = self.cutting else { return Chunks::default() };
         chunker.finish(|chunk| self.list.push(chunk));

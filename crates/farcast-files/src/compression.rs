@@ -1,12 +1,12 @@
-//! Files of which the product has less than their content: what it was compressed to.
+//! Compressed files: the product holds the compressed content, which is shorter.
 //!
-//! The content is cut into groups of 4 MiB, of which the last may be shorter. Each is a Zstandard frame (RFC 8878) of its
-//! own, and what the product has of the file are these frames, one behind the other: nobody needs memory for more than a
-//! group, and several can be compressed at once. A receiver takes any frames whose windows have no more than 4 MiB and
-//! whose content adds up to the size of the file.
+//! The content is cut into groups of 4 MiB, of which the last may be shorter. Each group is a Zstandard frame (RFC
+//! 8878) of its own, and the product holds these frames back to back. Neither side needs memory for more than one
+//! group, and several groups can be compressed at once. A receiver accepts any frames whose windows have at most 4 MiB
+//! and whose content adds up to the size of the file.
 //!
-//! What does not become shorter by one part in 32, or by less than its entry in the manifest becomes longer, is not
-//! compressed.
+//! A file is sent uncompressed unless compression saves one part in 32 of it, and also more bytes than it adds to the
+//! manifest entry.
 
 use std::io::{self, BufReader, Read};
 use std::os::fd::{AsFd, OwnedFd};
@@ -26,18 +26,18 @@ pub(crate) use spooling::{Spool, Spooling};
 /// The bytes of a group, and of the longest window of a frame.
 const GROUP_LEN: usize = 1 << WINDOW_LOG;
 const WINDOW_LOG: u32 = 22;
-/// How hard zstd tries, so that it is faster than the links that compression is for: of 20 MB of source text, 3 makes 3.4 MB
-/// at 230 MB/s, 9 makes 2.9 MB at 44 MB/s, and 19 makes 2.6 MB at 1.8 MB/s.
+/// Compression level of zstd, chosen to be faster than the links that compression is for. Of 20 MB of source text,
+/// level 3 makes 3.4 MB at 230 MB/s, level 9 makes 2.9 MB at 44 MB/s, and level 19 makes 2.6 MB at 1.8 MB/s.
 const LEVEL: i32 = 9;
-/// Less than one part in so many is not worth that a receiver has to decompress it.
+/// Reciprocal of the smallest saving that justifies the work of decompression at the receiver.
 const LEAST_GAIN: u64 = 32;
 
-/// Whether it pays to compress a file of `size` bytes to `stored`.
+/// Returns `true` if compressing a file of `size` bytes to `stored` bytes saves enough.
 fn pays(size: u64, stored: u64) -> bool {
     stored + COMPRESSED_LEN as u64 <= size - size / LEAST_GAIN
 }
 
-/// One group at a time.
+/// Compressor of one group at a time.
 struct Packer(Compressor<'static>);
 
 impl Packer {
@@ -45,7 +45,7 @@ impl Packer {
         Compressor::new(LEVEL).map(Self)
     }
 
-    /// Makes a frame of `group`, in place of what is in `frame`.
+    /// Compresses `group` into one frame and replaces the content of `frame` by it.
     fn pack(&mut self, group: &[u8], frame: &mut Vec<u8>) -> io::Result<()> {
         frame.clear();
         frame.reserve(compress_bound(group.len()));
@@ -53,7 +53,8 @@ impl Packer {
     }
 }
 
-/// Compresses what `read` fills buffers with, `size` bytes, as a sender does; `each` gets one frame after the other.
+/// Compresses `size` bytes in the same way as a sender. `read` fills a buffer from an offset; `each` gets the frames in
+/// order.
 pub(crate) fn pack<E: From<io::Error>>(
     size: u64,
     mut read: impl FnMut(&mut [u8], u64) -> Result<(), E>,
@@ -71,19 +72,19 @@ pub(crate) fn pack<E: From<io::Error>>(
     Ok(())
 }
 
-/// Why nothing could be decompressed.
+/// Reason for which a file cannot be decompressed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum UnpackError {
-    /// It cannot be read.
+    /// The compressed file cannot be read.
     Read(Errno),
-    /// What it was decompressed to was not taken.
+    /// The callback refused the decompressed bytes.
     Write(Errno),
-    /// It is not what so many bytes were compressed to.
+    /// The frames are invalid or do not decompress to the expected number of bytes.
     Wrong,
 }
 
-/// Decompresses the first `stored` bytes of `file` to `size` bytes; `each` gets them in order, at most a group at once,
-/// and never more than there have to be.
+/// Decompresses the first `stored` bytes of `file` to `size` bytes. `each` gets them in order with their offset, at
+/// most one group at once, and never more than `size` bytes in all.
 pub(crate) fn unpack(
     file: &OwnedFd,
     stored: u64,
@@ -107,7 +108,7 @@ pub(crate) fn unpack(
     }
 }
 
-/// What the system refused has its number; all else is the decoder's.
+/// Maps an error of the decoder: one with an errno came from reading the file, any other means invalid frames.
 fn failure(error: &io::Error) -> UnpackError {
     Errno::from_io_error(error).map_or(UnpackError::Wrong, UnpackError::Read)
 }

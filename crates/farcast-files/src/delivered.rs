@@ -1,11 +1,12 @@
-//! Names that a receiver has delivered files under, so that none takes the place of another by a name that is one here.
+//! Record of delivered file names. It prevents that a file replaces another one whose name this file system takes for
+//! the same.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::names::likeness;
 
-/// The most names that are remembered; the oldest are forgotten.
+/// Number of names that are remembered; the oldest are forgotten first.
 const MOST: usize = 1 << 16;
 
 /// Names of files that were delivered into one directory, shared by its receptions.
@@ -14,20 +15,20 @@ pub struct Delivered(Mutex<List>);
 
 #[derive(Debug, Default)]
 struct List {
-    /// By their likeness.
+    /// Names by their likeness (see [`likeness`]).
     names: BTreeMap<u64, Vec<Name>>,
-    /// Likenesses, the oldest first.
+    /// Likenesses of all names, the oldest first.
     order: VecDeque<u64>,
 }
 
-/// A name, and what it was made of.
+/// Name of a delivered file, with its origin.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Name {
-    /// Path below the directory.
+    /// Path below the receiving directory.
     pub(crate) path: Vec<u8>,
-    /// Name that the sender gives the file.
+    /// Name of the file at the sender.
     pub(crate) said: Vec<u8>,
-    /// Session of the sender.
+    /// Session in which the sender delivered the file.
     pub(crate) session: String,
 }
 
@@ -37,7 +38,7 @@ impl Delivered {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes a name; what the sender called its file before is forgotten.
+    /// Adds a name. An earlier record of the same path is replaced.
     pub(crate) fn note(&self, name: Name) {
         let key = likeness(&name.path);
         let mut list = self.lock();
@@ -59,7 +60,8 @@ impl Delivered {
         }
     }
 
-    /// Name that the same session gave another file, which has the name `name.path` here.
+    /// Returns the sender's name of another file that the same session has delivered to the path `name.path`; `None` if
+    /// there is no such file.
     pub(crate) fn same(&self, name: &Name) -> Option<Vec<u8>> {
         let list = self.lock();
         let alike = list.names.get(&likeness(&name.path))?;
@@ -68,7 +70,7 @@ impl Delivered {
         alike.iter().find(other).map(|one| one.said.clone())
     }
 
-    /// Other names that a file system may take for `path`.
+    /// Returns other delivered names that a file system may take for the same as `path`.
     pub(crate) fn alike(&self, path: &[u8]) -> Vec<Vec<u8>> {
         let list = self.lock();
         let alike = list.names.get(&likeness(path)).into_iter().flatten();

@@ -5,12 +5,14 @@ use std::sync::OnceLock;
 
 use rustix::process::{Resource, getrlimit};
 
-/// The most files that one product keeps open, and how many it may keep open however few this process may have.
+/// Bounds of the number of files that one product keeps open: the lower one holds even if the process may open very
+/// few.
 const CAPACITY: (usize, usize) = (4, 64);
-/// The part of the files that this process may open which one product keeps open.
+/// Reciprocal of one product's share of the files that this process may open.
 const SHARE: u64 = 8;
 
-/// Files that one product keeps open, at most; and how many products may keep any open between two calls.
+/// Returns the number of files that one product may keep open. It is also the number of products that may keep files
+/// open between two calls.
 pub fn capacity() -> usize {
     static FOUND: OnceLock<usize> = OnceLock::new();
     *FOUND.get_or_init(|| {
@@ -22,15 +24,15 @@ pub fn capacity() -> usize {
 /// Open files by number, the least recently used closed first.
 #[derive(Debug, Default)]
 pub(crate) struct Descriptors {
-    /// File, descriptor, and when it was last used.
+    /// File number, descriptor, and the clock at its last use.
     open: Vec<(usize, OwnedFd, u64)>,
-    /// Where the last one asked for is: consecutive calls want the same file.
+    /// Index of the last file asked for: consecutive calls want the same file.
     last: usize,
     clock: u64,
 }
 
 impl Descriptors {
-    /// The descriptor of `file`, opened with `open` if it is not.
+    /// Returns the descriptor of `file`; opens the file with `open` if necessary.
     pub(crate) fn get<E>(
         &mut self,
         file: usize,
@@ -58,13 +60,13 @@ impl Descriptors {
         self.open.len() - 1
     }
 
-    /// Takes out the descriptor of `file`, if it is open.
+    /// Removes and returns the descriptor of `file`, if it is open.
     pub(crate) fn take(&mut self, file: usize) -> Option<OwnedFd> {
         let at = self.open.iter().position(|(other, ..)| *other == file)?;
         Some(self.open.swap_remove(at).1)
     }
 
-    /// Closes all.
+    /// Closes all files.
     pub(crate) fn close_all(&mut self) {
         self.open.clear();
     }

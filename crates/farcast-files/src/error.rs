@@ -1,4 +1,4 @@
-//! What can go wrong, by who has to act.
+//! Errors of senders and receivers, by who has to act.
 
 use std::ffi::OsStr;
 use std::io;
@@ -10,7 +10,7 @@ use thiserror::Error;
 
 use crate::{Change, ManifestError, ProductId};
 
-/// Why files cannot be sent.
+/// Reason for which files cannot be sent.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SourceError {
@@ -34,7 +34,7 @@ pub enum SourceError {
     /// There are only directories, for a protocol that sends files.
     #[error("there is no file to send: only empty directories, and this protocol sends files only")]
     OnlyDirectories,
-    /// What was found does not fit in a manifest.
+    /// The files that were found do not fit in a manifest.
     #[error("these files cannot be sent as one product: {0}")]
     Manifest(#[from] ManifestError),
     /// A file changed after it was scanned.
@@ -49,7 +49,7 @@ pub enum SourceError {
         /// The file.
         path: PathBuf,
     },
-    /// Something that is no file stands where a file was scanned.
+    /// A file was scanned, but something else has its path now.
     #[error("\"{}\" is no file any more", path.display())]
     Replaced {
         /// The file.
@@ -61,26 +61,26 @@ pub enum SourceError {
         /// The file.
         path: PathBuf,
     },
-    /// A file has another length than the system says, as those of /proc and /sys.
+    /// A file has another length than the system reports, as do files of /proc and /sys.
     #[error("\"{}\" is said to have {size} bytes and has another length, as files of /proc and /sys do; send a copy of it", path.display())]
     Unsized {
         /// The file.
         path: PathBuf,
-        /// Bytes that it is said to have.
+        /// Size that the system reports, in bytes.
         size: u64,
     },
-    /// What files are compressed to cannot be kept while it waits to be sent.
+    /// The spool for compressed files cannot be written or read.
     #[error("cannot keep what is compressed in \"{}\": {source}; TMPDIR says where there is room", path.display())]
     Spool {
-        /// The directory.
+        /// The directory of the spool.
         path: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// A range was asked for that begins past the end of the product.
+    /// A read begins past the end of the product.
     #[error("byte {offset} is past the end of the product, which has {size} bytes")]
     OutOfRange {
-        /// The first byte asked for.
+        /// The first byte to read.
         offset: u64,
         /// The bytes of the product.
         size: u64,
@@ -88,17 +88,17 @@ pub enum SourceError {
     /// The operating system refused.
     #[error("cannot {action} \"{}\": {source}", path.display())]
     Io {
-        /// Which file or directory.
+        /// The file or directory.
         path: PathBuf,
-        /// What was tried.
+        /// Action that was attempted.
         action: &'static str,
-        /// Why it failed.
+        /// Error of the operating system.
         source: io::Error,
     },
 }
 
 impl SourceError {
-    /// The error that this became of the file at `path`.
+    /// Returns the error for `change` of the file at `path`.
     pub fn of_change(change: Change, path: &Path) -> Self {
         let path = path.to_owned();
         match change {
@@ -114,14 +114,14 @@ impl SourceError {
     }
 }
 
-/// Why a path below the receiver's directory is not used.
+/// Reason for which a path below the receiving directory is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum UnsafeReason {
     /// A symbolic link stands at the path or on the way to it.
     #[error("a symbolic link stands there or on the way")]
     SymbolicLink,
-    /// The way leads out of the directory.
+    /// The path leads out of the directory.
     #[error("it leads out of the receiving directory")]
     Escapes,
     /// A file stands where a directory is needed.
@@ -132,31 +132,31 @@ pub enum UnsafeReason {
     NotARegularFile,
 }
 
-/// Why a product cannot be received.
+/// Reason for which a product cannot be received.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// What is announced is more than the file system has room for, or than is allowed.
+    /// The announced product is larger than the room that the file system has or the limits allow.
     #[error("{needed} bytes are needed below \"{}\" but only {available} are available; make room and start again", path.display())]
     TooLarge {
-        /// Where.
+        /// The receiving directory.
         path: PathBuf,
         /// Bytes that are needed.
         needed: u64,
         /// Bytes that are available.
         available: u64,
     },
-    /// The file system had no room for something just now; it may have some later.
+    /// The file system has no room at this moment; it may have some later.
     #[error("{needed} bytes are needed below \"{}\" but only {available} are available; make room and start again", path.display())]
     DiskFull {
-        /// Where.
+        /// The file or directory.
         path: PathBuf,
         /// Bytes that are needed.
         needed: u64,
         /// Bytes that are available.
         available: u64,
     },
-    /// What is allowed for products that are not complete does not suffice.
+    /// The quota for incomplete products leaves too little room.
     #[error(
         "{needed} bytes are needed below \"{}\" but the quota leaves {available}; raise it, or see `farcast partials` for what could go",
         path.display()
@@ -177,9 +177,9 @@ pub enum StoreError {
     TooManyFiles {
         /// The receiving directory.
         path: PathBuf,
-        /// How many are needed.
+        /// Number that the product needs.
         needed: u64,
-        /// How many are allowed.
+        /// Number that is allowed.
         available: u64,
     },
     /// Too many products are being received at once.
@@ -190,7 +190,7 @@ pub enum StoreError {
     TooManyProducts {
         /// The receiving directory.
         path: PathBuf,
-        /// How many are allowed.
+        /// Number that is allowed.
         allowed: u32,
     },
     /// The list of files needs directories that it does not list.
@@ -198,23 +198,23 @@ pub enum StoreError {
         "the sender's list of files is refused: it needs {unlisted} directories that it does not list, and at most {allowed} would be made"
     )]
     UnlistedDirectories {
-        /// How many.
+        /// Number of unlisted directories that are needed.
         unlisted: u64,
-        /// How many would be made.
+        /// Number of unlisted directories that would be made.
         allowed: u64,
     },
     /// The file system is mounted read-only.
     #[error("\"{}\" is on a read-only file system; choose another directory", path.display())]
     ReadOnly {
-        /// Where.
+        /// The file or directory.
         path: PathBuf,
     },
     /// The process may not write there.
     #[error("no permission to {action} \"{}\"; check its owner and mode", path.display())]
     PermissionDenied {
-        /// Where.
+        /// The file or directory.
         path: PathBuf,
-        /// What was tried.
+        /// Action that was attempted.
         action: &'static str,
     },
     /// A path is not used because it could lead elsewhere or destroy something.
@@ -222,16 +222,16 @@ pub enum StoreError {
     UnsafePath {
         /// The path.
         path: PathBuf,
-        /// Why.
+        /// Reason for which the path is refused.
         reason: UnsafeReason,
     },
-    /// A file with other content has the name, and it is to be kept.
+    /// A file with other content has the name, and existing files are to be kept.
     #[error("\"{}\" exists with other content; move it away, or allow overwriting", path.display())]
     AlreadyExists {
         /// The file.
         path: PathBuf,
     },
-    /// The file system takes the names of two files for one.
+    /// The names of two files are the same name for the file system.
     #[error(
         "\"{}\" and \"{}\" are one name in \"{}\": the second is not delivered; rename it at the sender, or receive into another file system",
         first.display(), second.display(), dir.display()
@@ -244,7 +244,7 @@ pub enum StoreError {
         /// The receiving directory.
         dir: PathBuf,
     },
-    /// The file system has no such names.
+    /// The file system does not permit such a name.
     #[error(
         "\"{}\" cannot be a name in \"{}\" ({source}): it is not delivered; rename it at the sender, or receive into another file system",
         path.display(), dir.display()
@@ -254,18 +254,18 @@ pub enum StoreError {
         path: PathBuf,
         /// The receiving directory.
         dir: PathBuf,
-        /// What the system says.
+        /// Error of the operating system.
         source: io::Error,
     },
-    /// Everything is there and right but what cannot have its name here.
+    /// The product is complete except for entries that cannot have their names here.
     #[error("{first}{}; everything else is complete", and_others(*.others))]
     Withheld {
-        /// Reason for which the first is not delivered.
+        /// Reason for which the first entry is withheld.
         first: Box<StoreError>,
-        /// Number of others that are not.
+        /// Number of other entries that are withheld.
         others: usize,
     },
-    /// A name begins with a dot, and such names are not asked for.
+    /// A name begins with a dot, and hidden names are not allowed.
     #[error("\"{}\" has a name with a leading dot, which is refused; receive with --hidden, or send it under another name", path.display())]
     HiddenName {
         /// The path, below the receiving directory.
@@ -277,22 +277,22 @@ pub enum StoreError {
         /// The receiving directory.
         path: PathBuf,
     },
-    /// A file, or a part of it, came damaged again and again.
+    /// A file, or a part of it, arrived damaged again and again.
     #[error("\"{}\" arrived damaged again and again: it changed at its sender while it was sent, or somebody alters it on the way; have it sent again", path.display())]
     DigestMismatch {
-        /// Where the file would have been.
+        /// Final path of the file.
         path: PathBuf,
     },
-    /// A compressed file came as it was sent, and is not what its sender says that it is.
+    /// A compressed file arrived intact, but does not decompress to the content that its sender lists.
     #[error(
         "\"{}\" came as it was sent, but does not decompress to what its sender lists, and is not delivered; have it sent without --compress",
         path.display()
     )]
     BadCompression {
-        /// Where the file would have been.
+        /// Final path of the file.
         path: PathBuf,
     },
-    /// The head of the product came damaged again and again: it does not have the product's id.
+    /// The head of the product arrived damaged again and again: its digest is not the product's id.
     #[error(
         "the list of files of product {id} arrived damaged again and again: it changed at its sender while it was sent, or somebody alters it on the way; have it sent again"
     )]
@@ -300,10 +300,10 @@ pub enum StoreError {
         /// The product.
         id: ProductId,
     },
-    /// The head is the one the sender made, but the manifest in it is refused.
+    /// The head is intact, but its manifest is refused.
     #[error("the sender's list of files is refused: {0}")]
     BadManifest(#[from] ManifestError),
-    /// The manifest's files do not add up to the size that was announced.
+    /// The files of the manifest do not add up to the announced size.
     #[error(
         "the product was announced with {announced} bytes, but its files make {actual}; check the sender"
     )]
@@ -328,31 +328,32 @@ pub enum StoreError {
     BadSegment {
         /// The segment, counted from zero.
         segment: u64,
-        /// The bytes that it has to have; zero if there is no such segment.
+        /// Length in bytes that the segment has; zero if there is no such segment.
         expected: u64,
-        /// The bytes that were given.
+        /// Length in bytes of the payload.
         actual: u64,
     },
     /// [`Incoming::finish`](crate::Incoming::finish) was called too early.
     #[error("the product is not complete: {missing} segments are missing")]
     Incomplete {
-        /// How many segments are missing.
+        /// Number of missing segments.
         missing: u32,
     },
     /// The operating system refused for another reason.
     #[error("cannot {action} \"{}\": {source}", path.display())]
     Io {
-        /// Which file or directory.
+        /// The file or directory.
         path: PathBuf,
-        /// What was tried.
+        /// Action that was attempted.
         action: &'static str,
-        /// Why it failed.
+        /// Error of the operating system.
         source: io::Error,
     },
 }
 
 impl StoreError {
-    /// The error for `errno`, met when trying to `action` the path. A full disk is told with `needed` bytes.
+    /// Returns the error for `errno` from an attempt to `action` the path. `needed` and `available` are bytes, for a
+    /// full disk.
     pub(crate) fn new(
         path: PathBuf,
         action: &'static str,
@@ -382,7 +383,7 @@ fn and_others(others: usize) -> String {
     }
 }
 
-/// `bytes` as a path.
+/// Returns `bytes` as a path.
 pub(crate) fn as_path(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }

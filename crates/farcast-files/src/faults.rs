@@ -1,11 +1,11 @@
-//! Faults that tests draw into file-system calls.
+//! Faults that tests inject into file-system calls.
 
 use core::cell::RefCell;
 use core::panic::Location;
 
 use rustix::io::{Errno, Result};
 
-/// Kind of a call, by what may be wrong with it.
+/// Kind of a call; calls of one kind can fail in the same ways.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Call {
     List,
@@ -27,15 +27,15 @@ pub(crate) enum Call {
     Write,
 }
 
-/// A call that a session made: its kind, and the place in the source that made it.
+/// A call made during a session: its kind, and its place in the source.
 pub(crate) type Made = (Call, &'static Location<'static>);
 
-/// Number of times that a fault is met.
+/// Duration of a fault.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Lasting {
-    /// The one call.
+    /// Only the chosen call fails.
     Once,
-    /// That call and every later one of its kind: a file system that does not have it.
+    /// The chosen call and every later one of its kind fail, as on a file system that lacks it.
     FromThenOn,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct Fault {
 struct Session {
     made: Vec<Made>,
     fault: Option<Fault>,
-    /// Kind of the call that failed, once it has.
+    /// Kind of the call that has failed, once one has.
     failed: Option<Call>,
 }
 
@@ -60,19 +60,19 @@ thread_local! {
     static SESSION: RefCell<Option<Session>> = const { RefCell::new(None) };
 }
 
-/// Runs `session` with `fault` drawn into it; what it returns, and the calls that it made.
+/// Runs `session` with `fault` injected. Returns the result of `session` and the calls that it made.
 pub(crate) fn with<T>(fault: Option<Fault>, session: impl FnOnce() -> T) -> (T, Vec<Made>) {
     SESSION.set(Some(Session { fault, ..Session::default() }));
     let returned = session();
     (returned, SESSION.take().map_or_else(Vec::new, |session| session.made))
 }
 
-/// Returns true where this thread runs a session with faults.
+/// Returns `true` while this thread runs a session with faults.
 pub(crate) fn are_drawn() -> bool {
     SESSION.with_borrow(Option::is_some)
 }
 
-/// Lets the call fail if that was drawn.
+/// Records a call, and makes it fail if the fault says so.
 pub(crate) fn meet(call: Call, place: &'static Location<'static>) -> Result<()> {
     SESSION.with_borrow_mut(|session| {
         let Some(Session { made, fault, failed }) = session else { return Ok(()) };

@@ -4,28 +4,28 @@ use core::fmt;
 
 /// The identity of a product: BLAKE3 of its whole head (magic, length and manifest).
 ///
-/// The manifest holds the digest of every file, so two products with the same id have the same content. Shown as
-/// 64 hexadecimal digits.
+/// The manifest holds the digest of every file, so two products with the same id have the same content. The text form
+/// has 64 lowercase hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ProductId([u8; 32]);
 
 impl ProductId {
-    /// The id whose 32 bytes are `bytes`.
+    /// Creates an id from its 32 bytes.
     pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// The 32 bytes of the id.
+    /// Returns the 32 bytes of the id.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    /// The id of the product whose head is `head`.
+    /// Computes the id of the product whose head is `head`.
     pub fn of_head(head: &[u8]) -> Self {
         Self(*blake3::hash(head).as_bytes())
     }
 
-    /// The id that is shown as `text`.
+    /// Parses the 64 lowercase hexadecimal digits of an id.
     pub fn from_hex(text: &[u8]) -> Option<Self> {
         let mut id = [0; 32];
         if text.len() != 2 * id.len() {
@@ -38,7 +38,7 @@ impl ProductId {
         Some(Self(id))
     }
 
-    /// The first 8 hexadecimal digits, which partial files carry in their names.
+    /// Returns the first 8 hexadecimal digits, which are part of the names of partial files.
     pub(crate) fn tag(&self) -> String {
         self.to_string()[..8].to_owned()
     }

@@ -1,4 +1,4 @@
-//! The receiver's side: segments in any order become files.
+//! Reception of a product: segments that arrive in any order become files.
 
 use core::ops::Range;
 use std::os::fd::{AsFd, OwnedFd};
@@ -55,17 +55,17 @@ use spool::Spool;
 use symbols::Symbols;
 use verify::MOST_DAMAGES;
 
-/// Whether files are made durable before they are vouched for.
+/// Choice whether data is synced before the journal or a final name vouches for it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Durability {
-    /// What the journal or a final name vouches for survives a power loss.
+    /// Data that the journal or a final name vouches for survives a power loss.
     #[default]
     Sync,
-    /// It survives the end of the process only; after a power loss the digests find out what is missing.
+    /// Data survives the end of the process only. After a power loss the digests show which data is missing.
     NoSync,
 }
 
-/// What to do with a file that exists under the name of a received one, with other content.
+/// Treatment of an existing file that has the name of a received one and other content.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Overwrite {
     /// Replace it once the new one is complete and its digest right.
@@ -78,42 +78,43 @@ pub enum Overwrite {
 /// The moment at which a complete file gets its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Naming {
-    /// As soon as its last octet is stored.
+    /// Immediately after its last octet is stored.
     #[default]
     AtOnce,
-    /// By [`Incoming::release`] and [`Incoming::finish`].
+    /// At a call of [`Incoming::release`] or [`Incoming::finish`].
     WhenReleased,
 }
 
-/// How a product is received.
+/// Options of a reception.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Options {
-    /// Whether files are made durable.
+    /// Choice whether files are made durable.
     pub durability: Durability,
-    /// What to do with existing files.
+    /// Treatment of existing files.
     pub overwrite: Overwrite,
-    /// What it may take on disk.
+    /// Limits on the disk space of incomplete products.
     pub quota: Quota,
-    /// Whether names with a leading dot are received; otherwise such a product is refused with
-    /// [`StoreError::HiddenName`]. They are what programs read unasked: `.ssh`, `.profile`, `.git`.
+    /// `true` to receive names with a leading dot; otherwise a product with such a name is refused with
+    /// [`StoreError::HiddenName`]. Programs read such files unasked: `.ssh`, `.profile`, `.git`.
     pub hidden: bool,
-    /// Whether of objects without a manifest only those are kept for a later run for which their sender vouches. What
-    /// others tell theirs by may be the same for another content, and nothing would show that the two were mixed.
+    /// `true` to keep an incomplete object without a manifest for a later run only if its sender vouches for it. The
+    /// properties by which other senders identify an object may be the same for different content, and nothing would
+    /// show that the two were mixed.
     pub vouched_only: bool,
-    /// Whether reception goes on however often something comes damaged: where it is proved who sends, damage is somebody
-    /// else's doing, and to give up would do that one's will.
+    /// `true` to continue however often data arrives damaged. If the sender is authenticated, damage is the work of
+    /// somebody else, who wants the receiver to give up.
     pub enduring: bool,
     /// The moment at which a complete file gets its name.
     pub naming: Naming,
 }
 
-/// What [`Incoming::store`] made happen.
+/// Event during a call such as [`Incoming::store`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Happening {
-    /// The first segments say how long the list of files is.
+    /// The first segments have arrived, which contain the length of the list of files.
     ListLength {
-        /// The segments that it takes.
+        /// Number of segments that the list takes.
         segments: u32,
     },
     /// The list of files is complete; [`Incoming::manifest`] gives it.
@@ -122,9 +123,9 @@ pub enum Happening {
         /// ascending order. They count as held.
         newly_held: Vec<Run>,
     },
-    /// There was no place for these segments as long as the list of files is not known: they are to be received again.
+    /// There was no room for these segments while the list of files is not known; they have to be received again.
     Dropped {
-        /// The segments.
+        /// The segments that are not held.
         lost: Run,
     },
     /// A file has its final name, content, mode and modification time.
@@ -134,46 +135,46 @@ pub enum Happening {
     },
     /// An entry cannot have its name here, and is not delivered; everything else goes on.
     Withheld {
-        /// Its path below the directory.
+        /// Path below the receiving directory.
         path: Vec<u8>,
-        /// Why, in a sentence.
+        /// Reason, as a sentence.
         why: String,
     },
-    /// Another product, which was not complete, was removed to make room for this one.
+    /// Another incomplete product was removed to make room for this one.
     Evicted(Box<Partial>),
-    /// The file system refuses something beside the content, which is passed over; told once of each kind.
+    /// The file system refuses something beside the content, which is tolerated. Each kind is reported once.
     Refused(Refusal),
     /// An object without a manifest is complete and has its final name.
     PlainDone {
-        /// Its name below the directory.
+        /// Name below the receiving directory.
         name: Vec<u8>,
-        /// BLAKE3 of what was written.
+        /// BLAKE3 of the delivered content.
         digest: [u8; 32],
-        /// Whether that is what its sender vouches for; else nothing does.
+        /// `true` if the sender vouches for this digest; otherwise nothing vouches for the content.
         vouched: bool,
     },
-    /// An object without a manifest was complete, and not what its sender vouches for: these segments have to be
-    /// received again.
+    /// An object without a manifest was complete, but not the content that its sender vouches for. These segments have
+    /// to be received again.
     PlainDamaged {
-        /// The name that it would have.
+        /// Name that the object would have got.
         name: Vec<u8>,
-        /// The segments.
+        /// The segments that are not held any more.
         lost: Run,
     },
-    /// Something was complete and wrong: these segments are not held after all, and have to be received again.
+    /// Complete data turned out wrong. These segments are no longer held, and have to be received again.
     Damaged {
-        /// The file in [`Manifest::entries`] whose content it is; `None` for the head.
+        /// Index in [`Manifest::entries`] of the file to which the data belongs; `None` for the head.
         index: Option<usize>,
-        /// The segments.
+        /// The segments that are not held any more.
         lost: Run,
     },
 }
 
 /// A product that is being received into a directory.
 ///
-/// Dropping it is like a crash: the next [`open`](Self::open) goes on from the last [`checkpoint`](Self::checkpoint).
-/// Use [`finish`](Self::finish), [`abandon`](Self::abandon) or [`discard`](Self::discard). Keeps at most 64 partial
-/// files open; memory is one bit a segment, about 100 bytes a file and the manifest.
+/// Dropping it is like a crash: the next [`open`](Self::open) continues from the last [`checkpoint`](Self::checkpoint).
+/// Use [`finish`](Self::finish), [`abandon`](Self::abandon) or [`discard`](Self::discard) instead. At most 64 partial
+/// files are kept open. Memory is one bit a segment, about 100 bytes a file, and the manifest.
 #[derive(Debug)]
 pub struct Incoming {
     root: Arc<Root>,
@@ -181,47 +182,49 @@ pub struct Incoming {
     id: ProductId,
     geometry: Geometry,
     options: Options,
-    /// Number of files that may get their names although they are held back.
+    /// Number of files that may get their names although [`Naming::WhenReleased`] holds names back.
     released: usize,
     held: Bitmap,
-    /// All bytes until the head is complete, then the head; there is none before something came.
+    /// Spool file: all bytes until the head is complete, then the head; `None` before the first segment.
     spool: Option<Spool>,
     spool_space: Space,
     room: Room,
-    /// Parity that waits for its blocks; there is none before some came.
+    /// Parity symbols that wait for their blocks; `None` before the first one.
     symbols: Option<Symbols>,
-    /// What the spool is to be shortened to, if it still has more than the head, and how many bytes it loses.
+    /// Length to which the spool is to be cut, and number of bytes that this frees; `None` if it holds no more than the
+    /// head.
     spool_excess: Option<(u64, u64)>,
-    /// The bytes of the head, once its first bytes are there.
+    /// Length of the head in bytes, once its first bytes have arrived.
     head_len: Option<u64>,
-    /// How often the head was found damaged.
+    /// Number of times that the head was found damaged.
     head_damages: u32,
-    /// Where bytes go once the head is known.
+    /// Destination of all bytes once the head is known.
     delivery: Option<Delivery>,
-    /// What there is instead for an object without a manifest.
+    /// State of an object without a manifest; `None` for a product.
     plain: Option<Plain>,
     scratch: Vec<u8>,
-    /// What was delivered beside, and in which session of its sender this is.
+    /// Names delivered into the same directory by other receptions, and the sender's session of this one.
     beside: Option<(Arc<Delivered>, String)>,
     happenings: Vec<Happening>,
-    /// Whether the journal would say something new.
+    /// `true` if a new journal would differ from the last one.
     changed: bool,
     /// Bytes stored since the last checkpoint.
     unsaved: u64,
-    /// Counts checkpoints.
+    /// Number of the next checkpoint.
     generation: u64,
     gate: Arc<Gate>,
 }
 
 impl Incoming {
-    /// Goes on with, or begins, receiving the product `id` of `product_size` bytes in segments of `segment_len` bytes
-    /// into `dir`, which must exist. Nothing is made there before the first [`store`](Self::store).
+    /// Begins or continues the reception of the product `id` into `dir`, which must exist. The product has
+    /// `product_size` bytes, in segments of `segment_len` bytes. Nothing is written below `dir` before the first
+    /// [`store`](Self::store).
     ///
-    /// Files that an earlier run left complete are read to check their digests, which takes its time.
+    /// Complete files from an earlier run are read to check their digests, which takes time.
     ///
     /// # Errors
     /// [`StoreError::BadGeometry`] if there would be more than `u32::MAX` segments or the size passes `i64::MAX`,
-    /// [`StoreError::InUse`], [`StoreError::UnsafePath`], and what the file system reports. If the head was already
+    /// [`StoreError::InUse`], [`StoreError::UnsafePath`], and errors of the file system. If the head was already
     /// there, also the errors of [`store`](Self::store).
     pub fn open(
         dir: &Path,
@@ -233,13 +236,13 @@ impl Incoming {
         open::open(dir, What::Product(id, product_size), segment_len, options)
     }
 
-    /// The same for an object without a manifest. It becomes one file in `dir`, under a name that is safe and that
-    /// nothing else is reached by: slashes, leading dots unless [`Options::hidden`] and control characters become `_`,
-    /// what is too long is cut, and without a name it is made up. A file of that name is replaced only where both the
-    /// sender and [`Options::overwrite`] allow it.
+    /// Begins or continues the reception of an object without a manifest, which becomes one file in `dir`. Its name is
+    /// made safe: slashes, control characters and, unless [`Options::hidden`], leading dots become `_`. A name that is
+    /// too long is cut, and an object without a name gets one. A file of that name is replaced only if both the sender
+    /// and [`Options::overwrite`] allow it.
     ///
     /// # Errors
-    /// As of [`open`](Self::open); [`StoreError::AlreadyExists`], and [`StoreError::TooLarge`] and
+    /// The errors of [`open`](Self::open); [`StoreError::AlreadyExists`]; also [`StoreError::TooLarge`] and
     /// [`StoreError::OverQuota`] if there is no room for it.
     pub fn open_plain(
         dir: &Path,
@@ -250,20 +253,24 @@ impl Incoming {
         open::open(dir, What::Plain(object), segment_len, options)
     }
 
-    /// Stores consecutive segments, the first of them number `first`; what that made happen.
+    /// Stores consecutive segments, the first of them number `first`, and returns the events that follow.
     ///
-    /// Each payload is one segment. Segments that are held already are passed over.
+    /// Each payload is one segment. Segments that are already held are ignored.
     ///
     /// # Errors
-    /// [`StoreError::BadSegment`], before anything is stored. Else what the file system reports; then the segments
-    /// that are held (see [`held`](Self::held)) were stored all the same. After [`StoreError::DiskFull`] the same call
-    /// may succeed later. With the first segment: [`StoreError::InUse`], [`StoreError::TooManyProducts`]. When the head
-    /// is complete: [`StoreError::BadManifest`], [`StoreError::WrongSize`], [`StoreError::HiddenName`],
+    /// [`StoreError::BadSegment`], before anything is stored. Other errors come from the file system; the segments that
+    /// are [`held`](Self::held) afterwards were stored all the same. After [`StoreError::DiskFull`] the same call may
+    /// succeed later.
+    ///
+    /// With the first segment: [`StoreError::InUse`], [`StoreError::TooManyProducts`].
+    ///
+    /// When the head is complete: [`StoreError::BadManifest`], [`StoreError::WrongSize`], [`StoreError::HiddenName`],
     /// [`StoreError::UnsafePath`], [`StoreError::AlreadyExists`], [`StoreError::TooLarge`], [`StoreError::OverQuota`],
-    /// [`StoreError::TooManyFiles`], [`StoreError::UnlistedDirectories`]. What is damaged is told by
-    /// [`Happening::Damaged`]; the tenth time that it is the same place, it is [`StoreError::CorruptHead`] or
-    /// [`StoreError::DigestMismatch`]. After an error,
-    /// [`take_happenings`](Self::take_happenings) gives what did happen before it.
+    /// [`StoreError::TooManyFiles`], [`StoreError::UnlistedDirectories`].
+    ///
+    /// Damage is reported by [`Happening::Damaged`]. The tenth time in the same place it is an error:
+    /// [`StoreError::CorruptHead`] or [`StoreError::DigestMismatch`]. After an error,
+    /// [`take_happenings`](Self::take_happenings) returns the events before it.
     pub fn store(&mut self, first: u32, payloads: &[&[u8]]) -> Result<Vec<Happening>, StoreError> {
         let run = self.check_lengths(first, payloads)?;
         let mut rest = Some(run);
@@ -275,7 +282,8 @@ impl Incoming {
         self.retry()
     }
 
-    /// Does what could not be done when all that it needs was stored, as when the disk was full; what that made happen.
+    /// Repeats steps that have failed although all their data is stored, for example because the disk was full. Returns
+    /// the events that follow.
     ///
     /// # Errors
     /// The same as [`store`](Self::store).
@@ -284,7 +292,7 @@ impl Incoming {
         Ok(self.take_happenings())
     }
 
-    /// Number of files that have all their bytes and wait for [`release`](Self::release).
+    /// Returns the number of files that have all their bytes and wait for [`release`](Self::release).
     pub fn waiting(&self) -> usize {
         let waiting = self.delivery.as_ref().map_or(0, |delivery| delivery.ready.len());
         if self.holds_back() { waiting } else { 0 }
@@ -294,10 +302,10 @@ impl Incoming {
         self.options.naming == Naming::WhenReleased
     }
 
-    /// Gives the first `count` of the files that wait their names.
+    /// Gives the first `count` of the waiting files their names.
     ///
     /// # Errors
-    /// As of [`store`](Self::store).
+    /// The errors of [`store`](Self::store).
     pub fn release(&mut self, count: usize) -> Result<Vec<Happening>, StoreError> {
         self.released = count;
         let completed = self.complete_files();
@@ -306,12 +314,12 @@ impl Incoming {
         Ok(self.take_happenings())
     }
 
-    /// Gives all that is complete its name from now on.
+    /// Gives every file its name as soon as it is complete, from now on.
     pub fn release_all(&mut self) {
         self.options.naming = Naming::AtOnce;
     }
 
-    /// What happened and was not yet reported, such as files that [`open`](Self::open) found complete.
+    /// Takes the events that were not yet reported, such as complete files found by [`open`](Self::open).
     pub fn take_happenings(&mut self) -> Vec<Happening> {
         let withheld = self.delivery.as_mut().map_or_else(Vec::new, Delivery::tell_withheld);
         let entries = self.manifest().map_or(&[][..], Manifest::entries);
@@ -324,40 +332,40 @@ impl Incoming {
         core::mem::take(&mut self.happenings)
     }
 
-    /// Sees to it that no file takes the place of another that was `delivered` into the same directory under a name that is
-    /// one with its own: by another file system's rules, or because `session`, in which its sender delivers it, calls two
-    /// files so that they have one name here.
+    /// Makes sure that no file of this reception replaces another file that was `delivered` into the same directory.
+    /// Two cases are handled: the file system may take two different names for the same, or the sender may use two
+    /// names in one `session` that become the same safe name here.
     pub fn beside(&mut self, delivered: Arc<Delivered>, session: String) {
         self.beside = Some((delivered, session));
         self.note_recognised();
     }
 
-    /// The segments that need not be received any more.
+    /// Returns the segments that need not be received any more.
     pub fn held(&self) -> &Bitmap {
         &self.held
     }
 
-    /// The id of the product.
+    /// Returns the id of the product.
     pub fn id(&self) -> ProductId {
         self.id
     }
 
-    /// What the product contains, once that is known.
+    /// Returns the list of files in the product, once it is known.
     pub fn manifest(&self) -> Option<&Manifest> {
         self.delivery.as_ref().map(|delivery| &delivery.manifest)
     }
 
-    /// Whether it is an object without a manifest.
+    /// Returns `true` for an object without a manifest.
     pub fn is_plain(&self) -> bool {
         self.plain.is_some()
     }
 
-    /// Whether the head is there and has the product's id, whatever is in it.
+    /// Returns `true` if the head is complete and has the product's id. Its manifest may still be refused.
     pub fn has_head(&self) -> bool {
         self.delivery.is_some() || self.head_len.is_some_and(|len| self.holds(len))
     }
 
-    /// Whether every file has its final name. [`finish`](Self::finish) is still to be called.
+    /// Returns `true` if every file has its final name. [`finish`](Self::finish) still has to be called.
     pub fn is_complete(&self) -> bool {
         self.plain
             .as_ref()
@@ -382,7 +390,7 @@ impl Incoming {
         Run::new(first, payloads.len() as u32).ok_or(nothing)
     }
 
-    /// Stores segments of which none is held.
+    /// Stores a run of segments, none of which is held.
     fn store_gap(&mut self, run: Run, payloads: &[&[u8]]) -> Result<(), StoreError> {
         let bytes = self.geometry.bytes(run);
         let len = bytes.end - bytes.start;
@@ -407,7 +415,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// Writes `bytes` of the product where they belong.
+    /// Writes `bytes` of the product to the partial files or the spool.
     fn write(&mut self, bytes: &Range<u64>, payloads: &[&[u8]]) -> Result<(), StoreError> {
         let mut gather = Gather::new(payloads);
         if let Some(delivery) = &mut self.delivery {
@@ -421,7 +429,7 @@ impl Incoming {
         written.map_err(|errno| self.root.error(&self.state.spool_path(), "write", errno, len))
     }
 
-    /// Does what has become possible: reads the head, gives files their names.
+    /// Takes the next possible steps: reads the head, and gives complete files their names.
     fn advance(&mut self) -> Result<(), StoreError> {
         if self.plain.is_some() {
             return if self.holds_back() { Ok(()) } else { self.complete_plain() };
@@ -435,7 +443,7 @@ impl Incoming {
         self.complete_files()
     }
 
-    /// Whether every byte of the head is there.
+    /// Returns `true` if every byte of the head is held. Reads its length from the first bytes.
     fn head_is_complete(&mut self) -> Result<bool, StoreError> {
         if self.head_len.is_none() && self.holds(PREFIX_LEN as u64) {
             let mut prefix = [0; PREFIX_LEN];
@@ -452,14 +460,14 @@ impl Incoming {
         Ok(self.head_len.is_some_and(|len| self.holds(len)))
     }
 
-    /// The descriptor of the spool, if there is one.
+    /// Returns the descriptor of the spool, if there is a spool.
     fn spool(&self) -> Result<Option<&OwnedFd>, StoreError> {
         let Some(spool) = &self.spool else { return Ok(None) };
         let path = self.state.spool_path();
         spool.fd(&self.root, &path).map(Some).map_err(|errno| self.root.error(&path, "open", errno, 0))
     }
 
-    /// Closes what can be opened again when more comes: of many receptions at once, few can keep files open.
+    /// Closes files that can be opened again later: of many receptions at once, only a few can keep files open.
     pub fn rest(&mut self) {
         if let Some(spool) = &mut self.spool {
             spool.close();
@@ -469,7 +477,7 @@ impl Incoming {
         }
     }
 
-    /// Fills `buffer` from `offset` of the spool; what is not there reads as zeros.
+    /// Fills `buffer` from `offset` of the spool; bytes past its end read as zeros.
     fn read_spool(&self, buffer: &mut [u8], offset: u64) -> Result<(), StoreError> {
         let read = self.spool()?.map_or(Ok(0), |spool| read_at(spool, buffer, offset));
         let read = read.map_err(|errno| self.root.error(&self.state.spool_path(), "read", errno, 0))?;
@@ -477,15 +485,15 @@ impl Incoming {
         Ok(())
     }
 
-    /// Whether the first `len` bytes of the product are held.
+    /// Returns `true` if the first `len` bytes of the product are held.
     fn holds(&self, len: u64) -> bool {
         self.geometry.touching(&(0..len)).is_some_and(|run| self.held.count_in(run) == run.count())
     }
 
-    /// Forgets the first `len` bytes, which are not those of the product.
+    /// Discards the first `len` bytes, which turned out not to be those of the product.
     fn refuse_head(&mut self, len: u64) -> Result<(), StoreError> {
         let lost = self.geometry.touching(&(0..len));
-        // What is written there now has to replace what was.
+        // Zeros received from now on must replace the wrong bytes in the spool.
         self.spool_space = Space::Unknown;
         self.room.give_up(len, 0);
         self.head_len = None;

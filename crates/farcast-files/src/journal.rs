@@ -1,11 +1,13 @@
-//! The journal: which segments are safely on disk, for a receiver that starts again.
+//! The journal: a record of the segments that are safely on disk, so that a receiver can continue after a restart.
 //!
-//! All integers are big-endian: magic "FCJ2", product id (32 bytes), product size (u64), segment length (u32), stage
-//! (u8: 0 spooling, 1 placed, 2 an object without a manifest, followed by the length of its final name (u8) and that
-//! name, 3 the same with what its sender vouches for behind it: BLAKE3 (32 bytes), mode (u16), modification time (i64,
-//! ns since 1970)), segments held and files finished (each a map), BLAKE3 of all that precedes (32 bytes).
+//! All integers are big-endian. The fields are: magic "FCJ2", product id (32 bytes), product size (u64), segment length
+//! (u32), stage, segments held and files finished (each a map), BLAKE3 of all that precedes (32 bytes).
 //!
-//! A map is its length in bits (u32), its form (u8), and, whichever is shorter:
+//! The stage is a u8: 0 spooling, 1 placed, 2 an object without a manifest, 3 such an object with a description that
+//! its sender vouches for. For 2 and 3 the length of the final name (u8) and the name follow. For 3 the description
+//! follows the name: BLAKE3 (32 bytes), mode (u16), modification time (i64, ns since 1970).
+//!
+//! A map is its length in bits (u32), its form (u8), and the shorter one of these:
 //!
 //! | form | what follows |
 //! |---|---|
@@ -21,40 +23,40 @@ use crate::{ProductId, Vouched};
 const MAGIC: [u8; 4] = *b"FCJ2";
 const DIGEST_LEN: usize = 32;
 
-/// What a receiver remembers of a reception.
+/// Record of a reception that survives the end of the process.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Journal {
-    /// Which product.
+    /// Id of the product.
     pub id: ProductId,
-    /// The bytes of the product.
+    /// Size of the product in bytes.
     pub product_size: u64,
-    /// The bytes of a segment, at least one.
+    /// Length of a segment in bytes, at least one.
     pub segment_len: u32,
-    /// Where the bytes are.
+    /// Place of the received bytes.
     pub stage: Stage,
-    /// The segments that are safely on disk; its length is the number of segments.
+    /// Segments that are safely on disk; the length of the map is the number of segments.
     pub held: Bitmap,
-    /// The files that have their final name, counted among the files of the manifest; empty before it is known.
+    /// Files that have their final name, counted among the files of the manifest; empty before the manifest is known.
     pub finished: Bitmap,
 }
 
-/// Where the bytes of a reception are.
+/// Place where the received bytes are.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Stage {
-    /// In the spool, as long as the head is not known.
+    /// In the spool file, until the head is complete.
     Spooling,
-    /// In partial files.
+    /// In partial files, one for each file of the manifest.
     Placed,
-    /// In the spool, which becomes the file: the object has no manifest.
+    /// In the spool file, which becomes the delivered file: the object has no manifest.
     Plain {
-        /// Its final name, at most 255 bytes.
+        /// Final name, at most 255 bytes.
         name: Vec<u8>,
-        /// What its sender vouches for.
+        /// Description that the sender vouches for, if there is one.
         vouched: Option<Vouched>,
     },
 }
 
-/// Why a journal is ignored.
+/// Reason for which a journal is ignored.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum JournalError {
@@ -73,13 +75,13 @@ pub enum JournalError {
     /// A field has a value that makes no sense.
     #[error("the journal's {field} makes no sense")]
     BadField {
-        /// Which field.
+        /// Name of the field.
         field: &'static str,
     },
 }
 
 impl Journal {
-    /// The journal in bytes.
+    /// Encodes the journal.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::new();
         out.extend_from_slice(&MAGIC);
@@ -107,7 +109,7 @@ impl Journal {
         out
     }
 
-    /// Decodes a journal. Lengths are checked before there is memory for them; a map takes a bit for each segment and
+    /// Decodes a journal. Memory is allocated only after the lengths are checked; a map takes a bit for each segment or
     /// file.
     ///
     /// # Errors
@@ -159,9 +161,9 @@ fn array<const N: usize>(rest: &mut &[u8]) -> Result<[u8; N], JournalError> {
     Ok(*taken)
 }
 
-/// Words, most significant byte first.
+/// Form of a map: words u64, big-endian.
 const WORDS: u8 = 0;
-/// The lengths of runs.
+/// Form of a map: lengths of runs.
 const RUNS: u8 = 1;
 
 fn encode_map(map: &Bitmap, out: &mut Vec<u8>) {
@@ -177,7 +179,7 @@ fn encode_map(map: &Bitmap, out: &mut Vec<u8>) {
     }
 }
 
-/// The runs of `map`, if they take less than `limit` bytes.
+/// Encodes `map` as runs; `None` if these take `limit` bytes or more.
 fn encode_runs(map: &Bitmap, limit: usize) -> Option<Vec<u8>> {
     let mut out = Vec::new();
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! Where the bytes of segments and files lie in the product.
+//! Positions of segments and files in the product.
 
 use core::ops::Range;
 
@@ -6,7 +6,7 @@ use farcast_core::Run;
 
 use crate::Manifest;
 
-/// How a product is cut into segments.
+/// Division of a product into segments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Geometry {
     pub(crate) size: u64,
@@ -15,7 +15,8 @@ pub(crate) struct Geometry {
 }
 
 impl Geometry {
-    /// `None` if the segments are empty or too many for 32 bits, or the product passes a file offset.
+    /// Creates the geometry. `None` if `segment_len` is zero, if there are more than `u32::MAX` segments, or if `size`
+    /// exceeds `i64::MAX`.
     pub(crate) fn new(size: u64, segment_len: u32) -> Option<Self> {
         if segment_len == 0 || i64::try_from(size).is_err() {
             return None;
@@ -24,17 +25,17 @@ impl Geometry {
         Some(Self { size, segment_len, count })
     }
 
-    /// The first byte of `segment`, or the size past the last one.
+    /// Returns the first byte of `segment`; the size of the product for a segment past the last one.
     pub(crate) fn start(&self, segment: u32) -> u64 {
         (u64::from(segment) * u64::from(self.segment_len)).min(self.size)
     }
 
-    /// The bytes of `run`.
+    /// Returns the bytes of `run`.
     pub(crate) fn bytes(&self, run: Run) -> Range<u64> {
         self.start(run.first())..self.start(run.end())
     }
 
-    /// The segments that have any byte of `bytes`.
+    /// Returns the segments that have at least one byte of `bytes`.
     pub(crate) fn touching(&self, bytes: &Range<u64>) -> Option<Run> {
         if bytes.is_empty() {
             return None;
@@ -45,7 +46,7 @@ impl Geometry {
         Run::new(first, end.checked_sub(first)?)
     }
 
-    /// The segments that have no byte outside `bytes`.
+    /// Returns the segments that lie wholly within `bytes`.
     pub(crate) fn covered(&self, bytes: &Range<u64>) -> Option<Run> {
         let len = u64::from(self.segment_len);
         let first = u32::try_from(bytes.start.div_ceil(len)).ok()?;
@@ -57,16 +58,16 @@ impl Geometry {
 /// One file of the product.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Span {
-    /// Its index in the manifest.
+    /// Index of the file in the manifest.
     pub(crate) entry: usize,
-    /// Its first byte in the product.
+    /// Position of its first byte in the product.
     pub(crate) start: u64,
-    /// Its bytes in the product.
+    /// Number of bytes that the product stores for it.
     pub(crate) size: u64,
 }
 
 impl Span {
-    /// Its bytes in the product.
+    /// Returns the range of its bytes in the product.
     pub(crate) fn bytes(&self) -> Range<u64> {
         self.start..self.start + self.size
     }
@@ -77,13 +78,13 @@ impl Span {
 pub(crate) struct Piece {
     /// The file, counted in [`Layout::spans`]; `None` for the head.
     pub(crate) file: Option<usize>,
-    /// Where the part begins in the file or head.
+    /// Start of the part in the file or head, in bytes.
     pub(crate) offset: u64,
-    /// Its bytes, at least one.
+    /// Length in bytes, at least one.
     pub(crate) len: u64,
 }
 
-/// Where each file lies in the product.
+/// Positions of all files in the product.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     head_len: u64,
@@ -95,7 +96,7 @@ impl Layout {
         Self::behind(manifest.head_len(), manifest)
     }
 
-    /// The same without a head.
+    /// Creates the layout of a product without a head.
     pub(crate) fn of_content(manifest: &Manifest) -> Self {
         Self::behind(0, manifest)
     }
@@ -110,12 +111,12 @@ impl Layout {
         Self { head_len, spans }
     }
 
-    /// The files, in the order of the manifest.
+    /// Returns the files in the order of the manifest.
     pub(crate) fn spans(&self) -> &[Span] {
         &self.spans
     }
 
-    /// The bytes of head and files.
+    /// Returns the number of bytes of the head and all files.
     pub(crate) fn size(&self) -> u64 {
         self.spans.last().map_or(self.head_len, |span| span.bytes().end)
     }
@@ -124,12 +125,13 @@ impl Layout {
         self.head_len
     }
 
-    /// The first of the [`pieces`](Self::pieces), for callers that change what holds the layout meanwhile.
+    /// Returns the first of the [`pieces`](Self::pieces), for callers that modify the owner of the layout between two
+    /// pieces.
     pub(crate) fn first_piece(&self, bytes: Range<u64>) -> Option<Piece> {
         self.pieces(bytes).next()
     }
 
-    /// The parts of head and files that make up `bytes` of the product, in order.
+    /// Returns the parts of head and files that make up `bytes` of the product, in order.
     pub(crate) fn pieces(&self, bytes: Range<u64>) -> impl Iterator<Item = Piece> + '_ {
         let mut at = bytes.start;
         let mut file = self.spans.partition_point(|span| span.bytes().end <= at);

@@ -1,4 +1,4 @@
-//! What farcast delivers: files and directories, as one product.
+//! Preparation and reception of files and directories as one product.
 //!
 //! A sender makes an [`Outgoing`] of some paths and answers its protocol engine's wishes for segments with
 //! [`Outgoing::read_segments`]. A receiver makes an [`Incoming`] of a directory and hands each segment that arrives, in
@@ -15,9 +15,9 @@
 //! | n | the [manifest]: path, mode, time, size and BLAKE3 digest of every file |
 //! | rest | the content of all files, or what it was [compressed](compression) to, in the order of the manifest, back to back |
 //!
-//! The first three rows are the *head*; its BLAKE3 digest is the [`ProductId`]. As the manifest commits to the digests
-//! of all files and of the parts of large ones, whoever knows the id can check every byte, and damage never reaches a
-//! final name: the part that is wrong is forgotten and received again.
+//! The first three rows are the *head*; its BLAKE3 digest is the [`ProductId`]. The manifest holds the digests of all
+//! files and of the parts of large ones. A receiver that knows the id can therefore check every byte, and damage never
+//! reaches a final name: a damaged part is discarded and received again.
 //!
 //! # On disk
 //!
@@ -32,15 +32,15 @@
 //! | `<path>/.<name>.<8 digits of id>-unpacked.farcast-part` | a compressed file that is being decompressed |
 //! | `<path>/<name>` | a file whose digest is right |
 //!
-//! Nothing is made for a product before its first segment is stored, and no directory before something goes into it or
-//! the product is complete. What is not complete is bounded by a [`Quota`].
+//! Nothing is written for a product before its first segment is stored. A directory is made when something goes into it
+//! or when the product is complete. A [`Quota`] limits the space that incomplete products take.
 //!
-//! An object of a sender that is not farcast has no manifest ([`Incoming::open_plain`]). Its `<id>` is a digest of what
-//! tells it from others, and its spool is what gets the final name.
+//! An object from a sender other than farcast has no manifest ([`Incoming::open_plain`]). Its `<id>` is a digest of the
+//! properties that tell it from other objects, and its spool file gets the final name.
 //!
-//! A name that would become too long for a partial is cut, and the number of the file follows the digits of the id.
-//! Nothing outside of the receiving directory can be reached: paths are resolved by the kernel below a descriptor of
-//! the directory, without following symbolic links, and anything but regular files and directories is refused.
+//! If the name of a partial file would be too long, it is cut, and the number of the file follows the digits of the id.
+//! Nothing outside the receiving directory can be reached: the kernel resolves paths below a descriptor of the
+//! directory, without following symbolic links. Anything but regular files and directories is refused.
 //!
 //! # Example
 //!

@@ -1,4 +1,4 @@
-//! The manifest: what a product contains, and its encoding.
+//! The manifest: list of the files and directories in a product, and its encoding.
 //!
 //! All integers are big-endian. A manifest is `count: u32`, then `count` entries in strictly ascending order of
 //! their paths, compared component by component:
@@ -19,17 +19,18 @@
 //! | chunks | 4 | files with chunks only: how many there are |
 //! | chunk | 12 each | length of the chunk, and the first 8 bytes of the BLAKE3 of its content |
 //!
-//! A part is the least power of two of bytes, 1 MiB or more, of which the file, as the product has it, has at most 256, and a fine one 128 KiB or
-//! more, of which it has at most 4096 ([`Grain`]); the last may be shorter. A file of one part has none, and a larger one may have none, if nothing is known of its parts. The values
-//! have to merge to the digest. The lengths of [chunks](crate::chunks) have to add up to the size; all but the last
-//! have a quarter of the average at least, and none more than four times as much.
+//! The length of a part is a power of two: the smallest that divides the stored bytes of the file into at most 256
+//! parts, and at least 1 MiB. For fine parts it is at most 4096 parts and at least 128 KiB ([`Grain`]). The last part
+//! may be shorter. A file of one part has no values, and a larger file may have none. The values have to merge to the
+//! stored digest. The lengths of [chunks](crate::chunks) have to add up to the size. All chunks but the last have at
+//! least a quarter of the average length, and none has more than four times the average.
 //!
-//! Of a [compressed](crate::compression) file the product has what its content was compressed to; its parts are those of
-//! that, so that what is damaged is found, and sent again, as of any other file. It has no chunks: what is compressed
-//! has nothing in common with an older version.
+//! For a [compressed](crate::compression) file the product stores the compressed content, and the parts divide that
+//! content. Damage is located, and sent again, as in any other file. A compressed file has no chunks: compressed bytes
+//! have nothing in common with an older version.
 //!
-//! The order makes the encoding of a set of entries unique, and lets the decoder find duplicates, and files that
-//! are also used as directories, by looking at neighbours only.
+//! The order makes the encoding of a set of entries unique. The decoder compares neighbours only, and still finds
+//! duplicates and files that are also used as directories.
 
 use core::cmp::Ordering;
 
@@ -54,15 +55,15 @@ pub const MAX_COMPONENT_LEN: usize = 255;
 
 /// The first four bytes of a product.
 pub const MAGIC: [u8; 4] = *b"FCM1";
-/// The length of what precedes the manifest in a product: magic and length, in bytes.
+/// The length in bytes of the magic and the length field, which precede the manifest in a product.
 pub const PREFIX_LEN: usize = 8;
 
 /// The name of the directory that holds the state of receptions; no entry may use it.
 pub(crate) const STATE_DIR: &[u8] = b".farcast";
-/// How the name of every partial file ends; no entry may end so.
+/// The suffix of the name of every partial file; no entry may end so.
 pub(crate) const PARTIAL_SUFFIX: &[u8] = b".farcast-part";
 
-/// What an entry is.
+/// Kind of an entry, with the sizes and digests of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EntryKind {
     /// A directory.
@@ -74,15 +75,15 @@ pub enum EntryKind {
         /// BLAKE3 of the content.
         digest: [u8; 32],
     },
-    /// A regular file of which the product has what its content was [compressed](crate::compression) to.
+    /// A regular file whose content is stored [compressed](crate::compression) in the product.
     Compressed {
         /// Bytes of the content, at most `i64::MAX`.
         size: u64,
         /// BLAKE3 of the content.
         digest: [u8; 32],
-        /// Bytes that the product has of it: fewer, and at least one.
+        /// Bytes of the compressed content in the product: at least one, and fewer than `size`.
         stored: u64,
-        /// BLAKE3 of what the product has of it.
+        /// BLAKE3 of the compressed content.
         stored_digest: [u8; 32],
     },
 }
@@ -96,18 +97,17 @@ pub struct Entry {
     pub mode: u16,
     /// Modification time in nanoseconds since 1970-01-01 UTC; negative before.
     pub mtime_ns: i64,
-    /// What it is.
+    /// Directory, file or compressed file.
     pub kind: EntryKind,
-    /// The BLAKE3 subtree values of the parts of a large file, which merge to the digest of what the product has of it;
-    /// empty where there is one part only, or nothing is known of them.
+    /// The BLAKE3 subtree values of the parts of a large file, which merge to the digest of its stored content. Empty
+    /// if the file has one part only or the values are left out.
     pub parts: Box<[[u8; 32]]>,
-    /// The chunks of a file that is long enough to be worth a comparison with an older version; empty where there is no
-    /// list.
+    /// The chunks of a file that is long enough to be worth a comparison with an older version; empty without a list.
     pub chunks: Chunks,
 }
 
 impl Entry {
-    /// The bytes of the content; zero for a directory.
+    /// Returns the size of the content in bytes; zero for a directory.
     pub fn size(&self) -> u64 {
         match self.kind {
             EntryKind::File { size, .. } | EntryKind::Compressed { size, .. } => size,
@@ -115,7 +115,8 @@ impl Entry {
         }
     }
 
-    /// The bytes that this entry has in the product: fewer than its [size](Self::size) where it is compressed.
+    /// Returns the bytes that the product stores for this entry: fewer than its [size](Self::size) if the file is
+    /// compressed.
     pub fn stored(&self) -> u64 {
         match self.kind {
             EntryKind::Compressed { stored, .. } => stored,
@@ -123,7 +124,7 @@ impl Entry {
         }
     }
 
-    /// BLAKE3 of the content of a file.
+    /// Returns the BLAKE3 digest of a file's content; `None` for a directory.
     pub fn digest(&self) -> Option<[u8; 32]> {
         match self.kind {
             EntryKind::File { digest, .. } | EntryKind::Compressed { digest, .. } => Some(digest),
@@ -131,7 +132,7 @@ impl Entry {
         }
     }
 
-    /// BLAKE3 of what the product has of a file.
+    /// Returns the BLAKE3 digest of the bytes that the product stores for a file; `None` for a directory.
     pub fn stored_digest(&self) -> Option<[u8; 32]> {
         match self.kind {
             EntryKind::Compressed { stored_digest, .. } => Some(stored_digest),
@@ -139,29 +140,29 @@ impl Entry {
         }
     }
 
-    /// Whether it is a regular file.
+    /// Returns `true` for a regular file, compressed or not.
     pub fn is_file(&self) -> bool {
         self.kind != EntryKind::Directory
     }
 
-    /// Whether it is a file that is compressed.
+    /// Returns `true` for a compressed file.
     pub fn is_compressed(&self) -> bool {
         matches!(self.kind, EntryKind::Compressed { .. })
     }
 }
 
-/// What compression has brought.
+/// Result of compression: number of compressed files, and their size before and after.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Compressed {
-    /// The files that are compressed.
+    /// Number of compressed files.
     pub files: usize,
-    /// Their bytes.
+    /// Size of their content in bytes.
     pub size: u64,
-    /// The bytes that the product has of them.
+    /// Bytes that the product stores for them.
     pub stored: u64,
 }
 
-/// A checked list of entries: what a product contains.
+/// A checked list of the files and directories in a product.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Manifest {
     entries: Vec<Entry>,
@@ -171,10 +172,10 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// The manifest of `entries`, which are put in order.
+    /// Creates the manifest of `entries`, which it sorts.
     ///
     /// # Errors
-    /// The same as [`decode`](Self::decode), save those that only bytes can have.
+    /// The same as [`decode`](Self::decode), except those that only an encoding can have.
     pub fn new(mut entries: Vec<Entry>) -> Result<Self, ManifestError> {
         entries.sort_by(|a, b| compare_paths(&a.path, &b.path));
         let mut manifest = Self { encoded_len: 4, ..Self::default() };
@@ -190,22 +191,24 @@ impl Manifest {
         }
     }
 
-    /// The entries, in ascending order of their paths. [`crate::Happening::FileDone`] counts in this list.
+    /// Returns the entries in ascending order of their paths. [`crate::Happening::FileDone`] holds an index into this
+    /// list.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// The bytes that the product has of all files together.
+    /// Returns the bytes that the product stores for all files together.
     pub fn content_len(&self) -> u64 {
         self.content_len
     }
 
-    /// The bytes of all files together: more than the product has of them where some are compressed.
+    /// Returns the size of all files together in bytes: more than [`content_len`](Self::content_len) if some are
+    /// compressed.
     pub fn files_len(&self) -> u64 {
         self.files_len
     }
 
-    /// How many files are compressed, and from how many bytes to how many.
+    /// Counts the compressed files, and adds up their sizes before and after compression.
     pub fn compressed(&self) -> Compressed {
         let compressed = self.entries.iter().filter(|entry| entry.is_compressed());
         compressed.fold(Compressed::default(), |sum, entry| Compressed {
@@ -215,24 +218,24 @@ impl Manifest {
         })
     }
 
-    /// The bytes of the head, magic and length included.
+    /// Returns the length of the head in bytes, magic and length included.
     pub fn head_len(&self) -> u64 {
         (PREFIX_LEN + self.encoded_len) as u64
     }
 
-    /// The bytes of the product: head and content, at most `i64::MAX`.
+    /// Returns the size of the product in bytes: head and content, at most `i64::MAX`.
     pub fn product_size(&self) -> u64 {
         self.head_len() + self.content_len
     }
 
-    /// The manifest in bytes.
+    /// Encodes the manifest.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.encoded_len);
         self.encode_into(&mut out);
         out
     }
 
-    /// The head of the product: magic, length of the manifest, manifest.
+    /// Encodes the head of the product: magic, length of the manifest, manifest.
     pub fn head(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(PREFIX_LEN + self.encoded_len);
         out.extend_from_slice(&MAGIC);
@@ -241,7 +244,7 @@ impl Manifest {
         out
     }
 
-    /// The id of the product.
+    /// Computes the id of the product.
     pub fn id(&self) -> ProductId {
         ProductId::of_head(&self.head())
     }
@@ -299,7 +302,7 @@ fn encode_chunks(chunks: &Chunks, out: &mut Vec<u8>) {
     }
 }
 
-/// Paths compared component by component, so that everything below a directory follows it directly.
+/// Compares paths component by component, so that everything below a directory follows it directly.
 pub(crate) fn compare_paths(a: &[u8], b: &[u8]) -> Ordering {
     // A separator sorts before every other byte; paths hold no NUL.
     let key = |byte: &u8| if *byte == b'/' { 0 } else { *byte };

@@ -4,8 +4,8 @@ use core::fmt::Write;
 
 use crate::manifest::{PARTIAL_SUFFIX, check_path};
 
-/// `name` as text from which it can be had again: each octet that is no UTF-8 is `\xHH`, and so is a backslash that
-/// would else begin such a sign. Every other name is itself.
+/// Returns `name` as text from which the octets can be recovered. Each octet that is not UTF-8 becomes `\xHH`, and a
+/// backslash that would look like the start of such an escape becomes `\x5C`. Every other name stays as it is.
 pub fn shown_name(name: &[u8]) -> String {
     let mut text = String::new();
     for chunk in name.utf8_chunks() {
@@ -18,20 +18,21 @@ pub fn shown_name(name: &[u8]) -> String {
         }
         text.push_str(rest);
         for octet in chunk.invalid() {
-            // A String takes all that is written.
+            // Writing to a String cannot fail.
             let _ = write!(text, "\\x{octet:02X}");
         }
     }
     text
 }
 
-/// The most octets of a name.
+/// The largest number of octets in a name.
 const LONGEST: usize = 255;
 
-/// A name that a file may have, made of what anybody may have said: one component, no longer than 255 octets. `/` and
-/// control characters become `_`, as do leading dots unless `hidden` names are allowed, and always those of `.` and
-/// `..` and of what receptions keep for themselves. A name that is too long is cut and gets a mark of its own, and one
-/// that is empty is made of `tag`. Octets that are no UTF-8 stay: Linux does not mind them.
+/// Returns a safe file name made of `name`, which may be any octets: one component of at most 255 octets. `/` and
+/// control characters become `_`. So do leading dots unless `hidden` names are allowed; those of `.`, `..` and of names
+/// that receptions reserve always do, as does the dot of the suffix of partial files. A name that is too long is cut
+/// and gets a mark made of its digest. An empty name becomes `unnamed-` and `tag`. Octets that are not UTF-8 stay:
+/// Linux accepts them.
 pub fn safe_name(name: &[u8], hidden: bool, tag: &str) -> Vec<u8> {
     let plain = |octet: &u8| if matches!(*octet, b'/' | 0..0x20 | 0x7f) { b'_' } else { *octet };
     let mut safe: Vec<u8> = name.iter().map(plain).collect();
@@ -56,7 +57,7 @@ pub fn safe_name(name: &[u8], hidden: bool, tag: &str) -> Vec<u8> {
     if safe.is_empty() { format!("unnamed-{tag}").into_bytes() } else { safe }
 }
 
-/// Whether `text` begins with `\xHH`.
+/// Returns `true` if `text` begins with the escape `\xHH`.
 fn is_sign(text: &str) -> bool {
     let octets = text.as_bytes();
     octets.len() >= 4
@@ -68,7 +69,7 @@ fn is_sign(text: &str) -> bool {
 mod tests {
     use super::shown_name;
 
-    /// What a program does that wants the name itself.
+    /// Recovers the octets of a name from its text, as a program would.
     fn octets(shown: &str) -> Vec<u8> {
         let (mut octets, mut rest) = (Vec::new(), shown.as_bytes());
         while let Some((&first, behind)) = rest.split_first() {

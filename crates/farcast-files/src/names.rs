@@ -1,21 +1,22 @@
-//! Names that are one: where many are mapped to few, and where a file system folds them.
+//! Detection of names that become one: by a mapping, or because a file system does not tell them apart.
 //!
-//! Any mapping of names is tested by [`first_meeting`] before it is used. What a file system folds is its own secret, so
-//! `skeleton` finds the names that some file system takes for one, and only these are tried out there.
+//! [`first_meeting`] tests a mapping of names before it is used. File systems do not say which names they take for the
+//! same. `likeness` therefore finds the names that some file system takes for the same, and only these are tried out on
+//! disk.
 
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use unicode_normalization::UnicodeNormalization;
 
-/// Two of many names that a mapping makes one.
+/// Two names that a mapping makes one.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Meeting {
     /// The first name.
     pub first: Vec<u8>,
-    /// The name that would take its place.
+    /// The name that would replace it.
     pub second: Vec<u8>,
-    /// The name of both.
+    /// The name to which both are mapped.
     pub name: Vec<u8>,
 }
 
@@ -35,8 +36,8 @@ pub fn first_meeting<'a>(
     None
 }
 
-/// Number that names have in common which a file system may take for one: those that differ in case, in the Unicode form
-/// of a character, in characters that are not seen, or in dots and spaces at the end of a component.
+/// Returns a number that is equal for names that some file system may take for the same. Such names differ only in
+/// case, in the Unicode form of a character, in invisible characters, or in dots and spaces at the end of a component.
 pub(crate) fn likeness(path: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     for component in path.split(|octet| *octet == b'/') {
@@ -50,7 +51,7 @@ fn skeleton(component: &[u8]) -> String {
         String::from_utf8_lossy(component).to_ascii_lowercase()
     } else {
         let text = String::from_utf8_lossy(component);
-        // Uppercase first: what has one capital letter may have two small ones.
+        // Uppercase first: one capital letter may have two small ones.
         let folded = text.nfkd().flat_map(char::to_uppercase).flat_map(char::to_lowercase);
         folded.nfkd().filter(|one| !is_unseen(*one)).collect()
     };
@@ -58,7 +59,7 @@ fn skeleton(component: &[u8]) -> String {
     text
 }
 
-/// Whether HFS+ and others pass over a character.
+/// Returns `true` for an invisible character, which HFS+ and other file systems ignore in names.
 fn is_unseen(one: char) -> bool {
     matches!(one, '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }

@@ -1,14 +1,16 @@
-//! Niceties: what a file system may refuse though the content of a file is there and right.
+//! Niceties: properties and operations that a file system may refuse although the content of a file is present and
+//! right.
 //!
-//! A refusal is passed over and told once of each kind. `EINVAL`, `EOPNOTSUPP` and `ENOSYS` say that the file system does
-//! not have the thing, `EPERM` and `EACCES` that it is not ours to set; every other errno is an error as elsewhere.
+//! The first refusal of each kind is reported, and none is an error. `EINVAL`, `EOPNOTSUPP` and `ENOSYS` mean that the
+//! file system lacks the feature; `EPERM` and `EACCES` mean that this process may not set it. Every other errno is an
+//! error as elsewhere.
 
 use core::fmt::{Display, Formatter};
 use std::path::PathBuf;
 
 use rustix::io::{Errno, Result};
 
-/// Thing beside the content that a file system may refuse.
+/// Property or operation, beside the content, that a file system may refuse.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[non_exhaustive]
 pub enum Nicety {
@@ -28,7 +30,7 @@ pub enum Nicety {
 }
 
 impl Nicety {
-    /// Name for programs.
+    /// Returns the identifier that programs read.
     pub fn word(self) -> &'static str {
         match self {
             Self::Mode => "mode",
@@ -40,7 +42,7 @@ impl Nicety {
         }
     }
 
-    /// Whether a refusal by `errno` is passed over.
+    /// Returns `true` if a refusal with `errno` is tolerated.
     fn may_be_refused(self, errno: Errno) -> bool {
         let absent = is_absent(errno);
         match self {
@@ -55,7 +57,7 @@ impl Nicety {
     }
 }
 
-/// Whether `errno` says that a file system does not have what was asked for.
+/// Returns `true` if `errno` means that the file system lacks the feature.
 pub(crate) fn is_absent(errno: Errno) -> bool {
     // ENOTSUP is the same number as EOPNOTSUPP here.
     matches!(errno, Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS)
@@ -64,9 +66,9 @@ pub(crate) fn is_absent(errno: Errno) -> bool {
 /// Refusal of a nicety.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refusal {
-    /// The thing refused.
+    /// Property or operation that was refused.
     pub nicety: Nicety,
-    /// The first file or directory for which it was.
+    /// First file or directory for which it was refused.
     pub path: PathBuf,
     /// Error number of the system.
     pub errno: i32,
@@ -100,25 +102,25 @@ impl Display for Refusal {
     }
 }
 
-/// Refusals that were met, the first of each kind.
+/// Refusals met so far, the first of each kind.
 #[derive(Debug, Default)]
 pub struct Refusals {
-    /// Those that were not told yet.
+    /// Refusals that were not reported yet.
     fresh: Vec<Refusal>,
-    /// Those that were.
+    /// Kinds of refusals that were reported.
     told: Vec<Nicety>,
 }
 
 impl Refusals {
-    /// None so far.
+    /// Creates an empty list.
     pub const fn new() -> Self {
         Self { fresh: Vec::new(), told: Vec::new() }
     }
 
-    /// Passes over the refusal of a nicety for `path`.
+    /// Tolerates the refusal of a nicety for `path` and keeps the first of each kind for a report.
     ///
     /// # Errors
-    /// The error says more than that the nicety is not to be had there.
+    /// The errno of `result`, if it means more than that the nicety is not available there.
     pub fn tolerate(&mut self, nicety: Nicety, path: PathBuf, result: Result<()>) -> Result<()> {
         let Err(errno) = result else { return Ok(()) };
         if !nicety.may_be_refused(errno) {
@@ -131,7 +133,7 @@ impl Refusals {
         Ok(())
     }
 
-    /// Takes the refusals that were not told yet.
+    /// Takes the refusals that were not reported yet.
     pub fn take(&mut self) -> Vec<Refusal> {
         self.told.extend(self.fresh.iter().map(|one| one.nicety));
         core::mem::take(&mut self.fresh)

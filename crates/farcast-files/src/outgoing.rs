@@ -25,13 +25,13 @@ use watch::{Fates, ctime_of};
 
 /// Files and directories to be sent as one product.
 ///
-/// Keeps at most 64 files open, fewer where the process may have few, and the head in memory. A clone shares what is known of the files and opens them by
-/// itself, so that another thread can read them too.
+/// It keeps the head in memory and at most 64 files open, fewer if the process may open few. A clone shares the content
+/// and the known changes, and opens the files by itself, so that another thread can read them too.
 #[derive(Debug)]
 pub struct Outgoing {
     content: Arc<Content>,
     open: Descriptors,
-    /// Whether a file that is not what it was ends the reading.
+    /// `true` if a changed file ends the reading with an error; else zeros take its place.
     is_strict: bool,
 }
 
@@ -41,7 +41,7 @@ impl Clone for Outgoing {
     }
 }
 
-/// What is sent.
+/// Content of a product, shared by all clones.
 #[derive(Debug)]
 struct Content {
     manifest: Manifest,
@@ -49,44 +49,45 @@ struct Content {
     head: Vec<u8>,
     layout: Layout,
     sources: Vec<Source>,
-    /// What files were compressed to, if any were.
+    /// The compressed content of files, if any file is compressed.
     spool: Option<Spool>,
     skipped: Vec<Skipped>,
     fates: Fates,
 }
 
-/// How files are looked at.
+/// Options of a scan.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Scanning {
-    /// How finely large ones are parted.
+    /// Size of the parts into which large files are divided.
     pub grain: Grain,
-    /// Those that become shorter are [compressed](crate::compression), into a file without a name in this directory.
+    /// Directory for the file without a name that holds the compressed content; `None` turns compression off. Files
+    /// that do not become shorter stay as they are ([details](crate::compression)).
     pub compress: Option<PathBuf>,
 }
 
-/// How far [`Outgoing::scan`] is.
+/// Progress of [`Outgoing::scan`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
     /// Bytes of content whose digest has been computed.
     pub hashed: u64,
-    /// Bytes of content in all; not less than `hashed`.
+    /// Bytes of content in all; at least `hashed`.
     pub total: u64,
 }
 
-/// Something that was found but is not sent.
+/// File or directory that was found but is not sent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Skipped {
-    /// Where it is.
+    /// Path on the sender's side.
     pub path: PathBuf,
-    /// Why it is not sent.
+    /// Reason for which it is not sent.
     pub reason: SkipReason,
 }
 
-/// Why something is not sent.
+/// Reason for which something is not sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum SkipReason {
-    /// A symbolic link: where it leads on the receiver's side is unknown.
+    /// A symbolic link: its target on the receiver's side is unknown.
     #[error("symbolic links are not sent")]
     SymbolicLink,
     /// A block or character device.
@@ -98,25 +99,25 @@ pub enum SkipReason {
     /// A named pipe.
     #[error("named pipes are not sent")]
     Fifo,
-    /// A directory without files, where only files are sent.
+    /// A directory without files, for a protocol that sends files only.
     #[error("it holds no file, and this protocol sends files only")]
     EmptyDirectory,
-    /// `.farcast` and partial files belong to receptions.
+    /// `.farcast` and partial files, which belong to receptions.
     #[error("the state of receptions is not sent")]
     Reserved,
 }
 
-/// A file as it was when its digest was computed.
+/// A file at the time when its digest was computed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Source {
     path: PathBuf,
     state: State,
-    /// Where in the spool that begins which it was compressed to, if it was.
+    /// Start of its compressed content in the spool; `None` if the file is not compressed.
     spooled: Option<u64>,
 }
 
-/// Appearance of a file. Some of it changes when the file is written or replaced; the time of the last change of anything
-/// does too where somebody sets the other times back.
+/// Metadata that reveals a change of a file. Some of it changes when the file is written or replaced. The time of the
+/// last status change does so even if somebody resets the modification time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct State {
     size: u64,
@@ -135,8 +136,8 @@ impl State {
 impl Outgoing {
     /// Walks `paths` and computes the digest of every regular file.
     ///
-    /// Each path is sent under its base name, directories with all below them. What is neither a regular file nor a
-    /// directory is left out and listed in [`skipped`](Self::skipped). The result does not depend on the order of
+    /// Each path is sent under its base name, directories with everything below them. Anything but regular files and
+    /// directories is left out and listed in [`skipped`](Self::skipped). The result does not depend on the order of
     /// `paths` or of directory entries. `progress` is called at the start and after each mebibyte or file read.
     ///
     /// # Errors
@@ -147,10 +148,10 @@ impl Outgoing {
         Self::scanned(paths, true, &Scanning::default(), progress)
     }
 
-    /// The same, in this way.
+    /// Scans like [`scan`](Self::scan), with options.
     ///
     /// # Errors
-    /// As of [`scan`](Self::scan); [`SourceError::Spool`] where files are compressed.
+    /// The errors of [`scan`](Self::scan); [`SourceError::Spool`] if files are compressed.
     pub fn scan_by<P: AsRef<Path>>(
         scanning: &Scanning,
         paths: &[P],
@@ -159,21 +160,21 @@ impl Outgoing {
         Self::scanned(paths, true, scanning, progress)
     }
 
-    /// The content of `path` alone, without a head before it: for receivers that know nothing of our manifest. What is
-    /// said of it by [`manifest`](Self::manifest) and [`id`](Self::id) is for the sender's use.
+    /// Scans the file at `path` for receivers that know nothing of manifests: the product is the content alone, without
+    /// a head. The [`manifest`](Self::manifest) and the [`id`](Self::id) are for the sender's use only.
     ///
     /// # Errors
-    /// As of [`scan`](Self::scan).
+    /// The errors of [`scan`](Self::scan).
     pub fn plain(path: impl AsRef<Path>, progress: impl FnMut(Progress)) -> Result<Self, SourceError> {
         Self::scanned(&[path], false, &Scanning::default(), progress)
     }
 
-    /// The content of each regular file in `paths` and below them, alone and without a head, in the order of their
-    /// paths: what [`scan`](Self::scan) makes one product of, for protocols that deliver several objects. And what was
-    /// found but is not sent.
+    /// Scans the same files as [`scan`](Self::scan), for protocols that deliver several objects. Each regular file
+    /// becomes a product of its own without a head, in the order of their paths. Also returns the files and directories
+    /// that are not sent.
     ///
     /// # Errors
-    /// As of [`scan`](Self::scan); [`SourceError::OnlyDirectories`].
+    /// The errors of [`scan`](Self::scan); [`SourceError::OnlyDirectories`].
     pub fn each<P: AsRef<Path>>(
         paths: &[P],
         progress: impl FnMut(Progress),
@@ -192,7 +193,7 @@ impl Outgoing {
         if all.is_empty() { Err(SourceError::OnlyDirectories) } else { Ok((all, skipped)) }
     }
 
-    /// One file without a head.
+    /// Creates the product of one file without a head.
     fn alone(entry: Entry, source: Source) -> Result<Self, SourceError> {
         let manifest = Manifest::new(vec![entry])?;
         let (id, layout) = (ProductId::of_head(&manifest.head()), Layout::of_content(&manifest));
@@ -234,48 +235,48 @@ impl Outgoing {
         Self { content: Arc::new(content), open: Descriptors::default(), is_strict: true }
     }
 
-    /// The same, where a file that is gone, has become shorter or cannot be read does not end the reading: zeros take its
-    /// place, and it is told of by [`changed`](Self::changed).
+    /// Turns on lenient reading: a file that is gone, has become shorter or cannot be read is no error. Zeros take its
+    /// place, and [`changed`](Self::changed) reports the file.
     #[must_use]
     pub fn leniently(self) -> Self {
         Self { is_strict: false, ..self }
     }
 
-    /// The bytes of the product: head, if it has one, and content.
+    /// Returns the size of the product in bytes: head, if it has one, and content.
     pub fn size(&self) -> u64 {
         self.content.layout.size()
     }
 
-    /// The id of the product.
+    /// Returns the id of the product.
     pub fn id(&self) -> ProductId {
         self.content.id
     }
 
-    /// What the product contains.
+    /// Returns the list of files and directories in the product.
     pub fn manifest(&self) -> &Manifest {
         &self.content.manifest
     }
 
-    /// What was found but is not sent.
+    /// Returns the files and directories that were found but are not sent.
     pub fn skipped(&self) -> &[Skipped] {
         &self.content.skipped
     }
 
-    /// How many segments of `segment_len` bytes the product has; `None` if the length is zero or there would be
-    /// more than `u32::MAX`.
+    /// Returns the number of segments of `segment_len` bytes in the product. `None` if the length is zero or the number
+    /// would exceed `u32::MAX`.
     pub fn segment_count(&self, segment_len: u32) -> Option<u32> {
         Geometry::new(self.size(), segment_len).map(|geometry| geometry.count)
     }
 
-    /// Fills `slots`, one after the other, with the product's bytes from `offset`; how many bytes that were.
+    /// Fills `slots` in order with the product's bytes from `offset`. Returns the number of bytes.
     ///
-    /// Less than the slots hold only at the end of the product. Files are read straight into the slots, with one system
-    /// call for each contiguous piece of a file.
+    /// The slots are filled completely except at the end of the product. Files are read straight into the slots, with
+    /// one system call for each contiguous piece of a file.
     ///
     /// # Errors
-    /// [`SourceError::Changed`], [`SourceError::Removed`], [`SourceError::Replaced`] and [`SourceError::Unreadable`] if a
-    /// file is shorter than when it was scanned, gone, something else or out of reach,
-    /// [`SourceError::OutOfRange`] if `offset` is past the end, and [`SourceError::Io`].
+    /// [`SourceError::Changed`], [`SourceError::Removed`], [`SourceError::Replaced`] and [`SourceError::Unreadable`] if
+    /// a file is shorter than when it was scanned, gone, something else or out of reach; [`SourceError::OutOfRange`] if
+    /// `offset` is past the end; [`SourceError::Spool`] and [`SourceError::Io`].
     pub fn read_segments(&mut self, offset: u64, slots: &mut [IoSliceMut<'_>]) -> Result<u64, SourceError> {
         let Self { content, open, is_strict } = self;
         let Content { layout, head, sources, spool, fates, .. } = &**content;
@@ -317,25 +318,26 @@ impl Outgoing {
         Ok(end - offset)
     }
 
-    /// Closes the files that are open; what is read later opens them again.
+    /// Closes the open files; later reads open them again.
     pub fn rest(&mut self) {
         self.open.close_all();
     }
 }
 
-/// Opens a path of the sender's, without following a link at its end.
+/// Opens a path on the sender's side, without following a symbolic link at its end.
 fn open_source(path: &Path) -> SystemResult<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
     fs::openat(CWD, path, flags, Mode::empty())
 }
 
-/// Tells whether it is of a regular file.
+/// Returns `true` if `stat` is of a regular file.
 fn is_file(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
 }
 
 impl Source {
-    /// Fills `batch` from `offset` on; what became of the file if there is less. What is not filled is left in `batch`.
+    /// Fills `batch` with the content from `offset`. Returns the change of the file if that fails; the slots that could
+    /// not be filled are then still in `batch`.
     fn read(
         &self,
         file: usize,
@@ -356,7 +358,8 @@ impl Source {
         }
     }
 
-    /// The change of the file, which cannot be opened or read any more; an error where that is not its fault.
+    /// Finds the change of the file for which it cannot be opened or read any more. Returns an error if this process
+    /// lacks descriptors or memory instead.
     fn became(&self, errno: Errno, action: &'static str) -> Result<Change, SourceError> {
         if matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOMEM) {
             return Err(SourceError::io(&self.path, action, errno));
@@ -370,20 +373,20 @@ impl Source {
 
     fn open(&self) -> SystemResult<OwnedFd> {
         let fd = open_source(&self.path)?;
-        // Advice only: nothing depends on whether the kernel takes it.
+        // The call is advice only: its result does not matter.
         let _ = fs::fadvise(&fd, 0, None, Advice::Sequential);
         Ok(fd)
     }
 }
 
-/// Buffers that are given out from the front.
+/// Buffers that are used up from the front.
 struct Scatter<'s, 'b> {
     rest: &'s mut [u8],
     slots: core::slice::IterMut<'s, IoSliceMut<'b>>,
 }
 
 impl<'s> Scatter<'s, '_> {
-    /// The next contiguous room, at most `limit` bytes.
+    /// Returns the next contiguous room, at most `limit` bytes.
     fn next(&mut self, limit: u64) -> Option<&'s mut [u8]> {
         while self.rest.is_empty() {
             self.rest = self.slots.next()?;

@@ -1,4 +1,4 @@
-//! Products below a receiving directory that are not complete: what they take, and how they are removed.
+//! Incomplete products below a receiving directory: list, disk usage and removal.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -18,50 +18,51 @@ use crate::{Manifest, Options, ProductId, Quota, StoreError, Usage, system};
 /// Bytes of a block, as `st_blocks` counts them.
 const BLOCK: u64 = 512;
 
-/// A product that is not complete.
+/// An incomplete product.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Partial {
-    /// Which product.
+    /// Id of the product.
     pub id: ProductId,
-    /// The first name in it, bytes as they are on disk; `None` as long as its list of files is not known.
+    /// First component of the first path in its list of files, or the name of an object without a manifest, in octets;
+    /// `None` if neither is known.
     pub name: Option<Vec<u8>>,
-    /// Its bytes, if they are known.
+    /// Size in bytes, if it is known.
     pub size: Option<u64>,
-    /// How many of them are safely here.
+    /// Number of bytes that are safely on disk.
     pub held: u64,
-    /// What it takes on disk, without files that are complete.
+    /// Space on disk, without files that are complete.
     pub usage: Usage,
-    /// When something of it last came, by the clock of that time.
+    /// Time at which the last bytes arrived, by the host's clock at that time.
     pub last: SystemTime,
-    /// How long it has been kept since, as [`tidy`] has counted.
+    /// Age: time since the last bytes arrived, as counted by [`tidy`].
     pub age: Duration,
-    /// When that was counted last; `None` if never since something came.
+    /// Time at which the age was last counted; `None` if it was not counted since the last bytes arrived.
     pub counted: Option<SystemTime>,
-    /// Whether a process is receiving it.
+    /// `true` while a process receives the product.
     pub in_use: bool,
-    /// Whether its list of files is here and right. Without it, nothing of a product can be.
+    /// `true` if its list of files is present and right. Without the list nothing of a product can be verified.
     pub verified: bool,
-    /// Whether it is an object without a manifest, for which nothing vouches.
+    /// `true` for an object without a manifest, whose content nothing vouches for.
     pub plain: bool,
 }
 
 impl Partial {
-    /// When it will have been kept for as long as `quota` allows, if the clock is right and a receiver runs.
+    /// Returns the time at which `quota` has it removed, if the clock is right and a receiver runs.
     pub fn expires(&self, quota: &Quota) -> SystemTime {
         let since = self.counted.unwrap_or(self.last);
         since.checked_add(self.left(quota)).unwrap_or(since)
     }
 
-    /// How much longer `quota` has it kept.
+    /// Returns the time for which `quota` still keeps it.
     pub fn left(&self, quota: &Quota) -> Duration {
         quota.age.saturating_sub(self.age)
     }
 }
 
-/// The unfinished products below `dir`, the oldest first, each with what it really takes.
+/// Lists the incomplete products below `dir`, the oldest first. Their disk usage is measured.
 ///
 /// # Errors
-/// What the file system reports.
+/// Errors of the file system.
 pub fn list(dir: &Path) -> Result<Vec<Partial>, StoreError> {
     let root = open(dir)?;
     let mut known = known(&root, None)?;
@@ -69,10 +70,10 @@ pub fn list(dir: &Path) -> Result<Vec<Partial>, StoreError> {
     known.iter().map(|one| examine(&root, one)).collect()
 }
 
-/// What all of `partials` take below `dir`, and the most that they may take.
+/// Returns the space that all `partials` below `dir` take, and the most that `quota` lets them take.
 ///
 /// # Errors
-/// What the file system reports.
+/// Errors of the file system.
 pub fn usage(dir: &Path, partials: &[Partial], quota: &Quota) -> Result<(Usage, Usage), StoreError> {
     let root = open(dir)?;
     let used = partials.iter().fold(Usage::default(), |sum, one| sum + one.usage);
@@ -80,23 +81,24 @@ pub fn usage(dir: &Path, partials: &[Partial], quota: &Quota) -> Result<(Usage, 
     Ok((used, quota.limit(used, free)))
 }
 
-/// Removes what is there of the unfinished product `id`. Files that are complete stay.
+/// Removes the incomplete product `id`. Files that are complete stay.
 ///
 /// # Errors
-/// [`StoreError::InUse`] while a process receives it, and what the file system reports.
+/// [`StoreError::InUse`] while a process receives it; errors of the file system.
 pub fn remove(dir: &Path, id: ProductId) -> Result<(), StoreError> {
     remove_below(&open(dir)?, id)
 }
 
-/// Removes the unfinished products that have been kept for as long as `quota` allows, and those whose list of files never
-/// came, unless a process is receiving them; what was removed.
+/// Removes incomplete products that are as old as `quota` allows, and those whose list of files never arrived. Products
+/// that a process receives stay. Returns the removed products.
 ///
-/// Clocks of hosts jump, so no date tells an age: it is counted from call to call, anew once something has come. Between
-/// two calls at least `passed` has gone by, which this process has seen pass since its call before, and at most an hour or
-/// one part in 14 of the allowed age more, whatever the difference of `now` to the time of the call before says.
+/// The clocks of hosts jump, so an age is counted from call to call and starts anew once bytes have arrived. From one
+/// call to the next it grows by the difference of `now`, within two limits. The lower limit is `passed`, the time that
+/// this process has seen pass since its last call. The upper limit is an hour more than `passed`, or one part in 14 of
+/// the allowed age if that is longer.
 ///
 /// # Errors
-/// What the file system reports. What could be removed was removed.
+/// Errors of the file system. Products that could be removed are removed nevertheless.
 pub fn tidy(
     dir: &Path,
     quota: &Quota,
@@ -110,13 +112,13 @@ pub fn tidy(
     for one in known(&root, None)?.into_iter().filter(|one| !one.in_use) {
         let age = one.aged.grown(nanoseconds(now), passed, quota.age);
         if age.so_far < quota.age && can_go_on(&root, one.id) {
-            // An age that cannot be noted is counted from here again.
+            // If the age cannot be noted, the next call counts from here again.
             let _ = age.note(&root, &one);
             continue;
         }
         match evict(&root, &one) {
             Ok(partial) => removed.push(partial),
-            // Somebody has begun to receive it just now.
+            // Another process has just begun to receive it.
             Err(StoreError::InUse { .. }) => {}
             Err(error) => failure = Some(error),
         }
@@ -124,8 +126,8 @@ pub fn tidy(
     failure.map_or(Ok(removed), Err)
 }
 
-/// Removes what is left of state directories that nobody uses: a file system may give up a file that was open only after
-/// its directory was to be removed. Whether nothing of that kind is left.
+/// Removes the remains of state directories that nobody uses. Some file systems give up an open file only after its
+/// directory was to be removed. Returns `true` if no remains are left.
 pub fn sweep(dir: &Path) -> bool {
     open(dir).is_ok_and(|root| sweep_below(&root))
 }
@@ -145,23 +147,23 @@ fn sweep_below(root: &Arc<Root>) -> bool {
     clean
 }
 
-/// How long a product has been kept.
+/// Time for which a product has been kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Age {
     so_far: Duration,
-    /// When that was counted, nanoseconds since 1970; `None` if nothing was counted since something came.
+    /// Time of the last count, in nanoseconds since 1970; `None` if nothing was counted since the last bytes arrived.
     counted_ns: Option<i64>,
 }
 
 impl Age {
-    /// Where in the lock file it is noted, in bytes: behind what the product takes.
+    /// Offset of the age in the lock file, in bytes: behind the disk usage.
     const AT: u64 = 16;
-    /// One part in so many of the age that is allowed goes by between two looks at most, besides what was seen to, or as
-    /// much as this.
+    /// Limits of the growth between two counts beyond the time that the process has seen pass: one part in `PARTS` of
+    /// the allowed age or `AT_LEAST`, whichever is longer.
     const PARTS: u32 = 14;
     const AT_LEAST: Duration = Duration::from_hours(1);
 
-    /// What is noted of a product of which something last came at `last_ns`.
+    /// Reads the age from a lock file. An age noted for another arrival time than `last_ns` does not count.
     fn noted(lock: &OwnedFd, last_ns: i64) -> Self {
         let mut bytes = [0; 24];
         if !read_at(lock, &mut bytes, Self::AT).is_ok_and(|read| read == bytes.len()) {
@@ -175,7 +177,7 @@ impl Age {
         Self { so_far: Duration::from_nanos(so_far.max(0).cast_unsigned()), counted_ns: Some(counted) }
     }
 
-    /// The age at the time `now_ns`, when this process has seen `passed` go by.
+    /// Returns the age at the time `now_ns`, after this process has seen `passed` go by.
     fn grown(self, now_ns: i64, passed: Duration, allowed: Duration) -> Self {
         let grown = self.counted_ns.map_or(Duration::ZERO, |counted| {
             let by_clock = now_ns.saturating_sub(counted).max(0).cast_unsigned();
@@ -184,7 +186,7 @@ impl Age {
         Self { so_far: self.so_far.saturating_add(grown), counted_ns: Some(now_ns) }
     }
 
-    /// Notes it for a later look.
+    /// Writes the age to the lock file for a later count.
     fn note(self, root: &Root, one: &Known) -> SystemResult<()> {
         let path = [&path_of(one.id), b"/lock".as_slice()].concat();
         let lock = root.open_at(&path, OFlags::RDWR, Mode::empty())?;
@@ -195,19 +197,19 @@ impl Age {
     }
 }
 
-/// What is known of a product at first sight.
+/// Facts about an incomplete product that are quick to read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {
     pub(crate) id: ProductId,
-    /// What it takes at most, as its last receiver has recorded.
+    /// Upper bound of its disk usage, as recorded by its last receiver.
     pub(crate) usage: Usage,
-    /// When something of it last came, nanoseconds since 1970.
+    /// Time at which the last bytes arrived, in nanoseconds since 1970.
     pub(crate) last_ns: i64,
     pub(crate) in_use: bool,
     aged: Age,
 }
 
-/// The products with a state directory, without `except`.
+/// Returns the products that have a state directory, without `except`.
 pub(crate) fn known(root: &Arc<Root>, except: Option<ProductId>) -> Result<Vec<Known>, StoreError> {
     let failed = |errno| root.error(STATE_DIR, "list", errno, 0);
     let fd = match root.open_directory(STATE_DIR) {
@@ -227,7 +229,8 @@ pub(crate) fn known(root: &Arc<Root>, except: Option<ProductId>) -> Result<Vec<K
     Ok(found)
 }
 
-/// `None` if nobody has left it: it is being made or removed.
+/// Reads the facts about product `id`; `None` if its lock file is missing, because the product is being made or
+/// removed.
 fn sight(root: &Arc<Root>, id: ProductId) -> SystemResult<Option<Known>> {
     let at = |name: &[u8]| [&path_of(id), name].concat();
     let lock = match root.open_at(&at(b"/lock"), OFlags::RDONLY, Mode::empty()) {
@@ -244,7 +247,7 @@ fn sight(root: &Arc<Root>, id: ProductId) -> SystemResult<Option<Known>> {
     for name in [b"/journal".as_slice(), b"/spool"] {
         last_ns = last_ns.max(root.regular(&at(name))?.map(|stat| mtime_of(&stat)));
     }
-    // In the lock, ages are noted too.
+    // The lock file is also written when ages are noted, so its time is the last resort.
     let last_ns = last_ns.unwrap_or(mtime_of(&system::fstat(&lock)?));
     let aged = Age::noted(&lock, last_ns);
     let recorded = incoming::usage_in(&lock);
@@ -253,7 +256,7 @@ fn sight(root: &Arc<Root>, id: ProductId) -> SystemResult<Option<Known>> {
     Ok(Some(Known { id, usage, last_ns, in_use, aged }))
 }
 
-/// Removes a product; what it was.
+/// Removes a product and returns its description.
 pub(crate) fn evict(root: &Arc<Root>, one: &Known) -> Result<Partial, StoreError> {
     let partial = examine(root, one)?;
     remove_below(root, one.id).map(|()| partial)
@@ -298,10 +301,10 @@ fn examine(root: &Arc<Root>, one: &Known) -> Result<Partial, StoreError> {
     })
 }
 
-/// What the product takes by the file system's own account.
+/// Measures the space that the product takes, as the file system counts it.
 fn measure(root: &Arc<Root>, id: ProductId, manifest: Option<&Manifest>) -> Usage {
     let of = |stat: &Stat| Usage { octets: stat.st_blocks.max(0).cast_unsigned() * BLOCK, inodes: 1 };
-    // What cannot be looked at is not there, or not ours.
+    // An entry that cannot be examined is missing, or not ours.
     let at = |path: &[u8]| root.stat(path).ok().flatten().map_or(Usage::default(), |stat| of(&stat));
     let state = path_of(id);
     let mut usage = at(&state);
@@ -317,7 +320,7 @@ fn measure(root: &Arc<Root>, id: ProductId, manifest: Option<&Manifest>) -> Usag
     usage
 }
 
-/// The list of files of the product, if it is there and right.
+/// Reads the list of files of the product; `None` if it is missing or wrong.
 fn head(root: &Root, id: ProductId) -> Option<Manifest> {
     let spool = [&path_of(id), b"/spool".as_slice()].concat();
     let len = size_of(&root.regular(&spool).ok()??);
@@ -329,8 +332,8 @@ fn journal(root: &Root, id: ProductId) -> SystemResult<Option<Journal>> {
     incoming::read_journal(root, &[&path_of(id), b"/journal".as_slice()].concat())
 }
 
-/// Whether the journal says that the list of files was there, and right; or of an object without one, that it can be
-/// gone on with.
+/// Returns `true` if a later run can continue the product: the journal says that the list of files was present and
+/// right, or for an object without a manifest, the spool is present.
 fn can_go_on(root: &Root, id: ProductId) -> bool {
     let spool =
         || root.regular(&[&path_of(id), b"/spool".as_slice()].concat()).is_ok_and(|stat| stat.is_some());

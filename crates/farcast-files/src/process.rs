@@ -1,12 +1,12 @@
-//! Names of processes that outlive them: a process id alone is given again.
+//! Names of processes that stay unique after their end, unlike process ids, which are assigned again.
 
-/// Returns the name of this process: the boot of the host, the process id, and when the process began.
+/// Returns the name of this process: the boot id of the host, the process id, and the start time of the process.
 pub fn this_process() -> String {
     let pid = std::process::id();
     format!("{} {pid} {}", boot(), began(pid).unwrap_or_default())
 }
 
-/// Whether a process of this name runs on this host.
+/// Returns `true` if the process named `named` runs on this host.
 pub fn is_running(named: &str) -> bool {
     let mut words = named.split(' ');
     let (then, pid, start) = (words.next(), words.next().and_then(|pid| pid.parse().ok()), words.next());
@@ -19,7 +19,7 @@ pub(crate) fn boot() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
-/// Returns the time at which the process `pid` began, as the kernel counts; `None` if there is none.
+/// Returns the start time of the process `pid` in clock ticks since boot; `None` if there is no such process.
 fn began(pid: u32) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // Behind the name, which may hold anything, the 20th field.

@@ -1,23 +1,23 @@
-//! How much a receiving directory may hold of what is not complete.
+//! Limits on the incomplete products in a receiving directory.
 
 use core::ops::{Add, Sub};
 use core::time::Duration;
 
-/// The share of a file system that is left to others: 1 in 20.
+/// The share of a file system that is left free for others: 1 in 20.
 const RESERVE: u64 = 20;
-/// The most that is spooled before the list of files is known: 1 in 4 of what there is room for.
+/// The share of the available room that may be spooled before the list of files is known: 1 in 4.
 const SPOOL: u64 = 4;
 
-/// How much one receiving directory may hold of products that are not complete. Files that are complete are none of it.
+/// Limits on the incomplete products in one receiving directory. Complete files do not count.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Quota {
-    /// Bytes on disk; `None`: 95 % of what the file system has for them.
+    /// Bytes on disk; `None`: 95 % of what the file system can give them.
     pub octets: Option<u64>,
-    /// Files and directories; never more than half of what the file system has for them.
+    /// Files and directories; never more than half of what the file system can give them.
     pub inodes: u64,
-    /// Products.
+    /// Number of products.
     pub products: u32,
-    /// For how long a product is kept after its last byte has come.
+    /// Time for which a product is kept after its last byte has arrived.
     pub age: Duration,
 }
 
@@ -27,7 +27,7 @@ impl Default for Quota {
     }
 }
 
-/// What something takes on disk.
+/// Space on disk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Usage {
     /// Bytes.
@@ -59,7 +59,8 @@ impl Sub for Usage {
 }
 
 impl Quota {
-    /// The most that all unfinished products may take, where they take `used` now and the file system has `free` left.
+    /// Returns the space that all incomplete products may take together. They take `used` now, and the file system has
+    /// `free` left.
     pub fn limit(&self, used: Usage, free: Usage) -> Usage {
         let all = used + free;
         Usage {
@@ -68,7 +69,7 @@ impl Quota {
         }
     }
 
-    /// The most bytes that are spooled of a product, where there is room for `room`.
+    /// Returns the bytes that may be spooled of one product if there is room for `room` bytes.
     pub(crate) fn spool_limit(room: u64) -> u64 {
         room / SPOOL
     }

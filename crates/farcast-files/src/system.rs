@@ -1,6 +1,6 @@
-//! File-system calls of a reception: each stands here once, so that tests can make each fail at each place.
+//! File-system calls of a reception. Each is defined here once, so that tests can make it fail at each place of use.
 //!
-//! In a build for tests a call first asks [`crate::faults`]; in any other the wrappers are the calls of `rustix`.
+//! In a test build a call asks [`crate::faults`] first; in any other build the wrappers are the calls of `rustix`.
 
 use std::ffi::CString;
 use std::io::{IoSlice, IoSliceMut};
@@ -44,7 +44,7 @@ calls! {
     /// Opens or makes the file at `path` below `dir`.
     Open: fn openat2(dir: impl AsFd, path: &[u8], flags: OFlags, mode: Mode, resolve: ResolveFlags) -> OwnedFd
         = fs::openat2(dir, path, flags, mode, resolve);
-    /// Examines `name` in `dir`, itself and not what a link points to.
+    /// Examines `name` in `dir` without following a symbolic link.
     Stat: fn statat(dir: impl AsFd, name: &[u8]) -> Stat = fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW);
     /// Examines an open file.
     Stat: fn fstat(fd: impl AsFd) -> Stat = fs::fstat(fd);
@@ -59,19 +59,19 @@ calls! {
     SetMode: fn fchmod(fd: impl AsFd, mode: Mode) -> () = fs::fchmod(fd, mode);
     /// Sets the times of an open file.
     SetTime: fn futimens(fd: impl AsFd, times: &Timestamps) -> () = fs::futimens(fd, times);
-    /// Removes a file, or an empty directory where the flags say so.
+    /// Removes a file, or with the flag for that an empty directory.
     Unlink: fn unlinkat(dir: impl AsFd, name: &[u8], flags: AtFlags) -> () = fs::unlinkat(dir, name, flags);
-    /// Renames, and replaces what has the new name.
+    /// Renames a file, replacing a file of the new name.
     Rename: fn renameat(from: impl AsFd, old: &[u8], to: impl AsFd, new: &[u8]) -> ()
         = fs::renameat(from, old, to, new);
-    /// Renames, unless something has the new name.
+    /// Renames a file, and fails if the new name exists.
     RenameNew: fn rename_new(from: impl AsFd, old: &[u8], to: impl AsFd, new: &[u8]) -> ()
         = fs::renameat_with(from, old, to, new, RenameFlags::NOREPLACE);
-    /// Gives an open file another length.
+    /// Changes the length of an open file.
     Truncate: fn ftruncate(fd: impl AsFd, len: u64) -> () = fs::ftruncate(fd, len);
     /// Locks an open file.
     Lock: fn flock(fd: impl AsFd, operation: FlockOperation) -> () = fs::flock(fd, operation);
-    /// Finds data or a hole.
+    /// Finds the next data or hole.
     Seek: fn seek(fd: impl AsFd, to: SeekFrom) -> u64 = fs::seek(fd, to);
     /// Reads from an offset.
     Read: fn pread(fd: impl AsFd, buffer: &mut [u8], offset: u64) -> usize = io::pread(fd, buffer, offset);
@@ -85,11 +85,12 @@ calls! {
     SyncNames: fn fsync(fd: impl AsFd) -> () = durable(|| fs::fsync(fd));
     /// Makes the content of an open file durable.
     SyncContent: fn fdatasync(fd: impl AsFd) -> () = durable(|| fs::fdatasync(fd));
-    /// Names in an open directory, without `.` and `..`.
+    /// Lists the names in an open directory, without `.` and `..`.
     List: fn list(fd: OwnedFd) -> Vec<CString> = names_in(fd);
 }
 
-/// Syncs. Where a test draws faults nothing has to survive a power loss, and thousands of syncs would take minutes.
+/// Syncs, except in tests that draw faults: there nothing has to survive a power loss, and thousands of syncs would
+/// take minutes.
 fn durable(sync: impl FnOnce() -> Result<()>) -> Result<()> {
     #[cfg(test)]
     if crate::faults::are_drawn() {

@@ -1,4 +1,4 @@
-//! Vectored reads and writes at offsets, complete ones; and holes.
+//! Complete reads and writes of slices at offsets, with holes for zeros.
 
 use std::io::{IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -8,10 +8,10 @@ use rustix::io::{Errno, Result};
 
 use crate::system;
 
-/// The shortest run of zeros inside a piece for which a hole is left: the block of common file systems, in bytes.
-/// Anything shorter would cost a system call and save nothing.
+/// Shortest run of zeros within a piece that becomes a hole, in bytes: the block size of common file systems. A shorter
+/// one would cost a system call and save nothing.
 const MIN_HOLE: u64 = 4096;
-/// The most slices of one write. The kernel allows 1024; a GRO batch has 44 to 64.
+/// The largest number of slices in one write. The kernel allows 1024; a GRO batch has 44 to 64.
 const BATCH: usize = 128;
 
 /// Writes all of `slices` at `offset`.
@@ -30,7 +30,7 @@ pub(crate) fn write_all(fd: BorrowedFd<'_>, mut slices: &mut [IoSlice<'_>], mut 
     Ok(())
 }
 
-/// Fills all of `slices` from `offset`; `false` if the file ends before.
+/// Fills all of `slices` from `offset`; returns `false` if the file ends before that.
 pub(crate) fn read_all(fd: impl AsFd, mut slices: &mut [IoSliceMut<'_>], mut offset: u64) -> Result<bool> {
     while !slices.is_empty() {
         match system::preadv(&fd, slices, offset) {
@@ -46,7 +46,7 @@ pub(crate) fn read_all(fd: impl AsFd, mut slices: &mut [IoSliceMut<'_>], mut off
     Ok(true)
 }
 
-/// Fills `buffer` from `offset`; how many bytes there were before the file ended.
+/// Fills `buffer` from `offset`; returns the number of bytes read before the file ended.
 pub(crate) fn read_at(fd: impl AsFd, buffer: &mut [u8], offset: u64) -> Result<usize> {
     let mut filled = 0;
     while filled < buffer.len() {
@@ -60,33 +60,33 @@ pub(crate) fn read_at(fd: impl AsFd, buffer: &mut [u8], offset: u64) -> Result<u
     Ok(filled)
 }
 
-/// Whether every byte is zero. Gives up at the first word that is not.
+/// Returns `true` if every byte is zero. Stops at the first word that is not.
 pub(crate) fn is_zero(bytes: &[u8]) -> bool {
     let (words, rest) = bytes.as_chunks::<16>();
     words.iter().all(|word| u128::from_ne_bytes(*word) == 0) && rest.iter().all(|byte| *byte == 0)
 }
 
-/// What is known of the space that is written.
+/// State of the range that is written, before the write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Space {
-    /// Nothing was ever written there: zeros need not be.
+    /// Nothing was ever written there, so zeros can be left out.
     Fresh,
-    /// An earlier run may have written: zeros may stay away only where the file system has a hole.
+    /// An earlier run may have written there: zeros can be left out only where the file system has a hole.
     Unknown,
 }
 
-/// Gathers slices of one contiguous piece of a file and writes them with as few calls as possible, leaving
-/// out zeros where they are there already.
+/// Writer that gathers slices of one contiguous piece of a file and writes them with as few calls as possible. It
+/// leaves out zeros that are already in the file.
 pub(crate) struct PieceWriter<'fd, 'a> {
     fd: BorrowedFd<'fd>,
     space: Space,
     slices: [IoSlice<'a>; BATCH],
     used: usize,
-    /// Where the first gathered slice belongs in the file.
+    /// Position of the first gathered slice in the file.
     start: u64,
-    /// Bytes gathered before the zeros at the end.
+    /// Number of bytes gathered before the zeros at the end.
     solid: u64,
-    /// How many of the slices are before the zeros at the end, and the bytes of those zeros.
+    /// Number of slices before the zeros at the end, and number of those zeros.
     solid_slices: usize,
     zeros: u64,
 }
@@ -114,7 +114,7 @@ impl<'fd, 'a> PieceWriter<'fd, 'a> {
         Ok(())
     }
 
-    /// Writes what was gathered.
+    /// Writes the gathered slices.
     pub(crate) fn flush(&mut self) -> Result<()> {
         let zeros_at = self.start + self.solid;
         let skip = (self.zeros >= MIN_HOLE || self.solid_slices == 0) && self.is_hole(zeros_at);
@@ -132,7 +132,7 @@ impl<'fd, 'a> PieceWriter<'fd, 'a> {
         match system::seek(self.fd, SeekFrom::Data(offset)) {
             Ok(data) => data >= offset + self.zeros,
             Err(Errno::NXIO) => true,
-            // Where nobody can say, as on a file system without SEEK_DATA, the zeros are written.
+            // Without SEEK_DATA in the file system nobody knows of holes: the zeros are written.
             Err(_) => false,
         }
     }
@@ -149,7 +149,7 @@ impl<'a> Gather<'a> {
         Self { payloads, taken: 0 }
     }
 
-    /// Passes over `len` bytes.
+    /// Skips `len` bytes.
     pub(crate) fn skip(&mut self, mut len: u64) {
         while len > 0
             && let Some(slice) = self.next(len)
@@ -158,7 +158,7 @@ impl<'a> Gather<'a> {
         }
     }
 
-    /// The next contiguous bytes, at most `limit`.
+    /// Returns the next contiguous bytes, at most `limit`.
     pub(crate) fn next(&mut self, limit: u64) -> Option<&'a [u8]> {
         let (first, rest) = self.payloads.split_first()?;
         let left = &first[self.taken..];
@@ -190,7 +190,7 @@ impl<'a> Gather<'a> {
     }
 }
 
-/// Writes all of `bytes` at `offset`, zeros and all.
+/// Writes all of `bytes` at `offset`, zeros included.
 pub(crate) fn write_at(fd: impl AsFd, bytes: &[u8], offset: u64) -> Result<()> {
     write_all(fd.as_fd(), &mut [IoSlice::new(bytes)], offset)
 }

@@ -1,8 +1,8 @@
 //! The BLAKE3 digest of a file whose parts arrive in any order.
 //!
-//! BLAKE3 is a binary tree over chunks of 1024 bytes. An aligned group of a power of two of chunks is a subtree of
-//! its own, so its chaining value can be computed as soon as the group is there, whatever surrounds it. Siblings
-//! are merged at once, up to a [part](crate::parts) of the file: what is kept is one value for each maximal finished
+//! BLAKE3 is a binary tree over chunks of 1024 bytes. An aligned group of chunks whose number is a power of two is a
+//! subtree of its own, so its chaining value can be computed as soon as the group is complete. Siblings are merged at
+//! once, up to a [part](crate::parts) of the file. The memory needed is therefore one value for each maximal finished
 //! subtree, not one for each group.
 
 use core::ops::Range;
@@ -13,24 +13,24 @@ use farcast_core::Bitmap;
 
 use crate::parts::{Grain, part_len};
 
-/// The bytes of a group, a power of two of chunks, and no more than a part has.
+/// The length of a group in bytes: a power of two of chunks, and at most that of a part.
 pub(crate) const GROUP_LEN: u64 = 128 << 10;
 
 /// The finished subtrees of one file.
 #[derive(Clone, Debug)]
 pub(crate) struct Tree {
     size: u64,
-    /// Groups of a part, a power of two; of the whole file if nothing is known of its parts.
+    /// Number of groups in a part, a power of two; the part is the whole file if no part values are known.
     part_groups: u64,
-    /// The parts that have the right value.
+    /// Parts that were verified.
     verified: Bitmap,
-    /// By level and index: the value of the groups `index << level .. (index + 1) << level`.
+    /// Values by level and index: that of the groups `index << level .. (index + 1) << level`.
     nodes: BTreeMap<(u32, u64), ChainingValue>,
 }
 
 impl Tree {
-    /// The tree of a file of `size` bytes, of whose parts so many are known; none, or as many as one of the
-    /// [grains](Grain) makes.
+    /// Creates the tree of a file of `size` bytes. `known` is the number of part values in the manifest: zero, or the
+    /// number of parts that one of the [grains](Grain) makes.
     pub(crate) fn new(size: u64, known: usize) -> Self {
         let whole = (groups_of(size).next_power_of_two(), 1);
         let parted = Grain::of(size, known).map(|grain| (part_len(size, grain) / GROUP_LEN, known as u32));
@@ -38,22 +38,22 @@ impl Tree {
         Self { size, part_groups, verified: Bitmap::new(parts), nodes: BTreeMap::new() }
     }
 
-    /// How many groups the file has; one if it is empty.
+    /// Returns the number of groups in the file; one if the file is empty.
     fn groups(&self) -> u64 {
         groups_of(self.size)
     }
 
-    /// How many parts are told apart: one if nothing is known of them.
+    /// Returns the number of parts that can be verified by themselves; one if no part values are known.
     pub(crate) fn parts(&self) -> u32 {
         self.verified.len()
     }
 
-    /// The part that has the byte at `offset`.
+    /// Returns the part that holds the byte at `offset`.
     pub(crate) fn part_at(&self, offset: u64) -> u32 {
         (offset / GROUP_LEN / self.part_groups) as u32
     }
 
-    /// The bytes of `part` in the file.
+    /// Returns the range of bytes of `part` in the file.
     pub(crate) fn part_bytes(&self, part: u32) -> Range<u64> {
         let groups = self.part_range(part);
         groups.start * GROUP_LEN..(groups.end * GROUP_LEN).min(self.size)
@@ -64,22 +64,22 @@ impl Tree {
         first..self.groups().min(first + self.part_groups)
     }
 
-    /// Whether `part` was found right; what comes for it is of no interest any more.
+    /// Returns `true` if `part` was verified; further bytes for it are ignored.
     pub(crate) fn is_verified(&self, part: u32) -> bool {
         self.verified.contains(part)
     }
 
-    /// Notes that `part` is right.
+    /// Notes that `part` is verified.
     pub(crate) fn set_verified(&mut self, part: u32) {
         self.verified.insert(part);
         self.clear_nodes(part);
     }
 
-    /// Takes the bytes of `group`, all of them.
+    /// Adds a complete group; `bytes` are all of its bytes.
     pub(crate) fn insert(&mut self, group: u64, bytes: &[u8]) {
         let mut value = self.value_of(group, bytes);
         let (mut level, mut index) = (0, group);
-        // Two halves of the whole file are left apart: the root is merged in another mode.
+        // The two halves of the whole file are not merged here: the root is merged in another mode.
         while 1 << level < self.part_groups && 2 << level < self.groups() {
             let Some(sibling) = self.nodes.remove(&(level, index ^ 1)) else { break };
             let (left, right) = if index & 1 == 0 { (value, sibling) } else { (sibling, value) };
@@ -100,8 +100,8 @@ impl Tree {
         self.nodes.retain(|(level, index), _| !groups.contains(&(index << level)));
     }
 
-    /// The value of `part`: of the only one it is the digest of the file. `read` gives the bytes of groups that were
-    /// never inserted.
+    /// Computes the value of `part`; if it is the only part, this is the digest of the file. `read` gives the bytes of
+    /// groups that were never inserted.
     pub(crate) fn value<E>(
         &self,
         part: u32,
@@ -122,7 +122,7 @@ impl Tree {
         Ok(*merge_subtrees_root(&a, &b, Mode::Hash).as_bytes())
     }
 
-    /// The value of a group; of an only group it is the digest itself.
+    /// Computes the value of a group; if the file has only one group, this is the digest of the file.
     fn value_of(&self, group: u64, bytes: &[u8]) -> ChainingValue {
         if self.groups() == 1 {
             return *blake3::hash(bytes).as_bytes();
@@ -155,7 +155,7 @@ fn groups_of(size: u64) -> u64 {
     size.div_ceil(GROUP_LEN).max(1)
 }
 
-/// How many of `groups`, at least two, are in the left subtree: the largest power of two below.
+/// Returns the number of groups in the left subtree of `groups`, at least two: the largest power of two below.
 fn left_groups(groups: u64) -> u64 {
     1 << (groups - 1).ilog2()
 }

@@ -1,4 +1,4 @@
-//! The sender's side: what files are compressed to waits in a file that has no name.
+//! Compression at the sender. The compressed files wait in a spool file that has no name.
 
 use std::fs::File;
 use std::io;
@@ -14,16 +14,16 @@ use crate::parts::{Digests, Grain, PartHasher};
 use crate::scratch::nameless;
 use crate::transfer::{read_at, write_at};
 
-/// The most groups that are compressed at once: each takes a thread, and some 40 MB.
+/// The largest number of groups that are compressed at once; each takes a thread and some 40 MB.
 const MOST_THREADS: usize = 4;
-/// So many pieces, of so many bytes, are tried of a longer file before all of it is compressed.
+/// Number and length in bytes of the samples that are compressed before a longer file is compressed as a whole.
 const SAMPLES: u64 = 5;
 const SAMPLE_LEN: u64 = 1 << 20;
 
-/// What files were compressed to.
+/// File that holds the compressed content of all compressed files.
 #[derive(Debug)]
 pub(crate) struct Spool {
-    /// The directory that it is in.
+    /// Directory of the file, for messages.
     dir: PathBuf,
     file: File,
 }
@@ -33,24 +33,24 @@ impl Spool {
         &self.file
     }
 
-    /// The typed error of a failure.
+    /// Returns the typed error of a failure.
     pub(crate) fn error(&self, source: impl Into<io::Error>) -> SourceError {
         SourceError::Spool { path: self.dir.clone(), source: source.into() }
     }
 }
 
-/// A spool that files are being compressed into.
+/// Writer that compresses files into a spool.
 pub(crate) struct Spooling {
     spool: Spool,
-    /// Where the file at hand begins in the spool, and how far it has got.
+    /// Start of the current file in the spool, and end of the bytes written so far.
     start: u64,
     end: u64,
     slots: Vec<Slot>,
-    /// The slots whose groups are whole, and wait for the others.
+    /// Number of slots whose groups are full and wait to be compressed.
     filled: usize,
 }
 
-/// A group that is being compressed.
+/// Buffers and compressor of one group.
 struct Slot {
     packer: Packer,
     group: Vec<u8>,
@@ -67,7 +67,7 @@ impl Slot {
         self.packed = self.packer.pack(&self.group, &mut self.frame);
     }
 
-    /// Whether that went well; there is a place for another group.
+    /// Empties the slot for another group, and returns the result of the last compression.
     fn take(&mut self) -> io::Result<()> {
         self.group.clear();
         core::mem::replace(&mut self.packed, Ok(()))
@@ -75,7 +75,7 @@ impl Slot {
 }
 
 impl Spooling {
-    /// An empty one in `dir`.
+    /// Creates an empty spool in `dir`.
     pub(crate) fn new(dir: &Path) -> Result<Self, SourceError> {
         let failed = |source| SourceError::Spool { path: dir.to_owned(), source };
         let spool = Spool { dir: dir.to_owned(), file: nameless(dir).map_err(failed)? };
@@ -84,8 +84,8 @@ impl Spooling {
         Ok(Self { spool, start: 0, end: 0, slots, filled: 0 })
     }
 
-    /// Whether a file of `size` bytes, which `read` reads at an offset, is worth being compressed, as far as a few of
-    /// pieces of it tell: what is compressed in vain is little of one that is long.
+    /// Returns `true` if it is worth compressing a file of `size` bytes; `read` fills a buffer from an offset. A file
+    /// longer than all samples is judged by the samples, so that a vain attempt costs little.
     pub(crate) fn promises(
         &mut self,
         size: u64,
@@ -106,7 +106,7 @@ impl Spooling {
         Ok(pays(SAMPLES * SAMPLE_LEN, stored))
     }
 
-    /// Takes the next bytes of the file at hand.
+    /// Adds the next bytes of the current file.
     pub(crate) fn push(&mut self, mut bytes: &[u8]) -> Result<(), SourceError> {
         while !bytes.is_empty() {
             let group = &mut self.slots[self.filled].group;
@@ -123,7 +123,7 @@ impl Spooling {
         Ok(())
     }
 
-    /// Compresses what waits, and writes it.
+    /// Compresses the waiting groups at once, and writes their frames.
     fn flush(&mut self) -> Result<(), SourceError> {
         self.filled = 0;
         let waiting = self.slots.iter().take_while(|slot| !slot.group.is_empty()).count();
@@ -143,9 +143,9 @@ impl Spooling {
         Ok(())
     }
 
-    /// The file at hand has `size` bytes, all of which were taken: where in the spool they begin, to how many they were
-    /// compressed, and the digests of these, with parts of this `grain`. `None` if that does not pay; then nothing of
-    /// the file is kept.
+    /// Ends the current file; all of its `size` bytes were pushed. Returns the start of its compressed content in the
+    /// spool, the length, and the digests with parts of this `grain`. Returns `None` and keeps nothing of the file if
+    /// compression saves too little.
     pub(crate) fn finish(
         &mut self,
         size: u64,
@@ -180,7 +180,7 @@ impl Spooling {
         Ok(hasher.finish())
     }
 
-    /// What was compressed; `None` if nothing was.
+    /// Returns the spool; `None` if no file was compressed.
     pub(crate) fn into_spool(self) -> Option<Spool> {
         (self.end > 0).then_some(self.spool)
     }

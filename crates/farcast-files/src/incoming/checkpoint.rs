@@ -1,4 +1,4 @@
-//! What a later run may rely on.
+//! Checkpoints: they make received data and a journal of it durable, so that a later run can continue.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,56 +13,57 @@ use crate::StoreError;
 use crate::beneath::Root;
 use crate::journal::{Journal, Stage};
 
-/// Bytes that are written for a checkpoint besides the journal: blocks of the directory and of the file system's own
+/// Bytes written for a checkpoint besides the journal, for blocks of the directory and of the file system's own
 /// journal.
 const OVERHEAD: u64 = 16 << 10;
-/// A checkpoint is worth a quarter of its bytes at any time, and this much less after a while.
+/// Reciprocals of the share of a checkpoint's cost that has to be new data: `WORTH` at any time, `WORTH_LATER` once
+/// `LATER` has passed since the last checkpoint.
 const WORTH: u64 = 4;
 const WORTH_LATER: u64 = 64;
 const LATER: Duration = Duration::from_secs(30);
 
-/// Orders journals that are written by different threads: the newest stays.
+/// Order of journals that different threads write: only a newer one replaces the last.
 #[derive(Debug, Default)]
 pub(super) struct Gate(Mutex<Written>);
 
-/// The newest journal that was written.
+/// The journal that was written last.
 #[derive(Clone, Copy, Debug, Default)]
 struct Written {
     generation: u64,
-    /// Its bytes.
+    /// Length in bytes.
     len: u64,
 }
 
 impl Gate {
-    /// The generation of the newest journal that was written; all that it vouches for is safe.
+    /// Returns the generation of the last written journal; everything that it vouches for is on disk.
     pub(super) fn written(&self) -> u64 {
         self.lock().generation
     }
 
-    /// The bytes that the next journal may have, going by the last.
+    /// Returns the expected length of the next journal in bytes, which is that of the last one.
     fn expected_len(&self) -> u64 {
         self.lock().len
     }
 
-    /// No journal is written from now on.
+    /// Prevents that any journal is written from now on.
     pub(super) fn close(&self) {
         self.lock().generation = u64::MAX;
     }
 
     fn lock(&self) -> MutexGuard<'_, Written> {
-        // Numbers cannot be left half changed.
+        // A panic leaves no number half changed.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A snapshot of what is held, to be made safe by [`run`](Self::run), also on another thread.
+/// Snapshot of the held segments. [`run`](Self::run) makes it durable, on any thread.
 #[derive(Debug)]
 #[must_use = "nothing is safe before it was run"]
 pub struct Checkpoint {
     root: Arc<Root>,
     state_dir: Vec<u8>,
     journal: Journal,
-    /// What the journal vouches for and may not yet be on disk.
+    /// Files that the journal vouches for and that may not be on disk yet.
     unsafe_files: Vec<Vec<u8>>,
     sync: bool,
     generation: u64,
@@ -70,7 +71,7 @@ pub struct Checkpoint {
 }
 
 impl Checkpoint {
-    /// The segments that are safe once this was run.
+    /// Returns the segments that are durable after [`run`](Self::run).
     pub fn held(&self) -> &Bitmap {
         &self.journal.held
     }
@@ -81,7 +82,7 @@ impl Checkpoint {
     /// journal is written.
     ///
     /// # Errors
-    /// What the file system reports. The journal before stays valid, and the next checkpoint covers this one too.
+    /// Errors of the file system. The previous journal stays valid, and the next checkpoint covers this one too.
     pub fn run(self) -> io::Result<()> {
         if self.sync {
             self.unsafe_files.iter().try_for_each(|path| sync_file(&self.root, path))?;
@@ -95,8 +96,8 @@ impl Checkpoint {
     }
 }
 
-/// Syncs by name: there may be more files than may be open. A file that has lost its partial's name meanwhile was
-/// completed, and synced before it was renamed, or was found damaged and removed.
+/// Syncs the file at `path`, if it exists. Files are opened by name, because there may be more than may be open. A
+/// partial file that is gone was either completed and synced before its renaming, or found damaged and removed.
 fn sync_file(root: &Root, path: &[u8]) -> rustix::io::Result<()> {
     match root.open_at(path, OFlags::RDONLY, Mode::empty()) {
         Ok(fd) => root.sync_content(path, fd),
@@ -106,11 +107,11 @@ fn sync_file(root: &Root, path: &[u8]) -> rustix::io::Result<()> {
 }
 
 impl Incoming {
-    /// A snapshot of what is held; `None` if the journal on disk says it already.
+    /// Takes a snapshot of the held segments; `None` if the journal on disk already says the same.
     ///
-    /// Takes no time that matters: syncing and writing is done by [`Checkpoint::run`].
+    /// Costs little time: [`Checkpoint::run`] does the syncing and writing.
     pub fn checkpoint(&mut self) -> Option<Checkpoint> {
-        // What a later run will not go on with need not be known to it.
+        // A later run will not continue this object, so it needs no journal.
         if self.plain.as_ref().is_some_and(|plain| !plain.resumes(self.options)) {
             return None;
         }
@@ -125,7 +126,7 @@ impl Incoming {
             unsafe_files.extend(delivery.dirty.keys().map(|file| delivery.partial_path(*file)));
             finished = delivery.finished();
         }
-        // The head stays in the spool for good.
+        // The head stays in the spool until the end.
         unsafe_files.push(self.state.spool_path());
         let checkpoint = Checkpoint {
             root: Arc::clone(&self.root),
@@ -157,18 +158,18 @@ impl Incoming {
         }
     }
 
-    /// The same if it is worth its own bytes, `elapsed` after the last: where a journal is large and little comes, it
-    /// would be written over and over for nothing.
+    /// Takes a [`checkpoint`](Self::checkpoint) if enough data came since the last one, which is `elapsed` ago.
+    /// Otherwise a large journal would be written again and again for little data.
     pub fn checkpoint_if_worth(&mut self, elapsed: Duration) -> Option<Checkpoint> {
         let cost = self.gate.expected_len() + OVERHEAD;
         let late = elapsed >= LATER;
-        // The last one could not be written.
+        // The last journal could not be written.
         let behind = self.gate.written() + 1 < self.generation;
         let enough = cost / if late { WORTH_LATER } else { WORTH };
         if self.unsaved >= enough || (late && behind) { self.checkpoint() } else { None }
     }
 
-    /// Checkpoints here and now.
+    /// Takes a checkpoint and runs it on this thread.
     pub(super) fn write_journal(&mut self) -> Result<(), StoreError> {
         let Some(checkpoint) = self.checkpoint() else { return Ok(()) };
         let path = self.state.journal_path();

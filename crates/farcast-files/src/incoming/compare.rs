@@ -1,4 +1,4 @@
-//! What older versions of the files have already, so that it need not be received.
+//! Comparison with older versions of the files, whose content then need not be received.
 
 use std::collections::{HashMap, HashSet};
 use std::os::fd::OwnedFd;
@@ -14,22 +14,22 @@ use crate::chunks::{Chunk, Chunker};
 use crate::manifest::check_path;
 use crate::transfer::read_at;
 
-/// Bytes that are read at once.
+/// Number of bytes that are read at once.
 const READ_LEN: usize = 1 << 20;
-/// An older version that is longer than so many times the new one, and so many bytes, is not read: a list of a few
-/// octets must not make a receiver read everything that it has.
+/// Limits on the length of an older version: it is not read if it exceeds `MOST_TIMES` times the new length plus
+/// `MOST_ABOVE` bytes. A short list of files must not make a receiver read everything that it has.
 const MOST_TIMES: u64 = 4;
 const MOST_ABOVE: u64 = 64 << 20;
-/// Segments that are stored at once.
+/// Number of segments that are stored at once.
 const STORE: u32 = 128;
 
-/// Bytes of a file that an older version of it has.
+/// Range of a new file that is also in an older version of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Known {
-    /// Where they begin in the product.
+    /// Position in the product, in bytes.
     at: u64,
     len: u64,
-    /// Where they begin in the older version.
+    /// Position in the older version, in bytes.
     from: u64,
 }
 
@@ -40,19 +40,19 @@ impl Known {
 }
 
 impl Incoming {
-    /// Whether something stands under the name of the product that may be an older version of it, or of one of its
-    /// files: then it is worth a [comparison](Self::compare).
+    /// Returns `true` if something exists under the `name` of the product. It may be an older version of the product or
+    /// of one of its files, so a [comparison](Self::compare) is worthwhile.
     pub fn has_earlier(&self, name: &[u8]) -> bool {
         let single = self.plain.is_none() && check_path(name).is_ok() && !name.contains(&b'/');
         single && self.root.stat(name).is_ok_and(|found| found.is_some())
     }
 
-    /// Takes what files that are still to come have in common with those that they will replace from there, as if it
-    /// had come; what that made happen. Reads all of those files, which takes its time. Nothing is done before the list
-    /// of files is known.
+    /// Copies the content that incomplete files have in common with the files that they will replace, as if it had
+    /// arrived. Returns the events that follow. Reads all of those files, which takes time. Does nothing before the
+    /// list of files is known.
     ///
     /// # Errors
-    /// As of [`store`](Self::store); [`take_happenings`](Self::take_happenings) gives what did happen before it.
+    /// The errors of [`store`](Self::store); [`take_happenings`](Self::take_happenings) returns the events before it.
     pub fn compare(&mut self) -> Result<Vec<Happening>, StoreError> {
         let mut happenings = self.take_happenings();
         let compared = self.compare_files(&mut happenings);
@@ -76,7 +76,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// Stores the segments that lie wholly in what is `known`, as long as it can still be read.
+    /// Stores the segments that lie wholly within the `known` ranges, until the older version can no longer be read.
     fn take_over(
         &mut self,
         older: &OwnedFd,
@@ -113,14 +113,14 @@ impl Incoming {
 }
 
 impl Delivery {
-    /// What the file that stands under the name of `file` has in common with it, if there is one and a list to compare
-    /// it with.
+    /// Finds the ranges that `file` has in common with the existing file of its name. `None` if there is no such file
+    /// or no list of chunks.
     fn earlier(&self, file: usize) -> Option<(OwnedFd, Vec<Known>)> {
         let (entry, span) = (self.entry(file), self.layout.spans()[file]);
         if entry.chunks.is_empty() {
             return None;
         }
-        // What cannot be read has nothing in common.
+        // A file that cannot be read has nothing in common.
         let size = size_of(&self.root.regular(&entry.path).ok()??);
         if size > span.size.saturating_mul(MOST_TIMES).saturating_add(MOST_ABOVE) {
             return None;
@@ -144,7 +144,7 @@ impl Delivery {
     }
 }
 
-/// Where `file`, of `size` bytes, has which of the `wanted` chunks.
+/// Returns the positions in `file`, which has `size` bytes, of those of its chunks that are `wanted`.
 fn places(
     file: &OwnedFd,
     size: u64,
@@ -160,7 +160,7 @@ fn places(
         end += u64::from(chunk.len);
     };
     let (mut buffer, mut offset) = (vec![0; READ_LEN], 0);
-    // One that grows all the time would not end.
+    // Without the size as a limit, reading would never reach the end of a file that grows all the time.
     while offset < size {
         let read = read_at(file, &mut buffer, offset)?;
         if read == 0 {

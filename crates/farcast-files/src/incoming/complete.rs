@@ -1,4 +1,4 @@
-//! Complete files get their names.
+//! Verification of complete files, and the step that gives them their final names.
 
 use core::ops::ControlFlow;
 use std::os::fd::OwnedFd;
@@ -14,11 +14,11 @@ use super::{Happening, Incoming};
 use crate::beneath::{Root, mtime_of, size_of, umask};
 use crate::{Entry, Nicety, StoreError, system};
 
-/// Where [`Timespec`] says "leave it": what `UTIME_OMIT` is.
+/// Value of [`Timespec`] that leaves a time unchanged, by `UTIME_OMIT`.
 const OMIT: Timespec = Timespec { tv_sec: 0, tv_nsec: fs::UTIME_OMIT };
 
 impl Incoming {
-    /// Gives every file that has all its bytes its final name; parts that are damaged are forgotten.
+    /// Gives every file that has all its bytes its final name. Damaged parts are discarded.
     pub(super) fn complete_files(&mut self) -> Result<(), StoreError> {
         let mut failure = None;
         let mut left = if self.holds_back() { self.released } else { usize::MAX };
@@ -26,7 +26,7 @@ impl Incoming {
             && let Some(delivery) = &mut self.delivery
             && let Some(&file) = delivery.ready.front()
         {
-            // Something that it shares a segment with may have been forgotten since.
+            // Data that shares a segment with this file may have been discarded since.
             if !delivery.is_done(file) && delivery.files[file].missing == 0 {
                 if let Err(error) = self.complete_file(file) {
                     failure = Some(error);
@@ -43,7 +43,7 @@ impl Incoming {
         failure.map_or(Ok(()), Err).and(forgotten)
     }
 
-    /// Gives `file`, which has all its bytes, its name, unless some of it is wrong.
+    /// Gives `file`, which has all its bytes, its name unless some of its parts are damaged.
     fn complete_file(&mut self, file: usize) -> Result<(), StoreError> {
         let Some(delivery) = &mut self.delivery else { return Ok(()) };
         if !delivery.check_parts(file)? {
@@ -75,7 +75,7 @@ impl Incoming {
 }
 
 impl Delivery {
-    /// Gives `file`, of which everything is there and right, its name.
+    /// Gives `file`, which is complete and verified, its name.
     fn complete(&mut self, file: usize) -> Result<(), StoreError> {
         let ControlFlow::Continue(existing) = self.free_target(file)? else { return Ok(()) };
         let mode = existing.map_or_else(|| self.new_mode(file), |stat| kept_mode(&stat));
@@ -92,8 +92,8 @@ impl Delivery {
         Ok(())
     }
 
-    /// The thing that stands under the name of `file`, of which everything is there, if that may be replaced; a break if it may not,
-    /// and the file is withheld.
+    /// Examines the target of `file`, which is complete. Continues with the existing file that may be replaced, if
+    /// there is one. Breaks if the target may not be replaced; the file is then withheld.
     pub(super) fn free_target(&mut self, file: usize) -> Result<ControlFlow<(), Option<Stat>>, StoreError> {
         let why = match self.root.regular(&self.entry(file).path) {
             Ok(there) => match there.and_then(|stat| self.meets_named(file, &stat)) {
@@ -105,17 +105,18 @@ impl Delivery {
         self.keep_withheld(file, why).map(ControlFlow::Break)
     }
 
-    /// Withholds `file`, of which everything is there and right.
+    /// Withholds `file`, which is complete and verified.
     pub(super) fn keep_withheld(&mut self, file: usize, why: Why) -> Result<(), StoreError> {
         self.withhold_complete(file, why).map_err(|errno| self.error(file, "keep", errno, 0))
     }
 
-    /// The reason for withholding what could not be renamed from `from`; `None` if `errno` is none.
+    /// Returns the reason for withholding a file that could not be renamed from `from`; `None` if `errno` is an error
+    /// of another kind.
     pub(super) fn why_unnamed(&self, from: &[u8], errno: Errno) -> Option<Why> {
         Why::of(errno).or_else(|| is_missing_name(&self.root, from, errno).then_some(Why::Impossible(errno)))
     }
 
-    /// Gives the open file at `from`, which is the content of `file`, its final name.
+    /// Renames the open file at `from`, which has the content of `file`, to its final name.
     pub(super) fn name(&mut self, file: usize, from: &[u8], fd: &OwnedFd) -> SystemResult<()> {
         let stat = system::fstat(fd)?;
         self.root.rename_beside(from, &self.entry(file).path, self.overwrites())?;
@@ -123,48 +124,50 @@ impl Delivery {
         Ok(())
     }
 
-    /// Whether what stands under the name of `file` is another file of the product: the names are one here.
+    /// Returns the reason for withholding `file` if its target is another file of this product, because the names are
+    /// the same here.
     pub(super) fn meets_named(&self, file: usize, there: &Stat) -> Option<Why> {
-        // What has several names may well be under two that differ.
+        // A file with several hard links may have two names that differ.
         let other = *self.named.get(&(there.st_dev, there.st_ino)).filter(|_| there.st_nlink == 1)?;
         (other != file).then(|| Why::Meets { other: self.entry(other).path.clone() })
     }
 
-    /// The mode of a file that was not there: what the umask leaves of the sender's, and its owner may read it.
+    /// Returns the mode of a file that did not exist: the sender's mode without the bits of the umask. The owner keeps
+    /// the rights that the sender's mode has, and may always read.
     pub(super) fn new_mode(&self, file: usize) -> Mode {
         let wanted = Mode::from_raw_mode(self.entry(file).mode.into());
         (wanted & !umask()) | (wanted & Mode::RWXU) | Mode::RUSR
     }
 
-    /// Sets mode and time of a partial, and makes it durable.
+    /// Sets the mode and time of a partial file, and makes it durable.
     fn seal(&mut self, file: usize, mode: Mode) -> SystemResult<()> {
         let dress = self.dress(file, mode);
         let (fd, _) = self.partial(file)?;
         dress.put_on(fd)?;
         let synced = dress.sync(fd);
         if synced.is_err() {
-            // The kernel may have dropped what it could not write, and says so only once.
+            // The kernel may have dropped data that it could not write, and reports that only once.
             self.doubt(file);
         }
         synced
     }
 
-    /// Mode and time of `file`, which has the content that it is to have.
+    /// Returns the final metadata of `file`, whose content is complete, with the given `mode`.
     pub(super) fn dress(&self, file: usize, mode: Mode) -> Dress {
         let entry = self.entry(file);
         let (root, path) = (Arc::clone(&self.root), entry.path.clone());
         Dress { root, path, mode, times: times_of(entry), sync: self.syncs() }
     }
 
-    /// Refuses a target that is anything but a regular file, if there is one; what it is.
+    /// Examines the target of `file`, and refuses anything but a regular file.
     pub(super) fn check_target(&self, file: usize) -> Result<Option<Stat>, StoreError> {
         self.root.regular(&self.entry(file).path).map_err(|errno| self.error(file, "examine", errno, 0))
     }
 
-    /// Whether the target of `file` exists with the right content; if so, `file` is done.
+    /// Tests whether the target of `file` exists with the right content. Returns `true` and marks `file` as done if so.
     ///
     /// # Errors
-    /// [`StoreError::AlreadyExists`] if it has other content and is to be kept.
+    /// [`StoreError::AlreadyExists`] if the target has other content and is to be kept.
     pub(super) fn recognise(&mut self, file: usize) -> Result<bool, StoreError> {
         if self.is_withheld(file) {
             return Ok(false);
@@ -187,13 +190,13 @@ impl Delivery {
         let target = self.root.open_at(&self.entry(file).path, OFlags::RDONLY, Mode::empty());
         match target.and_then(|fd| digest(&fd)) {
             Ok(digest) => Ok(self.entry(file).digest() == Some(digest)),
-            // A file that may be replaced but not read is a file with other content.
+            // A file that may be replaced but not read counts as one with other content.
             Err(Errno::ACCESS) => Ok(false),
             Err(errno) => Err(self.error(file, "read", errno, 0)),
         }
     }
 
-    /// Sets the time of a target that has the right content already; its mode is its owner's.
+    /// Sets the time of a target that already has the right content. Its mode stays as its owner has set it.
     fn correct_target(&self, file: usize) -> SystemResult<()> {
         let entry = self.entry(file);
         let fd = self.root.open_at(&entry.path, OFlags::RDONLY, Mode::empty())?;
@@ -207,7 +210,7 @@ impl Delivery {
         )
     }
 
-    /// Removes the partial of `file`.
+    /// Removes the partial files of `file`.
     pub(super) fn drop_partial(&mut self, file: usize) -> Result<(), StoreError> {
         self.remove_partials(file)?;
         self.open.close(file);
@@ -218,7 +221,7 @@ impl Delivery {
     }
 }
 
-/// Mode and time of a file whose content is complete, and whether it is synced.
+/// Final metadata of a complete file, and the choice whether it is synced.
 pub(super) struct Dress {
     root: Arc<Root>,
     path: Vec<u8>,
@@ -228,24 +231,25 @@ pub(super) struct Dress {
 }
 
 impl Dress {
-    /// Sets mode and time, as far as that can be done here.
+    /// Sets mode and time, as far as the file system can.
     pub(super) fn put_on(&self, fd: &OwnedFd) -> SystemResult<()> {
         self.root.set_mode(&self.path, fd, self.mode)?;
         self.root.set_times(&self.path, fd, &self.times)
     }
 
-    /// Makes the content durable, if that is wanted.
+    /// Makes the content durable if [`Durability::Sync`](super::Durability::Sync) is set.
     pub(super) fn sync(&self, fd: &OwnedFd) -> SystemResult<()> {
         if self.sync { self.root.sync_content(&self.path, fd) } else { Ok(()) }
     }
 }
 
-/// The mode that a file keeps when its content is replaced. What the sender made must not run as its owner.
+/// Returns the mode that a file keeps when its content is replaced. Set-user-id and the like are removed: content from
+/// a sender must not run with the owner's rights.
 pub(super) fn kept_mode(stat: &Stat) -> Mode {
     Mode::from_raw_mode(stat.st_mode) & (Mode::RWXU | Mode::RWXG | Mode::RWXO)
 }
 
-/// What is another user's stays as it is.
+/// Tolerates a refusal: files of other users stay as they are.
 pub(super) fn unless_not_ours(result: SystemResult<()>) -> SystemResult<()> {
     match result {
         Err(Errno::PERM | Errno::ACCESS) => Ok(()),
@@ -257,7 +261,8 @@ pub(super) fn times_of(entry: &Entry) -> Timestamps {
     times_at(entry.mtime_ns)
 }
 
-/// This time of modification, in nanoseconds since 1970.
+/// Returns the modification time `mtime_ns`, in nanoseconds since 1970, for a call that leaves the access time
+/// unchanged.
 pub(super) fn times_at(mtime_ns: i64) -> Timestamps {
     let (whole, rest) = (mtime_ns.div_euclid(1_000_000_000), mtime_ns.rem_euclid(1_000_000_000));
     Timestamps { last_access: OMIT, last_modification: Timespec { tv_sec: whole, tv_nsec: rest } }

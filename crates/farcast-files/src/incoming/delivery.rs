@@ -20,30 +20,30 @@ use crate::transfer::{Gather, Space, read_at, write_at};
 use crate::tree::{GROUP_LEN, Tree};
 use crate::{Entry, Manifest, ProductId, StoreError, system};
 
-/// How far a file is.
+/// State of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Stage {
-    /// There is no partial file, or none that is of use.
+    /// No partial file exists, or none that can be used.
     Absent,
-    /// There is a partial file.
+    /// A partial file exists.
     Partial(Space),
-    /// It has its final name.
+    /// The file is complete, under its final name or withheld.
     Done,
 }
 
-/// One file.
+/// State and progress of one file.
 #[derive(Debug)]
 pub(super) struct FileState {
     pub(super) stage: Stage,
-    /// Bytes in segments that are not held.
+    /// Number of bytes that lie in segments not held.
     pub(super) missing: u64,
-    /// What is known of its content; made when the first of it comes, for there may be a million files.
+    /// BLAKE3 tree of its content. It is made when the first bytes arrive, because there may be a million files.
     pub(super) tree: Option<Box<Tree>>,
-    /// Of a compressed file that is done: whether what the product has of it is known to be there, too.
+    /// `true` if the compressed content of a complete compressed file is known to be on disk too.
     pub(super) stored_known: bool,
 }
 
-/// Everything below the receiving directory, once the manifest is known.
+/// Files and directories below the receiving directory, once the manifest is known.
 #[derive(Debug)]
 pub(crate) struct Delivery {
     pub(super) root: Arc<Root>,
@@ -51,30 +51,30 @@ pub(crate) struct Delivery {
     pub(super) layout: Layout,
     pub(super) files: Vec<FileState>,
     pub(super) options: Options,
-    /// Files that had all their bytes, and may have their names as soon as they are found right.
+    /// Files that have had all their bytes. They get their names once they are verified.
     pub(super) ready: VecDeque<usize>,
-    /// Parts of files that were found wrong, and are to be forgotten.
+    /// Damaged parts that are to be discarded, by file and part.
     pub(super) damaged: BTreeSet<(usize, u32)>,
-    /// How often parts were found wrong.
+    /// Number of times that each part was found damaged.
     pub(super) damages: BTreeMap<(usize, u32), u32>,
-    /// Files of which it was told that they are done.
+    /// Files whose completion was reported.
     pub(super) told: BTreeSet<usize>,
-    /// Files that were written since a checkpoint made them safe, with the generation of the last write.
+    /// Files written since a checkpoint made them durable, with the generation of the last write.
     pub(super) dirty: BTreeMap<usize, u64>,
     pub(super) open: Descriptors,
     pub(super) scratch: Vec<u8>,
     pub(super) id: ProductId,
-    /// Files and directories made since they were last counted.
+    /// Number of files and directories made since [`take_made`](Self::take_made).
     pub(super) made: u64,
-    /// The list of the directories that were made, if it is open.
+    /// Open file with the list of directories that were made.
     pub(super) notes: Option<OwnedFd>,
     pub(super) undone: usize,
-    /// Entries that cannot have their names here, and those of them that were told of.
+    /// Entries that cannot have their names here. `told_withheld` holds those that were reported.
     pub(super) withheld: BTreeMap<usize, Why>,
     pub(super) told_withheld: BTreeSet<usize>,
-    /// Segments that are to come again for the sake of these files alone: what others have of them is there.
+    /// Segments that are received again for these files alone; the bytes of other files in them are still valid.
     pub(super) lacking: BTreeMap<u32, BTreeSet<usize>>,
-    /// Files that have got their names, by device and inode.
+    /// Files that have their final names, by device and inode.
     pub(super) named: HashMap<(u64, u64), usize>,
     tag: String,
 }
@@ -109,7 +109,7 @@ impl Delivery {
         }
     }
 
-    /// How many files and directories were made since this was last asked.
+    /// Returns the number of files and directories made since the last call, and resets it.
     pub(super) fn take_made(&mut self) -> u64 {
         core::mem::take(&mut self.made)
     }
@@ -118,12 +118,12 @@ impl Delivery {
         self.undone == 0
     }
 
-    /// The manifest's entry of `file`.
+    /// Returns the manifest's entry of `file`.
     pub(super) fn entry(&self, file: usize) -> &Entry {
         &self.manifest.entries()[self.layout.spans()[file].entry]
     }
 
-    /// Where the partial of `file` is.
+    /// Returns the path of the partial file of `file`, or of its withheld content.
     pub(super) fn partial_path(&self, file: usize) -> Vec<u8> {
         if self.is_withheld(file) {
             return self.withheld_path(file);
@@ -131,12 +131,12 @@ impl Delivery {
         partial_path(&self.entry(file).path, &self.tag, file)
     }
 
-    /// The typed error of a failure with `file`.
+    /// Returns the typed error of a failure with `file`.
     pub(super) fn error(&self, file: usize, action: &'static str, errno: Errno, needed: u64) -> StoreError {
         self.root.error(&self.entry(file).path, action, errno, needed)
     }
 
-    /// Notes that `file` has its final name.
+    /// Marks `file` as complete.
     pub(super) fn set_done(&mut self, file: usize) {
         self.files[file].stage = Stage::Done;
         self.files[file].tree = None;
@@ -149,7 +149,7 @@ impl Delivery {
         self.files[file].stage == Stage::Done
     }
 
-    /// The files that have their final names, for the journal.
+    /// Returns the complete files, for the journal.
     pub(super) fn finished(&self) -> Bitmap {
         let mut map = Bitmap::new(self.files.len() as u32);
         for file in (0..self.files.len()).filter(|file| self.is_done(*file)) {
@@ -158,7 +158,7 @@ impl Delivery {
         map
     }
 
-    /// Writes `bytes` of the product, which `gather` gives, where they belong.
+    /// Writes `bytes` of the product, which come from `gather`, to the partial files.
     pub(super) fn write(
         &mut self,
         bytes: Range<u64>,
@@ -176,8 +176,8 @@ impl Delivery {
         Ok(())
     }
 
-    /// Writes the next `piece.len` bytes of `gather`, unless they are of the head, of a finished file or of a part that
-    /// was found right.
+    /// Writes the next `piece.len` bytes of `gather`. Skips them if they belong to the head, a complete file or a
+    /// verified part.
     fn write_piece(
         &mut self,
         piece: Piece,
@@ -196,7 +196,7 @@ impl Delivery {
         Ok(())
     }
 
-    /// The open partial of `file`, created if there is none.
+    /// Opens the partial file of `file`, and creates it if necessary.
     pub(super) fn partial(&mut self, file: usize) -> SystemResult<(&OwnedFd, Space)> {
         let space = match self.files[file].stage {
             Stage::Partial(space) => space,
@@ -215,7 +215,7 @@ impl Delivery {
     fn create_partial(&mut self, file: usize) -> SystemResult<Space> {
         let fd = match self.create_beside(file) {
             Err(errno) => {
-                // Where all directories are there, a name that is not found is one that cannot be.
+                // All directories exist now, so ENOENT means that the name itself is not possible.
                 let missing = (errno == Errno::NOENT).then_some(Why::Impossible(errno));
                 self.withhold(file, Why::of(errno).or(missing).ok_or(errno)?);
                 self.create_fresh(&self.partial_path(file))?
@@ -230,7 +230,7 @@ impl Delivery {
         Ok(Space::Fresh)
     }
 
-    /// An empty partial of `file`, and the directories above it.
+    /// Creates an empty partial file of `file`, and the directories above it.
     fn create_beside(&mut self, file: usize) -> SystemResult<OwnedFd> {
         let path = self.partial_path(file);
         match self.create_fresh(&path) {
@@ -242,7 +242,7 @@ impl Delivery {
         }
     }
 
-    /// An empty file at `path`, in the place of a leftover, if there is one.
+    /// Creates an empty file at `path`; a leftover file is replaced.
     pub(super) fn create_fresh(&self, path: &[u8]) -> SystemResult<OwnedFd> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
         let create = || self.root.open_at(path, flags, Mode::RUSR | Mode::WUSR);
@@ -256,7 +256,7 @@ impl Delivery {
         }
     }
 
-    /// Takes up the partial that an earlier run left, if it can be used.
+    /// Takes over the partial file from an earlier run. Returns `true` if it can be used.
     pub(super) fn adopt_partial(&mut self, file: usize) -> Result<bool, StoreError> {
         let stat = self.root.regular(&self.partial_path(file));
         let stat = stat.map_err(|errno| self.root.error(&self.partial_path(file), "examine", errno, 0))?;
@@ -268,7 +268,7 @@ impl Delivery {
         Ok(usable)
     }
 
-    /// Reads a group of the partial of `file` into `scratch`. What is missing at the end reads as zeros.
+    /// Reads a group of the partial file of `file` into `scratch`. Bytes past its end read as zeros.
     pub(super) fn read_group(
         &mut self,
         file: usize,
@@ -284,7 +284,7 @@ impl Delivery {
         Ok(())
     }
 
-    /// Counts the bytes of each file that are in segments not held.
+    /// Counts the missing bytes of each file: those in segments that are not held.
     pub(super) fn count_missing(&mut self, held: &Bitmap, geometry: &Geometry) {
         self.ready.clear();
         for file in 0..self.files.len() {
@@ -292,7 +292,7 @@ impl Delivery {
         }
     }
 
-    /// The same for one file.
+    /// Counts the missing bytes of one file.
     pub(super) fn count_missing_of(&mut self, file: usize, held: &Bitmap, geometry: &Geometry) {
         if self.is_done(file) {
             return;
@@ -317,11 +317,11 @@ impl Delivery {
     }
 }
 
-/// Gives the empty file `fd` its `size`.
+/// Extends the empty file `fd` to `size` bytes.
 pub(super) fn lengthen(fd: &OwnedFd, size: u64) -> SystemResult<()> {
     match (size, system::ftruncate(fd, size)) {
         (0, _) => Ok(()),
-        // A file system that only shortens (some FAT) lengthens by writing.
+        // Some FAT file systems only shorten files, so write the last byte.
         (size, Err(errno)) if is_absent(errno) || errno == Errno::PERM => write_at(fd, &[0], size - 1),
         (_, lengthened) => lengthened,
     }
@@ -331,9 +331,9 @@ pub(super) fn overlap(a: &Range<u64>, b: &Range<u64>) -> u64 {
     a.end.min(b.end).saturating_sub(a.start.max(b.start))
 }
 
-/// The name of the partial beside `path`: `.<name>.<tag>.farcast-part`.
+/// Returns the path of the partial file beside `path`: `.<name>.<tag>.farcast-part`.
 ///
-/// A name too long for that is cut, and made unique by the number of the file.
+/// A name that is too long for that is cut, and the number of the file makes it unique.
 pub(crate) fn partial_path(path: &[u8], tag: &str, file: usize) -> Vec<u8> {
     let (parent, name) = parent_of(path);
     let mut ending = [b".", tag.as_bytes(), PARTIAL_SUFFIX].concat();

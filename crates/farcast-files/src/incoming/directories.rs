@@ -1,4 +1,4 @@
-//! Directories of a product: made when something goes into them, and removed again if nothing comes of it.
+//! Directories of a product: creation when something goes into them, and removal of those that stay empty.
 
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Result as SystemResult;
@@ -11,14 +11,15 @@ use crate::beneath::{Root, parent_of, size_of};
 use crate::manifest::{Entry, compare_paths};
 use crate::transfer::{read_at, write_at};
 
-/// A note that a directory was made: the number of an entry, and how many bytes of its path name the directory.
+/// Length in bytes of a note that a directory was made: index of an entry (u32), and number of bytes of its path that
+/// name the directory (u16).
 const NOTE_LEN: usize = 6;
-/// Directories that a list of files may need without listing them, for each of its entries and in all.
+/// Allowed number of directories that entries need but do not list: per entry, and in addition per product.
 const UNLISTED: (u64, u64) = (4, 64);
 
 impl Delivery {
-    /// Files and directories that the product has, if it asks for no more directories than its list of files has a
-    /// right to: a short list of deep paths would cost far more than it cost to send.
+    /// Returns the number of files and directories of the product. Refuses a list of files that needs too many unlisted
+    /// directories: a short list of deep paths would cost the receiver far more than the sender.
     pub(super) fn count_inodes(&self) -> Result<u64, StoreError> {
         let entries = self.manifest.entries();
         let (count, unlisted) = (entries.len() as u64, unlisted_directories(entries));
@@ -26,11 +27,11 @@ impl Delivery {
         if unlisted > allowed {
             return Err(StoreError::UnlistedDirectories { unlisted, allowed });
         }
-        // What came of a compressed file stays beside it until all are complete.
+        // Compressed content stays beside its file until all files are complete.
         Ok(count + unlisted + entries.iter().filter(|entry| entry.is_compressed()).count() as u64)
     }
 
-    /// Makes the directory that `entry` is, or that a file lies in, with all above it.
+    /// Makes the directory that `entry` is, or in which its file lies, and all directories above it.
     pub(super) fn make_directories_of(&mut self, entry: usize) -> SystemResult<()> {
         let item = &self.manifest.entries()[entry];
         let path = if item.is_file() { parent_of(&item.path).0.unwrap_or(b"") } else { &item.path };
@@ -50,17 +51,17 @@ impl Delivery {
         Ok(())
     }
 
-    /// The mode that the directory `path` is to have.
+    /// Returns the mode of the directory `path`; 0o777 if it is not listed.
     fn listed_mode(&self, path: &[u8]) -> u16 {
         let entries = self.manifest.entries();
         let found = entries.binary_search_by(|entry| compare_paths(&entry.path, path));
         found.map_or(0o777, |at| entries[at].mode)
     }
 
-    /// Makes every directory that an entry is or needs. One that exists stays as it is.
+    /// Makes every directory that an entry is or needs. Existing directories stay unchanged.
     pub(super) fn make_directories(&mut self) -> Result<(), StoreError> {
         for entry in 0..self.manifest.entries().len() {
-            // That a file is withheld does not make its directory superfluous.
+            // The directory of a withheld file is made too.
             match self.make_directories_of(entry) {
                 Ok(()) => {}
                 Err(errno) => {
@@ -74,7 +75,7 @@ impl Delivery {
         Ok(())
     }
 
-    /// Notes a directory that was not there before us.
+    /// Notes that this reception has made a directory.
     fn note_directory(&mut self, entry: usize, end: usize) -> SystemResult<()> {
         let fd = if let Some(fd) = self.notes.take() {
             fd
@@ -85,7 +86,7 @@ impl Delivery {
         let mut note = [0; NOTE_LEN];
         note[..4].copy_from_slice(&(entry as u32).to_be_bytes());
         note[4..].copy_from_slice(&(end as u16).to_be_bytes());
-        // It is opened for appending, whatever the offset.
+        // The file is open for appending, so the offset does not matter.
         let written = write_at(&fd, &note, 0);
         self.notes = Some(fd);
         written
@@ -95,13 +96,13 @@ impl Delivery {
         [&state::path_of(self.id), b"/made".as_slice()].concat()
     }
 
-    /// Removes the directories that were made for the product and are empty.
+    /// Removes the directories that this reception has made, if they are empty.
     pub(super) fn remove_directories(&mut self) -> Result<(), StoreError> {
         self.notes = None;
         let path = self.notes_path();
         let notes = read_notes(&self.root, &path);
         let notes = notes.map_err(|errno| self.root.error(&path, "read", errno, 0))?;
-        // What was made later lies deeper, or beside.
+        // Reverse order: deeper directories were made later.
         for note in notes.as_chunks::<NOTE_LEN>().0.iter().rev() {
             let [e0, e1, e2, e3, l0, l1] = *note;
             let (entry, len) = (u32::from_be_bytes([e0, e1, e2, e3]), u16::from_be_bytes([l0, l1]));
@@ -123,13 +124,14 @@ fn read_notes(root: &Root, path: &[u8]) -> SystemResult<Vec<u8>> {
     Ok(notes)
 }
 
-/// Directories that entries lie in and that are not entries themselves.
+/// Counts the directories that entries need but that are not entries themselves.
 fn unlisted_directories(entries: &[Entry]) -> u64 {
     let mut last: &[u8] = b"";
     let mut unlisted = 0;
     for entry in entries {
         let path = entry.path.as_slice();
-        // The order puts what shares a directory side by side; one that ends what is shared is the entry before.
+        // The order puts entries of one directory side by side. A separator right behind the shared bytes follows the
+        // previous entry, a listed directory, so it does not count.
         let shared = path.iter().zip(last).take_while(|(a, b)| a == b).count();
         unlisted += path[shared..].iter().skip(1).filter(|byte| **byte == b'/').count() as u64;
         last = path;

@@ -1,4 +1,4 @@
-//! The three ways in which a reception ends.
+//! Ends of a reception: finish, abandon and discard.
 
 use std::sync::Arc;
 
@@ -14,9 +14,9 @@ impl Incoming {
     /// Sets the times of directories, and removes the state of the reception.
     ///
     /// # Errors
-    /// [`StoreError::Incomplete`] if segments are missing, [`StoreError::Withheld`] if something cannot have its name
-    /// here and all else is there, and what the file system reports. After an error of the file system the state is still
-    /// there: open and finish again.
+    /// [`StoreError::Incomplete`] if segments are missing. [`StoreError::Withheld`] if the product is complete except
+    /// for entries that cannot have their names here. Errors of the file system; the state then still exists, so open
+    /// the product again and finish it.
     pub fn finish(mut self) -> Result<Vec<Refusal>, StoreError> {
         self.release_all();
         self.advance()?;
@@ -24,7 +24,7 @@ impl Incoming {
             _ if self.plain.as_ref().is_some_and(|plain| plain.done) => {}
             Some(delivery) if delivery.is_complete() => {
                 delivery.make_directories()?;
-                // Before directories get their times, which that changes.
+                // Removing files changes the times of directories, which are set afterwards.
                 delivery.remove_stored_at_end()?;
                 delivery.finish_directories()?;
             }
@@ -37,7 +37,7 @@ impl Incoming {
         withheld.map_or_else(|| Ok(self.root.take_refusals()), Err)
     }
 
-    /// Closes what is open of the state: some file systems keep what is removed while it is open.
+    /// Closes the open files of the state, because some file systems keep a removed file while it is open.
     fn close_files(&mut self) {
         (self.spool, self.symbols) = (None, None);
         if let Some(delivery) = &mut self.delivery {
@@ -46,11 +46,11 @@ impl Incoming {
         }
     }
 
-    /// Stops, and keeps what is there for a later [`open`](Self::open) if it is worth that: if the list of files is
-    /// here and right, and something of the files, or parity. Whether it was kept.
+    /// Stops. Keeps the received data for a later [`open`](Self::open) if [`is_worth_keeping`](Self::is_worth_keeping)
+    /// says so, and discards it otherwise. Returns `true` if it was kept.
     ///
     /// # Errors
-    /// What the file system reports; then a later run goes on from the last checkpoint.
+    /// Errors of the file system; a later run then continues from the last checkpoint.
     pub fn abandon(mut self) -> Result<bool, StoreError> {
         if !self.is_worth_keeping() {
             return self.discard().map(|()| false);
@@ -60,9 +60,9 @@ impl Incoming {
         Ok(true)
     }
 
-    /// Whether anything is here that the id of the product vouches for, besides its list of files. Before that is
-    /// known, anybody could have made up what came. Of an object without a manifest, whether any of it is here, and
-    /// would be known again.
+    /// Returns `true` if the list of files is known, and some content of the files or parity is held. Before the list
+    /// is known, anybody could have made up the data. An object without a manifest is worth keeping if some of it is
+    /// held and a later run would recognise it.
     pub fn is_worth_keeping(&self) -> bool {
         if let Some(plain) = &self.plain {
             return plain.resumes(self.options) && !plain.done && !self.held.is_empty();
@@ -76,11 +76,11 @@ impl Incoming {
         })
     }
 
-    /// Stops, and removes partial files, the directories that were made for them, and the state of the reception.
+    /// Stops, and removes partial files, directories that were made for them, and the state of the reception.
     /// Finished files stay.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// Errors of the file system.
     pub fn discard(mut self) -> Result<(), StoreError> {
         self.gate.close();
         if let Some(delivery) = &mut self.delivery {
@@ -88,7 +88,7 @@ impl Incoming {
         } else if self.head_len.is_some_and(|len| self.holds(len))
             && let Ok(Some(manifest)) = self.placed_head()
         {
-            // Something went wrong while partial files were being made.
+            // Making the partial files has failed.
             Delivery::new(Arc::clone(&self.root), self.id, manifest, self.options).remove()?;
         }
         self.close_files();
@@ -97,7 +97,7 @@ impl Incoming {
 }
 
 impl Delivery {
-    /// Removes all that is not complete.
+    /// Removes all partial files and empty directories of the product.
     pub(crate) fn remove(&mut self) -> Result<(), StoreError> {
         for file in 0..self.files.len() {
             if !self.is_done(file) || self.is_withheld(file) {
@@ -123,7 +123,7 @@ impl Delivery {
                 let synced = if self.syncs() { system::fsync(&fd) } else { Ok(()) };
                 self.root.tolerate(Nicety::DurableNames, &entry.path, synced)
             };
-            // One that is not ours, or that may not be read, keeps its time.
+            // A directory of another user, or one that may not be read, keeps its time.
             unless_not_ours(set())
                 .map_err(|errno| self.root.error(&entry.path, "set the time of", errno, 0))?;
         }

@@ -1,4 +1,4 @@
-//! Names of a product that the file system takes for one, found before anything is written under them.
+//! Detection of names in a product that the file system takes for the same, before anything is written under them.
 
 use std::collections::BTreeMap;
 
@@ -14,24 +14,25 @@ use crate::names::likeness;
 use crate::transfer::{read_at, write_at};
 use crate::{StoreError, system};
 
-/// The most names of one likeness that are tried out; an honest sender has few.
+/// The largest number of names of one likeness that are tried out; an honest sender has few.
 const MOST_ALIKE: usize = 4096;
 const OWNER_ONLY: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// A directory in which names are tried out.
+/// Directory in which names are tried out.
 pub(super) struct Trial<'r> {
     root: &'r Root,
-    /// Path below the receiving directory; it is in the state directory of the reception.
+    /// Path below the receiving directory, inside the state directory of the reception.
     path: Vec<u8>,
 }
 
 impl<'r> Trial<'r> {
-    /// A trial in the state directory `state`, which is there.
+    /// Creates a trial in the existing state directory `state`.
     pub(super) fn new(root: &'r Root, state: &[u8]) -> Self {
         Self { root, path: trial_path(state) }
     }
 
-    /// The first of `names` that each of them is one with, by its number; usually itself. Names are single components.
+    /// Returns for each of `names` the index of the first name that the file system takes for the same; usually its own
+    /// index. Names are single components.
     pub(super) fn classes(&self, names: &[&[u8]]) -> SystemResult<Vec<usize>> {
         self.root.make_directory(&self.path, Mode::RWXU)?;
         let classes = names.iter().enumerate().map(|(number, name)| self.class(number, name)).collect();
@@ -39,7 +40,7 @@ impl<'r> Trial<'r> {
         classes
     }
 
-    /// Whether two paths are one.
+    /// Returns `true` if the file system takes two paths for the same.
     fn are_one(&self, path: &[u8], other: &[u8]) -> SystemResult<bool> {
         let split = |path: &[u8]| path.split(|octet| *octet == b'/').map(<[u8]>::to_vec).collect::<Vec<_>>();
         let (path, other) = (split(path), split(other));
@@ -62,14 +63,14 @@ impl<'r> Trial<'r> {
                 read_at(&fd, &mut first, 0)?;
                 Ok(usize::from_be_bytes(first))
             }
-            // One that cannot be here meets no other; that it cannot is found when it is written.
+            // An impossible name is no other name. The write to it will report that it is impossible.
             Err(errno) if super::withheld::is_impossible(errno) => Ok(number),
             Err(errno) => Err(errno),
         }
     }
 }
 
-/// Where names are tried out in the state directory `state`.
+/// Returns the path of the directory for trials in the state directory `state`.
 pub(super) fn trial_path(state: &[u8]) -> Vec<u8> {
     [state, b"/names"].concat()
 }
@@ -87,14 +88,14 @@ pub(super) fn clear(root: &Root, path: &[u8]) -> SystemResult<()> {
 }
 
 impl Incoming {
-    /// Notes that `path` has got its name.
+    /// Records that `path` was delivered, from the file that the sender calls `said`.
     pub(super) fn note_delivered(&self, path: &[u8], said: &[u8]) {
         if let Some((delivered, session)) = &self.beside {
             delivered.note(Name { path: path.to_vec(), said: said.to_vec(), session: session.clone() });
         }
     }
 
-    /// Notes the files that were found complete.
+    /// Records the delivered files that have their names.
     pub(super) fn note_recognised(&self) {
         let Some(delivery) = &self.delivery else { return };
         for file in (0..delivery.files.len()).filter(|file| delivery.has_name(*file)) {
@@ -103,7 +104,8 @@ impl Incoming {
         }
     }
 
-    /// The path of a file of another reception, if the file system takes `path`, under which something stands, for that.
+    /// Returns the path of a delivered file of another reception that the file system takes for `path`. Something
+    /// exists at `path`.
     pub(super) fn meets_delivered(&self, path: &[u8]) -> Result<Option<Vec<u8>>, StoreError> {
         let Some((delivered, _)) = &self.beside else { return Ok(None) };
         for other in delivered.alike(path) {
@@ -116,8 +118,8 @@ impl Incoming {
         Ok(None)
     }
 
-    /// Withholds those of `files`, under whose names something stands, that would take the place of a file of another
-    /// reception.
+    /// Withholds those of `files` that would replace a file of another reception. Something exists under the name of
+    /// each.
     pub(super) fn find_delivered(&self, delivery: &mut Delivery, files: &[usize]) -> Result<(), StoreError> {
         for &file in files {
             if let Some(other) = self.meets_delivered(&delivery.entry(file).path)? {
@@ -129,12 +131,12 @@ impl Incoming {
 }
 
 impl Delivery {
-    /// Whether `file` is complete under its name.
+    /// Returns `true` if `file` is complete under its final name.
     pub(super) fn has_name(&self, file: usize) -> bool {
         self.is_done(file) && !self.is_withheld(file)
     }
 
-    /// Withholds files whose names are those of other entries in this file system.
+    /// Withholds files whose names this file system takes for those of other entries.
     pub(super) fn find_meetings(&mut self, state: &[u8]) -> Result<(), StoreError> {
         let alike = self.alike();
         if alike.is_empty() {
@@ -153,7 +155,8 @@ impl Delivery {
         Ok(())
     }
 
-    /// Entries that may be one, by group: directories first, then files, each in the order of the manifest.
+    /// Groups the entries that the file system may take for the same. In each group directories come first, then files,
+    /// both in the order of the manifest.
     fn alike(&self) -> Vec<Vec<usize>> {
         let entries = self.manifest.entries();
         let mut keys: Vec<(u64, bool, usize)> = entries
@@ -163,12 +166,12 @@ impl Delivery {
             .collect();
         keys.sort_unstable();
         let groups = keys.chunk_by(|a, b| a.0 == b.0);
-        // Directories that are one hold what either is to hold.
+        // Two directories with the same name do no harm: it holds the content of both.
         let groups = groups.filter(|group| group.len() > 1 && group.iter().any(|(_, is_file, _)| *is_file));
         groups.map(|group| group.iter().take(MOST_ALIKE).map(|(.., at)| *at).collect()).collect()
     }
 
-    /// The files of `group` that another entry before them is one with, and that entry.
+    /// Returns the files of `group` that the file system takes for an earlier entry, each with that entry.
     fn meetings_in(&self, group: &[usize], trial: &Trial<'_>) -> SystemResult<Vec<(usize, usize)>> {
         let entries = self.manifest.entries();
         let components = |at: usize| entries[at].path.split(|octet| *octet == b'/');

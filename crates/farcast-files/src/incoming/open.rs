@@ -1,4 +1,4 @@
-//! Goes on where an earlier run stopped.
+//! Begin of a reception, or continuation of an earlier run.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -93,7 +93,7 @@ pub(super) fn open(
     };
     if let Some(journal) = journal {
         if let (Some(plain), Stage::Plain { vouched, .. }) = (&mut incoming.plain, &journal.stage) {
-            // Until its sender has said it again, or something else.
+            // The earlier description holds until the sender repeats or replaces it.
             plain.vouched = plain.vouched.or(*vouched);
         }
         incoming.resume(&journal)?;
@@ -102,16 +102,16 @@ pub(super) fn open(
     Ok(incoming)
 }
 
-/// What is opened.
+/// Subject of a reception.
 #[derive(Clone, Copy)]
 pub(super) enum What<'a> {
-    /// A product of so many bytes.
+    /// A product, with its id and its size in bytes.
     Product(ProductId, u64),
     /// An object without a manifest.
     Plain(&'a PlainObject<'a>),
 }
 
-/// Whether what was vouched for in an earlier run is what is now, as far as that is known.
+/// Returns `false` if the sender now vouches for content for which it did not vouch in the earlier run.
 fn vouches_alike(what: What<'_>, journal: &Journal) -> bool {
     let (What::Plain(object), Stage::Plain { vouched, .. }) = (what, &journal.stage) else { return true };
     match (object.vouched, vouched) {
@@ -130,13 +130,13 @@ impl Incoming {
                 None => self.start_afresh()?,
             }
         }
-        // What was found missing must not be vouched for any longer once there are new partials in its place.
+        // Once missing data is replaced by new partial files, the old journal must not vouch for them.
         self.changed = self.held != journal.held || self.geometry.segment_len != journal.segment_len;
         self.write_journal()?;
         self.advance()
     }
 
-    /// Refuses an object without a manifest that could not be stored whole.
+    /// Refuses an object without a manifest if there is no room for all of it.
     fn check_plain_room(&self) -> Result<(), StoreError> {
         if self.plain.as_ref().is_none_or(|plain| plain.done) {
             return Ok(());
@@ -152,7 +152,7 @@ impl Incoming {
         self.new_spool()
     }
 
-    /// The manifest in a spool that holds only the head; `None` if it is not that of the product.
+    /// Reads the manifest from a spool that holds only the head; `None` if it is not that of the product.
     pub(super) fn placed_head(&mut self) -> Result<Option<Manifest>, StoreError> {
         let Some(spool) = self.spool()? else { return Ok(None) };
         let found = system::fstat(spool).and_then(|stat| manifest_in(spool, size_of(&stat), self.id));
@@ -160,7 +160,7 @@ impl Incoming {
         Ok(found?.filter(|manifest| manifest.product_size() == self.geometry.size))
     }
 
-    /// Finds out which files are as the journal says.
+    /// Determines which files are in the state that the journal describes.
     fn resume_files(&mut self, manifest: Manifest, journal: &Journal) -> Result<(), StoreError> {
         let mut delivery = Delivery::new(self.root.clone(), self.id, manifest, self.options);
         delivery.check_paths()?;
@@ -192,7 +192,7 @@ impl Incoming {
     }
 }
 
-/// The manifest in a spool of `len` bytes; `None` if it is not that of the product `id`.
+/// Reads the manifest from a spool of `len` bytes; `None` if it is not that of the product `id`.
 pub(crate) fn manifest_in(
     spool: &OwnedFd,
     len: u64,
@@ -211,7 +211,7 @@ pub(crate) fn manifest_in(
     Ok(Manifest::decode(&head[PREFIX_LEN..]).map(Some))
 }
 
-/// The segments of `geometry` that hold no byte outside of those that the journal says are held.
+/// Returns the segments of `geometry` whose bytes the journal lists as held, all of them.
 fn convert(journal: &Journal, geometry: &Geometry) -> Bitmap {
     let mut held = Bitmap::new(geometry.count);
     let Some(old) = Geometry::new(journal.product_size, journal.segment_len) else { return held };

@@ -1,4 +1,4 @@
-//! A file with the process id of its owner, where the file system has no locks.
+//! Owner files: they hold the id of the owning process where the file system has no locks.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use crate::process::{is_running, this_process};
 use crate::transfer::{read_at, write_at};
 
 const OWNER_ONLY: Mode = Mode::RUSR.union(Mode::WUSR);
-/// The longest such file, in bytes.
+/// The length of the longest owner file, in bytes.
 const MOST: usize = 128;
-/// How often another process may come between.
+/// Number of attempts, each of which another process may disturb.
 const TRIES: usize = 8;
 
-/// The file of this process; it goes when this is dropped.
+/// Owner file of this process; dropping it removes the file.
 #[derive(Debug)]
 pub(super) struct Owner {
     root: Arc<Root>,
@@ -23,7 +23,7 @@ pub(super) struct Owner {
 }
 
 impl Owner {
-    /// Makes the file in the state directory `state`; `None` if another process of this host that runs has one there.
+    /// Makes the file in the state directory `state`; `None` if another running process of this host has one there.
     pub(super) fn take(root: &Arc<Root>, state: &[u8]) -> SystemResult<Option<Self>> {
         let path = path_in(state);
         let own = this_process();
@@ -33,7 +33,7 @@ impl Owner {
             let fd = root.open_at(&fresh, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL, OWNER_ONLY)?;
             write_at(&fd, own.as_bytes(), 0)?;
             drop(fd);
-            // It gets its name with what is in it, so that nobody reads half of it.
+            // The file gets its name with its content in it, so that nobody reads half of it.
             match root.rename_beside(&fresh, &path, false) {
                 Ok(()) => return Ok(Some(Self { root: Arc::clone(root), path })),
                 Err(Errno::EXIST) => root.remove_file(&fresh)?,
@@ -50,12 +50,12 @@ impl Owner {
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        // One that stays is found to be that of a process that runs no more.
+        // If the file stays, its process is found not to run any more.
         let _ = self.root.remove_file(&self.path);
     }
 }
 
-/// Whether a process of this host that runs has its file in the state directory `state`.
+/// Returns `true` if a running process of this host has its owner file in the state directory `state`.
 pub(crate) fn is_owned(root: &Root, state: &[u8]) -> SystemResult<bool> {
     let path = path_in(state);
     let fd = match root.open_at(&path, OFlags::RDONLY, Mode::empty()) {

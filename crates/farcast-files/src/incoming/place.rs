@@ -1,4 +1,4 @@
-//! From the spool to partial files, once the head is known.
+//! Move from the spool to partial files, once the head is known.
 
 use core::ops::Range;
 use std::os::fd::OwnedFd;
@@ -18,13 +18,13 @@ use crate::nicety::is_absent;
 use crate::transfer::Gather;
 use crate::{Entry, Manifest, ProductId, StoreError, Usage, system};
 
-/// Bytes that are moved at once, and the grain in which zeros among them are found.
+/// Number of bytes that are moved at once. Zeros are looked for in pieces of `MOVE_GRAIN` bytes.
 const MOVE_LEN: usize = 256 << 10;
 const MOVE_GRAIN: usize = 4096;
 
 impl Incoming {
-    /// Checks the head, then makes ready for what it announces: nothing is written below the directory before
-    /// everything was checked.
+    /// Checks the head and prepares the delivery of its files. Nothing is written below the directory before everything
+    /// is checked.
     pub(super) fn place(&mut self) -> Result<(), StoreError> {
         let Some(manifest) = self.read_head()? else { return Ok(()) };
         let mut delivery = Delivery::new(self.root.clone(), self.id, manifest, self.options);
@@ -39,7 +39,7 @@ impl Incoming {
         let room = self.room;
         let moved = self.move_spool(&mut delivery);
         if moved.is_err() {
-            // It is moved anew when there is room, and takes its place once.
+            // The move is repeated when there is room, so its bytes must not count twice.
             self.room = room;
         }
         let spooled = moved?;
@@ -55,10 +55,10 @@ impl Incoming {
         self.shorten_spool()
     }
 
-    /// Leaves only the head in the spool, once its other bytes are elsewhere.
+    /// Shortens the spool to the head, once its other bytes are in partial files.
     pub(super) fn shorten_spool(&mut self) -> Result<(), StoreError> {
         let Some((head_len, spooled)) = self.spool_excess else { return Ok(()) };
-        // Only when the journal says that the bytes are in the partials may the spool lose them.
+        // The journal must first say that the bytes are in partial files.
         self.write_journal()?;
         let shortened = self.spool()?.map_or(Ok(()), |spool| shorten(spool, head_len));
         shortened.map_err(|errno| self.root.error(&self.state.spool_path(), "shorten", errno, 0))?;
@@ -67,7 +67,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// Reads the complete head from the spool; `None` if it is damaged, and forgotten.
+    /// Reads the complete head from the spool. Discards a damaged one and returns `None`.
     fn read_head(&mut self) -> Result<Option<Manifest>, StoreError> {
         let mut head = vec![0; self.head_len.unwrap_or(0) as usize];
         self.read_spool(&mut head, 0)?;
@@ -84,7 +84,7 @@ impl Incoming {
         }
     }
 
-    /// Copies what the spool holds of files into their partials; how many bytes.
+    /// Copies file content from the spool to the partial files. Returns the number of bytes.
     fn move_spool(&mut self, delivery: &mut Delivery) -> Result<u64, StoreError> {
         let mut buffer = vec![0; MOVE_LEN];
         let mut moved = 0;
@@ -110,7 +110,8 @@ impl Incoming {
     }
 }
 
-/// Marks segments as held that lie wholly in the head and in finished files; which of them were not before.
+/// Marks the segments as held that lie wholly in the head and in complete files. Returns those that were not held
+/// before.
 pub(super) fn hold_done(delivery: &Delivery, held: &mut Bitmap, geometry: &Geometry) -> Vec<Run> {
     let mut newly = Vec::new();
     let mut known = 0..delivery.layout.head_len();
@@ -133,7 +134,7 @@ pub(super) fn hold_done(delivery: &Delivery, held: &mut Bitmap, geometry: &Geome
     newly
 }
 
-/// Shortens a file, where that can be done: what it has beyond is of no use, and does no harm.
+/// Shortens a file, if the file system can; the bytes behind `len` do no harm.
 fn shorten(fd: &OwnedFd, len: u64) -> SystemResult<()> {
     match system::ftruncate(fd, len) {
         Err(errno) if is_absent(errno) || errno == Errno::PERM => Ok(()),
@@ -142,8 +143,8 @@ fn shorten(fd: &OwnedFd, len: u64) -> SystemResult<()> {
 }
 
 impl Delivery {
-    /// Refuses hidden names unless they are asked for, and withholds entries in whose way something stands that could
-    /// lead elsewhere or be destroyed; the files whose names are taken.
+    /// Refuses a product with hidden names unless they are allowed. Withholds entries at whose paths something exists
+    /// that could lead elsewhere or be destroyed. Returns the files whose names exist already.
     pub(super) fn check_paths(&mut self) -> Result<Vec<usize>, StoreError> {
         let hidden =
             |entry: &&Entry| entry.path.split(|byte| *byte == b'/').any(|name| name.starts_with(b"."));
@@ -180,14 +181,14 @@ impl Delivery {
         Ok(taken)
     }
 
-    /// Tells of the files that are done.
+    /// Marks the complete files as reported, and returns their events.
     pub(super) fn tell_done(&mut self) -> Vec<Happening> {
         self.told = (0..self.files.len()).filter(|file| self.is_done(*file)).collect();
         self.told.retain(|file| !self.withheld.contains_key(&self.layout.spans()[*file].entry));
         self.told.iter().map(|file| Happening::FileDone { index: self.layout.spans()[*file].entry }).collect()
     }
 
-    /// Bytes of files that are still to come.
+    /// Returns the number of bytes that are still missing in all files.
     pub(super) fn missing_bytes(&self) -> u64 {
         let missing = |file: &usize| if self.is_done(*file) { 0 } else { self.files[*file].missing };
         (0..self.files.len()).map(|file| missing(&file)).sum()

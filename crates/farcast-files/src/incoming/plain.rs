@@ -1,7 +1,7 @@
-//! An object without a manifest: one file, of which a sender that is not farcast tells a name and a size.
+//! Objects without a manifest: single files from a sender other than farcast, which announces a name and a size.
 //!
-//! The spool is the file until every segment is there, and gets its final name then. Nothing vouches for its content
-//! but the protocol that brought it, so the digest of what was written is told.
+//! The spool holds the content until every segment is there, and then gets the final name. Only the protocol protects
+//! the content, unless the sender vouches for a digest. Therefore the digest of the delivered content is reported.
 
 use core::ops::Range;
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -22,10 +22,10 @@ use crate::transfer::read_at;
 use crate::tree::{GROUP_LEN, Tree};
 use crate::{ProductId, StoreError};
 
-/// What separates the hashes made here from all others.
+/// Prefix of the hashed data, so that these digests differ from all others.
 const CONTEXT: &[u8] = b"farcast: an object without a manifest";
 
-/// What a sender says of a file that it sends without a manifest, and vouches for.
+/// Description of a file without a manifest for which its sender vouches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Vouched {
     /// BLAKE3 of the content.
@@ -39,26 +39,27 @@ pub struct Vouched {
 /// An object without a manifest, as its sender describes it.
 #[derive(Clone, Copy, Debug)]
 pub struct PlainObject<'a> {
-    /// What it is called: any octets, and none if it has no name. The file is called alike, as far as that is safe.
+    /// Name at the sender: any octets, empty if it has none. The delivered file gets the same name, as far as that is
+    /// safe.
     pub name: &'a [u8],
-    /// Whether it may turn out to be called otherwise: then it gets its final name only after [`Incoming::rename`] or
+    /// `true` if the name may still change. The object then gets its final name only after [`Incoming::rename`] or
     /// [`Incoming::settle_name`].
     pub provisional: bool,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// What the sender vouches for, if it does; it may become known [later](Incoming::rename).
+    /// Description that the sender vouches for; it may become known [later](Incoming::rename).
     pub vouched: Option<Vouched>,
-    /// What no other object has: of two of the same origin and size, the content is the same. Without it what an
-    /// earlier run has left is never gone on with, for it may be of something else.
+    /// Identifier that tells the object from all others: two objects of the same origin and size have the same content.
+    /// Without it an earlier run is never continued, because its data may belong to another object.
     pub origin: Option<&'a [u8]>,
-    /// What was last written before this is not gone on with either: the numbers of a sender come round.
+    /// Data last written before this time is not continued either, because a sender uses its numbers again.
     pub since: SystemTime,
-    /// Whether the sender allows that a file of its name is replaced; it also takes [`Overwrite::Overwrite`].
+    /// `true` if the sender allows it to replace a file of its name; [`Overwrite::Overwrite`] is needed as well.
     pub overwrite: bool,
 }
 
 impl PlainObject<'_> {
-    /// The name of its state directory.
+    /// Returns the name of its state directory.
     pub(super) fn key(&self) -> ProductId {
         let mut hasher = blake3::Hasher::new();
         hasher.update(CONTEXT);
@@ -68,39 +69,39 @@ impl PlainObject<'_> {
         };
         field(&self.size.to_be_bytes());
         match self.origin {
-            // What it is called may have become known only later.
+            // The name is left out, because it may become known only later.
             Some(origin) => field(origin),
-            // One that nobody finds again.
+            // A random key, which no later run finds.
             None => (0..4).for_each(|_| field(&RandomState::new().build_hasher().finish().to_be_bytes())),
         }
         ProductId::from_bytes(*hasher.finalize().as_bytes())
     }
 }
 
-/// What is known of an object without a manifest besides what every [`Incoming`] knows.
+/// State of an object without a manifest, besides the state that every [`Incoming`] has.
 #[expect(clippy::struct_excessive_bools, reason = "each is known, or not, by itself")]
 #[derive(Debug)]
 pub(super) struct Plain {
-    /// The final name, one that is safe.
+    /// Safe final name.
     pub(super) name: Vec<u8>,
-    /// What its sender calls it.
+    /// Name at the sender.
     said: Vec<u8>,
-    /// What it is called has yet to become known.
+    /// `true` if the name may still change.
     provisional: bool,
-    /// Whether what a sender tells it by says that it is the same.
+    /// `true` if an origin identifies it, so that a later run can recognise it.
     known: bool,
-    /// What the sender vouches for, or vouched for in an earlier run.
+    /// Description that the sender vouches for, now or in an earlier run.
     pub(super) vouched: Option<Vouched>,
     replaces: bool,
     tree: Tree,
-    /// How often it was complete and wrong.
+    /// Number of times that it was complete but wrong.
     damages: u32,
-    /// It has its final name.
+    /// `true` once it has its final name.
     pub(super) done: bool,
 }
 
 impl Plain {
-    /// Refuses what could lead elsewhere or destroy something.
+    /// Creates the state, and refuses a name that could lead elsewhere or replace a file that is to be kept.
     pub(super) fn new(root: &Root, object: &PlainObject<'_>, options: Options) -> Result<Self, StoreError> {
         let plain = Self {
             name: safe_name(object.name, options.hidden, &object.key().tag()),
@@ -117,7 +118,7 @@ impl Plain {
         Ok(plain)
     }
 
-    /// Whether a later run may go on with what is there.
+    /// Returns `true` if a later run may continue it.
     pub(super) fn resumes(&self, options: Options) -> bool {
         self.known && (self.vouched.is_some() || !options.vouched_only)
     }
@@ -133,11 +134,13 @@ impl Plain {
 }
 
 impl Incoming {
-    /// An object without a manifest that has not got its final name is called `name` after all, and its sender vouches
-    /// for this. What an earlier run has left of something else that was vouched for is to be received again.
+    /// Sets the final name of an object without a manifest to `name`, and the description that its sender vouches for.
+    /// Does nothing once the object has its final name. If an earlier run has data of other vouched content, that data
+    /// has to be received again.
     ///
     /// # Errors
-    /// If something of that name is there that is not to be replaced, or cannot be examined.
+    /// [`StoreError::AlreadyExists`] if something of that name exists that must not be replaced; errors of its
+    /// examination.
     pub fn rename(&mut self, name: &[u8], vouched: Option<Vouched>) -> Result<(), StoreError> {
         let tag = self.id.tag();
         let Some(plain) = self.plain.as_mut().filter(|plain| !plain.done) else { return Ok(()) };
@@ -155,15 +158,15 @@ impl Incoming {
         Ok(())
     }
 
-    /// What an object without a manifest is called will not become known any more: it keeps the name that it has. What
-    /// that makes possible is done by [`retry`](Self::retry).
+    /// Declares that the name of an object without a manifest will not change any more. Call [`retry`](Self::retry) to
+    /// complete the object if it only waited for that.
     pub fn settle_name(&mut self) {
         if let Some(plain) = &mut self.plain {
             plain.provisional = false;
         }
     }
 
-    /// Notes that `bytes` of an object without a manifest have been written and are held: hashes what is complete.
+    /// Hashes the groups of an object without a manifest that are complete after `bytes` were written.
     pub(super) fn plain_arrived(&mut self, bytes: &Range<u64>) {
         let Some(plain) = &mut self.plain else { return };
         let mut scratch = core::mem::take(&mut self.scratch);
@@ -175,7 +178,7 @@ impl Incoming {
                 && let Ok(spool) = spool.fd(&self.root, &self.state.spool_path())
             {
                 scratch.resize(self.geometry.size.saturating_sub(start).min(GROUP_LEN) as usize, 0);
-                // One that cannot be read now is read again in the end, and the error told then.
+                // A group that cannot be read now is read again at the end, which reports the error.
                 if read_at(spool, &mut scratch, start) == Ok(scratch.len()) {
                     plain.tree.insert(group, &scratch);
                 }
@@ -193,7 +196,7 @@ impl Incoming {
         }
         let named = self.name_plain(&mut plain);
         plain.done = matches!(named, Ok(Some(_)));
-        // Where all is to come again, nothing that was hashed counts.
+        // If everything is received again, earlier hashes are worthless.
         if !self.held.is_full() {
             plain.tree = Tree::new(self.geometry.size, 0);
         }
@@ -206,12 +209,12 @@ impl Incoming {
         Ok(())
     }
 
-    /// The digest of what now has its final name; `None` if it is not what its sender vouches for, and all of it is to
-    /// come again.
+    /// Verifies the object and gives it its final name. Returns its digest. Returns `None` if the sender vouches for
+    /// another digest, and everything has to be received again.
     fn name_plain(&mut self, plain: &mut Plain) -> Result<Option<[u8; 32]>, StoreError> {
         let path = self.state.spool_path();
         if self.geometry.size == 0 {
-            // Nothing came that would have made room for it.
+            // No segment has arrived for which the state directory would have been made.
             self.begin()?;
         }
         let mut scratch = core::mem::take(&mut self.scratch);
@@ -241,7 +244,7 @@ impl Incoming {
         if self.syncs()
             && let Err(errno) = self.root.sync_content(name, spool)
         {
-            // The kernel may have dropped what it could not write, and says so only once.
+            // The kernel may have dropped data that it could not write, and reports that only once.
             let lost = self.doubt_plain();
             self.happenings.extend(lost.map(|lost| Happening::Dropped { lost }));
             return Err(self.root.error(&path, "complete", errno, self.geometry.size));
@@ -259,7 +262,7 @@ impl Incoming {
         Ok(Some(digest))
     }
 
-    /// Refuses a name that another file has got, by which it would be lost.
+    /// Refuses a name if another file delivered into the directory would be lost by it.
     fn check_beside(&self, plain: &Plain, is_there: bool) -> Result<(), StoreError> {
         let Some((delivered, session)) = self.beside.as_ref().filter(|_| is_there) else { return Ok(()) };
         let (path, said) = (plain.name.clone(), plain.said.clone());
@@ -278,7 +281,8 @@ impl Incoming {
         }
     }
 
-    /// It is complete, and not what its sender vouches for: all of it is to come again, but not for ever.
+    /// Handles a complete object that its sender does not vouch for. It is received again, at most `MOST_DAMAGES` times
+    /// in all.
     fn damaged_plain(&mut self, plain: &mut Plain) -> Result<(), StoreError> {
         plain.damages += 1;
         let lost = self.doubt_plain();
@@ -290,7 +294,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// Nothing of it can be relied on: all of it is to be received again.
+    /// Discards everything that was received, and returns the segments.
     fn doubt_plain(&mut self) -> Option<Run> {
         let all = self.held.iter_runs().next();
         self.held.clear();
@@ -301,7 +305,7 @@ impl Incoming {
     }
 }
 
-/// The typed error for `errno`, met with the final name of an object.
+/// Returns the typed error for `errno` from a call with the final name of an object.
 fn name_error(root: &Root, name: &[u8], action: &'static str, errno: Errno) -> StoreError {
     if is_impossible(errno) {
         let (path, dir) = (as_path(name).to_owned(), root.full(b""));
@@ -310,10 +314,11 @@ fn name_error(root: &Root, name: &[u8], action: &'static str, errno: Errno) -> S
     root.error(name, action, errno, 0)
 }
 
-/// How often an object may be complete and wrong.
+/// Number of times that an object may be complete but wrong.
 const MOST_DAMAGES: u32 = 3;
 
-/// The mode of a file that was not there: what the umask leaves of the sender's, and its owner may read it.
+/// Returns the mode of a file that did not exist: the sender's mode without the bits of the umask. If the sender
+/// vouches for a mode, the owner keeps its rights and may always read.
 fn new_mode(vouched: Option<Vouched>) -> Mode {
     let wanted = Mode::from_raw_mode(vouched.map_or(0o666, |vouched| vouched.mode.into()));
     let given = wanted & !umask();

@@ -9,13 +9,13 @@ use crate::layout::Piece;
 use crate::transfer::read_at;
 
 impl Incoming {
-    /// Reads `buffer.len()` bytes of the product from segment `first` on. What is not held reads as anything; bytes
-    /// past the product's end read as zeros. `false` if something that was held cannot be had any more: it is not held
-    /// from now on, and nothing that was read is to be used.
+    /// Reads `buffer.len()` bytes of the product from segment `first` on. Bytes of segments that are not held are
+    /// undefined; bytes past the product's end read as zeros. Returns `false` if held data is no longer available: its
+    /// segments are not held from now on, and the buffer must not be used.
     ///
     /// # Errors
-    /// What the file system reports; [`StoreError::DiskFull`] and [`StoreError::OverQuota`], after which the same call
-    /// may succeed later.
+    /// Errors of the file system; [`StoreError::DiskFull`] and [`StoreError::OverQuota`], after which the same call may
+    /// succeed later.
     pub fn read(&mut self, first: u32, buffer: &mut [u8]) -> Result<bool, StoreError> {
         let start = self.geometry.start(first);
         let len = (buffer.len() as u64).min(self.geometry.size.saturating_sub(start)) as usize;

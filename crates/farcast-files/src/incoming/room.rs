@@ -1,4 +1,4 @@
-//! What a reception may take on disk, looked at before it is taken.
+//! Disk space of a reception, checked against the quota before it is used.
 
 use core::ops::Range;
 
@@ -8,60 +8,60 @@ use crate::manifest::PREFIX_LEN;
 use crate::partials::{self, Known};
 use crate::{Quota, StoreError, Usage};
 
-/// The most bytes that are taken before it is looked at the quota again.
+/// The largest number of bytes that are granted ahead, before the quota is checked again.
 const GRANT: u64 = 16 << 20;
-/// Files and directories, likewise.
+/// The largest number of files and directories that are granted ahead.
 const GRANT_INODES: u64 = 1024;
-/// The state directory and what is in it.
+/// Number of inodes of the state directory and the files in it.
 pub(super) const STATE_INODES: u64 = 7;
 
-/// What this reception takes, and may take.
+/// Disk space that this reception uses and may use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Room {
-    /// What it takes, counted as it is written: holes in sparse files too.
+    /// Space in use, counted when it is written; holes in sparse files count too.
     used: Usage,
-    /// What it may take without another look; others are told that it takes that.
+    /// Space that may be used without another check. Other receptions count it as used.
     granted: Usage,
-    /// How many bytes may be spooled as long as it is not known what they are; looked up when there are any.
+    /// Limit on spooled bytes before the head is known; determined when it is first needed.
     spool_limit: Option<u64>,
-    /// Of the bytes that it takes, those that are not of the product: parity that is kept, what is decompressed.
+    /// Used bytes that are not of the product: parity symbols, and files that are being decompressed.
     aside: u64,
 }
 
 impl Room {
-    /// What it takes.
+    /// Returns the space in use.
     pub(super) fn used(&self) -> Usage {
         self.used
     }
 
-    /// Counts what is complete, or removed.
+    /// Subtracts data that is complete or removed.
     pub(super) fn give_up(&mut self, octets: u64, inodes: u64) {
         self.used = self.used - Usage { octets, inodes };
     }
 
-    /// Counts files and directories that were made.
+    /// Adds files and directories that were made.
     pub(super) fn count_made(&mut self, inodes: u64) {
         self.used = self.used + Usage { octets: 0, inodes };
     }
 
-    /// Counts what was put [aside](Incoming::make_aside) and has gone again, or is complete.
+    /// Subtracts bytes that were put [aside](Incoming::make_aside) and are now removed or complete.
     pub(super) fn give_up_aside(&mut self, octets: u64) {
         self.aside = self.aside.saturating_sub(octets);
         self.give_up(octets, 0);
     }
 
-    /// An earlier run has kept so many bytes of parity, which it counted.
+    /// Takes over `octets` bytes of parity from an earlier run, which has counted them.
     pub(super) fn resume_aside(&mut self, octets: u64) {
         self.aside = self.aside.max(octets);
     }
 
-    /// That of a reception which an earlier run began.
+    /// Creates the account of a reception that an earlier run began.
     pub(super) fn resumed(used: Usage) -> Self {
         Self { used, granted: used, ..Self::default() }
     }
 }
 
-/// What all unfinished products of the directory take and may take.
+/// Incomplete products of the directory other than this one, and the limit on all of them.
 struct Look {
     others: Vec<Known>,
     limit: Usage,
@@ -72,7 +72,7 @@ impl Look {
         self.others.iter().fold(Usage::default(), |sum, other| sum + other.usage)
     }
 
-    /// What is left for us beside products that other processes are receiving.
+    /// Returns the space that is left for this product beside those that other processes are receiving.
     fn for_us(&self) -> Usage {
         let in_use = self.others.iter().filter(|other| other.in_use);
         self.limit - in_use.fold(Usage::default(), |sum, other| sum + other.usage)
@@ -80,7 +80,7 @@ impl Look {
 }
 
 impl Incoming {
-    /// Makes the state directory, now that there is something to keep in it.
+    /// Makes the state directory and the spool, unless they exist.
     pub(super) fn begin(&mut self) -> Result<(), StoreError> {
         if !self.state.is_made() {
             self.make_place()?;
@@ -92,7 +92,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// An empty spool, and no journal.
+    /// Makes an empty spool, and removes the journal.
     pub(super) fn new_spool(&mut self) -> Result<(), StoreError> {
         self.spool = Some(Spool::new(self.state.new_spool(&self.root, self.geometry.size)?));
         self.spool_space = crate::transfer::Space::Fresh;
@@ -102,7 +102,8 @@ impl Incoming {
         Ok(())
     }
 
-    /// Sees to it that this is not one product too many: those go that have least.
+    /// Makes sure that the number of products stays within the quota. Removes others if necessary, those with the least
+    /// data first.
     fn make_place(&mut self) -> Result<(), StoreError> {
         let mut others = partials::known(&self.root, Some(self.id))?;
         others.sort_by_key(|other| (other.usage.octets, other.last_ns));
@@ -120,17 +121,17 @@ impl Incoming {
         Err(StoreError::TooManyProducts { path: self.root.full(b""), allowed: self.options.quota.products })
     }
 
-    /// Removes another product to make room, unless it is in use or that fails; whether it is gone.
+    /// Removes another product to make room. Returns `true` if it is gone; one in use stays.
     fn evict(&mut self, other: &Known) -> bool {
         let evicted = partials::evict(&self.root, other);
         evicted.map(|partial| self.happenings.push(Happening::Evicted(Box::new(partial)))).is_ok()
     }
 
-    /// Lets `len` more bytes be stored, if need be in the place of the oldest of other products.
+    /// Reserves `len` more bytes. If necessary, removes the oldest of the other incomplete products.
     pub(super) fn make_room(&mut self, len: u64) -> Result<(), StoreError> {
         let mut wanted = self.room.used + Usage { octets: len, inodes: 0 };
         if self.delivery.is_some() || self.plain.is_some() {
-            // What is received twice, because it was damaged, takes its place once.
+            // Data that is received twice, because it was damaged, takes its space once.
             wanted.octets = wanted.octets.min(self.geometry.size + self.room.aside);
         }
         let granted = self.room.granted;
@@ -142,7 +143,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// Lets `len` more bytes be stored that are not of the product, likewise.
+    /// Reserves `len` more bytes in the same way, for data that is not of the product.
     pub(super) fn make_aside(&mut self, len: u64) -> Result<(), StoreError> {
         self.room.aside += len;
         let made = self.make_room(len);
@@ -152,7 +153,7 @@ impl Incoming {
         made
     }
 
-    /// How far we may go on from `wanted`, of which `len` bytes are new.
+    /// Returns the space that is granted for `wanted`, of which `len` bytes are new, and for some growth beyond it.
     fn grant(&mut self, wanted: Usage, len: u64) -> Result<Usage, StoreError> {
         let mut look = self.look()?;
         look.others.sort_by_key(|other| other.last_ns);
@@ -182,12 +183,13 @@ impl Incoming {
             + Usage { octets: (ahead.octets / 8).min(GRANT), inodes: (ahead.inodes / 8).min(GRANT_INODES) })
     }
 
-    /// Refuses a product that could not be stored whole: it needs `needed`, besides what of it is `there`.
+    /// Refuses a product that cannot be stored whole. `needed` is the space that it still needs, `there` the space that
+    /// it has taken.
     pub(super) fn check_room(&self, needed: Usage, there: Usage) -> Result<(), StoreError> {
         let room = self.look()?.for_us() - there;
         if needed.octets > room.octets {
             return Err(match self.too_large(needed.octets, room.octets) {
-                // It could never be stored, however long one waits.
+                // Waiting would never help.
                 StoreError::DiskFull { path, needed, available } => {
                     StoreError::TooLarge { path, needed, available }
                 }
@@ -210,7 +212,7 @@ impl Incoming {
 
     fn too_large(&self, needed: u64, available: u64) -> StoreError {
         let path = self.root.full(b"");
-        // Which of the two it was is what the user can change.
+        // Report the limit that the user can change.
         if self.options.quota.octets.is_some() && self.root.available().is_ok_and(|free| needed <= free) {
             return StoreError::OverQuota { path, needed, available };
         }
@@ -221,9 +223,9 @@ impl Incoming {
         StoreError::TooManyFiles { path: self.root.full(b""), needed, available }
     }
 
-    /// Whether `bytes` of the product may be spooled: the head always, the rest as long as it is not too much.
+    /// Returns `true` if `bytes` of the product may be spooled. The head always may, other bytes only up to a limit.
     pub(super) fn may_spool(&mut self, bytes: &Range<u64>) -> Result<bool, StoreError> {
-        // There is room for all of it, or it would not have been taken up.
+        // An object without a manifest was refused at the start if there is no room for it.
         if self.plain.is_some() || bytes.start < self.head_len.unwrap_or(PREFIX_LEN as u64) {
             return Ok(true);
         }
@@ -231,7 +233,7 @@ impl Incoming {
             limit
         } else {
             let look = self.look()?;
-            // What nothing vouches for yet takes nobody's place.
+            // Data that nothing vouches for yet replaces no other product.
             let left = look.limit - look.taken();
             Quota::spool_limit(look.for_us().octets).min(left.octets)
         };
@@ -239,7 +241,7 @@ impl Incoming {
         Ok(self.room.used.octets + (bytes.end - bytes.start) <= limit)
     }
 
-    /// Records what is really taken, where this run ends.
+    /// Records the space that is really in use, at the end of this run.
     pub(super) fn settle(&mut self) -> Result<(), StoreError> {
         self.state.record(&self.root, self.room.used)
     }

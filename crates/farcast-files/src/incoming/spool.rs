@@ -1,5 +1,5 @@
-//! The spool of a reception, which need not stay open: many receptions at once would take more descriptors than a process
-//! may have.
+//! The spool file of a reception. It need not stay open: many receptions at once would need more descriptors than a
+//! process may have.
 
 use std::os::fd::OwnedFd;
 use std::sync::OnceLock;
@@ -9,17 +9,17 @@ use rustix::io::Result as SystemResult;
 
 use crate::beneath::Root;
 
-/// The spool, open or not.
+/// Spool file, open or closed.
 #[derive(Debug)]
 pub(super) struct Spool(OnceLock<OwnedFd>);
 
 impl Spool {
-    /// One that is open.
+    /// Creates it from an open descriptor.
     pub(super) fn new(fd: OwnedFd) -> Self {
         Self(OnceLock::from(fd))
     }
 
-    /// Returns its descriptor; it lies at `path` and is opened there if it is not open.
+    /// Returns the descriptor; opens the file at `path` if it is closed.
     pub(super) fn fd(&self, root: &Root, path: &[u8]) -> SystemResult<&OwnedFd> {
         if let Some(fd) = self.0.get() {
             return Ok(fd);
@@ -28,7 +28,7 @@ impl Spool {
         Ok(self.0.get_or_init(|| fd))
     }
 
-    /// Closes it until it is needed.
+    /// Closes the file until it is needed.
     pub(super) fn close(&mut self) {
         self.0.take();
     }

@@ -1,4 +1,4 @@
-//! The directory that holds the state of one reception.
+//! State directory of one reception.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -15,18 +15,19 @@ use crate::manifest::STATE_DIR;
 use crate::transfer::{read_at, write_at};
 use crate::{Nicety, ProductId, StoreError, Usage, system};
 
-/// The longest journal that is read, in bytes: two bitmaps of 2^32 bits and the fixed fields.
+/// The length of the longest journal that is read, in bytes: two bitmaps of 2^32 bits and the fixed fields.
 const MAX_JOURNAL_LEN: u64 = 2 * (1 << 29) + 1024;
-/// Name of a lock that nobody needs any more.
+/// Name of the lock file while it is being removed.
 const GONE: &[u8] = b"/lock.gone";
-/// What a state directory holds; the lock goes last.
+/// Files in a state directory; the lock is removed last.
 pub(crate) const STATE_FILES: [&[u8]; 7] =
     [b"/journal.new", b"/journal", b"/spool", b"/made", b"/parity.index", b"/parity", b"/lock"];
-/// How often others may remove the directory while it is being made.
+/// Number of times that others may remove the directory while it is being made.
 const TRIES: usize = 32;
 const OWNER_ONLY: Mode = Mode::RUSR.union(Mode::WUSR);
 
-/// `.farcast/<id>` below the receiving directory: locked once it is there, and made when there is something to keep.
+/// The directory `.farcast/<id>` below the receiving directory. It is made when there is something to keep, and locked
+/// as long as it exists.
 #[derive(Debug)]
 pub(crate) struct StateDir {
     /// Path below the receiving directory.
@@ -38,12 +39,12 @@ pub(crate) struct StateDir {
 #[derive(Debug)]
 struct Lock {
     fd: OwnedFd,
-    /// What keeps others away where the file system has no locks.
+    /// Owner file that keeps other processes away if the file system has no locks.
     _owner: Option<Owner>,
 }
 
 impl StateDir {
-    /// Locks the directory if an earlier run has left it; makes nothing.
+    /// Locks the directory if an earlier run has left one. Makes nothing.
     pub(crate) fn find(root: &Arc<Root>, id: ProductId) -> Result<Self, StoreError> {
         let path = path_of(id);
         let lock_path = [&path, b"/lock".as_slice()].concat();
@@ -68,7 +69,7 @@ impl StateDir {
             }
             self.lock = match root.open_at(&lock_path, OFlags::RDWR | OFlags::CREATE, OWNER_ONLY) {
                 Ok(lock) => lock_once(root, &lock_path, lock)?,
-                // Another process finished and removed the directory just now.
+                // Another process has just finished and removed the directory.
                 Err(Errno::NOENT) => None,
                 Err(errno) => return Err(root.error(&lock_path, "open", errno, 0)),
             };
@@ -76,13 +77,13 @@ impl StateDir {
         if self.is_made() { Ok(()) } else { Err(root.error(&lock_path, "make", Errno::NOENT, 0)) }
     }
 
-    /// Whether the directory is there, and ours.
+    /// Returns `true` if the directory exists and is locked by this process.
     pub(crate) fn is_made(&self) -> bool {
         self.lock.is_some()
     }
 
-    /// Records what the product takes on disk, for other receptions. It has to be known before it is taken, or what a
-    /// killed process took would not be known.
+    /// Records the disk space of the product for other receptions. This happens before the space is used, so that the
+    /// space of a killed process is known too.
     pub(super) fn record(&self, root: &Root, usage: Usage) -> Result<(), StoreError> {
         let Some(Lock { fd: lock, .. }) = self.lock.as_ref().filter(|_| self.recorded() != Some(usage))
         else {
@@ -93,7 +94,7 @@ impl StateDir {
             .map_err(|errno| root.error(&[&self.path, b"/lock".as_slice()].concat(), "write", errno, 0))
     }
 
-    /// What the product takes on disk at most; `None` if that was never recorded.
+    /// Returns the recorded upper bound of the product's disk space; `None` if it was never recorded.
     pub(super) fn recorded(&self) -> Option<Usage> {
         self.lock.as_ref().and_then(|lock| usage_in(&lock.fd))
     }
@@ -110,7 +111,7 @@ impl StateDir {
         [&self.path, b"/journal".as_slice()].concat()
     }
 
-    /// An empty spool of `size` bytes, and no journal.
+    /// Creates an empty spool of `size` bytes, and removes the journal.
     pub(super) fn new_spool(&self, root: &Root, size: u64) -> Result<OwnedFd, StoreError> {
         let path = self.spool_path();
         let create = || {
@@ -124,7 +125,7 @@ impl StateDir {
         create().map_err(|errno| root.error(&path, "create", errno, size))
     }
 
-    /// The spool of an earlier run, if it is there, and its size in bytes.
+    /// Opens the spool of an earlier run, if it exists. Also returns its size in bytes.
     pub(super) fn old_spool(&self, root: &Root) -> Result<Option<(OwnedFd, u64)>, StoreError> {
         let path = self.spool_path();
         let open = || {
@@ -134,21 +135,21 @@ impl StateDir {
         open().map_err(|errno| root.error(&path, "open", errno, 0))
     }
 
-    /// The journal of an earlier run; `None` if there is none, or it is damaged.
+    /// Reads the journal of an earlier run; `None` if it is missing or damaged.
     pub(super) fn journal(&self, root: &Root) -> Result<Option<Journal>, StoreError> {
         let path = self.journal_path();
         read_journal(root, &path).map_err(|errno| root.error(&path, "read", errno, 0))
     }
 
-    /// Removes all of it; `.farcast` too if no other reception uses it.
+    /// Removes the directory with everything in it, and `.farcast` if no other reception uses it.
     pub(crate) fn remove(&mut self, root: &Root) -> Result<(), StoreError> {
         self.try_remove(root).map_err(|errno| root.error(&self.path, "remove", errno, 0))
     }
 
-    /// The same where the reception is complete: what cannot be removed does no harm.
+    /// Removes the directory after the reception is complete; a failure is tolerated.
     pub(super) fn remove_complete(&mut self, root: &Root) {
         let removed = self.try_remove(root);
-        // Every refusal of a removal is passed over.
+        // A refused removal is never an error.
         let _ = root.tolerate(Nicety::Removal, &self.path, removed);
     }
 
@@ -160,14 +161,14 @@ impl StateDir {
         let files = STATE_FILES.iter().filter(|name| **name != b"/lock");
         files.clone().try_for_each(|name| root.remove_file(&at(name)))?;
         clear(root, &trial_path(&self.path))?;
-        // What a file was withheld in, and whatever else somebody has put there.
+        // Withheld content, and files that somebody else has put here.
         for name in system::list(root.open_directory(&self.path)?)? {
             if name.as_bytes() != b"lock" {
                 root.remove_file(&at(&[b"/", name.as_bytes()].concat()))?;
             }
         }
-        // Under its own name it protects others as long as it is there. It is closed before it is removed: a file system
-        // may keep what is removed while it is open, and then the directory is not empty.
+        // Under its own name the lock keeps others away until it is renamed. It is closed before its removal: some file
+        // systems keep a removed file while it is open, and then the directory would not be empty.
         root.rename_beside(&at(b"/lock"), &at(GONE), true)?;
         self.lock = None;
         remove_unlocked(root, &self.path)
@@ -185,12 +186,12 @@ pub(crate) fn remove_unlocked(root: &Root, path: &[u8]) -> SystemResult<()> {
     Ok(())
 }
 
-/// Where the state of the product `id` is.
+/// Returns the path of the state directory of the product `id`.
 pub(crate) fn path_of(id: ProductId) -> Vec<u8> {
     [STATE_DIR, b"/", id.to_string().as_bytes()].concat()
 }
 
-/// What a state directory's lock file says that its product takes.
+/// Reads the recorded disk space from a lock file.
 pub(crate) fn usage_in(lock: &OwnedFd) -> Option<Usage> {
     let mut bytes = [0; 16];
     let whole = read_at(lock, &mut bytes, 0).is_ok_and(|read| read == bytes.len());
@@ -198,7 +199,7 @@ pub(crate) fn usage_in(lock: &OwnedFd) -> Option<Usage> {
     whole.then(|| Usage { octets: number(0), inodes: number(8) })
 }
 
-/// The journal at `path`; `None` if there is none, or it is damaged.
+/// Reads the journal at `path`; `None` if it is missing or damaged.
 pub(crate) fn read_journal(root: &Root, path: &[u8]) -> SystemResult<Option<Journal>> {
     let Some(stat) = root.regular(path)? else { return Ok(None) };
     let len = size_of(&stat);
@@ -211,7 +212,7 @@ pub(crate) fn read_journal(root: &Root, path: &[u8]) -> SystemResult<Option<Jour
     Ok(Journal::decode(&bytes[..read]).ok())
 }
 
-/// Locks the file `lock`; `None` if it was removed meanwhile, so that the lock protects nothing.
+/// Locks the file `lock`. Returns `None` if the file was removed meanwhile, so that the lock protects nothing.
 fn lock_once(root: &Arc<Root>, path: &[u8], lock: OwnedFd) -> Result<Option<Lock>, StoreError> {
     let failed = |action| move |errno| root.error(path, action, errno, 0);
     let in_use = || StoreError::InUse { path: root.full(b"") };
@@ -224,14 +225,15 @@ fn lock_once(root: &Arc<Root>, path: &[u8], lock: OwnedFd) -> Result<Option<Lock
             Some(Owner::take(root, state).map_err(failed("lock"))?.ok_or_else(in_use)?)
         }
     };
-    // It may have been removed, or renamed to be removed, in between.
+    // The file may have been removed, or renamed for removal, before it was locked.
     let there = root.stat(path).map_err(failed("examine"))?;
     let ours = system::fstat(&lock).map_err(failed("examine"))?;
     let same = there.is_some_and(|there| (there.st_dev, there.st_ino) == (ours.st_dev, ours.st_ino));
     Ok(same.then_some(Lock { fd: lock, _owner: owner }))
 }
 
-/// Replaces the journal in the state directory `dir` by one that is complete on disk, if `sync`; its bytes.
+/// Replaces the journal in the state directory `dir` after the new one is complete; with `sync`, durable. Returns its
+/// length in bytes.
 pub(super) fn replace_journal(root: &Root, dir: &[u8], journal: &Journal, sync: bool) -> SystemResult<u64> {
     let (new, path) = ([dir, b"/journal.new"].concat(), [dir, b"/journal"].concat());
     let fd = root.fresh(&new)?;

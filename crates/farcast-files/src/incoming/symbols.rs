@@ -1,7 +1,7 @@
-//! Parity symbols that wait on disk until their block can be rebuilt, over a restart too.
+//! Parity symbols on disk. They wait there until their block can be rebuilt, even across a restart.
 //!
-//! Two files stand beside the journal. `parity` has a slot for each symbol; `parity.index` says of each slot what is in it,
-//! and begins with how the object is cut and coded:
+//! Two files exist beside the journal. `parity` has a slot for each symbol. `parity.index` describes the content of
+//! each slot, and begins with the division and coding of the object:
 //!
 //! | octets | of the head of the index |
 //! |---|---|
@@ -15,10 +15,11 @@
 //! |---|---|
 //! | 4 | the block |
 //! | 4 | the symbol |
-//! | 8 | the beginning of BLAKE3 of the two and of the symbol's octets, made odd; 0 for a slot that is free |
+//! | 8 | first 8 octets of BLAKE3 of the block, the symbol and the symbol's octets, with the lowest bit set; 0 for a
+//! free slot |
 //!
-//! The kernel keeps what was written when the process is killed. After a power loss the check finds out which slots have
-//! what the index says, so nothing here is ever synced. A slot is used again once its block is complete.
+//! The kernel keeps written data when the process is killed. After a power loss the check shows which slots have the
+//! content that the index describes, so nothing here is synced. A slot is used again once its block is complete.
 
 use std::collections::BTreeMap;
 use std::io::IoSlice;
@@ -35,22 +36,22 @@ use crate::{StoreError, system};
 const MAGIC: &[u8; 8] = b"FCPARITY";
 const HEAD_LEN: usize = 24;
 const ENTRY_LEN: usize = 16;
-/// Entries of the index that are read at once.
+/// Number of index entries that are read at once.
 const AT_ONCE: usize = 4096;
-/// Files that are made.
+/// Number of files that are made.
 const INODES: u64 = 2;
 
-/// A parity symbol's number in its block, and its octets.
+/// Parity symbol: its number in the block, and its octets.
 pub type ParitySymbol = (u32, Box<[u8]>);
 
-/// How an object is coded: symbols of another code are of no use.
+/// Parameters of an erasure code; symbols of another code are useless.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Coding {
-    /// Octets of a symbol.
+    /// Length of a symbol in octets.
     pub symbol_len: u16,
-    /// Source symbols that the code is made for.
+    /// Number of source symbols in the largest block.
     pub source: u32,
-    /// Parity symbols of a block.
+    /// Number of parity symbols in a block.
     pub parity: u32,
 }
 
@@ -64,14 +65,14 @@ impl Coding {
     }
 }
 
-/// A symbol that is kept.
+/// A symbol on disk, and its slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Kept {
     symbol: u32,
     slot: u32,
 }
 
-/// The symbols that are kept. Memory is 8 octets for each.
+/// All symbols on disk. Memory is 8 octets for each.
 #[derive(Debug)]
 pub(super) struct Symbols {
     coding: Coding,
@@ -89,14 +90,14 @@ impl Symbols {
         [[dir, b"/parity".as_slice()].concat(), [dir, b"/parity.index".as_slice()].concat()]
     }
 
-    /// Makes both files, empty.
+    /// Creates both files, empty.
     fn create(root: &Root, dir: &[u8], coding: Coding) -> SystemResult<Self> {
         let [data, index] = Self::paths(dir);
         let make = |path: &[u8]| {
             root.regular(path)?;
             root.fresh(path)
         };
-        // Without an index nothing vouches for the data.
+        // Without an index nothing vouches for the data, so the index goes first.
         root.void(&index)?;
         let (data, index) = (make(&data)?, make(&index)?);
         write_at(&index, &coding.head(), 0)?;
@@ -111,7 +112,7 @@ impl Symbols {
         })
     }
 
-    /// What an earlier run has left, if it is of this coding.
+    /// Opens the files of an earlier run, if they are of this coding.
     fn find(root: &Root, dir: &[u8], coding: Coding) -> SystemResult<Option<Self>> {
         let [data, index] = Self::paths(dir);
         let (Some(_), Some(stat)) = (root.regular(&data)?, root.regular(&index)?) else { return Ok(None) };
@@ -154,7 +155,7 @@ impl Symbols {
         Ok(())
     }
 
-    /// Slots for `count` symbols, one after the other where there are none to be used again.
+    /// Allocates slots for `count` symbols: free ones first, then consecutive new ones.
     fn take_slots(&mut self, count: u32) -> Vec<u32> {
         let again = self.free.len().min(count as usize);
         let mut slots = self.free.split_off(self.free.len() - again);
@@ -165,7 +166,7 @@ impl Symbols {
         slots
     }
 
-    /// Keeps consecutive symbols of `block` from `first` on.
+    /// Writes consecutive symbols of `block` from number `first` on.
     fn keep(&mut self, block: u32, first: u32, payloads: &[&[u8]]) -> SystemResult<()> {
         let slots = self.take_slots(payloads.len() as u32);
         let written = self.write(block, first, payloads, &slots);
@@ -180,7 +181,7 @@ impl Symbols {
     fn write(&mut self, block: u32, first: u32, payloads: &[&[u8]], slots: &[u32]) -> SystemResult<()> {
         let mut at = 0;
         while let Some(&slot) = slots.get(at) {
-            // Slots in a row are written by one call.
+            // Consecutive slots are written by one call.
             let row = (slot..).zip(&slots[at..]).take_while(|(expected, slot)| expected == *slot).count();
             let payloads = &payloads[at..at + row];
             let mut slices: Vec<IoSlice<'_>> = payloads.iter().map(|bytes| IoSlice::new(bytes)).collect();
@@ -191,14 +192,14 @@ impl Symbols {
                 self.scratch.extend(symbol.to_be_bytes());
                 self.scratch.extend(check(block, symbol, payload).to_be_bytes());
             }
-            // Behind the data, so that a killed process has left no entry without it.
+            // The index is written after the data, so that a killed process leaves no entry without data.
             write_at(&self.index, &self.scratch, entry_at(slot))?;
             at += row;
         }
         Ok(())
     }
 
-    /// The symbols of `block` that are as they were written.
+    /// Reads the symbols of `block` that are intact.
     fn read(&self, block: u32) -> SystemResult<Vec<ParitySymbol>> {
         let mut symbols = Vec::new();
         for kept in self.kept.get(&block).into_iter().flatten() {
@@ -213,7 +214,8 @@ impl Symbols {
         Ok(symbols)
     }
 
-    /// Frees the slots of `block`; `erase` says so on disk too: else its segments must be held.
+    /// Frees the slots of `block`. With `erase` they are free on disk too; without it, all segments of the block must
+    /// be held.
     fn forget(&mut self, block: u32, erase: bool) -> SystemResult<()> {
         let Some(kept) = self.kept.remove(&block) else { return Ok(()) };
         self.free.extend(kept.iter().map(|kept| kept.slot));
@@ -230,7 +232,7 @@ fn entry_at(slot: u32) -> u64 {
     HEAD_LEN as u64 + u64::from(slot) * ENTRY_LEN as u64
 }
 
-/// Block, symbol and check of an entry.
+/// Returns block, symbol and check of an entry.
 fn parsed(entry: &[u8; ENTRY_LEN]) -> (u32, u32, u64) {
     let value = u128::from_be_bytes(*entry);
     ((value >> 96) as u32, (value >> 64) as u32, value as u64)
@@ -244,11 +246,11 @@ fn check(block: u32, symbol: u32, bytes: &[u8]) -> u64 {
 }
 
 impl Incoming {
-    /// The parity symbols of blocks that are not complete which an earlier run has kept, if it was of this coding: of each
-    /// block their numbers, no two of them the same.
+    /// Returns the parity symbols that an earlier run with the same coding has kept for incomplete blocks: for each
+    /// block the numbers of its symbols, without duplicates.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// Errors of the file system.
     pub fn kept_parity(&mut self, coding: Coding) -> Result<Vec<(u32, Vec<u32>)>, StoreError> {
         if self.symbols.is_none() && self.state.is_made() {
             let found = Symbols::find(&self.root, self.state.path(), coding);
@@ -265,13 +267,13 @@ impl Incoming {
         Ok(list)
     }
 
-    /// Keeps consecutive parity symbols of `block` from number `first` on, none of which is kept. Each has the length that
-    /// `coding` says. Whether there was a place for them: as long as the list of files is not known, there may be none,
-    /// and then nothing of the block is kept any more.
+    /// Keeps consecutive parity symbols of `block` from number `first` on, none of which is kept yet. Each has the
+    /// length in `coding`. Returns `false` if there is no room for them while the list of files is not known; then no
+    /// symbol of the block is kept any more.
     ///
     /// # Errors
-    /// [`StoreError::DiskFull`] and [`StoreError::OverQuota`], after which the same call may succeed later, and what else
-    /// the file system reports; nothing of it is kept then.
+    /// [`StoreError::DiskFull`] and [`StoreError::OverQuota`], after which the same call may succeed later; other
+    /// errors of the file system. After an error none of the symbols is kept.
     pub fn keep_parity(
         &mut self,
         coding: Coding,
@@ -305,26 +307,26 @@ impl Incoming {
         Ok(true)
     }
 
-    /// The parity symbols of `block` that are kept, as far as they are as they were.
+    /// Reads the parity symbols of `block` that are kept and intact.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// Errors of the file system.
     pub fn read_parity(&self, block: u32) -> Result<Vec<ParitySymbol>, StoreError> {
         let read = self.symbols.as_ref().map_or_else(|| Ok(Vec::new()), |symbols| symbols.read(block));
         read.map_err(|errno| self.symbols_error("read", errno, 0))
     }
 
-    /// Frees the place of what is kept of `block`. Where its segments are not all held, the next run must not find it
-    /// either: `erase`.
+    /// Frees the space of the symbols of `block`. Set `erase` unless all its segments are held, so that the next run
+    /// does not find the symbols either.
     ///
     /// # Errors
-    /// What the file system reports.
+    /// Errors of the file system.
     pub fn forget_parity(&mut self, block: u32, erase: bool) -> Result<(), StoreError> {
         let forgotten = self.symbols.as_mut().map_or(Ok(()), |symbols| symbols.forget(block, erase));
         forgotten.map_err(|errno| self.symbols_error("write", errno, 0))
     }
 
-    /// Whether any parity symbol is kept.
+    /// Returns `true` if any parity symbol is kept.
     pub(super) fn keeps_parity(&self) -> bool {
         self.symbols.as_ref().is_some_and(|symbols| !symbols.kept.is_empty())
     }

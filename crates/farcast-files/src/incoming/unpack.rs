@@ -1,9 +1,9 @@
-//! Compressed files: what came of one is decompressed into a file beside it, which gets the final name.
+//! Compressed files. The received content is decompressed into a file beside it, which gets the final name.
 //!
-//! What came stays until the whole product is complete: a block that it shares with other files may still have to be
-//! rebuilt from parity, and that takes the octets that were sent. Of a file that was there before, these are made again
-//! from its content when they are wanted. That another zstd makes the same of it is likely, not certain; otherwise they
-//! are received.
+//! The received content stays until the whole product is complete. A block that it shares with other files may still
+//! have to be rebuilt from parity, which needs the octets that were sent. For a file that existed before, these octets
+//! are made again by compressing its content when they are needed. Another version of zstd probably, but not certainly,
+//! makes the same octets; if not, they are received.
 
 use core::ops::ControlFlow;
 use std::io;
@@ -20,11 +20,11 @@ use crate::compression::{UnpackError, pack, unpack};
 use crate::transfer::{Gather, Space, read_at, write_at};
 use crate::{Nicety, StoreError};
 
-/// The grain in which zeros are found, so that holes are left for them.
+/// Length in bytes of the pieces in which zeros are looked for, so that they become holes.
 const GRAIN: usize = 4096;
 
 impl Incoming {
-    /// Gives the compressed `file`, of which everything is there and right, its content and its final name.
+    /// Decompresses the compressed `file`, which is complete and verified, and gives it its final name.
     pub(super) fn complete_compressed(&mut self, file: usize) -> Result<(), StoreError> {
         let Some(delivery) = &mut self.delivery else { return Ok(()) };
         if delivery.is_withheld(file) {
@@ -35,7 +35,7 @@ impl Incoming {
         if delivery.free_target(file)?.is_break() {
             return Ok(());
         }
-        // It has its name already if an earlier run was killed before it noted that.
+        // An earlier run may have given it its name and been killed before it noted that.
         if delivery.recognise(file)? {
             return Ok(());
         }
@@ -46,7 +46,7 @@ impl Incoming {
         unpacked
     }
 
-    /// Sees to it that what the product has of `file` can be read; `false` if it has to be received after all.
+    /// Makes the compressed content of `file` readable. Returns `false` if it has to be received again.
     pub(super) fn restore(&mut self, file: usize) -> Result<bool, StoreError> {
         let Some(delivery) = &mut self.delivery else { return Ok(true) };
         if !delivery.is_hollow(file) || delivery.keeps_stored(file)? {
@@ -74,30 +74,30 @@ impl Incoming {
 }
 
 impl Delivery {
-    /// Where the content of the compressed `file` is while it is being decompressed.
+    /// Returns the path at which the compressed `file` is decompressed.
     fn unpacked_path(&self, file: usize) -> Vec<u8> {
         unpacked_path(&self.entry(file).path, &self.id.tag(), file)
     }
 
-    /// Where there may be something of `file` beside its final name.
+    /// Returns the paths at which data of `file` may exist beside its final name.
     pub(super) fn partial_paths(&self, file: usize) -> Vec<Vec<u8>> {
         let unpacks = self.entry(file).is_compressed() && !self.is_withheld(file);
         let unpacked = unpacks.then(|| self.unpacked_path(file));
         [self.partial_path(file)].into_iter().chain(unpacked).collect()
     }
 
-    /// Bytes of the content of compressed files that are still to come.
+    /// Returns the size in bytes of all compressed files that are not complete yet.
     pub(super) fn unpacked_bytes(&self) -> u64 {
         let to_come = |file: &usize| !self.is_done(*file) && self.entry(*file).is_compressed();
         (0..self.files.len()).filter(to_come).map(|file| self.entry(file).size()).sum()
     }
 
-    /// Gives the compressed `file` its content and its name.
+    /// Decompresses `file` and gives it its name.
     fn unpack(&mut self, file: usize) -> Result<(), StoreError> {
         let path = self.unpacked_path(file);
         let unpacked = self.unpack_to(file, &path);
         if unpacked.is_err() {
-            // What cannot be removed now is removed with the product.
+            // If the removal fails, the file is removed with the product.
             let _ = self.root.remove_file(&path);
         }
         unpacked
@@ -140,12 +140,12 @@ impl Delivery {
         Ok(())
     }
 
-    /// Whether `file` is complete, and it is not known that what the product has of it is there.
+    /// Returns `true` if `file` is complete, but its compressed content may be missing.
     fn is_hollow(&self, file: usize) -> bool {
         self.is_done(file) && self.entry(file).is_compressed() && !self.files[file].stored_known
     }
 
-    /// Whether an earlier run has left what the product has of `file`.
+    /// Tests whether an earlier run has left the compressed content of `file`.
     fn keeps_stored(&mut self, file: usize) -> Result<bool, StoreError> {
         let (path, stored) = (self.partial_path(file), self.layout.spans()[file].size);
         let look = || -> SystemResult<bool> {
@@ -161,7 +161,8 @@ impl Delivery {
         Ok(kept)
     }
 
-    /// Compresses the content of `file` again; `false`, and nothing is kept, if that is not what the product has of it.
+    /// Compresses the content of `file` again. Returns `false` and keeps nothing if the result is not the content that
+    /// was sent.
     fn pack(&mut self, file: usize) -> Result<bool, StoreError> {
         let path = self.partial_path(file);
         let stored = self.layout.spans()[file].size;
@@ -173,7 +174,7 @@ impl Delivery {
         if matches!(same, Ok(true)) {
             self.files[file].stored_known = true;
         } else {
-            // As of `unpack`.
+            // If the removal fails, the file is removed with the product.
             let _ = self.root.remove_file(&path);
         }
         same
@@ -181,7 +182,7 @@ impl Delivery {
 
     fn pack_to(&mut self, file: usize, path: &[u8]) -> io::Result<bool> {
         let Ok(target) = self.root.open_at(&self.entry(file).path, OFlags::RDONLY, Mode::empty()) else {
-            // Somebody has taken it away meanwhile.
+            // Somebody has removed the file meanwhile.
             return Ok(false);
         };
         let fd = self.create_fresh(path)?;
@@ -196,7 +197,7 @@ impl Delivery {
             },
             |frame| {
                 hasher.update(frame);
-                // What is longer is something else: it needs no room.
+                // A longer result is wrong anyway, so it needs no room.
                 if at + frame.len() as u64 <= most {
                     write_at(&fd, frame, at)?;
                 }
@@ -209,21 +210,21 @@ impl Delivery {
         Ok(!shorter && at == most && self.entry(file).stored_digest() == digest)
     }
 
-    /// `file`, which was complete, is to be received after all; its segments.
+    /// Marks the complete `file` as absent. Returns its segments, which have to be received again.
     fn take_back(&mut self, file: usize, geometry: &crate::layout::Geometry) -> Option<Run> {
         self.files[file].stage = Stage::Absent;
         self.undone += 1;
         geometry.touching(&self.layout.spans()[file].bytes())
     }
 
-    /// Removes what is left of `file` beside its final name.
+    /// Removes the partial files of `file`.
     pub(super) fn remove_partials(&self, file: usize) -> Result<(), StoreError> {
         self.partial_paths(file).iter().try_for_each(|path| {
             self.root.clear_away(path).map_err(|errno| self.root.error(path, "remove", errno, 0))
         })
     }
 
-    /// The same where everything else is done: what cannot be removed does no harm.
+    /// Removes the content of compressed files at the end, when a failure to remove it is tolerated.
     pub(super) fn remove_stored_at_end(&self) -> Result<(), StoreError> {
         for file in (0..self.files.len()).filter(|file| self.entry(*file).is_compressed()) {
             for path in self.partial_paths(file) {
@@ -234,19 +235,19 @@ impl Delivery {
         Ok(())
     }
 
-    /// Removes what came of compressed files: nothing is rebuilt from it any more.
+    /// Removes the content of compressed files, from which nothing has to be rebuilt any more.
     pub(super) fn remove_stored(&self) -> Result<(), StoreError> {
         let mut compressed = (0..self.files.len()).filter(|file| self.entry(*file).is_compressed());
         compressed.try_for_each(|file| self.remove_partials(file))
     }
 }
 
-/// Where the content of a compressed file is while it is being decompressed.
+/// Returns the path at which a compressed file is decompressed.
 pub(crate) fn unpacked_path(path: &[u8], tag: &str, file: usize) -> Vec<u8> {
     partial_path(path, &format!("{tag}-unpacked"), file)
 }
 
-/// BLAKE3 of all of a file.
+/// Computes the BLAKE3 digest of a whole file.
 pub(super) fn digest(fd: &OwnedFd) -> SystemResult<[u8; 32]> {
     let (mut hasher, mut buffer) = (blake3::Hasher::new(), vec![0; crate::tree::GROUP_LEN as usize]);
     loop {

@@ -1,4 +1,4 @@
-//! Which parts of files are right, and what is done about those that are not.
+//! Verification of the parts of files, and recovery from damage.
 
 use core::ops::Range;
 
@@ -11,11 +11,12 @@ use crate::layout::{Geometry, Piece};
 use crate::transfer::Space;
 use crate::tree::{GROUP_LEN, Tree};
 
-/// How often the same part, or the head, may be found damaged. Noise on the way does not strike one place so often.
+/// Number of times that the same part, or the head, may be found damaged. Noise on the link does not hit one place so
+/// often.
 pub(super) const MOST_DAMAGES: u32 = 10;
 
 impl Incoming {
-    /// Drops all that is known of damaged parts, so that they can be received again.
+    /// Discards the damaged parts, so that they can be received again.
     pub(super) fn forget_damaged(&mut self) -> Result<(), StoreError> {
         let Some(delivery) = &mut self.delivery else { return Ok(()) };
         let mut hopeless = None;
@@ -32,7 +33,7 @@ impl Incoming {
                 self.happenings.push(Happening::Damaged { index, lost });
                 self.changed = true;
             }
-            // An empty file with a wrong digest has nothing that could come again.
+            // An empty file with a wrong digest has no segment that could be received again.
             if lost.is_none() || !again {
                 hopeless.get_or_insert(file);
             }
@@ -47,7 +48,7 @@ impl Incoming {
 }
 
 impl Delivery {
-    /// What is known of the content of `file`.
+    /// Returns the BLAKE3 tree of `file`; makes it if necessary.
     pub(super) fn tree(&mut self, file: usize) -> &mut Tree {
         let Self { files, layout, manifest, .. } = self;
         let span = &layout.spans()[file];
@@ -55,20 +56,20 @@ impl Delivery {
         files[file].tree.get_or_insert_with(|| Box::new(Tree::new(span.size, known)))
     }
 
-    /// Whether the byte at `offset` of `file` needs no more to be received.
+    /// Returns `true` if the byte at `offset` of `file` is in a complete file or a verified part.
     pub(super) fn is_settled(&self, file: usize, offset: u64) -> bool {
         let verified = |tree: &Tree| tree.is_verified(tree.part_at(offset));
         self.is_done(file) || self.files[file].tree.as_deref().is_some_and(verified)
     }
 
-    /// The beginning of `piece` that lies in one part.
+    /// Cuts `piece` at the end of the part in which it begins.
     pub(super) fn within_part(&self, piece: Piece) -> Piece {
         let Some(tree) = piece.file.and_then(|file| self.files[file].tree.as_deref()) else { return piece };
         let end = tree.part_bytes(tree.part_at(piece.offset)).end;
         Piece { len: piece.len.min(end - piece.offset), ..piece }
     }
 
-    /// Notes that `bytes` of the product have been written and are held: hashes groups that are now complete, and
+    /// Handles `bytes` of the product that have been written and are held. Hashes groups that are now complete, and
     /// checks parts that are.
     pub(super) fn arrived(&mut self, bytes: Range<u64>, held: &Bitmap, geometry: &Geometry) {
         let mut at = bytes.start;
@@ -94,8 +95,9 @@ impl Delivery {
         }
     }
 
-    /// Notes that `lost` is to come again for the sake of `file`: its neighbours have what is theirs of the first and the
-    /// last segment, and where nobody can ask again they would never be complete without it.
+    /// Notes that the segments `lost` are received again for `file` alone. The files beside it keep their bytes of the
+    /// first and last segment. Without the note, they would never be complete if the receiver cannot request data
+    /// again.
     fn note_lacking(&mut self, file: usize, lost: Run, held: &Bitmap) {
         for segment in [lost.first(), lost.last()] {
             if held.contains(segment) || self.lacking.contains_key(&segment) {
@@ -104,7 +106,8 @@ impl Delivery {
         }
     }
 
-    /// Bytes among these, which are of `file`, that are there although their segment is to come again.
+    /// Returns the number of those `bytes`, all of them of `file`, that are valid although their segment is to be
+    /// received again.
     pub(super) fn here_of(&self, file: usize, bytes: &Range<u64>, geometry: &Geometry) -> u64 {
         if self.lacking.is_empty() {
             return 0;
@@ -128,9 +131,9 @@ impl Delivery {
         self.hash_group(file, group);
         let tree = self.tree(file);
         let part = tree.part_at(start);
-        // A file without parts is checked when it gets its name.
+        // A file without part values is checked when it gets its name.
         if tree.parts() > 1 && is_held(tree.part_bytes(part)) {
-            // What cannot be read now is read again when the file is complete, and the error told then.
+            // A part that cannot be read now is read again when the file is complete, which reports the error.
             if let Ok(false) = self.check_part(file, part) {
                 self.damaged.insert((file, part));
             }
@@ -139,14 +142,14 @@ impl Delivery {
 
     fn hash_group(&mut self, file: usize, group: u64) {
         let mut scratch = core::mem::take(&mut self.scratch);
-        // A group that cannot be read now is read again when its part is complete, and the error told then.
+        // A group that cannot be read now is read again when its part is complete, which reports the error.
         if self.read_group(file, group, &mut scratch).is_ok() {
             self.tree(file).insert(group, &scratch);
         }
         self.scratch = scratch;
     }
 
-    /// Whether `part` of `file`, which has all its bytes, is right.
+    /// Checks `part` of `file`, which has all its bytes. Returns `true` if it is right.
     pub(super) fn check_part(&mut self, file: usize, part: u32) -> Result<bool, StoreError> {
         if self.tree(file).is_verified(part) {
             return Ok(true);
@@ -163,13 +166,13 @@ impl Delivery {
         Ok(right)
     }
 
-    /// The value that `part` of `file` has to have.
+    /// Returns the value that `part` of `file` must have.
     fn expected(&self, file: usize, part: u32) -> [u8; 32] {
         let entry = self.entry(file);
         entry.parts.get(part as usize).copied().or(entry.stored_digest()).unwrap_or_default()
     }
 
-    /// Checks every part of `file`, which has all its bytes; whether all are right.
+    /// Checks every part of `file`, which has all its bytes. Returns `true` if all are right.
     pub(super) fn check_parts(&mut self, file: usize) -> Result<bool, StoreError> {
         let mut right = true;
         for part in 0..self.tree(file).parts() {
@@ -181,13 +184,14 @@ impl Delivery {
         Ok(right)
     }
 
-    /// Notes that nothing of the partial of `file` can be relied on.
+    /// Marks all parts of `file` as damaged.
     pub(super) fn doubt(&mut self, file: usize) {
         let parts = self.tree(file).parts();
         self.damaged.extend((0..parts).map(|part| (file, part)));
     }
 
-    /// Forgets `part` of `file` and what shares a segment with it; those segments, if it has any.
+    /// Discards `part` of `file` and the content that shares a segment with it. Returns these segments; `None` if the
+    /// part has no bytes.
     fn forget(&mut self, file: usize, part: u32, geometry: &Geometry) -> Option<Run> {
         let start = self.layout.spans()[file].start;
         let bytes = self.tree(file).part_bytes(part);
@@ -197,7 +201,7 @@ impl Delivery {
         Some(run)
     }
 
-    /// What is there of `bytes`, which are to be received again, may be damaged: save what was found right.
+    /// Treats the present content of `bytes`, which are to be received again, as damaged, except for verified parts.
     fn distrust(&mut self, bytes: Range<u64>) {
         let mut at = bytes.start;
         while at < bytes.end
@@ -218,7 +222,7 @@ impl Delivery {
         }
     }
 
-    /// Counts anew what is missing of the files that have any of `bytes`.
+    /// Counts again the missing bytes of the files that have any of `bytes`.
     pub(super) fn recount(&mut self, bytes: &Range<u64>, held: &Bitmap, geometry: &Geometry) {
         let files: Vec<usize> = self.layout.pieces(bytes.clone()).filter_map(|piece| piece.file).collect();
         for file in files {

@@ -1,7 +1,8 @@
-//! Files that cannot have their names here, or in whose way something stands: they cost themselves, and not the product.
+//! Entries that are withheld because they cannot have their names here, or because something is in their way. Only
+//! these are not delivered; the rest of the product is.
 //!
-//! Their content is received like all other, so that whatever shares a segment or a block with it can be had, and waits
-//! in the state directory, with which it goes.
+//! The content of a withheld file is received all the same, because other files may share a segment or a block with it.
+//! It is kept in the state directory until that is removed.
 
 use rustix::io::{Errno, Result as SystemResult};
 
@@ -11,22 +12,23 @@ use crate::StoreError;
 use crate::beneath::Root;
 use crate::error::as_path;
 
-/// Why an entry is not delivered.
+/// Reason for which an entry is withheld.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Why {
-    /// The file system takes its name for that of another entry.
+    /// The file system takes the name for that of another entry.
     Meets {
-        /// Path of the other.
+        /// Path of the other entry.
         other: Vec<u8>,
     },
-    /// The file system has no such names.
+    /// The file system does not permit such a name.
     Impossible(Errno),
-    /// Something stands there, or on the way, that is neither followed nor destroyed.
+    /// Something exists at the path or on the way that is neither followed nor removed.
     Obstructed(Errno),
 }
 
 impl Why {
-    /// The reason that `errno`, met with a name, is for withholding what was to have it; `None` if it is none.
+    /// Returns the reason for withholding an entry whose name has met with `errno`; `None` if this is an error of
+    /// another kind.
     pub(super) fn of(errno: Errno) -> Option<Self> {
         match errno {
             Errno::LOOP | Errno::NOTDIR | Errno::ISDIR => Some(Self::Obstructed(errno)),
@@ -35,33 +37,34 @@ impl Why {
     }
 }
 
-/// Whether `errno` says that a name cannot be.
+/// Returns `true` if `errno` means that a name is not possible.
 pub(super) fn is_impossible(errno: Errno) -> bool {
     matches!(errno, Errno::INVAL | Errno::NAMETOOLONG | Errno::ILSEQ)
 }
 
-/// Tells whether `errno`, met when `from` was renamed, says that the new name cannot be: some FAT says that it is not found.
+/// Returns `true` if `errno` of renaming `from` means that the new name is not possible. Some FAT file systems then
+/// report `ENOENT`.
 pub(super) fn is_missing_name(root: &Root, from: &[u8], errno: Errno) -> bool {
     errno == Errno::NOENT && matches!(root.regular(from), Ok(Some(_)))
 }
 
 impl Delivery {
-    /// Whether `file` is not to have its name.
+    /// Returns `true` if `file` is withheld.
     pub(super) fn is_withheld(&self, file: usize) -> bool {
         !self.withheld.is_empty() && self.withheld.contains_key(&self.layout.spans()[file].entry)
     }
 
-    /// Withholds an entry.
+    /// Withholds the entry with the index `entry`.
     pub(super) fn withhold_entry(&mut self, entry: usize, why: Why) {
         self.withheld.entry(entry).or_insert(why);
     }
 
-    /// Withholds `file`, of which nothing was written yet.
+    /// Withholds `file`, which has no partial file yet.
     pub(super) fn withhold(&mut self, file: usize, why: Why) {
         self.withhold_entry(self.layout.spans()[file].entry, why);
     }
 
-    /// Withholds `file`, of which everything is there and right.
+    /// Withholds `file`, which is complete and verified.
     pub(super) fn withhold_complete(&mut self, file: usize, why: Why) -> SystemResult<()> {
         let from = self.partial_path(file);
         self.withhold(file, why);
@@ -71,12 +74,12 @@ impl Delivery {
         Ok(())
     }
 
-    /// Where the content of a withheld `file` waits.
+    /// Returns the path at which the content of the withheld `file` is kept.
     pub(super) fn withheld_path(&self, file: usize) -> Vec<u8> {
         [&path_of(self.id), format!("/file-{file}").as_bytes()].concat()
     }
 
-    /// The entries that are newly withheld, and why.
+    /// Returns the entries that are withheld and were not yet reported, with the reasons.
     pub(super) fn tell_withheld(&mut self) -> Vec<(usize, StoreError)> {
         let fresh = self.withheld.iter().filter(|(entry, _)| !self.told_withheld.contains(entry));
         let told: Vec<_> = fresh.map(|(&entry, why)| (entry, self.withheld_error(entry, why))).collect();
@@ -84,7 +87,8 @@ impl Delivery {
         told
     }
 
-    /// Refuses a product for which something stands in the way of all that it has: nothing would come of it.
+    /// Refuses a product whose files are all obstructed, or whose directories all are if it has no files: nothing of it
+    /// would be delivered.
     pub(super) fn check_obstructed(&self) -> Result<(), StoreError> {
         let entries = self.manifest.entries();
         let any_file = entries.iter().any(crate::Entry::is_file);
@@ -98,7 +102,7 @@ impl Delivery {
         }
     }
 
-    /// The error with which a product ends of which something was withheld; `None` if nothing was.
+    /// Returns the error for the end of a product with withheld entries; `None` if no entry is withheld.
     pub(super) fn lacks_withheld(&self) -> Option<StoreError> {
         let (&entry, why) = self.withheld.iter().next()?;
         let first = Box::new(self.withheld_error(entry, why));

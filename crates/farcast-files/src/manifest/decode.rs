@@ -1,4 +1,4 @@
-//! Bytes to manifest; every field is checked before it is used.
+//! Decoder of manifests; every field is checked before it is used.
 
 use super::{
     Entry, EntryKind, MAGIC, MAX_COMPONENT_LEN, MAX_ENTRIES, MAX_MANIFEST_LEN, MAX_PATH_LEN, Manifest,
@@ -7,15 +7,15 @@ use super::{
 use crate::chunks::{Chunk, Chunks};
 use crate::parts::{Grain, digest_of, part_count};
 
-/// The bytes of a chunk in a manifest.
+/// The encoded length of a chunk in bytes.
 const CHUNK_LEN: usize = 12;
-/// The bytes by which the entry of a compressed file is longer than that of another.
+/// The additional length in bytes of a compressed file's entry.
 pub(crate) const COMPRESSED_LEN: usize = 40;
 
 impl Manifest {
     /// Decodes a manifest (without magic and length).
     ///
-    /// Memory grows with what was read, never with what a field claims.
+    /// Memory grows with the bytes that were read, never with the value of a field.
     ///
     /// # Errors
     /// One variant of [`ManifestError`] for each thing that can be wrong.
@@ -38,7 +38,7 @@ impl Manifest {
         }
     }
 
-    /// The length of the head in bytes, as its first [`PREFIX_LEN`] bytes tell.
+    /// Reads the length of the head in bytes from its first [`PREFIX_LEN`] bytes.
     ///
     /// # Errors
     /// [`ManifestError::BadMagic`], [`ManifestError::TooLong`].
@@ -54,7 +54,7 @@ impl Manifest {
         Ok(len + PREFIX_LEN as u64)
     }
 
-    /// Appends `entry` if it is in order and fits with the others.
+    /// Appends `entry` after checking it and its order after the last entry.
     pub(super) fn push(&mut self, entry: Entry) -> Result<(), ManifestError> {
         let index = self.entries.len();
         if entry.mode > 0o777 {
@@ -92,7 +92,7 @@ impl Manifest {
     }
 }
 
-/// The bytes of `entry` in a manifest.
+/// Returns the encoded length of `entry` in bytes.
 pub(crate) fn encoded_len(entry: &Entry) -> usize {
     let chunks = if entry.chunks.is_empty() { 0 } else { 5 + CHUNK_LEN * entry.chunks.list().len() };
     let compressed = if entry.is_compressed() { COMPRESSED_LEN } else { 0 };
@@ -100,14 +100,14 @@ pub(crate) fn encoded_len(entry: &Entry) -> usize {
         + if entry.is_file() { 40 + compressed + 32 * entry.parts.len() + chunks } else { 0 }
 }
 
-/// Whether the values of the parts are those of the file that `entry` is.
+/// Returns `true` if the values of the parts have the right number and merge to the digest of the stored content.
 fn parts_fit(entry: &Entry) -> bool {
     Grain::of(entry.stored(), entry.parts.len()).is_some()
         && entry.is_file()
         && digest_of(&entry.parts) == entry.stored_digest()
 }
 
-/// Whether what the product has of a compressed file is something, and less than the file has.
+/// Returns `true` unless a compressed file stores no bytes, or no fewer bytes than its content has.
 fn compression_fits(entry: &Entry) -> bool {
     !entry.is_compressed() || (1..entry.size()).contains(&entry.stored())
 }
@@ -127,7 +127,7 @@ fn check_neighbours(index: usize, last: &Entry, entry: &Entry) -> Result<(), Man
     Ok(())
 }
 
-/// Whether `path` may be used below the receiver's directory.
+/// Checks that `path` may be used below the receiving directory.
 pub(crate) fn check_path(path: &[u8]) -> Result<(), PathProblem> {
     match path {
         [] => return Err(PathProblem::Empty),

@@ -1,10 +1,10 @@
-//! Why a manifest is refused.
+//! Errors of manifests and of the paths in them.
 
 use thiserror::Error;
 
 use super::{MAX_COMPONENT_LEN, MAX_ENTRIES, MAX_MANIFEST_LEN, MAX_PATH_LEN};
 
-/// Why a manifest is refused. `entry` counts from zero.
+/// Reason for which a manifest is refused. `entry` is the index of the entry, from zero.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum ManifestError {
@@ -14,13 +14,13 @@ pub enum ManifestError {
     /// The bytes end inside a field.
     #[error("the manifest ends at byte {offset}, inside a field")]
     Truncated {
-        /// Where the field begins, in bytes from the start of the manifest.
+        /// Start of the field, in bytes from the start of the manifest.
         offset: usize,
     },
     /// Bytes follow the last entry.
     #[error("{count} bytes follow the last entry of the manifest")]
     TrailingBytes {
-        /// How many.
+        /// Number of these bytes.
         count: usize,
     },
     /// It is longer than [`MAX_MANIFEST_LEN`].
@@ -32,13 +32,13 @@ pub enum ManifestError {
     /// It has more than [`MAX_ENTRIES`] entries.
     #[error("the manifest has {count} entries; at most {MAX_ENTRIES} are allowed, send fewer files at once")]
     TooManyEntries {
-        /// How many it claims.
+        /// Number of entries that it claims or was given.
         count: u64,
     },
     /// An entry is neither a file nor a directory.
     #[error("entry {entry} has the unknown kind {kind}")]
     UnknownKind {
-        /// Which entry.
+        /// Index of the entry.
         entry: usize,
         /// The byte found.
         kind: u8,
@@ -46,7 +46,7 @@ pub enum ManifestError {
     /// An entry has bits outside `0o777`, such as set-user-id.
     #[error("entry {entry} has the mode {mode:#o}; only permission bits up to 0o777 are allowed")]
     BadMode {
-        /// Which entry.
+        /// Index of the entry.
         entry: usize,
         /// The mode found.
         mode: u16,
@@ -54,11 +54,11 @@ pub enum ManifestError {
     /// A path cannot be used.
     #[error("entry {entry}: the path \"{}\" {problem}", path.escape_ascii())]
     BadPath {
-        /// Which entry.
+        /// Index of the entry.
         entry: usize,
         /// The path.
         path: Vec<u8>,
-        /// What is wrong with it.
+        /// Rule that the path breaks.
         problem: PathProblem,
     },
     /// A path occurs twice.
@@ -83,22 +83,22 @@ pub enum ManifestError {
         /// Its path.
         path: Vec<u8>,
     },
-    /// The values of a file's parts are not as many as its size asks for, or do not merge to its digest.
+    /// The number of a file's part values does not fit its size, or the values do not merge to its digest.
     #[error("entry {entry}: the values of its parts do not make its digest")]
     BadParts {
-        /// The file.
+        /// Index of the file.
         entry: usize,
     },
-    /// The chunks of a file are not as long as they may be, or do not add up to its size.
+    /// The chunks of a file have invalid lengths, or do not add up to its size.
     #[error("entry {entry}: its chunks do not make its size")]
     BadChunks {
-        /// The file.
+        /// Index of the file.
         entry: usize,
     },
-    /// What the product has of a compressed file is nothing, or not less than the file has.
+    /// The compressed content of a file is empty, or not shorter than the file.
     #[error("entry {entry}: it is compressed to nothing, or to no less than it has")]
     BadCompression {
-        /// The file.
+        /// Index of the file.
         entry: usize,
     },
     /// The sizes add up to more than `i64::MAX` bytes.
@@ -109,7 +109,7 @@ pub enum ManifestError {
     },
 }
 
-/// What is wrong with a path.
+/// Rule that a path breaks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum PathProblem {

@@ -1,4 +1,4 @@
-//! Walks what is to be sent.
+//! Walk over the files and directories to send, and computation of their digests.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -19,7 +19,7 @@ use crate::{Entry, EntryKind, Manifest, ManifestError, SourceError};
 
 const READ_LEN: usize = 1 << 20;
 
-/// What a walk has found.
+/// Files and directories that a walk has found.
 #[derive(Default)]
 pub(super) struct Found {
     items: Vec<Item>,
@@ -27,18 +27,18 @@ pub(super) struct Found {
     pub(super) skipped: Vec<Skipped>,
 }
 
-/// What is sent, and where it is read.
+/// Manifest of the product, and the files and spool from which its content is read.
 pub(super) struct Hashed {
     pub(super) manifest: Manifest,
     pub(super) sources: Vec<Source>,
     pub(super) spool: Option<Spool>,
 }
 
-/// What an entry says of the content of a file: what it is, the values of its parts, its chunks.
+/// Description of a file's content in its entry: kind, values of its parts, chunks.
 type Described = (EntryKind, Box<[[u8; 32]]>, Chunks);
 
 struct Item {
-    /// Path in the manifest.
+    /// Path in the manifest, made of octets.
     relative: Vec<u8>,
     source: PathBuf,
     stat: Stat,
@@ -51,11 +51,11 @@ impl Item {
 }
 
 impl Found {
-    /// Walks one of the paths to send.
+    /// Walks `path`, which is one of the paths to send.
     pub(super) fn argument(&mut self, path: &Path) -> Result<(), SourceError> {
         let name = match path.file_name() {
             Some(name) => name.to_owned(),
-            // "." and ".." have a name only once it is known where they lead.
+            // Only the target of "." and ".." has a name.
             None => match path.canonicalize().map_err(|e| SourceError::io(path, "find", e))?.file_name() {
                 Some(name) => name.to_owned(),
                 None => return Err(SourceError::NoName { path: path.to_owned() }),
@@ -75,7 +75,7 @@ impl Found {
         Ok(())
     }
 
-    /// Takes up what is at `source`; whether it is a directory to walk.
+    /// Adds the entry at `source`, or lists it as skipped. Returns `true` for a directory that is to be walked.
     fn visit(&mut self, source: &Path, relative: &[u8]) -> Result<bool, SourceError> {
         let stat = fs::lstat(source).map_err(|e| SourceError::io(source, "examine", e))?;
         let kind = FileType::from_raw_mode(stat.st_mode);
@@ -90,7 +90,7 @@ impl Found {
         Ok(kind == FileType::Directory)
     }
 
-    /// The directories below which there is no file.
+    /// Returns the directories below which there is no file.
     pub(super) fn empty_directories(&self) -> Vec<Skipped> {
         let mut full = BTreeSet::new();
         for file in self.items.iter().filter(|item| item.is_file()) {
@@ -102,7 +102,7 @@ impl Found {
         self.items.iter().filter(empty).map(skipped).collect()
     }
 
-    /// Computes the digests, and compresses what becomes shorter if that is wanted.
+    /// Computes the digests. With compression, also compresses the files that become shorter.
     pub(super) fn hash(
         mut self,
         scanning: &Scanning,
@@ -141,8 +141,8 @@ impl Found {
                 chunks,
             });
         }
-        // Without the list of chunks, a change costs a whole file, and without the values of parts, damage does;
-        // without room for them, the product could not be sent.
+        // Each list only saves octets: without chunks a change costs a whole file, without part values damage does. A
+        // manifest that is too long, however, could not be sent at all.
         let too_long =
             |entries: &[Entry]| entries.iter().map(encoded_len).sum::<usize>() > MAX_MANIFEST_LEN - 4;
         if too_long(&entries) {
@@ -161,8 +161,9 @@ impl Found {
 }
 
 impl Source {
-    /// What its entry says of the content, provided that the file is and stays what it was when it was found. It is
-    /// compressed if there is a spool for that, and it pays.
+    /// Computes the description of the content, and compresses it if there is a spool and compression saves enough.
+    /// Fails if the file has become shorter since the walk. The description is right only if the file is otherwise
+    /// unchanged.
     fn describe(
         &mut self,
         grain: Grain,
@@ -194,14 +195,15 @@ impl Source {
     fn fill(&self, fd: &OwnedFd, buffer: &mut [u8], at: u64) -> Result<(), SourceError> {
         match read_at(fd, buffer, at) {
             Ok(read) if read == buffer.len() => Ok(()),
-            // It is as it was, so its size was never true.
+            // The file is unchanged, so its reported size was never true.
             Ok(_) if fs::fstat(fd).is_ok_and(|stat| State::of(&stat) == self.state) => Err(self.unsized_()),
             Ok(_) => Err(SourceError::of_change(Change::Changed, &self.path)),
             Err(errno) => Err(SourceError::io(&self.path, "read", errno)),
         }
     }
 
-    /// The digest of the content, the values of its parts and its chunks; it goes into the spool, if there is one.
+    /// Computes the digest of the content, the values of its parts and its chunks. Copies the content into the spool,
+    /// if there is one.
     fn digest(
         &self,
         fd: &OwnedFd,
@@ -214,7 +216,7 @@ impl Source {
             (PartHasher::new(self.state.size, grain), Lister::new(self.state.size));
         let mut at = 0;
         while at < self.state.size {
-            // Never more than the size: a file that grows all the time would not end.
+            // Read no more than the size: the end of a file that grows all the time is never reached.
             let bytes = &mut buffer[..(self.state.size - at).min(READ_LEN as u64) as usize];
             self.fill(fd, bytes, at)?;
             hasher.update(bytes);
@@ -225,7 +227,7 @@ impl Source {
             at += bytes.len() as u64;
             progress(bytes.len() as u64);
         }
-        // Files of /proc are made as they are read, and say that they are empty.
+        // Files of /proc report size zero and produce their content when read.
         if self.state.size == 0
             && fs::fstat(fd).is_ok_and(|stat| State::of(&stat) == self.state)
             && read_at(fd, &mut buffer[..1], 0).map_err(|errno| SourceError::io(&self.path, "read", errno))?

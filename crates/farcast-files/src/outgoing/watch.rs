@@ -1,7 +1,7 @@
-//! Files that change while they are sent.
+//! Detection of files that change while they are sent.
 //!
-//! Only content matters: a file that was touched, or that has grown behind what is sent of it, is sent on. What is
-//! compressed was read before, and waits where nobody changes it.
+//! Only content matters. A file is sent on if it was merely touched, or has grown behind the bytes that are sent.
+//! Compressed files were read before and wait in the spool, where nobody changes them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,24 +18,24 @@ use crate::EntryKind;
 use crate::transfer::read_at;
 
 const READ_LEN: usize = 1 << 20;
-/// Files' times are as coarse as a tick of the kernel's clock.
+/// Resolution of file times, in nanoseconds: they are as coarse as a tick of the kernel's clock.
 const COARSE_NS: i64 = 20_000_000;
 
-/// What became of a file that is sent.
+/// Change of a file while it is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Change {
-    /// Its content is another one.
+    /// Its content is different.
     Changed,
     /// It is gone.
     Removed,
-    /// Something that is no file stands there.
+    /// Something that is not a file has its path.
     Replaced,
-    /// It is there, and the system refuses to read it.
+    /// It exists, but the system refuses to read it.
     Unreadable,
 }
 
 impl Change {
-    /// A predicate to the name of the file.
+    /// Returns a predicate for a sentence whose subject is the file.
     pub fn words(self) -> &'static str {
         match self {
             Self::Changed => "changed",
@@ -45,7 +45,7 @@ impl Change {
         }
     }
 
-    /// The same, with the time at which it happened where that is not plain.
+    /// Returns the same predicate, with the words "while it was being sent" if they are needed to be understood.
     pub fn words_while_sent(self) -> &'static str {
         match self {
             Self::Changed => "changed while it was being sent",
@@ -55,35 +55,35 @@ impl Change {
     }
 }
 
-/// A file that is not what it was.
+/// A file that has changed since it was scanned.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ChangedFile {
-    /// Which of the files that are sent, counted from 0.
+    /// Index among the files that are sent, from 0.
     pub file: usize,
-    /// Where it is.
+    /// Path on the sender's side.
     pub path: PathBuf,
-    /// What became of it.
+    /// Kind of the change.
     pub change: Change,
-    /// Whether something of it was read since, so that receivers may have got the wrong content.
+    /// `true` if some of it was read after the change, so that receivers may have got the wrong content.
     pub was_sent: bool,
 }
 
-/// What is known of files while they are sent.
+/// Knowledge about all files while they are sent.
 #[derive(Debug)]
 pub(super) struct Fates {
-    /// When each was last read, in nanoseconds since 1970; 0 before.
+    /// Time of the last read of each file, in nanoseconds since 1970; 0 before the first.
     read_ns: Box<[AtomicI64]>,
-    /// Those that look otherwise than before.
+    /// Files whose metadata has changed.
     odd: Mutex<BTreeMap<usize, Odd>>,
     changes: AtomicUsize,
 }
 
-/// A file that looks otherwise than before.
+/// A file whose metadata has changed.
 #[derive(Clone, Copy, Debug)]
 struct Odd {
-    /// What became of it, and when; `None` while its content is as it was.
+    /// Change of the content, and its time in nanoseconds since 1970; `None` while the content is the same.
     change: Option<(Change, i64)>,
-    /// How it looked when that was found.
+    /// Metadata at the time of the last comparison.
     seen: Option<State>,
 }
 
@@ -101,7 +101,7 @@ impl Fates {
         self.read_ns[file].store(now_ns(), Ordering::Relaxed);
     }
 
-    /// The file is another one since `changed_ns`.
+    /// Notes that the content of `file` has changed at `changed_ns`.
     pub(super) fn spoil(&self, file: usize, change: Change, changed_ns: i64) {
         let mut odd = self.odd();
         let one = odd.entry(file).or_insert(Odd { change: None, seen: None });
@@ -117,7 +117,7 @@ impl Fates {
     }
 }
 
-/// Nanoseconds since 1970, as files' times are.
+/// Returns the current time in nanoseconds since 1970, for comparison with file times.
 #[expect(clippy::disallowed_methods, reason = "it is held against files' times")]
 pub(super) fn now_ns() -> i64 {
     let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -125,7 +125,7 @@ pub(super) fn now_ns() -> i64 {
 }
 
 impl Outgoing {
-    /// The files that are not what they were, as far as it is known from [`watch`](Self::watch) and from reading.
+    /// Returns the files whose changes are known, from [`watch`](Self::watch) and from reading.
     pub fn changed(&self) -> Vec<ChangedFile> {
         let Content { sources, fates, .. } = &*self.content;
         let odd = fates.odd();
@@ -138,24 +138,25 @@ impl Outgoing {
             .collect()
     }
 
-    /// How many files are not what they were, as far as it is known.
+    /// Returns the number of files whose changes are known.
     pub fn changes(&self) -> usize {
         self.content.fates.changes.load(Ordering::Relaxed)
     }
 
-    /// What receivers call file number `file`, with what a terminal would obey made visible.
+    /// Returns the name of file number `file` at the receivers, as [`shown_name`](crate::shown_name) writes it.
     pub fn name_of(&self, file: usize) -> Option<String> {
         let entry = self.content.layout.spans().get(file)?.entry;
         self.content.manifest.entries().get(entry).map(|entry| crate::shown_name(&entry.path))
     }
 
-    /// The bytes of the product that file number `file` takes, first to one past the last.
+    /// Returns the range of bytes that file number `file` has in the product.
     pub fn bytes_of(&self, file: usize) -> Option<core::ops::Range<u64>> {
         self.content.layout.spans().get(file).map(crate::layout::Span::bytes)
     }
 
-    /// Looks at every file again, and reads those that look otherwise than before until they are known to be other
-    /// ones. It ends early when `goes_on` says so. One that cannot be looked at is passed over: whoever needs it is told.
+    /// Compares the metadata of every file with that of the scan. A file with different metadata is read and compared
+    /// with its digest, until a change is known. Stops early when `goes_on` returns `false`. A file that cannot be
+    /// examined is passed over; the next read of it reports the error.
     pub fn watch(&self, goes_on: &dyn Fn() -> bool) {
         for file in 0..self.content.sources.len() {
             if !goes_on() {
@@ -185,12 +186,12 @@ impl Outgoing {
                 fates.odd().insert(file, Odd { change: None, seen: Some(state) });
             }
             Ok(false) if goes_on() => fates.spoil(file, Change::Changed, ctime_of(&stat)),
-            // It may be read by a descriptor from before; else whoever needs it finds that out.
+            // A descriptor from before may still read it. If none does, the next read reports the change.
             Ok(false) | Err(_) => {}
         }
     }
 
-    /// Whether the file begins with the content that it had.
+    /// Returns `true` if the file still begins with the content that was scanned.
     fn is_as_it_was(&self, file: usize, source: &Source, goes_on: &dyn Fn() -> bool) -> SystemResult<bool> {
         let Some(digest) = self.digest_of(file) else { return Ok(false) };
         let fd = open_source(&source.path)?;
@@ -216,7 +217,7 @@ impl Outgoing {
     }
 }
 
-/// Returns the time of the last change of anything of the file, in nanoseconds since 1970.
+/// Returns the time of the file's last status change, in nanoseconds since 1970.
 pub(super) fn ctime_of(stat: &fs::Stat) -> i64 {
     let nanoseconds = i64::try_from(stat.st_ctime_nsec).unwrap_or(0);
     stat.st_ctime.saturating_mul(1_000_000_000).saturating_add(nanoseconds)
