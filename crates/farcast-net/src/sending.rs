@@ -1,4 +1,4 @@
-//! Sending: the driver of a [`SenderEngine`].
+//! Transmission of files: the loop that drives a [`SenderEngine`], reads answers and sends datagrams.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -28,17 +28,17 @@ mod notice;
 
 pub use notice::{SendNotice, SendOptions, SendReport, Traffic};
 
-/// How often the owner is told about progress.
+/// Interval at which the owner is told about progress.
 const TICK: Span = Span::from_millis(100);
-/// How long this host may refuse to send, where nothing has left before, until that is the end.
+/// Time after which a refusal of this host to send ends the transmission, if nothing has left before.
 const LONGEST_REFUSED: Span = Span::from_secs(3);
 
-/// Sends `objects` by the protocol `P`, which names them by their numbers here, from 0. `make` makes the engine for our
-/// own address; `start` begins without waiting longer for receivers, `stop` aborts. With a seal, all that leaves is sealed
-/// by it, and nothing is heard that is not.
+/// Sends `objects` by the protocol `P`, which knows each by its index here, from 0. `make` makes the engine for our own
+/// address. Setting `start` begins without waiting longer for receivers; setting `stop` aborts. With a seal, all
+/// datagrams are sealed, and only sealed answers are accepted.
 ///
 /// # Errors
-/// What makes it impossible to begin; what goes wrong later is in the report.
+/// If the transmission cannot begin. Later errors are in the report.
 pub fn send<P: Protocol, E: Error + Send + Sync + 'static>(
     objects: Vec<Outgoing>,
     (codec, seal): (&P::Codec, Option<&mut SendSeal>),
@@ -48,7 +48,7 @@ pub fn send<P: Protocol, E: Error + Send + Sync + 'static>(
     observer: Observer<'_, P>,
 ) -> Result<SendReport<P::Sender>, NetError> {
     sharpen_timers();
-    // Before anything is looked at, so that no change is missed.
+    // The watch starts before anything is looked at, so that no change is missed.
     let way = Way::new(options.to, &options.socket, codec.transport());
     let endpoint = Endpoint::sender(options.to, &options.socket, codec.transport())?;
     let sender = make(endpoint.local()).map_err(NetError::config)?;
@@ -59,7 +59,7 @@ pub fn send<P: Protocol, E: Error + Send + Sync + 'static>(
     let sources = (0..).map(ObjectId::new).zip(objects);
     let sources = sources.map(|(object, outgoing)| Source::new(&sender, object, outgoing));
     let sources = sources.collect::<Result<Vec<_>, _>>()?;
-    // While announcing, the group is listened to: another transmission may be using it. Later it is where answers come
+    // While announcing, the sender listens to the group: another transmission may be using it. Later, answers may come
     // to the group.
     let group = options
         .to
@@ -119,25 +119,25 @@ pub fn send<P: Protocol, E: Error + Send + Sync + 'static>(
     })
 }
 
-/// What the senders of `P` tell.
+/// Event of `P`'s sending engine.
 type Event<P> = <<P as Protocol>::Sender as Engine>::Event;
 
-/// Tells the owner of the sender what happens.
+/// Callback that tells the owner of the sender what happens.
 type Observer<'a, P> = &'a mut dyn FnMut(Time, &<P as Protocol>::Sender, &SendNotice<'_, Event<P>>);
 
-/// What is known of this host's refusals to send.
+/// Refusals of this host to send.
 #[derive(Debug, Default)]
 struct Refused {
-    /// Those that the owner was told of.
+    /// Sentences that the owner was told.
     told: Vec<String>,
-    /// Since when nothing has left.
+    /// Time since which nothing has left.
     since: Option<Time>,
 }
 
-/// What a sender told at its end.
+/// Last event of a sender.
 struct Ended<E> {
     event: E,
-    /// Nobody was there.
+    /// No receiver was there.
     alone: bool,
 }
 
@@ -153,23 +153,23 @@ struct Driver<'a, P: Protocol> {
     heard: u64,
     requests: u64,
     asked: u64,
-    /// Files that are known to have changed, and those that were told of.
+    /// Number of files that are known to have changed, and the changed files that the owner was told of.
     changes: usize,
     told: BTreeSet<(ObjectId, usize)>,
     ended: Option<Ended<Event<P>>>,
     error: Option<NetError>,
-    /// Whether the sender has begun.
+    /// The sender has begun.
     opened: bool,
-    /// Whether there is news of the interfaces.
+    /// There may be news of the interfaces.
     news: bool,
-    /// Why nothing left the last time, before data.
+    /// Reason for which nothing left the last time, before data.
     unsent: Option<NetError>,
-    /// It has been said that datagrams leave in fragments.
+    /// The owner was told that datagrams leave in fragments.
     fragments: bool,
     refused: Refused,
     delivered: Option<Time>,
     data_began: Option<Time>,
-    /// When content left last, and how far its round had come then.
+    /// Time at which content left last, and the progress of its round then.
     data_left: (Time, RoundProgress),
     options: &'a SendOptions,
     observer: Observer<'a, P>,
@@ -222,14 +222,14 @@ impl<P: Protocol> Driver<'_, P> {
         }
     }
 
-    /// The sender begins, if it has not.
+    /// Starts the sender if it has not begun.
     fn open(&mut self, now: Time) {
         if !std::mem::replace(&mut self.opened, true) {
             self.sender.open(now);
         }
     }
 
-    /// Has the seal leave out who is trusted no more.
+    /// Removes receivers from the seal that are no longer trusted.
     fn revoke(&mut self, now: Time, outlet: &mut Outlet<'_>) -> Result<(), NetError> {
         let Some(seal) = &mut outlet.seal else { return Ok(()) };
         for (name, number) in seal.revoke(now)? {
@@ -239,27 +239,27 @@ impl<P: Protocol> Driver<'_, P> {
         Ok(())
     }
 
-    /// What has passed so far.
+    /// Returns the traffic so far.
     fn traffic(&self) -> Traffic {
         let Self { heard, requests, asked, .. } = *self;
         Traffic { sent: self.batch.sent(), heard, requests, asked }
     }
 
-    /// Whether data waits until there is a way for it.
+    /// Returns `true` if data waits because there is no path for it.
     fn is_held(&self) -> bool {
         self.way.is_lost() && self.sender.phase() == Phase::Sending
     }
 
     fn finish(&mut self, outlet: &mut Outlet<'_>, alone: bool) {
-        // What ends a transmission may still be queued.
+        // The messages that end a transmission may still be queued.
         if let Err(error) = self.transmit(outlet) {
             self.error.get_or_insert(error);
         }
         if alone && let Some(error) = self.unsent.take() {
-            // Nobody was there because nobody was told.
+            // No receiver was there because no announcement left.
             self.error.get_or_insert(error);
         }
-        // Where nobody has ever answered, what was not sent is why.
+        // If no receiver has ever answered, a refusal of this host is the reason.
         if (alone || self.heard == 0)
             && let Some(error) = outlet.endpoint.refused()
         {
@@ -272,7 +272,7 @@ impl<P: Protocol> Driver<'_, P> {
             let timeout = self.sender.poll_timeout().filter(|_| self.opened);
             timeout.map_or(Time::NEVER, |deadline| deadline.at)
         };
-        // What is held is due all the time.
+        // Data that is held is due all the time, so only the tick counts.
         let due = if self.is_held() { tick } else { timer().min(tick) }.min(self.way.due());
         let keys = outlet.seal.as_ref().filter(|_| !self.is_held()).map_or(Time::NEVER, |seal| seal.due());
         let due = due.min(keys);
@@ -288,7 +288,7 @@ impl<P: Protocol> Driver<'_, P> {
         Ok(())
     }
 
-    /// Goes after the interface where it has changed.
+    /// Handles changes of the interfaces.
     fn follow(&mut self, now: Time, outlet: &mut Outlet<'_>) {
         let Some(turn) = self.way.follow(now, &mut outlet.endpoint) else { return };
         match turn {
@@ -310,10 +310,10 @@ impl<P: Protocol> Driver<'_, P> {
         }
     }
 
-    /// Joins the group again, if it is still listened to.
+    /// Joins the group again if the sender still listens to it.
     fn listen_again(&mut self) {
         if self.group.take().is_some() {
-            // Without it another transmission there may be overheard, and no more than that.
+            // Without the group, another transmission there may be missed, and no more than that.
             self.group =
                 Endpoint::listener(self.options.to, None, &self.options.socket, self.codec.transport()).ok();
         }
@@ -338,7 +338,7 @@ impl<P: Protocol> Driver<'_, P> {
         Ok(())
     }
 
-    /// Tells of what the way was found to carry.
+    /// Reports narrow paths and fragments that were found.
     fn tell_of_way(&mut self, outlet: &Outlet<'_>) {
         let Outlet { endpoint, group, sources, .. } = outlet;
         let segment = sources.first().map_or(0, |source| usize::from(source.geometry.segment_size()));
@@ -359,7 +359,10 @@ impl<P: Protocol> Driver<'_, P> {
         }
     }
 
-    /// Tells what this host would not send; that is the end where it has let nothing out for a while.
+    /// Reports refusals of this host to send.
+    ///
+    /// # Errors
+    /// The refusal, if this host has let nothing out for [`LONGEST_REFUSED`].
     fn tell_refusals(&mut self, endpoint: &Endpoint) -> Result<(), NetError> {
         let now = self.clock.now();
         if let Some(why) = endpoint.newly_refused() {
@@ -378,7 +381,7 @@ impl<P: Protocol> Driver<'_, P> {
         if nothing_left && now.since(since) >= LONGEST_REFUSED { Err(why) } else { Ok(()) }
     }
 
-    /// Sends what may leave now; whether that was anything.
+    /// Sends what may leave now. Returns `true` if anything was sent.
     fn transmit(&mut self, outlet: &mut Outlet<'_>) -> Result<bool, NetError> {
         let now = self.clock.now();
         let mut any = false;
@@ -393,7 +396,7 @@ impl<P: Protocol> Driver<'_, P> {
             self.batch.count_control(to, octets, datagrams);
             self.sender.spend(datagrams as u64, octets as u64);
         }
-        // Whoever has no keys yet can do nothing with what is said, so it is said once all have been sent theirs.
+        // A receiver without keys cannot open any message, so the sender begins once the keys for all have left.
         if outlet.seal.as_ref().is_none_or(|seal| !seal.begins()) {
             self.open(now);
         }
@@ -401,12 +404,12 @@ impl<P: Protocol> Driver<'_, P> {
             self.send_owed(outlet);
             return Ok(any);
         }
-        // Before anything is sent of what was asked for meanwhile, and whenever a block is taken.
+        // Parity is prepared before the answers of the meantime are followed, and again whenever a block is taken.
         outlet.prepare_parity(&self.sender);
         while let Some(transmit) = self.sender.poll_transmit(now, now + self.options.burst) {
             outlet.early = self.sender.phase() == Phase::Announcing;
             if transmit.message.content().is_some() {
-                // Whoever has no key of content can do nothing with it.
+                // A receiver without the content key cannot open content, so keys leave first.
                 self.send_owed(outlet);
             }
             self.batch.push(outlet, &transmit)?;
@@ -418,10 +421,10 @@ impl<P: Protocol> Driver<'_, P> {
         Ok(any)
     }
 
-    /// Sends keys to those who lack them and for whom nothing else has left.
+    /// Sends the content key to receivers that lack it and for which nothing else has left.
     fn send_owed(&mut self, outlet: &mut Outlet<'_>) {
         let Some(seal) = &mut outlet.seal else { return };
-        // Counted when they come to be owed, so that content waits for those that have yet to leave.
+        // A key is counted when it becomes owed, so that content waits for keys that have yet to leave.
         let (owed, of_owed) = seal.newly_owed();
         self.sender.spend(owed, of_owed);
         let (datagrams, octets) = seal.send_owed(self.clock.now(), &outlet.endpoint);
@@ -446,24 +449,27 @@ impl<P: Protocol> Driver<'_, P> {
         }
     }
 
-    /// Aborts where receivers can still be told; returns the error where nothing leaves at all. A path that was there
-    /// and is gone may come back: what it lost is asked for again.
+    /// Aborts if receivers can still be told of it. A path that has gone may come back, and receivers ask again for
+    /// what is lost.
+    ///
+    /// # Errors
+    /// The error, if nothing leaves at all.
     fn give_up(&mut self, error: NetError) -> Result<(), NetError> {
         self.batch.forget();
         if self.data_began.is_none() && error.may_pass() {
             self.unsent = Some(error);
             return Ok(());
         }
-        // Some may have left behind the announcement.
+        // Some datagrams may have left behind the announcement.
         let begun = self.data_began.is_some() || self.sender.progress().round > 0;
         if begun && (error.may_pass() || matches!(error, NetError::Socket { .. } | NetError::Refused(_))) {
             return Ok(());
         }
-        // Rules of a firewall may be in the making.
+        // Rules of a firewall may be about to change.
         if !begun && matches!(error, NetError::Refused(_)) {
             return Ok(());
         }
-        // A first error is told to receivers; if that fails too, nothing leaves any more.
+        // Receivers are told of a first error. If that fails too, nothing leaves any more.
         if self.error.is_some() || !begun {
             return Err(error);
         }
@@ -473,7 +479,7 @@ impl<P: Protocol> Driver<'_, P> {
     }
 }
 
-/// Why receivers are told to stop.
+/// Returns the cause that receivers are told when the sender stops with `error`.
 fn reason(error: &NetError) -> Cause {
     match error {
         NetError::Source(

@@ -30,23 +30,23 @@ pub use making::path_mtu;
 use making::{hear_own_groups_only, join, may_be_cut, new_socket, set_sending};
 pub(crate) use narrow::Narrow;
 
-/// How sockets are made.
+/// Options of sockets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SocketOptions {
-    /// The interface for multicast, by name or address; the routing table chooses otherwise.
+    /// Interface for multicast, by name or address; the routing table chooses if absent.
     pub interface: Option<String>,
-    /// UDP port that a sender sends from, and that a receiver of a group answers from; 0: any that is free. Answers to
-    /// a sender come to it.
+    /// UDP port that a sender sends from, and that a receiver of a group answers from; 0 for any free one. Answers to a
+    /// sender come to it.
     pub port: u16,
-    /// Time to live, or hop limit, of what is sent.
+    /// Time to live, or hop limit, of outgoing datagrams.
     pub ttl: u32,
-    /// The differentiated services code point of what is sent, 0 to 63.
+    /// Differentiated services code point of outgoing datagrams, 0 to 63.
     pub dscp: u8,
     /// Kernel buffer wanted for receiving, bytes.
     pub receive_buffer: usize,
     /// Kernel buffer wanted for sending, bytes.
     pub send_buffer: usize,
-    /// Whether batches leave and arrive as one (GSO and GRO), where the kernel can.
+    /// Let batches leave and arrive as one (GSO and GRO), if the kernel can.
     pub offload: bool,
 }
 
@@ -70,34 +70,35 @@ impl Default for SocketOptions {
 pub(crate) struct Endpoint {
     socket: Socket,
     state: UdpSocketState,
-    /// Without a scope, like every address that leaves here: the wire does not carry it, and engines compare.
+    /// Own address without a scope, like every address that leaves here. The wire does not carry a scope, and engines
+    /// compare addresses.
     local: SocketAddr,
-    /// The interface that was asked for.
+    /// Interface that was asked for.
     interface: Option<Interface>,
-    /// The group that it hears, if it does.
+    /// Group that the socket listens to, if any.
     group: Option<IpAddr>,
     transport: Transport,
-    /// Whether batches may leave as one.
+    /// Batches may leave as one.
     offload: AtomicBool,
-    /// Octets of the longest datagram that has left whole, of those that do not pass everywhere.
+    /// Length of the longest datagram that has left whole, of those that do not pass everywhere; octets.
     longest: Cell<usize>,
-    /// Octets of an IP packet above which the kernel sends fragments, where it was found to.
+    /// Length of the IP packet above which the kernel sends fragments, if it was found to; octets.
     carried: Cell<Option<usize>>,
     narrowness: RefCell<narrow::Narrowness>,
-    /// Whether datagrams are fetched one by one, as the kernel has no call that fetches several.
+    /// Datagrams are fetched one by one, since the kernel has no call that fetches several.
     singly: AtomicBool,
     refusals: Refusals,
 }
 
-/// The longest time for which a full buffer of the kernel is waited for.
+/// Longest time to wait while a buffer of the kernel is full.
 const LONGEST_FULL: Span = Span::from_secs(5);
 
-/// Errors by which this host itself would not send; errno, 0 for none.
+/// Errors by which this host itself refused to send, as errno; 0 for none.
 #[derive(Debug, Default)]
 struct Refusals {
-    /// That of the last datagram.
+    /// Error of the last datagram.
     last: AtomicI32,
-    /// The first since somebody asked.
+    /// First error since the last query.
     untold: AtomicI32,
 }
 
@@ -111,7 +112,8 @@ impl Refusals {
 }
 
 impl Endpoint {
-    /// A socket to send to `destination` and to hear answers with, on the port that was asked for, or one of its own.
+    /// Returns a socket that sends to `destination` and receives answers, on the port that was asked for or any free
+    /// one.
     pub(crate) fn sender(
         destination: SocketAddr,
         options: &SocketOptions,
@@ -124,8 +126,8 @@ impl Endpoint {
         Self::bound(socket, address, interface, (options, transport)).map(Self::marking)
     }
 
-    /// A socket that hears `address`: a group, joined on the chosen interface (and from `source` alone, where one is
-    /// given), or one of our own addresses.
+    /// Returns a socket that listens at `address`: a group, or one of our own addresses. A group is joined on the
+    /// chosen interface, and for datagrams from `source` alone if that is given.
     pub(crate) fn listener(
         address: SocketAddr,
         source: Option<IpAddr>,
@@ -156,7 +158,7 @@ impl Endpoint {
         }
     }
 
-    /// A socket for answers, on a port of its own or the one that was asked for.
+    /// Returns a socket for answers, on the port that was asked for or any free one.
     pub(crate) fn answers(
         family: SocketAddr,
         options: &SocketOptions,
@@ -164,7 +166,7 @@ impl Endpoint {
     ) -> Result<Self, NetError> {
         let socket = new_socket(family, options, transport)?;
         if transport != Transport::Udp {
-            // It has no port of its own, so whatever comes to a group would come here too.
+            // The socket has no port of its own, so whatever comes to a group would come here too.
             hear_own_groups_only(&socket, family.ip())?;
         }
         let any: IpAddr =
@@ -186,7 +188,7 @@ impl Endpoint {
         interface: Option<Interface>,
         (options, transport): (&SocketOptions, Transport),
     ) -> Result<Self, NetError> {
-        // There are no ports without UDP, whatever number stands for one.
+        // Without UDP there are no ports, whatever number stands for one.
         let address = if transport == Transport::Udp { address } else { SocketAddr::new(address.ip(), 0) };
         let scope = Interface::scope(interface.as_ref());
         let bind = socket.bind(&SockAddr::from(scoped(address, scope)));
@@ -195,7 +197,7 @@ impl Endpoint {
             UdpSocketState::new(UdpSockRef::from(&socket)).map_err(NetError::socket("set up a socket"))?;
         may_be_cut(&socket, address.ip())?;
         let local = socket.local_addr().ok().and_then(|a| a.as_socket()).map_or(address, unscoped);
-        // A raw socket has its protocol there.
+        // A raw socket has its protocol's number in place of the port.
         let local = if transport == Transport::Udp { local } else { SocketAddr::new(local.ip(), 0) };
         let offload = options.offload && transport == Transport::Udp;
         if transport == Transport::Udp && !options.offload {
@@ -217,28 +219,28 @@ impl Endpoint {
         })
     }
 
-    /// The address it is bound to.
+    /// Returns the address that the socket is bound to.
     pub(crate) fn local(&self) -> SocketAddr {
         self.local
     }
 
-    /// The interface that was asked for.
+    /// Returns the interface that was asked for.
     pub(crate) fn interface(&self) -> Option<&Interface> {
         self.interface.as_ref()
     }
 
-    /// The group that it hears, if it does.
+    /// Returns the group that the socket listens to, if any.
     pub(crate) fn group(&self) -> Option<IpAddr> {
         self.group
     }
 
-    /// Whether what came with `meta` was sent to what this endpoint is for: its group, if it hears one.
+    /// Returns `true` if a received datagram was sent to the group of this endpoint, or if the endpoint has none.
     pub(crate) fn is_meant(&self, meta: &RecvMeta) -> bool {
         self.group.is_none_or(|group| meta.dst_ip.is_none_or(|to| to == group))
     }
 
-    /// Octets of an IP packet that the way to `to` carries, as far as this host knows, where longer ones have left: the
-    /// kernel sends them in fragments.
+    /// Returns the length of the longest IP packet that the path to `to` carries, as far as this host knows, in octets.
+    /// Returns `None` unless longer packets have left, which the kernel sends in fragments.
     pub(crate) fn fragments_to(&self, to: SocketAddr, options: &SocketOptions) -> Option<usize> {
         let longest = self.longest.get() + self.headers(to);
         let carried = path_mtu(to, options).ok().flatten().map(|carried| carried as usize);
@@ -246,29 +248,29 @@ impl Endpoint {
         self.carried.get()
     }
 
-    /// Octets of the longest datagram that has left whole, if it does not pass everywhere; 0 otherwise.
+    /// Returns the octets of the longest datagram that has left whole, if it does not pass everywhere; 0 otherwise.
     pub(crate) fn longest(&self) -> usize {
         self.longest.get()
     }
 
-    /// Octets of the headers of UDP and IP.
+    /// Returns the octets of the headers of UDP and IP.
     pub(crate) fn headers(&self, to: SocketAddr) -> usize {
         let udp = if self.transport == Transport::Udp { 8 } else { 0 };
         udp + if to.is_ipv4() { 20 } else { 40 }
     }
 
-    /// The kernel's receive buffer in bytes of payload, about: the kernel counts its own overhead too, and reports
-    /// twice what was asked for to make up for it.
+    /// Returns the approximate size of the kernel's receive buffer in bytes of payload. The kernel counts its own
+    /// overhead too, and reports twice the requested size to make up for it.
     pub(crate) fn receive_buffer(&self) -> usize {
         self.socket.recv_buffer_size().unwrap_or(0) / 2
     }
 
-    /// How many datagrams may leave as one batch; 1 where the kernel cannot do more.
+    /// Returns the number of datagrams that may leave as one batch; 1 if the kernel takes no batches.
     pub(crate) fn batch(&self) -> usize {
         if self.offload.load(Ordering::Relaxed) { self.state.max_gso_segments() } else { 1 }
     }
 
-    /// Receives into `buffers`; how many of them were filled, 0 if nothing is there.
+    /// Receives datagrams into `buffers`. Returns the number of buffers that were filled, 0 if no datagram waits.
     pub(crate) fn receive(
         &self,
         buffers: &mut [IoSliceMut<'_>],
@@ -284,7 +286,8 @@ impl Endpoint {
                 }
                 Ok(self.sift(buffers, meta, count))
             }
-            // A refused datagram of ours comes back as an error here: its receiver is not there yet, or gone.
+            // An error here tells of an earlier datagram of ours that was refused: its receiver is not there yet, or
+            // gone.
             Err(e) if matches!(e.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::ConnectionRefused) => {
                 Ok(0)
             }
@@ -302,7 +305,8 @@ impl Endpoint {
         }
     }
 
-    /// Fetches what is there: several at once, or one where the system has no such call (or a sandbox refuses it).
+    /// Fetches the datagrams that wait: several at once, or one if the system has no such call (or a sandbox refuses
+    /// it).
     fn fetch(&self, buffers: &mut [IoSliceMut<'_>], meta: &mut [RecvMeta]) -> io::Result<usize> {
         if !self.singly.load(Ordering::Relaxed) {
             match self.state.recv(UdpSockRef::from(&self.socket), buffers, meta) {
@@ -310,7 +314,7 @@ impl Endpoint {
                 other => return other,
             }
             self.singly.store(true, Ordering::Relaxed);
-            // Nothing would say where one datagram ends and the next begins.
+            // Without that call, nothing would say where one datagram ends and the next begins.
             ssm::disable_gro(&self.socket);
         }
         let (Some(buffer), Some(one)) = (buffers.first_mut(), meta.first_mut()) else { return Ok(0) };
@@ -322,8 +326,8 @@ impl Endpoint {
         Ok(1)
     }
 
-    /// Where in what was received the datagrams lie, several of them only where the kernel has joined them: behind the
-    /// IPv4 header, where that comes too. `None` if there is no such header after all.
+    /// Returns the range of the datagrams in `received`; there are several only if the kernel has joined them. On a raw
+    /// socket the range is behind the IPv4 header; `None` if there is no such header.
     pub(crate) fn content(&self, received: &[u8]) -> Option<Range<usize>> {
         match self.transport {
             _ if received.is_empty() => Some(0..0),
@@ -332,7 +336,8 @@ impl Endpoint {
         }
     }
 
-    /// Sends `contents` as datagrams of `stride` bytes, whatever the way carries, and notes why that was refused.
+    /// Sends `contents` as datagrams of `stride` bytes, whatever the path carries. Notes the error if this host
+    /// refuses.
     fn send_batch(&self, envelope: &Envelope, contents: &[u8], stride: usize) -> Result<(), NetError> {
         let sent = self.try_send(envelope, contents, stride);
         match &sent {
@@ -342,12 +347,12 @@ impl Endpoint {
         sent
     }
 
-    /// Why the last datagram did not leave, where this host itself would not send it.
+    /// Returns the error by which this host itself refused to send the last datagram.
     pub(crate) fn refused(&self) -> Option<NetError> {
         refusal(self.refusals.last.load(Ordering::Relaxed))
     }
 
-    /// The first such error since this was asked.
+    /// Returns the first such error since the last call.
     pub(crate) fn newly_refused(&self) -> Option<NetError> {
         refusal(self.refusals.untold.swap(0, Ordering::Relaxed))
     }
@@ -369,10 +374,10 @@ impl Endpoint {
                 {
                     self.wait_writable();
                 }
-                // Refused: a unicast receiver that is not there yet, or gone; the protocol finds out by itself.
+                // Refused: a unicast receiver is not there yet, or gone. The protocol finds that out by itself.
                 Some(libc::EINTR | libc::ECONNREFUSED) if refused < MOST_REFUSED => refused += 1,
-                // Some drivers take the option and then fail, and no batch has segments that need fragments. What a
-                // missing interface refuses one by one too says nothing about batches.
+                // Some drivers accept the option and then fail, and no batch has segments that need fragments. If a
+                // missing interface refuses single datagrams too, the error says nothing about batches.
                 Some(
                     libc::EIO
                     | libc::EINVAL
@@ -396,7 +401,8 @@ impl Endpoint {
         }
     }
 
-    /// One system call. quinn-udp's sets the whole traffic class with every message, and so would undo the DSCP.
+    /// Makes one system call. The call of quinn-udp sets the whole traffic class with every message, and so would undo
+    /// the DSCP.
     fn send_once(
         &self,
         envelope: &Envelope,
@@ -416,21 +422,21 @@ impl Endpoint {
 
     fn wait_writable(&self) {
         let mut fds = [PollFd::new(&self.socket, PollFlags::OUT)];
-        // ENOBUFS comes from a full device queue, which poll does not see: a millisecond at most.
+        // ENOBUFS comes from a full device queue, which poll does not see, so the wait is a millisecond at most.
         let timeout = Timespec { tv_sec: 0, tv_nsec: 1_000_000 };
         let _ = poll(&mut fds, Some(&timeout));
     }
 }
 
-/// How often a send that only tells of an earlier datagram is tried again.
+/// Most attempts to send again after an error that only tells of an earlier datagram.
 const MOST_REFUSED: u32 = 64;
 
-/// Whether `error` says that the system has no such call, or lets nobody make it.
+/// Returns `true` if `error` says that the system has no such call, or that a sandbox forbids it.
 fn is_missing(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM | libc::EOPNOTSUPP))
 }
 
-/// What an error of a call that sends means.
+/// Returns the error of a call that sends, as a [`NetError`].
 pub(crate) fn send_error(source: io::Error) -> NetError {
     match source.raw_os_error() {
         Some(libc::EPERM | libc::EACCES) => NetError::Refused(source),
@@ -442,7 +448,7 @@ fn refusal(code: i32) -> Option<NetError> {
     (code != 0).then(|| send_error(io::Error::from_raw_os_error(code)))
 }
 
-/// Where the payload of an IPv4 packet of `protocol` lies in it.
+/// Returns the range of the payload in an IPv4 packet of `protocol`.
 fn behind_header(packet: &[u8], protocol: u8) -> Option<Range<usize>> {
     let header: &[u8; 20] = packet.first_chunk()?;
     let (version, words) = (header[0] >> 4, usize::from(header[0] & 0x0f));

@@ -1,5 +1,6 @@
-//! System calls that no library offers: source-specific joins for both families, buffers beyond the limit, an
-//! interface's flags, and what a router needs to see what passes it.
+//! System calls that no library offers, in the only module with unsafe code: source-specific joins for both families,
+//! buffers beyond the limit, an interface's flags, the path MTU, and options that let a router see packets that pass
+//! it.
 #![expect(unsafe_code, reason = "setsockopt and ioctl with structures of the kernel's")]
 
 use std::io;
@@ -24,7 +25,7 @@ pub(crate) fn join_source(socket: &Socket, group: IpAddr, source: IpAddr, index:
     set(socket, level, libc::MCAST_JOIN_SOURCE_GROUP, &request)
 }
 
-/// Asks for a receive buffer of `bytes`, beyond the system's limit if we may, up to it otherwise.
+/// Sets a receive buffer of `bytes`, beyond the system's limit if we may, up to it otherwise.
 pub(crate) fn force_receive_buffer(socket: &Socket, bytes: usize) {
     let wanted = libc::c_int::try_from(bytes).unwrap_or(libc::c_int::MAX);
     if set(socket, libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &wanted).is_err() {
@@ -33,20 +34,20 @@ pub(crate) fn force_receive_buffer(socket: &Socket, bytes: usize) {
     }
 }
 
-/// Turns coalesced receiving off again, which the socket library turns on.
+/// Turns off coalesced receiving (GRO), which the socket library turns on.
 pub(crate) fn disable_gro(socket: &Socket) {
     let off: libc::c_int = 0;
-    // Where it cannot be turned off it was not on.
+    // If the kernel cannot turn it off, it was not on.
     let _ = set(socket, libc::SOL_UDP, libc::UDP_GRO, &off);
 }
 
-/// Lets the kernel send over IPv6 in fragments what is too long, which the socket library forbids.
+/// Lets the kernel fragment long datagrams over IPv6, which the socket library forbids.
 pub(crate) fn allow_ipv6_fragments(socket: &Socket) -> io::Result<()> {
     let off: libc::c_int = 0;
     set(socket, libc::IPPROTO_IPV6, libc::IPV6_DONTFRAG, &off)
 }
 
-/// The flags (`IFF_UP` and so on) of the interface `name`, if there is one.
+/// Returns the flags (`IFF_UP` and so on) of the interface `name`, if there is one.
 pub(crate) fn interface_flags(socket: &Socket, name: &str) -> Option<libc::c_int> {
     // SAFETY: ifreq is plain data for which all zeros are valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
@@ -64,9 +65,9 @@ pub(crate) fn interface_flags(socket: &Socket, name: &str) -> Option<libc::c_int
     (status == 0).then(|| unsafe { request.ifr_ifru.ifru_flags }.into())
 }
 
-/// The IPv4 addresses of all interfaces that are up, by netdevice(7), with the interfaces' names.
+/// Returns the IPv4 addresses of all interfaces that are up, by netdevice(7), with the names of the interfaces.
 pub(crate) fn ipv4_addresses(socket: &Socket) -> io::Result<Vec<(String, Ipv4Addr)>> {
-    /// More interfaces than these nobody has who may not ask by netlink.
+    /// Most interfaces that are listed; a host whose netlink is forbidden has fewer.
     const MOST: usize = 1024;
     // SAFETY: ifreq is plain data for which all zeros are valid.
     let mut found: Vec<libc::ifreq> = vec![unsafe { std::mem::zeroed() }; MOST];
@@ -83,7 +84,7 @@ pub(crate) fn ipv4_addresses(socket: &Socket) -> io::Result<Vec<(String, Ipv4Add
     Ok(found.iter().filter_map(ipv4_address).collect())
 }
 
-/// The name and the address in what netdevice(7) tells of an interface.
+/// Returns the name and the address in a record of netdevice(7).
 fn ipv4_address(one: &libc::ifreq) -> Option<(String, Ipv4Addr)> {
     let name: Vec<u8> = one.ifr_name.iter().map(|&c| c as u8).take_while(|&octet| octet != 0).collect();
     // SAFETY: the kernel has written an address, and all of its octets are valid.
@@ -94,8 +95,8 @@ fn ipv4_address(one: &libc::ifreq) -> Option<(String, Ipv4Addr)> {
     of_ipv4.then(|| Some((String::from_utf8(name).ok()?, Ipv4Addr::new(a, b, c, d))))?
 }
 
-/// Has the kernel hand `socket`, a raw one, what bears the router alert and is not for this host, instead of forwarding
-/// it (ip(7), `IP_ROUTER_ALERT`).
+/// Has the kernel deliver packets with the router alert that are not for this host to the raw socket `socket`, instead
+/// of forwarding them (ip(7), `IP_ROUTER_ALERT`).
 pub(crate) fn take_router_alerts(socket: &Socket) -> io::Result<()> {
     let on: libc::c_int = 1;
     set(socket, libc::IPPROTO_IP, libc::IP_ROUTER_ALERT, &on)
@@ -110,7 +111,7 @@ struct PacketMreq {
     address: [u8; 8],
 }
 
-/// Has interface `index` take frames to all groups, as long as `socket`, one of packet(7), is open.
+/// Makes interface `index` receive frames to all groups, as long as `socket`, one of packet(7), is open.
 pub(crate) fn take_all_groups(socket: &Socket, index: u32) -> io::Result<()> {
     /// `PACKET_MR_ALLMULTI` of packet(7).
     const ALL_GROUPS: libc::c_ushort = 2;
@@ -121,21 +122,21 @@ pub(crate) fn take_all_groups(socket: &Socket, index: u32) -> io::Result<()> {
     set(socket, libc::SOL_PACKET, ADD_MEMBERSHIP, &request)
 }
 
-/// What packet(7) says of where a frame came from: `struct sockaddr_ll` as far as the address of the link.
+/// Origin of a frame by packet(7): `struct sockaddr_ll` as far as the link-layer address.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Link {
     family: libc::c_ushort,
     protocol: libc::c_ushort,
-    /// The interface.
+    /// Number of the interface.
     pub(crate) interface: libc::c_int,
     hardware: libc::c_ushort,
-    /// For whom it is: this host, everybody, a group, another host, or this host's own.
+    /// Kind of destination: this host, everybody, a group, another host, or a frame that this host sent.
     pub(crate) kind: u8,
     address_len: u8,
 }
 
-/// `address` as packet(7) means it; `None` if it is of another family.
+/// Returns `address` as one of packet(7); `None` if it is of another family.
 pub(crate) fn link(address: &SocketAddrAny) -> Option<Link> {
     if address.address_family() != AddressFamily::PACKET || (address.addr_len() as usize) < size_of::<Link>()
     {
@@ -145,7 +146,7 @@ pub(crate) fn link(address: &SocketAddrAny) -> Option<Link> {
     Some(unsafe { address.as_ptr().cast::<Link>().read_unaligned() })
 }
 
-/// The path MTU in bytes that the kernel knows for a connected socket.
+/// Returns the path MTU in bytes that the kernel knows for a connected socket.
 pub(crate) fn connected_mtu(socket: &Socket, ipv6: bool) -> Option<u32> {
     let (level, name) =
         if ipv6 { (libc::IPPROTO_IPV6, libc::IPV6_MTU) } else { (libc::IPPROTO_IP, libc::IP_MTU) };
@@ -183,7 +184,7 @@ fn set<T>(socket: &Socket, level: libc::c_int, name: libc::c_int, value: &T) -> 
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// The headers of what arrives, which the drivers have no need of.
+/// Headers of received datagrams, which tests look at and the drivers do not need.
 #[cfg(test)]
 pub(crate) mod headers {
     use std::io;
@@ -202,7 +203,7 @@ pub(crate) mod headers {
         pub(crate) options: Vec<u8>,
     }
 
-    /// Has the kernel tell them.
+    /// Has the kernel deliver the header fields.
     pub(crate) fn ask_for(socket: &Socket) -> io::Result<()> {
         let on: libc::c_int = 1;
         if socket.local_addr()?.is_ipv6() {
@@ -212,7 +213,7 @@ pub(crate) mod headers {
         super::set(socket, libc::IPPROTO_IP, libc::IP_RECVOPTS, &on)
     }
 
-    /// The next.
+    /// Receives the next datagram and returns its header.
     pub(crate) fn next(socket: &Socket) -> io::Result<Header> {
         socket.set_nonblocking(false)?;
         let (mut content, mut control) = (vec![0_u8; 1 << 16], vec![0_u8; 1 << 10]);
@@ -251,13 +252,13 @@ pub(crate) mod headers {
     }
 }
 
-/// System calls that a sandbox refuses.
+/// A sandbox that forbids system calls.
 #[cfg(test)]
 pub(crate) mod sandbox {
     use std::io;
 
-    /// Has the kernel answer `errno` to system call `call` of this thread, for ever; if `first` is given, only where that
-    /// is its first argument.
+    /// Makes the kernel answer `errno` to system call `call` of this thread, for ever. If `first` is given, only calls
+    /// with that first argument are refused.
     pub(crate) fn refuse(call: libc::c_long, first: Option<u32>, errno: i32) -> io::Result<()> {
         // Instructions of seccomp(2)'s filters: load a word, jump if it is equal, return.
         const LOAD: u16 = 0x20;
@@ -265,7 +266,7 @@ pub(crate) mod sandbox {
         const RETURN: u16 = 0x06;
         let step = |code, jt, jf, k| libc::sock_filter { code, jt, jf, k };
         let refused = libc::SECCOMP_RET_ERRNO | u32::try_from(errno).map_err(io::Error::other)?;
-        // Without an argument to look at, the number is looked at twice.
+        // Without an argument to look at, the filter looks at the call's number twice.
         let number = u32::try_from(call).map_err(io::Error::other)?;
         let (at, wanted) = first.map_or((0, number), |first| (16, first));
         let mut steps = [

@@ -1,8 +1,8 @@
-//! Streams between a file descriptor and the network.
+//! Streams between a file descriptor and the network: octets without end instead of files.
 //!
-//! One thread does everything. What cannot be read or written waits, and with it the other side: a sender reads no
-//! further ahead than its window, and a receiver whose output is full leaves what comes to the kernel, and asks again
-//! for what that had no room for.
+//! One thread does everything. Data that cannot be read or written waits, and the other side waits with it. A sender
+//! reads no further ahead than its window. A receiver whose output is full leaves data to the kernel's buffer, and
+//! requests again the data that had no room there.
 
 use std::io::IoSliceMut;
 use std::ops::Range;
@@ -25,21 +25,21 @@ mod sending;
 pub use receiving::{StreamEnd, StreamNotice, StreamReceiveOptions, receive_stream};
 pub use sending::{StreamSendNotice, StreamSendOptions, send_stream};
 
-/// Buffers of one system call, and octets of each.
+/// Number of buffers of one system call, and octets of each.
 const SLOTS: usize = 32;
 const SLOT_LEN: usize = 1 << 16;
-/// Octets that are read of the stream at a time.
+/// Octets of the stream that are read or written at a time.
 const CHUNK: usize = 1 << 16;
-/// How often it is looked whether somebody wants an end.
+/// Longest wait before the loop checks whether it is to stop.
 const TICK: Span = Span::from_millis(100);
-/// How long this host may refuse to send, where nothing has left before, until that is the end.
+/// Time after which a refusal of this host to send ends the stream, if nothing has left before.
 const LONGEST_REFUSED: Span = Span::from_secs(3);
 
-/// Where in a datagram lies what an engine is to hear, if there is anything; it is opened in place.
+/// Callback that opens a datagram in place. Returns the range of the message for the engine, if there is any.
 type Open<'a, E> =
     dyn FnMut(Time, &RecvMeta, &mut E, &mut [u8]) -> Result<Option<Range<usize>>, NetError> + 'a;
 
-/// Sockets, and a buffer for what comes.
+/// Clock of the loop, and a buffer for received datagrams.
 struct Ears {
     clock: Clock,
     buffer: Vec<u8>,
@@ -51,8 +51,8 @@ impl Ears {
         Self { clock: Clock::start(), buffer: vec![0; SLOTS * SLOT_LEN] }
     }
 
-    /// Gives `engine` what has come to `endpoint`, as far as `open` finds anything in it that is to be heard; whether
-    /// anything came.
+    /// Reads the datagrams that have arrived at `endpoint`, and gives `engine` the messages that `open` returns.
+    /// Returns `true` if any datagram arrived.
     fn hear<E: StreamEngine>(
         &mut self,
         endpoint: &Endpoint,
@@ -82,7 +82,8 @@ impl Ears {
         Ok(count > 0)
     }
 
-    /// Waits until one of `sources` can be read, or `until`, or it is time to look around; whether number `of` can.
+    /// Waits until one of `sources` can be read, `until` has come, or the next tick is due. Returns `true` if source
+    /// number `of` can be read.
     fn wait(&self, sources: &[BorrowedFd<'_>], until: Time, of: usize) -> Result<bool, NetError> {
         let until = until.min(self.clock.now() + TICK);
         let readable = self.clock.wait(sources, until).map_err(NetError::socket("wait for the network"))?;
@@ -92,31 +93,34 @@ impl Ears {
 
 fn send(endpoint: &Endpoint, transmit: &Transmit<()>, datagram: &[u8]) -> Result<(), NetError> {
     match endpoint.send(&Envelope::of(transmit), datagram, datagram.len()) {
-        // The way may be back in a moment: what does not leave is lost, and asked for.
+        // The path may be back in a moment. A datagram that does not leave is lost, and requested again.
         Err(error) if error.may_pass() => Ok(()),
-        // It is told, and may be mended.
+        // The refusal is reported elsewhere, and its cause may be mended.
         Err(NetError::Refused(_)) => Ok(()),
         other => other,
     }
 }
 
-/// What of this host's refusals to send was told.
+/// Refusals of this host to send, and whether they were reported.
 #[derive(Debug, Default)]
 struct Refusals {
     told: bool,
     since: Option<Time>,
-    /// Whether anything has ever left.
+    /// A datagram has left at some time.
     left: bool,
 }
 
 impl Refusals {
-    /// A refusal of `endpoint` that was not told.
+    /// Returns the first refusal of `endpoint`; later ones are not returned.
     fn news(&mut self, endpoint: &Endpoint) -> Option<NetError> {
         let why = endpoint.newly_refused()?;
         (!std::mem::replace(&mut self.told, true)).then_some(why)
     }
 
-    /// The end, where this host has let nothing out for a while.
+    /// Checks for refusals.
+    ///
+    /// # Errors
+    /// The refusal, if this host has let nothing out for [`LONGEST_REFUSED`] and nothing has left before.
     fn check(&mut self, now: Time, endpoint: &Endpoint) -> Result<(), NetError> {
         let Some(why) = endpoint.refused() else {
             self.since = None;

@@ -1,4 +1,4 @@
-//! Waiting until a group is free of another's data.
+//! Waiting until a group carries no data of another sender.
 
 use std::io::IoSliceMut;
 use std::net::SocketAddr;
@@ -12,33 +12,33 @@ use crate::clock::Clock;
 use crate::error::NetError;
 use crate::socket::{Endpoint, SocketOptions};
 
-/// How often is listened: at a fast neighbour's pace there would be no end of it.
+/// Interval between two reads; reading at a fast neighbour's pace would never end.
 const LISTEN_EVERY: Span = Span::from_millis(100);
-/// What came since the last time; the rest of what a fast neighbour sends tells no more.
+/// Kernel buffer for datagrams between two reads, bytes. The further datagrams of a fast neighbour tell nothing more.
 const KERNEL_BUFFER: usize = 1 << 18;
-/// A slot holds what the kernel joins to one datagram.
+/// Octets of a slot, which holds what the kernel joins to one datagram; and the number of slots.
 const SLOT_LEN: usize = 1 << 16;
 const SLOTS: usize = 8;
-/// How often the socket is read at a time, at most.
+/// Most reads of the socket at a time.
 const HEARINGS: usize = 64;
 
-/// How waiting for something ended.
+/// Result of waiting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Waited {
-    /// It is there.
+    /// The group is free.
     Free,
     /// The time was over before.
     Over,
-    /// It was stopped before.
+    /// The owner stopped the wait before.
     Stopped,
 }
 
-/// Waits until `group` is free as a protocol sees it, of which `codec` reads the messages: until who hears them, made
-/// by `occupied` with the time at which it begins, says so, for at most `limit`, or until `stop` is set, which is taken
-/// back. `tick` is called ten times a second.
+/// Waits until `group` is free in the eyes of a protocol, for at most `limit`. `codec` reads the protocol's messages.
+/// `occupied` makes the judge of them for the time at which it begins. Setting `stop` ends the wait; the flag is
+/// cleared then. `tick` is called ten times a second.
 ///
 /// # Errors
-/// The group cannot be listened to.
+/// If the group cannot be listened to.
 pub fn wait_until_free<C: Codec, O: Occupancy<Message = C::Message>>(
     group: SocketAddr,
     options: &SocketOptions,
@@ -69,7 +69,7 @@ pub fn wait_until_free<C: Codec, O: Occupancy<Message = C::Message>>(
     }
 }
 
-/// Hears what has come.
+/// Reads the datagrams that have arrived.
 fn listen<C: Codec>(
     (endpoint, clock): (&Endpoint, &Clock),
     buffer: &mut [u8],
@@ -83,7 +83,7 @@ fn listen<C: Codec>(
         for (slot, meta) in slots.iter().zip(&meta[..count]) {
             let Some(content) = endpoint.content(&slot[..meta.len]) else { continue };
             for datagram in slot[content].chunks(meta.stride.max(1)) {
-                // Whatever else is sent to the group has no part in it.
+                // Other datagrams to the group do not count.
                 if let Ok(packet) = codec.decode(datagram) {
                     occupancy.hear(clock.now(), meta.addr, &packet.message);
                 }

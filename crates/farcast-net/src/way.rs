@@ -1,4 +1,5 @@
-//! A sender's way out, which follows the interfaces; and waiting for one that is not there yet.
+//! A sender's path to its destination, which follows changes of the interfaces; and waiting for a path that is not
+//! there yet.
 
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -13,27 +14,27 @@ use crate::interface::{self, Interface, source_for};
 use crate::links::{Changes, LOOK_EVERY, Links};
 use crate::socket::{Endpoint, SocketOptions};
 
-/// How late it may be seen that everything is to stop, at worst.
+/// Longest time until a request to stop is noticed.
 const STOP_LATENCY: Span = Span::from_secs(1);
 
-/// What became of a sender's way.
+/// Change of a sender's path.
 #[derive(Debug)]
 pub(crate) enum Turn {
-    /// There is none any more.
+    /// The path is gone.
     Lost(NetError),
-    /// It is as good as before.
+    /// The path is there again, as it was before.
     Back,
-    /// Our address has gone, and this one sends from another.
+    /// Our address has gone; this socket sends from another one.
     Moved(Box<Endpoint>),
 }
 
-/// Watches over the way to one destination.
+/// Watch over the path to one destination.
 #[derive(Debug)]
 pub(crate) struct Way<'a> {
     destination: SocketAddr,
     options: &'a SocketOptions,
     transport: Transport,
-    /// Absent where the system lets nobody watch; then nothing is followed.
+    /// Watch over the interfaces; absent if the system refuses one. Then no change is followed.
     links: Option<Links>,
     changes: Changes,
     lost: bool,
@@ -53,7 +54,7 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// Whether there is none: what is sent now goes nowhere.
+    /// Returns `true` if there is no path, so that datagrams go nowhere.
     pub(crate) fn is_lost(&self) -> bool {
         self.lost
     }
@@ -62,12 +63,12 @@ impl<'a> Way<'a> {
         self.links.as_ref().map(AsFd::as_fd)
     }
 
-    /// When it wants to be asked again.
+    /// Returns the instant at which [`Self::follow`] is to be called next.
     pub(crate) fn due(&self) -> Time {
         if self.changes.any { self.look } else { Time::NEVER }
     }
 
-    /// Looks at what has become of the interfaces, and aims `endpoint` anew where that is needed.
+    /// Looks at changes of the interfaces, and makes `endpoint` use the present interface if needed.
     pub(crate) fn follow(&mut self, now: Time, endpoint: &mut Endpoint) -> Option<Turn> {
         let links = self.links.as_mut()?;
         self.changes.add(links.changes());
@@ -86,7 +87,7 @@ impl<'a> Way<'a> {
         }
     }
 
-    /// A new endpoint, if our address has gone and there is another.
+    /// Returns a new endpoint if our address has gone and there is another.
     fn turn(&self, endpoint: &mut Endpoint) -> Result<Option<Endpoint>, NetError> {
         let (interface, address) = source_for(self.destination, self.options)?;
         if let Some(dead) = interface.as_ref().filter(|interface| !interface.running) {
@@ -104,11 +105,11 @@ impl<'a> Way<'a> {
     }
 }
 
-/// Waits until datagrams, of UDP as of IP itself, can be sent to `destination`; whether they can, rather than that
-/// `stop` was set. `say` hears what is missing, when that changes.
+/// Waits until datagrams can be sent to `destination`, over UDP as over IP itself. Returns `false` if `stop` was set
+/// before. Calls `say` with what is missing, whenever that changes.
 ///
 /// # Errors
-/// What is missing when the `limit` is over, or what no waiting mends.
+/// The missing thing once the `limit` is over, or an error that no waiting mends.
 pub fn wait_to_send(
     destination: SocketAddr,
     options: &SocketOptions,
@@ -119,11 +120,11 @@ pub fn wait_to_send(
     wait_for(|| Endpoint::sender(destination, options, Transport::Udp).map(drop), limit, stop, say)
 }
 
-/// Waits until `address` can be listened to, a group (`source` alone, where one is given) or one of our own addresses;
-/// whether it can, rather than that `stop` was set. `say` hears what is missing, when that changes.
+/// Waits until `address` can be listened to: a group (for `source` alone, if that is given) or one of our own
+/// addresses. Returns `false` if `stop` was set before. Calls `say` with what is missing, whenever that changes.
 ///
 /// # Errors
-/// What no waiting mends.
+/// An error that no waiting mends.
 pub fn wait_to_listen(
     address: SocketAddr,
     source: Option<IpAddr>,
@@ -146,7 +147,7 @@ fn wait_for(
 ) -> Result<bool, NetError> {
     let clock = Clock::start();
     let end = Time::ZERO + limit;
-    // Before anything is looked at, so that no change is missed.
+    // The watch starts before anything is looked at, so that no change is missed.
     let mut links = Links::open().ok();
     let mut said = String::new();
     loop {
@@ -159,7 +160,7 @@ fn wait_for(
             say(&error);
             said = sentence;
         }
-        // Where nobody may watch, it is looked again each second.
+        // If the system refuses a watch, the probe runs again each second.
         let mut looked = false;
         while links.as_mut().map_or(!looked, |links| !links.changes().any) {
             if stop.load(Ordering::Relaxed) {
@@ -168,7 +169,7 @@ fn wait_for(
             if clock.now() >= end {
                 return Err(error);
             }
-            // A signal just before the wait does not end it.
+            // A signal just before the wait does not end it, so the wait is short.
             let until = end.min(clock.now() + STOP_LATENCY);
             let news: Vec<BorrowedFd<'_>> = links.iter().map(AsFd::as_fd).collect();
             let _ = clock.wait(&news, until).map_err(NetError::socket("wait for the network"))?;

@@ -1,4 +1,4 @@
-//! Files that change while they are sent.
+//! Handling of files that change while they are sent.
 
 use farcast_core::Time;
 use farcast_delivery::{Cause, ObjectId, Protocol, SenderEngine as _};
@@ -9,7 +9,8 @@ use crate::batch::Source;
 use crate::changing::Changing;
 
 impl<P: Protocol> Driver<'_, P> {
-    /// A file that has changed cannot match its digest any more. Where all have everything that is no matter.
+    /// Looks for files that have changed, since these cannot match their digests any more. Does nothing once all
+    /// receivers have everything.
     pub(super) fn note_changes(&mut self, now: Time, sources: &[Source]) {
         let changes: usize = sources.iter().map(|source| source.outgoing.changes()).sum();
         if changes == self.changes || self.delivered.is_some() || self.error.is_some() {

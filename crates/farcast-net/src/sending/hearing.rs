@@ -1,4 +1,4 @@
-//! Answers: what comes back to a sender.
+//! Reception of the answers that come back to a sender.
 
 use std::io::IoSliceMut;
 
@@ -12,20 +12,20 @@ use crate::error::NetError;
 use crate::seal::SendSeal;
 use crate::socket::Endpoint;
 
-/// Answers are small: a NAK fits one datagram.
+/// Size of a buffer for one receive call's datagrams, octets; a NAK fits one datagram.
 const SLOT_LEN: usize = 1 << 16;
 const SLOTS: usize = 16;
-/// Octets for what comes at once.
+/// Size of all buffers for answers, octets.
 pub(super) const BUFFER: usize = SLOTS * SLOT_LEN;
-/// How often the socket is emptied before something is sent again.
+/// Most times that a socket is read before something is sent again.
 const HEARINGS: usize = 32;
 
 impl<P: Protocol> Driver<'_, P> {
-    /// Takes the answers that have come.
+    /// Reads the answers that have arrived.
     pub(super) fn hear(&mut self, outlet: &mut Outlet<'_>) -> Result<(), NetError> {
         let announcing = !self.opened || self.sender.phase() == Phase::Announcing;
         if !announcing && !self.sender.routes().answers.ip().is_multicast() {
-            // From here on the group carries our own data back to us, and nothing else that we need.
+            // From here on the group carries nothing that we need, only our own data.
             self.group = None;
         }
         let group = self.group.take();
@@ -63,7 +63,7 @@ impl<P: Protocol> Driver<'_, P> {
             };
             self.heard += content.len() as u64;
             for datagram in bytes[content].chunks_mut(meta.stride.max(1)) {
-                // What is refused is counted by the seal, by reason.
+                // The seal counts refused datagrams by reason.
                 let (datagram, who) = match &mut seal {
                     None => (&*datagram, None),
                     Some(seal) => match seal.open(now, meta.addr, datagram) {
@@ -80,7 +80,7 @@ impl<P: Protocol> Driver<'_, P> {
                 {
                     continue;
                 }
-                // What is turned down is counted by the engine, by reason.
+                // The engine counts rejected messages by reason.
                 if self.sender.handle(now, &from, &packet.message).is_ok()
                     && let Purpose::Nak { segments, .. } = packet.message.purpose()
                 {

@@ -1,4 +1,4 @@
-//! What is asked of a sender and what it tells.
+//! Options, notices and the report of a sender.
 
 use std::net::SocketAddr;
 
@@ -12,109 +12,110 @@ use crate::error::NetError;
 use crate::seal::SealCounts;
 use crate::socket::SocketOptions;
 
-/// What to send and where to.
+/// Options of a sender: destination, sockets and the handling of changed files.
 #[derive(Clone, Debug)]
 pub struct SendOptions {
-    /// The group (or the one receiver) and port that data goes to.
+    /// Group, or the one receiver, and the port that data is sent to.
     pub to: SocketAddr,
-    /// How sockets are made.
+    /// Options of the sockets.
     pub socket: SocketOptions,
-    /// How far ahead of the clock datagrams may leave together, as one burst.
+    /// Time by which datagrams may leave ahead of the clock, together as one burst.
     pub burst: Span,
-    /// What becomes of it where a file changes meanwhile.
+    /// Choice of what becomes of the transmission if a file changes meanwhile.
     pub changing: Changing,
-    /// Whether files are looked at once more at the end: where receivers do not say that what they have is right.
+    /// Look at the files once more at the end. This serves protocols whose receivers do not confirm that their content
+    /// is right.
     pub look_again: bool,
 }
 
-/// What happens while sending; `E` is what the engine tells.
+/// Event of a transmission; `E` is the engine's type of event.
 #[derive(Debug)]
 pub enum SendNotice<'a, E> {
-    /// Something the engine tells.
+    /// Event of the engine.
     Event(&'a E),
-    /// A tenth of a second has passed.
+    /// A tenth of a second has passed. Holds the traffic so far.
     Tick(Traffic),
     /// The interface, the address or the route is gone; nothing is sent until it comes back.
     Waiting {
         /// What is missing.
         why: &'a NetError,
     },
-    /// It has come back.
+    /// The interface, the address or the route is there again.
     Back,
-    /// Our address was another one before.
+    /// Our own address has changed.
     Moved {
-        /// What it is now.
+        /// New address.
         address: SocketAddr,
     },
-    /// The way carries less than the datagrams have: they leave in fragments of IP.
+    /// The path carries less than the length of our datagrams, so they leave in IP fragments.
     Fragmenting {
-        /// Octets of an IP packet that it carries, as far as this host knows.
+        /// Length of the longest IP packet that it carries, as far as this host knows, octets.
         packet: usize,
-        /// Octets of a segment that would need no fragments.
+        /// Segment size that would need no fragments, octets.
         segment: usize,
     },
-    /// A receiver gets no long datagram and all that are short: from now on long ones leave in pieces.
+    /// A receiver gets short datagrams and no long one, so long ones leave in pieces from now on.
     Narrow {
-        /// Its address.
+        /// Address of the receiver.
         receiver: SocketAddr,
-        /// Octets of datagrams that do not arrive there, without headers of UDP and IP.
+        /// Length of datagrams that do not arrive there, octets without headers of UDP and IP.
         datagram: usize,
-        /// Octets of the longest that leaves from now on, likewise.
+        /// Length of the longest datagram that leaves from now on, octets without headers of UDP and IP.
         limit: usize,
-        /// Octets of a segment that would need no pieces.
+        /// Segment size that would need no pieces, octets.
         segment: usize,
     },
-    /// A file is not what it was: nothing of it is sent any more.
+    /// A file has changed, so nothing of it is sent any more.
     Changed {
-        /// Which.
+        /// The file and its change.
         file: &'a ChangedFile,
-        /// What it is called by receivers.
+        /// Name of the file at receivers.
         name: &'a str,
     },
-    /// This host itself would not send; told once for each reason.
+    /// This host itself refused to send; reported once for each reason.
     Refused {
-        /// What the system says.
+        /// The error of the system.
         why: &'a NetError,
     },
-    /// A receiver is trusted no more: it opens nothing that leaves from now on, and is not heard.
+    /// A receiver is no longer trusted: it can open nothing that leaves from now on, and its answers are ignored.
     Revoked {
-        /// What the list calls it.
+        /// Name of the receiver in the list.
         name: &'a str,
     },
 }
 
-/// What has passed a sender so far.
+/// Traffic of a sender so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Traffic {
-    /// What has left.
+    /// Datagrams and octets that have left.
     pub sent: Sent,
-    /// Octets of all that was heard, without headers of UDP and IP.
+    /// Octets of all answers that arrived, without headers of UDP and IP.
     pub heard: u64,
-    /// Requests for repair that were heard and made sense.
+    /// Requests for repair that arrived and were accepted.
     pub requests: u64,
-    /// How much those asked for, as their protocol counts it: segments, or blocks where it asks for whole ones.
+    /// Extent of these requests, as their protocol counts it: segments, or blocks if it requests whole ones.
     pub asked: u64,
 }
 
-/// How a transmission went.
+/// Report on a transmission.
 #[derive(Debug)]
 pub struct SendReport<S: SenderEngine> {
-    /// What did not pass the seal, if there is one.
+    /// Counts of datagrams that did not pass the seal, if there is one.
     pub seal: Option<SealCounts>,
-    /// What the engine told at its end.
+    /// Last event of the engine.
     pub end: S::Event,
-    /// The engine, for its members and counts.
+    /// Engine, for its members and counts.
     pub sender: S,
-    /// Why it had to stop, if files or the network made it.
+    /// Error for which it had to stop, if files or the network were the reason.
     pub error: Option<NetError>,
-    /// From the first announcement to the last receiver's end.
+    /// Time from the first announcement to the last receiver's end.
     pub duration: Span,
-    /// From the first datagram of data to the last.
+    /// Time from the first datagram of data to the last.
     pub data_duration: Span,
-    /// Datagrams that were none of the protocol's.
+    /// Datagrams that are not of the protocol.
     pub malformed: u64,
-    /// What has passed.
+    /// Traffic of the whole transmission.
     pub traffic: Traffic,
-    /// The files that are not what they were.
+    /// Files that have changed.
     pub changed: Vec<ChangedFile>,
 }

@@ -1,8 +1,8 @@
-//! Addresses that mean something on one link only, or to one sender only.
+//! Addresses that are valid on one link only, or for one sender only.
 
 use std::net::{IpAddr, SocketAddr};
 
-/// Whether `group` is one of those that are for source-specific multicast (RFC 4607).
+/// Returns `true` if `group` is for source-specific multicast (RFC 4607).
 pub(crate) fn is_source_specific(group: IpAddr) -> bool {
     match group {
         IpAddr::V4(group) => group.octets()[0] == 232,
@@ -10,7 +10,7 @@ pub(crate) fn is_source_specific(group: IpAddr) -> bool {
     }
 }
 
-/// `address`, with the interface `scope` where it is one that only means something on a link (RFC 4007).
+/// Returns `address`, with the interface `scope` if it is valid on a link only (RFC 4007).
 pub(crate) fn scoped(address: SocketAddr, scope: u32) -> SocketAddr {
     match address {
         SocketAddr::V6(mut v6) if v6.scope_id() == 0 => {

@@ -1,4 +1,4 @@
-//! Sockets as they are to be: made, told where to send, joined to groups.
+//! Setup of sockets: making them, choosing their interface, joining groups.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -32,7 +32,7 @@ pub(super) fn new_socket(
     if family.is_ipv6() {
         socket.set_only_v6(true).map_err(NetError::socket("restrict a socket to IPv6"))?;
     }
-    // Buffers are a wish: with privileges it is granted beyond the system's limit, otherwise up to it.
+    // Buffer sizes are a wish: with privileges it is granted beyond the system's limit, otherwise up to it.
     ssm::force_receive_buffer(&socket, options.receive_buffer);
     let _ = socket.set_send_buffer_size(options.send_buffer);
     Ok(socket)
@@ -67,9 +67,9 @@ pub(super) fn set_sending(
     Ok(())
 }
 
-/// Lets routers cut what is too long for the next link (IPv4), and the kernel what is too long for the way as it knows it
-/// (both), instead of losing it. Routers on the way say nothing where ICMP is dropped. What they say of IPv4 is not
-/// believed: nothing depends on it.
+/// Lets routers (IPv4) and the kernel (IPv4 and IPv6) fragment datagrams that are too long for the next link or the
+/// known path. Otherwise these datagrams would be lost, because routers say nothing if ICMP is dropped. ICMP messages
+/// about the path MTU over IPv4 are not believed, since nothing depends on them.
 pub(super) fn may_be_cut(socket: &Socket, address: IpAddr) -> Result<(), NetError> {
     let set = if address.is_ipv4() {
         set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::OMIT).map_err(io::Error::from)
@@ -81,7 +81,8 @@ pub(super) fn may_be_cut(socket: &Socket, address: IpAddr) -> Result<(), NetErro
     set.map_err(NetError::socket("let datagrams be cut on their way"))
 }
 
-/// Without this Linux gives a socket what any other program has joined on any interface, source-specific or not.
+/// Limits `socket` to the groups that it has joined itself. By default Linux also delivers what any other program has
+/// joined on any interface, source-specific or not.
 pub(super) fn hear_own_groups_only(socket: &Socket, group: IpAddr) -> Result<(), NetError> {
     let set =
         if group.is_ipv4() { socket.set_multicast_all_v4(false) } else { socket.set_multicast_all_v6(false) };
@@ -104,7 +105,7 @@ pub(super) fn join(
     }
 }
 
-/// The largest IP packet in bytes that the way to `destination` is known to carry.
+/// Returns the largest IP packet in bytes that the path to `destination` is known to carry.
 ///
 /// # Errors
 /// If the interface is not there, or there is no route.

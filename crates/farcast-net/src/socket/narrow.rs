@@ -1,4 +1,4 @@
-//! What a socket does about ways that carry less than the first link; see [`crate::narrow`].
+//! Handling of narrow paths by a socket: marks, pieces and reports; see [`crate::narrow`].
 
 use std::io::IoSliceMut;
 use std::net::SocketAddr;
@@ -14,86 +14,86 @@ use crate::narrow::{
     passes_everywhere, tried_below,
 };
 
-/// A receiver that gets no long datagram of ours.
+/// Report of a receiver that gets no long datagram of ours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Narrow {
-    /// Its address.
+    /// Address of the receiver.
     pub(crate) receiver: SocketAddr,
-    /// Octets of datagrams that do not arrive there, without headers of UDP and IP.
+    /// Length of datagrams that do not arrive there, octets without headers of UDP and IP.
     pub(crate) length: usize,
-    /// Octets of the longest datagram that leaves from now on, likewise.
+    /// Length of the longest datagram that leaves from now on, octets without headers of UDP and IP.
     pub(crate) limit: usize,
 }
 
-/// What a socket knows of it.
+/// State of a socket about narrow paths.
 #[derive(Debug, Default)]
 pub(super) struct Narrowness {
-    /// What was sent, of a socket that senders send from.
+    /// Counts of sent datagrams, on a sender's socket.
     marks: Option<Marks>,
-    /// What came, of a socket that receivers hear with.
+    /// Counts of received datagrams, on a receiver's socket.
     watch: Option<Watch>,
     assembly: Assembly,
-    /// Octets of the longest datagram that leaves whole, where there is a limit.
+    /// Length of the longest datagram that leaves whole, octets; `None` if there is no limit.
     limit: Option<usize>,
-    /// The number of the next datagram that is cut.
+    /// Number of the next datagram that is cut.
     next: u32,
     beside: Beside,
-    /// Who made it cut, until that is told.
+    /// Report that made the socket cut, until the owner is told.
     asked: Option<Narrow>,
 }
 
-/// What came of reading what a slot has.
+/// Content of a slot after the datagrams of this layer were taken out.
 struct Sifted {
-    /// Octets at the beginning that stay as they are.
+    /// Number of octets at the beginning that stay as they are.
     stays: usize,
-    /// What becomes of the rest.
+    /// Datagrams that take the place of the rest.
     whole: Vec<Vec<u8>>,
-    /// What answers marks.
+    /// Answers to marks.
     answers: Vec<Vec<u8>>,
 }
 
 impl Endpoint {
-    /// Has marks sent beside long datagrams.
+    /// Makes the socket send marks beside long datagrams.
     pub(super) fn marking(self) -> Self {
         self.narrowness.borrow_mut().marks = Some(Marks::default());
         self
     }
 
-    /// Watches over what comes.
+    /// Makes the socket watch received datagrams for a narrow path.
     pub(crate) fn watching(self, watch: Watch) -> Self {
         self.narrowness.borrow_mut().watch = Some(watch);
         self
     }
 
-    /// Whether it cuts what it sends, or was found to hear no long datagrams.
+    /// Returns `true` if the socket cuts what it sends, or was found to receive no long datagrams.
     pub(crate) fn is_narrow(&self) -> bool {
         let state = self.narrowness.borrow();
         state.limit.is_some() || state.watch.as_ref().is_some_and(Watch::is_narrow)
     }
 
-    /// Cuts what does not pass everywhere from now on.
+    /// Cuts datagrams that do not pass everywhere, from now on.
     pub(crate) fn cut(&self) {
         let limit = passes_everywhere(self.local.is_ipv4(), self.transport);
         self.narrowness.borrow_mut().limit = Some(limit);
     }
 
-    /// What has left beside what was sent, since this was asked last.
+    /// Returns the traffic besides the requested datagrams since the last call.
     pub(crate) fn beside(&self) -> Beside {
         std::mem::take(&mut self.narrowness.borrow_mut().beside)
     }
 
-    /// The receiver that has made it cut, told once.
+    /// Returns the report that has made the socket cut, once.
     pub(crate) fn asked_to_cut(&self) -> Option<Narrow> {
         self.narrowness.borrow_mut().asked.take()
     }
 
-    /// A sender whose long datagrams do not come, and their octets, told once.
+    /// Returns a sender whose long datagrams do not arrive, and their length in octets. Reports each find once.
     pub(crate) fn found_narrow(&self) -> Option<(SocketAddr, usize)> {
         let found = self.narrowness.borrow_mut().watch.as_mut()?.found()?;
         Some((found.sender, found.length))
     }
 
-    /// Octets of the longest datagram to `to` that passes everywhere.
+    /// Returns the octets of the longest datagram to `to` that passes everywhere.
     pub(crate) fn passes_everywhere(&self, to: SocketAddr) -> usize {
         passes_everywhere(to.is_ipv4(), self.transport)
     }
@@ -137,7 +137,7 @@ impl Endpoint {
             out.clear();
             Piece { id, total, index, count: parts, octets }.write_header(&mut out);
             out.extend(octets);
-            // One by one: some that look at batches take them for what is long.
+            // Pieces are sent one by one, since some devices take a batch for one long datagram.
             self.send_batch(envelope, &out, out.len())?;
             if index == 0 {
                 first.clone_from(&out);
@@ -149,7 +149,7 @@ impl Endpoint {
         Ok(())
     }
 
-    /// Counts the headers that the kernel has added, where it sends fragments.
+    /// Counts the headers that the kernel has added, if it sends fragments.
     fn count_fragments(&self, to: SocketAddr, contents: &[u8], stride: usize) {
         let Some(carried) = self.carried.get() else { return };
         let udp = self.headers(to) - header_of_ip(to.is_ipv4());
@@ -158,7 +158,7 @@ impl Endpoint {
         self.narrowness.borrow_mut().beside.add(0, octets);
     }
 
-    /// Counts long datagrams, and sends the mark that is due.
+    /// Counts long datagrams, and sends a mark if one is due.
     fn mark(&self, envelope: &Envelope, stride: usize, contents: &[u8]) {
         let mut state = self.narrowness.borrow_mut();
         let Some(mark) = state.marks.as_mut().and_then(|marks| marks.sent(envelope.to, stride, contents))
@@ -170,12 +170,12 @@ impl Endpoint {
         let datagram = mark.datagram(padded.filter(|&tried| tried > self.passes_everywhere(envelope.to)));
         state.beside.add(1, datagram.len());
         drop(state);
-        // One that does not leave is as good as lost.
+        // A mark that does not leave is as good as lost.
         let _ = self.send_batch(&Envelope { router_alert: false, ..*envelope }, &datagram, datagram.len());
     }
 
-    /// Takes what is of this layer out of the first `count` slots, and puts together what came in pieces; how many slots
-    /// are filled now. A slot of which nothing remains has the length 0.
+    /// Takes datagrams of this layer out of the first `count` slots, and puts pieces together. Returns the number of
+    /// slots that are filled now. A slot of which nothing remains has the length 0.
     pub(super) fn sift(
         &self,
         slots: &mut [IoSliceMut<'_>],
@@ -188,7 +188,7 @@ impl Endpoint {
             let stride = meta.stride.max(1);
             let Some(sifted) = self.sift_slot(meta.addr, &slot[content.clone()], stride) else { continue };
             for answer in sifted.answers {
-                // One that does not leave is as good as lost.
+                // An answer that does not leave is as good as lost.
                 let _ = self.send_batch(&Envelope::to(meta.addr), &answer, answer.len());
             }
             let mut end = content.start + sifted.stays;
@@ -207,7 +207,7 @@ impl Endpoint {
             (meta.len, meta.stride) = (if end > content.start { end } else { 0 }, stride);
             self.set_length(&mut slot[..meta.len]);
         }
-        // What does not go with its neighbours has a slot of its own, if there is one.
+        // A datagram that cannot follow its neighbours gets a slot of its own, if there is one.
         for ((slot, place), (from, whole)) in slots.iter_mut().zip(meta).skip(count).zip(spilt) {
             slot[..whole.len()].copy_from_slice(&whole);
             *place = from;
@@ -217,7 +217,7 @@ impl Endpoint {
         count
     }
 
-    /// What of `content` is of this layer; `None` if nothing is.
+    /// Takes the datagrams of this layer out of `content`; `None` if there are none.
     fn sift_slot(&self, from: SocketAddr, content: &[u8], stride: usize) -> Option<Sifted> {
         let first = content.chunks(stride).position(|datagram| Small::read(datagram).is_some());
         let mut state = self.narrowness.borrow_mut();
@@ -247,7 +247,7 @@ impl Endpoint {
         Some(sifted)
     }
 
-    /// Has the header of an IPv4 packet say how long it is now.
+    /// Sets the length in the header of an IPv4 packet to its present length.
     fn set_length(&self, packet: &mut [u8]) {
         if self.transport != Transport::Udp
             && let Ok(length) = u16::try_from(packet.len())
@@ -259,17 +259,18 @@ impl Endpoint {
 }
 
 impl Narrowness {
-    /// A receiver says that it gets none of what the marks with `nonce` are beside, and marks of `passes` octets at most.
+    /// Handles a receiver's report that it gets none of the datagrams beside the marks with `nonce`, and marks of at
+    /// most `passes` octets.
     fn asked(&mut self, receiver: SocketAddr, nonce: u64, passes: usize, transport: Transport) {
         let Some(length) = self.marks.as_ref().and_then(|marks| marks.length_of(nonce)) else { return };
         let tried = tried_below(length, receiver.is_ipv4(), transport);
-        // Where not even marks of that length arrive, another round trip would be in vain.
+        // If not even marks of that length arrive, pieces of it would not either.
         let in_vain = passes > 0 && passes < tried;
         let limit = if in_vain { passes_everywhere(receiver.is_ipv4(), transport) } else { tried };
         if self.limit.is_none_or(|old| limit < old) {
             self.limit = Some(limit);
             self.asked = Some(Narrow { receiver, length, limit });
-            // What leaves from now on is counted anew.
+            // Datagrams from now on are counted anew.
             self.marks = Some(Marks::default());
         }
     }

@@ -1,4 +1,4 @@
-//! What of a stream is let in: what its sender has signed, or, without a seal, all.
+//! The gate of a receiving stream: lets in datagrams that the sender has signed, or, without a seal, all.
 
 use std::net::IpAddr;
 use std::ops::Range;
@@ -15,15 +15,15 @@ use crate::receiving::Unlike;
 use crate::seal::{ReceiveSeal, is_sealed};
 use crate::socket::Endpoint;
 
-/// Time that the end of a stream waits until its session is written.
+/// Longest time for which the end of a stream waits until its session is written.
 const DISK_PATIENCE: Span = Span::from_secs(2);
 
-/// What lets in of all that comes to a receiver what its sender has signed, or, without a seal, all of it.
+/// Gate for received datagrams. Lets in those that the sender has signed, or, without a seal, all of them.
 pub(super) struct Gate<'a> {
     pub(super) seal: Option<&'a mut ReceiveSeal>,
-    /// Whether something has come that is sealed, and we have no key.
+    /// A sealed datagram has arrived, and we have no key.
     sealed: bool,
-    /// What our user should know of what was refused, and from whom that came.
+    /// A refusal that the user should know of, and the address of the sender.
     pub(super) unlike: Option<(IpAddr, Unlike)>,
 }
 
@@ -51,15 +51,15 @@ impl<'a> Gate<'a> {
             return None;
         };
         let said = &datagram[opened.payload.clone()];
-        // What of a stream is made up nobody would notice: all of it is signed.
+        // Nobody would notice a forged part of a stream, so all of it is signed.
         let signed = opened.class == Class::Control;
         seal.is_sent_by(opened.session, |who| signed && engine.may_say(said, who)).then_some(opened.payload)
     }
 
-    /// Remembers now and then what was heard; why that cannot be, once.
+    /// Has what was heard written, now and then. Returns the reason for which this is impossible, once.
     ///
     /// # Errors
-    /// It cannot be while a stream is heard.
+    /// That reason, if a stream is being received.
     pub(super) fn check_memory(&mut self, now: Time) -> Result<Option<NetError>, NetError> {
         let Some(seal) = &mut self.seal else { return Ok(None) };
         match seal.tick(now) {
@@ -68,7 +68,10 @@ impl<'a> Gate<'a> {
         }
     }
 
-    /// The stream has ended, so many octets from its beginning: a record of it is no news from now on.
+    /// Ends the stream, `at` octets from its beginning, so that a recording of it is not accepted again.
+    ///
+    /// # Errors
+    /// [`NetError::Forgetful`] if that cannot be written.
     pub(super) fn close(&mut self, at: u64) -> Result<StreamEnd, NetError> {
         if let Some(seal) = &mut self.seal {
             seal.close_all(DISK_PATIENCE).map_err(NetError::Forgetful)?;
@@ -76,20 +79,20 @@ impl<'a> Gate<'a> {
         Ok(StreamEnd::Ended(at))
     }
 
-    /// Who has begun another session with what was opened last.
+    /// Returns the sender that has begun another session with the datagram opened last.
     pub(super) fn begun(&mut self) -> Option<Proved<'_>> {
         let seal = self.seal.as_mut()?;
         let session = seal.begun()?;
         seal.proved(session)
     }
 
-    /// Asks for the keys that lack.
+    /// Asks senders for the keys that are missing.
     pub(super) fn ask(&mut self, mouth: &Endpoint) {
         let Some(seal) = &mut self.seal else { return };
         let mut datagram = Vec::new();
         while let Some(to) = seal.asks() {
             if seal.answer(to, &mut datagram) {
-                // What is lost is asked for again.
+                // A request that is lost is sent again.
                 let _ = mouth.send(&Envelope::to(to), &datagram, datagram.len());
             }
             datagram.clear();

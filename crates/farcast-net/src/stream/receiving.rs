@@ -1,4 +1,4 @@
-//! The receiver of a stream: from the network to a file descriptor.
+//! Reception of a stream: from the network to a file descriptor.
 
 use std::io::{self, Write};
 use std::net::{IpAddr, SocketAddr};
@@ -19,85 +19,86 @@ use crate::receiving::Unlike;
 use crate::seal::ReceiveSeal;
 use crate::socket::{Endpoint, SocketOptions};
 
-/// After the end of its stream a receiver answers until nothing comes for so long, or for so long at most.
+/// Pause without datagrams after which a receiver stops answering once its stream has ended, and the longest time for
+/// which it answers then.
 const LINGER: Span = Span::from_secs(2);
 const LONGEST_LINGER: Span = Span::from_secs(30);
 
-/// What a stream that is received is, besides its engine.
+/// Options of a stream's receiver, besides its engine.
 #[derive(Clone, Debug)]
 pub struct StreamReceiveOptions {
-    /// The group that is listened to, or our own address.
+    /// Group to listen to, or our own address.
     pub from: SocketAddr,
-    /// The only sender, where the network is asked for it alone.
+    /// Only sender, if the network is to deliver datagrams from it alone.
     pub source: Option<IpAddr>,
-    /// The only senders that are heard; empty: all.
+    /// Prefixes of the senders to accept; empty to accept all.
     pub accept: Vec<IpNet>,
-    /// The sockets.
+    /// Options of the sockets.
     pub socket: SocketOptions,
-    /// What carries it.
+    /// Transport of the datagrams.
     pub transport: Transport,
-    /// Whether nothing is said to the sender.
+    /// Send nothing to the sender.
     pub silent: bool,
-    /// Of what comes this part is lost, to try things.
+    /// Probability with which each datagram is lost on purpose.
     pub simulate_loss: Probability,
-    /// The seed of that.
+    /// Seed of these losses.
     pub seed: u64,
 }
 
-/// What is told of a stream that is received.
+/// Event of a stream that is received.
 #[derive(Debug)]
 pub enum StreamNotice<'a, E> {
-    /// It is listened to.
+    /// The receiver listens.
     Listening,
-    /// What the engine tells.
+    /// Event of the engine.
     Event(&'a E),
-    /// Octets cannot be had: from where in the stream, and up to where, if that is known.
+    /// Octets are lost for good. Holds the offset of the gap in the stream, and the offset of its end if that is known.
     Gap(u64, Option<u64>),
-    /// It goes on, or begins, here.
+    /// The stream begins, or continues, at this offset.
     Begins(u64),
-    /// This host itself would not send an answer; told once.
+    /// This host itself refused to send an answer; reported once.
     Refused(&'a NetError),
-    /// What is heard of sealed streams cannot be remembered, so that none is accepted.
+    /// What is heard of sealed streams cannot be remembered, so no stream is accepted.
     Forgetful(&'a NetError),
-    /// Something came that only another seal opens, or that has none; told of once.
+    /// A datagram was ignored that only another seal opens, or that has no seal; reported once.
     Unlike {
-        /// From whom.
+        /// Address of its sender.
         source: IpAddr,
-        /// What is unlike.
+        /// Reason for which it is ignored.
         why: Unlike,
     },
-    /// Short datagrams of a sender come and no long one does; as
+    /// Short datagrams of a sender arrive and no long one does, as in
     /// [`ReceiveNotice::Narrow`](crate::ReceiveNotice::Narrow).
     Narrow {
         /// The sender.
         source: IpAddr,
-        /// Octets of datagrams that do not come, without headers of UDP and IP.
+        /// Length of the datagrams that do not arrive, octets without headers of UDP and IP.
         datagram: usize,
-        /// Octets of datagrams that pass everywhere, likewise.
+        /// Length of datagrams that pass everywhere, octets without headers of UDP and IP.
         passes: usize,
-        /// Whether the sender is told of it.
+        /// The sender is told of it.
         told: bool,
     },
 }
 
-/// How the reception of a stream ended.
+/// Reason for which the reception of a stream ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StreamEnd {
-    /// At its end, so many octets from its beginning.
+    /// The stream has ended, so many octets from its beginning.
     Ended(u64),
-    /// Whoever was told of something had seen enough.
+    /// The observer had seen enough.
     Enough,
-    /// Whoever reads the output does not read it any more.
+    /// The reader of the output has closed it.
     Unread,
-    /// It was stopped.
+    /// The receiver was told to stop.
     Stopped,
 }
 
-/// Receives a stream into `output`, until its end, or until `stop`. The observer says whether it has seen enough. With a
-/// seal, only what senders on its list have signed is heard.
+/// Receives a stream into `output`, until its end or until `stop` is set. The observer returns `false` when it has seen
+/// enough. With a seal, only datagrams that senders on its list have signed are accepted.
 ///
 /// # Errors
-/// What makes it impossible to begin or to go on; writing is [`NetError::Socket`], too.
+/// If the reception cannot begin or continue. An error of writing is [`NetError::Socket`], too.
 pub fn receive_stream<R: StreamReceiverEngine>(
     options: &StreamReceiveOptions,
     output: &mut impl Write,
@@ -117,7 +118,7 @@ pub fn receive_stream<R: StreamReceiverEngine>(
     let mut is_heard = |meta: &RecvMeta| {
         let accept = &options.accept;
         let accepted = accept.is_empty() || accept.iter().any(|prefix| prefix.contains(&meta.addr.ip()));
-        // What we say ourselves comes back on the group; without ports it is not told from what others here say.
+        // Our own messages come back on the group. Without ports they cannot be told from those of other programs here.
         let tells = answers.as_ref().filter(|_| transport == Transport::Udp);
         accepted
             && tells.is_none_or(|own| meta.addr.port() != own.local().port() || !is_own(meta.addr))
@@ -138,8 +139,8 @@ pub fn receive_stream<R: StreamReceiverEngine>(
                 }
                 let opened = gate.open(now, meta, engine, datagram);
                 if let Some(who) = gate.begun() {
-                    // What is here of the last session is read before anything of this one is heard, and so is what lies
-                    // behind a gap that nobody will fill now.
+                    // The rest of the last session is read before anything of the new one is handled. So is what lies
+                    // behind a gap that nobody will fill any more.
                     reader.read(now, engine)?;
                     engine.begins_anew(now, &who);
                     reader.read(now, engine)?;
@@ -176,7 +177,7 @@ pub fn receive_stream<R: StreamReceiverEngine>(
             }
         }
         while let Some(transmit) = engine.poll_transmit(now, &mut out) {
-            // Whom we do not know yet we answer later.
+            // A sender without keys here yet gets its answer later.
             if gate.seal.as_mut().is_none_or(|seal| seal.answer(transmit.destination, &mut out)) {
                 send(mouth, &transmit, &out)?;
             }
@@ -205,21 +206,21 @@ pub fn receive_stream<R: StreamReceiverEngine>(
     }
 }
 
-/// What hands on what an engine has of its stream.
+/// Writer of the octets that an engine has of its stream.
 struct Reader<'a, W, E> {
     output: &'a mut W,
     out: Vec<u8>,
     observer: &'a mut dyn FnMut(&StreamNotice<'_, E>) -> bool,
-    /// Whether what comes next is a beginning.
+    /// The next octets follow a gap, or are the first.
     begins: bool,
-    /// Where the stream has ended, when, and when something was heard last.
+    /// Offset at which the stream has ended, the time of that, and the time of the last datagram.
     ended: Option<(u64, Time, Time)>,
-    /// Nothing more is wanted.
+    /// Reason for which nothing more is wanted.
     over: Option<StreamEnd>,
 }
 
 impl<W: Write, E> Reader<'_, W, E> {
-    /// Writes what is here, as far as it is wanted.
+    /// Writes the octets that the engine has, as long as they are wanted.
     fn read(&mut self, now: Time, engine: &mut impl StreamReceiverEngine<Event = E>) -> Result<(), NetError> {
         while self.over.is_none()
             && let Some(taken) = engine.read(&mut self.out)
@@ -244,7 +245,7 @@ impl<W: Write, E> Reader<'_, W, E> {
                 self.write()?;
             }
         }
-        // What came before what is not wanted is.
+        // Octets from before that point are wanted.
         self.write()?;
         if self.over.is_none() {
             engine.settle(now);
@@ -252,7 +253,7 @@ impl<W: Write, E> Reader<'_, W, E> {
         Ok(())
     }
 
-    /// Writes what was read, if anybody takes it.
+    /// Writes the octets that were read, unless the output is closed.
     fn write(&mut self) -> Result<(), NetError> {
         if self.out.is_empty() {
             return Ok(());

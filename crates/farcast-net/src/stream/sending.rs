@@ -1,4 +1,4 @@
-//! The sender of a stream: from a file descriptor to the network.
+//! Transmission of a stream: from a file descriptor to the network.
 
 use std::io::{self, Read};
 use std::net::SocketAddr;
@@ -14,50 +14,50 @@ use crate::error::NetError;
 use crate::seal::SendSeal;
 use crate::socket::{Endpoint, Narrow, SocketOptions};
 
-/// Datagrams that leave before it is heard what has come.
+/// Most datagrams that are sent before answers are read again.
 const TURN: usize = 64;
 
-/// What a stream that is sent is, besides its engine.
+/// Options of a stream's sender, besides its engine.
 #[derive(Clone, Debug)]
 pub struct StreamSendOptions {
-    /// The group, or one receiver.
+    /// Group, or the one receiver, that the stream is sent to.
     pub to: SocketAddr,
-    /// The sockets.
+    /// Options of the sockets.
     pub socket: SocketOptions,
-    /// What carries it.
+    /// Transport of the datagrams.
     pub transport: Transport,
-    /// Whether each line is a message, at which whoever comes late may begin.
+    /// Each line is a message, at which a late receiver may begin.
     pub lines: bool,
 }
 
-/// What is told of a stream that is sent.
+/// Event of a stream that is sent.
 #[derive(Debug)]
 pub enum StreamSendNotice<'a, E> {
-    /// What the engine tells.
+    /// Event of the engine.
     Event(&'a E),
-    /// This host itself would not send; told once.
+    /// This host itself refused to send; reported once.
     Refused(&'a NetError),
-    /// A receiver is trusted no more: it opens nothing from now on.
+    /// A receiver is no longer trusted: it can open nothing from now on.
     Revoked {
-        /// What the list called it.
+        /// Name of the receiver in the list.
         name: &'a str,
     },
-    /// A receiver gets no long datagram and all that are short: from now on long ones leave in pieces.
+    /// A receiver gets short datagrams and no long one, so long ones leave in pieces from now on.
     Narrow {
-        /// Its address.
+        /// Address of the receiver.
         receiver: SocketAddr,
-        /// Octets of datagrams that do not arrive there, without headers of UDP and IP.
+        /// Length of datagrams that do not arrive there, octets without headers of UDP and IP.
         datagram: usize,
-        /// Octets of the longest that leaves from now on, likewise.
+        /// Length of the longest datagram that leaves from now on, octets without headers of UDP and IP.
         limit: usize,
     },
 }
 
-/// Sends what `input` gives until its end, or until `stop`, by the engine that `make` makes for our own address. With a
-/// seal, all that leaves is signed and sealed, and all answers are opened.
+/// Sends the octets of `input` until its end, or until `stop` is set. `make` makes the engine for our own address. With
+/// a seal, all datagrams are signed and sealed, and all answers are opened.
 ///
 /// # Errors
-/// What makes it impossible to begin or to go on; reading is [`NetError::Socket`], too.
+/// If the transmission cannot begin or continue. An error of reading is [`NetError::Socket`], too.
 pub fn send_stream<S: StreamSenderEngine, E: std::error::Error + Send + Sync + 'static>(
     options: &StreamSendOptions,
     input: &mut (impl Read + AsFd),
@@ -89,7 +89,8 @@ pub fn send_stream<S: StreamSenderEngine, E: std::error::Error + Send + Sync + '
                 Ok(may.then_some(said))
             })?;
         }
-        // The flag stays: what has been read may take long to arrive, and who asks again waits no longer.
+        // The flag stays set: data that has been read may take long to arrive, and a second request to stop waits no
+        // longer.
         if !stopped && stop.load(Ordering::Relaxed) {
             (stopped, source.over) = (true, true);
             engine.finish(ears.clock.now());
@@ -102,7 +103,7 @@ pub fn send_stream<S: StreamSenderEngine, E: std::error::Error + Send + Sync + '
             let (datagrams, octets) = seal.send_keys(now, &Envelope::to(options.to), &endpoint);
             engine.spend(datagrams as u64, octets as u64);
         }
-        // Whoever has no keys yet can do nothing with what is said.
+        // A receiver without keys cannot open any message.
         if !opened && seal.as_ref().is_none_or(|seal| !seal.begins()) {
             opened = true;
             engine.open(now);
@@ -153,17 +154,18 @@ pub fn send_stream<S: StreamSenderEngine, E: std::error::Error + Send + Sync + '
     }
 }
 
-/// What is sent.
+/// Input of the stream.
 struct Source {
     pending: Vec<u8>,
     at: usize,
-    /// Nothing more comes.
+    /// The input has ended.
     over: bool,
     lines: bool,
 }
 
 impl Source {
-    /// Gives the engine what it takes, and reads more if that can be read; whether there is nothing left to give.
+    /// Gives the engine the octets that it takes, and reads more if the input can be read. Returns `true` if all of
+    /// them were given.
     fn feed(
         &mut self,
         now: Time,
@@ -207,7 +209,7 @@ impl Source {
             }
         }
         if !readable {
-            // Nothing more is there just now: nobody waits for a segment to be full.
+            // No more input is there at present, so the engine need not wait for a full segment.
             engine.flush(now);
         }
         Ok(true)
