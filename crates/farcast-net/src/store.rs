@@ -1,9 +1,9 @@
-//! The store thread: writes what was received, away from the thread that hears the network.
+//! The store thread's front: hands received buffers and orders to the thread that writes files, and takes its replies.
 //!
-//! Buffers travel to it and back by ownership, so payload is copied once, from the kernel's buffer into ours.
-//! While all buffers are on their way, the receiving thread leaves data to the kernel's buffer for a moment: it fills,
-//! and a sender that listens for acknowledgements slows down. Where the disk does not answer at all, data is dropped,
-//! so that what else comes is heard.
+//! Buffers travel to the thread and back by ownership, so the payload is copied once, from the kernel's buffer into
+//! ours. While all buffers are on their way, the receiving thread leaves data to the kernel's buffer for a moment. That
+//! buffer fills, and a sender that listens for acknowledgements slows down. If the disk does not answer at all, the
+//! receiving thread drops data, so that it still reads other datagrams.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
@@ -35,29 +35,29 @@ pub(crate) const SLOTS: usize = 16;
 pub(crate) const SLOT_LEN: usize = 1 << 16;
 /// Bytes of an arena.
 pub(crate) const ARENA_LEN: usize = SLOTS * SLOT_LEN;
-/// Arenas; with all of them full, 16 MiB wait to be written.
+/// Number of arenas; if all of them are full, 16 MiB wait to be written.
 const ARENAS: usize = 16;
-/// How often it is looked whether the thread must still be waited for.
+/// Interval at which [`Store::end`] checks whether it must wait longer.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
-/// A receive buffer and what is to be done with its content, in order.
+/// A receive buffer and the steps to take with its content, in order.
 pub(crate) struct Arena {
     pub(crate) buffer: Box<[u8]>,
     pub(crate) steps: Vec<Step>,
-    /// Of which object the last step is.
+    /// Object of the last step.
     of: Option<ObjectId>,
 }
 
-/// One thing to do.
+/// Step to take with an arena's content.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Step {
-    /// What follows is of this object; the first step says so.
+    /// Names the object of the steps that follow. The first step of an arena is such a one.
     Of(ObjectId),
-    /// Store a segment, whose payload lies at `at`.
+    /// Stores a segment; its payload of `len` bytes lies at `at`.
     Store { segment: u32, at: u32, len: u16 },
-    /// Keep a parity symbol.
+    /// Keeps a parity symbol.
     Parity { block: u32, symbol: u32, at: u32, len: u16 },
-    /// Rebuild a block from its parity.
+    /// Rebuilds a block from its parity.
     Decode { block: u32 },
 }
 
@@ -66,7 +66,7 @@ impl Arena {
         Self { buffer: vec![0; ARENA_LEN].into_boxed_slice(), steps: Vec::new(), of: None }
     }
 
-    /// The steps that follow are of `object`.
+    /// Makes `object` the one that the next steps are for.
     pub(crate) fn turn_to(&mut self, object: ObjectId) {
         if self.of != Some(object) {
             self.of = Some(object);
@@ -74,20 +74,20 @@ impl Arena {
         }
     }
 
-    /// Takes it that nothing is to be done.
+    /// Removes all steps.
     pub(crate) fn clear(&mut self) {
         self.of = None;
         self.steps.clear();
     }
 }
 
-/// Buffers that are free. The last that came back is the next that is filled: processors still have it in their caches.
+/// Free buffers. The latest one to come back is filled next, since it is still in the processor's caches.
 #[derive(Clone, Default)]
 struct Pool(Arc<Mutex<Vec<Arena>>>);
 
 impl Pool {
     fn lock(&self) -> MutexGuard<'_, Vec<Arena>> {
-        // No list is left half changed.
+        // No holder of the lock leaves the list half changed.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -104,10 +104,10 @@ enum Job {
     Tidy { dir: PathBuf, quota: Quota },
 }
 
-/// What is to be opened, and how.
+/// An object to be opened, and how to open it.
 pub(crate) struct Opening {
     pub(crate) offer: Box<Offer>,
-    /// The code that its parity is of.
+    /// Code of its parity.
     pub(crate) code: ErasureCode,
     pub(crate) dir: PathBuf,
     pub(crate) options: Options,
@@ -118,20 +118,20 @@ pub(crate) struct Opening {
 /// A file of the product that is being received.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FileInfo {
-    /// Its path below the receiving directory.
+    /// Path below the receiving directory.
     pub path: String,
-    /// Bytes.
+    /// Size in bytes.
     pub size: u64,
-    /// Where it begins in the product, bytes.
+    /// Offset at which the file begins in the product, bytes.
     pub start: u64,
-    /// Bytes of it in the product: fewer where it is compressed.
+    /// Size of the file in the product, bytes: smaller if it is compressed.
     pub stored: u64,
 }
 
-/// Reason for which a product that was not complete was removed.
+/// Reason for which an incomplete product was removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Removed {
-    /// It was kept for as long as it may be.
+    /// It was kept for the maximum time.
     TooOld,
     /// Its list of files never came, so nothing of it can be used.
     Useless,
@@ -142,52 +142,53 @@ pub enum Removed {
 /// A file that was received without a manifest.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PlainFile {
-    /// Its name below the receiving directory.
+    /// Name below the receiving directory.
     pub path: String,
-    /// BLAKE3 of what was written: where nothing vouches for it, to be compared with what the sender's user says.
+    /// BLAKE3 digest of the written content. If nothing vouches for the content, the user can compare it with the
+    /// sender's digest.
     pub digest: [u8; 32],
-    /// Whether its sender vouches for that.
+    /// The sender vouches for the content.
     pub vouched: bool,
 }
 
-/// What the store answers.
+/// Reply of the store thread.
 pub(crate) enum Reply {
     /// The product is open.
     Opened {
-        /// These segments are there already.
+        /// Segments that are held already.
         held: Bitmap,
-        /// Something else is there that may be an older version.
+        /// Something else with this name is there, which may be an older version.
         earlier: bool,
         /// The list of files is known from an earlier run.
         listed: bool,
     },
     /// The list of files takes so many segments.
     ListLength(u32),
-    /// What is there was compared with the list of files: these segments are there now.
+    /// Older versions were compared with the list of files. Holds the segments that are held now.
     Compared(Bitmap),
     /// The list of files is known.
     Manifest { newly_held: Vec<Run>, files: Arc<[FileInfo]> },
     /// An object without a manifest is complete and has its final name.
     Plain(PlainFile),
-    /// Parity symbols that are there, by block.
+    /// Parity symbols were kept by an earlier run. Holds them by block.
     Kept(Vec<(u32, Bitmap)>),
-    /// These files of the list have their final names.
+    /// These files of the list, by index, have their final names.
     FilesDone(Vec<usize>),
     /// So many files have all their content, and wait for their names.
     Waiting(usize),
-    /// Part of this file, or the list of files, was wrong: these segments are not held after all.
+    /// Part of this file, or of the list of files, was wrong, so these segments are not held after all.
     Damaged { path: Option<String>, lost: Run },
-    /// These segments are not held after all: there was no room for them.
+    /// These segments are not held after all, since there was no room for them.
     Lost(Vec<Run>),
-    /// The disk is full; what comes is dropped until there is room.
+    /// The disk is full; data is dropped until there is room.
     NoRoom(NetError),
     /// There is room again.
     Room,
     /// A block was rebuilt, or could not be.
     Decoded { block: u32, rebuilt: bool },
-    /// An entry cannot have its name here, and is not delivered.
+    /// A file or directory cannot have its name here, and is not delivered.
     Withheld { path: String, why: String },
-    /// The file system refuses something beside the content.
+    /// The file system refuses something besides the content.
     Refused(Refusal),
     /// Another product was removed: it is too old, or its place was needed.
     Removed { partial: Box<Partial>, why: Removed },
@@ -196,27 +197,27 @@ pub(crate) enum Reply {
     /// The product cannot be stored.
     Failed {
         error: NetError,
-        /// Whether its list of files has come, has the digest that was announced, and is none to be refused.
+        /// The list of files has come, has the announced digest, and is not malformed.
         vouched: bool,
     },
 }
 
 /// The receiving thread's end of the store thread.
 pub(crate) struct Store {
-    /// `None` once the thread is to end.
+    /// Sender of orders; `None` once the thread is to end.
     jobs: Option<Sender<Job>>,
     worker: Thread,
     replies: Receiver<(u64, Reply)>,
-    /// Counts receptions, so that what the thread still says of one that is over is known for that.
+    /// Number of receptions so far. It tells late replies about an earlier reception from present ones.
     receptions: u64,
     free: Pool,
     spare: Option<Arena>,
     wake: Arc<OwnedFd>,
-    /// Whether a wake-up may be pending.
+    /// A wake-up may be pending.
     signalled: bool,
-    /// A buffer that comes back is waited for.
+    /// The receiving thread waits for a free buffer.
     wanted: Arc<AtomicBool>,
-    /// Nothing is sent here: it is closed when the thread has ended.
+    /// Channel without messages; it is closed when the thread has ended.
     ended: Receiver<()>,
 }
 
@@ -256,18 +257,18 @@ impl Store {
         })
     }
 
-    /// A buffer to receive into; `None` while all of them are on their way, and then the store can be read when one
-    /// comes back.
+    /// Returns a buffer to receive into; `None` while all of them are on their way. Then the store's descriptor becomes
+    /// readable when one comes back.
     pub(crate) fn arena(&mut self) -> Option<Arena> {
         let free = |store: &mut Self| store.spare.take().or_else(|| store.free.lock().pop());
         free(self).or_else(|| {
             self.wanted.store(true, Ordering::SeqCst);
-            // One may have come back just before that could be seen.
+            // A buffer may have come back just before the thread could see that.
             free(self)
         })
     }
 
-    /// Hands over what was received, or keeps the buffer if nothing in it is to be done.
+    /// Hands over a buffer, or keeps it if there are no steps to take.
     pub(crate) fn submit(&mut self, arena: Arena) {
         if arena.steps.is_empty() {
             self.spare = Some(arena);
@@ -281,7 +282,7 @@ impl Store {
         self.worker.unpark();
     }
 
-    /// A number for a reception, by which answers about it are known.
+    /// Returns a number for a new reception, by which replies about it are known.
     pub(crate) fn number(&mut self) -> u64 {
         self.receptions += 1;
         self.receptions
@@ -299,7 +300,7 @@ impl Store {
         self.send(Job::Compare(object));
     }
 
-    /// The first `count` files of `object` that wait may have their names.
+    /// Lets the first `count` waiting files of `object` get their names.
     pub(crate) fn release(&self, object: ObjectId, count: usize) {
         self.send(Job::Release { object, count });
     }
@@ -316,16 +317,16 @@ impl Store {
         self.send(Job::Discard(object));
     }
 
-    /// Removes unfinished products of `dir` that are too old, or that nothing vouches for; now and from time to time.
+    /// Removes incomplete products of `dir` that are too old, or that nothing vouches for; now and from time to time.
     pub(crate) fn tidy(&self, dir: PathBuf, quota: Quota) {
         self.send(Job::Tidy { dir, quota });
     }
 
-    /// The next answer, and about which reception.
+    /// Returns the next reply, and the number of its reception.
     pub(crate) fn reply(&mut self) -> Option<(u64, Reply)> {
         let reply = self.replies.try_recv().ok();
         if reply.is_none() && std::mem::take(&mut self.signalled) {
-            // Nothing left: forget the wake-ups, then look once more for what came in between.
+            // No reply is left: clear the wake-ups, then look once more for a reply that came in between.
             let mut count = [0; 8];
             let _ = rustix::io::read(&*self.wake, &mut count);
             return self.replies.try_recv().ok();
@@ -333,8 +334,8 @@ impl Store {
         reply
     }
 
-    /// Lets the thread end, and waits for that as long as `patient` says; whether it has ended. Where it has not, the
-    /// disk holds it, and this is left to the end of the process.
+    /// Lets the thread end, and waits for that as long as `patient` returns `true`. Returns `true` if it has ended. If
+    /// it has not, the disk holds it up, and the end of the process ends it.
     pub(crate) fn end(&mut self, mut patient: impl FnMut() -> bool) -> bool {
         self.jobs = None;
         self.worker.unpark();
@@ -347,7 +348,7 @@ impl Store {
         }
     }
 
-    /// Notes that it can be read: there is a reply, or a buffer has come back.
+    /// Notes that the descriptor was readable: there is a reply, or a buffer has come back.
     pub(crate) fn woken(&mut self) {
         self.signalled = true;
     }

@@ -34,7 +34,7 @@ pub struct ReceiveReport<E> {
     /// The received part is kept for a next try. It then has content of files that the product's id vouches for, or it
     /// is of an object without a manifest that would be recognised.
     pub kept: bool,
-    /// Counts of the received messages.
+    /// Counts of the received content.
     pub received: Received,
     /// The sender has sent content, even if only after this object was refused.
     pub has_content: bool,

@@ -1,8 +1,9 @@
-//! Rebuilding blocks from their parity, on a thread of its own, so that what comes meanwhile is stored.
+//! Rebuilding of blocks from their parity, on a thread of its own, so that the store thread can store other content
+//! meanwhile.
 //!
-//! Everything that a job needs is copied into it, and what it rebuilds is stored here, as whatever else comes: what has
-//! come by itself meanwhile is passed over. Where anything of its block turned out to be wrong while it was under way,
-//! nothing of it is stored.
+//! A job has a copy of everything that it needs. The store thread stores its result like received segments, and passes
+//! over segments that have arrived meanwhile. If a part of the block turns out to be wrong while the job runs, nothing
+//! of the result is stored.
 
 use std::collections::VecDeque;
 
@@ -17,22 +18,22 @@ use super::worker::Worker;
 use crate::error::NetError;
 use crate::parity::{CodingThread, DecodeJob};
 
-/// The most blocks that may be under way, and the most bytes of them; a block beyond that is rebuilt by the store
-/// thread.
+/// Most blocks that the thread has at a time, and most bytes of them. The store thread itself rebuilds a block beyond
+/// that.
 const MOST_JOBS: usize = 4;
 const MOST_BYTES: usize = 64 << 20;
 
-/// Symbols times octets of the block up to which rebuilding it takes less than waking a thread is worth, a millisecond.
+/// Work, in symbols times octets of the block, that takes less time than waking a thread is worth: a millisecond.
 const LITTLE: usize = 4 << 20;
 
-/// What becomes of a job that is under way.
+/// Use of a job's result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Fate {
-    /// What it rebuilds is stored.
+    /// The result is stored.
     Wanted,
-    /// Part of its block was found damaged: nothing of it is stored, and the engine is told so.
+    /// A part of its block was found damaged, so nothing of the result is stored, and the engine is told.
     Spoiled,
-    /// Its product is closed: nobody waits for it.
+    /// Its product is closed, so nobody waits for the result.
     Orphaned,
 }
 
@@ -43,14 +44,14 @@ struct UnderWay {
     fate: Fate,
 }
 
-/// The blocks that are being rebuilt.
+/// Blocks that are being rebuilt.
 pub(super) struct Decoding {
     pub(super) thread: CodingThread<DecodeJob>,
-    /// The work up to which a block is rebuilt in place.
+    /// Most work for which a block is rebuilt by the store thread itself.
     little: usize,
-    /// In the order in which they come back.
+    /// Jobs at the thread, in the order in which they come back.
     under_way: VecDeque<UnderWay>,
-    /// Blocks with everything on disk, which wait for a place.
+    /// Blocks whose symbols are all on disk, which wait for a place.
     waiting: VecDeque<(ObjectId, u32)>,
 }
 
@@ -64,14 +65,17 @@ impl Decoding {
         }
     }
 
-    /// Whether there is a place for another block of so many bytes. One may be as large as it likes: without the thread
-    /// it would be, too.
+    /// Returns `true` if there is a place for another block of so many bytes. A single block may have any size: without
+    /// the thread it would be rebuilt, too.
     fn has_place(&self, bytes: usize) -> bool {
         let all = self.under_way.iter().map(|one| one.bytes).sum::<usize>() + bytes;
         self.under_way.is_empty() || (self.under_way.len() < MOST_JOBS && all <= MOST_BYTES)
     }
 
-    /// Hands `job` to the thread; it comes back at once where it is little, or enough is under way.
+    /// Hands `job` to the thread.
+    ///
+    /// # Errors
+    /// The job itself, if it is little work, or the thread has enough, or has ended.
     fn begin(&mut self, object: ObjectId, job: DecodeJob) -> Result<(), DecodeJob> {
         let (block, bytes) = (job.block(), job.size());
         if job.work() <= self.little || !self.has_place(bytes) {
@@ -82,7 +86,7 @@ impl Decoding {
         Ok(())
     }
 
-    /// What is under way of the blocks of `object` that have any of `segments` may come of lies.
+    /// Marks the jobs for blocks of `object` with any of `segments`: their results may come from forged segments.
     pub(super) fn spoil(&mut self, object: ObjectId, geometry: &Geometry, segments: Run) {
         let blocks = geometry.block_of(segments.first())..=geometry.block_of(segments.last());
         let spoiled = |one: &&mut UnderWay| {
@@ -91,25 +95,25 @@ impl Decoding {
         self.under_way.iter_mut().filter(spoiled).for_each(|one| one.fate = Fate::Spoiled);
     }
 
-    /// `object` is closed.
+    /// Marks the jobs of `object`, which is closed.
     pub(super) fn orphan(&mut self, object: ObjectId) {
         let of_it = self.under_way.iter_mut().filter(|one| one.object == object);
         of_it.for_each(|one| one.fate = Fate::Orphaned);
         self.waiting.retain(|&(waiting, _)| waiting != object);
     }
 
-    /// Whether any block of `object` is under way.
+    /// Returns `true` if the thread has any block of `object`.
     fn has(&self, object: ObjectId) -> bool {
         self.under_way.iter().any(|one| one.object == object)
     }
 }
 
 impl Worker {
-    /// Has `block` of `object` rebuilt.
+    /// Rebuilds `block` of `object`, or has it rebuilt.
     pub(super) fn decode(&mut self, object: ObjectId, block: u32) -> Result<(), NetError> {
         let Some(product) = self.products.get_mut(&object) else { return Ok(()) };
         let Product { incoming, parity: Some(parity), .. } = product else { return Ok(()) };
-        // Of these there may be many at once, and what comes meanwhile is not asked for again.
+        // There may be many such blocks at once, and content that arrives meanwhile is not requested again.
         if parity.is_on_disk() && !self.decoding.has_place(parity.job_bytes(block)) {
             self.decoding.waiting.push_back((object, block));
             return Ok(());
@@ -117,7 +121,7 @@ impl Worker {
         let job = match parity.gather(incoming, block) {
             Ok(Some(job)) => job,
             gathered => {
-                // What had to be read may have to be received again.
+                // Segments that cannot be read may have to be sent again.
                 let happenings = incoming.take_happenings();
                 product.tell(happenings, &mut self.decoding);
                 product.tell_unbuilt(block);
@@ -129,7 +133,7 @@ impl Worker {
         self.store_rebuilt(object, job)
     }
 
-    /// A job has come back, or the thread has ended.
+    /// Handles a job that has come back, or the end of the thread.
     pub(super) fn decoded(&mut self, job: Option<DecodeJob>) {
         let Some(job) = job else { return self.decode_anew() };
         let Some(UnderWay { object, block, fate, .. }) = self.decoding.under_way.pop_front() else { return };
@@ -147,7 +151,7 @@ impl Worker {
         self.decode_waiting();
     }
 
-    /// Has rebuilt what waits for a place, as far as there is one.
+    /// Has waiting blocks rebuilt, as far as there are places.
     fn decode_waiting(&mut self) {
         while let Some(&(object, block)) = self.decoding.waiting.front() {
             let parity = self.products.get(&object).and_then(|product| product.parity.as_ref());
@@ -161,7 +165,7 @@ impl Worker {
         }
     }
 
-    /// The thread has ended over some block: says so of all that it had, and begins another.
+    /// Replaces the thread, which has ended over some block. Reports all of its blocks as not rebuilt.
     fn decode_anew(&mut self) {
         let lost = std::mem::replace(&mut self.decoding, Decoding::start());
         for one in lost.under_way.into_iter().filter(|one| one.fate != Fate::Orphaned) {
@@ -174,7 +178,7 @@ impl Worker {
         self.decode_waiting();
     }
 
-    /// Waits for what is under way of `object`, so that it is stored before it is closed.
+    /// Waits for the jobs of `object`, so that their results are stored before it is closed.
     pub(super) fn settle_decoding(&mut self, object: ObjectId) {
         while self.products.contains_key(&object) && self.decoding.has(object) {
             let job = self.decoding.thread.done().recv().ok();
@@ -189,7 +193,7 @@ impl Worker {
         let stored = parity.store(job, incoming, &mut happenings);
         happenings.extend(incoming.take_happenings());
         if matches!(stored, Ok(true)) {
-            // Before what may take back some of it.
+            // This reply goes before others that may take back some segments.
             answer.send(Reply::Decoded { block, rebuilt: true });
         } else {
             product.tell_unbuilt(block);

@@ -1,4 +1,4 @@
-//! One object that is being received, as the store thread knows it.
+//! An object that is being received, as the store thread knows it: its files, its parity, and its replies.
 
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -18,23 +18,23 @@ use crate::error::NetError;
 use crate::parity::ParityDecoder;
 use crate::receiving::make_directory;
 
-/// How long what an earlier run has left of an object without a manifest can be gone on with: a sender counts its
-/// objects with few bits, and begins anew.
+/// Time for which the rest of an earlier run of an object without a manifest can be continued. A sender numbers its
+/// objects with few bits, and the numbers repeat.
 const KNOWN_FOR: Duration = Duration::from_hours(1);
 
 pub(super) struct Product {
     pub(super) object: ObjectId,
     pub(super) incoming: Incoming,
     pub(super) parity: Option<ParityDecoder>,
-    /// Where answers about it go.
+    /// Channel for replies about the object.
     pub(super) answer: Answer,
-    /// The index of each file among the entries of the manifest.
+    /// Index of each file among the entries of the manifest.
     files: Vec<usize>,
-    /// The checkpoint that is being written.
+    /// Thread that writes a checkpoint.
     checkpoint: Option<JoinHandle<()>>,
     /// Seconds since the last checkpoint was begun.
     unsaved_for: u32,
-    /// How many files are known to wait for their names.
+    /// Number of files that are known to wait for their names.
     waiting: usize,
 }
 
@@ -54,7 +54,7 @@ impl Product {
             Incoming::open_plain(dir, &plain(offer, origin.as_deref()), segment_len, *options)?
         };
         incoming.beside(delivered, format!("{} {}", offer.sender, offer.session));
-        // Where the announced numbers are beyond our code, it is better to say so than to lose the repairs.
+        // If the announced numbers are beyond our code, an error is better than the loss of all repairs.
         let parity = (offer.parity_symbols > 0)
             .then(|| {
                 let new = if *keeps_parity { ParityDecoder::on_disk } else { ParityDecoder::new };
@@ -97,14 +97,14 @@ impl Product {
     pub(super) fn keep(&mut self, block: u32, first: u32, payloads: &[&[u8]]) -> Result<(), NetError> {
         let Some(parity) = &mut self.parity else { return Ok(()) };
         if !parity.keep_run(&mut self.incoming, block, first, payloads)? {
-            // To the engine that is as if they had been tried in vain.
+            // To the engine this is as if the symbols had been tried in vain.
             self.answer.send(Reply::Decoded { block, rebuilt: false });
         }
         Ok(())
     }
 
-    /// Tells the engine that `block` could not be rebuilt, and which segments are not here: it may have taken it that
-    /// they are, and would ask for parity in vain for ever.
+    /// Tells the engine that `block` could not be rebuilt, and which of its segments are missing. The engine may
+    /// believe that they are here, and would ask for parity in vain for ever.
     pub(super) fn tell_unbuilt(&self, block: u32) {
         self.answer.send(Reply::Decoded { block, rebuilt: false });
         let blocks = self.parity.as_ref().map(ParityDecoder::geometry);
@@ -115,27 +115,28 @@ impl Product {
         }
     }
 
-    /// Nothing is to be rebuilt from what is kept of `block`.
+    /// Forgets the parity of `block`, from which nothing is to be rebuilt.
     pub(super) fn forget_parity(&mut self, block: u32) {
         if let Some(parity) = &mut self.parity {
             parity.forget_block(&mut self.incoming, block);
         }
     }
 
-    /// Does what was not possible before.
+    /// Does what failed before.
     pub(super) fn retry(&mut self, decoding: &mut Decoding) -> Result<(), NetError> {
         let tried = self.incoming.retry();
         self.tell_of(tried, decoding)
     }
 
-    /// Gives the first `count` of the files that wait their names.
+    /// Gives the first `count` of the waiting files their names.
     pub(super) fn release(&mut self, count: usize, decoding: &mut Decoding) -> Result<(), NetError> {
         self.waiting = 0;
         let released = self.incoming.release(count);
         self.tell_of(released, decoding)
     }
 
-    /// Takes what is there already from older versions. What that meets is met again, and told, when it is received.
+    /// Takes content from older versions that are already here. An error is ignored: it is met again, and reported,
+    /// when content arrives.
     pub(super) fn compare(&mut self, decoding: &mut Decoding) {
         let happenings = self.incoming.compare().unwrap_or_default();
         let early = self.incoming.take_happenings();
@@ -145,18 +146,18 @@ impl Product {
         self.answer.send(Reply::Compared(held));
     }
 
-    /// Whether what is to be finished lacks something after all.
+    /// Returns `true` if an object that is to be finished has missing segments after all.
     pub(super) fn lacks(&self) -> bool {
         !self.incoming.is_complete() && !self.incoming.held().is_full()
     }
 
-    /// Tells that it is open, and what was found then.
+    /// Replies that the object is open, and what was found then.
     pub(super) fn opened(&mut self, offer: &Offer, decoding: &mut Decoding) {
         let earlier = self.incoming.has_earlier(&offer.name);
         let early = self.incoming.take_happenings();
         let held: Bitmap = self.incoming.held().clone();
         let listed = self.incoming.manifest().is_some();
-        // What cannot be read is as good as not kept.
+        // Symbols that cannot be read count as not kept.
         let kept = self.parity.as_ref().and_then(|parity| parity.kept(&mut self.incoming).ok());
         self.answer.send(Reply::Opened { held, earlier, listed });
         if let Some(kept) = kept.filter(|kept| !kept.is_empty()) {
@@ -165,7 +166,7 @@ impl Product {
         self.tell(early, decoding);
     }
 
-    /// Tells what happened, also what did before an error.
+    /// Replies with the happenings of `result`, or with those before its error.
     fn tell_of(
         &mut self,
         result: Result<Vec<Happening>, StoreError>,
@@ -221,7 +222,7 @@ impl Product {
                 Happening::ListLength { segments } => self.answer.send(Reply::ListLength(segments)),
                 Happening::Dropped { lost } => {
                     if self.incoming.is_plain() {
-                        // It was of something else.
+                        // The content was that of another object.
                         self.spoil(lost, decoding);
                     }
                     self.answer.send(Reply::Lost(vec![lost]));
@@ -239,7 +240,7 @@ impl Product {
         }
     }
 
-    /// What is being rebuilt from these segments would be wrong too.
+    /// Discards the parity, and the rebuilding, of blocks with these wrong segments: the results would be wrong too.
     fn spoil(&mut self, lost: Run, decoding: &mut Decoding) {
         if let Some(parity) = &mut self.parity {
             parity.forget(&mut self.incoming, lost);
@@ -247,7 +248,7 @@ impl Product {
         }
     }
 
-    /// Begins to make safe what is there, if it is worth that.
+    /// Begins to write a checkpoint, if enough has come for one.
     #[expect(clippy::disallowed_methods, reason = "the driver owns its threads")]
     pub(super) fn write_checkpoint(&mut self) {
         if self.checkpoint.as_ref().is_some_and(|thread| !thread.is_finished()) {
@@ -258,7 +259,7 @@ impl Product {
         if checkpoint.is_some() {
             self.unsaved_for = 0;
         }
-        // A journal that could not be written leaves the last one in force.
+        // If a journal cannot be written, the last one stays in force.
         self.checkpoint =
             checkpoint.map(|checkpoint: Checkpoint| std::thread::spawn(|| drop(checkpoint.run())));
     }
@@ -283,10 +284,11 @@ impl Product {
     }
 }
 
-/// What a sender tells an object without a manifest by.
+/// Returns the mark by which an object without a manifest is known again; `None` if the sender gives it no serial
+/// number.
 fn origin(offer: &Offer, vouched_only: bool) -> Option<Vec<u8>> {
     let (serial, session) = (offer.serial?, offer.session);
-    // What is vouched for is the same wherever it comes from: a sender that is started again has another port.
+    // Content that a sender vouches for is the same from any address: a sender that is started again has another port.
     let sender = if vouched_only { String::new() } else { offer.sender.to_string() };
     Some(format!("{sender} {session} {serial}").into_bytes())
 }
@@ -305,13 +307,13 @@ fn plain<'a>(offer: &'a Offer, origin: Option<&'a [u8]>) -> PlainObject<'a> {
     }
 }
 
-/// What its sender vouches for.
+/// Returns the properties that the sender vouches for.
 pub(super) fn vouched(offer: &Offer) -> Option<Vouched> {
     let said = offer.vouched.as_deref()?;
     Some(Vouched { digest: said.digest, mode: said.mode, mtime_ns: said.mtime_ns })
 }
 
-/// The files of `manifest`.
+/// Returns the files of `manifest`.
 fn list(manifest: &Manifest) -> Arc<[FileInfo]> {
     let mut start = manifest.head_len();
     let files = manifest.entries().iter().filter(|entry| entry.is_file()).map(|entry| {

@@ -1,8 +1,8 @@
 //! Waiting for room on a full disk.
 //!
-//! What cannot be written is kept, one buffer of it, and tried again each second. What comes meanwhile, of whatever
-//! object, is dropped, and only when there is room is the engine told that it is missing: asked for earlier, it would
-//! come in vain.
+//! One buffer that cannot be written is kept, and tried again each second. All content that arrives meanwhile is
+//! dropped, whatever its object. Only when there is room again is the engine told that this content is missing. If the
+//! engine asked for it earlier, it would come in vain.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -15,19 +15,19 @@ use super::worker::{Answer, Worker};
 use super::{Arena, Opening, Reply, Step};
 use crate::error::NetError;
 
-/// Between two tries.
+/// Interval between two tries.
 const TRY_EVERY: Span = Span::from_secs(1);
 
-/// What is tried again.
+/// Work that is tried again.
 pub(super) enum Retry {
-    /// To open an object.
+    /// Opens an object.
     Open { opening: Opening, answer: Answer },
-    /// To do what all that is stored of an object makes possible, and the steps of this buffer from one of them on.
+    /// Does what the stored content of an object makes possible, and then the steps of this buffer from one of them on.
     Steps { object: ObjectId, arena: Option<Arena>, from: usize },
 }
 
 impl Retry {
-    /// Where answers about it go, if it is still open.
+    /// Returns the channel for replies about it, if the object is still open.
     pub(super) fn answer<'a>(&'a self, products: &'a BTreeMap<ObjectId, Product>) -> Option<&'a Answer> {
         match self {
             Self::Open { answer, .. } => Some(answer),
@@ -40,22 +40,22 @@ impl Retry {
     }
 }
 
-/// What waits for room.
+/// Work that waits for room, and the content that was dropped meanwhile.
 pub(super) struct NoRoom {
     since: Time,
     next: Time,
-    /// Whoever found that there is none.
+    /// Channel of the object that found the disk full.
     answer: Answer,
-    /// In the order in which it is tried; buffers are dropped as long as one waits, so there is one at most.
+    /// Work in the order in which it is tried. Buffers are dropped as long as one waits, so there is one at most.
     retries: VecDeque<Retry>,
-    /// Segments that came and were dropped.
+    /// Segments that arrived and were dropped.
     dropped: BTreeMap<ObjectId, Bitmap>,
-    /// The objects that the engine believes to be there.
+    /// Objects that the engine believes to be complete here.
     pub(super) finish: BTreeSet<ObjectId>,
 }
 
 impl NoRoom {
-    /// Since `now`.
+    /// Returns the state for a disk that is full since `now`.
     pub(super) fn new(now: Time, answer: Answer, retry: Retry) -> Self {
         Self {
             since: now,
@@ -67,12 +67,12 @@ impl NoRoom {
         }
     }
 
-    /// Something else waits too.
+    /// Adds work that waits too.
     pub(super) fn add(&mut self, retry: Retry) {
         self.retries.push_back(retry);
     }
 
-    /// What waits to be opened is called otherwise.
+    /// Notes a new name for an object that waits to be opened.
     pub(super) fn rename(&mut self, offer: Box<Offer>) {
         let object = offer.object;
         let openings = self.retries.iter_mut().filter_map(|retry| match retry {
@@ -84,7 +84,7 @@ impl NoRoom {
         }
     }
 
-    /// Notes what is dropped.
+    /// Notes the content of a buffer that is dropped.
     pub(super) fn drop_steps(&mut self, arena: &Arena, products: &BTreeMap<ObjectId, Product>) {
         let mut of = None;
         for step in &arena.steps {
@@ -96,7 +96,7 @@ impl NoRoom {
                         self.dropped.entry(product.object).or_insert_with(fresh).insert(segment);
                     }
                 }
-                // A symbol that is missing makes rebuilding fail, and then others are asked for.
+                // A missing symbol makes rebuilding fail, and then others are requested.
                 Step::Parity { .. } => {}
                 Step::Decode { block } => {
                     if let Some(product) = of {
@@ -109,7 +109,7 @@ impl NoRoom {
 }
 
 impl Worker {
-    /// Tries again what the full disk has stopped, if it is time.
+    /// Tries again the work that the full disk has stopped, if it is time.
     pub(super) fn try_for_room(&mut self) {
         let now = self.clock.now();
         let Some(mut no_room) = self.no_room.take_if(|no_room| now >= no_room.next) else { return };
@@ -122,7 +122,8 @@ impl Worker {
                 continue;
             };
             if over || !matches!(error, NetError::Store(StoreError::DiskFull { .. })) {
-                // It alone: the others are told what they lack, and find out whether there is room for it.
+                // Only this work is given up: the other objects are told what they lack, and find out whether there is
+                // room for it.
                 self.give_up(error, retry);
                 continue;
             }
@@ -164,7 +165,7 @@ impl Worker {
         }
     }
 
-    /// Forgets what waits for room of `object`, which is closed.
+    /// Forgets the waiting work of `object`, which is closed.
     pub(super) fn wait_no_more(&mut self, object: ObjectId) {
         let Some(no_room) = &mut self.no_room else { return };
         no_room.dropped.remove(&object);
@@ -172,7 +173,7 @@ impl Worker {
         no_room.retries.retain(|retry| !retry.is_opening(object));
         let opens = no_room.retries.iter().any(|retry| matches!(retry, Retry::Open { .. }));
         if self.products.is_empty() && !opens {
-            // Of the buffer that waits, nobody wants anything.
+            // Nobody wants the content of the buffer that waits.
             let retries = self.no_room.take().map(|no_room| no_room.retries).unwrap_or_default();
             for retry in retries {
                 if let Retry::Steps { arena: Some(arena), .. } = retry {

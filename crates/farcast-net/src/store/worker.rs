@@ -1,4 +1,4 @@
-//! What the store thread does.
+//! The store thread: opens objects, stores their content, verifies and names them.
 
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
@@ -20,17 +20,17 @@ use crate::clock::Clock;
 use crate::error::NetError;
 use crate::parity::DecodeJob;
 
-/// Between checkpoints of what is safely on disk, as long as enough comes for one, and between tries to write to a disk
-/// that was full.
+/// Interval between checkpoints of what is safely on disk, if enough has come for one. It is also the longest sleep of
+/// the thread.
 pub(super) const CHECKPOINT_EVERY: Duration = Duration::from_secs(1);
-/// Between looks for unfinished products that are too old.
+/// Interval between looks for incomplete products that are too old.
 const TIDY_EVERY: Duration = Duration::from_hours(1);
 
-/// How often, and how long apart, what is left of state directories is removed at the end.
+/// Most attempts at the end to remove the rest of state directories, and the pause between them.
 const SWEEPS: u32 = 20;
 const BETWEEN_SWEEPS: Duration = Duration::from_millis(10);
 
-/// Where the store thread's answers about one reception go.
+/// Channel for the store thread's replies about one reception.
 #[derive(Clone)]
 pub(super) struct Answer {
     pub(super) replies: Sender<(u64, Reply)>,
@@ -50,16 +50,16 @@ impl Answer {
     }
 }
 
-/// A step that failed, and why.
+/// A step that failed, and its error.
 pub(super) struct Failure {
-    /// Of which object.
+    /// Object of the step.
     pub(super) object: ObjectId,
-    /// Its number in the arena.
+    /// Index of the step in the arena.
     pub(super) at: usize,
     pub(super) error: NetError,
 }
 
-/// What the store thread does next.
+/// Next thing to do for the store thread.
 enum Next {
     Decoded(Option<DecodeJob>),
     Job(Job),
@@ -70,24 +70,24 @@ enum Next {
 pub(super) struct Worker {
     jobs: Receiver<Job>,
     free: Pool,
-    /// Whether a buffer that comes back is waited for.
+    /// The receiving thread waits for a free buffer.
     wanted: Arc<AtomicBool>,
-    /// To answer about no reception.
+    /// Channel for replies about no reception.
     answer: Answer,
     pub(super) products: BTreeMap<ObjectId, Product>,
     pub(super) decoding: Decoding,
-    /// Store nothing: to measure what the network alone can do.
+    /// Store nothing, to measure what the network alone can do.
     discard: bool,
-    /// What is not stored, then.
+    /// Objects that are received and not stored in that case.
     discarded: BTreeMap<ObjectId, Answer>,
     pub(super) clock: Clock,
-    /// How long a full disk is waited for.
+    /// Longest time to wait for room on a full disk.
     pub(super) wait_for_room: Span,
-    /// What waits for room on the disk.
+    /// Work that waits for room on the disk.
     pub(super) no_room: Option<NoRoom>,
-    /// The directory that is kept tidy, and when it was made so last.
+    /// The directory that is kept tidy, its quota, and the time when it was last tidied.
     tidied: Option<(PathBuf, Quota, Time)>,
-    /// What was delivered, by the directory.
+    /// Record of what was delivered, by directory.
     delivered: BTreeMap<PathBuf, Arc<Delivered>>,
 }
 
@@ -146,9 +146,9 @@ impl Worker {
         self.sweep();
     }
 
-    /// What is to be done, after a wait if there is nothing yet.
+    /// Returns the next thing to do, after a wait if there is nothing yet.
     fn next(&mut self) -> Next {
-        // What is done makes room for more, so it goes first.
+        // A finished job makes room for another, so it goes first.
         match self.decoding.thread.done().try_recv() {
             Ok(job) => return Next::Decoded(Some(job)),
             Err(TryRecvError::Disconnected) => return Next::Decoded(None),
@@ -158,8 +158,8 @@ impl Worker {
             Ok(job) => Next::Job(job),
             Err(TryRecvError::Disconnected) => Next::End,
             Err(TryRecvError::Empty) => {
-                // The channel's own waiting tries for a while before it sleeps: wasted where jobs are far apart.
-                // Whoever sends unparks.
+                // A wait in the channel itself spins before it sleeps, which is wasted if jobs are far apart. Every
+                // sender of a job unparks this thread.
                 std::thread::park_timeout(CHECKPOINT_EVERY);
                 Next::Nothing
             }
@@ -210,7 +210,7 @@ impl Worker {
         Ok(())
     }
 
-    /// An object is called otherwise than when it was opened, or has yet to be.
+    /// Handles a new name of an object, which is open or has yet to be.
     fn rename(&mut self, offer: Box<Offer>) {
         let object = offer.object;
         if let Some(product) = self.products.get_mut(&object) {
@@ -225,8 +225,8 @@ impl Worker {
         }
     }
 
-    /// Does the steps of `arena` from number `from` on. An object whose steps fail is given up, unless there is only no
-    /// room for it; those of others are done.
+    /// Takes the steps of `arena` from number `from` on. If a step fails, gives up its object and takes the steps of
+    /// others. If there is only no room for the object, the rest waits.
     pub(super) fn go_on(&mut self, arena: Arena, mut from: usize) {
         while let Err(Failure { object, at, error }) = self.steps(&arena, from) {
             if self.waits_after(&error) {
@@ -245,14 +245,14 @@ impl Worker {
             free.push(arena);
             free.len()
         };
-        // Not for each: who is woken for one has nothing to do again at once.
+        // Not for each buffer: a thread that is woken for one has nothing to do again at once.
         let worth = back >= ARENAS / 2 || self.jobs.is_empty();
         if worth && self.wanted.swap(false, Ordering::SeqCst) {
             self.answer.wake();
         }
     }
 
-    /// Does the steps of `arena` from number `from` on, as far as their objects are open.
+    /// Takes the steps of `arena` from number `from` on, as far as their objects are open.
     pub(super) fn steps(&mut self, arena: &Arena, from: usize) -> Result<(), Failure> {
         let mut payloads: Vec<&[u8]> = Vec::with_capacity(arena.steps.len());
         let mut at = from;
@@ -313,14 +313,14 @@ impl Worker {
         product.compare(&mut self.decoding);
     }
 
-    /// Does what was not possible before with `object`.
+    /// Does what failed before with `object`.
     pub(super) fn retry(&mut self, object: ObjectId) -> Result<(), NetError> {
         let product = self.products.get_mut(&object);
         product.map_or(Ok(()), |product| product.retry(&mut self.decoding))
     }
 
-    /// Gives the first `count` files of `object` that wait their names. Where there is no room for that, they get them at
-    /// its end.
+    /// Gives the first `count` waiting files of `object` their names. If there is no room for that, they get them at
+    /// the object's end.
     fn release(&mut self, object: ObjectId, count: usize) {
         let Some(product) = self.products.get_mut(&object).filter(|_| self.no_room.is_none()) else { return };
         if let Err(error) = product.release(count, &mut self.decoding) {
@@ -339,7 +339,7 @@ impl Worker {
         let Some(product) = self.products.get_mut(&object) else { return };
         product.join_checkpoint();
         product.incoming.release_all();
-        // Whoever verifies it does not wait for what it is called.
+        // The user who verifies it does not wait for its name.
         product.incoming.settle_name();
         if let Err(error) = product.retry(&mut self.decoding) {
             self.failed_or_full(error, Retry::Steps { object, arena: None, from: 0 });
@@ -348,7 +348,8 @@ impl Worker {
             }
             return;
         }
-        // What lacks something was asked for before the engine knew of it: it is told, and will ask again.
+        // The object was requested before the engine learned that segments are missing. It is told, and asks for them
+        // again.
         if let Some(product) = self.products.get(&object).filter(|product| product.lacks()) {
             let gaps = product.incoming.held().iter_gaps().collect();
             product.answer.send(Reply::Lost(gaps));
@@ -357,13 +358,13 @@ impl Worker {
         }
     }
 
-    /// Whether room is waited for after this error.
+    /// Returns `true` if the thread waits for room after this error.
     pub(super) fn waits_after(&self, error: &NetError) -> bool {
         let full = matches!(error, NetError::Store(StoreError::DiskFull { .. }));
         full && !self.wait_for_room.is_zero()
     }
 
-    /// Waits for room if that is what is wanting, and gives up otherwise.
+    /// Waits for room if the disk is full, and gives up otherwise.
     pub(super) fn failed_or_full(&mut self, error: NetError, retry: Retry) {
         if !self.waits_after(&error) {
             return self.give_up(error, retry);
@@ -376,7 +377,7 @@ impl Worker {
         answer.send(Reply::NoRoom(error));
     }
 
-    /// Gives up what could not be done, and does what else it holds up.
+    /// Gives up work that cannot be done, and does the work behind it.
     pub(super) fn give_up(&mut self, error: NetError, retry: Retry) {
         match retry {
             Retry::Open { answer, .. } => answer.send(Reply::Failed { error, vouched: false }),
@@ -394,14 +395,14 @@ impl Worker {
         let now = self.clock.now();
         let Some((dir, quota, last)) = &mut self.tidied else { return };
         let passed = Duration::from_nanos(now.since(core::mem::replace(last, now)).as_nanos());
-        // What cannot be removed is litter, and seen in the list of partials.
+        // A product that cannot be removed is litter, which the list of partials shows.
         for partial in partials::tidy(dir, quota, SystemTime::now(), passed).unwrap_or_default() {
             let why = if partial.verified || partial.plain { Removed::TooOld } else { Removed::Useless };
             self.answer.send(Reply::Removed { partial: Box::new(partial), why });
         }
     }
 
-    /// Removes what a file system has given up only after the product was complete.
+    /// Removes files that a file system releases only after the product was complete.
     #[expect(clippy::disallowed_methods, reason = "the driver owns its threads")]
     fn sweep(&self) {
         for dir in self.delivered.keys() {
@@ -427,7 +428,7 @@ impl Worker {
         answer.send(Reply::Failed { error, vouched });
     }
 
-    /// Keeps what is there for a later run, if anything vouches for it.
+    /// Closes `object`. Keeps its content for a later run, if anything vouches for it.
     fn close(&mut self, object: ObjectId) {
         if let Some(product) = self.take(object) {
             // The journal of the last checkpoint stays valid if this one cannot be written.
@@ -436,10 +437,10 @@ impl Worker {
         self.wait_no_more(object);
     }
 
-    /// Removes what is there: it can never be completed.
+    /// Removes the content of `object`, which can never be completed.
     fn remove(&mut self, object: ObjectId) {
         if let Some(product) = self.take(object) {
-            // What cannot be removed is only litter.
+            // A file that cannot be removed is only litter.
             let _ = product.incoming.discard();
         }
         self.wait_no_more(object);
@@ -454,7 +455,7 @@ impl Worker {
     }
 }
 
-/// Whether what fails so can never be completed here.
+/// Returns `true` if an object that fails with this error can never be completed here.
 pub(crate) fn is_final(error: &NetError) -> bool {
     use StoreError as E;
     matches!(
