@@ -1,4 +1,4 @@
-//! What an older version of a file has is taken from there, wherever it has moved to, and never believed unchecked.
+//! Comparison with older versions: content that moved is found and reused, and is always verified.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -11,7 +11,7 @@ use common::{SEGMENT, completes, noise, open, scan, segments};
 use farcast_files::chunks::{Chunk, Chunks};
 use farcast_files::{Entry, EntryKind, Happening, Incoming, Manifest, Options, ProductId};
 
-/// Stores the head, and no more.
+/// Stores the segments of the head only.
 fn store_head(incoming: &mut Incoming, head_len: u64, all: &[Vec<u8>]) {
     let count = head_len.div_ceil(SEGMENT.into()) as usize;
     let head: Vec<&[u8]> = all[..count].iter().map(Vec::as_slice).collect();
@@ -23,7 +23,8 @@ fn missing(incoming: &Incoming) -> u32 {
     incoming.held().len() - incoming.held().count()
 }
 
-/// Sends `new` to where `old` stands under the same name; how many segments are still missing after the comparison.
+/// Sends `new` to a directory that has `old` under the same name. Returns the number of segments that are missing after
+/// the comparison.
 fn sent_over(old: &[u8], new: &[u8]) -> u32 {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let (path, target) = (from.path().join("file"), to.path().join("file"));
@@ -54,7 +55,7 @@ fn sent_over(old: &[u8], new: &[u8]) -> u32 {
 fn what_moved_is_found_where_it_was() {
     let old = noise(1, 8_000_000);
     let segments = |bytes: usize| bytes as u32 / SEGMENT;
-    // Inserted at the front, cut out of the middle, appended, two halves changed over, one octet changed.
+    // Insertion at the front, removal from the middle, appended bytes, swapped halves, one changed byte.
     let cases = [
         [noise(2, 100_000), old.clone()].concat(),
         [&old[..3_000_000], &old[3_333_333..]].concat(),
@@ -66,7 +67,7 @@ fn what_moved_is_found_where_it_was() {
         let missing = sent_over(&old, new);
         assert!((1..segments(700_000)).contains(&missing), "case {case}: {missing} segments");
     }
-    // A file that begins like the older version is taken from there altogether.
+    // The older version begins with the whole file.
     assert!(sent_over(&old, &old[..4_000_000]) < segments(300_000));
     let other = noise(4, 2_000_000);
     assert!(sent_over(&old, &other) >= segments(2_000_000), "nothing in common");
@@ -97,7 +98,8 @@ fn a_far_longer_file_is_not_read() {
     }
 }
 
-/// A product of one file whose list names the first 65,536 octets `claimed` and the rest what it is, and its segments.
+/// Makes a product of one file with a forged list: the first chunk is that of `claimed`, the second is true. Also
+/// returns its segments.
 fn forged(content: &[u8], claimed: &[u8]) -> (Manifest, Vec<Vec<u8>>) {
     let chunk = |bytes: &[u8]| Chunk {
         len: bytes.len() as u32,
@@ -121,7 +123,8 @@ fn forged(content: &[u8], claimed: &[u8]) -> (Manifest, Vec<Vec<u8>>) {
 fn a_list_that_lies_costs_what_it_lied_about() {
     let to = tempfile::tempdir().unwrap();
     let target = to.path().join("file");
-    // The older version is one chunk to whoever cuts it, and the list claims that the new one begins with it.
+    // A comparison cuts the older version into a single chunk, and the forged list claims that the new one begins with
+    // it.
     let (old, content) = (noise(6, 30_000), noise(7, 270_000));
     fs::write(&target, &old).unwrap();
     let (manifest, all) = forged(&content, &old);

@@ -1,4 +1,4 @@
-//! Files that are compressed before they are sent.
+//! Transfers of compressed files.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -25,7 +25,7 @@ fn dirs() -> (TempDir, TempDir) {
     (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap())
 }
 
-/// Bytes that become shorter.
+/// Returns compressible bytes.
 fn text(seed: u64, len: usize) -> Vec<u8> {
     let mut text = Vec::with_capacity(len + 32);
     for number in noise(seed, len + 16).chunks(8) {
@@ -47,7 +47,7 @@ fn compress(path: &Path) -> Outgoing {
     compress_by(Grain::Coarse, path)
 }
 
-/// A file of this content, compressed, and its segments.
+/// Writes and scans one compressed file with this content. Also returns its segments.
 fn one(dir: &Path, content: &[u8]) -> (PathBuf, Outgoing, Vec<Vec<u8>>) {
     let path = dir.join("file");
     fs::write(&path, content).unwrap();
@@ -56,7 +56,8 @@ fn one(dir: &Path, content: &[u8]) -> (PathBuf, Outgoing, Vec<Vec<u8>>) {
     (path, outgoing, all)
 }
 
-/// The same of a product that somebody has made up: its manifest and what follows it.
+/// Makes a product of one file from an arbitrary `kind` and the bytes behind the manifest. Returns its manifest and
+/// segments.
 fn made_up(kind: EntryKind, stored: &[u8]) -> (Manifest, Vec<Vec<u8>>) {
     let entry = Entry {
         path: b"file".to_vec(),
@@ -71,7 +72,7 @@ fn made_up(kind: EntryKind, stored: &[u8]) -> (Manifest, Vec<Vec<u8>>) {
     (manifest, product.chunks(SEGMENT as usize).map(<[u8]>::to_vec).collect())
 }
 
-/// What a file is said to be that is `content`, and of which the product has `stored`.
+/// Returns the kind of a file with this `content` that is compressed to `stored`.
 fn claim(content: &[u8], stored: &[u8]) -> EntryKind {
     EntryKind::Compressed {
         size: content.len() as u64,
@@ -85,7 +86,7 @@ fn begin(dir: &Path, manifest: &Manifest, options: Options) -> Incoming {
     Incoming::open(dir, manifest.id(), manifest.product_size(), SEGMENT, options).unwrap()
 }
 
-/// What the product has of a file of this content, by our own hand.
+/// Compresses `content` with zstd directly.
 fn stored_of(content: &[u8]) -> Vec<u8> {
     zstd::bulk::compress(content, 9).unwrap()
 }
@@ -99,7 +100,7 @@ fn what_becomes_shorter_is_compressed_and_all_arrives() {
     for (at, (name, len)) in shorter.into_iter().enumerate() {
         common::write(&tree.join(name), &text(at as u64, len), 0o640, 1_000_000_007_123_456_789);
     }
-    // Noise, what is too little to gain anything, nothing at all; and a long one of which only the beginning is text.
+    // Noise, a file too short to gain anything, an empty one, and a long one of which only the beginning is text.
     fs::write(tree.join("noise"), noise(1, 7_000_000)).unwrap();
     fs::write(tree.join("short"), b"aaaaaaaaaaaaaaaaaaaaaaaaaaaa").unwrap();
     fs::write(tree.join("empty"), b"").unwrap();
@@ -119,7 +120,7 @@ fn what_becomes_shorter_is_compressed_and_all_arrives() {
         assert_eq!((compressed.files, compressed.size), (4, 9_300_001 + 2 * GROUP as u64));
         let total = outgoing.manifest().files_len() - outgoing.manifest().content_len();
         assert_eq!(total, compressed.size - compressed.stored);
-        // The same again is the same product, whatever the threads do.
+        // A second scan gives the same product, whatever the threads do.
         assert_eq!(compress_by(grain, &tree).id(), outgoing.id());
         let all = segments(&mut outgoing, SEGMENT);
         let to = to.path().join(format!("{grain:?}"));
@@ -195,7 +196,7 @@ fn fill_once(incoming: &mut Incoming, all: &[Vec<u8>]) -> Vec<Happening> {
     all.iter().enumerate().flat_map(store).collect()
 }
 
-/// Asserts that the product of `stored` is refused and that nothing of it is left once it is given up.
+/// Asserts that the product of `stored` is refused, and that nothing of it is left after it is discarded.
 #[track_caller]
 fn refused(content: &[u8], stored: &[u8]) {
     let to = tempfile::tempdir().unwrap();
@@ -214,7 +215,7 @@ fn refused(content: &[u8], stored: &[u8]) {
 fn what_does_not_become_what_it_should_is_refused() {
     let content = text(1, 100_000);
     let good = stored_of(&content);
-    // More than is listed, less, no frame at all, part of one; and another content of the same length.
+    // More bytes than listed, fewer, no frame, part of a frame, and other content of the same length.
     refused(&content, &stored_of(&[content.as_slice(), b"more"].concat()));
     refused(&content, &[good.as_slice(), &stored_of(&vec![0; 100 << 20])].concat());
     refused(&content, &stored_of(&content[..99_999]));
@@ -258,7 +259,7 @@ fn a_kill_between_decompressing_and_the_name_loses_nothing() {
     let checkpoint = incoming.checkpoint().unwrap();
     checkpoint.run().unwrap();
     drop(incoming);
-    // As a killed process leaves it: some of the content, under a name of its own.
+    // A killed process leaves some of the content under the name of a file being decompressed.
     let tag = &outgoing.id().to_string()[..8];
     let unpacked = to.path().join(format!(".file.{tag}-unpacked.farcast-part"));
     fs::write(&unpacked, b"half of it").unwrap();
@@ -286,7 +287,7 @@ fn a_kill_after_the_name_loses_nothing_even_where_nothing_is_overwritten() {
     incoming.checkpoint().unwrap().run().unwrap();
     incoming.store(last as u32, &[&all[last]]).unwrap();
     assert!(to.path().join("file").exists());
-    // The journal does not know of the name.
+    // The journal was written before the file got its name.
     drop(incoming);
     let mut incoming = try_open(to.path(), &outgoing, SEGMENT, options).unwrap();
     incoming.store(last as u32, &[&all[last]]).unwrap();
@@ -309,7 +310,8 @@ fn what_is_there_already_is_not_received_again() {
     assert_same(&path, &to.path().join("file"));
 }
 
-/// A product of a compressed file that is there already, and noise that is not; and the segments.
+/// Makes a product of a compressed file that `to` already has, and noise that it does not have. Also returns its
+/// segments.
 fn half_there(from: &Path, to: &Path) -> (PathBuf, Outgoing, Vec<Vec<u8>>) {
     let tree = from.join("tree");
     fs::create_dir(&tree).unwrap();
@@ -322,7 +324,7 @@ fn half_there(from: &Path, to: &Path) -> (PathBuf, Outgoing, Vec<Vec<u8>>) {
     (tree, outgoing, all)
 }
 
-/// Reads all that is held, as rebuilding from parity does; whether it could be had.
+/// Reads all held segments, as rebuilding from parity does. Returns `false` if some are no longer available.
 fn reads_back(incoming: &mut Incoming, all: &[Vec<u8>]) -> bool {
     let held = incoming.held().clone();
     for run in held.iter_runs() {
@@ -340,7 +342,7 @@ fn reads_back(incoming: &mut Incoming, all: &[Vec<u8>]) -> bool {
 
 #[test]
 fn blocks_can_be_rebuilt_beside_what_was_decompressed_or_there_already() {
-    // What was there is compressed again.
+    // The existing file is compressed again.
     let (from, to) = dirs();
     let (tree, outgoing, all) = half_there(from.path(), to.path());
     let mut incoming = open(to.path(), &outgoing, SEGMENT);
@@ -350,7 +352,7 @@ fn blocks_can_be_rebuilt_beside_what_was_decompressed_or_there_already() {
     completes(incoming, &all, &tree, &to.path().join("tree"));
     assert_eq!(fs::read_dir(to.path().join("tree")).unwrap().count(), 2);
 
-    // What was decompressed stays, also over a restart.
+    // The compressed content stays, even across a restart.
     let to = tempfile::tempdir().unwrap();
     let mut incoming = open(to.path(), &outgoing, SEGMENT);
     let stored = outgoing.manifest().entries()[1].stored();
@@ -361,7 +363,7 @@ fn blocks_can_be_rebuilt_beside_what_was_decompressed_or_there_already() {
     assert!(to.path().join("tree/a").exists() && !to.path().join("tree/b").exists());
     assert!(reads_back(&mut incoming, &all));
     assert!(incoming.abandon().unwrap());
-    // It takes what came: what was decompressed is the user's.
+    // Only the received content counts as used; the decompressed file is delivered.
     let lock = to.path().join(".farcast").join(outgoing.id().to_string()).join("lock");
     let taken = u64::from_be_bytes(fs::read(lock).unwrap()[..8].try_into().unwrap());
     assert!(taken >= stored && taken <= outgoing.size(), "{taken} of {}", outgoing.size());
@@ -378,7 +380,7 @@ fn what_cannot_be_compressed_alike_is_received() {
     let content = text(1, 300_000);
     fs::write(from.path().join("file"), &content).unwrap();
     fs::copy(from.path().join("file"), to.path().join("file")).unwrap();
-    // By a zstd that is not ours.
+    // Another compression level stands for another version of zstd.
     let stored = zstd::bulk::compress(&content, 1).unwrap();
     let (manifest, all) = made_up(claim(&content, &stored), &stored);
     let options = Options { overwrite: Overwrite::Keep, ..Options::default() };
@@ -413,7 +415,7 @@ fn what_is_not_complete_is_removed_altogether() {
     partials::remove(to.path(), outgoing.id()).unwrap();
     only_a_is_left(to.path());
 
-    // The same by who was receiving it.
+    // The receiver itself discards it.
     fs::remove_dir_all(to.path().join("tree")).unwrap();
     let mut incoming = open(to.path(), &outgoing, SEGMENT);
     for (at, segment) in all[..all.len() - 10].iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What was altered on the way is found where it is, and only that is received again.
+//! Damage in transit: it is located, and only the damaged parts are received again.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -13,7 +13,7 @@ use farcast_files::{Happening, Incoming, Outgoing, StoreError};
 
 const PART: u64 = 1 << 20;
 
-/// What was lost, as `(file, first segment, segments)`.
+/// Returns the losses in `happenings` as (file, first segment, number of segments).
 fn lost(happenings: &[Happening]) -> Vec<(Option<usize>, u32, u32)> {
     let each = |happening: &Happening| match happening {
         Happening::Damaged { index, lost } => Some((*index, lost.first(), lost.count())),
@@ -22,7 +22,7 @@ fn lost(happenings: &[Happening]) -> Vec<(Option<usize>, u32, u32)> {
     happenings.iter().filter_map(each).collect()
 }
 
-/// The segments with a byte of `part` of the only file.
+/// Returns the segments with at least one byte of `part` of the only file.
 fn segments_of(outgoing: &Outgoing, part: u64, size: u64) -> Run {
     let head = outgoing.manifest().head_len();
     let (start, end) = (head + part * PART, head + size.min((part + 1) * PART));
@@ -48,7 +48,7 @@ fn only_the_part_that_is_wrong_is_lost_and_at_once() {
         let segment = if at == part.first() + 300 { altered(segment, 7) } else { segment.clone() };
         let happenings = incoming.store(at, &[&segment]).unwrap();
         if !lost(&happenings).is_empty() {
-            // Not when the file is complete: as soon as the part is.
+            // Damage is found once the part is complete, before the file is.
             assert_eq!(at, part.last());
             found.extend(lost(&happenings));
         }
@@ -70,14 +70,14 @@ fn what_was_found_right_is_not_written_again() {
     bad[part.first() as usize + 5] = altered(&all[part.first() as usize + 5], 0);
     let happenings = fill_once(&mut incoming, &bad);
     assert_eq!(lost(&happenings).len(), 1);
-    // The first segment of the part has bytes of the one before: a second lie must not reach them.
+    // The first segment of the part also has bytes of the part before. A second altered copy must not change these.
     let shared = part.first();
     assert_ne!((u64::from(shared) * u64::from(SEGMENT) - outgoing.manifest().head_len()) % PART, 0);
     incoming.store(shared, &[&altered(&all[shared as usize], 0)]).unwrap();
     completes(incoming, &all, &path, &to.path().join("file"));
 }
 
-/// Stores every segment once, whatever is found wrong.
+/// Stores every segment once, whatever damage is found.
 fn fill_once(incoming: &mut Incoming, all: &[Vec<u8>]) -> Vec<Happening> {
     let store = |(at, segment): (u32, &Vec<u8>)| incoming.store(at, &[segment]).unwrap();
     (0..).zip(all).flat_map(store).collect()
@@ -254,7 +254,7 @@ fn a_damaged_head_is_asked_for_again() {
     }
 }
 
-/// Stores all but the first segment, so that a head of any length is complete with it.
+/// Stores all but the first segment. The head of any length is then completed by that one.
 fn fill_up_to_the_head(incoming: &mut Incoming, all: &[Vec<u8>]) {
     for (at, segment) in (0..).zip(all).skip(1) {
         incoming.store(at, &[segment]).unwrap();

@@ -1,4 +1,4 @@
-//! Parity that waits on disk for its block.
+//! Parity symbols that wait on disk for their block.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,
@@ -14,7 +14,7 @@ use farcast_files::{Coding, Incoming, Options, Outgoing, Quota, StoreError};
 const LEN: usize = 100;
 const CODING: Coding = Coding { symbol_len: LEN as u16, source: 50, parity: 50 };
 
-/// A product of 300 segments or so, and its segments.
+/// Makes a product of about 300 segments. Also returns the segments.
 fn product(dir: &Path) -> (Outgoing, Vec<Vec<u8>>) {
     let content: Vec<u8> = (0..30_000u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     std::fs::write(dir.join("file"), content).unwrap();
@@ -35,7 +35,7 @@ fn open(dir: &Path, outgoing: &Outgoing) -> Incoming {
     Incoming::open(dir, outgoing.id(), outgoing.size(), LEN as u32, Options::default()).unwrap()
 }
 
-/// A product whose list of files has come, with 10 symbols each of blocks 1 to 3 kept.
+/// Begins a reception: stores the list of files, and 10 symbols each of blocks 1 to 3.
 fn begun(dir: &Path, (outgoing, segments): &(Outgoing, Vec<Vec<u8>>)) -> Incoming {
     let mut incoming = open(dir, outgoing);
     let head: Vec<&[u8]> = segments[..10].iter().map(Vec::as_slice).collect();
@@ -50,7 +50,7 @@ fn begun(dir: &Path, (outgoing, segments): &(Outgoing, Vec<Vec<u8>>)) -> Incomin
     incoming
 }
 
-/// A symbol, which says what it is.
+/// Returns the content of a symbol, which is different for each block and number.
 fn bytes(block: u32, symbol: u32) -> Vec<u8> {
     (0..LEN as u32).map(|at| (block * 31 + symbol * 7 + at) as u8).collect()
 }
@@ -75,13 +75,13 @@ fn it_is_there_after_a_kill_and_after_a_stop() {
     let incoming = begun(to.path(), &product);
     assert_eq!(read(&incoming, 2), TEN.collect::<Vec<_>>());
     assert_eq!(read(&incoming, 4), []);
-    // As a kill does: nothing is said to be safe.
+    // A kill drops the reception without a checkpoint.
     drop(incoming);
     let mut incoming = open(to.path(), &product.0);
     let kept = incoming.kept_parity(CODING).unwrap();
     assert_eq!(kept, (1..4).map(|block| (block, TEN.collect())).collect::<Vec<_>>());
     assert_eq!(read(&incoming, 3), TEN.collect::<Vec<_>>());
-    // What is forgotten for good stays so.
+    // Symbols that are erased stay erased.
     incoming.forget_parity(3, true).unwrap();
     incoming.forget_parity(1, false).unwrap();
     assert!(incoming.keep_parity(CODING, 7, 5, &[&bytes(7, 0)]).unwrap());
@@ -95,7 +95,7 @@ fn it_is_there_after_a_kill_and_after_a_stop() {
         30 * LEN as u64,
         "used again"
     );
-    // It is worth keeping by itself, now that there is a list of files.
+    // With a list of files, parity alone is worth keeping.
     assert!(incoming.abandon().unwrap() || product.1.len() < 10);
 }
 
@@ -104,7 +104,7 @@ fn what_is_not_as_it_was_is_not_used() {
     let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let product = product(from.path());
     drop(begun(to.path(), &product));
-    // As after a loss of power: some slots were never written, and one entry is torn.
+    // A power loss: some slots were never written, and one entry is torn.
     let data = std::fs::File::options().write(true).open(side_file(to.path(), "parity")).unwrap();
     data.write_all_at(&[0; LEN], 12 * LEN as u64).unwrap();
     data.write_all_at(&[1], 13 * LEN as u64).unwrap();
@@ -114,7 +114,7 @@ fn what_is_not_as_it_was_is_not_used() {
     incoming.kept_parity(CODING).unwrap();
     assert_eq!(read(&incoming, 2), [5, 6, 10, 11, 12, 13, 14]);
     assert_eq!(read(&incoming, 1).len(), 10);
-    // Another coding has no use for it, and begins anew.
+    // Symbols are useless for another coding, which begins anew.
     drop(incoming);
     let other = Coding { parity: 49, ..CODING };
     let mut incoming = open(to.path(), &product.0);
@@ -139,7 +139,7 @@ fn it_counts_against_the_quota_and_goes_with_the_product() {
     assert!((10..20).contains(&fit), "{fit}");
     let refused = incoming.keep_parity(CODING, 1, 60, &[&symbol]);
     assert!(matches!(refused, Err(StoreError::OverQuota { .. })), "{refused:?}");
-    // A place that is free is used without asking.
+    // A free slot is used without asking for room.
     incoming.forget_parity(1, true).unwrap();
     assert!(incoming.keep_parity(CODING, 1, 0, &[&symbol]).unwrap());
     let _ = incoming.store(all.len() as u32 - 1, &all[all.len() - 1..]).unwrap();

@@ -1,4 +1,4 @@
-//! Objects without a manifest: one file under a safe name, for which nothing vouches.
+//! Objects without a manifest: one file each under a safe name.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may panic, and knows the time")]
 
@@ -38,7 +38,7 @@ fn open(dir: &Path, object: &PlainObject<'_>) -> Incoming {
     try_open(dir, object, Options::default()).unwrap()
 }
 
-/// Stores the segments `which` of `content`; what that made happen.
+/// Stores the segments `which` of `content`, and returns the events.
 fn store(incoming: &mut Incoming, content: &[u8], which: impl IntoIterator<Item = u32>) -> Vec<Happening> {
     let segment = |at: u32| content.chunks(SEGMENT as usize).nth(at as usize).unwrap();
     which.into_iter().flat_map(|at| incoming.store(at, &[segment(at)]).unwrap()).collect()

@@ -1,4 +1,4 @@
-//! What a receiving directory may hold of what is not complete, and what is given back.
+//! Quota for incomplete products in a receiving directory, and release of their space.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may panic, and knows the time")]
 
@@ -17,7 +17,7 @@ use farcast_files::{
 };
 use tempfile::TempDir;
 
-/// A product of one file `name` of `len` bytes.
+/// Makes a product of one file `name` of `len` bytes.
 fn one_file(dir: &Path, name: &str, len: usize) -> (PathBuf, Outgoing, Vec<Vec<u8>>) {
     let path = dir.join(name);
     fs::write(&path, noise(len as u64 + name.len() as u64, len)).unwrap();
@@ -34,7 +34,7 @@ fn with(quota: Quota) -> Options {
     Options { quota, ..Options::default() }
 }
 
-/// Stores the segments `range`, and stops in an orderly manner; whether that was kept.
+/// Stores the first `count` segments and abandons the reception. Returns `true` if it was kept.
 fn begin(dir: &Path, (outgoing, all): (&Outgoing, &[Vec<u8>]), count: usize, options: Options) -> bool {
     let mut incoming = try_open(dir, outgoing, SEGMENT, options).unwrap();
     for (at, segment) in all[..count].iter().enumerate() {
@@ -47,7 +47,7 @@ fn is_empty(dir: &Path) -> bool {
     fs::read_dir(dir).unwrap().next().is_none()
 }
 
-/// What is really on disk below `dir`, in bytes and files.
+/// Returns the bytes and the number of entries that are on disk below `dir`.
 fn on_disk(dir: &Path) -> (u64, u64) {
     let mut sum = (0, 0);
     for entry in fs::read_dir(dir).unwrap() {
@@ -127,7 +127,7 @@ fn directories_are_made_when_something_goes_into_them_and_go_with_it() {
     assert_same(&top, &to.path().join("top"));
 }
 
-/// A product whose manifest has these files, of which only the head is there, and its head.
+/// Returns the head of a product with these entries, and its manifest.
 fn claims(entries: Vec<Entry>) -> (Vec<u8>, Manifest) {
     let manifest = Manifest::new(entries).unwrap();
     (manifest.head(), manifest)

@@ -1,4 +1,4 @@
-//! What survives the end of a process.
+//! Continuation of a reception after the end of the process.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -21,7 +21,8 @@ fn partial(dir: &Path, outgoing: &Outgoing) -> PathBuf {
     dir.join(format!(".file.{}.farcast-part", &outgoing.id().to_string()[..8]))
 }
 
-/// Stores half of the segments, makes the checkpoint, stores more, and dies.
+/// Stores half of the segments, takes a checkpoint, stores more and drops the reception. Returns the segments of the
+/// checkpoint.
 fn killed(dir: &Path, outgoing: &Outgoing, all: &[Vec<u8>], with_head: bool) -> Bitmap {
     let mut order: Vec<_> = (usize::from(!with_head)..all.len() - 1).collect();
     shuffle(&mut order, 3);

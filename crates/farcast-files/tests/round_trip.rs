@@ -1,4 +1,4 @@
-//! A tree is sent and arrives as it was.
+//! Round trip: a tree arrives exactly as it was sent.
 
 mod common;
 

@@ -1,4 +1,4 @@
-//! Nothing is written outside of the directory, and nothing is destroyed that was not meant to be.
+//! Safety: no write goes outside the receiving directory, and no file is destroyed by accident.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -15,7 +15,7 @@ use farcast_files::{
     UnsafeReason,
 };
 
-/// Receives all of it below `dir`.
+/// Receives the whole product below `dir`.
 fn receive(
     dir: &Path,
     outgoing: &Outgoing,

@@ -1,7 +1,7 @@
 use super::*;
 use std::os::unix::fs::symlink;
 
-/// Both ways of opening, over the same directory.
+/// Two roots of the same directory: one opens with `openat2`, the other walks the path.
 fn roots(dir: &Path) -> [Root; 2] {
     let root = || Root::open(dir).unwrap();
     [root(), Root { walks: AtomicBool::new(true), ..root() }]

@@ -1,6 +1,6 @@
 use super::*;
 
-/// Bytes that look random, from `seed`.
+/// Returns pseudorandom bytes that depend on `seed` alone.
 fn noise(len: usize, seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
     (0..len)
@@ -45,7 +45,7 @@ fn what_is_inserted_changes_few_chunks() {
 
 #[test]
 fn the_boundaries_are_those_of_every_version() {
-    // Both ends cut by themselves: what this pins must not change without a new kind of entry.
+    // Sender and receiver cut independently, so other boundaries would need a new kind of manifest entry.
     let list = list(&noise(1_000_000, 4), 1 << 20);
     let lens: Vec<u32> = list.list().iter().map(|chunk| chunk.len).collect();
     assert_eq!((list.exponent(), lens), (16, PINNED.to_vec()));

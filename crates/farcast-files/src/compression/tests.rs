@@ -1,6 +1,6 @@
 use super::*;
 
-/// Bytes that become shorter: numbers in words.
+/// Returns compressible bytes: numbers in words.
 fn text(len: usize) -> Vec<u8> {
     let mut text = Vec::with_capacity(len + 32);
     let mut state = 1_u32;
@@ -26,7 +26,7 @@ fn packed(content: &[u8]) -> Vec<u8> {
     frames
 }
 
-/// What `frames` are decompressed to if they have to be `size` bytes, and how many bytes were handed out.
+/// Decompresses `frames` to `size` bytes. Also returns the number of bytes that were handed out.
 fn unpacked(frames: &[u8], size: usize) -> (Result<Vec<u8>, UnpackError>, usize) {
     use std::io::Write as _;
     let mut file = tempfile::tempfile().unwrap();

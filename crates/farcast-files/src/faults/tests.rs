@@ -1,4 +1,5 @@
-//! Each call that can fail is made to fail, with each errno that it can have, at each place, in sessions of every finish.
+//! Fault injection: every call that can fail is made to fail at each place with each of its errnos, in sessions with
+//! every kind of end.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may panic, and knows the time")]
 #![cfg(test)]
 
@@ -22,7 +23,7 @@ use crate::{
 
 const SEGMENT: u32 = 1000;
 
-/// Errnos of a call by the manual, for file systems of all kinds.
+/// Returns the errnos that a call can have by its manual page, for file systems of all kinds.
 fn errnos(call: Call) -> &'static [E] {
     match call {
         Call::Open => &[
@@ -59,7 +60,7 @@ fn errnos(call: Call) -> &'static [E] {
     }
 }
 
-/// Whether a session must be complete although this failed.
+/// Returns `true` if a session must be complete although `call` has failed with `errno`.
 fn is_nicety(call: Call, errno: E) -> bool {
     let absent = matches!(errno, E::INVAL | E::OPNOTSUPP | E::NOSYS);
     match call {
@@ -81,9 +82,9 @@ fn noise(seed: u64, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// What a sender has, made once.
+/// Product of a sender, made once for all sessions.
 struct Sent {
-    /// It keeps the directory.
+    /// Kept so that the directory stays.
     _dir: TempDir,
     outgoing: Outgoing,
     segments: Vec<Vec<u8>>,
@@ -94,7 +95,7 @@ struct Sent {
 fn sent() -> Sent {
     let dir = tempfile::tempdir().unwrap();
     let text = "what is said twice is sent once; ".repeat(400).into_bytes();
-    // Zeros leave a hole, and lie behind what is written first.
+    // The zeros become a hole, and lie behind content that is written first.
     let holes = [noise(7, 3000), vec![0; 12_000], noise(8, 900)].concat();
     let files: BTreeMap<PathBuf, Vec<u8>> = [
         ("t/A", noise(3, 1200)),
@@ -128,8 +129,7 @@ fn read(outgoing: &mut Outgoing) -> Result<Vec<Vec<u8>>, crate::SourceError> {
     Ok(segments)
 }
 
-/// A receiving directory at the beginning of a session: with an older version, one file that is the same already, and a
-/// reception of something else that was left.
+/// Creates a receiving directory for a session, with an older version of one file and the right content of another.
 fn receiver(sent: &Sent) -> TempDir {
     let to = tempfile::tempdir().unwrap();
     fs::create_dir_all(to.path().join("t/sub")).unwrap();
@@ -138,7 +138,7 @@ fn receiver(sent: &Sent) -> TempDir {
     to
 }
 
-/// Whether every file, and the empty directory, is there and right. Nothing wrong may be under a name of a file.
+/// Returns `true` if every file and the empty directory are present and right. Panics if a file has wrong content.
 fn is_there(to: &Path, sent: &Sent, story: &str) -> bool {
     let mut all = to.join("t/empty").is_dir();
     for (path, content) in &sent.files {
@@ -158,7 +158,7 @@ fn is_there(to: &Path, sent: &Sent, story: &str) -> bool {
     all
 }
 
-/// One step of a session: takes a reception up, does something, and ends it or is killed.
+/// Receives a product in several runs: opens it, stores, and drops, abandons or finishes it.
 fn product(to: &Path, sent: &Sent, delivered: &Arc<Delivered>) -> Result<(), StoreError> {
     let (all, options) = (&sent.segments, Options::default());
     let open = || {
@@ -175,7 +175,7 @@ fn product(to: &Path, sent: &Sent, delivered: &Arc<Delivered>) -> Result<(), Sto
     };
     let count = all.len() as u32;
     let mut incoming = open()?;
-    // The head comes last, so that there is something to be moved.
+    // The head comes last, so that the spool has content to move.
     store(&mut incoming, &[5, 6, 7, 9, 10, 11, 2, 1, 0], &mut told)?;
     let coding = Coding { symbol_len: SEGMENT as u16, source: 8, parity: 4 };
     let parity = vec![7; SEGMENT as usize];
@@ -195,7 +195,7 @@ fn product(to: &Path, sent: &Sent, delivered: &Arc<Delivered>) -> Result<(), Sto
     let missing: Vec<u32> = (0..count).filter(|at| !incoming.held().contains(*at)).collect();
     store(&mut incoming, &missing, &mut told)?;
     let mut all_of_it = vec![0; SEGMENT as usize * count as usize];
-    // Some of it may have to come again, after which it is tried again.
+    // Segments that can no longer be read are received again below.
     incoming.read(0, &mut all_of_it)?;
     let missing: Vec<u32> = (0..count).filter(|at| !incoming.held().contains(*at)).collect();
     store(&mut incoming, &missing, &mut told)?;
@@ -217,7 +217,7 @@ fn failed(path: &Path, error: std::io::Error) -> StoreError {
     StoreError::Io { path: path.into(), action: "checkpoint", source: error }
 }
 
-/// An object without a manifest, vouched for, as NORM, MDP, PGM and one way deliver one.
+/// Receives an object without a manifest whose sender vouches for it, as NORM, MDP, PGM and one-way delivery do.
 fn plain(to: &Path, sent: &Sent, delivered: &Arc<Delivered>) -> Result<(), StoreError> {
     let content = &sent.files[Path::new("t/holes")];
     let digest = *blake3::hash(content).as_bytes();
@@ -252,7 +252,7 @@ fn plain(to: &Path, sent: &Sent, delivered: &Arc<Delivered>) -> Result<(), Store
     incoming.finish().map(drop)
 }
 
-/// Looks at, and removes, what earlier runs have left.
+/// Lists, tidies and sweeps the remains of earlier runs.
 fn tidied(to: &Path) -> Result<(), StoreError> {
     let quota = Quota::default();
     let listed = partials::list(to)?;
@@ -263,7 +263,7 @@ fn tidied(to: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// How a session goes with `fault`, and without one behind it in the same directory.
+/// Result of a session: its directory, its error and the calls that it made.
 struct Ran {
     to: TempDir,
     result: Result<(), StoreError>,
@@ -278,7 +278,7 @@ fn run(session: Session, sent: &Sent, fault: Option<Fault>) -> Ran {
     Ran { to, result, made }
 }
 
-/// The faults that are drawn into a session that makes these calls.
+/// Returns the faults to inject into a session that makes the calls `made`.
 fn faults(made: &[Made]) -> Vec<Fault> {
     let mut seen: BTreeMap<(Call, &str, u32), usize> = BTreeMap::new();
     let mut faults = Vec::new();
@@ -286,10 +286,10 @@ fn faults(made: &[Made]) -> Vec<Fault> {
         let times = seen.entry((*call, place.file(), place.line())).or_default();
         *times += 1;
         for (number, &errno) in errnos(*call).iter().enumerate() {
-            // What interrupts a call once does not interrupt each.
+            // EINTR happens once; the repeated call succeeds.
             let lasting = |lasting| if errno == E::INTR { Lasting::Once } else { lasting };
             let fault = |how| Fault { at, errno, lasting: lasting(how) };
-            // At each place each errno the first time; later each time another.
+            // At the first call of a place, every errno; at each later call another one.
             if *times == 1 {
                 faults.extend([fault(Lasting::Once), fault(Lasting::FromThenOn)]);
             } else if (*times + number).is_multiple_of(errnos(*call).len()) {
@@ -300,7 +300,7 @@ fn faults(made: &[Made]) -> Vec<Fault> {
     faults
 }
 
-/// Draws faults into `session`, whose files are there if `is_there` says so; the places that it reached.
+/// Injects faults into `session` and checks the result with `is_there`. Returns the places of all calls that were made.
 fn draw(session: Session, sent: &Sent, is_there: fn(&Path, &Sent, &str) -> bool) -> BTreeSet<(String, u32)> {
     let clean = run(session, sent, None);
     clean.result.unwrap();
@@ -322,7 +322,7 @@ fn draw(session: Session, sent: &Sent, is_there: fn(&Path, &Sent, &str) -> bool)
         if ran.result.is_err() && is_nicety(call, fault.errno) {
             wrong.push(format!("only a nicety failed: {story}"));
         }
-        // What was left does no harm to the next try.
+        // The remains of the failure must not harm the next run.
         let (again, _) = with(None, || session(ran.to.path(), sent, &Arc::default()));
         if again.is_err() || !is_there(ran.to.path(), sent, &story) {
             wrong.push(format!("{again:?} after {story}"));
@@ -339,7 +339,7 @@ fn plain_is_there(to: &Path, sent: &Sent, story: &str) -> bool {
     right
 }
 
-/// Leaves a reception, and tidies up.
+/// Abandons a reception, tidies up, and discards another one.
 fn leaving(to: &Path, sent: &Sent, _: &Arc<Delivered>) -> Result<(), StoreError> {
     let open = || Incoming::open(to, sent.outgoing.id(), sent.outgoing.size(), SEGMENT, Options::default());
     let mut incoming = open()?;
@@ -348,7 +348,7 @@ fn leaving(to: &Path, sent: &Sent, _: &Arc<Delivered>) -> Result<(), StoreError>
     }
     incoming.abandon()?;
     tidied(to)?;
-    // A file stands where a directory would have to be.
+    // A file stands in the place of a directory.
     let root = Root::open(to).map_err(|errno| failed(to, errno.into()))?;
     assert!(root.open_at(b"t/a/x", OFlags::RDONLY, Mode::empty()).is_err());
     let mut incoming = open()?;
@@ -356,14 +356,14 @@ fn leaving(to: &Path, sent: &Sent, _: &Arc<Delivered>) -> Result<(), StoreError>
     incoming.discard()
 }
 
-/// Nothing of a product that was left stays, and nothing of what was there goes.
+/// Checks that existing files are unchanged.
 fn nothing_is_lost(to: &Path, sent: &Sent, story: &str) -> bool {
     assert_eq!(fs::read(to.join("t/a")).unwrap(), b"older", "{story}");
     assert_eq!(fs::read(to.join("t/sub/b")).unwrap(), sent.files[Path::new("t/sub/b")], "{story}");
     true
 }
 
-/// Files of the sender's side, which make calls of their own, and that of the wrappers.
+/// Source files that may call the file system themselves: those of the sender's side, and that of the wrappers.
 const OTHERS: [&str; 6] = [
     "system.rs",
     "outgoing.rs",
@@ -373,7 +373,7 @@ const OTHERS: [&str; 6] = [
     "compression/spooling.rs",
 ];
 
-/// Whether a line calls the file system other than by a wrapper. What is read of `/proc` is no file system's.
+/// Returns `true` if a line calls the file system without a wrapper. Reading `/proc` is permitted.
 fn is_own_call(line: &str) -> bool {
     let calls = line.match_indices("fs::").any(|(at, _)| {
         let name = &line[at + 4..];
@@ -383,7 +383,7 @@ fn is_own_call(line: &str) -> bool {
     calls || ["io::pread", "io::pwrite", "Dir::new"].iter().any(|call| line.contains(call))
 }
 
-/// Where the receiver's side calls the file system: file and line.
+/// Returns the file and line of every call to the file system on the receiver's side.
 fn places_in_sources() -> BTreeSet<(String, u32)> {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let (mut places, mut waiting) = (BTreeSet::new(), vec![src.clone()]);
@@ -398,7 +398,8 @@ fn places_in_sources() -> BTreeSet<(String, u32)> {
                 code.lines().enumerate().filter(|(_, text)| !text.trim_start().starts_with("//"))
             {
                 assert!(!is_own_call(text), "{name}: \"{}\" is no call of system.rs", text.trim());
-                // A umask that takes bits of the owner is the whole process's.
+                // Only a umask that takes bits from the owner leads to chmodat, and a umask is set for the whole
+                // process.
                 if text.contains("system::")
                     && !text.contains("system::chmodat")
                     && text.contains('(')

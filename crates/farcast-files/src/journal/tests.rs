@@ -14,7 +14,7 @@ fn journal(count: u32, runs: &[(u32, u32)], files: u32) -> Journal {
     Journal { id, product_size, segment_len: 100, stage, held, finished: Bitmap::full(files) }
 }
 
-/// `bytes` with the digest that they should have.
+/// Appends the digest of `body` to it.
 fn sealed(body: &[u8]) -> Vec<u8> {
     [body, blake3::hash(body).as_bytes()].concat()
 }
@@ -25,7 +25,7 @@ fn layout_is_as_documented() {
     assert_eq!(bytes.len(), 4 + 32 + 8 + 4 + 1 + (4 + 1 + 4 + 4) + (4 + 1) + 32);
     assert_eq!(bytes[36..49], [0, 0, 0, 0, 0, 0, 0x19, 0x64, 0, 0, 0, 100, 0]);
     assert_eq!(bytes[49..67], [0, 0, 0, 65, RUNS, 0, 0, 0, 4, 0, 2, 3, 60, 0, 0, 0, 0, WORDS]);
-    // Where runs would take more.
+    // A bitmap for which runs would be longer.
     let scattered: Vec<_> = (0..32).map(|at| (at * 2, 1)).collect();
     let bytes = journal(65, &scattered, 0).encode();
     assert_eq!(bytes[49..54], [0, 0, 0, 65, WORDS]);

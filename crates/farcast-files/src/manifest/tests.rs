@@ -28,7 +28,7 @@ fn file(path: &[u8], size: u64) -> Entry {
     }
 }
 
-/// The bytes of `entries`, whatever they are.
+/// Encodes `entries` without checking them.
 fn raw(entries: Vec<Entry>) -> Vec<u8> {
     Manifest { entries, ..Manifest::default() }.encode()
 }
@@ -37,7 +37,7 @@ fn refused(entries: Vec<Entry>) -> ManifestError {
     Manifest::decode(&raw(entries)).unwrap_err()
 }
 
-/// Worked by hand from the table in the module's documentation.
+/// Encoding made by hand from the table in the module's documentation.
 const VECTOR: [u8; 4 + 14 + 56] = hex!(
     "00000002"
     "00 01ed 0000000000000001 0001 64"
@@ -127,13 +127,13 @@ fn entries_that_do_not_fit_together() {
     assert_eq!(Manifest::decode(&bytes), Err(ManifestError::UnknownKind { entry: 0, kind: 10 }));
 }
 
-/// A file of `size` bytes of which the product has `stored`.
+/// Returns the entry of a file of `size` bytes that is compressed to `stored` bytes.
 fn compressed(size: u64, stored: u64) -> Entry {
     let (digest, stored_digest) = ([0x11; 32], [0x22; 32]);
     Entry { kind: EntryKind::Compressed { size, digest, stored, stored_digest }, ..file(b"z", 0) }
 }
 
-/// Worked by hand from the table in the module's documentation.
+/// Encoding made by hand from the table in the module's documentation.
 const COMPRESSED: [u8; 4 + 14 + 80] = hex!(
     "00000001"
     "07 01a4 ffffffffffffffff 0001 7a 0000000000000300"
@@ -154,7 +154,7 @@ fn of_a_compressed_file_both_lengths_are_known() {
         let found = Manifest::decode(&COMPRESSED[..len]);
         assert!(matches!(found, Err(ManifestError::Truncated { .. })), "{len}: {found:?}");
     }
-    // Its parts are those of what the product has.
+    // The parts divide the compressed content.
     for (grain, kind) in [(Grain::Coarse, 8), (Grain::Fine, 9)] {
         let parted = parted(grain);
         let (stored, stored_digest) = (parted.size(), parted.digest().unwrap());
@@ -176,7 +176,7 @@ fn what_is_compressed_is_shorter_and_has_no_chunks() {
         assert_eq!(refused(vec![compressed(size, stored)]), bad, "{size} {stored}");
     }
     assert!(Manifest::decode(&raw(vec![compressed(2, 1)])).is_ok());
-    // However little the product has of them, what they take together is a number.
+    // The sum of the sizes is limited even if the product stores few bytes.
     let half = i64::MAX as u64 / 2 + 1;
     let other = Entry { path: b"zz".to_vec(), ..compressed(half, 1) };
     let overflow = ManifestError::SizeOverflow { entry: 1 };
@@ -187,7 +187,7 @@ fn what_is_compressed_is_shorter_and_has_no_chunks() {
     assert_eq!(Manifest::new(vec![chunked]), Err(ManifestError::BadChunks { entry: 0 }));
 }
 
-/// A file of several parts, whose values are right: two that are coarse, or twelve that are fine.
+/// Returns the entry of a file with right part values: two coarse parts, or twelve fine ones.
 fn parted(grain: Grain) -> Entry {
     let mut hasher = PartHasher::new(1_500_000, grain);
     hasher.update(&vec![7; 1_500_000]);
@@ -206,7 +206,7 @@ fn fine_parts_are_another_kind() {
     let bytes = Manifest::new(vec![listed.clone()]).unwrap().encode();
     assert_eq!(bytes[4], 6);
     assert_eq!(Manifest::decode(&bytes).unwrap().entries(), [listed]);
-    // A file that has none has no kind for them.
+    // A file of one part must not have a kind with parts.
     let mut bytes = raw(vec![file(b"a", 1000)]);
     bytes[4] = 5;
     assert_eq!(Manifest::decode(&bytes), Err(ManifestError::BadParts { entry: 0 }));
@@ -218,7 +218,7 @@ fn parts_have_to_make_the_digest() {
     let bytes = Manifest::new(vec![good.clone()]).unwrap().encode();
     assert_eq!((bytes[4], bytes.len()), (2, 4 + 13 + 1 + 40 + 2 * 32));
     assert_eq!(Manifest::decode(&bytes).unwrap().entries(), std::slice::from_ref(&good));
-    // What is known of no part is a file as ever.
+    // A larger file may come without part values.
     let plain = Entry { parts: Box::default(), ..good.clone() };
     assert_eq!(Manifest::decode(&raw(vec![plain])).unwrap().entries()[0].kind, good.kind);
     let bad = ManifestError::BadParts { entry: 0 };

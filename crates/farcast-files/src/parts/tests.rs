@@ -32,7 +32,7 @@ fn files_of_any_size_have_few_parts() {
         for (grain, most) in [(Grain::Coarse, 256), (Grain::Fine, 4096)] {
             let (len, count) = part_of(size, grain);
             assert!((1..=most).contains(&count) && len.is_power_of_two(), "{size} bytes");
-            // The number of parts says how long they are.
+            // The number of parts determines their length.
             let known = if count > 1 { Some(grain) } else { None };
             assert_eq!(Grain::of(size, count as usize), known, "{size} bytes");
         }

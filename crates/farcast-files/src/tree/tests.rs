@@ -11,7 +11,7 @@ fn group(bytes: &[u8], index: u64) -> &[u8] {
     &bytes[start..bytes.len().min(start + GROUP_LEN as usize)]
 }
 
-/// The value of each part of `bytes`, of which the groups in `order` are inserted and the others read at the end.
+/// Returns the value of each part of `bytes`. The groups in `order` are inserted; the others are read at the end.
 fn values_of(bytes: &[u8], known: usize, order: &[u64]) -> Vec<[u8; 32]> {
     let mut tree = Tree::new(bytes.len() as u64, known);
     for index in order {
@@ -38,7 +38,7 @@ proptest! {
         let len = (groups * GROUP_LEN).saturating_add_signed(around) as usize;
         let bytes = pattern(len);
         let count = (len as u64).div_ceil(GROUP_LEN).max(1);
-        // The groups that are left out are read at the end.
+        // Groups that are not inserted are read at the end.
         let order: Vec<u64> = order.into_iter().filter(|index| *index < count).take(kept).collect();
         prop_assert_eq!(values_of(&bytes, 0, &order), vec![*blake3::hash(&bytes).as_bytes()]);
         for grain in [Grain::Coarse, Grain::Fine] {

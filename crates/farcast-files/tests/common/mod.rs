@@ -1,4 +1,4 @@
-//! What the tests share: a tree to send, and ways to carry it.
+//! Helpers for all tests: a tree to send, and functions that transfer it.
 #![allow(dead_code, clippy::unwrap_used, reason = "each test binary uses its own part; a test may panic")]
 
 use std::fs;
@@ -11,7 +11,7 @@ use farcast_files::{Happening, Incoming, Options, Outgoing, StoreError};
 
 pub(crate) const SEGMENT: u32 = 1432;
 
-/// Bytes that no two files share.
+/// Returns pseudorandom bytes, different for each `seed`.
 pub(crate) fn noise(seed: u64, len: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut out = Vec::with_capacity(len + 8);
@@ -25,7 +25,7 @@ pub(crate) fn noise(seed: u64, len: usize) -> Vec<u8> {
     out
 }
 
-/// A shuffle that only depends on `seed`.
+/// Shuffles `items` in an order that depends on `seed` alone.
 pub(crate) fn shuffle<T>(items: &mut [T], seed: u64) {
     let bytes = noise(seed, items.len() * 8);
     for i in (1..items.len()).rev() {
@@ -44,7 +44,7 @@ pub(crate) fn time(ns: u64) -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_nanos(ns)
 }
 
-/// A tree with files of awkward sizes, directories, and odd modes and times.
+/// Makes a tree with files of awkward sizes, directories, and unusual modes and times.
 pub(crate) fn plant(dir: &Path) -> PathBuf {
     let top = dir.join("tree");
     fs::create_dir_all(top.join("deep/er/still")).unwrap();
@@ -72,7 +72,7 @@ pub(crate) fn scan(path: &Path) -> Outgoing {
     Outgoing::scan(&[path], |_| {}).unwrap()
 }
 
-/// One file of `len` bytes, ready to send.
+/// Makes one file of `len` bytes and scans it. Also returns its segments.
 pub(crate) fn one_file(dir: &Path, len: usize) -> (PathBuf, Outgoing, Vec<Vec<u8>>) {
     let path = dir.join("file");
     fs::write(&path, noise(len as u64, len)).unwrap();
@@ -81,7 +81,7 @@ pub(crate) fn one_file(dir: &Path, len: usize) -> (PathBuf, Outgoing, Vec<Vec<u8
     (path, outgoing, all)
 }
 
-/// Every segment of a product.
+/// Returns every segment of a product.
 pub(crate) fn segments(outgoing: &mut Outgoing, len: u32) -> Vec<Vec<u8>> {
     let mut all = vec![vec![0; len as usize]; outgoing.segment_count(len).unwrap() as usize];
     let mut offset = 0;
@@ -108,7 +108,7 @@ pub(crate) fn try_open(
     Incoming::open(dir, outgoing.id(), outgoing.size(), len, options)
 }
 
-/// Stores what is missing, in order, in batches.
+/// Stores the missing segments in order and in batches.
 pub(crate) fn fill(incoming: &mut Incoming, all: &[Vec<u8>]) -> Result<Vec<Happening>, StoreError> {
     let mut happenings = Vec::new();
     while let Some(gap) = incoming.held().next_gap(0) {
@@ -120,14 +120,14 @@ pub(crate) fn fill(incoming: &mut Incoming, all: &[Vec<u8>]) -> Result<Vec<Happe
     Ok(happenings)
 }
 
-/// Stores what is missing: the product is complete then, and as it was `sent`.
+/// Stores the missing segments, and asserts that the product is complete and equal to `sent`.
 pub(crate) fn completes(mut incoming: Incoming, all: &[Vec<u8>], sent: &Path, received: &Path) {
     fill(&mut incoming, all).unwrap();
     incoming.finish().unwrap();
     assert_same(sent, received);
 }
 
-/// Everything below `dir`: path, mode, time, content.
+/// Lists everything below `dir`: path, mode, time, content.
 pub(crate) fn listing(dir: &Path) -> Vec<(PathBuf, u32, SystemTime, Vec<u8>)> {
     let mut found = Vec::new();
     let mut waiting = vec![dir.to_owned()];
