@@ -24,7 +24,7 @@ fuzz_target!(|input: &[u8]| {
     if kind % 2 == 0 { client(kind, octets) } else { server(octets) }
 });
 
-/// A host at the other end that says what it was given, piece by piece, each time that it hears something.
+/// Host at the other end. It sends its octets piece by piece, one each time that it acts.
 struct Other {
     endpoint: Endpoint,
     control: Option<ConnectionId>,
@@ -67,7 +67,7 @@ impl Other {
     }
 }
 
-/// What a client and a server can.
+/// Common functions of client and server.
 trait Ftp: Engine<Message = Segment> {
     fn take(&mut self, now: Time, from: &Arrival, segment: &Segment, octets: &[u8]) -> Result<(), Reject>;
     fn what(&self, segment: &Segment, to: &SocketAddr) -> Contents<'_>;
@@ -91,7 +91,7 @@ impl Ftp for Server {
     }
 }
 
-/// Lets both talk until nothing is left to happen.
+/// Lets both ends exchange segments until nothing more happens.
 fn talk<E: Ftp>(
     engine: &mut E,
     hosts: [&str; 2],

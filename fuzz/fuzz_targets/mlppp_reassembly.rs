@@ -11,12 +11,12 @@ use libfuzzer_sys::fuzz_target;
 enum Step {
     Join(u8),
     Leave(u8),
-    /// What a frame carries: header and fragment.
+    /// Content of a frame: header and fragment.
     Octets {
         link: u8,
         octets: Vec<u8>,
     },
-    /// A good header near the number before, which octets at random seldom make.
+    /// Valid header with a number near the last one, which random octets seldom contain.
     Near {
         link: u8,
         ahead: i8,

@@ -13,9 +13,9 @@ use libfuzzer_sys::fuzz_target;
 
 #[derive(Arbitrary, Debug)]
 enum Step {
-    /// Whatever it is.
+    /// Arbitrary octets.
     Datagram { port: bool, bytes: Vec<u8> },
-    /// What a sender may well say: small objects, so that they become complete.
+    /// A plausible description of a small object, which can become complete.
     Describe { port: bool, session: u8, id: u8, size: u16, block: u8, over: bool, left: u16 },
     Symbol { port: bool, session: u8, parity: bool, block: u8, first: u8, count: u8, last: u8 },
     Kept { block: u8, bits: u64 },
@@ -27,11 +27,11 @@ enum Step {
 
 const SEGMENT: u16 = 10;
 
-/// What an owner has of an object.
+/// State of an object at the owner of its bytes.
 struct Owned {
     geometry: Geometry,
     have: Bitmap,
-    /// What it had when it was offered, until it says so.
+    /// Segments held when the object was offered; `None` once the engine knows them.
     looks: Option<Bitmap>,
 }
 
@@ -125,7 +125,7 @@ fuzz_target!(|input: &[u8]| {
     }
 });
 
-/// Answers events, one way or the other, and sees whether they agree with what it has.
+/// Answers events, accepting or refusing at random, and checks them against the state of the owner.
 fn own(receiver: &mut Receiver, now: Time, owned: &mut BTreeMap<ObjectId, Owned>, choices: &mut u64) {
     for (&object, mine) in owned.iter_mut() {
         *choices = choices.rotate_left(7).wrapping_mul(0x9E37_79B9_7F4A_7C15);

@@ -1,4 +1,4 @@
-//! Whatever arrives, decoding never panics, and what decodes encodes to what decodes to the same.
+//! Arbitrary datagrams: decoding never panics, and a decoded message encodes to octets that decode to the same message.
 #![no_main]
 
 use farcast_pgm::wire;
@@ -6,7 +6,7 @@ use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|input: &[u8]| {
     let mut datagram = input.to_vec();
-    // The checksum hides all else: once as it came, once made right.
+    // Random octets have a wrong checksum, so decode them as they are and then with the right checksum.
     for _ in 0..2 {
         if let Ok(packet) = wire::decode(&datagram) {
             let mut again = Vec::new();

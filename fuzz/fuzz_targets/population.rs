@@ -22,12 +22,12 @@ const FIRST: ClientId = ClientId(0x0A40_0000);
 #[derive(Arbitrary, Debug)]
 enum Step {
     Announce { size: u16, dtu: u8, block: u8, model: u8, backoff_ms: u16, standing: u8, hosts: Vec<u8> },
-    /// DATA with any numbers; mostly such as there are.
+    /// DATA with arbitrary numbers if `wild`, otherwise with plausible ones.
     Data { wild: bool, pass: u8, block: u32, first: u32, count: u32, parity: bool, spacing_us: u16 },
     Request { wild: bool, pass: u8, blocks: (u32, u32), dtus: (u32, u32), all: bool },
     Completion { hosts: Option<Vec<u8>> },
     Abort,
-    /// Bytes of any other message.
+    /// Octets of any other message.
     Bytes(Vec<u8>),
     Wait(u32),
     Timeout,
@@ -43,7 +43,7 @@ struct World {
     seed: u64,
 }
 
-/// Counts which segments were offered to the fan-out.
+/// Losses that count how often a loss is drawn.
 #[derive(Debug)]
 struct Counted {
     inner: Box<dyn Losses>,
@@ -216,7 +216,7 @@ fuzz_target!(|input: &[u8]| {
     assert!(losses.drawn <= 300 * 2001);
 });
 
-/// The segments that a message brings, if it is data of the product.
+/// Returns the segments in a message if it is DATA of the product.
 fn losses_before(geometry: &Option<Geometry>, message: &Message) -> Option<Run> {
     let Body::Data(data) = &message.body else { return None };
     let geometry = geometry.as_ref()?;

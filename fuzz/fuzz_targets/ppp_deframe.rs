@@ -1,5 +1,6 @@
-//! Any octets on a PPP line, good frames among them: the deframer never panics, holds no more than its MRU, reads the same
-//! whatever the pieces, and what it read it reads again when it is written. Nor does link control panic over a packet.
+//! Arbitrary octets on a PPP line, valid frames among them. The deframer never panics, holds no more than its MRU, and
+//! gives the same packets whatever the pieces. Packets that are encoded again decode to the same. Link control does not
+//! panic on any packet either.
 #![no_main]
 
 use arbitrary::Arbitrary;

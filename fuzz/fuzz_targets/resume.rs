@@ -1,5 +1,5 @@
-//! Any octets in what an unfinished product has left on disk: going on with it never panics, parity that is read is what
-//! was written, and what gets its final name is what was sent.
+//! Arbitrary damage to the files of an incomplete product. Continuing the product never panics, parity that is read is
+//! what was written, and a file that gets its final name is what was sent.
 #![no_main]
 
 use std::io::IoSliceMut;
@@ -14,34 +14,34 @@ use tempfile::TempDir;
 
 const LEN: usize = 64;
 const CODING: Coding = Coding { symbol_len: LEN as u16, source: 16, parity: 16 };
-/// So often what was damaged is stored again; the tenth time it is given up.
+/// Number of attempts to store damaged data again; the receiver gives up at the tenth damage.
 const TRIES: u32 = 12;
 
 #[derive(Arbitrary, Debug)]
 enum Damage {
-    /// Octets are something else.
+    /// Overwrites some octets.
     Write { file: u8, at: u16, bytes: [u8; 8] },
-    /// It ends earlier, or is longer.
+    /// Shortens or extends a file.
     Resize { file: u8, len: u16 },
-    /// Another file's octets.
+    /// Copies the content of another file.
     Copy { from: u8, to: u8 },
-    /// It is not there.
+    /// Removes a file.
     Remove { file: u8 },
-    /// All of it is something else.
+    /// Replaces the content of a file.
     Replace { file: u8, bytes: Vec<u8> },
 }
 
 #[derive(Arbitrary, Debug)]
 struct Case {
-    /// Which segments came, and which parity symbols of which blocks.
+    /// Segments that were stored, as bits; `parity` holds block and number of the stored parity symbols.
     came: u64,
     parity: Vec<(u8, u8)>,
-    /// Whether the first run was killed, or ended.
+    /// `true` if the first run was killed; otherwise it was abandoned.
     killed: bool,
     damages: Vec<Damage>,
 }
 
-/// What is sent.
+/// Product of a sender, made once.
 struct Sent {
     id: ProductId,
     size: u64,
@@ -53,7 +53,7 @@ fn sent() -> &'static Sent {
     static SENT: OnceLock<Sent> = OnceLock::new();
     SENT.get_or_init(|| {
         let dir = scratch();
-        // One that becomes shorter, one that does not, and one that has nothing.
+        // A file that is compressed, one that is not, and an empty one.
         let mixed: Vec<u8> = (0..1500_u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
         let long: Vec<u8> = (0..2500_u32).flat_map(|at| [at as u8 ^ (at >> 6) as u8, 7, 7]).collect();
         let files = vec![("a", long), ("b", mixed), ("empty", Vec::new())];
@@ -78,7 +78,7 @@ fn sent() -> &'static Sent {
     })
 }
 
-/// A directory in memory, where there is such a place.
+/// Creates a temporary directory, in memory if /dev/shm exists.
 fn scratch() -> TempDir {
     let memory = Path::new("/dev/shm");
     let made = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
@@ -90,12 +90,12 @@ fn open(dir: &Path) -> Option<Incoming> {
     Incoming::open(dir, sent().id, sent().size, LEN as u32, options).ok()
 }
 
-/// A symbol, which says what it is.
+/// Returns the content of a symbol, which is different for each block and number.
 fn symbol(block: u32, symbol: u32) -> Vec<u8> {
     (0..LEN as u32).map(|at| (block * 31 + symbol * 7 + at) as u8).collect()
 }
 
-/// All files below `dir`, in a set order.
+/// Lists all files below `dir` in sorted order.
 fn files(dir: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
@@ -113,7 +113,7 @@ fn damage(dir: &Path, damage: Damage) {
     let all = files(dir);
     let Some(last) = all.len().checked_sub(1) else { return };
     let of = |n: u8| &all[usize::from(n) % (last + 1)];
-    // Whatever goes wrong here has done no damage.
+    // A failure of the damage itself is ignored.
     let _ = match damage {
         Damage::Write { file, at, bytes } => std::fs::File::options()
             .write(true)
@@ -167,7 +167,7 @@ fuzz_target!(|input: &[u8]| {
         }
     }
     for _ in 0..TRIES {
-        // As rebuilding a block does: what cannot be had any more comes again.
+        // Rebuilding a block reads like this; segments that are no longer available are stored again below.
         if incoming.read(0, &mut vec![0; sent.size as usize]).is_err() {
             return;
         }

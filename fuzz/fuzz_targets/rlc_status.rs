@@ -1,5 +1,5 @@
-//! Any status report: what it names is bounded, and it survives the wire. And any receiver: its reports name what it
-//! lacks and nothing else, within the room that they have.
+//! Arbitrary status reports: the number of reported PDUs is bounded, and encoding preserves the report. Arbitrary
+//! receivers: their reports list exactly the missing PDUs, within the available room.
 #![no_main]
 
 use std::collections::BTreeSet;
@@ -17,7 +17,7 @@ struct Input {
     vr_r: u16,
     window: u16,
     room: u16,
-    /// Lengths of missing and of received runs, one by one.
+    /// Lengths of missing and received runs, in turn.
     runs: Vec<(u8, u8)>,
 }
 
@@ -26,7 +26,7 @@ fuzz_target!(|input: Input| {
     write(&input);
 });
 
-/// Octets as the report of a PDU as large as they are.
+/// Decodes `octets` as a status PDU of the same size, and encodes it again.
 fn read(mut octets: Vec<u8>) {
     let format = Format::new(octets.len().min(usize::from(u16::MAX)) as u16);
     if format.check().is_err() {

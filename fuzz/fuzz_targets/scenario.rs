@@ -8,9 +8,9 @@ use farcast_sim::replicate::replicate;
 use farcast_sim::scenario::Scenario;
 use libfuzzer_sys::fuzz_target;
 
-/// What runs within the patience of a fuzzer.
+/// Returns `true` if the scenario runs fast enough for a fuzzer.
 fn is_small(scenario: &Scenario) -> bool {
-    // What flows send is bounded by nothing but their settings.
+    // Only the settings of a flow limit the data that it sends.
     let Some(sender) = scenario.sender().filter(|_| scenario.flows() == 0) else { return false };
     let Pace::Rate { rate, .. } = sender.pace else { return false };
     // The pace and the repetitions bound how much may leave within the time limit.

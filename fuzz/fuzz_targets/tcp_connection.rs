@@ -1,5 +1,5 @@
-//! Two connections, a path that does anything, and a stranger on it: neither panics, what must hold always does, every
-//! deadline makes progress, and what is delivered is what was written.
+//! Two connections over an arbitrary path, with forged segments. Neither side panics, the invariants always hold, every
+//! deadline makes progress, and the delivered octets are those that were written.
 #![no_main]
 
 use std::net::{Ipv4Addr, SocketAddr};
@@ -36,15 +36,15 @@ enum Step {
     Close(bool),
     Abort(bool),
     Consume(bool, u16),
-    /// To this side, out of what is under way to it.
+    /// Delivers one of the segments in flight to this side.
     Deliver(bool, u8),
     Drop(bool, u8),
     Duplicate(bool, u8),
     DeliverAll(bool),
     Wait(u16),
-    /// Up to the next deadline of a side.
+    /// Advances to the next deadline of a side.
     Expire(bool),
-    /// Numbers relative to where the streams stand.
+    /// Injects a forged segment; its numbers are relative to the position of the streams.
     Inject {
         to: bool,
         sequence: i32,
@@ -112,7 +112,7 @@ impl Settings {
     }
 }
 
-/// The octets of the streams: any of a side's, whether written or not.
+/// Returns an octet of a side's stream, whether it was written or not.
 fn octet(side: usize, offset: u64) -> u8 {
     (offset.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (40 + 8 * side)) as u8
 }
@@ -124,7 +124,7 @@ fn address(side: usize) -> SocketAddr {
 struct World {
     now: Time,
     sides: [Connection; 2],
-    /// What is under way to each.
+    /// Segments in flight to each side.
     flying: [Vec<Segment>; 2],
     arrived: [Vec<u8>; 2],
     compared: [usize; 2],
@@ -182,7 +182,7 @@ impl World {
         assert!(sent > 0 || next.is_none_or(|next| next.at > self.now), "{due:?} makes no progress");
     }
 
-    /// What is served before anything else happens at a later time.
+    /// Handles the deadlines that are due now, before time advances.
     fn catch_up(&mut self) {
         for side in 0..2 {
             if self.sides[side].poll_timeout().is_some_and(|due| due.at <= self.now) {

@@ -1,4 +1,5 @@
-//! Any octets as what a file was compressed to: it becomes the file that its entry lists, or is refused, and is never more.
+//! Arbitrary octets as the compressed content of a file whose digest they cannot have: the content is refused, no file
+//! is delivered, and nothing of the product is left.
 #![no_main]
 
 use farcast_files::chunks::Chunks;
@@ -6,7 +7,7 @@ use farcast_files::{Durability, Entry, EntryKind, Incoming, Manifest, Options, S
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    // The first two octets are the size that is listed.
+    // The first two octets are the listed size.
     let Some((&[high, low], stored)) = bytes.split_first_chunk() else { return };
     let size = u64::from(u16::from_be_bytes([high, low]));
     let (digest, stored_digest) = ([7; 32], *blake3::hash(stored).as_bytes());
@@ -24,7 +25,7 @@ fuzz_target!(|bytes: &[u8]| {
     let options = Options { durability: Durability::NoSync, ..Options::default() };
     let opened = Incoming::open(dir.path(), manifest.id(), product.len() as u64, product.len() as u32, options);
     let mut incoming = opened.expect("an empty directory");
-    // Nobody knows what has this digest.
+    // No content has this digest.
     assert!(matches!(incoming.store(0, &[&product]), Err(StoreError::BadCompression { .. })));
     assert!(!dir.path().join("file").exists());
     incoming.discard().expect("removed");

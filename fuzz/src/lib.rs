@@ -1,8 +1,9 @@
-//! What the fuzz targets share.
+//! Helpers for several fuzz targets.
 
 pub mod seal;
 
-/// Makes bytes more likely to be a datagram: version, length, no checksum; and one transmission, if so wished.
+/// Makes bytes more likely to be a datagram: version, length, no checksum, and with `transmission` the number 1 of a
+/// transmission.
 pub fn repair(bytes: &mut [u8], transmission: bool) {
     let len = bytes.len() as u16;
     if bytes.len() >= 12 {

@@ -1,4 +1,4 @@
-//! A sealed session, some of whose datagrams are not genuine.
+//! Sealed session with genuine and forged datagrams.
 
 use std::net::SocketAddr;
 
@@ -8,7 +8,7 @@ use farcast_seal::{
     Contents, HEADER, History, Identity, Listed, Receiver, ReceiverConfig, Scope, Sender, SenderConfig,
 };
 
-/// A datagram that was not said so: one that was, changed, or octets from nowhere.
+/// Datagram of an attacker: arbitrary octets, or a recorded datagram changed or repeated.
 #[derive(Arbitrary, Debug)]
 pub enum Forged {
     Octets(Vec<u8>),
@@ -17,7 +17,7 @@ pub enum Forged {
 }
 
 impl Forged {
-    /// Its octets, where `recorded` is what was said, and whether they are among that.
+    /// Returns its octets, and `true` if these are one of the `recorded` datagrams.
     pub fn octets(self, recorded: &[Vec<u8>]) -> (Vec<u8>, bool) {
         let one = |of: u8| recorded.get(usize::from(of) % recorded.len().max(1)).cloned().unwrap_or_default();
         let octets = match self {
@@ -39,29 +39,29 @@ impl Forged {
     }
 }
 
-/// How ann seals for bob and eve.
+/// Options of Ann's seal for Bob and Eve.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub struct Way {
     apart: bool,
     signed: bool,
-    /// Whether bob has a hybrid key. Eve has none.
+    /// `true` if Bob has a hybrid key. Eve has none.
     hybrid: bool,
 }
 
-/// Ann, who seals for bob and eve.
+/// Session of the sender Ann and the receiver Bob; Eve is listed as another receiver.
 pub struct Pair {
     pub ann: Sender,
     pub bob: Receiver,
-    /// What was said to bob, and to ann.
+    /// Datagrams sent to Bob, and to Ann.
     pub down: Vec<Vec<u8>>,
     pub up: Vec<Vec<u8>>,
     began: u8,
     hybrid: bool,
-    /// Whether bob may have missed keys: then ann may not know what it answers by.
+    /// `true` if Bob may lack keys, so that Ann may not recognise the key of his answer.
     missed: bool,
 }
 
-/// What ann and bob say to one another.
+/// Step of Ann or Bob.
 #[derive(Arbitrary, Clone, Copy, Debug)]
 pub enum Said {
     Keys,
@@ -126,7 +126,7 @@ impl Pair {
         }
     }
 
-    /// Says it; an answer is taken.
+    /// Performs a step. A genuine answer must be accepted.
     pub fn say(&mut self, now: Time, said: Said) {
         let mut datagram = vec![7; 9];
         match said {
