@@ -1,5 +1,5 @@
-//! Sends and receives datagrams as fast as segmentation offload allows, and looks at none of them: what the network
-//! path alone can do, to hold a transfer's goodput against.
+//! A benchmark of the network path alone, to compare a transfer's goodput with. It sends and receives datagrams as fast
+//! as segmentation offload allows, and looks at none of them.
 //!
 //! ```text
 //! blaster receive GROUP:PORT INTERFACE-ADDRESS
@@ -21,11 +21,11 @@ use socket2::{Domain, InterfaceIndexOrAddress, Protocol, SockAddr, Socket, Type}
 
 /// UDP payload of a datagram: what an Ethernet frame carries.
 const DATAGRAM: usize = 1472;
-/// Received at once: slots of 64 KiB, one coalesced receive each.
+/// Slots of one receive call; each holds one coalesced receive of at most 64 KiB.
 const SLOTS: usize = 16;
 const SLOT_LEN: usize = 1 << 16;
 const BUFFER: usize = 16 << 20;
-/// The end of what is received.
+/// Pause without a datagram after which the receiver ends.
 const SILENCE: Duration = Duration::from_millis(500);
 const USAGE: &str = "usage: blaster receive GROUP:PORT INTERFACE-ADDRESS | \
     blaster send GROUP:PORT INTERFACE-ADDRESS SECONDS DATAGRAMS-IN-A-BATCH";
@@ -49,7 +49,7 @@ fn socket(address: SocketAddrV4) -> io::Result<(Socket, UdpSocketState)> {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
     socket.set_reuse_address(true)?;
     socket.set_nonblocking(true)?;
-    // Beyond the system's limit only with privileges; a wish.
+    // A buffer beyond the system's limit takes privileges; without them the call fails, which is no matter.
     let _ = rustix::net::sockopt::set_socket_recv_buffer_size_force(&socket, BUFFER);
     let _ = socket.set_send_buffer_size(BUFFER / 4);
     socket.bind(&SockAddr::from(address))?;

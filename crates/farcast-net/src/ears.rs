@@ -34,6 +34,7 @@ pub(crate) enum Followed {
     Back { moved: bool },
 }
 
+/// The sockets of a receiver, and the interface that they listen on.
 pub(crate) struct Ears<'a> {
     options: &'a ReceiveOptions,
     transport: Transport,

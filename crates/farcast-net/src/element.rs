@@ -350,6 +350,7 @@ struct Source {
     ttl: u8,
 }
 
+/// A network element: its engine, and the sockets, contents and counts around it.
 #[derive(Debug)]
 struct Element<'a, C, E> {
     engine: E,

@@ -7,6 +7,24 @@
 //! Datagrams leave as `UDP_SEGMENT` batches and arrive coalesced where the kernel can. The payload is copied once on
 //! its way out, from the page cache into the batch. It is copied once on its way in, from the kernel's buffer into
 //! ours, and goes to the file from there.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `sending/`, `receiving/` | drivers of a file transfer: options, notices, reports and the main loops |
+//! | `stream/` | drivers of a stream |
+//! | `element/` | driver of a network element, which stands between sender and receivers |
+//! | `batch.rs`, `envelope.rs` | outgoing datagrams: their content, and where and how they leave |
+//! | `parity/` | threads that compute parity and rebuild blocks from it |
+//! | `store/` | thread that writes received content to files |
+//! | `changing.rs` | thread that looks for changes of the files that are sent |
+//! | `seal/` | seals between an engine and the network |
+//! | `socket/`, `ssm.rs` | sockets, and system calls that no library offers |
+//! | `narrow/` | paths that silently drop long datagrams |
+//! | `interface.rs`, `listing.rs` | choice of an interface and of our own address |
+//! | `links.rs` | changes of interfaces, as the kernel reports them |
+//! | `ears.rs`, `way.rs` | sockets of a receiver and of a sender, which follow these changes |
+//! | `waiting.rs` | waiting until a group is free |
+//! | `clock.rs`, `loss.rs`, `error.rs` | time, loss on purpose, errors |
 #![deny(unsafe_code)]
 
 mod batch;

@@ -42,7 +42,7 @@ pub(crate) struct Changes {
     /// have dropped group memberships there, even if everything is back by now. A family says that only an address of
     /// it was lost.
     shaken: Vec<(u32, Option<AddressFamily>)>,
-    /// So much happened that the kernel left some of it out.
+    /// The kernel left changes out, since there were too many.
     overrun: bool,
 }
 

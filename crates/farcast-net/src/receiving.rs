@@ -1,4 +1,8 @@
 //! Reception of files: one thread reads the network and drives the engine, another one stores.
+//!
+//! [`receive`] runs the loop in `driver`, which processes datagrams with `hearing` and follows each object with
+//! `session`. `early` keeps content whose key is still to come, and `nap` decides how long data may wait in the kernel.
+//! `options`, `notice` and `report` have the types that the owner gives and gets.
 
 mod driver;
 mod early;

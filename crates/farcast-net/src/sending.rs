@@ -1,4 +1,7 @@
 //! Transmission of files: the loop that drives a [`SenderEngine`], reads answers and sends datagrams.
+//!
+//! [`send`] runs the loop. `hearing` reads answers, and `changes` handles files that change meanwhile. `notice` has the
+//! options, notices and reports for the owner.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -141,6 +144,7 @@ struct Ended<E> {
     alone: bool,
 }
 
+/// State of a transmission's loop.
 struct Driver<'a, P: Protocol> {
     clock: Clock,
     sender: P::Sender,

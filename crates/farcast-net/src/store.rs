@@ -92,6 +92,7 @@ impl Pool {
     }
 }
 
+/// Order for the store thread.
 enum Job {
     Open { reception: u64, opening: Opening },
     Rename(Box<Offer>),
@@ -131,9 +132,9 @@ pub struct FileInfo {
 /// Reason for which an incomplete product was removed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Removed {
-    /// It was kept for the maximum time.
+    /// The product was kept for the maximum time.
     TooOld,
-    /// Its list of files never came, so nothing of it can be used.
+    /// Its list of files never came, so nothing of the product can be used.
     Useless,
     /// Its place was needed.
     MakesRoom,
@@ -162,7 +163,7 @@ pub(crate) enum Reply {
         /// The list of files is known from an earlier run.
         listed: bool,
     },
-    /// The list of files takes so many segments.
+    /// Number of segments that the list of files takes.
     ListLength(u32),
     /// Older versions were compared with the list of files. Holds the segments that are held now.
     Compared(Bitmap),
@@ -172,13 +173,13 @@ pub(crate) enum Reply {
     Plain(PlainFile),
     /// Parity symbols were kept by an earlier run. Holds them by block.
     Kept(Vec<(u32, Bitmap)>),
-    /// These files of the list, by index, have their final names.
+    /// Files of the list, by index, have their final names.
     FilesDone(Vec<usize>),
-    /// So many files have all their content, and wait for their names.
+    /// Number of files that have all their content and wait for their names.
     Waiting(usize),
     /// Part of this file, or of the list of files, was wrong, so these segments are not held after all.
     Damaged { path: Option<String>, lost: Run },
-    /// These segments are not held after all, since there was no room for them.
+    /// Segments are not held after all, since there was no room for them.
     Lost(Vec<Run>),
     /// The disk is full; data is dropped until there is room.
     NoRoom(NetError),

@@ -74,7 +74,7 @@ impl Delivery for Piece {
     }
 }
 
-/// Writes a kind and a number, a sum over everything, and the content filled up to a multiple of 4.
+/// Codec that writes a kind and a number, a sum over everything, and the content padded to a multiple of 4 octets.
 #[derive(Debug)]
 struct Summed;
 
@@ -127,7 +127,7 @@ fn run(first: u32, count: u32) -> Run {
     Run::new(first, count).expect("a run")
 }
 
-/// Every datagram that has come to `endpoint`, until there are `count`.
+/// Returns the datagrams that have arrived at `endpoint`, once there are `count`.
 fn heard(endpoint: &Endpoint, count: usize) -> Vec<Vec<u8>> {
     let (mut all, mut buffer) = (Vec::new(), vec![0; 1 << 16]);
     while all.len() < count {

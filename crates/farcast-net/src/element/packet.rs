@@ -111,7 +111,7 @@ pub(super) fn pass(octets: &mut [u8]) {
 mod tests {
     use super::*;
 
-    /// The checksum as routers compute it.
+    /// Sets the length and the checksum, as routers compute it.
     fn seal(octets: &mut [u8]) {
         let start = usize::from(octets[0] & 0x0f) * 4;
         let len = octets.len() as u16;
@@ -154,7 +154,7 @@ mod tests {
     fn the_alert_is_found_among_options_and_nowhere_else() {
         assert!(has_alert(&[1, 1, 0x94, 4, 0, 0]));
         assert!(has_alert(&[7, 3, 0, 0x94, 4, 0, 0, 0]));
-        // Behind the end, inside another option, of another value, cut, and after an option without a length.
+        // The option is behind the end, inside another, with another value, cut, and after an option without a length.
         for options in [
             &[0, 0x94, 4, 0, 0][..],
             &[7, 6, 0x94, 4, 0, 0],

@@ -8,7 +8,7 @@ use super::*;
 use crate::socket::{Endpoint, SocketOptions};
 use crate::ssm::headers;
 
-/// What arrives at `at` of three datagrams that leave as `ask` says, from a socket that is bound to no address.
+/// Sends three datagrams as `ask` says, from a socket bound to no address. Returns the header that arrives at `at`.
 fn arrives(at: &str, ask: impl FnOnce(&mut Transmit<()>)) -> headers::Header {
     let options = SocketOptions::default();
     let at: SocketAddr = at.parse().expect("an address");

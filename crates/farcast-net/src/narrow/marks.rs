@@ -139,7 +139,7 @@ mod tests {
         SocketAddr::from(([239, 0, 0, 1], port))
     }
 
-    /// Sends one batch of `datagrams` of `length` octets and a short one.
+    /// Sends a batch of `datagrams` datagrams of `length` octets and a short one.
     fn batch(marks: &mut Marks, port: u16, length: usize, datagrams: usize) -> Option<Mark> {
         marks.sent(to(port), length, &vec![0; length * datagrams + 1])
     }

@@ -11,7 +11,7 @@ use super::wire::{Mark, digest};
 const SENDERS: usize = 16;
 /// Natural logarithm of the chance below which loss is no longer believed to strike all lengths alike: 2 in 10^9.
 const CHANCE: f64 = -20.0;
-/// In a group, one mark in so many is answered, so that answers spread over the receivers.
+/// Number of marks of which one is answered in a group, so that answers spread over the receivers.
 const ONE_OF: u64 = 2;
 /// Least number of marks between two answers.
 const REST: u32 = 32;
@@ -238,7 +238,7 @@ mod tests {
     fn marks_alone_say_that_the_way_is_narrow() {
         let mut watch = Watch::new(&[], false, true);
         let answered: Vec<u32> = (1..=100).filter(|&long| watch.mark(from(1), &mark(long))).collect();
-        // The first is where counting begins.
+        // Counting begins at the first mark.
         assert_eq!(answered, [16, 49, 82]);
         assert_eq!(watch.found(), Some(Found { sender: from(1), length: 1400 }));
         assert_eq!(watch.found(), None, "it is told once");
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn no_loss_is_taken_for_a_narrow_way() {
-        // A hundred receivers at each loss, each of ten thousand long datagrams.
+        // A hundred receivers at each loss rate wait for ten thousand long datagrams each.
         let mut draws = 1_u64;
         let mut lost = |percent: u64| {
             draws = draws.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -338,10 +338,10 @@ mod tests {
                 answered.push(n);
             }
         }
-        // The first is where counting begins; it is told once.
+        // Counting begins at the first mark; the path is reported once.
         assert_eq!(answered, [16]);
         assert_eq!((watch.found().is_some(), watch.found()), (true, None));
-        // Where one has come, none is missed any more.
+        // Once a datagram that left alone has arrived, none counts as missed any more.
         let mut watch = Watch::new(&[], false, true);
         for n in 1..=1000 {
             watch.heard(from(1), &batch, 1400);

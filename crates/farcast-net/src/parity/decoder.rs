@@ -271,7 +271,7 @@ mod tests {
             let _ = incoming.store(block * 10, &[segment.as_slice(); 10]).unwrap();
             assert!(decoder.held.len() <= CROWDED / 9000 + 2, "{} after {block}", decoder.held.len());
         }
-        // What is still needed stays, however much it is.
+        // Symbols that are still needed stay, however many they are.
         let dir = tempfile::tempdir().unwrap();
         let incoming = Incoming::open(dir.path(), id, geometry.size(), 1000, Options::default()).unwrap();
         let mut decoder = ParityDecoder::new(geometry, 20, ErasureCode::BySize).unwrap();

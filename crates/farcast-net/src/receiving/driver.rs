@@ -33,6 +33,7 @@ const WRITING: Span = Span::from_millis(2);
 /// Longest time that an object with all its content may take to become complete after the receiver is told to stop.
 const LONGEST_COMPLETING: Span = Span::from_secs(5);
 
+/// State of the receiving thread's loop.
 pub(super) struct Driver<'a, P: Protocol> {
     pub(super) clock: Clock,
     pub(super) engine: P::Receiver,

@@ -56,7 +56,7 @@ mod tests {
             early.hold(&from, &datagram);
         }
         assert!(early.take(|_| false).is_empty());
-        // What waits on holds up nothing.
+        // A datagram that still waits holds up no other.
         let is_even = |datagram: &[u8]| datagram[3].is_multiple_of(2);
         let even = early.take(is_even);
         assert!(even.iter().zip((0..).step_by(2)).all(|((_, one), n)| one[..4] == u32::to_be_bytes(n)));

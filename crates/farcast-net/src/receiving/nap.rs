@@ -72,7 +72,7 @@ impl Nap {
 mod tests {
     use super::*;
 
-    /// Octets each microsecond into a buffer of 16 MiB, or one that an ordinary user gets; the nap that comes of it.
+    /// Returns the nap that results from `rate` octets each microsecond into a buffer of `buffer` octets.
     fn settled(mut nap: Nap, rate: u64, buffer: u64) -> Span {
         let mut span = Span::ZERO;
         for _ in 0..100 {
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn where_naps_bring_nothing_few_are_taken() {
-        // A datagram each ten milliseconds: one is fetched, and nothing comes in the nap behind it.
+        // A datagram comes each ten milliseconds: one is fetched, and none comes in the nap behind it.
         let mut nap = Nap::default();
         let mut naps = 0;
         for _ in 0..1000 {

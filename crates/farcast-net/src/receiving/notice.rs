@@ -22,7 +22,7 @@ pub enum ReceiveNotice<'a, E> {
     },
     /// The interface has gone or cannot be used; the receiver waits for it.
     Waiting {
-        /// What is missing.
+        /// Error that names the missing thing.
         why: &'a NetError,
     },
     /// The interface is there again, or another has taken its place, and the group was joined again.
@@ -32,9 +32,9 @@ pub enum ReceiveNotice<'a, E> {
         /// The error of the system.
         why: &'a NetError,
     },
-    /// What is heard of sealed transfers cannot be remembered. So no transfer is accepted that could be played back.
+    /// Notes about sealed transfers cannot be saved. So no transfer is accepted that could be played back.
     Forgetful {
-        /// What cannot be written, and what to do.
+        /// Error that says what cannot be written, and what to do.
         why: &'a NetError,
     },
     /// A datagram came from a sender that is not accepted; reported once.

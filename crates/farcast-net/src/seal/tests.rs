@@ -1,4 +1,4 @@
-//! Who is told what of keys, by both sides together.
+//! Tests of both sides of the seals together: reports about keys to users.
 
 use std::net::SocketAddr;
 
@@ -46,7 +46,7 @@ fn listed(name: u8) -> Listed {
     Listed { name: char::from(name).to_string(), key: identity(name).public().clone() }
 }
 
-/// A session of a's for these.
+/// Returns a session of sender `a` for these receivers.
 fn session_for(receivers: &[u8]) -> farcast_seal::Sender {
     let config = SenderConfig {
         identity: identity(b'a'),
@@ -84,7 +84,7 @@ fn who_is_revoked_is_told_once_others_have_had_keys_for_a_while() {
         hear(&mut eve, at(second), &for_others);
         assert_eq!(eve.unlike(at(second)), None, "{second}");
     }
-    // Nothing was heard for so long that this is of another transfer.
+    // After such a long silence, these keys belong to another transfer.
     hear(&mut eve, at(41), &for_others);
     assert_eq!(eve.unlike(at(41)), None);
     hear(&mut eve, at(51), &for_others);
@@ -93,7 +93,7 @@ fn who_is_revoked_is_told_once_others_have_had_keys_for_a_while() {
     assert_eq!(eve.unlike(at(61)), None, "it is told once");
 }
 
-/// Keys for many take their time: its own may be among those to come.
+/// Keys for many receivers take their time: those for this receiver may still come.
 #[test]
 fn who_is_listed_late_in_a_round_is_told_nothing() {
     let ann = session_for(b"b");
@@ -105,7 +105,7 @@ fn who_is_listed_late_in_a_round_is_told_nothing() {
     hear(&mut bob, at(0), &own);
     hear(&mut bob, at(0) + UNLISTED_FOR.0, &own);
     assert_eq!(bob.unlike(at(0) + UNLISTED_FOR.0), None);
-    // Nobody has keys for it at all.
+    // No sender has keys for this receiver.
     let mut zoe = receiver(b'z');
     hear(&mut zoe, at(0), &others.keys(true));
     assert_eq!(zoe.unlike(at(0) + UNLISTED_FOR.0), Some(Unlike::NotForUs));

@@ -37,7 +37,7 @@ pub enum SendNotice<'a, E> {
     Tick(Traffic),
     /// The interface, the address or the route is gone; nothing is sent until it comes back.
     Waiting {
-        /// What is missing.
+        /// Error that names the missing thing.
         why: &'a NetError,
     },
     /// The interface, the address or the route is there again.

@@ -35,7 +35,7 @@ fn a_batch_arrives_as_the_datagrams_that_were_put_in() {
     assert_eq!(got.concat(), bytes);
 }
 
-/// Two datagrams that were sent to a host whose sandbox answers `errno` to the call that fetches several.
+/// Returns two datagrams that were sent to a host whose sandbox answers `errno` to the call that fetches several.
 fn received_without_recvmmsg(errno: i32) -> Vec<Vec<u8>> {
     let options = SocketOptions::default();
     let any = "127.0.0.1:0".parse().expect("an address");
@@ -51,7 +51,7 @@ fn received_without_recvmmsg(errno: i32) -> Vec<Vec<u8>> {
             got.extend(buffer[..meta[0].len].chunks(meta[0].stride).map(<[u8]>::to_vec));
         }
     };
-    // The first that is heard may find the kernel joining datagrams.
+    // Before the first call, the kernel may join datagrams.
     hear(&mut got);
     from.send(&Envelope::of(&Transmit::new((), to.local())), &[7; 1500], 1000).expect("loopback carries it");
     while got.len() < 2 {

@@ -37,6 +37,7 @@ enum Fate {
     Orphaned,
 }
 
+/// A job at the coding thread.
 struct UnderWay {
     object: ObjectId,
     block: u32,

@@ -22,6 +22,7 @@ use crate::receiving::make_directory;
 /// objects with few bits, and the numbers repeat.
 const KNOWN_FOR: Duration = Duration::from_hours(1);
 
+/// An object that is being received.
 pub(super) struct Product {
     pub(super) object: ObjectId,
     pub(super) incoming: Incoming,

@@ -67,6 +67,7 @@ enum Next {
     End,
 }
 
+/// State of the store thread.
 pub(super) struct Worker {
     jobs: Receiver<Job>,
     free: Pool,

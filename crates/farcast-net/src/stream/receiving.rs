@@ -58,7 +58,7 @@ pub enum StreamNotice<'a, E> {
     Begins(u64),
     /// This host itself refused to send an answer; reported once.
     Refused(&'a NetError),
-    /// What is heard of sealed streams cannot be remembered, so no stream is accepted.
+    /// Notes about sealed streams cannot be saved, so no stream is accepted.
     Forgetful(&'a NetError),
     /// A datagram was ignored that only another seal opens, or that has no seal; reported once.
     Unlike {

@@ -1,6 +1,7 @@
 use super::*;
 
-/// What is sent of a file in blocks of `block` DTUs with so many parity symbols, 5 blocks and a short one.
+/// Returns a file of five blocks and a short one, and its encoder. A block has `block` DTUs and `symbols` parity
+/// symbols.
 fn product(dir: &tempfile::TempDir, block: u32, symbols: u32) -> (Outgoing, ParityEncoder) {
     let size = block * 100 * 5 + 1234;
     let content: Vec<u8> = (0..size).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
@@ -11,7 +12,7 @@ fn product(dir: &tempfile::TempDir, block: u32, symbols: u32) -> (Outgoing, Pari
     (outgoing, encoder)
 }
 
-/// The symbols as the code gives them.
+/// Returns the parity symbols of `block` as the code computes them.
 fn truth(outgoing: &mut Outgoing, encoder: &ParityEncoder, block: u32) -> Vec<u8> {
     let mut source = vec![0; encoder.geometry.block_len(block) as usize * 100];
     let offset = u64::from(block) * u64::from(encoder.geometry.block_size()) * 100;
@@ -27,7 +28,7 @@ fn run(first: u32, count: u32) -> Run {
 
 #[test]
 fn symbols_are_the_same_wherever_they_are_made() {
-    // In both fields.
+    // Both fields of the code are tried.
     for (block, symbols) in [(20, 10), (300, 30)] {
         let dir = tempfile::tempdir().unwrap();
         let (mut outgoing, mut encoder) = product(&dir, block, symbols);
@@ -62,18 +63,18 @@ fn what_is_foreseen_is_made_before_it_is_asked_for() {
     encoder.prepare([Some((1, run(0, 3))), Some((2, run(4, 2)))]);
     assert_eq!(encoder.under_way, [1, 2]);
     assert_eq!((made(&mut encoder, 1), made(&mut encoder, 2)), (vec![0, 1, 2], vec![4, 5]));
-    // More is asked for of the second, and the first gives way to a third.
+    // More symbols of the second block are wanted, and the first block gives way to a third.
     encoder.prepare([Some((2, run(4, 4))), Some((3, run(0, 1)))]);
     assert_eq!(encoder.under_way, [2, 3]);
     assert_eq!((made(&mut encoder, 2), made(&mut encoder, 3)), (vec![4, 5, 6, 7], vec![0]));
-    // The same again is no work.
+    // The same symbols again are no work.
     encoder.prepare([Some((3, run(0, 1))), None]);
     encoder.prepare([None, None]);
     assert!(encoder.under_way.is_empty());
-    // What was sent last stays for a while.
+    // The block that was sent last stays for a while.
     encoder.symbol(&mut outgoing, 2, 9).unwrap();
     assert_eq!(made(&mut encoder, 2), [4, 5, 6, 7, 9]);
-    // In the large field one costs as much as all.
+    // In the large field, one symbol costs as much as all of them.
     (outgoing, encoder) = product(&dir, 300, 10);
     encoder.symbol(&mut outgoing, 1, 3).unwrap();
     assert_eq!(made(&mut encoder, 1).len(), 10);
@@ -90,7 +91,7 @@ fn no_more_blocks_are_kept_than_may_be() {
         encoder.symbol(&mut outgoing, 5, 0).unwrap();
         assert!(kept(&encoder) <= 2);
     }
-    // Where blocks are large, only one.
+    // If blocks are large, only one is kept.
     encoder = product(&dir, 20, 10).1;
     encoder.most = 1;
     encoder.prepare([Some((0, run(0, 2))), Some((1, run(0, 2)))]);

@@ -1,7 +1,7 @@
 use super::*;
 use crate::parity::ParityEncoder;
 
-/// A file of `size` octets that repeats nothing, as it is sent, and how it is cut.
+/// Returns a file of `size` octets that repeats nothing, ready to be sent, and its geometry.
 fn outgoing(dir: &Path, size: usize, block: u32) -> (Outgoing, Geometry) {
     let content: Vec<u8> = (0..size as u32).map(|at| (at.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
     std::fs::write(dir.join("file"), content).unwrap();
@@ -27,7 +27,7 @@ fn it_is_the_parity_that_blocks_have_one_by_one() {
             ParityEncoder::new(geometry, (symbols, ErasureCode::BySize), outgoing.clone()).unwrap();
         let mut whole =
             WholeParity::start(geometry, (symbols, ErasureCode::BySize), 20, outgoing.clone()).unwrap();
-        // Asked for at once: what is not there yet is waited for.
+        // Symbols are read at once, so the reader waits for those that are not there yet.
         for block in (0..geometry.blocks()).rev() {
             let bytes = read(&mut whole, block, 3..20).unwrap();
             for (symbol, bytes) in (3..).zip(bytes.chunks(100)) {

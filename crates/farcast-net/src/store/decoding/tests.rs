@@ -17,8 +17,8 @@ const SIZE: usize = 95_500;
 const BLOCK: u32 = 10;
 const OBJECT: ObjectId = ObjectId::new(7);
 
-/// A worker that has received all but two segments of every block, and enough symbols; its coding thread waits for
-/// leave.
+/// A worker that has received all but two segments of every block, and enough symbols. Its coding thread waits for
+/// permission.
 struct Scene {
     dir: tempfile::TempDir,
     outgoing: Outgoing,
@@ -70,13 +70,13 @@ impl Scene {
         scene
     }
 
-    /// Something happens to what is stored.
+    /// Lets `happenings` befall the stored object.
     fn tell(&mut self, happenings: Vec<Happening>) {
         let Worker { products, decoding, .. } = &mut self.worker;
         products.get_mut(&OBJECT).unwrap().tell(happenings, decoding);
     }
 
-    /// A segment comes by itself.
+    /// Stores a segment that arrives.
     fn store(&mut self, segment: u32) {
         let payload = self.payload(segment);
         let step = Step::Store { segment, at: 0, len: payload.len() as u16 };
@@ -102,14 +102,14 @@ impl Scene {
         payload
     }
 
-    /// The thread may do one job, and what it did is taken.
+    /// Permits the thread one job, and takes its result.
     fn take_one(&mut self) {
         self.leave.send(()).unwrap();
         let job = self.worker.decoding.thread.done().recv().ok();
         self.worker.decoded(job);
     }
 
-    /// The blocks that were answered for, and how.
+    /// Returns the blocks in the replies, and `true` for those that were rebuilt.
     fn told(&self) -> Vec<(u32, bool)> {
         let decoded = |(_, reply)| match reply {
             Reply::Decoded { block, rebuilt } => Some((block, rebuilt)),
@@ -124,7 +124,7 @@ impl Scene {
         run.count() - held
     }
 
-    /// Whether the file is there, as it was sent.
+    /// Finishes the object. Returns `true` if the file is there as it was sent.
     fn is_complete(&mut self) -> bool {
         self.worker.finish(OBJECT);
         let finished = self.replies.try_iter().any(|(_, reply)| matches!(reply, Reply::Finished));
@@ -139,7 +139,7 @@ fn what_comes_meanwhile_is_stored_once() {
     for block in 0..scene.geometry.blocks() {
         scene.worker.decode(OBJECT, block).unwrap();
         assert_eq!((scene.told(), scene.missing(block)), (vec![], 2), "the thread has it");
-        // All of it comes, or half of it, or nothing.
+        // Both missing segments arrive, or one of them, or none.
         (0..block % 3).for_each(|at| scene.store(block * BLOCK + at));
         scene.take_one();
         assert_eq!((scene.told(), scene.missing(block)), (vec![(block, true)], 0));
@@ -156,7 +156,7 @@ fn nothing_is_stored_of_a_block_that_was_damaged_meanwhile() {
     (0..3).for_each(|_| scene.take_one());
     assert_eq!(scene.told(), [(3, true), (4, false), (5, true)]);
     assert_eq!((3..6).map(|block| scene.missing(block)).collect::<Vec<_>>(), [0, 2, 0]);
-    // Its symbols are used up, and others come.
+    // The symbols of the block are used up, and others come.
     let mut encoder =
         ParityEncoder::new(scene.geometry, (4, ErasureCode::BySize), scene.outgoing.clone()).unwrap();
     for symbol in 2..4 {
@@ -177,7 +177,7 @@ fn too_few_symbols_rebuild_nothing() {
     scene.symbol(5, 0, &bytes);
     scene.worker.decode(OBJECT, 5).unwrap();
     scene.take_one();
-    // An engine that took it that they are here would ask for parity for ever.
+    // An engine that believes in these segments would ask for parity for ever.
     let lost = |(_, reply)| if let Reply::Lost(runs) = reply { Some(runs) } else { None };
     let told: Vec<_> = scene.replies.try_iter().collect();
     assert!(matches!(told[0].1, Reply::Decoded { block: 5, rebuilt: false }));
@@ -198,7 +198,7 @@ fn what_is_under_way_is_bounded() {
     scene.take_one();
     scene.worker.decode(OBJECT, 6).unwrap();
     assert_eq!(scene.told(), [(0, true)]);
-    // Bytes count too, but not for one alone.
+    // The limit on bytes holds too, but not for a single block.
     scene.worker.decoding.under_way.truncate(1);
     scene.worker.decoding.under_way[0].bytes = MOST_BYTES;
     scene.worker.decode(OBJECT, 7).unwrap();
@@ -222,7 +222,7 @@ fn what_was_for_another_product_is_dropped() {
     let mut scene = Scene::new();
     (0..2).for_each(|block| scene.worker.decode(OBJECT, block).unwrap());
     scene.worker.job(Job::Discard(OBJECT));
-    // The next one looks the same, and lacks the same.
+    // The next object looks the same, and has the same segments missing.
     let next = Scene::new();
     let mut product = next.worker.products.into_values().next().unwrap();
     product.answer = scene.answer.clone();
