@@ -155,8 +155,8 @@ fn write_report(path: &Path, args: &TuneArgs, finished: &[Finished], output: &Ou
 
 /// Returns the cases to tune: those of the command line, or those of the scenario, or the scenario as it is.
 ///
-/// A case of the command line that sets a key of --set is refused. If a case of the scenario sets a key that the command
-/// line sets or varies, all cases of the scenario are passed over, and the scenario is tuned as it is.
+/// A case of the command line that sets a key of --set is refused. If a case of the scenario sets a key that the
+/// command line sets or varies, all cases of the scenario are passed over, and the scenario is tuned as it is.
 fn cases(args: &TuneArgs, wish: &Wish, document: &Document, output: &Output) -> Result<Vec<Case>, Failure> {
     if !args.case.is_empty() {
         // A case of the command line may set a varied key. Its value is then the scenario's own.

@@ -1,6 +1,6 @@
-//! Sources that are not there: one datagram each says that there is something, for as long as its protocol lets it say, and
-//! nothing follows; or a little does, as of sources that were killed. Beside any number of them a transfer arrives as if
-//! they were not.
+//! Transfers beside absent sources. Each absent source sends one datagram that announces data, and then nothing more;
+//! or a little data, as a killed source does. A transfer must arrive beside any number of them as if they were not
+//! there.
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -22,15 +22,15 @@ use std::time::{Duration, Instant};
 
 use common::{Place, Running, pause};
 
-/// How much longer a transfer may take than alone.
+/// Additional time that a transfer may take compared to a transfer alone.
 const MORE: Duration = Duration::from_secs(2);
-/// A second of data.
+/// Octets of a second of data.
 const LEN: usize = 500_000;
 const RATE: [&str; 2] = ["--rate", "4 Mbit/s"];
-/// Octets a second of those that never end.
+/// Octets per second of the sources that never end.
 const TRICKLE: u64 = 1000;
 
-/// Who says what: which protocol, and whether something follows.
+/// Kind of absent sources: their protocol, and whether they send data.
 #[derive(Clone, Copy)]
 struct Words {
     protocol: &'static str,
@@ -69,7 +69,7 @@ impl Words {
     }
 }
 
-/// Sources that are not there.
+/// Sockets of sources that are not there.
 struct Absent {
     sockets: Vec<UdpSocket>,
     group: SocketAddr,
@@ -82,14 +82,14 @@ impl Absent {
         Self { sockets, group: place.group.parse().unwrap(), words }
     }
 
-    /// Source `n` speaks; how many octets that were.
+    /// Lets source `n` send its datagrams. Returns their octets.
     fn speak(&self, n: u32) -> u64 {
         let socket = &self.sockets[n as usize % self.sockets.len()];
         let said = self.words.of(n, socket.local_addr().unwrap());
         said.iter().map(|datagram| socket.send_to(datagram, self.group).unwrap() as u64).sum()
     }
 
-    /// `count` of them speak once, as fast as a socket's buffer lets all be heard.
+    /// Lets `count` sources send once, as fast as a socket's buffer can take all.
     fn speak_all(&self, count: u32) {
         for n in 0..count {
             self.speak(n);
@@ -100,7 +100,7 @@ impl Absent {
     }
 }
 
-/// One after the other speaks until this is dropped.
+/// Thread in which one source after the other sends, until this is dropped.
 struct Trickle {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
@@ -129,8 +129,8 @@ impl Drop for Trickle {
     }
 }
 
-/// How long a transfer takes that begins when `count` have spoken, until its receiver has ended; with `trickles`, while
-/// others go on speaking.
+/// Returns the time of a transfer that begins after `count` sources have sent, until its receiver has ended. With
+/// `trickles`, other sources go on sending meanwhile.
 fn time(words: Words, count: u32, trickles: bool) -> Duration {
     let place = Place::new();
     let receiver = words.receive(&place);
@@ -154,7 +154,7 @@ fn time(words: Words, count: u32, trickles: bool) -> Duration {
     time
 }
 
-/// Asserts that a transfer by `protocol` arrives beside any number of them, and prints how long it takes.
+/// Asserts that a transfer by `protocol` arrives beside any number of absent sources, and prints its time.
 fn arrives(protocol: &'static str) {
     let alone = time(Words { protocol, sends: false }, 0, false);
     let mut row = format!("| {protocol} | {:.2} s |", alone.as_secs_f64());

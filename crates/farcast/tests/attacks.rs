@@ -1,5 +1,5 @@
-//! An enemy on the network that hears what is multicast, may claim any address, and sees no unicast of others: what it
-//! can make of live processes. Each of these ended a transfer, faked a success or drew floods before there were proofs.
+//! Attacks on live processes. The enemy hears multicast and may claim any address, but sees no unicast of others. Each
+//! attack ended a transfer, faked a success or drew floods before there were proofs.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -21,7 +21,7 @@ use farcast_mftp::message::{
 use farcast_mftp::{Body, ClientId, Message, Proof, wire};
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// 1.5 MB at 2 Mbit/s: six seconds of data, in which much can happen.
+/// 1.5 MB, which take six seconds at 2 Mbit/s: time in which an attack can happen.
 const LEN: usize = 1_500_000;
 const RATE: [&str; 4] = ["--rate", "2 Mbit/s", "--silence", "3 s"];
 
@@ -29,13 +29,13 @@ fn args<'a>(receivers: &'a str, more: &[&'a str]) -> Vec<&'a str> {
     [&RATE[..], &["--receivers", receivers], more].concat()
 }
 
-/// Somebody on the network.
+/// Enemy on the network.
 struct Enemy {
     socket: UdpSocket,
     group: SocketAddr,
 }
 
-/// What an announcement told it.
+/// Content of an overheard announcement.
 struct Seen {
     transmission: u32,
     announce: Announce,
@@ -52,7 +52,7 @@ impl Enemy {
         self.socket.local_addr().unwrap()
     }
 
-    /// Hears announcements of the group until there is one.
+    /// Waits for an announcement to the group, and returns it.
     fn overhear(&self) -> Seen {
         let SocketAddr::V4(group) = self.group else { unreachable!() };
         let ears = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP)).unwrap();
@@ -70,13 +70,13 @@ impl Enemy {
         }
     }
 
-    /// Sends `message` to `to` from its own address; how many octets that were.
+    /// Sends `message` to `to` from the enemy's own address. Returns the octets.
     fn say(&self, message: &Message, to: SocketAddr) -> usize {
         let datagram = encode(message);
         self.socket.send_to(&datagram, to).unwrap()
     }
 
-    /// Multicasts `message` to the group as if it came from `source`.
+    /// Multicasts `message` to the group with the forged source address `source`.
     fn claim(&self, message: &Message, source: SocketAddr) {
         need_root("datagrams in another's name");
         let (SocketAddr::V4(from), SocketAddr::V4(to)) = (source, self.group) else { unreachable!() };
@@ -85,7 +85,7 @@ impl Enemy {
         raw.send_to(&forged::packet(from, to, &encode(message)), &self.group.into()).unwrap();
     }
 
-    /// Octets that come back within `time`.
+    /// Returns the octets that come back within `time`.
     fn comes_back(&self, time: Duration) -> usize {
         let (end, mut octets, mut buffer) = (Instant::now() + time, 0, vec![0; 65_536]);
         while Instant::now() < end {
@@ -126,7 +126,7 @@ fn registration(
     Message::new(seen.transmission, Body::Registration(body))
 }
 
-/// Starts a sender of a file of `LEN` bytes; overhears it, and waits until its data flows.
+/// Starts a sender of a file of `LEN` bytes. Overhears its announcement, and waits until its data flows.
 fn start(place: &Place, enemy: &Enemy, more: &[&str]) -> (std::path::PathBuf, Running, Seen) {
     let file = place.file("product.bin", LEN);
     let mut sender = None;
@@ -286,7 +286,7 @@ fn an_end_that_the_sender_did_not_say() {
     assert!(has(&place, &file, "ant"));
 }
 
-/// An offer of 1.4 GB with nothing behind it.
+/// Returns an offer of 1.4 GB with nothing behind it.
 fn offer(enemy: &Enemy, proofs: bool) -> Announce {
     let base = forged::announcement(enemy.address(), enemy.group.ip());
     let options = AnnounceOptions {

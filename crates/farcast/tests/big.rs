@@ -15,7 +15,7 @@ use common::Place;
 
 const LEN: u64 = 9 << 29;
 const BLOCK: u64 = 1 << 20;
-/// Where bytes are that are not zero: at the ends, in the middle, about 4 GiB, and beyond.
+/// Offsets of bytes that are not zero: at the ends, in the middle, about 4 GiB, and beyond.
 const REAL: [u64; 5] = [0, LEN / 2 + 12_345, (1 << 32) - BLOCK / 2, (1 << 32) + 77_777_777, LEN - BLOCK];
 
 fn block(path: &Path, at: u64) -> Vec<u8> {

@@ -1,6 +1,5 @@
-//! A whole protocol that is none of ours, through every face: a carousel that sends a file round and round, to
-//! receivers that never answer. It is what `docs/src/protocols.md` is about, and proof that a protocol changes no other
-//! crate.
+//! A whole protocol outside our crates, through every face: a carousel that sends a file again and again, to receivers
+//! that never answer. `docs/src/protocols.md` describes it. It proves that a new protocol changes no other crate.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -34,7 +33,7 @@ use receiver::{Asks, Population, Receiver};
 use sender::{Sender, Told};
 use wire::{Codec, Message, address};
 
-/// The carousel.
+/// The carousel as a protocol.
 #[derive(Debug)]
 enum Carousel {}
 
@@ -54,7 +53,7 @@ const SEGMENTS: u32 = 200;
 const TURNS: u32 = 12;
 const DELAY: Span = Span::from_millis(250);
 
-/// A world in which twenty receivers lose a tenth of what a carousel of 200 segments sends.
+/// Returns a world in which twenty receivers lose a tenth of the 200 segments of a carousel.
 fn world(population: bool, cut: Cut, seed: u64) -> StarConfig<Carousel> {
     let geometry = Geometry::new(u64::from(SEGMENTS) * 1000 - 300, 1000, SEGMENTS).unwrap();
     let addresses = (address("10.0.0.1:5402"), address("239.255.54.2:5402"));
@@ -86,7 +85,7 @@ fn world(population: bool, cut: Cut, seed: u64) -> StarConfig<Carousel> {
     }
 }
 
-/// When each receiver had everything, and what the replication came to.
+/// Returns the completion time of each receiver, and the outcome of the replication.
 fn simulate(config: StarConfig<Carousel>) -> (Vec<Time>, Replication) {
     let mut star = Star::new(config, None).unwrap();
     star.run();
@@ -158,7 +157,7 @@ fn socket() -> SocketOptions {
     SocketOptions { interface: Some("lo".into()), ..SocketOptions::default() }
 }
 
-/// Receives with a loss of a tenth into `into`; says in `listening` that it listens.
+/// Receives into `into` with a loss of a tenth. Sets `listening` once it listens.
 fn receive(group: SocketAddr, into: &Path, seed: u64, listening: &AtomicUsize) -> Option<Outcome> {
     let options = ReceiveOptions {
         from: group,

@@ -1,4 +1,4 @@
-//! Files that change while they are sent: it costs that file, and both ends say so.
+//! Files that change while they are sent: only that file is lost, and both ends report it.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "a test may panic, and wait")]
 
 mod common;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use common::{Ended, Place, Running, assert_same, noise};
 
-/// Sends a tree of five files by `protocol`, and does `change` to it while it is sent: the tree, the sender and the
+/// Transfer of a tree of five files, one of which changes meanwhile: the tree, and the ends of the sender and the
 /// receiver.
 struct Run {
     place: Place,
@@ -42,14 +42,14 @@ fn run(protocol: &str, args: &[&str], change: impl FnOnce(&Path, &Running)) -> R
     Run { place, sent, got: receiver.wait() }
 }
 
-/// Waits until so much has left that the first file has arrived, and the last is yet to be sent.
+/// Waits until the first file has arrived, and the last is still to be sent.
 fn midway(sender: &Running) {
     sender.until_nth("progress", 2);
     common::pause(Duration::from_millis(500));
 }
 
 impl Run {
-    /// Where the receiver puts a file of the tree; some protocols have no directories.
+    /// Returns the receiver's path of a file of the tree. Some protocols have no directories.
     fn place_of(&self, name: &str) -> PathBuf {
         let inbox = self.place.path("7");
         let flat = inbox.join(format!("d_{name}"));
@@ -244,7 +244,7 @@ fn a_file_that_changes_is_not_repeated_whatever_its_times_say() {
     }
 }
 
-/// A file that changes before its turn comes, where nobody is named: what nobody has is not called sent.
+/// Without named receivers, a file that changes before its turn is not reported as sent: no receiver has it.
 #[test]
 fn what_nobody_has_is_not_called_sent() {
     for protocol in ["norm", "mdp"] {
@@ -265,7 +265,7 @@ fn rewrite(path: &Path) {
     fs::write(path, noise(99, fs::metadata(path).unwrap().len() as usize)).unwrap();
 }
 
-/// Other content of the same length and with the same time.
+/// Writes other content of the same length, and restores the modification time.
 fn rewrite_unseen(path: &Path) {
     let time = fs::metadata(path).unwrap().modified().unwrap();
     rewrite(path);

@@ -1,4 +1,4 @@
-//! What the command line says, to people and to programs.
+//! Output of the command line, for people and for programs.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -308,7 +308,7 @@ fn an_interface_that_is_not_there_or_no_use() {
     }
 }
 
-/// Asserts that `running` waits for what it names with these parts, and ends well when it is told to.
+/// Asserts that `running` waits for a reason with these parts, and ends well when it is told to.
 fn assert_waits(running: &Running, parts: &[&str]) {
     let waiting = running.until("waiting");
     let reason = waiting["reason"].as_str().unwrap();
@@ -393,7 +393,7 @@ fn an_address_that_is_not_ours() {
     assert_waits(&place.start("ant", command), &["cannot listen on 192.0.2.1:20000"]);
 }
 
-/// The bit rate at the end of a line, in bit/s; `None` for a dash.
+/// Returns the bit rate at the end of a line, in bit/s, or `None` for a dash.
 fn rate_of(line: &str) -> Option<f64> {
     let before = line.split_once(';').map_or(line, |(before, _)| before);
     let words: Vec<&str> = before.split_whitespace().collect();
@@ -466,7 +466,7 @@ fn names_that_are_no_utf_8_can_be_told_apart() {
     assert!(done.iter().all(|path| paths.contains(&path.as_str().unwrap())), "{done:?}");
 }
 
-/// What is drawn on a terminal, line by line, without the signs that command it.
+/// Returns the text on a terminal, line by line, without control sequences.
 fn drawn(transcript: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     let mut rest = transcript.chars().peekable();
@@ -513,7 +513,7 @@ fn no_line_of_the_bar_wraps_in_a_narrow_terminal() {
     }
 }
 
-/// Whatever else is printed, the last line says what it came to: sealed or not, compressed, and that nobody is known.
+/// The last line tells the whole result: whether it was sealed or compressed, and that no receiver is known.
 #[test]
 fn the_last_line_tells_all() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! Files that are compressed on their way: `farcast send --compress`.
+//! Compressed transfers: `farcast send --compress`.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use common::{Place, dtus_sent, kill_midway, member, noise, segments, wait_for_journal};
 use serde_json::Value;
 
-/// Lines that become shorter.
+/// Returns lines of text that compress well.
 fn text(seed: u64, len: usize) -> Vec<u8> {
     let mut text = Vec::with_capacity(len + 64);
     for octets in noise(seed, len).chunks(4) {
@@ -25,7 +25,7 @@ fn text(seed: u64, len: usize) -> Vec<u8> {
     text
 }
 
-/// A directory of text and noise; the texts' octets, and all.
+/// Makes a directory of text and noise. Returns its path, the octets of the texts, and all octets.
 fn tree(place: &Place) -> (PathBuf, u64, u64) {
     let tree = place.path("tree");
     std::fs::create_dir_all(tree.join("sub")).unwrap();
@@ -41,7 +41,7 @@ fn tree(place: &Place) -> (PathBuf, u64, u64) {
     (tree, 10_020_000, 10_320_027)
 }
 
-/// What compression brought, from a summary or an event: how much of it travels.
+/// Returns the stored octets by a summary or an event about compression.
 fn stored(said: &Value, texts: u64) -> u64 {
     assert_eq!((&said["files"], said["size_bytes"].as_u64()), (&2.into(), Some(texts)), "{said}");
     let stored = said["stored_bytes"].as_u64().unwrap();

@@ -1,4 +1,4 @@
-//! What is stored when the way, the disk or the sender is not what it should be.
+//! Stored content when the path, the disk or the sender misbehaves.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -19,7 +19,7 @@ use farcast_mftp::message::DataKind;
 use farcast_mftp::{Body, wire};
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// Somebody on the path: hears the group, and sends in the sender's name.
+/// Attacker on the path, who hears the group and sends in the sender's name.
 struct Forger {
     hears: UdpSocket,
     speaks: Socket,
@@ -40,7 +40,7 @@ impl Forger {
         Self { hears: hears.into(), speaks, group }
     }
 
-    /// Waits for data of the first pass, and sends a lie in the place of what comes 100 DTUs later.
+    /// Waits for data of the first pass, and sends forged data for the segments that come 100 DTUs later.
     fn forge(&self) {
         let mut buffer = [0; 2048];
         loop {
@@ -60,7 +60,7 @@ impl Forger {
         }
     }
 
-    /// Sends `payload` from the `port` of the sender.
+    /// Sends `payload` from the sender's `port`.
     fn send(&self, port: u16, payload: &[u8]) {
         // Source and destination port, length, and no checksum.
         let fields = [port, self.group.port(), 8 + payload.len() as u16, 0];
@@ -94,8 +94,8 @@ fn a_forged_datagram_costs_a_part_and_not_the_product() {
     place.assert_received(&file, &["ant", "bee"]);
 }
 
-/// A receiver whose directory is a small file system of its own, filled up when the file `fill` appears in the place
-/// and emptied when `empty` does. What it received is copied to `copy`.
+/// Returns the command for a receiver into a small file system of its own. The file `fill` in the place fills the file
+/// system, and the file `empty` empties it. Received files are copied to `copy`.
 fn receive_into_small_disk(place: &Place, size: &str, args: &[&str]) -> Command {
     let script = format!(
         "(
@@ -158,7 +158,7 @@ fn a_disk_that_stays_full_is_given_up_and_what_came_is_kept() {
     assert!(left.contains(&".farcast".into()) && !left.contains(&"product.bin".into()), "{left:?}");
 }
 
-/// The permission bits of `path`.
+/// Returns the permission bits of `path`.
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().mode() & 0o7777
 }
@@ -167,7 +167,7 @@ fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// Sends `path` to one receiver with this umask.
+/// Sends `path` to one receiver with this umask. Returns the ends of the sender and the receiver.
 fn send_to_umask(place: &Place, path: &Path, umask: &str, args: &[&str]) -> (Ended, Ended) {
     let receive = place.receive_command("ant", &[&["--once", "--json"], args].concat());
     let mut command = Command::new("sh");
@@ -233,7 +233,7 @@ fn hidden_names_are_received_only_when_asked_for() {
     assert!(common::digest(&victim) == common::digest(&keys));
 }
 
-/// By protocols that have no word for it, the receiver says why, and its sender where to look.
+/// If the protocol cannot report the reason, the receiver prints it, and the sender points to the receiver's output.
 #[test]
 fn who_cannot_keep_it_says_why_and_its_sender_where_that_is_said() {
     let tries = ["norm", "mdp", "pgm"].map(|protocol| {

@@ -1,4 +1,4 @@
-//! What survives a killed receiver, a killed sender, and both.
+//! Recovery after a killed receiver, a killed sender, and both.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -11,14 +11,14 @@ use common::{Place, dtus_sent, member, wait_for_journal, wait_until};
 use serde_json::Value;
 
 const LEN: usize = 3_000_000;
-/// Three seconds for the file.
+/// Rate at which the file takes three seconds.
 const RATE: [&str; 2] = ["--rate", "8 Mbit/s"];
 
 fn send_args(receivers: &str) -> Vec<&str> {
     [&RATE[..], &["--receivers", receivers]].concat()
 }
 
-/// Segments that a checkpoint of `journal` covers are at least some; waits for a later one than the first.
+/// Waits for a checkpoint after the first one, so that the journal covers some segments.
 fn wait_for_checkpoints(place: &Place, name: &str) {
     let journal = wait_for_journal(&place.path(name));
     let changed = || std::fs::metadata(&journal).and_then(|m| m.modified()).ok();
@@ -26,7 +26,7 @@ fn wait_for_checkpoints(place: &Place, name: &str) {
     wait_until("a second checkpoint", || changed() != first);
 }
 
-/// Segments of the product, and those that a receiver had when it joined for the last time.
+/// Returns the segments of the product, and those that a receiver had at its last start.
 fn held(summary: &Value) -> (u64, u64) {
     (summary["segments"].as_u64().unwrap(), summary["segments_held_before"].as_u64().unwrap())
 }

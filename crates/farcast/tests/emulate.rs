@@ -1,5 +1,5 @@
-//! `farcast emulate` with real programs: ping, iperf3, curl, vsftpd and lftp, uftp, the kernel's TCP. What they measure
-//! is compared with closed forms and with recorded values.
+//! `farcast emulate` with real programs: ping, iperf3, curl, vsftpd and lftp, uftp, the kernel's TCP. Their
+//! measurements are compared with closed formulas and with recorded values.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,

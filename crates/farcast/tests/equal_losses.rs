@@ -1,8 +1,8 @@
 //! Equal seeds draw the same losses where packets are simulated and where they are emulated.
 //!
-//! A scenario is simulated, and what its hosts send enters the emulated link of the same seed at the same times. Then
-//! every packet that reaches a host does so in both, at the same nanosecond, and every packet that one lacks the other
-//! lacks too.
+//! A scenario is simulated. The packets of its hosts then enter the emulated link of the same seed at the same times.
+//! Every packet that reaches a host must do so in both, at the same nanosecond. Every packet that one of them loses
+//! must be lost in the other.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::net::SocketAddr;
@@ -21,19 +21,19 @@ use farcast_sim::star::{FlowPacket, Observer, Star, receiver_address};
 
 type Message = <Mftp as Protocol>::Message;
 
-/// A packet that enters the links: when, where to, which terminal it is of or for, if not for all, and its octets.
+/// Packet that enters the links: time, destination, source or destination terminal unless it is for all, and octets.
 type Entering = (Time, End, Option<u32>, u64);
-/// A packet that has reached the hub (from a terminal) or a terminal: when, and its octets.
+/// Packet that has reached the hub (from a terminal) or a terminal: time, end, terminal and octets.
 type Reached = (Time, End, u32, u64);
 
-/// What is seen of a simulation.
+/// Packets seen in a simulation.
 #[derive(Debug, Default)]
 struct Seen {
     entering: Vec<Entering>,
     reached: Vec<Reached>,
 }
 
-/// The losses of a group of terminals, looked at.
+/// Losses of a group of terminals, with a record of their draws.
 #[derive(Debug)]
 struct Spy {
     inner: Box<dyn Losses>,
@@ -58,7 +58,7 @@ impl Losses for Spy {
     }
 }
 
-/// Who writes down what enters, and what reaches the hub or the terminal of a flow.
+/// Observer that records packets that enter, and packets that reach the hub or the terminal of a flow.
 struct Watch {
     seen: Arc<Mutex<Seen>>,
     receivers: u32,
@@ -94,7 +94,7 @@ impl Observer<Mftp> for Watch {
     }
 }
 
-/// Simulates `text` with `seed`: what was seen, and when it was over.
+/// Simulates `text` with `seed`. Returns the packets and the end time.
 fn simulate(text: &str, seed: u64) -> (Seen, Time) {
     let document = Document::parse("scenario.toml", text).unwrap();
     let mut config = Scenario::read(&document).unwrap().star(seed, 0).unwrap();
@@ -118,7 +118,7 @@ fn no_losses() -> Box<dyn Losses> {
     Box::new(farcast_link::losses::NoLoss)
 }
 
-/// Lets the same packets enter the emulated link: what reached whom, and the link.
+/// Lets the same packets enter the emulated link. Returns the packets that reached a host, and the link.
 fn emulate(text: &str, seed: u64, entering: &[Entering]) -> (Vec<Reached>, Link) {
     let document = Document::parse("scenario.toml", text).unwrap();
     let mut top = document.root();
@@ -149,8 +149,8 @@ fn advance(link: &mut Link, now: Time, reached: &mut Vec<Reached>) {
     });
 }
 
-/// Compares both faces for several seeds, in all of which together at least `lost` packets are lost or dropped each
-/// way.
+/// Compares simulation and emulation for several seeds. Over all seeds, at least `lost` packets must be lost or dropped
+/// in each direction.
 fn assert_equal(name: &str, text: &str, lost: [u64; 2]) {
     let mut missing = [0; 2];
     for seed in 1..4 {
@@ -172,7 +172,7 @@ fn assert_equal(name: &str, text: &str, lost: [u64; 2]) {
     assert!(missing[0] >= lost[0] && missing[1] >= lost[1], "{name}: {missing:?}");
 }
 
-/// Receivers in two groups, the second of which is further away and loses more, and a transfer that asks for repairs.
+/// Returns a transfer with repairs to receivers in two groups. The second group is further away and loses more.
 fn transfer(link: &str) -> String {
     format!(
         "engines = true\ntime_limit = \"1 h\"\n\
@@ -182,7 +182,7 @@ fn transfer(link: &str) -> String {
     )
 }
 
-/// The same without the second group, whose losses are its own.
+/// Returns the same transfer without the second group's own losses.
 fn alone(link: &str) -> String {
     transfer(link).replace("per = 0.1\n", "")
 }

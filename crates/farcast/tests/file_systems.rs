@@ -1,4 +1,4 @@
-//! Receiving into file systems that refuse something, have other names, or fold them; and names that become one.
+//! Reception into file systems that refuse a call, restrict names or ignore case, and names that collide there.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -13,7 +13,7 @@ use std::process::Command;
 
 use common::{Ended, Place, noise, scripted_into_mount};
 
-/// How each protocol sends here; receivers take the same but the rate and the names.
+/// Options of each protocol's sender and receiver. The receiver does not need the rate and the names.
 const PROTOCOLS: [(&[&str], &[&str]); 5] = [
     (&["--receivers", "ant", "--rate", "20 Mbit/s"], &[]),
     (
@@ -31,16 +31,17 @@ const PROTOCOLS: [(&[&str], &[&str]); 5] = [
     (&["--one-way", "--rate", "20 Mbit/s"], &["--one-way"]),
 ];
 
-/// The number of PGM, whose receiver stays until its sender is silent, which is long.
+/// Index of PGM, whose receiver waits long for its sender's silence.
 const PGM: usize = 3;
 
-/// A file system that ignores case, and has no names with a colon, as NTFS; without permission to Windows' names.
+/// Commands that mount NTFS, which ignores case, with Windows' names only: none has a colon.
 const NTFS: &str = "truncate -s 64M \"$PLACE/image\" && mkntfs -F -q \"$PLACE/image\" >/dev/null 2>&1 && \
                     lowntfs-3g -o ignore_case,windows_names \"$PLACE/image\" \"$PLACE/ant\"";
-/// One that lets nobody set a mode.
+/// Commands that mount a file system that lets nobody set a mode.
 const NO_MODES: &str = "mkdir \"$PLACE/back\" && bindfs --chmod-deny \"$PLACE/back\" \"$PLACE/ant\"";
 
-/// Sends `paths` into the file system that `mount` mounts; how sender and receiver ended. What the receiver has is in `got`.
+/// Sends `paths` into the file system that `mount` mounts. Returns the ends of the sender and the receiver. The
+/// received files are in `got`.
 fn send_into(
     place: &Place,
     mount: &str,
@@ -60,17 +61,17 @@ fn send_into(
     (sender, receiver.wait())
 }
 
-/// The content of a file that was received.
+/// Returns the content of a received file.
 fn got(place: &Place, path: &str) -> Option<String> {
     fs::read_to_string(place.path("got").join(path)).ok()
 }
 
-/// Runs `test` for each protocol, side by side, for most of the time is waiting.
+/// Runs `test` for each protocol in parallel, because most of the time is waiting.
 fn by_each_protocol(test: impl Fn(usize, (&[&str], &[&str])) + Sync) {
     by_each_protocol_but(usize::MAX, test);
 }
 
-/// The same without one.
+/// Runs `test` for each protocol but one.
 fn by_each_protocol_but(left_out: usize, test: impl Fn(usize, (&[&str], &[&str])) + Sync) {
     std::thread::scope(|scope| {
         for (number, protocol) in PROTOCOLS.into_iter().enumerate().filter(|(at, _)| *at != left_out) {
@@ -229,7 +230,7 @@ fn room_for_parity_is_looked_for_before_anything_is_sent() {
     assert!(!receiver.has("joined"), "nothing was sent: {}", ended.story());
 }
 
-/// A file system in which nothing can be removed.
+/// Commands that mount a file system in which nothing can be removed.
 const NO_REMOVAL: &str = "mkdir \"$PLACE/back\" && bindfs --delete-deny \"$PLACE/back\" \"$PLACE/ant\"";
 
 #[test]

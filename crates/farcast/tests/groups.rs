@@ -1,4 +1,4 @@
-//! Who takes part, and when it begins; who is turned away, given up, or never comes.
+//! Participants of a transfer and its start; receivers that are refused, given up, or never come.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,

@@ -1,4 +1,4 @@
-//! What a receiver goes on hearing, whatever its disk and the user's command do; and whom it does not hear.
+//! Hearing of a receiver, whatever its disk and the user's command do, and senders that it does not hear.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -21,7 +21,7 @@ use farcast_mftp::message::{
 use farcast_mftp::{Body, Message, wire};
 use rustix::process::Signal;
 
-/// A file system of its own that can be frozen: whoever writes there then waits, and cannot be killed.
+/// File system that can be frozen. A process that writes there then waits, and cannot be killed.
 struct Disk {
     at: PathBuf,
 }
@@ -74,7 +74,7 @@ fn a_frozen_disk_does_not_make_a_receiver_deaf() {
     assert!(common::digest(&file) == common::digest(&disk.at.join("product.bin")));
 }
 
-/// A receiver that could not run reads the offer of a file and half a megabyte of it by its first system call.
+/// A receiver that was stopped reads the offer of a file and half a megabyte of it by its first system call.
 #[test]
 fn what_comes_together_with_its_offer_is_stored() {
     for protocol in ["norm", "mdp", "pgm"] {
@@ -179,7 +179,7 @@ fn only_senders_that_are_accepted_are_heard() {
     assert!(!deaf.has("joined"), "{}", deaf.stdout());
 }
 
-/// An announcement of a product that is made up, from `server`.
+/// Returns an announcement of an invented product, from `server`.
 fn announcement(server: SocketAddr, group: IpAddr) -> Body {
     let base = forged::announcement(server, group);
     let options = AnnounceOptions { model: GroupModel::OpenLimited, stay_in_group: true, ..base.options };
@@ -187,7 +187,7 @@ fn announcement(server: SocketAddr, group: IpAddr) -> Body {
     Body::Announce(announce.into())
 }
 
-/// Sends `body` to `to` and waits until the receiver there has taken it: it answers an ECHO behind it.
+/// Sends `body` to `to`, and waits until the receiver there has processed it: it answers an ECHO that follows.
 fn say(socket: &UdpSocket, to: SocketAddr, body: Body) {
     let echo = Body::Echo(Echo { sequence: 5, data: None, hosts: None });
     for (transmission, body) in [(9, body), (0, echo)] {

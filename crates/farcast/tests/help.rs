@@ -1,4 +1,4 @@
-//! `--help`: what fits a screen, and the rest by section.
+//! `--help`: a screen, and the rest by section.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod common;
@@ -9,7 +9,7 @@ use common::Place;
 
 /// Commands with sections.
 const LONG: [&str; 6] = ["send", "receive", "simulate", "sweep", "tune", "emulate"];
-/// Those that fit a screen.
+/// Commands whose help fits a screen.
 const SHORT: [&[&str]; 18] = [
     &[],
     &["compare"],
@@ -44,7 +44,7 @@ fn help(place: &Place, args: &[&str]) -> String {
     shown
 }
 
-/// The options that begin a line.
+/// Returns the options that begin a line.
 fn options(shown: &str) -> BTreeSet<String> {
     let option = |line: &str| {
         let word =
@@ -55,7 +55,7 @@ fn options(shown: &str) -> BTreeSet<String> {
     shown.lines().filter_map(option).collect()
 }
 
-/// The sections that a screen tells of.
+/// Returns the sections that a screen mentions.
 fn sections(shown: &str) -> Vec<String> {
     let text = shown.replace('\n', " ");
     let (_, rest) = text.split_once("--help SECTION, which is ").unwrap();

@@ -1,4 +1,4 @@
-//! Host names where addresses are asked for.
+//! Host names in place of addresses.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may panic, and write its files")]
 
 mod common;
@@ -8,7 +8,7 @@ use std::process::Command;
 
 use common::{Place, need_root};
 
-/// `command` where the resolver knows these hosts and nobody else.
+/// Returns `command` with a resolver that knows these hosts and no others.
 fn knowing(place: &Place, hosts: &str, command: &Command) -> Command {
     need_root("a hosts file of its own");
     let (known, switch) = (place.path("hosts"), place.path("nsswitch.conf"));

@@ -1,4 +1,4 @@
-//! Interfaces that come and go, on hosts of their own: network namespaces that these tests make and remove.
+//! Interfaces that come and go, on separate hosts: network namespaces that these tests make and remove.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -32,11 +32,11 @@ fn send(place: &Place, hosts: &Hosts, file: &Path, args: &[&str]) -> Running {
     place.start("sender", hosts.at(1, &command))
 }
 
-/// A product that takes some seconds at `SLOW`.
+/// Octets of a product that takes some seconds at `SLOW`.
 const SIZE: usize = 3_000_000;
 const SLOW: [&str; 2] = ["--rate", "4 Mbit/s"];
 
-/// Runs a transfer in the middle of which `happens`; what the receiver and the sender said.
+/// Runs a transfer, with `happens` in its middle. Returns the ends of the receiver and the sender.
 fn in_mid_transfer(
     place: &Place,
     hosts: &Hosts,
@@ -85,7 +85,7 @@ fn a_sender_waits_for_an_interface_that_is_not_there_yet() {
     place.assert_received(&file, &["ant"]);
 }
 
-/// A route over an interface that has no address for others, as the loopback interface, is a route.
+/// A route over an interface without an address for other hosts, such as the loopback interface, is a valid route.
 #[test]
 fn a_receiver_hears_over_the_loopback_interface_where_the_route_says_so() {
     let (place, hosts) = (Place::new(), Hosts::new(1));
@@ -103,7 +103,7 @@ fn a_receiver_hears_over_the_loopback_interface_where_the_route_says_so() {
     place.assert_received(&file, &["ant"]);
 }
 
-/// An idle receiver hears again after its interface was `unplugged` and plugged.
+/// Asserts that an idle receiver hears again after its interface was unplugged and plugged.
 fn idle(group: impl FnOnce(u16) -> String, args: &[&str], routes: &[&str]) {
     let (place, hosts) = (Place::with_group(group), Hosts::new(2));
     let file = place.file("product.bin", 100_000);
@@ -228,7 +228,7 @@ fn a_sender_goes_on_under_another_address() {
     assert_eq!(got.summary()["confirmed"], true, "its Done reached the new address");
 }
 
-/// A sender whose way becomes narrower than its datagrams goes on.
+/// Asserts that a sender continues after its path has become too narrow for its datagrams.
 fn narrow(rate: &str, on: &str) {
     let (place, hosts) = (Place::new(), Hosts::new(2));
     let size = if rate == "max" { 400_000_000 } else { SIZE };

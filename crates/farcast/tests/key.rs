@@ -1,4 +1,4 @@
-//! `farcast key`: keys are made, shown, trusted, renewed and revoked; what must not be is refused in one sentence.
+//! `farcast key`: keys are made, shown, trusted, renewed and revoked. Wrong input is refused in one sentence.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -16,7 +16,7 @@ use std::process::{Command, Stdio};
 use common::{Ended, Place};
 use serde_json::Value;
 
-/// A host: a directory of configuration.
+/// Host: a directory of configuration.
 struct Host<'a> {
     place: &'a Place,
     name: &'static str,
@@ -54,7 +54,7 @@ impl Host<'_> {
         self.place.path(self.name).join("farcast").join(name)
     }
 
-    /// Makes its key; its line.
+    /// Makes the host's key. Returns its public line.
     fn new_key(&self) -> String {
         line(&self.done(&["new", self.name]))
     }
@@ -64,14 +64,14 @@ impl Host<'_> {
     }
 }
 
-/// The line for others.
+/// Returns the public line in the output of `show`.
 fn line(shown: &str) -> String {
     let lines: Vec<&str> = shown.lines().filter(|line| !line.starts_with('#')).collect();
     assert_eq!(lines.len(), 1, "{shown}");
     lines[0].to_owned()
 }
 
-/// The fingerprint in what `show` prints.
+/// Returns the fingerprint in the output of `show`.
 fn fingerprint(shown: &str) -> String {
     shown.split("fingerprint ").nth(1).unwrap()[..24].to_owned()
 }
@@ -479,7 +479,7 @@ fn where_nothing_can_be_written_it_says_so() {
     place.run("null", command).assert_one_sentence(1, &["cannot write /dev/null/config/farcast"]);
 }
 
-/// What is in the place of a key or of a list and is none, and a part of what is said of it.
+/// Puts something that is no key or list in its place, by the kind `way`. Returns a part of the expected message.
 fn spoil(way: &str, file: &Path) -> &'static str {
     let parent = file.parent().unwrap();
     match way {

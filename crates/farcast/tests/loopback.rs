@@ -18,7 +18,7 @@ use serde_json::Value;
 
 const RATE: [&str; 2] = ["--rate", "40 Mbit/s"];
 
-/// Sends one file of `len` bytes to `receivers` with `args`; the sender's summary and those of the receivers.
+/// Sends one file of `len` bytes to `receivers` with `args`. Returns the summaries of the sender and the receivers.
 fn deliver(place: &Place, len: usize, receivers: &[(&str, &[&str])], args: &[&str]) -> (Value, Vec<Value>) {
     let file = place.file("product.bin", len);
     let running: Vec<_> = receivers.iter().map(|(name, args)| place.receive(name, args)).collect();

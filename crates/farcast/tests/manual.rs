@@ -12,7 +12,7 @@ use std::process::Command;
 
 use common::Place;
 
-/// The commands that the program's help lists.
+/// Returns the commands that the program's help lists.
 fn commands(place: &Place) -> Vec<String> {
     let help = place.run("help", place.farcast(["--help"])).stdout;
     let list = help.split("Commands:").nth(1).unwrap();

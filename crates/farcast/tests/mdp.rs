@@ -1,4 +1,4 @@
-//! Files travel by MDP: on the loopback interface, between hosts with losses both ways, after a kill, and as simulated.
+//! Transfers by MDP: on the loopback interface, between hosts with losses both ways, after a kill, and as simulated.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -22,7 +22,7 @@ use farcast_mdp::{NodeId, wire};
 use farcast_norm::quantise::Rtt;
 
 const MDP: [&str; 2] = ["--protocol", "mdp"];
-/// The round trip of this machine: half a second would be reckoned with else.
+/// Round trip of this machine. Without the option the protocol assumes half a second.
 const RTT: [&str; 2] = ["--rtt", "20 ms"];
 const QUICK: [&str; 4] = ["--rtt", "20 ms", "--rate", "20 Mbit/s"];
 
@@ -34,7 +34,7 @@ fn send(place: &Place, files: &[&Path], args: &[&str]) -> Running {
     place.send(files, &[&MDP[..], &QUICK[..], args].concat())
 }
 
-/// The same at a rate that leaves time to be killed in.
+/// Sends at a rate that leaves time for a kill.
 fn send_slowly(place: &Place, file: &Path, args: &[&str]) -> Running {
     place.send(&[file], &[&MDP[..], &RTT, &["--rate", "8 Mbit/s"], args].concat())
 }
@@ -130,7 +130,7 @@ fn a_killed_sender_goes_on_with_receivers_that_have_waited() {
     place.assert_received(&file, &["ant"]);
 }
 
-/// A sender in the test's own hands, to one receiver by unicast.
+/// Sender that the test drives by hand, to one receiver by unicast.
 struct Hand {
     socket: UdpSocket,
     to: String,
@@ -150,7 +150,7 @@ impl Hand {
         self.socket.send_to(&datagram, &self.to).unwrap();
     }
 
-    /// The first answer that `is`, until which it is asked whether everything is there.
+    /// Asks the receiver whether it has everything, until an answer for which `is` returns `true`. Returns all answers.
     fn until(&mut self, is: impl Fn(&Answer) -> bool) -> Vec<Answer> {
         let (begun, mut answers) = (Instant::now(), Vec::new());
         while begun.elapsed() < Duration::from_secs(20) {

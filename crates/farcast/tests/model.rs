@@ -15,14 +15,14 @@ fn model(args: &[&str]) -> Ended {
     place.run("model", place.farcast([&["model"], args].concat()))
 }
 
-/// The one object that `--json` prints.
+/// Returns the only object that `--json` prints.
 fn json(args: &[&str]) -> Value {
     let ended = model(&[args, &["--json"]].concat());
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{}", ended.story());
     serde_json::from_str(&ended.stdout).unwrap()
 }
 
-/// Asserts the number at a key, to a share of 1e-5 or so close to zero.
+/// Asserts the number at a key within a relative error of 1e-5, or an absolute one of 1e-9 close to zero.
 fn assert_number(object: &Value, key: &str, expected: f64) {
     let number = object[key].as_f64().unwrap_or_else(|| panic!("no number {key} in {object}"));
     assert!((number - expected).abs() <= 1e-5 * expected.abs().max(1e-4), "{key}: {number}, not {expected}");
@@ -34,9 +34,9 @@ fn keys(object: &Value) -> Vec<&str> {
     keys
 }
 
-/// p = 1/4, b = 2, RTT = T0 = 1 s without a window: E\[`W_u`\] = 2/3 + sqrt(40/9) = 2.774852, Q = 1, f = 1.4921875,
-/// B = (3 + 2.774852 + 4/3)/(3.774852 + 1.989583) = 1.233110, T = (3 + 1.387426 + 1)/5.764435 = 0.934597; and
-/// 1/(sqrt(1/3) + 1 * 1/4 * 3) = 0.753381 by the approximation.
+/// With p = 1/4, b = 2, RTT = T0 = 1 s and no window: E\[`W_u`\] = 2/3 + sqrt(40/9) = 2.774852, Q = 1, f = 1.4921875, B
+/// = (3 + 2.774852 + 4/3)/(3.774852 + 1.989583) = 1.233110, T = (3 + 1.387426 + 1)/5.764435 = 0.934597. The
+/// approximation gives 1/(sqrt(1/3) + 1 * 1/4 * 3) = 0.753381.
 #[test]
 fn pftk_by_hand() {
     let object = json(&[
@@ -91,7 +91,7 @@ fn pftk_by_hand() {
     );
 }
 
-/// Without loss it is the window in each round trip: 64 KiB/1460 in 0.5 s; and 34 packets in it.
+/// Without loss the throughput is a window per round trip: 64 KiB/1460 in 0.5 s, or 34 packets.
 #[test]
 fn windows_are_sizes_or_packets() {
     for (window, packets) in [("64 KiB", 65_536.0 / 1460.0), ("34 packets", 34.0), ("1 packet", 1.0)] {
@@ -118,7 +118,8 @@ fn mathis_by_hand() {
     assert_number(&object, "throughput_packets_per_s", 24.494_897);
 }
 
-/// 146 kB are 100 packets. Without loss: log(1 + 100/(2*2))/log(1.5) = 8.035 rounds and one of the handshake.
+/// 146 kB are 100 packets. Without loss there are log(1 + 100/(2*2))/log(1.5) = 8.035 rounds, and one for the
+/// handshake.
 #[test]
 fn cardwell_by_hand() {
     let base = ["cardwell", "--size", "146 kB", "--rtt", "100 ms", "--initial-window", "2"];
@@ -149,7 +150,7 @@ fn cardwell_by_hand() {
     assert!(object.get("syn_timeout_s").is_none());
 }
 
-/// The defaults are the paper's bundle: 5.62 MB of 1 024 000 octets take the printed 51 min.
+/// The defaults are the paper's bundle: 5.62 MB, with 1 MB = 1 024 000 octets, take the printed 51 min.
 #[test]
 fn mlppp_is_the_papers() {
     let object = json(&["mlppp", "--size", "5754880 B"]);

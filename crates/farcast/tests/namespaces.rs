@@ -1,4 +1,4 @@
-//! Files reach receivers on hosts of their own, network namespaces on one bridge that these tests make and remove.
+//! Transfers between separate hosts: network namespaces on one bridge, which these tests make and remove.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -11,7 +11,7 @@ use std::path::Path;
 
 use common::{Hosts, Place, Running};
 
-/// Starts a receiver at host `n`, under its address or under a name.
+/// Starts a receiver at host `n`, known by its address or by a name.
 fn receive(place: &Place, hosts: &Hosts, n: usize, args: &[&str]) -> Running {
     let mut command = place.farcast(["receive", "--from", &place.group, "--once", "--json"]);
     command.arg("--into").arg(place.path(&format!("host{n}"))).args(args);

@@ -1,4 +1,5 @@
-//! Ways that carry less than the first link, on hosts of their own: network namespaces that these tests make and remove.
+//! Paths that carry shorter datagrams than the first link, on separate hosts: network namespaces that these tests make
+//! and remove.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -21,7 +22,7 @@ fn receive(place: &Place, hosts: &Hosts, n: usize, args: &[&str]) -> Running {
     running
 }
 
-/// Sends a file from host 1; what the sender said, and how many octets left for each of the file.
+/// Sends a file from host 1. Returns the end of the sender, and the octets sent divided by the size.
 fn send(place: &Place, hosts: &Hosts, args: &[&str]) -> (Ended, f64) {
     let file = place.file("product.bin", SIZE);
     let mut command = place.farcast(["send", "--to", &place.group, "--rate", "20 Mbit/s", "--json"]);
@@ -31,12 +32,12 @@ fn send(place: &Place, hosts: &Hosts, args: &[&str]) -> (Ended, f64) {
     (ended, (hosts.sent_by(1) - before) as f64 / SIZE as f64)
 }
 
-/// By `protocol` to receiver 3 behind a router with a link that carries packets of `mtu` octets, over IPv4.
+/// Sends by `protocol` to receiver 3 over IPv4. It is behind a router, whose link carries packets of `mtu` octets.
 fn routed(protocol: &str, mtu: &str, says: bool) {
     routed_to("10.78.0.3", protocol, mtu, says);
 }
 
-/// The same to one of its addresses.
+/// Sends in the same way to one of the receiver's addresses.
 fn routed_to(address: &str, protocol: &str, mtu: &str, says: bool) {
     let (place, hosts) = (Place::with_group(|port| format!("{address}:{port}")), Hosts::new(3));
     hosts.route(2, 3, mtu, says);
@@ -73,7 +74,8 @@ fn a_router_over_ipv6_that_carries_less() {
     routed_to("[fd78::3]", "norm", "1400", false);
 }
 
-/// By `protocol` to receivers 2 and 3, of which to 2 nothing passes that is longer than `octets`; what the sender said.
+/// Sends by `protocol` to receivers 2 and 3. Packets longer than `octets` do not reach receiver 2. Returns the end of
+/// the sender.
 fn one_is_narrow(place: &Place, (protocol, octets): (&str, u32), args: &[&str]) -> Ended {
     let hosts = Hosts::new(3);
     hosts.drop_longer(2, octets);

@@ -1,4 +1,4 @@
-//! Files travel by NORM: on the loopback interface, between hosts with losses both ways, after a kill, and as simulated.
+//! Transfers by NORM: on the loopback interface, between hosts with losses both ways, after a kill, and as simulated.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -15,7 +15,7 @@ use common::{Ended, Hosts, Place, Running, assert_same, member, wait_for_journal
 use serde_json::Value;
 
 const NORM: [&str; 2] = ["--protocol", "norm"];
-/// The round trip of this machine: half a second would be reckoned with else.
+/// Round trip of this machine. Without the option the protocol assumes half a second.
 const QUICK: [&str; 2] = ["--rtt", "20 ms"];
 
 fn receive(place: &Place, name: &str, args: &[&str]) -> Running {
@@ -26,7 +26,7 @@ fn send(place: &Place, files: &[&Path], args: &[&str]) -> Running {
     place.send(files, &[&NORM[..], &QUICK[..], args].concat())
 }
 
-/// Starts a receiver at host `n`, which is known by its address.
+/// Starts a receiver at host `n`, known by its address.
 fn receive_at(place: &Place, hosts: &Hosts, n: usize, args: &[&str]) -> Running {
     let mut command = place.farcast(["receive", "--from", &place.group, "--once", "--json"]);
     command.args(NORM).args(["--interface", "eth0"]).args(args);

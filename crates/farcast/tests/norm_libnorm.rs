@@ -1,8 +1,9 @@
-//! Files between farcast and NRL's libnorm, on hosts of their own that lose what they hear: in both directions, to one
-//! receiver and to three, with and without parity, with requests to the group and to the sender alone.
+//! Transfers between farcast and NRL's libnorm, on separate hosts that lose some of their incoming datagrams. They run
+//! in both directions, to one receiver and to three, with and without parity, with requests to the group and to the
+//! sender alone.
 //!
-//! What is done at each run of the tests is a selection; with `FARCAST_INTEROP` set (`scripts/interop`), everything is
-//! whose line in the table has that in it, and the table is printed.
+//! Each run of the tests makes a selection of transfers. With `FARCAST_INTEROP` set (`scripts/interop`), it makes all
+//! transfers whose line in the table contains that text, and prints the table.
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -19,7 +20,7 @@ use std::time::Instant;
 
 use common::{Hosts, Place, Running};
 
-/// Who sends.
+/// Direction of a transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Way {
     ToLibnorm,
@@ -31,11 +32,11 @@ enum Way {
 struct Case {
     way: Way,
     size: usize,
-    /// Percent of the datagrams that each host loses of what it hears.
+    /// Percentage of its incoming datagrams that each host loses.
     loss: u32,
     receivers: usize,
     parity: bool,
-    /// Whether receivers answer the sender alone.
+    /// Set if receivers answer the sender alone.
     unicast: bool,
 }
 
@@ -45,7 +46,7 @@ const CASE: Case =
 const SIZES: [usize; 4] = [0, 1, 1_000_000, 100_000_000];
 
 impl Case {
-    /// bit/s. What is lost costs round trips, and large files time.
+    /// Rate in bit/s. A lost datagram costs round trips, and a large file costs time.
     fn rate(self) -> u32 {
         if self.size > 10_000_000 { 300_000_000 } else { 40_000_000 }
     }
@@ -65,7 +66,7 @@ impl fmt::Display for Case {
     }
 }
 
-/// The library as a program, in `dir`.
+/// Compiles a program with the library, in `dir`.
 fn peer(dir: &Path) -> PathBuf {
     let header = Path::new("/usr/include/normApi.h");
     assert!(header.exists(), "this test needs the Debian package libnorm-dev; run scripts/setup");
@@ -81,7 +82,7 @@ fn wait_for(running: &Running, text: &str) {
     common::wait_until(text, || running.stdout().contains(text));
 }
 
-/// Host 1 sends, the others receive; what is sent is `file`.
+/// Stage of a transfer of `file`: host 1 sends, the others receive.
 struct Stage {
     case: Case,
     place: Place,
@@ -106,7 +107,7 @@ impl Stage {
         Self { case, place, hosts, file, peer }
     }
 
-    /// `norm_peer WAY GROUP PORT eth0 ARGS` at host `n`.
+    /// Starts `norm_peer WAY GROUP PORT eth0 ARGS` at host `n`.
     fn libnorm(&self, n: usize, way: &str, args: &[&str]) -> Running {
         let (address, port) = self.place.group.split_once(':').unwrap();
         let mut command = Command::new(&self.peer);
@@ -173,7 +174,7 @@ impl Stage {
         }
     }
 
-    /// The transfer, after which everybody has the file; its seconds.
+    /// Runs the transfer, after which every receiver must have the file. Returns its seconds.
     fn run(&self) -> f64 {
         let began = Instant::now();
         match self.case.way {
@@ -243,7 +244,7 @@ fn a_file_waits_for_a_name_that_was_lost() {
     }
 }
 
-/// Everything with everything else.
+/// Runs every combination.
 #[test]
 fn all_of_it() {
     let Ok(part) = std::env::var("FARCAST_INTEROP") else { return };

@@ -1,5 +1,5 @@
-//! Streams by NORM, from standard input to standard output, and to and from NRL's libnorm, on hosts of their own that
-//! lose what they hear.
+//! Streams by NORM, from standard input to standard output, and to and from NRL's libnorm, on separate hosts that lose
+//! some of their incoming datagrams.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -14,7 +14,7 @@ use std::process::Command;
 use common::stage::Stage;
 use common::{Place, Running, noise};
 
-/// The library at host `n`.
+/// Starts the library's program at host `n`.
 fn libnorm(stage: &Stage, peer: &Path, n: usize, args: &[&str]) -> Running {
     let (address, port) = stage.place.group.split_once(':').unwrap();
     let mut command = Command::new(peer);
@@ -22,7 +22,7 @@ fn libnorm(stage: &Stage, peer: &Path, n: usize, args: &[&str]) -> Running {
     stage.place.start(&format!("libnorm{n}"), stage.hosts.at(n, &command))
 }
 
-/// The library as a program, in `dir`.
+/// Compiles a program with the library, in `dir`.
 fn peer(dir: &Path) -> PathBuf {
     let header = Path::new("/usr/include/normApi.h");
     assert!(header.exists(), "this test needs the Debian package libnorm-dev; run scripts/setup");

@@ -1,5 +1,5 @@
-//! `receive --once` beside offers with nothing behind them: what never was more than an offer is not the one
-//! transmission that is waited for.
+//! `receive --once` beside offers with nothing behind them: a mere offer is not the one transmission that the receiver
+//! waits for.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -16,10 +16,10 @@ use farcast_core::Run;
 use farcast_mftp::message::{Abort, Announce, Data, DataKind, End, cancel};
 use farcast_mftp::{Body, Message, wire};
 
-/// Product bytes of what is offered, in one DTU.
+/// Product bytes of an offer, in one DTU.
 const LEN: u16 = 1000;
 
-/// Somebody on the same host who says what he likes.
+/// Attacker on the same host who sends any message.
 struct Forger {
     socket: UdpSocket,
     group: SocketAddr,
@@ -58,8 +58,8 @@ impl Forger {
     }
 }
 
-/// An offer by a forger of its own, and what comes of it: the receiver that waits for one product goes on waiting, and
-/// takes the one that comes in the end. How long it bears with an offer is what takes the time here.
+/// Makes an offer by a new forger. The receiver that waits for one product must go on waiting, and take the product
+/// that comes in the end. Most of the time is the receiver's patience with the offer.
 fn offered(offer: impl FnOnce(&Forger) -> (Announce, Option<(Body, Vec<u8>)>), ends: usize) {
     let place = Place::new();
     let receiver = place.receive("ant", &[]);

@@ -1,5 +1,5 @@
-//! Files reach receivers that cannot answer: the way back is cut on the way, in network namespaces that these tests make
-//! and remove.
+//! Transfers to receivers that cannot answer: the way back is cut, in network namespaces that these tests make and
+//! remove.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -31,19 +31,19 @@ fn send(place: &Place, hosts: &Hosts, file: &Path, args: &[&str]) -> Running {
     place.start("sender", hosts.at(1, &command))
 }
 
-/// So many hosts, of which none but the first can say anything.
+/// Makes `count` hosts, of which only the first can send.
 fn mute(count: usize) -> Hosts {
     let hosts = Hosts::new(count);
     (2..=count).for_each(|n| hosts.mute(n));
     hosts
 }
 
-/// What was heard, over the size.
+/// Returns the octets heard divided by the size.
 fn heard(summary: &Value) -> f64 {
     summary["heard_over_size"].as_f64().unwrap()
 }
 
-/// Nobody can tell who has it.
+/// Asserts that the sender ends with an unknown result. Returns its summary.
 fn assert_unknown(sender: Running) -> Value {
     let ended = sender.wait();
     assert_eq!(ended.code, Some(4), "{}", ended.story());
@@ -134,7 +134,7 @@ fn a_directory_for_a_time_to_one_host_that_listens_on() {
     place.assert_received(&dir, &["host2"]);
 }
 
-/// A link that loses so much of what passes to receivers.
+/// Returns the path of a link that loses a share `per` of packets to receivers.
 fn link(place: &Place, per: &str) -> String {
     let path = place.path(&format!("link{per}.toml"));
     let way = |name: &str, per: &str| {

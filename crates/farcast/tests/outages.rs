@@ -1,5 +1,5 @@
-//! Outages of the way to one receiver, and of the receiver itself, in real time: what `send` and `receive` survive with
-//! their defaults. The same is simulated in farcast-mftp's tests, for more times and lengths.
+//! Outages of the path to one receiver, and of the receiver itself, in real time, with the defaults of `send` and
+//! `receive`. The tests of farcast-mftp simulate the same for more times and lengths.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -14,13 +14,13 @@ use std::time::Duration;
 
 use common::{Hosts, Place, pause};
 
-/// 1 MB at 2 Mbit/s: four seconds of data.
+/// 1 MB, which takes four seconds at 2 Mbit/s.
 const LEN: usize = 1_000_000;
 
-/// When an outage begins, after data has begun.
+/// Beginning of an outage, after data has begun.
 #[derive(Clone, Copy)]
 struct Begins {
-    /// What the transfer is at then.
+    /// State of the transfer at that time.
     at: &'static str,
     milliseconds: u64,
 }
@@ -33,7 +33,8 @@ const BEGINS: [Begins; 5] = [
     Begins { at: "Done", milliseconds: 4400 },
 ];
 
-/// Sends to two hosts, of which the second cannot be reached for `seconds`; how long it took, or what went wrong.
+/// Sends to two hosts, of which the second cannot be reached for `seconds`. Returns the time of the transfer, or a
+/// description of its failure.
 fn survive(begins: Begins, seconds: f64, frozen: bool) -> Result<f64, String> {
     let (place, hosts) = (Place::new(), Hosts::new(3));
     let file = place.file("product.bin", LEN);
@@ -93,10 +94,10 @@ fn nine_seconds_of_a_receiver_that_stands_still_or_cannot_be_reached() {
     });
 }
 
-/// Whether the whole table is wanted, which takes two minutes and a half: `scripts/outages` sets this.
+/// Environment variable that asks for the whole table, which takes two minutes and a half. `scripts/outages` sets it.
 const WHOLE: &str = "FARCAST_OUTAGES";
 
-/// Prints the table of `scripts/outages`; by default only outages of a moment, wherever they begin.
+/// Prints the table of `scripts/outages`. By default it has short outages only, with every beginning.
 #[test]
 fn outages_are_survived_wherever_they_begin() {
     let whole = std::env::var_os(WHOLE).is_some();

@@ -1,4 +1,4 @@
-//! The rate that was asked for is the rate on the wire.
+//! Pacing: the rate on the wire is the rate that the user asked for.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -18,12 +18,12 @@ use rustix::process::{Pid, Signal, kill_process};
 
 const RATE: u64 = 2_000_000;
 const SECOND: Duration = Duration::from_secs(1);
-/// These tests measure, so one at a time.
+/// Lock of the tests, which measure and so must run one at a time.
 static ALONE: Mutex<()> = Mutex::new(());
-/// Of IPv4 and UDP.
+/// Octets of IPv4 and UDP headers.
 const HEADERS: u64 = 28;
 
-/// Joins the group of `place`, and tells the kernel to stamp what comes.
+/// Joins the group of `place`, and has the kernel stamp incoming datagrams.
 fn tap(place: &Place) -> (UdpSocket, UdpSocketState) {
     let group: SocketAddr = place.group.parse().unwrap();
     // The group's port is shared with receivers; an address to bind to that is the group keeps other traffic away.
@@ -37,12 +37,12 @@ fn tap(place: &Place) -> (UdpSocket, UdpSocketState) {
     (socket, state)
 }
 
-/// When each datagram came, by the kernel's clock, and its bytes with headers; until nothing comes any more.
+/// Returns the kernel's time and the bytes with headers of each datagram, until the last one.
 fn capture(tap: &(UdpSocket, UdpSocketState), sender: &mut common::Running) -> Vec<(Duration, u64)> {
     capture_while(tap, sender, |_| ())
 }
 
-/// The same, and does something to the sender again and again while it runs.
+/// Does the same, and calls `each` with the sender's process again and again while it runs.
 fn capture_while(
     (socket, state): &(UdpSocket, UdpSocketState),
     sender: &mut common::Running,
@@ -71,7 +71,8 @@ fn capture_while(
     all
 }
 
-/// The second, of all that begin with a datagram of the first pass, whose bytes are farthest from the rate.
+/// Returns the bytes in the second that is farthest from the rate, of all seconds that begin with a datagram of the
+/// first pass.
 fn worst_second(datagrams: &[(Duration, u64)]) -> (u64, u64) {
     let data: Vec<_> = datagrams.iter().filter(|(_, len)| *len > 1000).collect();
     let (first, last) = (data[0].0, data[data.len() - 1].0);
@@ -134,13 +135,14 @@ fn a_burst_is_no_longer_than_asked() {
     }
 }
 
-/// What a late wake-up may make up for with the default burst at this rate, and what may leave ahead.
+/// Time that the pacer makes up for after a late wake-up, with the default burst at this rate, and time by which it may
+/// send ahead.
 const CREDIT: Duration = Duration::from_millis(20);
 const AHEAD: Duration = Duration::from_millis(1);
 const FAST: f64 = 8e6;
 
-/// The part of `datagrams` that was longest without a pause of more than the credit: behind such a pause, what the
-/// pacer does not make up for is lost.
+/// Returns the longest part of `datagrams` without a pause above the credit. The pacer does not make up for the rest of
+/// a longer pause.
 fn longest_part(datagrams: &[(Duration, u64)]) -> &[(Duration, u64)] {
     datagrams
         .chunk_by(|one, next| next.0.saturating_sub(one.0) <= CREDIT)
@@ -148,12 +150,12 @@ fn longest_part(datagrams: &[(Duration, u64)]) -> &[(Duration, u64)] {
         .unwrap()
 }
 
-/// From the first to the last.
+/// Returns the time from the first to the last datagram.
 fn duration(datagrams: &[(Duration, u64)]) -> Duration {
     datagrams[datagrams.len() - 1].0.saturating_sub(datagrams[0].0)
 }
 
-/// The most bytes that wait at a link of the rate.
+/// Returns the most bytes that wait at a link of the rate.
 fn most_waiting(datagrams: &[(Duration, u64)]) -> f64 {
     let (mut waiting, mut most, mut before) = (0.0_f64, 0.0_f64, datagrams[0].0);
     for &(at, len) in datagrams {
@@ -163,8 +165,7 @@ fn most_waiting(datagrams: &[(Duration, u64)]) -> f64 {
     most
 }
 
-/// One look in three the sender is stopped until the next, about 10 ms: so does a busy machine that gives the processor
-/// to others.
+/// At one look in three the sender is stopped until the next one, for about 10 ms, as on a busy machine.
 #[test]
 fn what_late_wake_ups_lost_is_made_up_for_and_overruns_no_queue() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);

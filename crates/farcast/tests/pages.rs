@@ -1,5 +1,5 @@
-//! README, the book and the examples of `--help` do what they say: all commands of a page are run in its order, in a
-//! directory and on a host of its own, and what the page quotes of their output comes.
+//! README, the book and the examples of `--help` hold: all commands of a page are run in their order, in a directory
+//! and on a host of its own, and must print the output that the page quotes.
 //!
 //! | in a page | what is done |
 //! |---|---|
@@ -46,14 +46,14 @@ use common::{Place, need_root};
 use follow::Follower;
 use read::{End, Run, Step, commands, faults, is_like, steps};
 
-/// Pages that are followed beside each other: most commands wait for a link.
+/// Number of pages that are followed in parallel: most commands wait for a link.
 const BESIDE: usize = 6;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// README, all pages of the book, and the page that runs the examples of `--help`.
+/// Returns README, all pages of the book, and the page that runs the examples of `--help`.
 fn pages() -> Vec<PathBuf> {
     let root = root();
     let mut pages = vec![root.join("README.md"), root.join("crates/farcast/tests/pages/help.md")];
@@ -100,14 +100,14 @@ fn pages_do_what_they_say() {
     assert!(failed.is_empty(), "these pages do not do what they say (see above): {failed:?}");
 }
 
-/// Names of the commands that a screen of help lists.
+/// Returns the commands that a screen of help lists.
 fn subcommands(shown: &str) -> Vec<String> {
     let Some((_, list)) = shown.split_once("Commands:\n") else { return Vec::new() };
     let names = list.lines().take_while(|line| !line.is_empty()).filter(|line| !line.starts_with("   "));
     names.filter_map(|line| line.split_whitespace().next().map(str::to_owned)).collect()
 }
 
-/// Examples below `farcast COMMAND --help`, and below that of its own commands.
+/// Collects the examples below `farcast COMMAND --help`, and below the help of its subcommands.
 fn examples(place: &Place, command: &[String], all: &mut BTreeSet<String>) {
     let shown = place.run("help", place.farcast([command, &["--help".into()]].concat())).stdout;
     let (_, notes) = shown.split_once("Examples:\n").unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Several objects at once, without a manifest, over UDP and over IP itself, by a protocol that no crate knows: they
-//! arrive under names that are safe, each with its own octets, whatever becomes of the others.
+//! Several objects at once, without a manifest, over UDP and over IP itself, by a protocol outside our crates. Each
+//! must arrive under a safe name with its own octets, whatever happens to the others.
 #![allow(
     clippy::disallowed_methods,
     clippy::print_stdout,
@@ -36,7 +36,7 @@ use receiver::{Asks, Receiver};
 use sender::Sender;
 use wire::{Codec, Message};
 
-/// The protocol; nobody simulates it.
+/// The protocol, which nobody simulates.
 #[derive(Debug)]
 enum Parcels {}
 
@@ -80,9 +80,9 @@ impl farcast_delivery::Population for Nobody {
     }
 }
 
-/// A protocol number for experiments (RFC 3692).
+/// Protocol number for experiments (RFC 3692).
 const EXPERIMENT: u8 = 253;
-/// How the tests tell a process what it is to receive: transport, group and directory.
+/// Environment variable that tells a test's process what to receive: transport, group and directory.
 const RECEIVE: &str = "FARCAST_TEST_RECEIVE";
 
 fn socket() -> SocketOptions {
@@ -98,7 +98,7 @@ fn noise(seed: u64, len: usize) -> Vec<u8> {
     (0..len).map(|_| random.bits() as u8).collect()
 }
 
-/// Receives until `stop`; the reports of all that ended.
+/// Receives until `stop`. Returns the reports of all objects that ended.
 fn receive(
     (group, transport): (SocketAddr, Transport),
     into: &Path,
@@ -135,7 +135,7 @@ fn receive(
     Ok(told)
 }
 
-/// What a report says.
+/// Content of a report.
 #[derive(Debug)]
 struct Told {
     complete: bool,
@@ -161,7 +161,7 @@ impl Told {
     }
 }
 
-/// What is sent: names and contents, in segments of these octets.
+/// Object to send: name, content, and octets of a segment.
 struct Parcel {
     name: Vec<u8>,
     content: Vec<u8>,
@@ -172,7 +172,7 @@ fn parcel(name: &[u8], seed: u64, len: usize, segment: u32) -> Parcel {
     Parcel { name: name.to_vec(), content: noise(seed, len), segment }
 }
 
-/// Sends `parcels`, so many rounds, or until `stop`.
+/// Sends `parcels` for `rounds` rounds, or until `stop`.
 fn send(
     (group, transport): (SocketAddr, Transport),
     parcels: &[Parcel],
@@ -209,7 +209,8 @@ fn send(
     report.error.map_or(Ok(()), Err)
 }
 
-/// Sends `parcels` to a receiver here, which is done with so many of them; what it told.
+/// Sends `parcels` to a receiver in this process, which stops after `count` ended objects. Returns the receiver's
+/// reports.
 fn deliver(
     to: (SocketAddr, Transport),
     parcels: &[Parcel],
@@ -314,7 +315,7 @@ fn one_that_cannot_be_stored_does_not_hold_up_the_others() {
     assert_eq!(fs::read(place.path().join("free")).unwrap(), parcels[1].content);
 }
 
-/// What a process of [`receiving`] does; in the tests' own process nothing.
+/// Runs in a process that [`receiving`] starts. In the tests' own process it does nothing.
 #[test]
 fn a_process_that_receives() {
     let Ok(what) = std::env::var(RECEIVE) else { return };

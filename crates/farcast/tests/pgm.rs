@@ -1,4 +1,4 @@
-//! Files travel by PGM: on the loopback interface, between hosts with losses both ways, after a kill, and as simulated.
+//! Transfers by PGM: on the loopback interface, between hosts with losses both ways, after a kill, and as simulated.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -13,7 +13,7 @@ use std::path::Path;
 use common::{Hosts, Place, Running, assert_same, kill_midway, member, rounds_sent, wait_for_journal};
 
 const PGM: [&str; 2] = ["--protocol", "pgm"];
-/// The round trip of this machine: half a second would be reckoned with else.
+/// Round trip of this machine. Without the option the protocol assumes half a second.
 const RTT: [&str; 2] = ["--rtt", "20 ms"];
 
 fn receive(place: &Place, name: &str, args: &[&str]) -> Running {
@@ -24,7 +24,7 @@ fn send(place: &Place, files: &[&Path], args: &[&str]) -> Running {
     place.send(files, &[&PGM[..], &RTT, &["--rate", "20 Mbit/s"], args].concat())
 }
 
-/// The same at a rate that leaves time to be killed in.
+/// Sends at a rate that leaves time for a kill.
 fn send_slowly(place: &Place, file: &Path, args: &[&str]) -> Running {
     place.send(&[file], &[&PGM[..], &RTT, &["--rate", "8 Mbit/s"], args].concat())
 }

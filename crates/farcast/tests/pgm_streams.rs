@@ -1,5 +1,5 @@
-//! Streams by PGM, from standard input to standard output, and to and from OpenPGM, on hosts of their own that lose what
-//! they hear.
+//! Streams by PGM, from standard input to standard output, and to and from OpenPGM, on separate hosts that lose some of
+//! their incoming datagrams.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -165,7 +165,8 @@ fn a_sender_that_is_killed_is_a_failure_and_what_came_is_there() {
     stage.assert_same();
 }
 
-/// Under PGMCC and with nobody who acknowledges a packet leaves every few seconds: what has been read takes long.
+/// Under PGMCC without a receiver that acknowledges, a packet leaves every few seconds. The input that has been read
+/// then takes long.
 #[test]
 fn who_interrupts_twice_waits_no_longer() {
     let stage = stage(1, 0, &lines(1000));
@@ -206,7 +207,7 @@ fn what_goes_with_no_stream_is_refused() {
     send(&["file", "--unicast-port", "7"]).assert_failed(2, &["--stream"]);
 }
 
-/// OpenPGM as a program, in `dir`.
+/// Compiles a program with OpenPGM, in `dir`.
 fn peer(dir: &Path) -> PathBuf {
     let headers = "/usr/include/pgm-5.3";
     assert!(Path::new(headers).exists(), "this test needs the Debian package libpgm-dev; run scripts/setup");
@@ -218,7 +219,7 @@ fn peer(dir: &Path) -> PathBuf {
     program
 }
 
-/// The library at host `n`: what it is to do, and with which words besides.
+/// Starts OpenPGM's program at host `n` for the task `what`, with further words.
 fn openpgm(stage: &Stage, n: usize, (what, words): (&str, &[&str])) -> Running {
     let (address, port) = stage.place.group.split_once(':').unwrap();
     let mut command = Command::new(peer(stage.place.root()));
@@ -231,7 +232,7 @@ fn port(stage: &Stage) -> &str {
     stage.place.group.split_once(':').unwrap().1
 }
 
-/// What the library's program says of a message.
+/// Returns the checksum that OpenPGM's program prints of a message.
 fn sum(octets: &[u8]) -> u32 {
     octets.iter().fold(0, |sum: u32, &octet| sum.wrapping_mul(31).wrapping_add(octet.into()))
 }

@@ -1,4 +1,4 @@
-//! Ports and firewalls, on hosts of their own: network namespaces that these tests make and remove.
+//! Ports and firewalls, on separate hosts: network namespaces that these tests make and remove.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -38,7 +38,7 @@ fn nft(hosts: &Hosts, n: usize, rules: &str) {
     run(&mut hosts.at(n, &nft));
 }
 
-/// Refuses what host `n` sends that `which` says.
+/// Drops the outgoing packets of host `n` that `which` describes.
 fn refuse(hosts: &Hosts, n: usize, which: &str) {
     nft(
         hosts,
@@ -84,7 +84,7 @@ fn a_receiver_that_may_not_answer_says_so() {
     }
 }
 
-/// A sender behind a firewall that drops what it has not asked for, with one port open.
+/// The sender is behind a firewall with one open port, which drops all other incoming packets.
 #[test]
 fn a_sender_behind_a_firewall_hears_answers_at_its_port() {
     for protocol in ["mftp", "norm", "mdp", "pgm"] {
@@ -108,7 +108,7 @@ fn a_sender_behind_a_firewall_hears_answers_at_its_port() {
     }
 }
 
-/// A receiver whose answers may leave from one port only.
+/// The receiver's answers may leave from one port only.
 #[test]
 fn a_receiver_answers_from_its_port() {
     for protocol in ["mftp", "norm", "mdp", "pgm"] {

@@ -1,4 +1,4 @@
-//! What a live receiver leaves on disk for whoever announces something, and what is given back.
+//! Disk space that announcements of strangers take at a live receiver, and its release.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -22,13 +22,13 @@ use farcast_mftp::{Body, Message, wire};
 const DTU: usize = 1400;
 const BLOCK: u32 = 1024;
 
-/// Somebody who says what he likes about a product of his own.
+/// Attacker who says anything about a product of his own.
 struct Forger {
     socket: UdpSocket,
     to: SocketAddr,
     transmission: u32,
     id: [u8; 32],
-    /// The bytes of the product.
+    /// Bytes of the product.
     size: u64,
 }
 
@@ -56,7 +56,7 @@ impl Forger {
         receiver.until_nth("joined", offers + 1);
     }
 
-    /// Sends `segments` of the product, whose bytes are `bytes` from the first of them on.
+    /// Sends `segments` of the product. `bytes` are its content from the first of these segments on.
     fn data(&self, segments: core::ops::Range<u32>, bytes: &[u8]) {
         for (n, segment) in segments.enumerate() {
             let payload = &bytes[n * DTU..bytes.len().min((n + 1) * DTU)];
@@ -89,7 +89,7 @@ impl Forger {
     }
 }
 
-/// A receiver that goes on after one transmission.
+/// Starts a receiver that continues after one transmission.
 fn receive(place: &Place, args: &[&str]) -> Running {
     let mut command = place.receive_command("ant", args);
     command.arg("--json");
@@ -98,7 +98,8 @@ fn receive(place: &Place, args: &[&str]) -> Running {
     running
 }
 
-/// The same into a file system of `size` of its own, and where that can be seen from here.
+/// Starts such a receiver into its own file system of `size`. Returns it with the path of that file system as seen from
+/// here.
 fn receive_into_mount(place: &Place, size: &str) -> (Running, PathBuf) {
     let command = common::into_mount(place, &format!("size={size}"), &["--json"]);
     let running = place.start("ant", command);
@@ -109,7 +110,7 @@ fn receive_into_mount(place: &Place, size: &str) -> (Running, PathBuf) {
     (running, seen)
 }
 
-/// Bytes in use in the file system of `dir`.
+/// Returns the bytes in use in the file system of `dir`.
 fn used(dir: &Path) -> u64 {
     let stat = rustix::fs::statvfs(dir).unwrap();
     (stat.f_blocks - stat.f_bfree) * stat.f_frsize
@@ -132,7 +133,7 @@ fn file(path: &[u8], content: &[u8]) -> Entry {
     }
 }
 
-/// Whether the process that wrote this event ended its transmission with all in place.
+/// Returns `true` if this event reports a complete transmission.
 fn complete(event: &serde_json::Value) -> bool {
     event["complete"] == true
 }
@@ -275,7 +276,7 @@ fn what_does_not_decompress_to_what_is_listed_leaves_nothing() {
     wait_until("an empty directory", || entries_below(&place.path("ant")) == 0);
 }
 
-/// What `farcast partials` prints of a receiver's directory.
+/// Returns the output of `farcast partials` for a receiver's directory.
 fn partials(place: &Place, args: &[&str]) -> serde_json::Value {
     let mut command = place.farcast(["partials", "--json"]);
     command.arg(place.path("ant")).args(args);
@@ -367,7 +368,7 @@ fn a_quota_is_kept() {
     assert_eq!(entries_below(&place.path("ant")), 0);
 }
 
-/// How a protocol sends in a second or two.
+/// Returns the options for a protocol's transfer of a second or two.
 fn sending(protocol: &'static str) -> Vec<&'static str> {
     let mut args = vec!["--protocol", protocol, "--rate", "8 Mbit/s"];
     if protocol != "one-way" {
@@ -379,7 +380,7 @@ fn sending(protocol: &'static str) -> Vec<&'static str> {
     args
 }
 
-/// What is refused for want of room ends `--once` when its content shows that it was no mere offer.
+/// An object that is refused for lack of room ends `--once`, when its content shows that it was no mere offer.
 #[test]
 fn once_ends_where_there_is_no_room() {
     for protocol in ["one-way", "norm", "mdp", "pgm"] {
@@ -392,7 +393,7 @@ fn once_ends_where_there_is_no_room() {
     }
 }
 
-/// A receiver that lacks something for good ends when its sender has, and says that.
+/// A receiver that can never complete an object ends when its sender has ended, and reports that.
 #[test]
 fn once_ends_when_the_sender_has() {
     for protocol in ["one-way", "pgm"] {

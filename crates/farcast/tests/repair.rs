@@ -1,5 +1,5 @@
-//! What stands on the way, for real: a source behind a link of a quarter of a second, an island of receivers that lose
-//! packets, and between them a router that repairs, or only passes on what it is asked.
+//! Network elements between live processes: a source behind a link of a quarter of a second, an island of receivers
+//! that lose packets, and a router between them. The router repairs losses, or only passes requests on.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -73,10 +73,10 @@ impl farcast_delivery::Population for Nobody {
     }
 }
 
-/// How the tests tell a process what it is to be, and where.
+/// Environment variable that gives a test's process its role and place.
 const ROLE: &str = "FARCAST_TEST_ROLE";
 const RECEIVERS: usize = 4;
-/// Over IP itself, and over UDP.
+/// Groups over IP itself, and over UDP.
 const GROUPS: [&str; 2] = ["239.255.78.9:0", "239.255.78.9:7500"];
 const PATIENCE: Duration = Duration::from_mins(1);
 
@@ -84,7 +84,7 @@ fn socket(interface: &str) -> SocketOptions {
     SocketOptions { interface: Some(interface.into()), ttl: 8, ..SocketOptions::default() }
 }
 
-/// Receives into `into`, as number `node`, until it is killed.
+/// Receives into `into`, as node `node`, until it is killed.
 fn receive(into: &Path, node: u32, raw: bool) {
     let options = ReceiveOptions {
         from: GROUPS[usize::from(!raw)].parse().unwrap(),
@@ -156,7 +156,7 @@ fn send(file: &Path, megabits: u64, raw: bool) {
     assert_eq!(report.end, SenderEvent::Ended(SenderOutcome::Acknowledged));
 }
 
-/// What a process that a test has started does; in the tests' own process nothing.
+/// Runs in a process that a test has started. In the tests' own process it does nothing.
 #[test]
 fn a_process_of_another_test() {
     let Ok(role) = std::env::var(ROLE) else { return };
@@ -168,7 +168,7 @@ fn a_process_of_another_test() {
     }
 }
 
-/// Starts one of these at host `name`.
+/// Starts a process with a role at host `name`.
 fn start(rig: &Rig, name: &str, role: &str) -> Process {
     let own = std::env::current_exe().unwrap();
     let mut command = rig.at(name, own.to_str().unwrap());
@@ -184,13 +184,13 @@ fn wait_for(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// An island with its receivers, and what is sent to it.
+/// Island with its receivers, and the content that is sent to it.
 struct Island {
     place: tempfile::TempDir,
     rig: Rig,
     content: Vec<u8>,
     receivers: Vec<Process>,
-    /// What carries PGM: "ip" or "udp".
+    /// Transport of PGM: "ip" or "udp".
     over: &'static str,
 }
 
@@ -214,7 +214,7 @@ impl Island {
         Self { place, rig, content, receivers, over }
     }
 
-    /// Starts what stands on the way: `farcast` with these words.
+    /// Starts the element in between: `farcast` with these words.
     fn stand(&self, words: &[&str]) -> Process {
         let log = self.place.path().join("standing");
         let mut command = self.rig.at("router", env!("CARGO_BIN_EXE_farcast"));
@@ -224,7 +224,7 @@ impl Island {
         process
     }
 
-    /// What it says when it is ended.
+    /// Ends the element, and returns its summary.
     fn ended(&self, mut process: Process) -> serde_json::Value {
         let pid = rustix::process::Pid::from_child(&process.0);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
@@ -236,7 +236,7 @@ impl Island {
         last
     }
 
-    /// The tables of nftables that the router has.
+    /// Returns the router's tables of nftables.
     fn tables(&self) -> String {
         let out = self.rig.at("router", "nft").args(["list", "tables"]).output().unwrap();
         assert!(out.status.success());
@@ -249,7 +249,7 @@ impl Island {
         start(&self.rig, "source", &format!("send {} {megabits} {}", file.display(), self.over))
     }
 
-    /// Waits until the source says that everybody has the file, and looks.
+    /// Waits until the source reports that all receivers have the file, and compares their files.
     fn assert_delivered(&mut self, mut source: Process) {
         wait_for("the end of the source", || source.0.try_wait().unwrap().is_some());
         assert!(source.0.wait().unwrap().success());
@@ -308,7 +308,7 @@ fn an_element_repairs_nothing_and_asks_the_source_once() {
     assert!(said["repairs"].as_u64().unwrap() > repaired / 2, "{said} {carried:?}");
 }
 
-/// Kills the repairer with signal 9 when a good part of the file has passed, of which nothing was repaired over the
+/// Kills the repairer with signal 9 when a good part of the file has passed. Until then, no repair may have crossed the
 /// satellite.
 fn kill_in_the_middle(island: &Island, mut repairer: Process) {
     let passed = |kind: &str| {
@@ -347,7 +347,7 @@ fn who_comes_after_one_that_was_killed_takes_over_and_tidies_up() {
     assert!(!island.tables().contains("farcast"), "{}", island.tables());
 }
 
-/// What `farcast` says of these words.
+/// Returns the exit code and standard error of `farcast` with these words.
 fn refused(words: &[&str]) -> (Option<i32>, String) {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_farcast"));
     let out = command.args(words).output().unwrap();

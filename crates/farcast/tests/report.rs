@@ -15,28 +15,28 @@ use common::{Place, names, pause, wait_until};
 use farcast_testkit::browser::{self, Opened};
 use serde_json::Value;
 
-/// The page at `path`, which has nothing to complain of.
+/// Opens the page at `path`, which must not log any message.
 fn opened(path: &Path) -> Opened {
     let page = browser::open(path, "");
     assert!(page.console.is_empty(), "{}: {:?}", path.display(), page.console);
     page
 }
 
-/// The rows of a table, of so many columns.
+/// Returns the rows of a table.
 fn rows(page: &Opened, table: usize) -> Vec<Vec<String>> {
     let id = format!("table-{table}");
     let columns = page.texts(&id, "th").len();
     page.texts(&id, "td").chunks(columns).map(<[String]>::to_vec).collect()
 }
 
-/// The table with this heading, and its rows.
+/// Returns the table with this heading, and its rows.
 fn with_heading(page: &Opened, heading: &str) -> (Vec<String>, Vec<Vec<String>>) {
     let number = (0..20).find(|n| page.texts(&format!("table-{n}"), "th").iter().any(|one| one == heading));
     let number = number.unwrap_or_else(|| panic!("a table of {heading}"));
     (page.texts(&format!("table-{number}"), "th"), rows(page, number))
 }
 
-/// The cell of `row` below `heading`.
+/// Returns the cell of `row` below `heading`.
 fn cell<'a>(headings: &[String], row: &'a [String], heading: &str) -> &'a str {
     let at = headings.iter().position(|one| one == heading);
     &row[at.unwrap_or_else(|| panic!("{heading} in {headings:?}"))]

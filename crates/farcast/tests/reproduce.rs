@@ -1,4 +1,4 @@
-//! Published studies again: what `farcast reproduce` prints and writes.
+//! Output of `farcast reproduce`: tables and files of published studies.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -18,7 +18,7 @@ const KEYS: [&str; 9] =
 const CASES: [&str; 3] = ["20 receivers, PER 0.001", "40 receivers, PER 0.005", "80 receivers, PER 0.005"];
 const COLUMNS: [&str; 5] = ["n = 1", "n = 2", "n = 4", "n = 6", "n = 10"];
 
-/// What the study prints, typed from its text: item, case, one number for each n.
+/// Numbers that the study prints, typed from its text: item, case, one number for each n.
 fn shares() -> Vec<(&'static str, &'static str, [Option<f64>; 5])> {
     let all = |numbers: [f64; 5]| numbers.map(Some);
     vec![
@@ -33,7 +33,7 @@ fn shares() -> Vec<(&'static str, &'static str, [Option<f64>; 5])> {
     ]
 }
 
-/// The JSON of a quick run, made once.
+/// Returns the JSON of a quick run, made once.
 fn quick() -> &'static [Value] {
     static ROWS: OnceLock<Vec<Value>> = OnceLock::new();
     ROWS.get_or_init(|| serde_json::from_str(&json(&Place::new(), &["--threads", "1"])).unwrap())
@@ -47,7 +47,7 @@ fn json(place: &Place, args: &[&str]) -> String {
     ended.stdout
 }
 
-/// The one row at a place.
+/// Returns the only row at a place.
 fn row(item: &str, case: &str, column: &str) -> &'static Value {
     let is = |row: &&Value| row["item"] == item && row["row"] == case && row["column"] == column;
     let found: Vec<_> = quick().iter().filter(is).collect();
@@ -139,7 +139,7 @@ fn the_timers_are_arithmetic() {
     }
 }
 
-/// What stands in the tables is what `simulate` finds with the same settings.
+/// `simulate` finds the numbers of the tables with the same settings.
 #[test]
 fn simulate_finds_the_same() {
     let place = Place::new();
@@ -165,7 +165,7 @@ fn threads_do_not_matter_and_seeds_do() {
     assert_ne!(two, json(&place, &["--seed", "2"]));
 }
 
-/// The JSON of the paper on multilink bundles from a quick run, made once.
+/// Returns the JSON of the paper on multilink bundles from a quick run, made once.
 fn bundle() -> &'static [Value] {
     static ROWS: OnceLock<Vec<Value>> = OnceLock::new();
     ROWS.get_or_init(|| {
@@ -192,7 +192,7 @@ const BUNDLE: [(&str, &str, f64, f64); 10] = [
     (BUNDLE_TABLES[1], "8 links, 1.40 MB", 12.7, 12.0),
 ];
 
-/// The one row of the bundle's paper at a place.
+/// Returns the only row of the bundle's paper at a place.
 fn bundle_row(item: &str, case: &str, column: &str) -> &'static Value {
     let is = |row: &&Value| row["item"] == item && row["row"] == case && row["column"] == column;
     let found: Vec<_> = bundle().iter().filter(is).collect();
@@ -236,7 +236,7 @@ const BUNDLE_CELLS: [(f64, f64, f64); 10] = [
     (8.0, 1_433_600.0, 49_232.0),
 ];
 
-/// Four transfers of each cell: nothing is faster than its channels, a window takes its round trip, and calls drop as a
+/// Each cell has four transfers. None is faster than its channels, and a window takes its round trip. Calls drop as a
 /// renewal process of 50 min and the time until they are up again.
 #[test]
 fn simulated_bundles_keep_to_arithmetic() {
@@ -265,7 +265,7 @@ fn simulated_bundles_keep_to_arithmetic() {
     assert!((drops - expected).abs() < 4.0 * sigma, "{drops} drops, {expected} expected, sigma {sigma}");
 }
 
-/// What stands in the tables is what `simulate` finds with the same settings.
+/// `simulate` finds the numbers of the tables with the same settings.
 #[test]
 fn simulate_finds_the_same_bundle() {
     let place = Place::new();
@@ -282,7 +282,7 @@ fn simulate_finds_the_same_bundle() {
     assert!((ours["farcast"].as_f64().unwrap() - mean).abs() < 1e-9, "{mean}: {ours}");
 }
 
-/// Values worked out apart from the paper's equation (13), in minutes.
+/// Values in minutes, computed separately from the paper's equation (13).
 #[test]
 fn figures_of_the_bundles_model_are_rows() {
     let value = |item: &str, case: &str, column: &str| {
@@ -316,7 +316,7 @@ fn figures_of_the_bundles_model_are_rows() {
     assert_eq!(bundle().len(), 6 * BUNDLE.len() + 4 * 3 + 20 + 2 + 1, "two points of figure 5 are simulated");
 }
 
-/// The JSON of the paper on FTP over the space link from a quick run, made once.
+/// Returns the JSON of the paper on FTP over the space link from a quick run, made once.
 fn space() -> &'static [Value] {
     static ROWS: OnceLock<Vec<Value>> = OnceLock::new();
     ROWS.get_or_init(|| {
@@ -329,7 +329,7 @@ fn space() -> &'static [Value] {
 
 const SPACE_FILES: [&str; 2] = ["a file of 100 KB", "a file of 1 MB"];
 
-/// The one row of the paper on the space link at a place, if there is one.
+/// Returns the only row of the paper on the space link at a place, if there is one.
 fn space_row(item: &str, case: &str, column: &str) -> Option<&'static Value> {
     let is = |row: &&Value| row["item"] == item && row["row"] == case && row["column"] == column;
     let found: Vec<_> = space().iter().filter(is).collect();
@@ -337,7 +337,7 @@ fn space_row(item: &str, case: &str, column: &str) -> Option<&'static Value> {
     found.first().copied()
 }
 
-/// The means of 16 runs as the report's Table 6 prints them.
+/// The means of 16 runs are those of the report's Table 6.
 #[test]
 fn published_means_of_ftp_are_those_of_the_table() {
     let columns = ["BER 0, frames of 1500", "BER 1e-6, frames of 1500", "BER 1e-5, frames of 650"];
@@ -357,8 +357,8 @@ fn published_means_of_ftp_are_those_of_the_table() {
     assert_eq!(published.len(), 6 + 2, "{published:?}");
 }
 
-/// The means of 16 runs as the report's Table 4 prints them, but for two: its runs of 10 KB without errors come to
-/// 1.0 and not 1.0625, and of 100 KB to 9.625 and not 9.6; and the gap that is known, 10 MB at 1e-6.
+/// The means of 16 runs are those of the report's Table 4, with exceptions. Its runs of 10 KB without errors come to
+/// 1.0, not 1.0625, and those of 100 KB to 9.625, not 9.6. The known gap is 10 MB at 1e-6.
 #[test]
 fn published_means_of_mdp_are_those_of_the_table() {
     let columns = ["BER 0", "BER 1e-6", "BER 1e-5", "BER 1e-4"];
@@ -386,7 +386,8 @@ fn published_means_of_mdp_are_those_of_the_table() {
     assert_eq!(verdict("A", "a file of 10 MB", "BER 1e-6"), "differs", "a gap that is known");
 }
 
-/// Where a transfer does not end there is no mean, only the share of those that do, and a median if half of them do.
+/// Transfers of which some do not end have no mean. They have the share of those that end, and a median if half of them
+/// do.
 #[test]
 fn transfers_that_do_not_end_have_no_mean() {
     const SHARE: &str = "transfers that end within 4 h, %";
@@ -415,8 +416,8 @@ fn transfers_that_do_not_end_have_no_mean() {
     assert!(unfinished > 0, "1 MB at 1e-4 and 1500 stops");
 }
 
-/// Without errors the file takes what its octets take on the line, 8N1 at 115,200 bit/s: of each segment 52 octets of
-/// headers, or where they are compressed at least 3, and 4 of PPP, and of 256 octets two are escaped.
+/// Without errors the file takes the time of its octets on the line, 8N1 at 115,200 bit/s. A segment has 52 octets of
+/// headers, or at least 3 if they are compressed, and 4 octets of PPP. Of 256 octets two are escaped.
 #[test]
 fn a_clean_line_is_arithmetic() {
     for (case, octets) in SPACE_FILES.into_iter().zip([102_400.0_f64, 1_024_000.0]) {
@@ -447,7 +448,7 @@ fn without_rights_one_sentence_says_what_is_missing() {
     place.run("reproduce", command).assert_one_sentence(1, &["network namespace", "run as root"]);
 }
 
-/// The JSON of the study of FTP over UMTS from a quick run, made once.
+/// Returns the JSON of the study of FTP over UMTS from a quick run, made once.
 fn umts() -> &'static [Value] {
     static ROWS: OnceLock<Vec<Value>> = OnceLock::new();
     ROWS.get_or_init(|| {
@@ -458,7 +459,7 @@ fn umts() -> &'static [Value] {
     })
 }
 
-/// The one row of that study at a place.
+/// Returns the only row of that study at a place.
 fn umts_row(item: &str, case: &str, column: &str) -> &'static Value {
     let is = |row: &&Value| row["item"] == item && row["row"] == case && row["column"] == column;
     let found: Vec<_> = umts().iter().filter(is).collect();
@@ -480,7 +481,7 @@ fn umts_file(kbytes: u32) -> String {
     format!("Figure 4: {kbytes} KByte, timer poll 300 ms, status prohibit 100 ms")
 }
 
-/// +800 %, +647 % and +589 % are printed, and 15 % and 81 %; all else is in plots, or said without a number.
+/// The study prints +800 %, +647 % and +589 %, and 15 % and 81 %. All other numbers are in plots, or are missing.
 #[test]
 fn published_numbers_of_the_bearer_are_the_papers() {
     let readings = ["interval of 10 ms", "interval of 20 ms"];
@@ -530,8 +531,8 @@ fn no_download_is_faster_than_its_pdus() {
     }
 }
 
-/// A round trip of 145 to 175 ms has a hole asked for two or three times every 50 ms, about twice every 100 ms, and
-/// once every 150 ms as a rule; what may be sent once is never repeated.
+/// With a round trip of 145 to 175 ms, a hole is requested two or three times every 50 ms, about twice every 100 ms,
+/// and usually once every 150 ms. A PDU that may be sent once is never repeated.
 #[test]
 fn status_prohibit_says_how_often_a_pdu_is_repeated() {
     let item = "PDUs repeated for each that is erased";
@@ -542,7 +543,7 @@ fn status_prohibit_says_how_often_a_pdu_is_repeated() {
     }
 }
 
-/// With PDUs erased one by one and none repeated, a segment of 38 PDUs passes with 0.9^38 = 1.8 %.
+/// If PDUs are erased independently and none is repeated, a segment of 38 PDUs passes with 0.9^38 = 1.8 %.
 #[test]
 fn nothing_ends_where_pdus_are_erased_and_not_repeated() {
     for reading in ["PDU, 10 ms", "PDU, 20 ms"] {
@@ -554,7 +555,7 @@ fn nothing_ends_where_pdus_are_erased_and_not_repeated() {
     }
 }
 
-/// What stands in the tables is what `simulate` finds with the same settings.
+/// `simulate` finds the numbers of the tables with the same settings.
 #[test]
 fn simulate_finds_the_same_download() {
     let place = Place::new();

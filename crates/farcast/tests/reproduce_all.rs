@@ -1,4 +1,4 @@
-//! All studies again, in one run and as files. Some of them run in real time, so nothing else is tested beside them.
+//! All studies in one run, written as files. Some of them run in real time, so no other test runs beside them.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -62,7 +62,8 @@ fn results_are_written_as_files() {
     assert!(last.contains("numbers compared: ") && page.trim_end().ends_with(last), "{last}");
 }
 
-/// The page as a browser shows it: the verdicts of every study first, then each study's numbers, all as in `rows`.
+/// Checks the page as a browser shows it: the verdicts of every study first, then each study's numbers, all as in
+/// `rows`.
 fn check_page(path: &Path, rows: &[Value]) {
     let opened = browser::open(path, "");
     assert!(opened.console.is_empty(), "{:?}", opened.console);
@@ -98,8 +99,8 @@ fn check_page(path: &Path, rows: &[Value]) {
     assert!(opened.document.matches("class=\"marks\"").count() >= 5, "figures are missing");
 }
 
-/// The grid of other TCPs' goodput: all of ns-2's cells agree but for those whose slow start overruns the queue over
-/// the longest delays, and all of the kernel's.
+/// Checks the goodput of other TCPs. All cells of the kernel agree. All cells of ns-2 agree except those whose slow
+/// start overruns the queue over the longest delays.
 fn check_reference(rows: &[Value]) {
     assert!(rows.iter().all(|row| row["paper"] == "tcp-reference"));
     let of = |peer: &str| -> Vec<&Value> {
@@ -131,7 +132,7 @@ fn check_reference(rows: &[Value]) {
     }
 }
 
-/// Both faces against arithmetic, and against each other where nothing is drawn.
+/// Checks simulation and real time against arithmetic, and against each other where nothing is drawn.
 fn check_agreement(rows: &[Value]) {
     let number = |row: &Value, key: &str| row[key].as_f64().unwrap();
     let of = |item: &str, case: &str| -> Vec<&Value> {
@@ -178,7 +179,7 @@ fn check_agreement(rows: &[Value]) {
     }
 }
 
-/// What real programs took, against arithmetic, and against the simulation where nothing is drawn but escapes.
+/// Checks the times of real programs against arithmetic, and against the simulation where nothing is drawn but escapes.
 fn check_programs(rows: &[Value]) {
     let of = |item: &str| -> Vec<&Value> {
         rows.iter().filter(|row| row["item"].as_str().unwrap().starts_with(item)).collect()

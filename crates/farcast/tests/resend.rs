@@ -1,4 +1,4 @@
-//! What receivers have in older versions is not sent again.
+//! Older versions at receivers: what all of them have is not sent again.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -17,10 +17,10 @@ use serde_json::Value;
 
 const RATE: [&str; 2] = ["--rate", "40 Mbit/s"];
 const FILES: usize = 200;
-/// Octets of a file of the tree; each is compared as a whole.
+/// Octets of a file of the tree. Each file is compared as a whole.
 const FILE: usize = 30_000;
 
-/// Makes a tree of many files; its size.
+/// Makes a tree of many files. Returns its size.
 fn tree(place: &Place) -> u64 {
     for n in 0..FILES {
         let path = place.path(&format!("tree/part-{}/file-{n:03}", n % 7));
@@ -30,13 +30,13 @@ fn tree(place: &Place) -> u64 {
     (FILES * FILE) as u64
 }
 
-/// Gives file `n` of the tree another content of the same length.
+/// Gives file `n` of the tree other content of the same length.
 fn change(place: &Place, n: usize) {
     fs::write(place.path(&format!("tree/part-{}/file-{n:03}", n % 7)), noise(1_000_000 + n as u64, FILE))
         .unwrap();
 }
 
-/// Makes what stands at `from` an older version that `receiver` has.
+/// Copies `from` to `receiver` as its older version.
 fn has(place: &Place, receiver: &str, from: &Path) {
     let to = place.path(receiver).join(from.file_name().unwrap());
     copy(from, &to);
@@ -54,7 +54,7 @@ fn copy(from: &Path, to: &Path) {
     fs::copy(from, to).unwrap();
 }
 
-/// Sends `path` to `receivers`; the sender's summary.
+/// Sends `path` to `receivers`. Returns the sender's summary.
 fn deliver(place: &Place, path: &Path, receivers: &[&str], args: &[&str], receive: &[&str]) -> Value {
     let running: Vec<_> = receivers.iter().map(|name| place.receive(name, receive)).collect();
     let names = receivers.join(",");
@@ -67,12 +67,12 @@ fn deliver(place: &Place, path: &Path, receivers: &[&str], args: &[&str], receiv
     summary
 }
 
-/// Octets of all that the sender sent, with the headers of IP.
+/// Returns the octets that the sender sent, with IP headers.
 fn wire(summary: &Value) -> u64 {
     summary["wire_bytes"].as_u64().unwrap()
 }
 
-/// Asserts that `receivers` have each file of `sent`; what else they have is theirs.
+/// Asserts that `receivers` have each file of `sent`. They may have other files, too.
 fn assert_has(place: &Place, sent: &Path, receivers: &[&str]) {
     for receiver in receivers {
         let got = place.path(receiver).join(sent.file_name().unwrap());
@@ -239,7 +239,8 @@ fn a_receiver_that_was_killed_after_the_comparison_goes_on() {
     }
 }
 
-/// A place with a tree, its size and where it is; ant has it as it was before one file changed.
+/// Makes a place with a tree. Returns the place, the tree's size and its path. The receiver ant has the tree as it was
+/// before one file changed.
 fn changed() -> (Place, u64, PathBuf) {
     let place = Place::new();
     let size = tree(&place);

@@ -1,4 +1,4 @@
-//! What must not be written, what cannot be, and what is said then.
+//! Files that must not or cannot be written, and the messages about them.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -16,14 +16,14 @@ use common::{Ended, Place, wait_until};
 
 const SEND: [&str; 5] = ["--rate", "20 Mbit/s", "--receivers", "ant", "--json"];
 
-/// Sends `path` to one receiver; how the sender and the receiver ended.
+/// Sends `path` to one receiver. Returns the ends of the sender and the receiver.
 fn send_to_one(place: &Place, path: &Path, receiver_args: &[&str]) -> (Ended, Ended) {
     let receiver = place.receive("ant", receiver_args);
     let sender = place.start("sender", place.send_command(&[path], &SEND));
     (sender.wait(), receiver.wait())
 }
 
-/// Asserts that the receiver refused for a reason with `parts`, and that the sender says the same.
+/// Asserts that the receiver refused for a reason with `parts`, and that the sender reports the same.
 fn assert_refused((sender, receiver): &(Ended, Ended), parts: &[&str]) {
     receiver.assert_one_sentence(1, parts);
     assert!(matches!(sender.code, Some(1 | 3)), "{}", sender.story());

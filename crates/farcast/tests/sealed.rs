@@ -1,4 +1,4 @@
-//! Sealed transfers of live processes, and who tries to read, forge, stall or poison them: docs/src/seal.md, "Threats".
+//! Sealed transfers of live processes, and attempts to read, forge, stall or poison them: docs/src/seal.md, "Threats".
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -35,7 +35,7 @@ use party::{Enemy, Parties, refused, say};
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// 1.5 MB at 2 Mbit/s: six seconds of data, in which much can happen.
+/// 1.5 MB, which take six seconds at 2 Mbit/s: time in which an attack can happen.
 const LEN: usize = 1_500_000;
 const SLOW: [&str; 4] = ["--rate", "2 Mbit/s", "--silence", "5 s"];
 
@@ -214,7 +214,8 @@ fn no_session_is_played_again() {
     assert!(!parties.place.path("bob").join("first.bin").exists());
 }
 
-/// One way: what was begun with in one session, and is complete by another, is not received again by that one's record.
+/// One way: an object is begun in one session and completed by another. A record of the first session must not make the
+/// receiver take it again.
 #[test]
 fn no_session_is_played_again_that_went_on_with_another() {
     let parties = Parties::new(&["bob"]);
@@ -240,7 +241,8 @@ fn no_session_is_played_again_that_went_on_with_another() {
     bob.kill9();
 }
 
-/// A session in which bob had nothing more to get, and only said so, is over for it like that in which it got it.
+/// In this session bob had nothing more to receive, and only said so. It is over for bob like the session in which bob
+/// received the object.
 #[test]
 fn a_session_that_only_heard_that_all_is_there_is_closed() {
     let parties = Parties::new(&["bob"]);
@@ -311,13 +313,13 @@ fn what_is_flipped_or_pasted_or_repeated_is_refused() {
     assert_eq!(got[0]["seal"]["misplaced"], 0, "{}", got[0]);
 }
 
-/// What an announcement tells.
+/// Content of an announcement.
 struct Told {
     transmission: u32,
     announce: Announce,
 }
 
-/// `message` as octets.
+/// Returns `message` as octets.
 fn plain(message: &Message) -> Vec<u8> {
     let mut datagram = Vec::new();
     wire::encode(message, 0, &mut datagram);
@@ -325,7 +327,7 @@ fn plain(message: &Message) -> Vec<u8> {
     datagram
 }
 
-/// What `eve` has heard since, until there is an announcement.
+/// Waits for an announcement in the datagrams that `eve` hears, and returns it.
 fn overhear(eve: &mut Eve, enemy: &Enemy) -> Told {
     let mut told = None;
     wait_until("an announcement", || {
@@ -505,7 +507,8 @@ fn a_member_that_poisons_the_head_ends_nobody() {
     sent.assert_failed(3, &["eve"]);
 }
 
-/// What another whom bob trusts says from ann's address, sealed and signed in a session of its own, is not ann's.
+/// Another sender whom bob trusts sends from ann's address, sealed and signed in a session of its own. Its messages
+/// must not count as ann's.
 #[test]
 fn one_trusted_sender_does_not_speak_for_another() {
     let parties = Parties::new(&["bob"]);

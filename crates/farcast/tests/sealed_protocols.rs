@@ -1,5 +1,5 @@
-//! What NORM, MDP and PGM deliver, files and streams, sealed between live processes, and who tries to forge or poison it; and
-//! by whatever protocol to receivers with hybrid keys: docs/src/seal.md, "Threats".
+//! Sealed files and streams by NORM, MDP and PGM between live processes, and attempts to forge or poison them. Also
+//! transfers by every protocol to receivers with hybrid keys: docs/src/seal.md, "Threats".
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -35,11 +35,11 @@ use memory::{fill, make_room, on_small_state, state_of};
 use party::{Enemy, Parties, Record, refused};
 use serde_json::json;
 
-/// 1.5 MB at 6 Mbit/s: two seconds of data.
+/// 1.5 MB, which take two seconds at 6 Mbit/s.
 const LEN: usize = 1_500_000;
 const SLOW: [&str; 6] = ["--rate", "6 Mbit/s", "--rtt", "20 ms", "--receivers", "bob,eve"];
 
-/// Starts a receiver of a stream; with it, where the stream goes.
+/// Starts a receiver of a stream. Returns it with the path of its output.
 fn receive_stream(parties: &Parties, name: &str, protocol: &str) -> (Running, PathBuf) {
     receive_stream_with(parties, name, &["--protocol", protocol, "--simulate-loss", "2 %"])
 }
@@ -54,14 +54,14 @@ fn receive_stream_with(parties: &Parties, name: &str, args: &[&str]) -> (Running
     (running, output)
 }
 
-/// Starts `ann`'s sender of a stream, that of `input`.
+/// Starts `ann`'s sender of a stream, which reads `input`.
 fn send_stream(parties: &Parties, input: &Path, args: &[&str]) -> Running {
     let mut command = parties.own("ann", parties.place.farcast(["send", "--stream"]));
     command.args(["--to", &parties.place.group, "--interface", "lo"]).args(args);
     parties.place.start("ann", shell(&format!("exec \"$@\" < '{}'", input.display()), &command))
 }
 
-/// `command` by this script of a shell, with what it knows of its environment.
+/// Returns `command` run by this shell script, with the command's environment.
 fn shell(script: &str, command: &Command) -> Command {
     let mut shell = Command::new("sh");
     shell.args(["-c", script, "sh"]).arg(command.get_program()).args(command.get_args());
@@ -225,7 +225,7 @@ fn streams_arrive_and_are_read_by_nobody_else() {
     }
 }
 
-/// All that a session of `ann`'s says that nobody hears but the enemy.
+/// Returns all datagrams of a session of `ann` that only the enemy hears.
 fn slept_through(parties: &Parties, begin: impl FnOnce(&[&str]) -> Running, protocol: &str) -> Record {
     let enemy = Enemy::new(&parties.place);
     let sender = begin(&["--protocol", protocol, "--rate", "20 Mbit/s", "--rtt", "20 ms"]);
@@ -240,7 +240,7 @@ fn slept_through(parties: &Parties, begin: impl FnOnce(&[&str]) -> Running, prot
     record
 }
 
-/// A whole session that bob has slept through is played into the one that goes on, from that one's address.
+/// A whole session that bob did not hear is replayed into the present one, from the present one's address.
 #[test]
 fn no_session_is_played_into_a_later_one() {
     for protocol in ["norm", "mdp", "pgm"] {
@@ -273,8 +273,8 @@ fn no_session_is_played_into_a_later_one() {
     }
 }
 
-/// A session that was played to bob before it has heard of any other is over for it as soon as another one begins: nothing of
-/// that is taken for what it has, and nothing of the first for what it lacks.
+/// A session is replayed to bob before bob has heard any other. It is over for bob as soon as another session begins.
+/// Bob must not take any of its data for data of the other session, nor ask the other session for its missing parts.
 #[test]
 fn a_session_goes_on_with_nothing_of_an_earlier_one() {
     for protocol in ["norm", "mdp", "pgm"] {
@@ -340,7 +340,7 @@ fn no_stream_is_played_into_a_later_one() {
     }
 }
 
-/// What had come behind a gap is written, although the sender has begun another stream and nobody will fill it.
+/// Data behind a gap is written, although the sender has begun another stream and the gap will not be filled.
 #[test]
 fn what_came_behind_a_gap_is_written_when_another_stream_begins() {
     for protocol in ["norm", "pgm"] {
@@ -376,7 +376,8 @@ fn what_came_behind_a_gap_is_written_when_another_stream_begins() {
     }
 }
 
-/// Eve has the keys of a session whose content nobody signs, and plays them to a receiver of a protocol that signs all.
+/// Eve has the keys of a session whose content is not signed. She replays them to a receiver of a protocol that signs
+/// all datagrams.
 #[test]
 fn keys_of_a_protocol_are_none_for_another() {
     let parties = Parties::new(&["bob", "eve"]);
@@ -441,7 +442,7 @@ fn receive_with_small_state(parties: &Parties, protocol: &str, begins_full: bool
     running
 }
 
-/// How a protocol is told to send to `bob` alone, in a second or two.
+/// Returns the options for a protocol's transfer to `bob` alone, of a second or two.
 fn to_bob(protocol: &str) -> Vec<&str> {
     let mut args = vec!["--protocol", protocol, "--rate", "6 Mbit/s", "--receivers", "bob"];
     if protocol != "one-way" {
@@ -461,7 +462,7 @@ fn play(enemy: &Enemy, record: &[(std::net::SocketAddr, Vec<u8>)]) {
     pause(Duration::from_millis(500));
 }
 
-/// A receiver that cannot remember a session takes nothing of it: it could be played back.
+/// A receiver that cannot remember a session takes none of its data: the session could be replayed.
 #[test]
 fn what_cannot_be_remembered_is_not_accepted() {
     for protocol in ["one-way", "norm", "mdp", "pgm"] {
@@ -485,7 +486,8 @@ fn what_cannot_be_remembered_is_not_accepted() {
     }
 }
 
-/// The disk becomes full while content comes. What is delivered once there is room again is delivered once.
+/// The disk becomes full while content arrives. An object that is delivered once there is room again is delivered only
+/// once.
 #[test]
 fn what_is_delivered_is_remembered_first() {
     for protocol in ["one-way", "norm", "mdp", "pgm"] {
@@ -522,7 +524,7 @@ fn what_is_delivered_is_remembered_first() {
     }
 }
 
-/// A stream that has ended is no news after a restart, and none begins that cannot be remembered.
+/// An ended stream is not received again after a restart. A stream that cannot be remembered does not begin.
 #[test]
 fn no_stream_is_played_again() {
     for protocol in ["norm", "pgm"] {

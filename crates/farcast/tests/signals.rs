@@ -1,4 +1,4 @@
-//! Signals: a hangup, a log that is moved away, and the end of what has done its work.
+//! Signals: a hangup, a log that is moved away, and the end of a command that has done its work.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -17,7 +17,7 @@ fn hang_up(running: &Running) {
     kill_process(Pid::from_child(&running.child), Signal::HUP).unwrap();
 }
 
-/// Sends a hangup to `command` as soon as it has said `word`.
+/// Sends a hangup to `command` as soon as it has printed `word`. Returns its end.
 fn hung_up(place: &Place, command: Command, word: &str) -> Ended {
     let running = place.start("hung-up", command);
     wait_until(word, || running.stderr().contains(word) || running.stdout().contains(word));
@@ -91,7 +91,7 @@ fn a_log_that_was_moved_is_opened_anew() {
     assert_eq!(running.wait().code, Some(0));
 }
 
-/// Whoever has all files under their names has succeeded, even if it is stopped in that moment.
+/// A receiver with all files under their final names has succeeded, even if it is stopped in that moment.
 #[test]
 fn a_receiver_that_is_stopped_when_it_is_complete_has_succeeded() {
     for protocol in ["mftp", "norm", "mdp", "pgm"] {

@@ -1,4 +1,4 @@
-//! `farcast simulate`: what it prints, to people and to programs, and what it says of what is wrong.
+//! `farcast simulate`: its output for people and for programs, and its errors.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -18,14 +18,14 @@ fn simulate(place: &Place, args: &[&str]) -> Ended {
     place.run("simulate", place.farcast([&["simulate"], args].concat()))
 }
 
-/// The one object that `--json` prints, and the exit code.
+/// Returns the only object that `--json` prints, and the exit code.
 fn json(args: &[&str]) -> (Value, i32) {
     let ended = simulate(&Place::new(), &[args, &["--json"]].concat());
     assert_eq!(ended.stderr, "", "{}", ended.story());
     (serde_json::from_str(&ended.stdout).unwrap(), ended.code.unwrap())
 }
 
-/// The one sentence that is said of wrong usage.
+/// Returns the only sentence about wrong usage.
 fn sentence(args: &[&str]) -> String {
     let ended = simulate(&Place::new(), args);
     ended.assert_one_sentence(2, &[]);
@@ -605,7 +605,7 @@ fn what_others_call_a_loss_is_suggested_as_per() {
     assert!(said.contains("link.forward.loss: this key is unknown, did you mean per;"), "{said}");
 }
 
-/// So many receivers, over a way back that drowns in their requests.
+/// Options for more receivers than the return link can carry requests of.
 const DROWNED: [&str; 3] = ["mftp-bgan", "--set", "receivers=200000"];
 
 #[test]
@@ -644,7 +644,7 @@ fn what_was_done_before_a_signal_is_told() {
     );
 }
 
-/// Megabytes of a replication with these settings: what the command says that it would take, and what it took.
+/// Returns the megabytes of a replication with these settings: the command's own estimate, and the measured memory.
 fn megabytes(place: &Place, file: &str, settings: &[&str]) -> [f64; 2] {
     let set = settings.iter().flat_map(|one| ["--set", one]);
     let args: Vec<&str> = ["simulate", file, "-n", "1", "--threads", "1"].into_iter().chain(set).collect();

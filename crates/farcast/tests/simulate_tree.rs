@@ -10,7 +10,7 @@ mod common;
 use common::{Ended, Place};
 use serde_json::Value;
 
-/// A source, an element, and behind a satellite a repairer with an island that loses a tenth.
+/// Scenario with a source, an element, and behind a satellite a repairer with an island that loses a tenth.
 const ISLAND: &str = r#"
 name = "an island"
 time_limit = "10 min"

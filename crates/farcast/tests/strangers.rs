@@ -1,5 +1,5 @@
-//! Text of strangers in what is printed: a name may hold newlines, commands to a terminal and directions of writing, and
-//! comes out as one part of one line, whichever command shows it and wherever it came from.
+//! Text from strangers in output. A name may hold newlines, terminal commands and writing directions. It must be shown
+//! as one part of one line, by every command and from every source.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -14,16 +14,16 @@ use std::path::Path;
 use common::{Ended, Place, Running, need_root, wait_for_journal, wait_until};
 use farcast_report::text::is_obeyed;
 
-/// A name that would forge a line, and what no line may hold.
+/// Name that would forge a line, with all characters that no line may hold.
 const EVIL: &str = "x\nforged\r\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}\u{200e}\
                     \u{200f}\u{61c}\u{2028}\u{2029}\u{1b}[2J\u{9b}2J\u{7f}y";
-/// The same as a text of TOML or JSON.
+/// The name as a text of TOML or JSON.
 const QUOTED: &str = "\"x\\nforged\\r\\u202a\\u202b\\u202c\\u202d\\u202e\\u2066\\u2067\\u2068\\u2069\\u200e\
                       \\u200f\\u061c\\u2028\\u2029\\u001b[2J\\u009b2J\\u007fy\"";
-/// How it begins where it is shown, in words and in JSON.
+/// Beginning of the name as shown, in text and in JSON.
 const SHOWN: &str = "x\\nforged";
 
-/// A file to two groups and a flow beside it, all with that name.
+/// Scenario with a file to two groups and a flow beside it, all with that name.
 const SCENARIO: &str = r#"
 name = NAME
 time_limit = "1 min"
@@ -50,7 +50,7 @@ rate = "2 Mbit/s"
 delay = "10 ms"
 "#;
 
-/// Nothing in `text` forges a line or commands whoever looks at it.
+/// Asserts that nothing in `text` forges a line or commands the reader's terminal.
 fn assert_harmless(what: &str, text: &str) {
     for line in text.lines() {
         let said = line.strip_prefix("farcast: ").unwrap_or(line);
@@ -60,14 +60,14 @@ fn assert_harmless(what: &str, text: &str) {
     assert_eq!(obeyed, None, "{what}: {text:?}");
 }
 
-/// The same of all that a command printed, which shows the name.
+/// Asserts the same of all output of a command, which must show the name.
 fn assert_shown(ended: &Ended) {
     assert_harmless("standard output", &ended.stdout);
     assert_harmless("standard error", &ended.stderr);
     assert!(ended.stdout.contains(SHOWN) || ended.stderr.contains(SHOWN), "{}", ended.story());
 }
 
-/// The page at `path` holds the name, and nothing that is obeyed.
+/// Asserts that the page at `path` holds the name, and no character that is obeyed.
 fn assert_page(path: &Path) {
     let page = fs::read_to_string(path).unwrap();
     // What draws the figures is the same in each page, and is no text of anybody's.
@@ -89,7 +89,7 @@ fn scenario(place: &Place, text: &str) -> std::path::PathBuf {
     path
 }
 
-/// What the words of `args` print, `{}` being `path`.
+/// Runs the words of `args`, with `path` in place of `{}`.
 fn run(place: &Place, args: &[&str], path: &Path) -> Ended {
     let args = args.iter().map(|arg| arg.replace("{}", path.to_str().unwrap()).replace("EVIL", EVIL));
     let args = args.map(|arg| arg.replace("FILE", place.path("file").to_str().unwrap()));
@@ -236,7 +236,7 @@ fn in_an_emulation() {
     assert_page(&page);
 }
 
-/// Both ends of a transfer of a file of that name, in words.
+/// Transfers a file of that name. Returns both ends.
 fn transfer(place: &Place, send: &[&str], receive: &[&str]) -> [Ended; 2] {
     let file = place.file(EVIL, 20_000);
     let mut receiver = place.receive_command("ant", &[&["--once"], receive].concat());

@@ -1,5 +1,5 @@
-//! Standard output, standard error and the log: closed, full, or read by nobody. A transfer goes on to its end, and the
-//! exit code says what could not be told.
+//! Standard output, standard error and the log, which may be closed or full, or have no reader. A transfer goes on to
+//! its end, and the exit code tells that output was lost.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -15,12 +15,12 @@ use std::process::{Child, Command, Stdio};
 
 use common::{Ended, Place, wait_until};
 
-/// A device that is always full.
+/// Opens a device that is always full.
 fn full() -> Stdio {
     fs::File::options().write(true).open("/dev/full").unwrap().into()
 }
 
-/// `command` with this stream, or both, closed from the start.
+/// Returns `command` with these streams closed from the start.
 fn closed(command: &Command, streams: &str) -> Command {
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("exec \"$@\" {streams}"), "sh"]).arg(command.get_program());
@@ -34,7 +34,7 @@ fn closed(command: &Command, streams: &str) -> Command {
     shell
 }
 
-/// The exit code of `command`, whose reader leaves after the first line of what it prints.
+/// Returns the exit code of `command`, whose reader leaves after the first line.
 fn behind_head(mut command: Command) -> Option<i32> {
     let mut child =
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
@@ -44,7 +44,7 @@ fn behind_head(mut command: Command) -> Option<i32> {
     end(&mut child)
 }
 
-/// The same for `2>&1 | head -1`: both streams have the reader that leaves.
+/// Returns the exit code for `2>&1 | head -1`: the reader of both streams leaves.
 fn both_behind_head(command: &Command) -> Option<i32> {
     let mut command = closed(command, "2>&1");
     let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
@@ -63,7 +63,7 @@ fn end(child: &mut Child) -> Option<i32> {
     status.unwrap().code()
 }
 
-/// The exit code of `command`, which writes to `stdout`, and what it says.
+/// Returns the exit code and standard error of `command`, which writes to `stdout`.
 fn told(mut command: Command, stdout: Stdio) -> (Option<i32>, String) {
     let mut child = command.stdin(Stdio::null()).stdout(stdout).stderr(Stdio::piped()).spawn().unwrap();
     let mut said = String::new();
@@ -71,7 +71,7 @@ fn told(mut command: Command, stdout: Stdio) -> (Option<i32>, String) {
     (end(&mut child), said)
 }
 
-/// A transfer that takes a second or more: its sender's and its receiver's command.
+/// Returns the file and the commands of the sender and the receiver, for a transfer of a second or more.
 fn transfer(place: &Place, json: bool) -> (PathBuf, Command, Command) {
     let file = place.file("product.bin", 400_000);
     let mut send = place.send_command(&[&file], &["--rate", "2 Mbit/s", "--receivers", "ant"]);
@@ -167,7 +167,7 @@ fn a_log_that_cannot_be_written_is_told_by_the_exit_code() {
     arrived(&place, &file);
 }
 
-/// Every other command that prints.
+/// Returns every other command that prints.
 fn commands(place: &Place) -> Vec<Command> {
     [
         &["--help"][..],
@@ -215,7 +215,7 @@ fn every_command_tells_that_its_result_is_lost() {
     }
 }
 
-/// A receiver with a hook, and how it ended after a transfer.
+/// Runs a transfer to a receiver with a hook. Returns the place, the file and the end of the receiver.
 fn with_hook(hook: &str, args: &[&str]) -> (Place, PathBuf, Ended) {
     let place = Place::new();
     let file = place.file("product.bin", 50_000);
@@ -237,7 +237,7 @@ fn a_hook_that_fails_is_told_by_the_exit_code() {
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
 }
 
-/// Files that are sent where somebody takes streams alone: it says so, takes nothing, and is not said to have them.
+/// Files are sent to a receiver of streams. It reports that, takes nothing, and is not reported to have them.
 #[test]
 fn files_are_no_stream() {
     for (protocol, patience) in [("norm", ["--robust", "2"]), ("pgm", ["--linger", "1 s"])] {

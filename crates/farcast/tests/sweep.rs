@@ -1,4 +1,4 @@
-//! `farcast sweep`: what it finds is what `simulate` finds, and nothing that is done is lost or done again.
+//! `farcast sweep`: its results are those of `simulate`, and finished points are neither lost nor run again.
 #![allow(
     clippy::disallowed_methods,
     clippy::float_cmp,
@@ -17,7 +17,7 @@ use farcast_lab::table::{Column, Table};
 use farcast_testkit::browser;
 use serde_json::Value;
 
-/// A small file to few receivers.
+/// Options for a small file to few receivers.
 const SMALL: [&str; 5] = ["mftp-bgan", "--set", "receivers=10", "--set", "protocol.file=60 kB"];
 
 fn sweep(place: &Place, args: &[&str]) -> Ended {
@@ -226,7 +226,7 @@ fn a_page_of_three_axes_draws_two_at_a_time() {
     assert_eq!(opened.texts("table-0", "td").len(), 2 * 4 * 9 * (3 + 7));
 }
 
-/// What is wrong with what is varied is told in the words that were given.
+/// An error in a varied key is reported in the user's own words.
 #[test]
 fn a_key_that_is_not_there_is_told_as_it_was_given() {
     let place = Place::new();
@@ -239,7 +239,7 @@ fn a_key_that_is_not_there_is_told_as_it_was_given() {
     sweep(&place, &set).assert_one_sentence(2, &["--set nosuch=1: nosuch"]);
 }
 
-/// Two names of one figure are one figure, and one of a thing is no more than one.
+/// Two names of one figure give one figure, and a count of one is in the singular.
 #[test]
 fn a_figure_is_shown_once_and_one_replication_is_one() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! `farcast tune`: the best settings, against what a full grid says.
+//! `farcast tune`: the best settings, compared with the results of a full grid.
 #![allow(
     clippy::disallowed_methods,
     clippy::float_cmp,
@@ -14,7 +14,7 @@ use common::{Ended, Place};
 use farcast_testkit::browser;
 use serde_json::Value;
 
-/// A small file to few receivers, with much loss.
+/// Options for a small file to few receivers, with much loss.
 const SMALL: [&str; 9] = [
     "mftp-bgan",
     "--set",
@@ -37,7 +37,7 @@ fn json(place: &Place, args: &[&str]) -> Value {
     serde_json::from_str(&ended.stdout).unwrap()
 }
 
-/// The means of a full grid, by the value that was varied.
+/// Returns the means of a full grid, by the varied value.
 fn grid(place: &Place, args: &[&str], vary: &str) -> Vec<(String, f64)> {
     let ended = place.run("sweep", place.farcast([&["sweep"], args, &["--vary", vary, "--json"]].concat()));
     let object: Value = serde_json::from_str(&ended.stdout).unwrap();

@@ -1,4 +1,4 @@
-//! `send --wait`: one's turn on a group that another sender has.
+//! `send --wait`: waits for a group that another sender uses.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may panic, and write its files")]
 
 mod common;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use common::{Place, Running, noise, wait_until};
 use serde_json::Value;
 
-/// A sender on the group of `place` that takes about `seconds` s, with its data under way.
+/// Sender on the group of `place` that takes about `seconds` s, with its data under way.
 struct First {
     sender: Running,
     receiver: Running,
@@ -26,7 +26,7 @@ impl First {
         Self { sender, receiver, file }
     }
 
-    /// It goes to its end as if it were alone; its last event's time.
+    /// Waits for the sender's end, which must be as if it were alone. Returns the time of its last event.
     fn end(self, place: &Place) -> f64 {
         let sent = self.sender.succeed();
         self.receiver.succeed();
@@ -40,18 +40,18 @@ impl First {
     }
 }
 
-/// What keeps the second sender from the group.
+/// Reasons for which the second sender must wait.
 const CAUSES: [Cause; 2] = [Cause::Lock, Cause::Data];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Cause {
-    /// The first is on the same host.
+    /// The first sender is on the same host.
     Lock,
-    /// The first is, as far as the second knows, on another host.
+    /// The first sender is on another host, as far as the second one knows.
     Data,
 }
 
-/// A second sender to `bee`.
+/// Starts a second sender, to `bee`.
 fn second(place: &Place, cause: Cause, args: &[&str]) -> Running {
     let other = place.file("second.bin", 100_000);
     let mut command = place.send_command(&[&other], &["--rate", "4 Mbit/s", "--receivers", "bee", "--json"]);
@@ -62,7 +62,7 @@ fn second(place: &Place, cause: Cause, args: &[&str]) -> Running {
     place.start("second", command)
 }
 
-/// Asserts that `event` says for whom the second sender waits.
+/// Asserts that `event` names the sender that the second one waits for.
 fn assert_names(event: &Value, first: &First, place: &Place, cause: Cause) {
     let reason = event["reason"].as_str().unwrap();
     assert!(reason.starts_with(&format!("{} is in use by ", place.group)), "{event}");

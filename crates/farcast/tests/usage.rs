@@ -1,4 +1,4 @@
-//! What is given on the command line and cannot be: it is refused at once, with what to do.
+//! Impossible command lines: they are refused at once, with a remedy.
 #![allow(
     clippy::disallowed_methods,
     clippy::unwrap_used,
@@ -139,7 +139,7 @@ fn a_name_that_is_too_long_is_named_with_its_remedy() {
     }
 }
 
-/// What a command prints that a receiver runs stays out of the events, of which the summary is the last.
+/// The output of a receiver's command stays out of the events, and the summary is the last event.
 #[test]
 fn a_summary_is_the_last_event() {
     for protocol in ["mftp", "norm"] {
@@ -159,7 +159,7 @@ fn a_summary_is_the_last_event() {
     }
 }
 
-/// Where few files may be open at once, fewer are.
+/// If few files may be open at once, fewer are kept open.
 #[test]
 fn many_files_need_few_descriptors() {
     for protocol in ["mftp", "norm", "pgm"] {
@@ -176,7 +176,7 @@ fn many_files_need_few_descriptors() {
     }
 }
 
-/// What would say nothing, or what could never be, is refused with what to do.
+/// Options without effect, and impossible options, are refused with a remedy.
 #[test]
 fn options_that_would_do_nothing_are_refused() {
     let place = Place::new();
@@ -219,7 +219,7 @@ fn options_that_would_do_nothing_are_refused() {
     assert!(!ended.stderr.contains("a name is missing"), "{}", ended.story());
 }
 
-/// Where results cannot go is said before any work, in words.
+/// An impossible place for results is reported before any work.
 #[test]
 fn places_where_results_cannot_go_are_refused_at_once() {
     let place = Place::new();
@@ -259,7 +259,7 @@ fn places_where_results_cannot_go_are_refused_at_once() {
     }
 }
 
-/// The rate at the end is of what has left, in the time that it took.
+/// The rate at the end is that of the data that has left, in the time that it took.
 #[test]
 fn what_was_cut_short_has_the_rate_of_what_left() {
     let place = Place::new();
@@ -282,7 +282,7 @@ fn what_was_cut_short_has_the_rate_of_what_left() {
     assert!(data > 0.1 && data < 0.5 && whole > 2.0 * data, "{sent}");
 }
 
-/// What has no octets was not sent so many times its size.
+/// An empty file has no ratio of sent octets to its size.
 #[test]
 fn nothing_is_no_multiple_of_itself() {
     let place = Place::new();
@@ -294,12 +294,12 @@ fn nothing_is_no_multiple_of_itself() {
     assert_eq!(ended.summary()["wire_bytes_over_size"], Value::Null, "{}", ended.story());
 }
 
-/// The repository.
+/// Returns the path of the repository.
 fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// What the schema says of each event.
+/// Returns the schema's entry for each event.
 fn schema() -> BTreeMap<String, Value> {
     let text = fs::read_to_string(repository().join("docs/src/events.schema.json")).unwrap();
     let schema: Value = serde_json::from_str(&text).unwrap();
@@ -307,7 +307,7 @@ fn schema() -> BTreeMap<String, Value> {
     schema["oneOf"].as_array().unwrap().iter().map(one).collect()
 }
 
-/// Asserts that an event is one of the schema's, with all keys that it has to have.
+/// Asserts that an event is one of the schema's, with all required keys.
 fn assert_as_the_schema_says(event: &Value) {
     let schema = schema();
     let kind = event["event"].as_str().unwrap();
@@ -326,7 +326,7 @@ fn assert_as_the_schema_says(event: &Value) {
     }
 }
 
-/// The kinds of events in the sources: what stands in quotes where one is told.
+/// Collects the kinds of events in source text: quoted words where an event is reported.
 fn told_in(text: &str, kinds: &mut BTreeSet<String>) {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for before in [".event(\"", ".event( \"", "kind: \"", ".list(\""] {
@@ -354,7 +354,7 @@ fn sources(dir: &Path, text: &mut Vec<(PathBuf, String)>) {
     }
 }
 
-/// Every event that the sources tell of is in the schema and on the page, and there is no other.
+/// Every event of the sources is in the schema and on the page, and the schema has no others.
 #[test]
 fn every_event_is_in_the_schema_and_on_the_page() {
     let mut told = BTreeSet::new();
@@ -382,7 +382,7 @@ fn every_event_is_in_the_schema_and_on_the_page() {
     assert!(missing.is_empty(), "{missing:?} are not on the page");
 }
 
-/// A receiver of many small files gets along with few descriptors, of which no more can be had.
+/// A receiver of many small files needs few descriptors, even with a low limit.
 #[test]
 fn many_small_files_are_received_with_few_descriptors() {
     // By MDP, receivers count with half a second of round trip, and ask the more rarely.
@@ -458,7 +458,7 @@ fn a_receiver_says_no_sentence_twice() {
     }
 }
 
-/// `command` with so many descriptors, of which it can have no more.
+/// Returns `command` with a limit of `count` descriptors.
 fn few_descriptors(place: &Place, count: u32, command: &std::process::Command) -> std::process::Command {
     let mut few = std::process::Command::new("sh");
     let script = format!("ulimit -n {count}; exec \"$@\"");
@@ -467,7 +467,7 @@ fn few_descriptors(place: &Place, count: u32, command: &std::process::Command) -
     few
 }
 
-/// How many files lie below `dir`.
+/// Returns the number of files below `dir`.
 fn walk(dir: &Path) -> usize {
     let entries = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
     entries.map(|path| if path.is_dir() { walk(&path) } else { 1 }).sum()

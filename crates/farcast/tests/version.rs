@@ -1,4 +1,4 @@
-//! Which commit `--version` names, and when that is looked at again.
+//! Commit that `--version` names, and the conditions for looking it up again.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test may panic, and write its files")]
 
 #[path = "../build/commit.rs"]
@@ -12,7 +12,7 @@ use std::process::Command;
 use commit::Commit;
 use common::{Place, run};
 
-/// Runs git in `root`, as nobody in particular.
+/// Runs git in `root`, with a neutral author.
 fn git(root: &Path, args: &[&str]) {
     let mut git = Command::new("git");
     git.arg("-C").arg(root).args(["-c", "user.name=n", "-c", "user.email=n@example.org"]).args(args);
@@ -20,7 +20,7 @@ fn git(root: &Path, args: &[&str]) {
     run(&mut git);
 }
 
-/// A work tree with one source in one commit.
+/// Makes a work tree with one source in one commit.
 fn work_tree(root: &Path) -> PathBuf {
     fs::create_dir_all(root.join("crates/one/src")).unwrap();
     let source = root.join("crates/one/src/lib.rs");
@@ -39,7 +39,7 @@ fn commit_of(root: &Path) -> Option<Commit> {
     commit
 }
 
-/// What is watched, with its content if it is a file.
+/// Returns the watched paths, each with its content if it is a file.
 fn watched(root: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {
     commit_of(root).unwrap().watched.into_iter().map(|path| (path.clone(), fs::read(path).ok())).collect()
 }

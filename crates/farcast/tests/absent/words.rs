@@ -1,4 +1,4 @@
-//! What sources say that have nothing to send.
+//! Datagrams of sources that have nothing to send.
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -16,11 +16,11 @@ use farcast_pgm::{Gsi, Sqn, Tsi};
 
 use crate::common::forged;
 
-/// Octets of a segment, and segments of each object that is spoken of.
+/// Octets of a segment, and segments of each object that is announced.
 const SEGMENT: u16 = 1000;
 const SEGMENTS: u32 = 1000;
 const SIZE: u64 = SEGMENT as u64 * SEGMENTS as u64;
-/// The longest round trip that can be said.
+/// Longest round trip that the protocol can express.
 const LONGEST: Rtt = Rtt(255);
 
 fn datagram<M>(message: &M, len: usize, encode: impl Fn(&M, u32, &mut Vec<u8>)) -> Vec<u8> {
@@ -34,8 +34,8 @@ fn vouched(source: u32) -> Vouched {
     Vouched { digest: [source as u8; 32], mode: 0o644, mtime_ns: i64::from(source) }
 }
 
-/// What source `n` says by NORM: that there is an object, or only that something was sent; and its first segment where
-/// it `sends`.
+/// Returns the datagrams of source `n` by NORM: an object's announcement, or only a sign that data was sent. With
+/// `sends`, the first segment follows.
 pub(crate) fn norm(n: u32, sends: bool) -> Vec<Vec<u8>> {
     let fti = Fti { size: SIZE, segment_size: SEGMENT, max_block_len: 64, last: 8, instance: 0, group: 1 };
     let (fec, object) = (Fec::ReedSolomon8, 0);
@@ -82,7 +82,7 @@ pub(crate) fn norm(n: u32, sends: bool) -> Vec<Vec<u8>> {
     .collect()
 }
 
-/// The same by MDP.
+/// Returns the datagrams by MDP.
 pub(crate) fn mdp(n: u32, sends: bool) -> Vec<Vec<u8>> {
     let flags = farcast_mdp::message::Flags::FILE.with(farcast_mdp::message::Flags::INFO);
     let about = About { object: 0, size: SIZE as u32, ndata: 64, nparity: 0, flags };
@@ -114,7 +114,7 @@ pub(crate) fn mdp(n: u32, sends: bool) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// The same by PGM: how far it is, and what a file is.
+/// Returns the datagrams by PGM: the position in the stream, and the description of a file.
 pub(crate) fn pgm(n: u32, sends: bool) -> Vec<Vec<u8>> {
     let tsi = Tsi { gsi: Gsi([1, 2, (n >> 24) as u8, (n >> 16) as u8, (n >> 8) as u8, n as u8]), port: 9 };
     let spm = Spm {
@@ -157,7 +157,7 @@ pub(crate) fn pgm(n: u32, sends: bool) -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// The same one way: what is sent, for as long as can be said.
+/// Returns the datagrams by the one-way protocol: a description that is valid for the longest time.
 pub(crate) fn one_way(n: u32, sends: bool) -> Vec<Vec<u8>> {
     let mut id = [9; 32];
     id[..4].copy_from_slice(&n.to_be_bytes());
@@ -187,7 +187,7 @@ pub(crate) fn one_way(n: u32, sends: bool) -> Vec<Vec<u8>> {
     all.map(|message| datagram(&message, message.wire_len(0), farcast_oneway::wire::encode)).collect()
 }
 
-/// The same by MFTP, from `source`: every other one as if it granted tokens.
+/// Returns the datagrams by MFTP, from `source`. Every other source pretends to grant tokens.
 pub(crate) fn mftp(n: u32, sends: bool, source: SocketAddr) -> Vec<Vec<u8>> {
     let grants = n.is_multiple_of(2);
     let (model, commitment) = if grants {

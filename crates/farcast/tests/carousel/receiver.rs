@@ -1,4 +1,4 @@
-//! The engine that listens and never answers, and many of them.
+//! Engine that listens and never answers, and a population of such receivers.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -14,7 +14,7 @@ use farcast_delivery::{
 
 use super::wire::Message;
 
-/// What it tells.
+/// Event of the receiver.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Asks {
     Open(Offer),
@@ -23,12 +23,12 @@ pub(crate) enum Asks {
     Ended(Outcome),
 }
 
-/// Takes part in the first carousel that it hears of, until it has everything.
+/// Engine that takes part in the first carousel that it hears, until it has everything.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Receiver {
     offer: Option<Offer>,
     have: Option<Bitmap>,
-    /// The digest of what it has, and need not have again.
+    /// Digest of the object that it has, and need not receive again.
     done: Option<[u8; 32]>,
     received: Received,
     rejects: RejectCounts,
@@ -193,7 +193,7 @@ impl ReceiverEngine for Receiver {
     }
 }
 
-/// Many receivers: an engine each, for they have nothing to say.
+/// Population of receivers with an engine each, as they send nothing.
 #[derive(Debug)]
 pub(crate) struct Population {
     receivers: Vec<Receiver>,

@@ -1,4 +1,4 @@
-//! The engine that goes round.
+//! Engine that sends an object again and again.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -12,14 +12,14 @@ use farcast_delivery::{
 
 use super::wire::Message;
 
-/// How often it went round.
+/// Figure for the number of turns.
 pub(crate) const TURNS: &str = "turns";
-/// What it sent each time.
+/// Figure for the segments of each turn.
 pub(crate) const SEGMENTS_PER_TURN: &str = "segments_per_turn";
-/// What it sent more than the object once, in per cent of it.
+/// Figure for the segments beyond the first turn's, in per cent of the object.
 pub(crate) const OVERHEAD: &str = "sent.again_percent";
 
-/// What it tells.
+/// Event of the sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Told {
     Begun,
@@ -27,7 +27,7 @@ pub(crate) enum Told {
     Over,
 }
 
-/// Sends an object so many times, whoever listens.
+/// Engine that sends an object a fixed number of times, whoever listens.
 #[derive(Clone, Debug)]
 pub(crate) struct Sender {
     pub(crate) id: [u8; 32],
@@ -64,7 +64,7 @@ impl Sender {
         self.rate.time_of_bytes(message.wire_len(0) as u64 + 28)
     }
 
-    /// The turn at hand begins.
+    /// Begins the next turn.
     fn announce(&mut self) -> Message {
         self.sent.push(0);
         let turn = self.sent.len() as u32;

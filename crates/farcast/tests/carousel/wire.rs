@@ -1,4 +1,4 @@
-//! What a carousel says, and how it looks on the wire.
+//! Messages of a carousel, and their encoding.
 //!
 //! | octets | of an announcement | of data |
 //! |---|---|---|
@@ -15,12 +15,12 @@ use std::num::NonZeroU32;
 use farcast_core::Run;
 use farcast_delivery::{Content, Delivery, ObjectId, Packet, Purpose};
 
-/// What a carousel says.
+/// Message of a carousel.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Message {
-    /// A turn begins.
+    /// Start of a turn.
     Announcement { turn: u32, segment: u16, size: u64, id: [u8; 32] },
-    /// Segments, all of them of so many octets but the last.
+    /// Segments of `len` octets each, the last one of `last` octets.
     Data { turn: u32, run: Run, len: u16, last: u16 },
 }
 
@@ -102,7 +102,7 @@ impl Delivery for Message {
     }
 }
 
-/// Messages as bytes.
+/// Codec of the messages.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Codec;
 
@@ -168,7 +168,7 @@ fn word(datagram: &[u8], at: usize) -> Option<u32> {
     datagram.get(at..at + 4).and_then(|octets| octets.try_into().ok()).map(u32::from_be_bytes)
 }
 
-/// An IPv4 address and port.
+/// Parses an IPv4 address and port.
 pub(crate) fn address(text: &str) -> SocketAddr {
     text.parse().expect("an address")
 }

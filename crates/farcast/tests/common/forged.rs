@@ -1,10 +1,10 @@
-//! What somebody announces who has nothing to send, and packets in another's name.
+//! Announcements without a product, and packets with a forged source address.
 
 use std::net::{IpAddr, SocketAddr, SocketAddrV4};
 
 use farcast_mftp::message::{Announce, AnnounceOptions, GroupModel};
 
-/// An announcement that a receiver joins at once; a test says only what it needs to be otherwise.
+/// Returns an announcement that a receiver joins at once. A test changes the fields that it needs.
 pub(crate) fn announcement(server: SocketAddr, group: IpAddr) -> Announce {
     Announce {
         server,
@@ -35,7 +35,7 @@ pub(crate) fn announcement(server: SocketAddr, group: IpAddr) -> Announce {
     }
 }
 
-/// An IPv4 packet with a UDP datagram; the kernel fills in the IP checksum, and UDP's is left out.
+/// Returns an IPv4 packet with a UDP datagram. The kernel fills in the IP checksum, and UDP has none.
 pub(crate) fn packet(from: SocketAddrV4, to: SocketAddrV4, payload: &[u8]) -> Vec<u8> {
     let udp = 8 + payload.len() as u16;
     let mut packet = vec![0x45, 0];

@@ -1,5 +1,5 @@
-//! What the tests share: a place with a group of its own, farcast processes that do not outlive their test, trees to
-//! send and to compare.
+//! Parts that the tests share: a place with its own group, farcast processes that do not outlive their test, and trees
+//! to send and to compare.
 #![allow(
     dead_code,
     clippy::disallowed_methods,
@@ -24,18 +24,18 @@ use std::time::{Duration, Instant, SystemTime};
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Whatever takes longer than this hangs; nothing here is meant to measure speed.
+/// Time after which a process is taken to hang. No test here measures speed.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(10);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// A directory of its own, and a group of its own on the loopback interface.
+/// Directory of one test, with a group of its own on the loopback interface.
 pub(crate) struct Place {
     dir: TempDir,
-    /// Where `send` sends and `receive` listens.
+    /// Group that `send` sends to and `receive` listens on.
     pub(crate) group: String,
-    /// The port in it.
+    /// Port of the group.
     pub(crate) port: u16,
-    /// What `--interface` says.
+    /// Value of `--interface`.
     pub(crate) interface: &'static str,
 }
 
@@ -50,13 +50,13 @@ impl Place {
         }
     }
 
-    /// The same with another group, made from a port that no other test has.
+    /// Makes a place with another group, which `group` makes from a port that no other test has.
     pub(crate) fn with_group(group: impl FnOnce(u16) -> String) -> Self {
         let place = Self::new();
         Self { group: group(place.port), ..place }
     }
 
-    /// The same with another `--interface`.
+    /// Sets another `--interface`.
     pub(crate) fn on(self, interface: &'static str) -> Self {
         Self { interface, ..self }
     }
@@ -69,7 +69,7 @@ impl Place {
         self.dir.path()
     }
 
-    /// A file of `len` bytes that do not compress.
+    /// Writes a file of `len` bytes that do not compress.
     pub(crate) fn file(&self, name: &str, len: usize) -> PathBuf {
         let path = self.path(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -77,7 +77,7 @@ impl Place {
         path
     }
 
-    /// `farcast`, whose state and configuration are in this place.
+    /// Returns the command `farcast`, with its state and configuration in this place.
     pub(crate) fn farcast<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_farcast"));
         command
@@ -90,14 +90,14 @@ impl Place {
         command
     }
 
-    /// The command line `farcast send PATHS --to GROUP --interface lo ARGS`.
+    /// Returns the command line `farcast send PATHS --to GROUP --interface lo ARGS`.
     pub(crate) fn send_command(&self, paths: &[&Path], args: &[&str]) -> Command {
         let mut command = self.farcast(["send"]);
         command.args(paths).args(["--to", &self.group, "--interface", self.interface]).args(args);
         command
     }
 
-    /// The command line `farcast receive --from GROUP --interface lo --into NAME --name NAME ARGS`.
+    /// Returns the command line `farcast receive --from GROUP --interface lo --into NAME --name NAME ARGS`.
     pub(crate) fn receive_command(&self, name: &str, args: &[&str]) -> Command {
         let mut command = self.farcast(["receive", "--from", &self.group, "--interface", self.interface]);
         command.args(["--name", name]).arg("--into").arg(self.path(name)).args(args);
@@ -111,7 +111,7 @@ impl Place {
         self.start("sender", command)
     }
 
-    /// Starts a receiver `name` that prints JSON and ends after one product; it listens already.
+    /// Starts a receiver `name` that prints JSON and ends after one product. Returns once it listens.
     pub(crate) fn receive(&self, name: &str, args: &[&str]) -> Running {
         let mut command = self.receive_command(name, args);
         command.args(["--once", "--json"]);
@@ -120,7 +120,7 @@ impl Place {
         running
     }
 
-    /// Starts `command`; what it prints is kept here.
+    /// Starts `command`, and keeps its output in files of this place.
     pub(crate) fn start(&self, label: &str, mut command: Command) -> Running {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -148,7 +148,7 @@ impl Place {
     }
 }
 
-/// A process that is killed when its test ends.
+/// Process that is killed when its test ends.
 pub(crate) struct Running {
     label: String,
     pub(crate) child: Child,
@@ -165,17 +165,17 @@ impl Running {
         fs::read_to_string(&self.err).unwrap()
     }
 
-    /// The JSON lines so far, each of which must parse.
+    /// Returns the JSON lines so far. Each of them must parse.
     pub(crate) fn events(&self) -> Vec<Value> {
         events(&self.stdout())
     }
 
-    /// Whether this event was printed.
+    /// Returns `true` if this event was printed.
     pub(crate) fn has(&self, kind: &str) -> bool {
         self.events().iter().any(|event| event["event"] == kind)
     }
 
-    /// Waits until this event is printed; the first of its kind.
+    /// Waits until this event is printed, and returns the first of its kind.
     pub(crate) fn until(&self, kind: &str) -> Value {
         self.until_nth(kind, 1)
     }
@@ -190,13 +190,13 @@ impl Running {
         found.unwrap_or_else(|| panic!("{}: no {kind} event: {}", self.label, self.stderr()))
     }
 
-    /// SIGKILL, and the process is gone when this returns.
+    /// Sends SIGKILL. The process is gone when this returns.
     pub(crate) fn kill9(mut self) -> Ended {
         self.child.kill().unwrap();
         self.wait()
     }
 
-    /// SIGTERM.
+    /// Sends SIGTERM.
     pub(crate) fn terminate(&self) {
         self.signal(rustix::process::Signal::TERM);
     }
@@ -210,7 +210,7 @@ impl Running {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the process.
     pub(crate) fn wait(mut self) -> Ended {
         let mut status = None;
         wait_until(&format!("the end of {}", self.label), || {
@@ -225,7 +225,7 @@ impl Running {
         }
     }
 
-    /// Waits for its end, which must be success.
+    /// Waits for the end of the process, which must be a success.
     pub(crate) fn succeed(self) -> Ended {
         let ended = self.wait();
         assert_eq!(ended.code, Some(0), "{}", ended.story());
@@ -246,10 +246,10 @@ impl Drop for Running {
     }
 }
 
-/// What a process left.
+/// Exit code and output of a process that has ended.
 pub(crate) struct Ended {
     label: String,
-    /// `None` if a signal ended it.
+    /// Exit code, or `None` if a signal ended the process.
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -264,19 +264,19 @@ impl Ended {
         self.events().into_iter().filter(|event| event["event"] == kind).collect()
     }
 
-    /// Its one summary.
+    /// Returns the only summary.
     pub(crate) fn summary(&self) -> Value {
         let mut all = self.all("summary");
         assert_eq!(all.len(), 1, "{}", self.story());
         all.remove(0)
     }
 
-    /// Everything it said, for a failing assertion.
+    /// Returns the exit code and all output, for a failing assertion.
     pub(crate) fn story(&self) -> String {
         format!("{} ended with {:?}\n{}\n{}", self.label, self.code, tail(&self.stdout), self.stderr)
     }
 
-    /// Asserts the exit code, and that its last sentence has these parts.
+    /// Asserts the exit code, and that standard error has these parts.
     pub(crate) fn assert_failed(&self, code: i32, parts: &[&str]) {
         assert_eq!(self.code, Some(code), "{}", self.story());
         for part in parts {
@@ -284,7 +284,7 @@ impl Ended {
         }
     }
 
-    /// Asserts that all that it said is one sentence with these parts.
+    /// Asserts the exit code, and that standard error is one sentence with these parts.
     pub(crate) fn assert_one_sentence(&self, code: i32, parts: &[&str]) {
         self.assert_failed(code, parts);
         let lines: Vec<&str> = self.stderr.lines().collect();
@@ -292,23 +292,23 @@ impl Ended {
     }
 }
 
-/// DTUs that a sender's summary says it sent, of all passes.
+/// Returns the DTUs of all passes by a sender's summary.
 pub(crate) fn dtus_sent(summary: &Value) -> u64 {
     summary["dtus_per_pass"].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).sum()
 }
 
-/// Segments of a sender's product, with the default length of datagrams over IPv4.
+/// Returns the segments of a sender's product, with the default length of datagrams over IPv4.
 pub(crate) fn segments(summary: &Value) -> u64 {
     summary["size_bytes"].as_u64().unwrap().div_ceil(1432)
 }
 
-/// What a sender's summary says of the receiver `name`.
+/// Returns the entry for the receiver `name` in a sender's summary.
 pub(crate) fn member<'a>(summary: &'a Value, name: &str) -> &'a Value {
     let members = summary["receivers"].as_array().unwrap();
     members.iter().find(|one| one["receiver"] == name).unwrap_or_else(|| panic!("no {name} in {summary}"))
 }
 
-/// Waits until `done`, as long as anybody would.
+/// Waits until `done` returns `true`, for [`PATIENCE`] at most.
 pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !done() {
@@ -321,7 +321,7 @@ pub(crate) fn pause(time: Duration) {
     sleep(time);
 }
 
-/// Bytes that do not compress.
+/// Returns bytes that do not compress.
 pub(crate) fn noise(seed: u64, len: usize) -> Vec<u8> {
     let mut out = vec![0; len];
     blake3::Hasher::new().update(&seed.to_le_bytes()).finalize_xof().fill(&mut out);
@@ -335,8 +335,8 @@ pub(crate) fn digest(path: &Path) -> blake3::Hash {
     hasher.finalize()
 }
 
-/// Asserts that two files, or two trees, are the same in names, bytes, modification times of files, and permission bits
-/// as far as the umask allows them.
+/// Asserts that two files or trees are equal. It compares names, bytes, modification times of files, and permission
+/// bits as far as the umask allows them.
 pub(crate) fn assert_same(sent: &Path, got: &Path) {
     let at = got.display();
     let (a, b) = (fs::symlink_metadata(sent).unwrap(), fs::symlink_metadata(got));
@@ -355,7 +355,7 @@ pub(crate) fn assert_same(sent: &Path, got: &Path) {
     assert!(digest(sent) == digest(got), "content of {at}");
 }
 
-/// The permission bits that a receiver gives to something new: the umask takes none of its owner's.
+/// Returns the permission bits that a receiver gives to a new file. The umask takes none of its owner's bits.
 fn received_mode(sent: u32) -> u32 {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let umask = status.lines().find_map(|line| line.strip_prefix("Umask:")).unwrap();
@@ -372,7 +372,7 @@ pub(crate) fn assert_clean(dir: &Path) {
     }
 }
 
-/// What a directory contains, sorted.
+/// Returns the sorted names in a directory.
 pub(crate) fn names(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
     let mut all: Vec<String> =
@@ -388,15 +388,16 @@ pub(crate) fn dress(path: &Path, mode: u32, mtime_ns: u64) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// A receiver whose directory is a file system of its own, mounted with `options` out of everybody else's sight; `left`
-/// in the place lists what it leaves there.
+/// Returns the command for a receiver into a file system of its own, which is mounted with `options` where no other
+/// process sees it. The file `left` of the place lists what the receiver leaves there.
 pub(crate) fn into_mount(place: &Place, options: &str, args: &[&str]) -> Command {
     let (dir, list) = (place.path("ant"), place.path("left"));
     let script = format!("\"$@\"; code=$?; ls -A '{}' > '{}'; exit $code", dir.display(), list.display());
     scripted_into_mount(place, options, args, &script)
 }
 
-/// The same where `script` is what runs the receiver, as `"$@"`: nobody else can do anything in that file system.
+/// Returns the same command with a `script` that runs the receiver as `"$@"`. No other process can act in that file
+/// system.
 pub(crate) fn scripted_into_mount(place: &Place, options: &str, args: &[&str], script: &str) -> Command {
     need_root("a mount of its own");
     let dir = place.path("ant");
@@ -411,7 +412,7 @@ pub(crate) fn scripted_into_mount(place: &Place, options: &str, args: &[&str], s
     command
 }
 
-/// The journal of a receiver's first checkpoint, once it is there.
+/// Waits for the journal of a receiver's first checkpoint, and returns its path.
 pub(crate) fn wait_for_journal(dir: &Path) -> PathBuf {
     let mut found = None;
     wait_until(&format!("a journal in {}", dir.display()), || {
@@ -422,7 +423,7 @@ pub(crate) fn wait_for_journal(dir: &Path) -> PathBuf {
     found.unwrap()
 }
 
-/// Kills the receiver `ant` when it has written its second checkpoint.
+/// Kills the receiver `ant` after its second checkpoint.
 pub(crate) fn kill_midway(place: &Place, killed: Running) {
     let journal = wait_for_journal(&place.path("ant"));
     let changed = || fs::metadata(&journal).and_then(|stat| stat.modified()).ok();
@@ -432,12 +433,12 @@ pub(crate) fn kill_midway(place: &Place, killed: Running) {
     assert!(!place.path("ant").join("product.bin").exists(), "a file that is not complete has no name");
 }
 
-/// Segments that were sent in all rounds, where a summary counts them so.
+/// Returns the segments of all rounds by a summary that counts them by round.
 pub(crate) fn rounds_sent(summary: &Value) -> u64 {
     summary["segments_per_round"].as_array().unwrap().iter().map(|n| n.as_u64().unwrap()).sum()
 }
 
-/// Panics with what to do if this process is not root.
+/// Panics with a remedy if this process is not root.
 pub(crate) fn need_root(what: &str) {
     assert!(
         rustix::process::geteuid().is_root(),
@@ -445,7 +446,7 @@ pub(crate) fn need_root(what: &str) {
     );
 }
 
-/// Hosts on one bridge, each in a network namespace of its own; gone when this is dropped.
+/// Hosts on one bridge, each in its own network namespace. They are removed when this is dropped.
 pub(crate) struct Hosts {
     names: Vec<String>,
 }
@@ -472,7 +473,7 @@ impl Hosts {
         hosts
     }
 
-    /// Gives host `n` its `eth0`, with its addresses, as a new interface.
+    /// Gives host `n` a new interface `eth0` with its addresses.
     pub(crate) fn plug(&self, n: usize) {
         let (bridge, name, port) = (&self.names[0], &self.names[n], format!("port{n}"));
         // The same hardware address each time, as of one card that is plugged again.
@@ -487,12 +488,12 @@ impl Hosts {
         ip(&["-n", name, "link", "set", "eth0", "up"]);
     }
 
-    /// Takes the `eth0` of host `n` away, as one on USB that is unplugged.
+    /// Removes the `eth0` of host `n`, like an unplugged USB adapter.
     pub(crate) fn unplug(&self, n: usize) {
         ip(&["-n", &self.names[n], "link", "delete", "eth0"]);
     }
 
-    /// `command`, to be run at host `n`.
+    /// Returns `command` for running at host `n`.
     pub(crate) fn at(&self, n: usize, command: &Command) -> Command {
         let mut there = Command::new("ip");
         there.args(["netns", "exec", &self.names[n]]).arg(command.get_program()).args(command.get_args());
@@ -506,7 +507,7 @@ impl Hosts {
         ip(&[&["-n", self.names[n].as_str()], args].concat());
     }
 
-    /// Waits until host `n` has made itself a link-local IPv6 address, and nobody else has it.
+    /// Waits until host `n` has made a link-local IPv6 address that no other host has.
     pub(crate) fn wait_for_link_local(&self, n: usize) {
         wait_until("a link-local address", || {
             let mut show = Command::new("ip");
@@ -516,7 +517,7 @@ impl Hosts {
         });
     }
 
-    /// Lets nothing pass to and from host `n`, somewhere on the way, until [`mend`](Self::mend).
+    /// Drops all packets to and from host `n` on their path, until [`mend`](Self::mend).
     pub(crate) fn cut(&self, n: usize) {
         let rule = format!(
             "table bridge cut {{\nchain on_the_way {{\ntype filter hook forward priority 0;\n\
@@ -525,7 +526,7 @@ impl Hosts {
         self.nft_on_the_way(&[&rule]);
     }
 
-    /// Lets nothing pass that host `n` sends, somewhere on the way: what comes to it does.
+    /// Drops all packets from host `n` on their path. Packets to it pass.
     pub(crate) fn mute(&self, n: usize) {
         let rule = format!(
             "table bridge mute{n} {{\nchain on_the_way {{\ntype filter hook forward priority 0;\n\
@@ -534,7 +535,7 @@ impl Hosts {
         self.nft_on_the_way(&[&rule]);
     }
 
-    /// Lets no IP packet of more than `octets` pass to and from host `n`, and says nothing of it.
+    /// Drops IP packets of more than `octets` to and from host `n`, without any notice.
     pub(crate) fn drop_longer(&self, n: usize, octets: u32) {
         let rule = format!(
             "table bridge narrow{n} {{\nchain on_the_way {{\ntype filter hook forward priority 0;\n\
@@ -543,15 +544,16 @@ impl Hosts {
         self.nft_on_the_way(&[&rule]);
     }
 
-    /// Gives the bridge's port to host `n` an MTU: it drops what is longer, but for batches that no card has cut yet.
+    /// Sets the MTU of the bridge's port to host `n`. The port drops longer packets, except batches that no card has
+    /// cut yet.
     pub(crate) fn shrink(&self, n: usize, mtu: &str) {
         ip(&["-n", &self.names[0], "link", "set", &format!("port{n}"), "mtu", mtu]);
         ip(&["-n", &self.names[0], "link", "set", "br0", "mtu", "1500"]);
     }
 
-    /// Makes host `router` one, with a link of its own to host `end` that carries packets of `mtu` octets. The addresses
-    /// there are `10.78.0.N`, and `fd78::N` if the link carries IPv6. With `says`, it tells hosts whose packets it cannot
-    /// carry.
+    /// Makes host `router` a router with its own link to host `end`, which carries packets of `mtu` octets. The
+    /// addresses there are `10.78.0.N`, and `fd78::N` if the link carries IPv6. With `says`, the router notifies the
+    /// senders of packets that are too long.
     pub(crate) fn route(&self, router: usize, end: usize, mtu: &str, says: bool) {
         let far = self.names[end].clone();
         self.ip(router, &["link", "add", "eth1", "type", "veth", "peer", "name", "eth1", "netns", &far]);
@@ -584,14 +586,14 @@ impl Hosts {
         }
     }
 
-    /// Sets one of the kernel's settings of host `n`.
+    /// Sets a kernel setting of host `n`.
     fn sysctl(&self, n: usize, setting: &str) {
         let mut sysctl = Command::new("sysctl");
         sysctl.args(["-qw", setting]);
         run(&mut self.at(n, &sysctl));
     }
 
-    /// Octets that host `n` has sent from its `eth0`, with headers of Ethernet.
+    /// Returns the octets that host `n` has sent from its `eth0`, with Ethernet headers.
     pub(crate) fn sent_by(&self, n: usize) -> u64 {
         let mut cat = Command::new("cat");
         cat.arg("/sys/class/net/eth0/statistics/tx_bytes");
@@ -599,7 +601,7 @@ impl Hosts {
         String::from_utf8_lossy(&read).trim().parse().unwrap()
     }
 
-    /// Lets everything pass again.
+    /// Lets all packets pass again.
     pub(crate) fn mend(&self) {
         self.nft_on_the_way(&["delete", "table", "bridge", "cut"]);
     }
@@ -608,7 +610,7 @@ impl Hosts {
         run(Command::new("ip").args(["netns", "exec", &self.names[0], "nft"]).args(args));
     }
 
-    /// Lets host `n` lose `percent` of the UDP datagrams that come in, each on its own.
+    /// Makes host `n` lose `percent` of its incoming UDP datagrams, independently.
     pub(crate) fn lose(&self, n: usize, percent: u32) {
         let rule = format!(
             "table netdev lossy {{\nchain in {{\ntype filter hook ingress device \"eth0\" priority 0;\n\
@@ -621,7 +623,7 @@ impl Hosts {
 }
 
 impl Hosts {
-    /// Lets host `n` lose all UDP datagrams that come in for `ms` milliseconds, about each so many datagrams.
+    /// Makes host `n` lose all incoming UDP datagrams for `ms` milliseconds, on average once in `every` datagrams.
     pub(crate) fn burst(&self, n: usize, ms: u32, every: u32) {
         let rule = format!(
             "table netdev bursts {{\nset bad {{ type inet_proto; flags dynamic, timeout; size 16; }}\n\
@@ -648,7 +650,7 @@ fn ip(args: &[&str]) {
     run(Command::new("ip").args(args));
 }
 
-/// Runs a tool that must be there and succeed.
+/// Runs a tool, which must exist and succeed.
 pub(crate) fn run(command: &mut Command) {
     let said = format!("{command:?}");
     let output = command.output().unwrap_or_else(|error| {
@@ -668,7 +670,7 @@ fn tail(text: &str) -> String {
     lines[lines.len().saturating_sub(40)..].join("\n")
 }
 
-/// A port and two address bytes that no other test of this machine has just now.
+/// Returns a port and two address bytes that no other running test on this machine has.
 fn unique() -> (u16, u8, u8) {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let (pid, count) = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));

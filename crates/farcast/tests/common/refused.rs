@@ -1,4 +1,4 @@
-//! Processes to which the kernel refuses a system call, as a file system would.
+//! Processes to which the kernel refuses a system call, as a file system might.
 
 use std::process::Command;
 
@@ -15,7 +15,7 @@ impl Call {
     #[cfg(not(target_arch = "x86_64"))]
     const PRCTL: u32 = 167;
 
-    /// Number for the kernel: x86-64 has its own, later architectures have one list.
+    /// Returns the kernel's number of the call. x86-64 has its own numbers, and later architectures share a list.
     fn number(self) -> u32 {
         let (x86_64, other) = match self {
             Self::Fsync => (74, 82),
@@ -36,7 +36,7 @@ syscall($prctl+0, 22, 2, $program) == 0 or die "filter: $!";
 exec @ARGV or die "exec: $!";
 "#;
 
-/// `command`, which is answered `errno` by each `call`.
+/// Returns `command` with each `call` answered by `errno`.
 pub(crate) fn refusing(command: &Command, call: Call, errno: rustix::io::Errno) -> Command {
     let mut refused = Command::new("perl");
     refused.args(["-e", FILTER]);

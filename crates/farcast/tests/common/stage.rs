@@ -1,11 +1,11 @@
-//! A stream from one host to others.
+//! Stage for a stream from one host to others.
 
 use std::path::PathBuf;
 use std::process::Command;
 
 use super::{Hosts, Place, Running, wait_until};
 
-/// Host 1 sends, the others receive.
+/// Hosts of a stream: host 1 sends, the others receive.
 pub(crate) struct Stage {
     protocol: &'static str,
     pub(crate) place: Place,
@@ -15,7 +15,8 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    /// By `protocol`, `octets` are sent to `receivers` hosts that lose `loss` percent of what they hear, and so does who sends.
+    /// Makes a stage on which `octets` are sent by `protocol` to `receivers` hosts. All hosts, the sender included,
+    /// lose `loss` percent of the datagrams that arrive.
     pub(crate) fn new(protocol: &'static str, (receivers, loss): (usize, u32), octets: &[u8]) -> Self {
         let (place, hosts) = (Place::new(), Hosts::new(receivers + 1));
         for n in 1..=receivers + 1 {
@@ -41,7 +42,7 @@ impl Stage {
         self.place.path(&format!("output{n}"))
     }
 
-    /// `command` in a shell, with these redirections, at host `n`.
+    /// Starts `command` in a shell with the redirections of `script`, at host `n`.
     pub(crate) fn shell(&self, n: usize, script: &str, command: &Command) -> Running {
         let mut shell = Command::new("sh");
         shell.args(["-c", script, "sh"]).arg(command.get_program()).args(command.get_args());
@@ -50,7 +51,7 @@ impl Stage {
         self.place.start(&format!("host{n}"), self.hosts.at(n, &shell))
     }
 
-    /// Sends what `script` gives to `"$@"`.
+    /// Starts a sender, whose input comes from `script`, where it is `"$@"`.
     pub(crate) fn sends(&self, script: &str, args: &[&str]) -> Running {
         let mut command = self.place.farcast(["send", "--stream", "--protocol", self.protocol]);
         command.args(["--to", &self.place.group, "--interface", "eth0"]).args(args);

@@ -1,4 +1,4 @@
-//! Nothing is left behind, however a run ends.
+//! Remains of a run: there are none, however it ends.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -11,20 +11,20 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use super::run::{Emulate, Way, link};
 use crate::common::{Ended, Place, Running, names, wait_until};
 
-/// `sleep`s of a run: one at the near end, two at the far end, of which one has left its session and ignores signals
-/// that ask it to end.
+/// Number of `sleep` processes in a run: one at the near end, two at the far end. One of the latter has left its
+/// session and ignores the signals that ask it to end.
 const SLEEPS: usize = 3;
 
-/// A process with a marker among its arguments.
+/// Process with a marker among its arguments.
 struct Process {
     pid: Pid,
     arguments: String,
-    /// Its network namespace, such as `net:[4026532008]`; nothing if it has just ended.
+    /// Network namespace, such as `net:[4026532008]`. `None` if the process has just ended.
     network: Option<String>,
 }
 
 impl Process {
-    /// Each argument ends with a NUL.
+    /// Returns `true` for a `sleep`. Each argument ends with a NUL.
     fn is_sleep(&self) -> bool {
         self.arguments.starts_with("sleep\0")
     }
@@ -47,8 +47,8 @@ fn marked(marker: &str) -> Vec<Process> {
     found
 }
 
-/// A run whose programs would sleep for an hour. All processes of it, farcast's own too, have among their arguments a
-/// word that no other process has.
+/// Run whose programs sleep for an hour. All its processes, farcast's own included, have a word among their arguments
+/// that no other process has.
 struct Sleepers {
     place: Place,
     running: Running,
@@ -92,14 +92,14 @@ impl Sleepers {
         Pid::from_child(&self.running.child)
     }
 
-    /// The process that holds the namespaces: farcast's only child.
+    /// Returns the process that holds the namespaces: farcast's only child.
     fn holder(&self) -> Pid {
         let pid = self.farcast().as_raw_nonzero();
         let children = fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap();
         Pid::from_raw(children.trim().parse().unwrap()).unwrap()
     }
 
-    /// Waits until nothing of it is there, and says how farcast ended.
+    /// Waits until nothing of the run is left. Returns the end of farcast.
     fn gone(self) -> Ended {
         let Self { place, running, marker, networks } = self;
         let ended = running.wait();

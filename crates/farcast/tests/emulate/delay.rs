@@ -1,13 +1,13 @@
-//! Ping's round trip.
+//! Round-trip times by ping.
 
 use super::run::{Emulate, Emulated, Way, judged, link, median, need};
 use crate::common::Place;
 
-/// An echo request of ping with its 56 octets of data: IPv4 and ICMP headers are 20 and 8.
+/// Octets of ping's echo request: 56 of data, and IPv4 and ICMP headers of 20 and 8.
 const ECHO_OCTETS: u64 = 84;
 const COUNT: usize = 15;
 
-/// What an echo takes in milliseconds: both delays, and both ways' time on the line.
+/// Returns the expected time of an echo in milliseconds: the delays and the transmission times of both directions.
 fn expected_ms(forward: Way, back: Way) -> f64 {
     [forward, back]
         .iter()
@@ -15,7 +15,7 @@ fn expected_ms(forward: Way, back: Way) -> f64 {
         .sum()
 }
 
-/// The times of the replies that ping shows, in milliseconds; from 100 ms on it rounds them to whole ones.
+/// Returns the times of ping's replies in milliseconds. From 100 ms on, ping rounds them to whole milliseconds.
 fn times_ms(emulated: &Emulated) -> Vec<f64> {
     let shown = emulated.ended.stdout.lines().filter_map(|line| line.split_once("time="));
     let times: Vec<f64> = shown.map(|(_, rest)| rest.split(' ').next().unwrap().parse().unwrap()).collect();

@@ -1,4 +1,4 @@
-//! Exit codes, streams and what programs are told.
+//! Exit codes and streams of a run, and the environment of its programs.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -15,7 +15,7 @@ fn simple() -> String {
     link(way, way)
 }
 
-/// A run with this at the near end.
+/// Runs an emulation with this script at the near end.
 fn near(script: &str) -> Ended {
     let place = Place::new();
     Emulate::toml(&place, "near", &simple()).near(script).start().wait().ended
@@ -35,7 +35,7 @@ fn the_near_programs_exit_code_is_ours() {
     }
 }
 
-/// A run of which nothing passed has a code of its own; a program's own code stays.
+/// A run without any packet has its own exit code. A program's own code stays.
 #[test]
 fn a_run_of_which_nothing_passed_has_a_code_of_its_own() {
     for (script, verdict) in [("true", "NOTHING PASSED"), ("exit 123", "123 is what the program ended with")]
@@ -46,7 +46,8 @@ fn a_run_of_which_nothing_passed_has_a_code_of_its_own() {
     }
 }
 
-/// So has one whose packets left too late: here who carries them is stopped for a while.
+/// A run whose packets left too late also has its own exit code. Here the process that carries the packets is stopped
+/// for a while.
 #[test]
 fn a_run_that_is_invalid_has_a_code_of_its_own() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! Files fetched through a geostationary satellite that loses packets.
+//! File transfers through a geostationary satellite that loses packets.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -6,11 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 use super::run::{Emulate, Emulated, need};
 use crate::common::{Place, digest};
 
-/// With this seed some of the first 1,380 packets are lost, which is as many as the file has.
+/// Options with a seed that loses some of the first 1,380 packets, which is as many as the file has.
 const LOSSES: [&str; 6] =
     ["--seed", "5", "--set", "link.forward.per=0.001", "--set", "link.return.per=0.001"];
 
-/// A place with a file that its server offers, and what else that needs.
+/// Makes a place with a file that a server offers, and with the server's other needs.
 fn offer() -> Place {
     let place = Place::new();
     let offered = place.file("offered/product.bin", 2_000_000);

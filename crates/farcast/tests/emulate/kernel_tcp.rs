@@ -1,18 +1,18 @@
-//! The kernel's TCP beside what it reached behind another emulator.
+//! The kernel's TCP, compared with its throughput behind another emulator.
 
 use super::rate::arrived_bps;
 use super::run::{Emulate, Emulated, Way, judged, link, median, need};
 use crate::common::Place;
 
-/// Goodput of 60 s in bit/s, the least and the most of five runs with Linux 6.18 and iperf3 3.12 behind a plain TUN
-/// relay: 2 Mbit/s and 260 ms each way, a packet lost of a thousand each way, 130,000 octets of queue.
+/// Goodput of 60 s in bit/s: the least and the most of five runs with Linux 6.18 and iperf3 3.12 behind a plain TUN
+/// relay. Each direction has 2 Mbit/s, 260 ms, and a loss of one packet in a thousand. The queue has 130,000 octets.
 const RENO: [f64; 2] = [616_462.0, 1_347_412.0];
 const CUBIC: [f64; 2] = [1_510_034.0, 1_870_044.0];
-/// Which packets are lost decides much: one run of three would lie beyond the least or the most of five. The median of
-/// five with losses of their own seldom does.
+/// Number of runs. Goodput depends much on which packets are lost: one run of three would lie outside the range of
+/// five. The median of five runs with different losses seldom does.
 const SEEDS: usize = 5;
 
-/// The buffers of those runs; nothing remembered of earlier connections.
+/// Buffer sizes of those runs, without metrics of earlier connections.
 const SETTINGS: &str = "cd /proc/sys/net/ipv4
     echo 4096 131072 6291456 > tcp_rmem
     echo 4096 16384 4194304 > tcp_wmem
@@ -46,7 +46,7 @@ fn reno_and_cubic_reach_what_they_reached_elsewhere() {
     }
 }
 
-/// What arrived in the minute of a run.
+/// Returns the goodput of a run's minute in bit/s.
 fn goodput_bps(emulated: &Emulated, congestion: &str) -> f64 {
     let shown = emulated.json();
     assert_eq!(shown["end"]["sender_tcp_congestion"], congestion);

@@ -1,4 +1,4 @@
-//! A link that is looked at and changed while it runs, and what is kept of it.
+//! Link that is watched and changed while it runs, and the record of the changes.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -11,7 +11,7 @@ use crate::common::{Place, wait_until};
 const LINK: &str =
     "[link.forward]\nrate = \"8 Mbit/s\"\ndelay = \"30 ms\"\n[link.return]\ndelay = \"20 ms\"\n";
 
-/// Sends a request to the emulation of this process; the answer, and the exit code.
+/// Sends a request to the emulation of process `pid`. Returns the answer and the exit code.
 fn ask(place: &Place, pid: u32, request: &Value) -> (Value, Option<i32>) {
     let command = place.farcast(["emulate", "--control", &pid.to_string(), &request.to_string()]).output();
     let output = command.unwrap();

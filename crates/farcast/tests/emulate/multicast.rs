@@ -1,4 +1,4 @@
-//! Multicast: each receiver loses what it should, independently of the others, and of how many others there are.
+//! Multicast losses: each receiver loses its share, independently of the others and of their number.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,13 +8,13 @@ use crate::common::Place;
 
 const COUNT: usize = 2_000;
 const PER: f64 = 0.2;
-/// Bound of every statistic, in standard deviations. With the seeds below the draws are always the same.
+/// Bound of every statistic, in standard deviations. The seeds below always give the same draws.
 const SIGMAS: f64 = 4.0;
 
 /// Datagrams that one receiver lost.
 type Missing = BTreeSet<usize>;
 
-/// Starts a run, whose receivers write into the directory `label`.
+/// Starts a run whose receivers write into the directory `label`.
 fn start(place: &Place, label: &str, receivers: usize, seed: u32) -> Emulation {
     let (script, dir) = (place.path("datagrams.py"), place.path(label));
     fs::write(&script, include_str!("datagrams.py")).unwrap();
@@ -34,7 +34,7 @@ fn start(place: &Place, label: &str, receivers: usize, seed: u32) -> Emulation {
     Emulate::toml(place, label, &text).options(&options).start()
 }
 
-/// What the emulator's log says that each receiver lost: the first packets of the hub are the datagrams in their order.
+/// Returns each receiver's losses by the emulator's log. The first packets of the hub are the datagrams in their order.
 fn logged(place: &Place, label: &str, receivers: usize) -> Vec<Missing> {
     let text = fs::read_to_string(place.path(&format!("{label}.csv"))).unwrap();
     let mut lines = text.lines();
@@ -56,7 +56,7 @@ fn logged(place: &Place, label: &str, receivers: usize) -> Vec<Missing> {
     copies.iter().map(lost).collect()
 }
 
-/// What each receiver of a run lost.
+/// Returns each receiver's losses by its own file.
 fn missing(place: &Place, label: &str, receivers: usize) -> Vec<Missing> {
     let of = |n| {
         let text = fs::read_to_string(place.path(label).join(format!("missing-{n}"))).unwrap();
@@ -73,7 +73,7 @@ fn assert_binomial(what: &str, count: usize, probability: f64) {
     assert!(off.abs() < SIGMAS, "{what}: {count} are {off:.1} sigma from {mean}");
 }
 
-/// The correlation coefficient of being lost at one receiver and at the other.
+/// Returns the correlation coefficient of the losses at two receivers.
 fn correlation(a: &Missing, b: &Missing) -> f64 {
     let share = |n: usize| n as f64 / COUNT as f64;
     let (p, q, both) = (share(a.len()), share(b.len()), share(a.intersection(b).count()));

@@ -1,15 +1,16 @@
-//! Throughput of iperf3.
+//! Throughput by iperf3.
 
 use serde_json::Value;
 
 use super::run::{Emulate, Way, judged, link, need};
 use crate::common::Place;
 
-/// Of 1500 octets that count on the link, 28 are headers of IPv4 and UDP; 52 are of IPv4 and of TCP with timestamps.
+/// Share of payload in 1500 octets on the link. Headers are 28 octets for IPv4 and UDP, and 52 for IPv4 and TCP with
+/// timestamps.
 const UDP_SHARE: f64 = 1472.0 / 1500.0;
 const TCP_SHARE: f64 = 1448.0 / 1500.0;
 
-/// What arrived in `from` to `to` seconds of iperf3's intervals, in bit/s.
+/// Returns the rate that arrived between the seconds `from` and `to` of iperf3's intervals, in bit/s.
 pub(crate) fn arrived_bps(intervals: &Value, from: f64, to: f64) -> f64 {
     let (mut octets, mut seconds) = (0.0, 0.0);
     for interval in intervals.as_array().unwrap() {

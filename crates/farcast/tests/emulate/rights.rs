@@ -1,4 +1,4 @@
-//! An ordinary user: what is refused, and that it works where the device is open to everyone.
+//! Emulation by an ordinary user: its refusals, and its success with an open TUN device.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -9,8 +9,9 @@ use serde_json::Value;
 use super::run::{Emulate, Way, link, need};
 use crate::common::{Ended, Place, wait_until};
 
-/// Runs what follows as the user nobody, with a device node of these permissions as /dev/net/tun. Nothing else sees the
-/// mounts, and they go with the process. The program is mounted too, because its directory may be closed to others.
+/// Script that runs its arguments as the user nobody, with a device node of this mode as /dev/net/tun. The mounts are
+/// visible to this process only, and go with it. The program is mounted too, because its directory may be closed to
+/// other users.
 const AS_NOBODY: &str = "set -e
     mode=$1 place=$2 program=$3; shift 3
     mount -t tmpfs none $place/mounts
@@ -25,7 +26,7 @@ const AS_NOBODY: &str = "set -e
     cd /
     exec setpriv --reuid=65534 --regid=65534 --clear-groups --inh-caps=-all $place/mounts/farcast \"$@\"";
 
-/// A place, and the command line of an emulation there as nobody, with this at its near end.
+/// Returns a place, and the command of an emulation there as nobody, with this script at its near end.
 fn as_nobody(mode: u32, near: &str) -> (Place, Command) {
     for (program, package) in [("ping", "iputils-ping"), ("setpriv", "util-linux")] {
         need(program, package);
@@ -40,13 +41,13 @@ fn as_nobody(mode: u32, near: &str) -> (Place, Command) {
     (place, command)
 }
 
-/// `ping` once, as nobody.
+/// Runs one `ping` as nobody.
 fn ping_as_nobody(mode: u32) -> Ended {
     let (place, command) = as_nobody(mode, "ping -n -c 1 $FARCAST_PEER");
     place.run("nobody", command)
 }
 
-/// Whether this system lets nobody make user namespaces; util-linux knows.
+/// Returns `true` if this system lets nobody make user namespaces, as util-linux finds out.
 fn may_make_user_namespaces() -> bool {
     let mut command = Command::new("setpriv");
     command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]);
@@ -74,7 +75,7 @@ fn with_the_device_an_ordinary_user_has_the_link() {
     }
 }
 
-/// The emulation sees root as some other user, because its user namespace has no number for it.
+/// Root can control the emulation, although the emulation's user namespace has no number for root.
 #[test]
 fn root_controls_the_emulation_of_an_ordinary_user() {
     let (place, command) = as_nobody(0o666, "exec sleep 300");

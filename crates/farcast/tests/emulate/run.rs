@@ -1,4 +1,4 @@
-//! Runs of `farcast emulate`, and what is made of their reports.
+//! Runs of `farcast emulate`, and their reports.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,24 +9,24 @@ use serde_json::Value;
 
 use crate::common::{Ended, Place, Running, need_root};
 
-/// Who measures does not disturb who else does.
+/// Lock of measurements: they do not disturb each other.
 static MEASURING: Mutex<()> = Mutex::new(());
 
-/// How often something is measured, if the machine was too busy for real time before.
+/// Most attempts at a measurement, if the machine was too busy for real time.
 const ATTEMPTS: u32 = 5;
 
-/// One way of a link that is a pipe.
+/// One direction of a link that is a pipe.
 #[derive(Clone, Copy)]
 pub(crate) struct Way {
     pub(crate) rate_bps: u64,
     pub(crate) delay_ms: u64,
-    /// What may wait, in octets.
+    /// Longest queue in octets.
     pub(crate) queue: u64,
     pub(crate) per: f64,
 }
 
 impl Way {
-    /// Without losses.
+    /// Makes a direction without losses.
     pub(crate) fn new(rate_bps: u64, delay_ms: u64, queue: u64) -> Self {
         Self { rate_bps, delay_ms, queue, per: 0.0 }
     }
@@ -40,12 +40,12 @@ impl Way {
     }
 }
 
-/// A link as TOML.
+/// Returns a link as TOML.
 pub(crate) fn link(forward: Way, back: Way) -> String {
     forward.toml("forward") + &back.toml("return")
 }
 
-/// A command line of `farcast emulate`.
+/// Builder of a command line of `farcast emulate`.
 pub(crate) struct Emulate<'a> {
     place: &'a Place,
     label: String,
@@ -55,12 +55,12 @@ pub(crate) struct Emulate<'a> {
 }
 
 impl<'a> Emulate<'a> {
-    /// Of a shipped link, or of a file. The label names the files of this run, so it is used once.
+    /// Begins with a shipped link or a file. The label names the files of this run, so each run needs its own.
     pub(crate) fn named(place: &'a Place, label: &str, link: &str) -> Self {
         Self { place, label: label.to_owned(), link: link.to_owned(), options: Vec::new(), near: None }
     }
 
-    /// Of a link or a scenario that is given as TOML.
+    /// Begins with a link or a scenario as TOML.
     pub(crate) fn toml(place: &'a Place, label: &str, text: &str) -> Self {
         let path = place.path(&format!("{label}.toml"));
         fs::write(&path, text).unwrap();
@@ -76,13 +76,13 @@ impl<'a> Emulate<'a> {
         self.options(&["--far", command])
     }
 
-    /// With this at the near end, run by `sh`.
+    /// Sets a script for `sh` at the near end.
     pub(crate) fn near(mut self, script: &str) -> Self {
         self.near = Some(script.to_owned());
         self
     }
 
-    /// The command line itself, without a report.
+    /// Returns the command line itself, without a report.
     pub(crate) fn command(&self) -> Command {
         need_root("network namespaces and TUN devices");
         let mut command = self.place.farcast(["emulate", &self.link]);
@@ -101,14 +101,14 @@ impl<'a> Emulate<'a> {
     }
 }
 
-/// A `farcast emulate` that runs.
+/// Running `farcast emulate`.
 pub(crate) struct Emulation {
     running: Running,
     report: PathBuf,
 }
 
 impl Emulation {
-    /// Waits for its end.
+    /// Waits for the end of the run.
     pub(crate) fn wait(self) -> Emulated {
         let ended = self.running.wait();
         let report = fs::read_to_string(&self.report).unwrap_or_else(|error| {
@@ -117,7 +117,7 @@ impl Emulation {
         Emulated { report: serde_json::from_str(&report).unwrap(), ended }
     }
 
-    /// Waits for its end, at which programs must have succeeded, whatever farcast says of the run.
+    /// Waits for the end of the run. Its programs must have succeeded, whatever farcast's verdict is.
     pub(crate) fn succeed(self) -> Emulated {
         let emulated = self.wait();
         assert_eq!(emulated.report["programs_exit"], 0, "{}", emulated.ended.story());
@@ -125,28 +125,27 @@ impl Emulation {
     }
 }
 
-/// What a run left.
+/// End and report of a run.
 pub(crate) struct Emulated {
     pub(crate) ended: Ended,
     pub(crate) report: Value,
 }
 
 impl Emulated {
-    /// Whether the emulator was punctual enough, as it says itself.
+    /// Returns `true` if the emulator was punctual enough by its own report.
     pub(crate) fn is_valid(&self) -> bool {
         self.report["valid"].as_bool().unwrap_or_else(|| panic!("no verdict in {}", self.report))
     }
 
-    /// What the near program printed, which is JSON.
+    /// Returns the near program's output, which is JSON.
     pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.ended.stdout)
             .unwrap_or_else(|error| panic!("{error}: {}", self.ended.story()))
     }
 }
 
-/// Runs one emulation for each of `cases`, all at the same time, and again, one by one, those of which the emulator
-/// says that it did not keep time; `start` is given a case and a suffix for its label. The results are in the order of
-/// the cases.
+/// Runs one emulation for each of `cases`, all at the same time. Runs that did not keep time are repeated, one by one.
+/// `start` gets a case and a suffix for its label. The results are in the order of the cases.
 pub(crate) fn judged<C>(what: &str, cases: &[C], start: impl Fn(&C, &str) -> Emulation) -> Vec<Emulated> {
     let mut results: Vec<Option<Emulated>> = cases.iter().map(|_| None).collect();
     let _alone = MEASURING.lock().unwrap_or_else(PoisonError::into_inner);
@@ -167,7 +166,7 @@ pub(crate) fn judged<C>(what: &str, cases: &[C], start: impl Fn(&C, &str) -> Emu
     panic!("{what}: not judged, because this machine was too busy for real time in {ATTEMPTS} runs");
 }
 
-/// Where a program is that a Debian package brings.
+/// Returns the path of a program that a Debian package provides.
 pub(crate) fn need(program: &str, package: &str) -> String {
     let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
     let found = path.split(':').map(|dir| Path::new(dir).join(program)).find(|file| file.is_file());
@@ -177,7 +176,7 @@ pub(crate) fn need(program: &str, package: &str) -> String {
     found.to_str().unwrap().to_owned()
 }
 
-/// The middle one, or the mean of the two in the middle.
+/// Returns the median: the middle value, or the mean of the two in the middle.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     assert!(!values.is_empty(), "a median of nothing");
     values.sort_by(f64::total_cmp);

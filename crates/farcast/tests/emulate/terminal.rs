@@ -1,5 +1,5 @@
-//! The view of a running emulation, on a terminal that script(1) makes: keys change the link, and the terminal is given
-//! back as it was.
+//! View of a running emulation, on a terminal that script(1) makes. Keys change the link, and the terminal is restored
+//! at the end.
 
 use std::fs;
 use std::io::Write;
@@ -10,9 +10,9 @@ use serde_json::Value;
 use super::run::{Emulate, Way, link, need};
 use crate::common::{Place, Running, wait_until};
 
-/// Shows the screen that a program draws on instead of what was there (xterm's control sequences), and leaves it.
+/// Control sequences of xterm that switch to the alternate screen, and back.
 const OTHER_SCREEN: (&str, &str) = ("\x1b[?1049h", "\x1b[?1049l");
-/// Hides the cursor, and shows it.
+/// Control sequences that hide the cursor, and show it.
 const CURSOR: (&str, &str) = ("\x1b[?25l", "\x1b[?25h");
 
 /// A process that is killed when its test ends.
@@ -26,8 +26,8 @@ impl Drop for Shown {
     }
 }
 
-/// The view of the emulation of process `pid` on a terminal of 80 by 24; what is drawn goes into the file `screen`, the
-/// terminal's settings into `before` and `after`, the exit code into `code`.
+/// Starts the view of the emulation of process `pid` on a terminal of 80 by 24. The output goes into the file `screen`,
+/// the terminal's settings into `before` and `after`, the exit code into `code`.
 fn view(place: &Place, pid: u32) -> Shown {
     need("script", "bsdutils");
     let farcast = env!("CARGO_BIN_EXE_farcast");
@@ -43,19 +43,19 @@ fn view(place: &Place, pid: u32) -> Shown {
     Shown(script.spawn().unwrap())
 }
 
-/// What the file `name` of a place holds by now.
+/// Returns the present content of the file `name` of a place.
 fn text(place: &Place, name: &str) -> String {
     String::from_utf8_lossy(&fs::read(place.path(name)).unwrap_or_default()).into_owned()
 }
 
-/// Every snapshot of an emulation so far, by a watch that goes on.
+/// Returns every snapshot so far of a watch that goes on.
 fn snapshots(watch: &Running) -> Vec<Value> {
     let text = watch.stdout();
     let whole = text.rsplit_once('\n').map_or("", |(lines, _)| lines);
     whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Whether the last of `codes` in what was drawn is the second.
+/// Returns `true` if the second of `codes` stands behind the last first one in the output.
 fn is_undone(drawn: &str, codes: (&str, &str)) -> bool {
     drawn.contains(codes.0) && drawn.rfind(codes.1) > drawn.rfind(codes.0)
 }

@@ -1,4 +1,4 @@
-//! `--timeline`: what the page says is what the log of the same run says, counted naively.
+//! `--timeline`: the page has the same numbers as the log of the same run, counted naively.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 use super::run::{Emulate, need};
 use crate::common::{Place, wait_until};
 
-/// A line of a log.
+/// Line of a log.
 #[derive(Clone, Debug)]
 struct Line {
     number: u64,
     terminal: Option<u64>,
     entered: u64,
-    /// When it left or should have left; when it entered, if it was never to leave.
+    /// Time at which the packet left or should have left, or at which it entered if it was never to leave.
     at: u64,
     left: Option<u64>,
     octets: u64,
@@ -46,7 +46,7 @@ fn lines(log: &Path, way: &str) -> Vec<Line> {
     text.lines().skip(1).filter_map(line).collect()
 }
 
-/// What a page holds as JSON.
+/// Returns the JSON data of a page.
 fn data(page: &Path) -> Value {
     let text = fs::read_to_string(page).unwrap();
     let (_, rest) = text.split_once("<script type=\"application/json\" id=\"data\">").unwrap();
@@ -57,19 +57,19 @@ fn nanoseconds(seconds: &Value) -> u64 {
     (seconds.as_f64().unwrap() * 1e9).round() as u64
 }
 
-/// Packets and octets, as a page has them.
+/// Returns packets and octets, in the form of a page.
 fn sum<'a>(lines: impl Iterator<Item = &'a Line>) -> Value {
     let (packets, octets) = lines.fold((0, 0), |sum, line| (sum.0 + 1, sum.1 + line.octets));
     json!({"packets": packets, "octets": octets})
 }
 
-/// The first line of each packet among those that are kept.
+/// Returns the first line of each packet among the lines that `keep` accepts.
 fn firsts(lines: &[Line], keep: impl Fn(&Line) -> bool) -> Vec<&Line> {
     let mut seen = BTreeSet::new();
     lines.iter().filter(|line| keep(line) && seen.insert(line.number)).collect()
 }
 
-/// Asserts that the way of a page is what the lines say.
+/// Asserts that a direction of the page agrees with the lines.
 fn assert_counted(way: &Value, lines: &[Line], width: u64) {
     let is = |verdict: &'static str| move |line: &&Line| line.verdict == verdict;
     let every = firsts(lines, |_| true);
@@ -114,7 +114,7 @@ fn assert_counted(way: &Value, lines: &[Line], width: u64) {
     }
 }
 
-/// Asserts that the figures are those of the sorted list: the ends exactly, what lies between within 1/32.
+/// Asserts the figures of sorted delays: the ends exactly, and quantiles within 1/32.
 fn assert_delays(told: &Value, mut delays: Vec<u64>) {
     delays.sort_unstable();
     if delays.is_empty() {

@@ -1,4 +1,4 @@
-//! UFTP, a multicast file transfer of somebody else.
+//! UFTP, another project's multicast file transfer.
 
 use std::fs;
 

@@ -13,18 +13,18 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use super::common::{Hosts, Place};
 use super::read::{End, Run, Step, is_like};
 
-/// Time in which quoted output comes, and commands end.
+/// Longest time until quoted output appears, and until a command ends.
 const PATIENCE: Duration = Duration::from_mins(3);
-/// Time after which a command that stays is taken to be ready.
+/// Time after which a command that stays is taken as ready.
 const READY: Duration = Duration::from_secs(1);
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
-/// Exit code of `emulate` on a machine that is too busy for true delays. What it prints is held against the page all the same.
+/// Exit code of `emulate` on a machine that is too busy for true delays. Its output is still compared with the page.
 const INVALID: i32 = 122;
 
-/// Names that pages use for hosts, all of them this one.
+/// Host names on the pages, all of which mean this host.
 const HOSTS: &str = "\n10.77.0.1 station-7.example.org head-end.example.org\n";
 
-/// Writes keys in full that a page cuts short: NAME.line has that of NAME.
+/// Completes the keys that a page cuts short: the file NAME.line has the key of NAME.
 fn with_keys(command: &str) -> String {
     let names = ["station-7", "head-end"];
     names.iter().fold(command.to_owned(), |command, name| {
@@ -32,7 +32,7 @@ fn with_keys(command: &str) -> String {
     })
 }
 
-/// Page that is followed.
+/// Reader that follows a page.
 pub(crate) struct Follower {
     place: Place,
     /// A network of its own: pages use the same groups, and the links of emulations.
@@ -63,7 +63,7 @@ impl Follower {
         Self { place, host, terminals: BTreeMap::new() }
     }
 
-    /// Follows all steps, and asserts that what is quoted was printed and that nothing failed.
+    /// Follows all steps. Asserts that quoted output was printed and that nothing failed.
     pub(crate) fn follow(mut self, steps: Vec<Step>) {
         for (at, step) in steps.into_iter().enumerate() {
             match step {
@@ -132,7 +132,7 @@ impl Follower {
         self.terminals.insert(terminal, Terminal { run, child, output, interrupted: false, code: None });
     }
 
-    /// Returns the code of what ran last in a terminal, which is then no failure.
+    /// Returns the exit code of the last command in a terminal, which then counts as no failure.
     fn end(&mut self, terminal: &str) -> Option<i32> {
         let running = self.terminals.get_mut(terminal).unwrap();
         running.wait();
@@ -149,7 +149,7 @@ impl Terminal {
         format!("{}$ {}", self.run.terminal, self.run.command.as_deref().unwrap_or_default())
     }
 
-    /// Waits until everything that is quoted was printed.
+    /// Waits until all quoted lines were printed.
     fn wait_for(&mut self, quoted: &[String], is_live: bool) {
         let begin = Instant::now();
         loop {

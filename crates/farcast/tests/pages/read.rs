@@ -1,4 +1,4 @@
-//! Reads the blocks of a page: the steps that a reader follows, and what keeps a block from being followed.
+//! Blocks of a page: the steps that a reader follows, and faults that keep a block from being followed.
 
 /// Step of a page.
 #[derive(PartialEq, Eq, Debug)]
@@ -19,15 +19,15 @@ pub(crate) enum Step {
 pub(crate) struct Run {
     /// Terminal that it runs in.
     pub(crate) terminal: String,
-    /// Text for `sh`; absent: what runs in the terminal goes on.
+    /// Text for `sh`. `None`: the command in the terminal goes on.
     pub(crate) command: Option<String>,
     /// Lines that it must print.
     pub(crate) quoted: Vec<String>,
-    /// Quoted digits depend on the machine.
+    /// Set if quoted digits depend on the machine.
     pub(crate) live: bool,
-    /// It is interrupted.
+    /// Set if the command is interrupted.
     pub(crate) interrupt: bool,
-    /// End that it must come to.
+    /// Expected end.
     pub(crate) end: End,
 }
 
@@ -39,7 +39,7 @@ pub(crate) enum End {
     Succeeds,
     /// Another code.
     Fails,
-    /// None until the page ends.
+    /// No end until the page ends.
     Stays,
 }
 
@@ -68,14 +68,14 @@ impl Block {
     }
 }
 
-/// Languages that nobody runs in a shell.
+/// Languages that no shell runs.
 const NOT_COMMANDS: [&str; 7] = ["text", "toml", "python", "json", "csv", "rust", "c"];
 /// Marks without a reason.
 const MARKS: [&str; 3] = ["live", "stays", "fails"];
 /// Beginnings of lines that are commands, wherever they stand.
 const COMMANDS: [&str; 6] = ["farcast ", "sudo ", "make ", "pip ", "$ ", "cargo "];
 
-/// Steps of a page, in its order.
+/// Returns the steps of a page, in its order.
 pub(crate) fn steps(page: &str) -> Vec<Step> {
     let mut steps = Vec::new();
     for block in blocks(page).iter().filter(|block| !block.is_skipped()) {
@@ -97,13 +97,13 @@ pub(crate) fn steps(page: &str) -> Vec<Step> {
     steps
 }
 
-/// Blocks of `sh` that are run or skipped, as text: their lines.
+/// Returns the lines of `sh` blocks, run or skipped.
 pub(crate) fn commands(page: &str) -> Vec<String> {
     let shell = blocks(page).into_iter().filter(|block| block.language == "sh");
     shell.flat_map(|block| block.body).collect()
 }
 
-/// Reasons for which a block of the page escapes: it is a command and neither run nor skipped with a reason.
+/// Returns the faults of a page: blocks that are commands, but neither run nor skipped with a reason.
 pub(crate) fn faults(page: &str) -> Vec<String> {
     let mut faults = indented(page);
     for block in blocks(page) {
@@ -129,7 +129,7 @@ pub(crate) fn faults(page: &str) -> Vec<String> {
     faults
 }
 
-/// Code without a fence: it cannot be marked.
+/// Returns the faults of code without a fence: such code cannot be marked.
 fn indented(page: &str) -> Vec<String> {
     let (mut is_fenced, mut before, mut is_after_blank) = (false, "", true);
     let mut faults = Vec::new();
@@ -151,7 +151,7 @@ fn indented(page: &str) -> Vec<String> {
     faults
 }
 
-/// Fenced blocks, and those of `<!-- sh` to `-->`, which prepare what a reader has already.
+/// Returns the fenced blocks, and those of `<!-- sh` to `-->`, which prepare what a reader has already.
 fn blocks(page: &str) -> Vec<Block> {
     let mut blocks = Vec::new();
     let mut lines = page.lines().enumerate();
@@ -172,7 +172,7 @@ fn blocks(page: &str) -> Vec<Block> {
     blocks
 }
 
-/// Step with the marks of a block.
+/// Returns a step with the marks of a block.
 fn run(block: &Block) -> Run {
     let end = match (block.has("stays"), block.has("fails")) {
         (true, _) => End::Stays,
@@ -208,7 +208,7 @@ fn console(block: &Block, steps: &mut Vec<Step>) {
     }
 }
 
-/// Terminal and command of a line with a prompt.
+/// Returns the terminal and the command of a line with a prompt.
 fn prompt(line: &str) -> Option<(&str, &str)> {
     let (terminal, rest) = line.split_once('$')?;
     let is_name = terminal.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-');

@@ -1,4 +1,4 @@
-//! The engine that takes every parcel that it hears of.
+//! Engine that takes every parcel that it hears.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -9,7 +9,7 @@ use farcast_delivery::{Answer, Geometry, ObjectId, Offer, Outcome, Received, Rec
 
 use super::wire::Message;
 
-/// What it tells.
+/// Event of the receiver.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Asks {
     Open(Offer),
@@ -28,7 +28,7 @@ struct Parcel {
 
 #[derive(Debug, Default)]
 pub(crate) struct Receiver {
-    /// By sender and number; what is over stays, so that it is not taken twice.
+    /// Parcels by sender and number. An ended parcel stays, so that it is not received twice.
     parcels: BTreeMap<(SocketAddr, u16), Parcel>,
     rejects: RejectCounts,
     events: VecDeque<Asks>,

@@ -1,4 +1,4 @@
-//! The engine that sends several parcels at once, a few segments of each in turn, round and round.
+//! Engine that sends several parcels at once, again and again, with a few segments of each in turn.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -10,17 +10,17 @@ use farcast_delivery::{Cause, Geometry, Milestone, ObjectId, Phase, RoundProgres
 
 use super::wire::Message;
 
-/// Segments of one parcel that leave before the next one's.
+/// Segments of one parcel that leave before those of the next one.
 const TURN: u32 = 3;
 
-/// What it tells.
+/// Event of the sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Told {
     Begun,
     Over,
 }
 
-/// A parcel, and from where on it is still to be sent in this round.
+/// Parcel, with the next segment of this round.
 #[derive(Debug)]
 struct Parcel {
     name: Vec<u8>,
@@ -34,7 +34,7 @@ pub(crate) struct Sender {
     routes: Routes,
     rate: BitRate,
     rounds: usize,
-    /// What leaves in this round, in reverse.
+    /// Messages that are left in this round, in reverse order.
     plan: Vec<Message>,
     sent: Vec<u64>,
     next_at: Time,
@@ -63,7 +63,7 @@ impl Sender {
         }
     }
 
-    /// A round: labels, then segments of all parcels mixed.
+    /// Plans a round: labels, then segments of all parcels mixed.
     fn round(&mut self) {
         self.sent.push(0);
         for (number, parcel) in (0..).zip(&mut self.parcels) {

@@ -1,4 +1,4 @@
-//! What is said of parcels, and how it looks on the wire.
+//! Messages about parcels, and their encoding.
 //!
 //! | octets | of a label | of data |
 //! |---|---|---|
@@ -13,12 +13,12 @@ use std::num::NonZeroU32;
 use farcast_core::Run;
 use farcast_delivery::{Content, Delivery, ObjectId, Packet, Purpose, Transport};
 
-/// What is said.
+/// Message about a parcel.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Message {
-    /// A parcel is sent.
+    /// Description of a parcel.
     Label { number: u16, segment: u16, size: u64, name: Vec<u8> },
-    /// Segments, all of them of so many octets but the last.
+    /// Segments of `len` octets each, the last one of `last` octets.
     Data { number: u16, run: Run, len: u16, last: u16 },
 }
 
@@ -101,7 +101,7 @@ impl Delivery for Message {
     }
 }
 
-/// Messages as bytes, over this.
+/// Codec of messages over this transport.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Codec(pub(crate) Transport);
 

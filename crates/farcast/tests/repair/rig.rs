@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// Namespaces that are gone when this is dropped.
+/// Namespaces that are removed when this is dropped.
 pub(crate) struct Rig {
     prefix: String,
     names: Vec<String>,
@@ -14,7 +14,7 @@ pub(crate) struct Rig {
     counts: PathBuf,
 }
 
-/// A process that is killed when its test ends.
+/// Process that is killed when its test ends.
 pub(crate) struct Process(pub(crate) Child);
 
 impl Drop for Process {
@@ -29,8 +29,9 @@ impl Drop for Process {
 pub(crate) type Carried = BTreeMap<String, BTreeMap<String, u64>>;
 
 impl Rig {
-    /// The router has `sat0`, 10.78.1.2, towards the source, 10.78.1.1, and `isle0`, 10.78.2.1, where `receivers` are:
-    /// 10.78.2.11 and so on. The link to the source takes `one_way_ms` in each direction.
+    /// Makes the namespaces. The router has `sat0`, 10.78.1.2, towards the source, 10.78.1.1. It has `isle0`,
+    /// 10.78.2.1, towards the receivers, 10.78.2.11 and so on. The link to the source takes `one_way_ms` in each
+    /// direction.
     pub(crate) fn new(receivers: usize, one_way_ms: u32, place: &Path) -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         assert!(
@@ -101,7 +102,7 @@ impl Rig {
         run("ip", &[&["-n", self.full(name).as_str()], args].concat());
     }
 
-    /// Lets receiver `n` lose `percent` of the PGM packets that come in, each on its own.
+    /// Makes receiver `n` lose `percent` of its incoming PGM packets, independently.
     pub(crate) fn lose(&self, n: usize, percent: u32) {
         let rule = format!(
             "table netdev lossy {{\nchain in {{\ntype filter hook ingress device \"eth0\" priority 0;\n\
@@ -110,7 +111,7 @@ impl Rig {
         run("ip", &["netns", "exec", &self.full(&host(n)), "nft", &rule]);
     }
 
-    /// `program`, to be run at host `name`.
+    /// Returns `program` for running at host `name`.
     pub(crate) fn at(&self, name: &str, program: &str) -> Command {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.full(name), program]);
@@ -118,7 +119,7 @@ impl Rig {
         command
     }
 
-    /// What the satellite has carried.
+    /// Returns the packets that the satellite has carried.
     pub(crate) fn carried(&self) -> Carried {
         // It writes them each tenth of a second.
         std::thread::sleep(Duration::from_millis(300));
@@ -127,7 +128,7 @@ impl Rig {
     }
 }
 
-/// What receiver `n` is called.
+/// Returns the name of receiver `n`.
 pub(crate) fn host(n: usize) -> String {
     format!("r{n}")
 }

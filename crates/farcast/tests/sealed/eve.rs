@@ -1,4 +1,4 @@
-//! A receiver on the list in our hands: what it hears it opens, and what it says it seals, as itself.
+//! Listed receiver that the test drives by hand: it opens datagrams with its keys, and seals its own.
 
 use std::net::{SocketAddr, UdpSocket};
 
@@ -10,7 +10,7 @@ use crate::party::{Enemy, Parties};
 
 pub(crate) struct Eve {
     pub(crate) seal: Receiver,
-    /// Its signing key and its agreement secret.
+    /// Signing key and agreement secret.
     pub(crate) own: ([u8; 32], [u8; 32]),
     socket: UdpSocket,
     server: Option<SocketAddr>,
@@ -18,7 +18,7 @@ pub(crate) struct Eve {
 }
 
 impl Eve {
-    /// In sessions of this protocol.
+    /// Makes the receiver for sessions of this protocol.
     pub(crate) fn new(parties: &Parties, protocol: &str) -> Self {
         let identity = parties.identity("eve");
         let shown = parties.at("ann", &["key", "show"]).output().unwrap().stdout;
@@ -33,7 +33,7 @@ impl Eve {
         Self { seal, own, socket, server: None, read: 0 }
     }
 
-    /// Opens what the enemy has recorded since: what was said, and how it was sealed.
+    /// Opens the datagrams that the enemy has recorded since the last call. Returns their classes and contents.
     pub(crate) fn hear(&mut self, enemy: &Enemy) -> Vec<(Class, Vec<u8>)> {
         let record = enemy.record();
         let mut heard = Vec::new();
@@ -47,12 +47,12 @@ impl Eve {
         heard
     }
 
-    /// Where the sender was heard.
+    /// Returns the address of the sender.
     pub(crate) fn server(&self) -> SocketAddr {
         self.server.unwrap()
     }
 
-    /// Says `datagram` to the sender at `to`, sealed.
+    /// Sends `datagram`, sealed, to the sender at `to`.
     pub(crate) fn say(&mut self, mut datagram: Vec<u8>, to: SocketAddr) {
         self.seal.seal_answer(self.server(), &mut datagram).unwrap();
         self.socket.send_to(&datagram, to).unwrap();

@@ -1,4 +1,4 @@
-//! A member of the group that is not honest: what it has, by docs/src/seal.md and with other hands than farcast-seal's.
+//! Dishonest member of the group. It has the keys of docs/src/seal.md, in code that is independent of farcast-seal.
 
 use farcast_seal::Identity;
 use hkdf::Hkdf;
@@ -9,7 +9,7 @@ use hpke::{Deserializable as _, Kem, OpModeR, setup_receiver};
 use ring::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use sha2::{Digest as _, Sha256};
 
-/// The key of the group, as a member has it.
+/// Key of the group, as a member has it.
 pub(crate) struct GroupKey {
     session: [u8; 16],
     epoch: u8,
@@ -17,7 +17,7 @@ pub(crate) struct GroupKey {
 }
 
 impl GroupKey {
-    /// That of `keys`, a KEYS datagram in which there is an entry for who has this signing key and agreement secret.
+    /// Returns the key in `keys`, a KEYS datagram with an entry for the owner of this signing key and agreement secret.
     pub(crate) fn of(keys: &[u8], (signing, secret): (&[u8; 32], &[u8; 32])) -> Option<Self> {
         let named = Sha256::new().chain_update(b"farcast seal 1 session").chain_update(&keys[3..84]);
         let session: [u8; 16] = named.finalize()[..16].try_into().unwrap();
@@ -37,7 +37,7 @@ impl GroupKey {
         Some(Self { session, epoch, key })
     }
 
-    /// Seals `said` as the kind of the page, under this counter.
+    /// Seals `said` as a datagram of `kind`, a number of the seal's page, under this counter.
     pub(crate) fn seal(&self, kind: u8, counter: u64, said: &[u8]) -> Vec<u8> {
         let mut nonce = [0; 12];
         (nonce[0], nonce[1]) = (kind, self.epoch);
@@ -50,7 +50,7 @@ impl GroupKey {
         [&nonce[..], &body].concat()
     }
 
-    /// Opens a datagram that is sealed with it.
+    /// Opens a datagram that is sealed with this key.
     pub(crate) fn open(&self, datagram: &[u8]) -> Option<Vec<u8>> {
         let (nonce, body) = datagram.split_first_chunk::<12>()?;
         let key = LessSafeKey::new(UnboundKey::new(&AES_256_GCM, &self.key).unwrap());
@@ -60,7 +60,7 @@ impl GroupKey {
     }
 }
 
-/// The signing key and the agreement secret of an identity.
+/// Returns the signing key and the agreement secret of an identity.
 pub(crate) fn own(identity: &Identity) -> ([u8; 32], [u8; 32]) {
     (*identity.public().signing(), identity.to_bytes()[32..64].try_into().unwrap())
 }

@@ -1,4 +1,4 @@
-//! Who is on which list, and who is not.
+//! Lists of receivers, and hosts that are not on them.
 
 use std::path::Path;
 use std::time::Duration;
@@ -109,7 +109,7 @@ fn who_is_revoked_reads_no_more_and_its_keys_are_worth_nothing() {
     again.wait().assert_one_sentence(2, &["eve is revoked", "--again"]);
 }
 
-/// Keys reach whoever is listed, by whatever way: what goes to one host is for whom it is meant for, and these are named.
+/// Listed hosts get keys wherever the datagrams go. A transfer to one host therefore needs a list of names.
 #[test]
 fn what_goes_to_one_host_is_for_those_named() {
     let place = Place::with_group(|port| format!("127.0.0.1:{port}"));
@@ -146,7 +146,7 @@ fn what_goes_to_one_host_is_for_those_named() {
     }
 }
 
-/// One to whoever listens would end at those who hear of another that is announced in the same group.
+/// A transfer to any listener would end for receivers that hear another announcement in the same group.
 #[test]
 fn one_to_whoever_listens_has_its_announcements_for_itself() {
     let parties = Parties::new(&["bob"]);
@@ -179,7 +179,7 @@ fn one_to_whoever_listens_has_its_announcements_for_itself() {
     bob.kill9();
 }
 
-/// Files are hashed, and a turn is waited for, between the reading of the list and the beginning.
+/// Between the reading of the list and the beginning of data, files are hashed, and the sender may wait for its turn.
 #[test]
 fn who_is_revoked_before_it_begins_is_waited_for_by_nobody() {
     let parties = Parties::new(&["bob", "eve"]);
@@ -207,7 +207,7 @@ fn who_is_revoked_before_it_begins_is_waited_for_by_nobody() {
     assert_eq!(sent.all("lost")[0]["why"], "revoked");
 }
 
-/// Sends with announcements in the group that all here have, and data in the `n`th of its own.
+/// Sends with announcements in the common group, and data in the `n`th group of its own.
 fn announced_apart(parties: &Parties, file: &Path, n: usize, args: &[&str]) -> Running {
     let (address, port) = parties.place.group.rsplit_once(':').unwrap();
     let x = address.rsplit('.').nth(1).unwrap();

@@ -1,4 +1,4 @@
-//! A host whose memory of sealed sessions lies on a small file system, which may be full.
+//! Host whose memory of sealed sessions lies on a small file system, which may be full.
 
 use std::fs;
 use std::path::PathBuf;
@@ -7,10 +7,11 @@ use std::process::Command;
 use crate::common::Running;
 use crate::party::Parties;
 
-/// Octets of the file system: room for a memory of a few sessions.
+/// Size of the file system: room for a memory of a few sessions.
 const ROOM: &str = "64k";
 
-/// `command` of the host `name`, whose state is a file system of its own that only it sees; a full one if it `begins_full`.
+/// Returns `command` of the host `name` with its state on a file system that no other process sees. The file system is
+/// full if it `begins_full`.
 pub(crate) fn on_small_state(parties: &Parties, name: &str, command: &Command, begins_full: bool) -> Command {
     let state = parties.place.path(&format!("state-{name}"));
     fs::create_dir_all(&state).unwrap();
@@ -22,7 +23,7 @@ pub(crate) fn on_small_state(parties: &Parties, name: &str, command: &Command, b
     small
 }
 
-/// The state of the host `name` as `running` sees it.
+/// Returns the path of the state of the host `name` as `running` sees it.
 pub(crate) fn state_of(parties: &Parties, name: &str, running: &Running) -> PathBuf {
     let state = parties.place.path(&format!("state-{name}"));
     PathBuf::from(format!("/proc/{}/root{}", running.child.id(), state.display()))

@@ -14,13 +14,13 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use crate::common::{Place, Running, forged, need_root, run};
 
-/// Some hosts on one network, each with a key of its own. `ann` sends.
+/// Hosts on one network, each with a key of its own. The host `ann` sends.
 pub(crate) struct Parties {
     pub(crate) place: Place,
 }
 
 impl Parties {
-    /// `ann` and these receivers, who have each other's keys.
+    /// Makes `ann` and these receivers, which have each other's keys.
     pub(crate) fn new(receivers: &[&str]) -> Self {
         Self::in_place(Place::new(), receivers)
     }
@@ -41,7 +41,7 @@ impl Parties {
         run(&mut self.at(name, &["key", "new", name]));
     }
 
-    /// The secrets of `name`.
+    /// Returns the secrets of `name`.
     pub(crate) fn identity(&self, name: &str) -> Identity {
         let path = self.place.path(&format!("config-{name}")).join("farcast/key");
         let text = std::fs::read_to_string(path).unwrap();
@@ -49,7 +49,7 @@ impl Parties {
         Identity::from_secret_text(secret).unwrap()
     }
 
-    /// Has `name` trust `other`.
+    /// Makes `name` trust `other`.
     pub(crate) fn trust(&self, name: &str, other: &str, role: &str) {
         let shown = self.at(other, &["key", "show"]).output().unwrap();
         let text = String::from_utf8(shown.stdout).unwrap();
@@ -57,7 +57,7 @@ impl Parties {
         run(&mut self.at(name, &["key", "trust", line, "--as", role]));
     }
 
-    /// `farcast` at the host `name`.
+    /// Returns the command `farcast` at the host `name`.
     pub(crate) fn at(&self, name: &str, args: &[&str]) -> Command {
         self.own(name, self.place.farcast(args))
     }
@@ -86,16 +86,16 @@ impl Parties {
     }
 }
 
-/// How often a summary says that something was refused for `reason`.
+/// Returns the number of datagrams that were refused for `reason`, by a summary.
 pub(crate) fn refused(summary: &Value, reason: &str) -> u64 {
     let all = summary["seal"]["refused"].as_array().unwrap_or_else(|| panic!("sealed: {summary}"));
     all.iter().filter(|one| one["reason"] == reason).map(|one| one["count"].as_u64().unwrap()).sum()
 }
 
-/// Datagrams, and from where they came.
+/// Datagrams with their source addresses.
 pub(crate) type Record = Vec<(SocketAddr, Vec<u8>)>;
 
-/// Somebody on the network who hears what is multicast and may claim any address.
+/// Enemy on the network, who hears multicast and may claim any address.
 pub(crate) struct Enemy {
     group: SocketAddr,
     heard: Arc<Mutex<Record>>,
@@ -104,7 +104,7 @@ pub(crate) struct Enemy {
 }
 
 impl Enemy {
-    /// It records all that comes to the group from now on.
+    /// Starts to record all datagrams to the group.
     pub(crate) fn new(place: &Place) -> Self {
         let group: SocketAddr = place.group.parse().unwrap();
         let SocketAddr::V4(v4) = group else { unreachable!() };
@@ -128,18 +128,18 @@ impl Enemy {
         Self { group, heard, stop, hearing: Some(hearing) }
     }
 
-    /// What it has heard, and from where.
+    /// Returns the record so far.
     pub(crate) fn record(&self) -> Record {
         self.heard.lock().unwrap().clone()
     }
 
-    /// Multicasts `datagram` to the group as if it came from `source`.
+    /// Multicasts `datagram` to the group with the forged source address `source`.
     pub(crate) fn claim(&self, datagram: &[u8], source: SocketAddr) {
         say(datagram, source, self.group);
     }
 }
 
-/// Sends `datagram` to `to` as if it came from `source`.
+/// Sends `datagram` to `to` with the forged source address `source`.
 pub(crate) fn say(datagram: &[u8], source: SocketAddr, to: SocketAddr) {
     need_root("datagrams in another's name");
     let (SocketAddr::V4(from), SocketAddr::V4(to)) = (source, to) else { unreachable!() };

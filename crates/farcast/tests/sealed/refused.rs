@@ -1,4 +1,4 @@
-//! Hosts whose keys, and whose memory of sealed sessions, lie on a file system that refuses a nicety.
+//! Hosts whose keys and memory of sealed sessions lie on a file system that refuses a nicety.
 
 use std::fs;
 
@@ -8,7 +8,7 @@ use crate::common::refused::{Call, refusing};
 use crate::common::{Ended, Place, assert_same};
 use crate::party::Parties;
 
-/// How often `said` stands in what was told of `ended`.
+/// Returns the number of times that `said` stands in the standard error of `ended`.
 fn times(ended: &Ended, said: &str) -> usize {
     ended.stderr.matches(said).count()
 }
