@@ -1,4 +1,4 @@
-//! Settings of the two engines, checked when an engine is made.
+//! Settings of the two engines, checked when an engine is created.
 
 use alloc::vec::Vec;
 use core::net::SocketAddr;
@@ -12,53 +12,54 @@ use crate::error::ConfigError;
 use crate::message::geometry;
 use crate::wire::info_len;
 
-/// How often what must arrive is said, and how often silence is forgiven (`FLUSH_ROBUSTNESS_COUNT`; draft §4.1).
+/// Default number of repetitions of important messages, and of silences that are tolerated (`FLUSH_ROBUSTNESS_COUNT`;
+/// draft §4.1).
 pub const ROBUST: u32 = 20;
 
 /// The most objects of one sender.
 pub(crate) const MOST_OBJECTS: usize = 1 << 20;
 
-/// What a sender's rate counts.
+/// Octets that count against a sender's rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Counted {
     /// Segments and symbols alone, without any header. Commands are free.
     Payload,
     /// MDP messages, without the headers of UDP and IP.
     Message,
-    /// Datagrams with so many octets of UDP and IP headers.
+    /// Datagrams, with this many octets of UDP and IP headers each.
     Packet(u16),
 }
 
 /// An object to send.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Object {
-    /// Its octets, at most 2^32 - 1. Of one of none INFO is all that there is.
+    /// Octets of the object, at most 2^32 - 1. An empty object has only INFO.
     pub size: u64,
-    /// What is said of it: of a file its name. Empty: nothing.
+    /// Content of INFO: the name of a file. Empty: none.
     pub info: Vec<u8>,
-    /// What is vouched for, which is said with that. Both together fit a segment.
+    /// Digest, mode and time for which the sender vouches, told in INFO. Both together fit a segment.
     pub vouched: Option<Vouched>,
 }
 
 impl Object {
-    /// Whether anything is said of it.
+    /// Returns `true` if the object has INFO.
     pub(crate) fn has_info(&self) -> bool {
         !self.info.is_empty() || self.vouched.is_some() || self.size == 0
     }
 }
 
-/// What a sender sends, and how.
+/// Settings of a sender.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SenderConfig {
-    /// Who it is.
+    /// Node id of the sender.
     pub node: NodeId,
-    /// Where what it says comes from; unicast answers go there.
+    /// Address from which the sender sends; unicast answers go there.
     pub source: SocketAddr,
-    /// The group, or the one host, that it sends to.
+    /// Group, or single host, to which the sender sends.
     pub group: SocketAddr,
     /// The objects, in the order in which they are sent; on the wire they are numbered from 0.
     pub objects: Vec<Object>,
-    /// How long after the last segment of an object the next one begins.
+    /// Time from the last segment of an object to the beginning of the next.
     pub gap: Span,
     /// Octets of a segment.
     pub segment_size: u16,
@@ -66,29 +67,30 @@ pub struct SenderConfig {
     pub block_len: u8,
     /// Parity symbols of a block.
     pub parity: u8,
-    /// Of these, how many are sent with each block, unasked.
+    /// Parity symbols that follow each block unasked, of those in `parity`.
     pub auto_parity: u8,
-    /// How fast.
+    /// Rate of sending.
     pub rate: BitRate,
-    /// What the rate counts.
+    /// Octets that count against the rate.
     pub counted: Counted,
-    /// How much sending time a late driver may make up for at once.
+    /// Sending time that a late driver may make up for at once.
     pub credit: Span,
-    /// The group's greatest round trip, until it has been measured.
+    /// Initial estimate of the group's greatest round trip.
     pub grtt: Span,
-    /// Whether each probe of round trips asks everybody to answer.
+    /// Each probe of round trips asks all receivers to answer.
     pub wildcard: bool,
-    /// Whether receivers answer it alone, and not the group.
+    /// Receivers answer to the sender alone, and not to the group.
     pub unicast: bool,
-    /// How often what must arrive is said.
+    /// Repetitions of important messages.
     pub robust: u32,
-    /// Who must have every object before the sender says that they are delivered; nobody: it cannot know.
+    /// Receivers that must have every object before the sender reports delivery. If empty, the sender cannot know of
+    /// it.
     pub ackers: Vec<NodeId>,
 }
 
 impl SenderConfig {
-    /// Objects at `rate` to `group`, all else as usual: segments of 1,024 octets in blocks of 20 with 20 parity
-    /// symbols, which is the draft's example, and a first round trip of half a second (both are our choice).
+    /// Returns the default settings for objects at `rate` to `group`: segments of 1,024 octets in blocks of 20 with 20
+    /// parity symbols, which is the draft's example, and an initial round trip of half a second (both are our choice).
     pub fn new(
         node: NodeId,
         objects: Vec<Object>,
@@ -118,7 +120,7 @@ impl SenderConfig {
         }
     }
 
-    /// How objects are cut, if everything can be as it is asked for.
+    /// Checks the settings, and returns the division of each object into segments.
     pub(crate) fn check(&self) -> Result<Vec<Geometry>, ConfigError> {
         let (block, parity) = (self.block_len, self.parity);
         if !(1..=MOST_OBJECTS).contains(&self.objects.len()) {
@@ -137,7 +139,7 @@ impl SenderConfig {
         let ranges = [
             ("the robustness factor", self.robust > 0),
             ("the round trip", (GRTT_RANGE.0..=GRTT_RANGE.1).contains(&self.grtt)),
-            // One repair request has to fit.
+            // A segment must hold one repair request.
             ("the segment size", self.segment_size >= 64),
         ];
         if let Some((what, _)) = ranges.into_iter().find(|(_, right)| !right) {
@@ -167,47 +169,48 @@ impl SenderConfig {
     }
 }
 
-/// The shortest and the longest round trip that is said.
+/// The shortest and the longest round trip on the wire.
 pub(crate) const GRTT_RANGE: (Span, Span) = (Span::from_millis(1), Span::from_secs(15));
 
-/// With what a receiver begins to hear a sender.
+/// Messages with which a receiver begins to follow a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Sync {
-    /// With INFO or a first block that is sent for the first time (draft §4.2).
+    /// INFO or a first block that is sent for the first time (draft §4.2).
     #[default]
     Beginning,
-    /// With anything of an object: what was sent before is asked for. So who was stopped goes on in the midst of an
-    /// object, and who is asked to acknowledge an object that it has not heard of has it sent.
+    /// Any message about an object; the receiver requests what was sent before. So a receiver that was stopped goes on
+    /// within an object. A receiver that is asked to acknowledge an unknown object requests it.
     Anywhere,
 }
 
-/// How a receiver receives.
+/// Settings of a receiver.
 #[derive(Clone, Debug)]
 pub struct ReceiverConfig {
-    /// Who it is.
+    /// Node id of the receiver.
     pub node: NodeId,
-    /// The group that it listens to.
+    /// Group to which the receiver listens.
     pub group: SocketAddr,
-    /// Whether it answers the sender alone, instead of the group, where others hear what they need not ask for.
+    /// The receiver answers to the sender alone. Otherwise it answers to the group, where other receivers hear its
+    /// requests and need not repeat them.
     pub unicast: bool,
-    /// Whether it never says anything.
+    /// The receiver never sends anything.
     pub silent: bool,
-    /// With what it begins.
+    /// Messages with which the receiver begins.
     pub sync: Sync,
-    /// How many receivers there may be: they spread their requests accordingly. MDP does not say it on the wire.
+    /// Expected number of receivers, over which requests are spread accordingly. MDP does not transmit it.
     pub receivers: GroupSize,
-    /// How often silence is forgiven.
+    /// Number of silences that are tolerated.
     pub robust: u32,
-    /// Octets of the largest object that it takes.
+    /// Octets of the largest object that is accepted.
     pub largest: u64,
-    /// Octets of parity, and of blocks that are being rebuilt, that it has its owner keep.
+    /// Octets that the owner may keep of parity, and of blocks that are being rebuilt.
     pub parity_memory: u64,
-    /// The seed of its waits.
+    /// Seed of the random waits.
     pub seed: u64,
 }
 
 impl ReceiverConfig {
-    /// As usual: answers to the group, as one of a thousand; 64 MiB of parity.
+    /// Returns the default settings: answers to the group, as one of a thousand receivers; 64 MiB of parity.
     pub fn new(node: NodeId, group: SocketAddr) -> Self {
         Self {
             node,

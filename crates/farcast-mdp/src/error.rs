@@ -1,47 +1,47 @@
-//! What can be wrong with a configuration.
+//! Errors of configuration.
 
 use farcast_delivery::GeometryError;
 use farcast_norm::NodeId;
 
-/// A setting that cannot be.
+/// A setting that is invalid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// An object cannot be cut so.
+    /// An object cannot be divided like this.
     #[error(transparent)]
     Geometry(#[from] GeometryError),
-    /// There is nothing to send, or more than object ids say.
+    /// There is no object to send, or more than there are object numbers.
     #[error("{0} objects to send: 1 to 2^20 can be")]
     Objects(usize),
-    /// An object is longer than its length can be said.
+    /// An object is longer than a 32-bit length.
     #[error("an object of {0} octets: MDP's offsets have 32 bits")]
     Size(u64),
-    /// A block has more symbols than the code.
+    /// A block has more symbols than the code permits.
     #[error("blocks of {block} segments with {parity} parity symbols: together 1 to 255 can be")]
     Code {
-        /// Segments.
+        /// Segments of a block.
         block: u8,
-        /// Parity symbols.
+        /// Parity symbols of a block.
         parity: u8,
     },
-    /// More parity goes unasked than there is.
+    /// More parity symbols are to be sent unasked than a block has.
     #[error("{auto} parity symbols unasked, of {parity}")]
     AutoParity {
-        /// Unasked.
+        /// Symbols to be sent unasked.
         auto: u8,
-        /// In all.
+        /// Parity symbols of a block.
         parity: u8,
     },
-    /// What is said of an object, and vouched for, does not fit a segment.
+    /// INFO with the vouched data does not fit a segment.
     #[error("{0} octets of INFO do not fit a segment")]
     Info(usize),
-    /// Those who are to acknowledge do not fit a segment.
+    /// The list of receivers that are to acknowledge does not fit a segment.
     #[error("{0} named receivers do not fit a segment")]
     Ackers(usize),
-    /// An id that no node may have, or that two have.
+    /// A node id is invalid, or two nodes have it.
     #[error("{0} cannot be a node's id, or is another's")]
     Node(NodeId),
-    /// Something lies outside its range.
+    /// The setting named here is out of its range.
     #[error("{0} is out of range")]
     Range(&'static str),
 }

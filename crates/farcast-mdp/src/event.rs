@@ -1,4 +1,4 @@
-//! What the engines tell.
+//! Events that the engines report.
 
 use alloc::boxed::Box;
 
@@ -7,69 +7,69 @@ use farcast_delivery::{ObjectId, Offer};
 use farcast_norm::NodeId;
 pub use farcast_norm::{ReceiverOutcome, SenderOutcome};
 
-/// What a sender tells.
+/// An event that a sender reports.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SenderEvent {
-    /// It sends.
+    /// The sender has begun to send.
     Started {
-        /// How many receivers are to acknowledge.
+        /// Number of receivers that are to acknowledge.
         ackers: u32,
     },
-    /// It begins with this object, which objects are counted by from 0.
+    /// The sender begins with this object, numbered from 0.
     Object(u32),
-    /// It sends for the first time (1), or what was asked for.
+    /// A round begins: round 1 sends everything once, later ones send repairs.
     Round {
-        /// Which time.
+        /// Number of the round, from 1.
         round: u32,
-        /// Segments and symbols that it then has to send.
+        /// Segments and symbols that wait to be sent when the round begins.
         segments: u32,
     },
     /// A named receiver has every object.
     Acknowledged(NodeId),
-    /// A named receiver has not said that it has every object, however often it was asked.
+    /// A named receiver was given up: it has not acknowledged every object, although it was asked often enough.
     Lost(NodeId),
     /// All named receivers have every object.
     Delivered,
-    /// It is over.
+    /// The sender is done.
     Ended(SenderOutcome),
 }
 
-/// What a receiver tells.
+/// An event that a receiver reports.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ReceiverEvent {
-    /// An object is there to be had.
+    /// The sender offers an object.
     Offered(Box<Offer>),
-    /// What is said of an object came behind its content: it has this name.
+    /// INFO of an object came after its content: the object has this name.
     Named(Box<Offer>),
-    /// Store these segments of the message at hand.
+    /// Store these segments of the message that is being handled.
     Store {
-        /// Of which object.
+        /// Object of the segments.
         object: ObjectId,
-        /// Counted through the object.
+        /// Segments, counted through the object.
         segments: Run,
-        /// Where in the message they begin.
+        /// Index in the message of the first of them.
         offset: u32,
     },
-    /// Keep these parity symbols of the message at hand.
+    /// Keep these parity symbols of the message that is being handled.
     StoreParity {
-        /// Of which object.
+        /// Object of the symbols.
         object: ObjectId,
-        /// The block.
+        /// Block of the object, from 0.
         block: u32,
-        /// Its symbols.
+        /// Parity symbols of the block, from 0.
         symbols: Run,
-        /// Where in the message they begin.
+        /// Index in the message of the first of them.
         offset: u32,
     },
-    /// A block can be rebuilt.
+    /// Rebuild this block, of which enough symbols are there.
     Decode {
-        /// Of which object.
+        /// Object of the block.
         object: ObjectId,
-        /// Which.
+        /// Block of the object, from 0.
         block: u32,
     },
-    /// Every segment of the object is there.
+    /// Every segment of the object is stored.
     Complete(ObjectId),
-    /// It is over with the object.
+    /// Reception of the object has ended.
     Ended(ObjectId, ReceiverOutcome),
 }

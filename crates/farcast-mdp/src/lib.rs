@@ -1,13 +1,13 @@
 //! MDP version 2, the Multicast Dissemination Protocol, as sans-I/O engines.
 //!
-//! Sources: draft-macker-rmt-mdp-00 (J. Macker and B. Adamson, 1999), cited by section, and where they differ the
-//! layout of the toolkit's later packets (protocol version 9), as traffic analysers know it. What neither says is our
-//! choice, and is marked so. No running peer is known, so that nothing but consistency can be tested. What MDP and
-//! NORM, which grew out of it, have in common is NORM's: quantised round trips, node ids, time stamps and random
-//! waits.
+//! Sources: draft-macker-rmt-mdp-00 (J. Macker and B. Adamson, 1999), cited by section. Where they differ from it, the
+//! packets of the later toolkit (protocol version 9) count, as traffic analysers know them. Choices that neither source
+//! makes are ours and marked so. No running peer is known, so the tests can only check consistency. NORM grew out of
+//! MDP; this crate takes what both have in common from [`farcast_norm`]: quantised round trips, node ids, time stamps
+//! and random waits.
 //!
 //! * [`Sender`] and [`Receiver`] are the engines ([`farcast_core::Engine`]).
-//! * [`Message`] is what engines speak; [`wire`] turns it into bytes and back.
+//! * [`Message`] is the type that engines exchange; [`wire`] turns it into bytes and back.
 //! * [`SenderConfig`] and [`ReceiverConfig`] hold every setting.
 #![no_std]
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! MDP's messages as the engines speak them (draft §3.3).
+//! MDP's messages as the engines exchange them (draft §3.3).
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -15,129 +15,129 @@ use crate::wire;
 /// A message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// Who says it.
+    /// Node that sends the message.
     pub source: NodeId,
-    /// What it says.
+    /// Content of the message.
     pub body: Body,
 }
 
-/// What a message says, by whose it is.
+/// Content of a message, by the role of the node that sends it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Body {
-    /// A sender's: what it says in each message, and what is its own.
+    /// A sender's message: the part common to all of them, and its own part.
     Sender(Head, FromSender),
-    /// A receiver's.
+    /// A receiver's message.
     Receiver(FromReceiver),
 }
 
-/// What every message of a sender says.
+/// Fields that every message of a sender has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Head {
-    /// Counts what the sender says; of a run, its first datagram, and each of the others one more.
+    /// Sequence number of the message. In a run it belongs to the first datagram, and each further one adds 1.
     pub sequence: u16,
     /// The greatest round trip of the group.
     pub grtt: Rtt,
 }
 
-/// What only a sender says.
+/// Own part of a sender's message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum FromSender {
-    /// What is said of an object: of a file its name (INFO).
+    /// Description of an object (INFO): the name of a file.
     Info(Info),
     /// Symbols of an object (DATA and PARITY).
     Data(Data),
-    /// So far it has sent; what is missing is to be asked for (CMD(FLUSH)).
+    /// The sender has sent everything up to this object; receivers are to request what they miss (CMD(FLUSH)).
     Flush {
-        /// It leaves.
+        /// The sender leaves.
         eot: bool,
-        /// The last object that it has sent.
+        /// The last object that was sent.
         object: u32,
     },
-    /// What was asked for cannot be had (CMD(SQUELCH)).
+    /// Objects that can no longer be repaired (CMD(SQUELCH)).
     Squelch {
-        /// The first object that it can repair.
+        /// The first object that can be repaired.
         sync: u32,
-        /// Objects behind that which cannot be repaired either.
+        /// Further objects from there on that cannot be repaired.
         invalid: Vec<u32>,
     },
-    /// Who is named and has the object is to say so (`CMD(ACK_REQ)`).
+    /// Question to named receivers, which are to answer if they have the object (`CMD(ACK_REQ)`).
     AckReq {
         /// The object.
         object: u32,
-        /// Who is to acknowledge it.
+        /// Receivers that are to acknowledge the object.
         nodes: Vec<NodeId>,
     },
     /// A probe of round trips (`CMD(GRTT_REQ)`).
     Probe(Probe),
-    /// What receivers have asked for by unicast (`CMD(NACK_ADV)`).
+    /// Requests that receivers have made by unicast (`CMD(NACK_ADV)`).
     NackAdv(Vec<ObjectNack>),
 }
 
-/// What an object is, and what of it a message is.
+/// Properties of an object and of the message about it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Flags(pub u8);
 
 impl Flags {
-    /// What is sent again, or parity on demand.
+    /// The message is sent again, or is parity on demand.
     pub const REPAIR: Self = Self(0x01);
-    /// The last of a block. Runs say it of their last datagram ([`Data::ends_block`]).
+    /// The symbol is the last of its block. Runs mark it for their last datagram by [`Data::ends_block`].
     pub const BLOCK_END: Self = Self(0x02);
-    /// A segment that is shorter than the others. It follows from the payload.
+    /// The segment is shorter than the others. This follows from the payload.
     pub const RUNT: Self = Self(0x04);
     /// The object has INFO.
     pub const INFO: Self = Self(0x10);
-    /// It is not repaired.
+    /// The object is not repaired.
     pub const UNRELIABLE: Self = Self(0x20);
     /// The object is a file.
     pub const FILE: Self = Self(0x80);
 
-    /// Whether all of `other` are set.
+    /// Returns `true` if all flags of `other` are set.
     pub const fn has(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// These and `other`.
+    /// Returns these flags and those of `other`.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// These without `other`.
+    /// Returns these flags without those of `other`.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
     }
 }
 
-/// What every message about an object says of it.
+/// Description of an object in every message about it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct About {
-    /// Its number.
+    /// Number of the object.
     pub object: u32,
-    /// Its octets.
+    /// Octets of the object.
     pub size: u32,
     /// Segments of a block, at most.
     pub ndata: u8,
     /// Parity symbols of a block.
     pub nparity: u8,
-    /// What it is.
+    /// Properties of the object and the message.
     pub flags: Flags,
 }
 
 impl About {
-    /// How the object is cut into segments of `segment_size` octets; `None` if it cannot be.
+    /// Returns the division of the object into segments of `segment_size` octets; `None` if there is none.
     pub fn geometry(&self, segment_size: u16) -> Option<Geometry> {
         geometry(self.size.into(), segment_size, self.ndata).ok()
     }
 
-    /// The segments of `block` in the object, at segments of `segment_size` octets, which is not 0.
+    /// Returns the segments of `block`, at segments of `segment_size` octets, which is not 0.
     pub(crate) fn block_len(&self, block: u32, segment_size: u16) -> u32 {
         let segments = self.size.div_ceil(u32::from(segment_size));
         let before = u64::from(block) * u64::from(self.ndata);
         (u64::from(segments).saturating_sub(before) as u32).min(self.ndata.into())
     }
 
-    /// The same object, whatever the message is.
+    /// Returns `true` if both describe the same object, whatever the messages are.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         let key = |about: &Self| {
             (about.object, about.size, about.ndata, about.nparity, about.flags.without(Flags::REPAIR))
@@ -146,22 +146,23 @@ impl About {
     }
 }
 
-/// How an object of `size` octets is cut into blocks of at most `ndata` segments; one of none is not.
+/// Returns the division of an object of `size` octets into blocks of at most `ndata` segments. An empty object has
+/// none.
 pub(crate) fn geometry(size: u64, segment_size: u16, ndata: u8) -> Result<Geometry, GeometryError> {
     let (segment_size, ndata) = (segment_size.into(), ndata.into());
     if size == 0 { Geometry::empty(segment_size, ndata) } else { Geometry::new(size, segment_size, ndata) }
 }
 
-/// INFO.
+/// An INFO message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Info {
-    /// Which object.
+    /// Description of the object.
     pub about: About,
-    /// Octets of its segments.
+    /// Octets of the object's segments.
     pub segment_size: u16,
-    /// What is said of the object: of a file its name. With what is vouched for at most a segment.
+    /// Content of INFO: the name of a file. With `vouched` it takes at most a segment.
     pub content: Vec<u8>,
-    /// What a sender of farcast vouches for.
+    /// Digest, mode and time for which a sender of farcast vouches.
     pub vouched: Option<Vouched>,
 }
 
@@ -170,40 +171,40 @@ pub struct Info {
 /// A segment that is shorter than the others stands alone: its header is longer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Data {
-    /// Which object. Neither [`Flags::BLOCK_END`] nor [`Flags::RUNT`] is among its flags.
+    /// Description of the object. Its flags have neither [`Flags::BLOCK_END`] nor [`Flags::RUNT`].
     pub about: About,
     /// The block, from 0.
     pub block: u32,
     /// Symbols of the block, from 0: parity follows the block's segments.
     pub symbols: Run,
-    /// Whether they are parity.
+    /// The symbols are parity.
     pub parity: bool,
     /// Octets of the object's segments.
     pub segment_size: u16,
-    /// Octets of each symbol here: fewer for a runt.
+    /// Octets of each symbol in the run; fewer for a runt.
     pub len: u16,
-    /// Whether the last of them is the last of its block.
+    /// The last symbol of the run is the last of its block.
     pub ends_block: bool,
 }
 
 impl Data {
-    /// Whether it is a segment that is shorter than the others.
+    /// Returns `true` if the run is a segment that is shorter than the others.
     pub const fn is_runt(&self) -> bool {
         self.len < self.segment_size
     }
 
-    /// Segments of its block.
+    /// Returns the number of segments in the block.
     pub fn block_len(&self) -> u32 {
         self.about.block_len(self.block, self.segment_size)
     }
 
-    /// Its parity symbols, counted from 0; `None` if it is no parity.
+    /// Returns the parity symbols, counted from 0; `None` if the run is not parity.
     pub fn parity_run(&self) -> Option<Run> {
         let first = self.symbols.first().checked_sub(self.block_len())?;
         Run::new(first, self.symbols.count()).filter(|_| self.parity)
     }
 
-    /// Whether `next` continues this run.
+    /// Returns `true` if `next` continues this run.
     pub fn continues(&self, next: &Self) -> bool {
         let same = (self.about, self.block, self.parity, self.segment_size)
             == (next.about, next.block, next.parity, next.segment_size);
@@ -212,61 +213,61 @@ impl Data {
     }
 }
 
-/// `CMD(GRTT_REQ)`.
+/// A probe of round trips, `CMD(GRTT_REQ)`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Probe {
-    /// Whether everybody is to answer, and not only who is listed.
+    /// All receivers are to answer, not only those in `nodes`.
     pub wildcard: bool,
-    /// Counts probes.
+    /// Sequence number of the probe.
     pub sequence: u8,
-    /// When it left.
+    /// Time at which the probe left.
     pub sent: Stamp,
-    /// Over what time answers are to be spread.
+    /// Time over which answers are to be spread.
     pub hold: Stamp,
     /// Octets of a segment.
     pub segment_size: u16,
-    /// How fast the sender sends, in bytes per second.
+    /// Rate of the sender, in bytes per second.
     pub rate: u32,
-    /// The round trip that congestion control counts with.
+    /// Round trip that congestion control uses.
     pub rtt: Rtt,
-    /// The loss that it counts with: 65535 is everything.
+    /// Loss rate that congestion control uses: 65535 is everything.
     pub loss: u16,
-    /// Who is to answer.
+    /// Receivers that are to answer.
     pub nodes: Vec<NodeId>,
 }
 
 /// A receiver's message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct FromReceiver {
-    /// The sender that it is for.
+    /// Sender to which the message goes.
     pub server: NodeId,
-    /// The sender's time of the last probe, and what has passed since it came; `None` if none has come.
+    /// Time stamp of the last probe, plus the time since it came; `None` if none has come.
     pub response: Option<Stamp>,
-    /// What part of packets it loses: 65535 is everything.
+    /// Share of packets that the receiver loses: 65535 is everything.
     pub loss: u16,
-    /// The last probe.
+    /// Sequence number of the last probe.
     pub probe: u8,
-    /// What it says.
+    /// Kind of message, with its content.
     pub answer: Answer,
 }
 
-/// What a receiver says.
+/// Kind of a receiver's message, with its content.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Answer {
-    /// What it misses.
+    /// Requests for what the receiver misses.
     Nack(Vec<ObjectNack>),
-    /// It has this object.
+    /// Acknowledgement: the receiver has this object.
     Object(u32),
-    /// It answers a probe.
+    /// Answer to a probe.
     Probe,
 }
 
-/// What is missed of an object.
+/// Requests for the missing parts of an object.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ObjectNack {
     /// The object.
     pub object: u32,
-    /// What of it.
+    /// Missing parts of the object.
     pub requests: Vec<Request>,
 }
 
@@ -275,32 +276,33 @@ pub struct ObjectNack {
 pub enum Request {
     /// Symbols of a block.
     Segments {
-        /// How many.
+        /// Number of symbols that are needed.
         erasures: u8,
-        /// Where the block begins.
+        /// Octet at which the block begins.
         offset: u32,
-        /// Which would do.
+        /// Symbols of the block that would serve.
         mask: Mask,
     },
     /// Whole blocks.
     Blocks {
-        /// Where the first begins.
+        /// Octet at which the first block begins.
         offset: u32,
-        /// Which, that one first.
+        /// Blocks that are needed, counted from the first.
         mask: Mask,
     },
     /// The object's INFO.
     Info,
-    /// All of it.
+    /// The whole object.
     Object,
 }
 
-/// Numbers from 0, each a bit: 0 the highest of the first octet. (The draft does not say which; our choice.)
+/// Set of numbers from 0, one bit each; 0 is the highest bit of the first octet. (The draft leaves the order open; our
+/// choice.)
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Mask(pub Vec<u8>);
 
 impl Mask {
-    /// An empty one with room for `bits`.
+    /// Returns an empty set with room for `bits` numbers.
     pub fn new(bits: u32) -> Self {
         Self(vec![0; bits.div_ceil(8) as usize])
     }
@@ -314,7 +316,7 @@ impl Mask {
         }
     }
 
-    /// The numbers in it, from the lowest.
+    /// Returns the numbers in the set, from the lowest.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         let octets = (0u32..).step_by(8).zip(&self.0);
         octets.flat_map(|(first, octet)| {
@@ -348,7 +350,7 @@ impl farcast_core::Message for Message {
 }
 
 impl Message {
-    /// Its symbols, if it has any.
+    /// Returns the symbols of the message, if it has any.
     pub fn data(&self) -> Option<&Data> {
         match &self.body {
             Body::Sender(_, FromSender::Data(data)) => Some(data),

@@ -1,4 +1,4 @@
-//! Many receivers for simulations: an engine each.
+//! Many receivers for simulations, one engine each.
 
 use farcast_delivery::Each;
 use farcast_norm::NodeId;
@@ -7,13 +7,13 @@ use crate::config::ReceiverConfig;
 use crate::error::ConfigError;
 use crate::receiver::Receiver;
 
-/// Like receivers, whose owners take everything and verify it at once.
+/// Receivers with equal settings, whose owners accept everything and verify it at once.
 pub type Population = Each<Receiver>;
 
-/// `receivers` of these settings, whose nodes are numbered from that of `config` on.
+/// Creates `receivers` engines with these settings. Their nodes are numbered upwards from that of `config`.
 ///
 /// # Errors
-/// What of the settings cannot be; a number that no node may have.
+/// The first setting that is invalid; a node number beyond 32 bits.
 pub fn population(config: &ReceiverConfig, receivers: u32) -> Result<Population, ConfigError> {
     let make = |n: u32| {
         let node = NodeId(config.node.0.checked_add(n).ok_or(ConfigError::Node(NodeId::ANY))?);

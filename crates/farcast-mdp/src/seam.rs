@@ -1,4 +1,4 @@
-//! MDP behind the seam: what drives it knows [`farcast_delivery`] and not MDP.
+//! MDP behind the seam: the drivers know [`farcast_delivery`] and not MDP.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -21,7 +21,7 @@ use crate::receiver::Receiver;
 use crate::sender::Sender;
 use crate::wire;
 
-/// MDP.
+/// The protocol MDP, a type without values.
 #[derive(Clone, Copy, Debug)]
 pub enum Mdp {}
 
@@ -33,7 +33,7 @@ impl Protocol for Mdp {
     type Codec = Codec;
 }
 
-/// MDP's messages as bytes ([`wire`]).
+/// MDP's messages as bytes, by [`wire`].
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Codec;
 
@@ -71,7 +71,7 @@ impl Delivery for Message {
     fn purpose(&self) -> Purpose {
         match &self.body {
             Body::Sender(_, said) => match said {
-                // Rounds are not on the wire; what is known is whether it is the first.
+                // Rounds are not on the wire; only the first differs from later ones.
                 FromSender::Data(data) => {
                     Purpose::Content { round: if data.about.flags.has(Flags::REPAIR) { 2 } else { 1 } }
                 }
@@ -116,7 +116,7 @@ impl Delivery for Message {
     }
 
     fn is_for_one(&self) -> bool {
-        // A session may be between two hosts; which it is the addresses say.
+        // A session may be between two hosts; the addresses tell which it is.
         true
     }
 
@@ -149,7 +149,7 @@ impl SenderEngine for Sender {
     }
 
     fn abort(&mut self, _now: Time, _cause: Cause, _text: Option<String>) {
-        // MDP has no word for why.
+        // MDP has no field for the cause.
         Self::abort(self);
     }
 
@@ -209,7 +209,7 @@ impl SenderEngine for Sender {
             SenderEvent::Acknowledged(_) => Milestone::Done,
             SenderEvent::Lost(_) => Milestone::Left,
             SenderEvent::Delivered => Milestone::Delivered,
-            // Nobody registers, so whether anybody was there is not known.
+            // Receivers do not register, so it is not known whether there were any.
             SenderEvent::Ended(_) => Milestone::Ended { alone: false },
         })
     }
@@ -219,7 +219,7 @@ impl SenderEngine for Sender {
         Some(match outcome {
             SenderOutcome::Acknowledged | SenderOutcome::Unknown => Ending::Finished,
             SenderOutcome::Incomplete { .. } => Ending::Silence,
-            // Nobody but the time limit stops a sender that is simulated.
+            // Only the time limit stops a simulated sender.
             SenderOutcome::Aborted => Ending::TimeLimit,
         })
     }

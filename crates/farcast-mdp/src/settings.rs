@@ -1,4 +1,4 @@
-//! What a user chooses, and what follows from it: the same for every face.
+//! Choices of a user, and the configurations that follow from them; the same for every front end.
 
 use alloc::vec::Vec;
 use core::net::SocketAddr;
@@ -9,38 +9,38 @@ use farcast_norm::quantise::GroupSize;
 
 use crate::config::{Counted, Object, ReceiverConfig, SenderConfig};
 
-/// What a user chooses. Defaults are those of [`SenderConfig::new`] and [`ReceiverConfig::new`].
+/// Settings that a user chooses. The defaults are those of [`SenderConfig::new`] and [`ReceiverConfig::new`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// How fast.
+    /// Rate of sending.
     pub rate: BitRate,
-    /// What the rate counts.
+    /// Octets that count against the rate.
     pub counts: Counts,
-    /// Octets of a segment; absent: 1,024, or what the MTU lets pass.
+    /// Octets of a segment; `None`: 1,024, or fewer if the MTU requires it.
     pub segment_size: Option<u16>,
     /// Segments of a block, at most.
     pub block_len: u8,
     /// Parity symbols of a block.
     pub parity: u8,
-    /// Of these, how many are sent with each block, unasked.
+    /// Parity symbols that follow each block unasked, of those in `parity`.
     pub auto_parity: u8,
-    /// The group's greatest round trip, until it has been measured.
+    /// Initial estimate of the group's greatest round trip.
     pub round_trip: Span,
-    /// How many receivers there may be.
+    /// Expected number of receivers.
     pub receivers: u32,
-    /// Whether they answer the sender alone, and not the group.
+    /// Receivers answer to the sender alone, and not to the group.
     pub unicast: bool,
-    /// How often what must arrive is said.
+    /// Repetitions of important messages.
     pub robust: u32,
-    /// How long after the last segment of an object the next one begins.
+    /// Time from the last segment of an object to the beginning of the next.
     pub gap: Span,
-    /// Octets that may leave together, at most.
+    /// The most octets that may leave in one burst.
     pub burst: u64,
-    /// The transfer is aborted after this long.
+    /// Time after which the transfer is aborted.
     pub time_limit: Span,
 }
 
-/// What a rate counts.
+/// Octets that count against a rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Counts {
     /// Segments and symbols alone.
@@ -51,9 +51,8 @@ pub enum Counts {
     Packet,
 }
 
-/// How the toolkit was used in the report of 2003 on a space link, which leaves open what its 88,000 bit/s counted,
-/// how long segments were and how many octets a megabyte has. Two readings fit what it prints of a line without
-/// errors.
+/// Use of the toolkit in the report of 2003 on a space link. The report does not say what its 88,000 bit/s counted, how
+/// long segments were and how many octets a megabyte has. Two readings fit its numbers for a line without errors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Preset {
     /// Payload alone counts, the longest packets have 1,500 octets (parity of 1,447), 1 MB is 2^20 octets.
@@ -62,27 +61,27 @@ pub enum Preset {
     SpaceLinkB,
 }
 
-/// Where objects go, and who is to have them.
+/// Objects to send, with their addresses and receivers.
 #[derive(Clone, Debug)]
 pub struct Sent {
-    /// Who sends.
+    /// Node id of the sender.
     pub node: NodeId,
-    /// From where.
+    /// Address from which the sender sends.
     pub source: SocketAddr,
-    /// To whom.
+    /// Address of the group or the single host.
     pub group: SocketAddr,
-    /// What.
+    /// The objects.
     pub objects: Vec<Object>,
-    /// Who must have it all.
+    /// Receivers that must have every object.
     pub ackers: Vec<NodeId>,
 }
 
-/// What carries datagrams.
+/// Properties of the path to receivers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Way {
     /// Octets of UDP and IP headers.
     pub headers: u16,
-    /// The longest packet.
+    /// Octets of the longest packet.
     pub mtu: Option<u32>,
 }
 
@@ -90,7 +89,7 @@ pub struct Way {
 const HEADER: u16 = 26;
 
 impl Settings {
-    /// All as usual, at `rate`.
+    /// Returns the defaults, at `rate`.
     pub const fn new(rate: BitRate) -> Self {
         Self {
             rate,
@@ -109,7 +108,7 @@ impl Settings {
         }
     }
 
-    /// As in the report: 88,000 bit/s, answers to the sender, 300 s between files.
+    /// Returns the settings of the report: 88,000 bit/s, answers to the sender, 300 s between files.
     ///
     /// # Panics
     /// Never.
@@ -123,7 +122,7 @@ impl Settings {
         Self { counts, segment_size: Some(segment_size), unicast: true, gap, ..Self::new(rate) }
     }
 
-    /// The sender's configuration.
+    /// Returns the configuration of a sender.
     pub fn sender(&self, sent: Sent, way: Way) -> SenderConfig {
         let Sent { node, source, group, objects, ackers } = sent;
         let base = SenderConfig::new(node, objects, source, group, self.rate);
@@ -148,12 +147,12 @@ impl Settings {
         }
     }
 
-    /// A host is no group that could be answered.
+    /// Returns `true` if receivers answer to the sender alone. A single host is not a group to which they could answer.
     fn is_unicast(&self, group: SocketAddr) -> bool {
         self.unicast || !group.ip().is_multicast()
     }
 
-    /// A receiver's configuration.
+    /// Returns the configuration of a receiver.
     pub fn receiver(&self, node: NodeId, group: SocketAddr, seed: u64) -> ReceiverConfig {
         ReceiverConfig {
             unicast: self.is_unicast(group),

@@ -1,4 +1,4 @@
-//! What comes of an object: segments, symbols, and when it is whole.
+//! Content of an object: segments and parity symbols that come, and its completion.
 
 use farcast_core::engine::Reject;
 use farcast_core::{Bitmap, Run, Time};
@@ -10,7 +10,7 @@ use crate::event::ReceiverEvent;
 use crate::message::Data;
 
 impl Receiver {
-    /// Symbols of an object that is at hand; `fresh`: since now.
+    /// Handles symbols of a begun object; `fresh` means that this message began it.
     pub(super) fn data(&mut self, now: Time, data: &Data, fresh: bool) -> Result<(), Reject> {
         let Some(session) = &mut self.session else { return Err(Reject::Unexpected) };
         let (object, before) = (data.about.object, session.position);
@@ -59,12 +59,12 @@ impl Receiver {
         Ok(())
     }
 
-    /// The object that its owner knows by `id`.
+    /// Returns the object that its owner knows by `id`.
     pub(super) fn object(&mut self, id: ObjectId) -> Option<&mut Incoming> {
         self.session.as_mut()?.objects.values_mut().find(|one| one.id == id)
     }
 
-    /// Has the owner rebuild `block` once there is enough of it.
+    /// Asks the owner to rebuild `block` once enough symbols are there.
     pub(super) fn check_decodable(&mut self, id: ObjectId, block: u32) {
         let Some(one) = self.object(id) else { return };
         let (mut freed, mut decode) = (0, false);
@@ -93,7 +93,7 @@ impl Receiver {
     }
 }
 
-/// Keeps what is new of a run of segments; how many these are.
+/// Stores the new part of a run of segments. Returns the number of new segments.
 fn store_source(one: &mut Incoming, data: &Data, mut tell: impl FnMut(ReceiverEvent)) -> u32 {
     let Some(run) = one.known.geometry.segments_of(data.block, data.symbols) else { return 0 };
     let mut new = 0;
@@ -107,7 +107,8 @@ fn store_source(one: &mut Incoming, data: &Data, mut tell: impl FnMut(ReceiverEv
     new
 }
 
-/// Keeps what is new of a run of parity, if it takes no more than `room` octets; how many symbols and octets that is.
+/// Stores the new part of a run of parity, if it takes at most `room` octets. Returns the numbers of new symbols and
+/// octets.
 fn store_parity(
     one: &mut Incoming,
     block: u32,
@@ -120,7 +121,7 @@ fn store_parity(
     }
     let count = one.held.get(&block).map(Bitmap::count);
     let before = count.map_or(0, |count| one.memory_of(block, count));
-    // As much as the run may bring.
+    // The whole run is counted, although parts of it may be known.
     if one.memory_of(block, count.unwrap_or(0) + symbols.count()) - before > room {
         return Err(Reject::Limit);
     }

@@ -1,4 +1,4 @@
-//! What a sender says, and what other receivers do.
+//! Reactions of a receiver to the messages of senders and of other receivers.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -20,19 +20,19 @@ use crate::message::{
     About, Answer, Body, Data, Flags, FromReceiver, FromSender, Head, Info, Message, Probe,
 };
 
-/// A segment's octets before any is known: what NACKs are cut to.
+/// Octets of a segment, which limit NACKs, until a message tells them.
 const SEGMENT: u16 = 512;
 
 /// The longest time over which answers to a probe are spread.
 const HOLD: Span = Span::from_secs(60);
 
-/// The greatest round trip that a sender is believed.
+/// The longest round trip that is accepted from a sender.
 const GRTT_MOST: Span = Span::from_secs(10);
 
-/// So many objects' names are remembered whose senders have sent no content.
+/// Number of INFO messages that are remembered from senders without content.
 const INFOS: usize = 64;
 
-/// For how long nothing must come from where a sender was for it to be heard from elsewhere.
+/// Silence at a sender's old address after which it may continue from another address.
 const MOVES: Span = Span::from_millis(500);
 
 impl Receiver {
@@ -60,8 +60,8 @@ impl Receiver {
         }
     }
 
-    /// Remembers what a sender says while it, or another, has sent no content: its probe, whose time counts from then on,
-    /// and what it says of its objects, which it says once.
+    /// Remembers messages of a sender that has sent no content yet: its probe, whose time counts from now on, and its
+    /// INFO, which it sends only once.
     fn note_early(&mut self, now: Time, key: Key, said: &FromSender) {
         let fed = self.session.as_ref().is_some_and(|session| session.key == key && session.fed.is_some());
         match said {
@@ -79,7 +79,7 @@ impl Receiver {
         }
     }
 
-    /// Names `object`, which was begun by its content, by what was said of it before.
+    /// Names `object`, which was begun by its content, from an earlier INFO.
     fn recall_info(&mut self, object: u32) -> Result<(), Reject> {
         let Some(session) = &self.session else { return Ok(()) };
         let found =
@@ -88,12 +88,12 @@ impl Receiver {
         self.learn(&info.about, info.segment_size, Some(&info)).map(drop)
     }
 
-    /// Makes sure that the sender is the one at hand.
+    /// Checks that a message comes from the current sender, or begins with another one.
     fn note_sender(&mut self, now: Time, from: &Arrival, key: Key, said: &FromSender) -> Result<(), Reject> {
         let begins_with = self.begins_with(said);
         if let Some(session) = &mut self.session {
             let begins_anew = match said {
-                // After silence, what was heard of is somebody else's.
+                // INFO of a known number after silence shows that the sender was started again.
                 FromSender::Info(info) => {
                     session.standing == Standing::Left
                         && begins(&info.about)
@@ -105,8 +105,8 @@ impl Receiver {
                 session.silences = 0;
                 return Ok(());
             }
-            // A node is known by its id. One that speaks from elsewhere was started again, unless it is still heard
-            // from where it was: then it is another, of the same id.
+            // A node is known by its id. If it sends from another address, it was started again. If it is still heard
+            // at the old address, it is another node with the same id.
             let moved = session.key.sender == key.sender && now.since(session.last_heard) >= MOVES;
             if moved && begins_with.is_some() {
                 self.gone();
@@ -150,7 +150,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// The object with which a sender may be begun with here, and whether that is in the midst of something.
+    /// Returns the object with which a receiver may begin here, and `true` if that is in the midst of a transmission.
     fn begins_with(&self, said: &FromSender) -> Option<(u32, bool)> {
         let (object, begins) = match said {
             FromSender::Info(info) => (info.about.object, begins(&info.about)),
@@ -168,12 +168,12 @@ impl Receiver {
             FromSender::Info(info) => {
                 let fresh = self.learn(&info.about, info.segment_size, Some(info))?;
                 let Some(session) = &mut self.session else { return Ok(()) };
-                // A repair of what is said of an object says little of where its sender is.
+                // Repeated INFO tells little of the sender's position.
                 if (info.about.object, 0) > session.position {
                     session.position = (info.about.object, 0);
                     self.consider(now);
                 } else if fresh && session.late {
-                    // What was asked for so that the rest may be.
+                    // INFO was requested first, so that the rest may be requested now.
                     self.timers.stop(Timer::Holdoff);
                     self.consider(now);
                 }
@@ -186,7 +186,7 @@ impl Receiver {
                 }
                 let fresh = learned?;
                 if fresh {
-                    // What is said of another object under this number is passed over.
+                    // INFO that contradicts the object is ignored.
                     let _ = self.recall_info(data.about.object);
                 }
                 self.data(now, data, fresh)
@@ -222,7 +222,7 @@ impl Receiver {
         }
     }
 
-    /// Makes sure that `object` is known to be there.
+    /// Checks that `object` may be received, and notes the numbers up to it as known.
     fn enter(&mut self, object: u32) -> Result<(), Reject> {
         let Some(session) = &mut self.session else { return Err(Reject::Unexpected) };
         if object < session.sync {
@@ -233,7 +233,7 @@ impl Receiver {
             return Err(Reject::OutOfRange);
         }
         if object.saturating_sub(session.next) > WINDOW {
-            // What lies so far behind is given up (draft §4.2).
+            // Objects so far behind are given up (draft §4.2).
             let all: alloc::vec::Vec<u32> = session.objects.keys().copied().collect();
             (session.sync, session.next) = (object, object);
             for behind in all {
@@ -270,7 +270,8 @@ impl Receiver {
         self.consider(now);
     }
 
-    /// Learns of an object how it is cut, and with `info` what it is called. Whether it is offered only now.
+    /// Takes the division of an object into segments and, from `info`, its name. Returns `true` if the object is
+    /// offered only now.
     fn learn(&mut self, about: &About, segment_size: u16, info: Option<&Info>) -> Result<bool, Reject> {
         self.enter(about.object)?;
         let Some(session) = &mut self.session else { return Err(Reject::Unexpected) };
@@ -312,7 +313,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// What is said of an object that was begun without it.
+    /// Names an object that was begun without its INFO.
     fn name(&mut self, about: &About, segment_size: u16, info: &Info) -> Result<(), Reject> {
         let Some(session) = &mut self.session else { return Err(Reject::Unexpected) };
         let one = session.objects.get_mut(&about.object).filter(|one| !one.named);
@@ -330,7 +331,7 @@ impl Receiver {
         Ok(())
     }
 
-    /// The sender has sent all of `object` and what lies before it.
+    /// Notes that the sender has sent all of `object` and everything before it.
     fn passed(&mut self, now: Time, object: u32) -> Result<(), Reject> {
         self.enter(object)?;
         if let Some(session) = &mut self.session {
@@ -354,7 +355,7 @@ impl Receiver {
             }
             self.enter(object)?;
             if let Some(session) = &mut self.session {
-                // It asks for those that come first, and has passed more.
+                // The sender asks for the first objects first, and has passed more than these.
                 session.position = session.position.max((object + 1, 0));
                 if named && self.waiting.len() < DUE && session.is_to_come(object) {
                     self.waiting.insert(object);
@@ -368,7 +369,7 @@ impl Receiver {
                 self.due.push(object);
             }
             if !self.timers.is_set(Timer::Ack) {
-                // Over one round trip (draft §4.7).
+                // The answers are spread over one round trip (draft §4.7).
                 let spread = head.grtt.span().min(GRTT_MOST).as_secs_f64() * self.random.unit();
                 self.timers.set(Timer::Ack, now + Span::from_secs_f64(spread));
             }
@@ -376,7 +377,8 @@ impl Receiver {
         Ok(())
     }
 
-    /// Takes up an object that was sent before the sender was heard, and that is to be acknowledged. Whether it is one.
+    /// Takes up an object that was sent before this receiver began and is now to be acknowledged. Returns `true` if it
+    /// may.
     fn recall(&mut self, object: u32) -> bool {
         let Some(session) = self.session.as_mut().filter(|session| object < session.sync) else {
             return false;
@@ -412,29 +414,29 @@ impl Receiver {
         Ok(())
     }
 
-    /// What others have asked for need not be asked for again.
+    /// Notes requests of other receivers, which need not be repeated.
     fn overhear(&mut self, nacks: &[crate::message::ObjectNack]) {
         if let (Some(session), true) = (&self.session, self.timers.is_set(Timer::Backoff)) {
             session.overhear(&mut self.heard, nacks);
         }
     }
 
-    /// `object` cannot be had any more.
+    /// Gives up `object`, which can no longer be obtained.
     fn lose(&mut self, object: u32) {
         self.give_up(object, ReceiverOutcome::Lost);
     }
 
-    /// `object` cannot be had any more, for this reason.
+    /// Gives up `object`, which can no longer be obtained, for the reason `why`.
     fn give_up(&mut self, object: u32, why: ReceiverOutcome) {
         match self.session.as_ref().and_then(|session| session.objects.get(&object)).map(|one| one.state) {
             Some(State::Complete(at)) => self.end(object, ReceiverOutcome::Complete(at)),
-            // What the owner says of it still counts.
+            // The owner's verification still counts.
             Some(State::Verifying) | None => {}
             Some(_) => self.end(object, why),
         }
     }
 
-    /// The sender has gone. What has all that can come is whole without its name.
+    /// Ends the session of a sender that has gone. An object whose segments are all there is complete without its name.
     pub(super) fn gone(&mut self) {
         let Some(session) = &mut self.session else { return };
         session.standing = session.standing.max(Standing::Left);
@@ -453,7 +455,7 @@ impl Receiver {
         }
     }
 
-    /// Another sender takes the place of the one at hand.
+    /// Ends the session of the current sender, so that another can take its place.
     fn leave(&mut self) {
         self.gone();
         self.due.clear();
@@ -462,7 +464,8 @@ impl Receiver {
         self.timers = Timers::default();
     }
 
-    /// The sender has begun another session. What is being verified still counts, and nothing is said of it any more.
+    /// Ends the session of a sender that has begun another one. Verification by the owner still counts, and the
+    /// receiver sends nothing more about this session.
     pub(crate) fn begins_anew(&mut self, sender: NodeId) {
         self.early = self.early.take().filter(|(key, _)| key.sender != sender);
         if self.session.as_ref().is_none_or(|session| session.key.sender != sender) {
@@ -478,12 +481,12 @@ impl Receiver {
     }
 }
 
-/// What an object is known by, which is not `next` any more then.
+/// Returns the id of the next object, and advances `next`.
 fn next_id(next: &mut ObjectId) -> ObjectId {
     core::mem::replace(next, ObjectId::new(next.get().wrapping_add(1)))
 }
 
-/// Whether a sender may be begun with here: with what it sends for the first time.
+/// Returns `true` if a receiver may begin with this message: it is sent for the first time.
 fn begins(about: &About) -> bool {
     !about.flags.has(Flags::REPAIR)
 }

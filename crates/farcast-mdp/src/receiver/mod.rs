@@ -1,4 +1,4 @@
-//! The receiver: the objects of one sender, and what it lacks of them asked for (draft §4.2, §4.3).
+//! The receiver: takes the objects of one sender, and requests what it lacks (draft §4.2, §4.3).
 
 mod content;
 mod hearing;
@@ -30,27 +30,27 @@ use session::{Done, Key, Probed, Session, Standing, State};
 timers! {
     /// The receiver's timers.
     enum Timer {
-        /// What it asks for may be said.
+        /// The back-off of a request ends.
         Backoff = "back-off",
-        /// What it asked for has had time to come.
+        /// The data requested last have had time to come.
         Holdoff = "hold-off",
-        /// Acknowledgements.
+        /// Acknowledgements leave.
         Ack = "acknowledge",
-        /// The answer to a probe.
+        /// The answer to a probe leaves.
         Answer = "answer a probe",
         /// Nothing was heard of the sender for long.
         Inactivity = "inactivity",
     }
 }
 
-/// How many round trips a receiver waits before it asks, at most, and how many after it has asked (draft §4.3).
+/// Longest wait before a request, and pause after one, in round trips (draft §4.3).
 const BACKOFF: u64 = 1;
 const HOLDOFF: u64 = 4;
 
 /// Maximum distance by which an object may lie behind the last known one and still be wanted.
 const WINDOW: u32 = MOST_OBJECTS as u32;
 
-/// Objects that are complete and wait for the sender to ask whether they are.
+/// Complete objects that are kept until the sender asks for their acknowledgement.
 const COMPLETE: usize = 8;
 
 /// Number of finished objects whose counters are remembered.
@@ -59,21 +59,21 @@ const REMEMBERED: usize = 256;
 /// Maximum number of objects that wait to be acknowledged.
 const DUE: usize = 256;
 
-/// Receives the objects of a sender, one sender at a time.
+/// Engine of a receiver, which takes the objects of one sender at a time.
 #[derive(Clone, Debug)]
 pub struct Receiver {
     config: ReceiverConfig,
     session: Option<Session>,
-    /// The last probe of a sender that has said nothing else yet.
+    /// Last probe of a sender that is not the current one.
     early: Option<(Key, Probed)>,
-    /// Descriptions of objects of which nothing had come.
+    /// INFO messages of objects of which nothing else had come.
     infos: VecDeque<(Key, Info)>,
-    /// What the next object is known by.
+    /// Id of the next object.
     next_id: ObjectId,
     heard: Heard,
-    /// Objects to acknowledge.
+    /// Objects that are to be acknowledged.
     due: Vec<u32>,
-    /// Objects that the sender has asked about and that are yet to be taken in hand or verified here.
+    /// Objects that the sender asked to acknowledge, and that have yet to be begun or verified here.
     waiting: BTreeSet<u32>,
     timers: Timers<Timer>,
     random: RandomStream,
@@ -84,10 +84,10 @@ pub struct Receiver {
 }
 
 impl Receiver {
-    /// A receiver with these settings.
+    /// Creates a receiver with these settings.
     ///
     /// # Errors
-    /// What of them cannot be.
+    /// The first setting that is invalid.
     pub fn new(config: ReceiverConfig) -> Result<Self, ConfigError> {
         config.check()?;
         Ok(Self {
@@ -108,23 +108,23 @@ impl Receiver {
         })
     }
 
-    /// Tells whether any object is at hand, of a sender of which something has come.
+    /// Returns `true` if any object is being received or wanted, from a sender of which content has come.
     pub fn is_busy(&self) -> bool {
         self.session.as_ref().is_some_and(|session| session.fed.is_some() && !session.is_idle())
     }
 
-    /// The same, of the sender at `source`.
+    /// Returns `true` if [`is_busy`](Self::is_busy) is, and the sender is the one at `source`.
     pub fn is_busy_with(&self, source: SocketAddr) -> bool {
         self.session.as_ref().is_some_and(|session| session.key.source == source) && self.is_busy()
     }
 
-    /// The segments that are there of an object at hand.
+    /// Returns the stored segments of an object that is being received.
     pub fn have(&self, id: ObjectId) -> Option<&Bitmap> {
         let one = self.session.as_ref()?.objects.values().find(|one| one.id == id)?;
         Some(&one.have)
     }
 
-    /// What has come of an object.
+    /// Returns the counts of what has come of an object.
     pub fn received(&self, id: ObjectId) -> Received {
         let Some(session) = &self.session else { return Received::default() };
         let at_hand = session
@@ -144,7 +144,7 @@ impl Receiver {
             .map_or(0, |session| session.missed)
     }
 
-    /// Content came that could not be stored: it was not lost on the way.
+    /// Notes that content came but could not be stored: it was not lost on the path.
     pub fn unstored(&mut self, source: SocketAddr, message: &Message) {
         let Body::Sender(head, _) = &message.body else { return };
         let key = Key { source, sender: message.source };
@@ -153,8 +153,8 @@ impl Receiver {
         }
     }
 
-    /// The objects of the sender that are through or complete, as it numbers them, and since when each is there: `None`
-    /// of one that was given up. Of those that are through, the last 256.
+    /// Returns the finished and the complete objects by the sender's numbers, each with the time of its completion.
+    /// `None` stands for an object that was given up. Only the last 256 finished objects are known.
     pub fn objects(&self) -> impl Iterator<Item = (u32, Option<Time>)> + '_ {
         let complete = |(&object, one): (&u32, &session::Incoming)| match one.state {
             State::Complete(at) => Some((object, Some(at))),
@@ -167,20 +167,21 @@ impl Receiver {
         })
     }
 
-    /// Requests for repair that were sent.
+    /// Returns the number of requests for repair that were sent.
     pub fn naks(&self) -> u64 {
         self.naks
     }
 
-    /// Messages turned down, by reason.
+    /// Returns the counts of rejected messages, by reason.
     pub fn rejects(&self) -> &RejectCounts {
         &self.rejects
     }
 }
 
-/// What the owner answers.
+/// Answers of the owner.
 impl Receiver {
-    /// It takes the object, and has these segments; a bitmap of another length counts as empty.
+    /// Accepts the object, of which the owner already has the segments `held`; a bitmap of another length counts as
+    /// empty.
     pub fn accept(&mut self, id: ObjectId, held: &Bitmap) {
         if let Some(one) = self.object(id).filter(|one| one.state == State::Opening) {
             one.state = State::Receiving;
@@ -193,14 +194,14 @@ impl Receiver {
         }
     }
 
-    /// Asks for what was not asked for before the owner had answered.
+    /// Resumes requests that were put off until the owner had answered.
     pub(crate) fn resume(&mut self, now: Time) {
         if self.session.as_mut().is_some_and(|session| core::mem::take(&mut session.put_off)) {
             self.consider(now);
         }
     }
 
-    /// It has these segments besides.
+    /// Notes that the owner has the segments `held` besides.
     pub fn held(&mut self, id: ObjectId, held: &Bitmap) {
         if let Some(one) = self.object(id).filter(|one| one.is_receiving()) {
             one.have.union(held);
@@ -212,7 +213,7 @@ impl Receiver {
         }
     }
 
-    /// These segments have to come again.
+    /// Notes that these segments have to come again.
     pub fn lost(&mut self, id: ObjectId, segments: Run) {
         if let Some(one) = self.object(id)
             && matches!(one.state, State::Opening | State::Receiving | State::Verifying)
@@ -223,13 +224,13 @@ impl Receiver {
                 one.state = State::Receiving;
             }
         }
-        // Nobody sends it any more.
+        // Nobody sends these segments any more.
         if self.session.as_ref().is_some_and(|session| session.standing == Standing::Past) {
             self.gone();
         }
     }
 
-    /// A block was rebuilt, or could not be. Either way its parity is used up.
+    /// Notes that a block was rebuilt, or could not be. Either way its parity is used up.
     pub fn decoded(&mut self, id: ObjectId, block: u32, rebuilt: bool) {
         let Some(one) = self.object(id) else { return };
         if !one.decoding.remove(&block) {
@@ -246,7 +247,7 @@ impl Receiver {
         self.check_complete(id);
     }
 
-    /// Everything is verified and has its final name. The sender may still ask.
+    /// Notes that the whole object is verified and has its final name. The sender may still ask for it.
     pub fn verified(&mut self, now: Time, id: ObjectId) {
         let Some(one) = self.object(id).filter(|one| one.state == State::Verifying) else { return };
         one.state = State::Complete(now);
@@ -254,28 +255,28 @@ impl Receiver {
         session.fed = Some(now);
         let complete = session.objects.iter().filter(|(_, one)| matches!(one.state, State::Complete(_)));
         let complete: Vec<u32> = complete.map(|(&object, _)| object).collect();
-        // Nobody asks a silent one, and a sender that has left asks nobody.
+        // A silent receiver is not asked, and a sender that has left does not ask.
         let keep = if session.standing != Standing::Here || self.config.silent { 0 } else { COMPLETE };
         let over = complete.len().saturating_sub(keep);
         for &object in &complete[..over] {
             self.complete(object);
         }
         let Some(session) = &self.session else { return };
-        // There may be room for what was sent meanwhile, and all that was asked for before has come.
+        // There may be room now for objects sent meanwhile, and everything requested before has come.
         if session.may_go_on() {
             self.timers.stop(Timer::Holdoff);
         }
         self.consider(now);
     }
 
-    /// It does not want the object, or cannot keep it.
+    /// Declines the object, which the owner does not want or cannot keep.
     pub fn decline(&mut self, id: ObjectId) {
         if let Some(object) = self.number_of(id) {
             self.end(object, ReceiverOutcome::Stopped);
         }
     }
 
-    /// Puts an object off that its owner has no room for now, to ask for it again.
+    /// Puts an object off for which the owner has no room now; the receiver will request it again.
     pub fn postpone(&mut self, now: Time, id: ObjectId) {
         let Some(object) = self.number_of(id) else { return };
         self.end(object, ReceiverOutcome::Lost);
@@ -292,7 +293,7 @@ impl Receiver {
         objects.find(|(_, one)| one.id == id).map(|(&object, _)| object)
     }
 
-    /// It leaves everything.
+    /// Stops the receiver, and ends all objects.
     pub fn stop(&mut self) {
         let all: Vec<u32> = self.session.iter().flat_map(|session| session.objects.keys().copied()).collect();
         for object in all {
@@ -305,7 +306,7 @@ impl Receiver {
         }
     }
 
-    /// It is over with `object` if that is complete; whether it is.
+    /// Ends `object` if it is complete. Returns `true` if it is.
     fn complete(&mut self, object: u32) -> bool {
         let one = self.session.as_ref().and_then(|session| session.objects.get(&object));
         let Some(State::Complete(at)) = one.map(|one| one.state) else { return false };
@@ -331,14 +332,14 @@ impl Receiver {
     }
 }
 
-/// How long nothing must be heard of a sender until something is wrong (draft §4.3).
+/// Returns the silence of a sender after which the receiver acts (draft §4.3).
 fn silence(grtt: Rtt, robust: u32) -> Span {
     (grtt.span() * 2 * u64::from(robust)).max(Span::from_secs(1))
 }
 
-/// What it says.
+/// Messages of the receiver.
 impl Receiver {
-    /// Begins to wait to ask for what lacks, unless it waits already or has just asked.
+    /// Starts the back-off of a request for missing data, unless it runs already or a request has just left.
     fn consider(&mut self, now: Time) {
         let Some(session) = &self.session else { return };
         let waits = self.timers.is_set(Timer::Backoff) || self.timers.is_set(Timer::Holdoff);
@@ -352,7 +353,7 @@ impl Receiver {
         self.timers.set(Timer::Backoff, now + wait);
     }
 
-    /// Asks for what lacks, unless the sender has gone back to it or others have asked.
+    /// Requests missing data, unless the sender has gone back to them or others have requested them.
     fn ask(&mut self, now: Time) {
         let waiting = core::mem::take(&mut self.waiting);
         let Some(session) = &mut self.session else { return };
@@ -382,8 +383,8 @@ impl Receiver {
         self.say(now, Answer::Nack(nacks));
     }
 
-    /// Makes the sender wait that asked about these objects, which are being verified or have no room yet. It asks for
-    /// their INFO, which is short: a sender does not give up a receiver that asks for something.
+    /// Makes a sender wait that asked for acknowledgement of these objects, which are being verified or have no room
+    /// yet. Requests their INFO, which is short: a sender does not give up a receiver that requests something.
     fn have_wait(&mut self, now: Time, waiting: &BTreeSet<u32>) {
         let Some(session) = &self.session else { return };
         let is_new = |object: &&u32| session.is_to_come(**object) && !self.heard.has_info(**object);
@@ -400,7 +401,7 @@ impl Receiver {
         }
     }
 
-    /// Says something to the sender, unless that has not said enough itself to be answered.
+    /// Sends `answer` to the sender, unless the sender has not sent enough octets to be answered.
     fn say(&mut self, now: Time, answer: Answer) {
         let Some(session) = &mut self.session else { return };
         let response = session.probed.map(|probed| probed.sent.later(now.since(probed.at)));

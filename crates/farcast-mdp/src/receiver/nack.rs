@@ -1,4 +1,4 @@
-//! What a receiver asks for, and what others have asked for (draft §4.3).
+//! Requests of a receiver, and those of other receivers (draft §4.3).
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -10,35 +10,36 @@ use crate::config::ROBUST;
 use crate::message::{Mask, ObjectNack, Request};
 use crate::wire::{NACK_HEADER, request_len};
 
-/// How many blocks, runs of blocks and objects that others have asked for are remembered. Of what is beyond, we ask
-/// ourselves.
+/// The most blocks, runs of blocks and objects whose requests by others are remembered. Beyond them, the receiver sends
+/// its own requests.
 const REMEMBERED: usize = 4096;
 
-/// How often what is said of an object is asked for: who then still lacks it goes on without, and acknowledges nothing.
+/// The most requests for the INFO of an object. A receiver that still lacks it goes on without, and acknowledges
+/// nothing.
 const INFO_ASKED: u32 = ROBUST;
 
-/// How often it is asked for before the object itself is, where the sender was first heard in the midst of something:
-/// with it the owner finds what it has kept.
+/// Requests for INFO before the request for the object itself, if the receiver began in the midst of a transmission.
+/// The INFO lets the owner find the parts that it has kept.
 const INFO_FIRST: u32 = 3;
 
-/// What is known while a receiver waits to ask.
+/// Requests of others that were heard during a back-off.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Heard {
-    /// By object and block, how many symbols that we lack somebody else has asked for in one request, at most.
+    /// The most useful symbols in one request of another receiver, by object and block.
     of_block: BTreeMap<(u32, u32), u32>,
-    /// Blocks that somebody else has asked for whole: an object, the first and the last.
+    /// Blocks that another receiver requested whole: object, first block and last block.
     whole: Vec<(u32, u32, u32)>,
     info: BTreeSet<u32>,
 }
 
 impl Heard {
-    /// Whether others have asked for at least `lacks` symbols of `block`.
+    /// Returns `true` if others have requested at least `lacks` symbols of `block`.
     fn covers(&self, object: u32, block: u32, lacks: u32) -> bool {
         self.of_block.get(&(object, block)).is_some_and(|&count| count >= lacks)
             || self.whole.iter().any(|&(of, first, last)| of == object && (first..=last).contains(&block))
     }
 
-    /// Tells whether others have asked for the INFO of `object`.
+    /// Returns `true` if others have requested the INFO of `object`.
     pub(super) fn has_info(&self, object: u32) -> bool {
         self.info.contains(&object)
     }
@@ -54,19 +55,19 @@ impl Heard {
     }
 }
 
-/// What is needed of an object.
+/// Missing parts of an object.
 enum Need {
     Object,
     Parts {
         info: bool,
-        /// The first block that lacks symbols, and up to where it is looked for.
+        /// The first block that lacks symbols, and the end of the search for further ones.
         blocks: Option<(u32, u32)>,
     },
 }
 
 impl Session {
-    /// Returns the needs of each object that the sender has passed, in order. Of objects of which nothing has come, it
-    /// takes no more than there is room for. An object that is only now being sent may still come.
+    /// Returns the needs of each object that the sender has passed, in order. Objects of which nothing has come are
+    /// included only as far as there is room. An object that is only now being sent may still come.
     fn needs(&self) -> impl Iterator<Item = (u32, Option<&Incoming>, Need)> {
         let mut unheard = self.unheard.before(self.position.0).take(self.room()).peekable();
         let mut at_hand = self.objects.range(..=self.position.0).peekable();
@@ -100,22 +101,23 @@ impl Session {
         (info || blocks.is_some()).then_some(Need::Parts { info, blocks })
     }
 
-    /// What may be asked for: of what its owner has not answered for, more may be there than has come.
+    /// Returns the needs that may be requested. Before the owner has answered, more of an object may be stored than has
+    /// come.
     fn asks(&self) -> impl Iterator<Item = (u32, Option<&Incoming>, Need)> {
         self.needs().filter(|(_, one, _)| one.is_none_or(|one| one.state != State::Opening))
     }
 
-    /// Whether the sender has passed anything without its having come.
+    /// Returns `true` if the sender has passed anything that has not come.
     pub(super) fn has_need(&self) -> bool {
         self.needs().next().is_some()
     }
 
-    /// Whether any of that may be asked for.
+    /// Returns `true` if any of these needs may be requested.
     pub(super) fn may_ask(&self) -> bool {
         self.asks().next().is_some()
     }
 
-    /// Whether others have asked for all that we would.
+    /// Returns `true` if others have requested everything that this receiver would.
     pub(super) fn is_covered(&self, heard: &Heard) -> bool {
         self.asks().all(|(object, one, need)| match need {
             Need::Object => heard.covers_object(object),
@@ -133,13 +135,14 @@ impl Session {
         })
     }
 
-    /// What lacks, in order, as far as it fits a segment (our choice, as the draft's other lists) and `room` octets.
+    /// Returns requests for the needs, in order, as far as they fit a segment (our choice, as for the draft's other
+    /// lists) and `room` octets.
     pub(super) fn requests(&self, room: usize) -> Vec<ObjectNack> {
         let mut list = List { nacks: Vec::new(), room: room.min(self.segment_size.into()) };
         for (object, one, need) in self.asks() {
             let fits = match need {
                 Need::Object => list.add(object, Request::Object),
-                // What is said of it stands before all else.
+                // The request for INFO comes first.
                 Need::Parts { info, blocks } => {
                     (!info || list.add(object, Request::Info))
                         && one.zip(blocks).is_none_or(|(one, blocks)| list.add_blocks(object, one, blocks))
@@ -152,7 +155,7 @@ impl Session {
         list.nacks
     }
 
-    /// Notes what somebody else asks for.
+    /// Notes the requests of another receiver.
     pub(super) fn overhear(&self, heard: &mut Heard, nacks: &[ObjectNack]) {
         for ObjectNack { object, requests } in nacks {
             let one = self.objects.get(object);
@@ -185,7 +188,7 @@ fn overhear_blocks(heard: &mut Heard, object: u32, one: &Incoming, request: &Req
         }
         Request::Segments { erasures, offset, mask } => {
             let Some(block) = block_at(one, *offset) else { return };
-            // Which of them are sent is the sender's choice: those that would not help us do not count.
+            // The sender chooses which symbols it sends, so symbols that this receiver has do not count.
             let useful = mask.iter().filter(|&symbol| is_useful(one, block, symbol)).count() as u32;
             if heard.of_block.len() < REMEMBERED || heard.of_block.contains_key(&(object, block)) {
                 let most = heard.of_block.entry((object, block)).or_insert(0);
@@ -195,7 +198,7 @@ fn overhear_blocks(heard: &mut Heard, object: u32, one: &Incoming, request: &Req
     }
 }
 
-/// The block of `one` that begins at `offset`.
+/// Returns the block of `one` that begins at `offset`.
 fn block_at(one: &Incoming, offset: u32) -> Option<u32> {
     let Known { geometry, .. } = &one.known;
     let len = geometry.block_size() * u32::from(geometry.segment_size());
@@ -203,7 +206,7 @@ fn block_at(one: &Incoming, offset: u32) -> Option<u32> {
     (offset.is_multiple_of(len) && block < geometry.blocks()).then_some(block)
 }
 
-/// Whether `symbol` of `block` exists and has not come.
+/// Returns `true` if `symbol` of `block` exists and has not come.
 fn is_useful(one: &Incoming, block: u32, symbol: u32) -> bool {
     let Known { about, geometry } = &one.known;
     match symbol.checked_sub(geometry.block_len(block)) {
@@ -214,18 +217,18 @@ fn is_useful(one: &Incoming, block: u32, symbol: u32) -> bool {
     }
 }
 
-/// Requests that fit a segment.
+/// List of requests that fit a segment.
 struct List {
     nacks: Vec<ObjectNack>,
     room: usize,
 }
 
 impl List {
-    /// Adds a request; whether there was room.
+    /// Adds a request. Returns `true` if there was room.
     fn add(&mut self, object: u32, request: Request) -> bool {
         let same = self.nacks.last().is_some_and(|last| last.object == object);
         let len = request_len(&request) + if same { 0 } else { NACK_HEADER };
-        // A segment may be too small for anything; a request that goes nowhere is worse than one that is too long.
+        // A segment may be too small for any request. A list that is too long is better than no request.
         if len > self.room && !self.nacks.is_empty() {
             return false;
         }
@@ -237,7 +240,8 @@ impl List {
         true
     }
 
-    /// Adds what lacks of the blocks in `first .. end`, of which the first lacks something; whether there was room.
+    /// Adds requests for the blocks in `first .. end`, of which the first lacks something. Returns `true` if there was
+    /// room.
     fn add_blocks(&mut self, object: u32, one: &Incoming, (first, end): (u32, u32)) -> bool {
         let Known { about, geometry } = &one.known;
         let block_octets = geometry.block_size() * u32::from(geometry.segment_size());
@@ -248,7 +252,7 @@ impl List {
             let lacks = one.lacks(block);
             let mut last = block;
             let request = if nothing(block) {
-                // Blocks of which nothing has come follow one another after an outage.
+                // After an outage, blocks of which nothing has come follow one another.
                 let most = block.saturating_add(8 * self.room as u32).min(end.min(geometry.blocks()));
                 while last + 1 < most && nothing(last + 1) {
                     last += 1;

@@ -12,12 +12,12 @@ const MOST: usize = 1 << 16;
 pub(super) struct Runs(Vec<Run>);
 
 impl Runs {
-    /// Tells whether the set is empty.
+    /// Returns `true` if the set is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Tells whether the set has `number`.
+    /// Returns `true` if the set has `number`.
     pub(super) fn contains(&self, number: u32) -> bool {
         self.place(number).is_ok()
     }
@@ -41,7 +41,7 @@ impl Runs {
         }
     }
 
-    /// Removes `number`. Returns true if the set had it.
+    /// Removes `number`. Returns `true` if the set had it.
     pub(super) fn remove(&mut self, number: u32) -> bool {
         let Ok(at) = self.place(number) else { return false };
         let run = self.0[at];

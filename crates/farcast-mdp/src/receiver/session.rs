@@ -1,4 +1,4 @@
-//! A sender that is being heard, and its objects.
+//! The current sender of a receiver, and its objects.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -17,27 +17,28 @@ use farcast_norm::quantise::Rtt;
 use super::runs::Runs;
 use crate::message::{About, Data, Flags, FromSender, Info};
 
-/// How far an object has come.
+/// State of an object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum State {
-    /// Offered, not answered. What comes is stored behind what the owner does first.
+    /// The object is offered, and the owner has not answered. Content that comes is stored after the owner's first
+    /// steps.
     Opening,
-    /// Receiving.
+    /// Content is being received.
     Receiving,
-    /// Everything is there; the owner verifies it.
+    /// All segments are stored; the owner verifies them.
     Verifying,
-    /// Everything is there since.
+    /// The object is complete and verified since this instant.
     Complete(Time),
 }
 
-/// Which sender.
+/// Identity of a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Key {
     pub(super) source: SocketAddr,
     pub(super) sender: NodeId,
 }
 
-/// The last probe: its number, its time, and when it came.
+/// The last probe: its number, its time stamp, and the time at which it came.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Probed {
     pub(super) sequence: u8,
@@ -45,7 +46,7 @@ pub(super) struct Probed {
     pub(super) at: Time,
 }
 
-/// How an object is known and cut.
+/// Description of an object, and its division into segments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     pub(super) about: About,
@@ -54,44 +55,44 @@ pub(super) struct Known {
 
 #[derive(Clone, Debug)]
 pub(super) struct Incoming {
-    /// What its owner knows it by.
+    /// Id by which the owner knows the object.
     pub(super) id: ObjectId,
     pub(super) state: State,
     pub(super) known: Known,
-    /// Whether all is known that is said of it.
+    /// The INFO of the object is known, or there is none.
     pub(super) named: bool,
-    /// How often that was asked for.
+    /// Number of requests for the INFO.
     pub(super) info_asked: u32,
     pub(super) have: Bitmap,
-    /// Parity that is there, by block; and blocks that are being rebuilt.
+    /// Stored parity, by block; and blocks that are being rebuilt.
     pub(super) held: BTreeMap<u32, Bitmap>,
     pub(super) decoding: BTreeSet<u32>,
-    /// The sender has been behind all blocks before this one: what lacks of them is to be asked for.
+    /// Block before which the sender has been behind all blocks: their missing symbols are to be requested.
     pub(super) reached: u32,
-    /// All segments before this one are there.
+    /// Segment before which all segments are stored.
     pub(super) low: u32,
     pub(super) received: Received,
-    /// The losses on the way when it began.
+    /// Losses on the path at the time the object began.
     pub(super) passage: Passage,
 }
 
-/// An object that is through.
+/// A finished object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Done {
     pub(super) object: u32,
     pub(super) id: ObjectId,
-    /// Since when it is there; `None` if it was given up.
+    /// Time of completion; `None` if the object was given up.
     pub(super) at: Option<Time>,
     pub(super) received: Received,
 }
 
-/// Whether a sender is heard.
+/// Presence of a sender.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Standing {
     Here,
-    /// It has said that it leaves, or was not heard for too long.
+    /// The sender has said that it leaves, or was silent for too long.
     Left,
-    /// It has begun another session since: nothing that comes is of this one.
+    /// The sender has begun another session: messages that come do not belong to this one.
     Past,
 }
 
@@ -100,7 +101,7 @@ pub(super) struct Session {
     pub(super) key: Key,
     pub(super) group: SocketAddr,
     pub(super) grtt: Rtt,
-    /// Octets of a segment, once something has said it.
+    /// Octets of a segment, from the object that began last; a default before the first.
     pub(super) segment_size: u16,
     /// Objects that were begun and are not finished.
     pub(super) objects: BTreeMap<u32, Incoming>,
@@ -115,52 +116,52 @@ pub(super) struct Session {
     /// Finished objects, and the complete ones among them.
     pub(super) over: Runs,
     pub(super) complete: Runs,
-    /// The first object that is heard of, and one past the last.
+    /// The first object that is wanted, and the number behind the last that is known.
     pub(super) sync: u32,
     pub(super) next: u32,
-    /// Where the sender is: an object and a block. It has passed what lies before that.
+    /// Position of the sender, an object and a block. The sender has passed everything before it.
     pub(super) position: (u32, u32),
     pub(super) probed: Option<Probed>,
-    /// How often nothing was heard for long.
+    /// Number of long silences in a row.
     pub(super) silences: u32,
     pub(super) done: VecDeque<Done>,
-    /// Octets of parity and of blocks that are gathered.
+    /// Octets of stored parity and of the blocks that are gathered with it.
     pub(super) memory: u64,
     pub(super) loss: Loss,
-    /// What came of it, and what is missing between.
+    /// Datagrams that came from the sender, and those that are missing between them.
     pub(super) passage: Passage,
     pub(super) standing: Standing,
-    /// It was first heard in the midst of something, of which more may be kept from before than has come.
+    /// The receiver began in the midst of a transmission, so the owner may have kept more than has come.
     pub(super) late: bool,
-    /// What lacks was not asked for, because the owner has not said what is kept.
+    /// Requests were put off, because the owner has not told yet what it has kept.
     pub(super) put_off: bool,
     pub(super) begun: Time,
     pub(super) last_heard: Time,
-    /// Time at which content of it was stored last; `None` while nothing stands behind what it says.
+    /// Time at which content was last stored; `None` while the sender has announced but delivered nothing.
     pub(super) fed: Option<Time>,
-    /// Octets that may be said because of what it has said.
+    /// Octets that may be sent to the sender, earned by its own octets.
     pub(super) credit: u64,
 }
 
-/// After so long without new content, or without a word where nothing more is to come, a sender's place goes to one that
-/// sends.
+/// Time without new content after which a sender is replaced by one that sends. It also applies to silence of a sender
+/// with nothing more to send.
 const STALE: Span = Span::from_secs(1);
-/// Speaking alone takes the place of a sender of which nothing has come and nothing was heard for so long.
+/// Silence after which a sender of which nothing has come is replaced by one that only speaks.
 const SPEAKS: Span = Span::from_millis(500);
-/// Least silence after which a sender of content loses its place. One that was heard for longer is waited for as long
-/// again, up to [`STALE`].
+/// The shortest silence after which a sender of content is replaced. A sender that was heard for longer than this is
+/// waited for as long again, up to [`STALE`].
 const BRIEF: Span = Span::from_millis(300);
 
 impl Session {
-    /// Tells whether its place goes to another sender that says `said`.
+    /// Returns `true` if this session gives way to another sender, which sends `said`.
     ///
-    /// A sender chooses its own timing, so its place does not depend on that. Who flushes has sent, perhaps while this one
-    /// had the place: a short transfer is over by then.
+    /// A sender chooses its own timing, so the decision does not depend on that. A sender that flushes has sent data,
+    /// perhaps during this session: a short transfer is over by then.
     pub(super) fn yields(&self, now: Time, said: &FromSender) -> bool {
         let sends = matches!(said, FromSender::Data(_));
         let has_sent = sends || matches!(said, FromSender::Flush { eot: false, .. });
         let silence = now.since(self.last_heard);
-        // What the owner verifies still counts.
+        // Verification by the owner still counts.
         if self.objects.values().any(|one| one.state == State::Verifying) {
             return false;
         }
@@ -171,17 +172,17 @@ impl Session {
         if self.is_idle() {
             return sends || silence >= STALE;
         }
-        // A sender that was killed soon after its first words holds the place no longer than it has used it.
+        // A sender that was killed soon after it began holds the session no longer than it has used it.
         let patience = self.last_heard.since(self.begun).clamp(BRIEF, STALE);
         (has_sent && silence >= patience) || (sends && !self.is_complete() && now.since(fed) >= STALE)
     }
 
-    /// Tells whether no object is under way or wanted.
+    /// Returns `true` if no object is being received or wanted.
     pub(super) fn is_idle(&self) -> bool {
         self.objects.is_empty() && self.unheard.is_empty()
     }
 
-    /// Tells whether all known objects are complete.
+    /// Returns `true` if all known objects are complete.
     pub(super) fn is_complete(&self) -> bool {
         self.unheard.is_empty() && self.objects.values().all(|one| matches!(one.state, State::Complete(_)))
     }
@@ -192,13 +193,13 @@ impl Session {
         self.unheard.clear();
     }
 
-    /// Tells whether everything asked for has come and there is room for many objects that were not begun.
+    /// Returns `true` if everything requested has come, and there is room for many objects that were not begun.
     pub(super) fn may_go_on(&self) -> bool {
         let idle = self.asked.is_empty() && !self.objects.values().any(Incoming::is_receiving);
         idle && !self.unheard.is_empty() && self.room() >= AT_HAND / 2
     }
 
-    /// Tells whether `object` waits for its owner only, and not for the sender.
+    /// Returns `true` if `object` waits only for its owner, and not for the sender.
     pub(super) fn is_to_come(&self, object: u32) -> bool {
         let waits = |one: &Incoming| matches!(one.state, State::Opening | State::Verifying);
         self.objects.get(&object).map_or_else(|| self.unheard.contains(object), waits)
@@ -210,7 +211,7 @@ impl Session {
     }
 }
 
-/// What part of a sender's packets is lost, counted from probe to probe.
+/// Share of a sender's packets that is lost, counted from probe to probe.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Loss {
     next: Option<u16>,
@@ -220,10 +221,10 @@ pub(super) struct Loss {
 }
 
 impl Loss {
-    /// Packets `sequence ..` came, so many.
+    /// Notes that `count` packets came, from `sequence` on.
     pub(super) fn came(&mut self, sequence: u16, count: u32) {
         let ahead = self.next.map_or(0, |next| sequence.wrapping_sub(next));
-        // What comes late was counted as lost.
+        // A late packet was already counted as lost.
         if ahead < 1 << 15 {
             self.lost = self.lost.saturating_add(ahead.into());
             self.next = Some(sequence.wrapping_add(count as u16));
@@ -231,7 +232,7 @@ impl Loss {
         self.came = self.came.saturating_add(count);
     }
 
-    /// A probe came.
+    /// Takes a new estimate when a probe comes.
     pub(super) fn probed(&mut self) {
         let all = u64::from(self.came) + u64::from(self.lost);
         self.estimate = (u64::from(self.lost) * u64::from(u16::MAX)).checked_div(all).unwrap_or(0) as u16;
@@ -239,7 +240,7 @@ impl Loss {
     }
 }
 
-/// Octets that a block's parity takes besides its symbols, about.
+/// Approximate octets of memory for a block's parity, besides its symbols.
 const BOOKKEEPING: u64 = 128;
 
 impl Incoming {
@@ -261,13 +262,13 @@ impl Incoming {
         }
     }
 
-    /// Whether what comes of it is stored.
+    /// Returns `true` if content that comes is stored.
     pub(super) fn is_receiving(&self) -> bool {
         matches!(self.state, State::Opening | State::Receiving)
     }
 
-    /// What its owner is told of `object`, which this is. Where nothing is said of it, or not yet, it is called by its
-    /// numbers.
+    /// Returns the offer of this object for the owner. An object without INFO, or whose INFO has not come, is named by
+    /// its numbers.
     pub(super) fn offer(&self, session: &Key, group: SocketAddr, object: u32, info: Option<&Info>) -> Offer {
         let Known { about, geometry } = self.known;
         let vouched = info.and_then(|info| info.vouched);
@@ -283,8 +284,8 @@ impl Incoming {
             ),
             provisional: info.is_none(),
             id: None,
-            // Numbers begin anew with each start of a sender: that an object is the one of before, its digest says, or
-            // may yet say.
+            // Numbers begin anew with each start of a sender. Only a digest shows that an object is the same as before,
+            // and INFO that has not come may bring one.
             serial: (vouched.is_some() || unknown)
                 .then_some(u64::from(session.sender.0) << 32 | u64::from(object)),
             vouched: vouched.map(Box::new),
@@ -295,7 +296,7 @@ impl Incoming {
         }
     }
 
-    /// Whether `data` is of this object as it is cut.
+    /// Checks that `data` belongs to this object and fits its division.
     pub(super) fn check(&self, data: &Data) -> Result<(), Reject> {
         let Known { about, geometry } = &self.known;
         if !data.about.is_same(about) || data.segment_size != geometry.segment_size() {
@@ -308,7 +309,7 @@ impl Incoming {
         }
         let full = data.segment_size;
         let len = match geometry.segments_of(data.block, data.symbols).filter(|_| !data.parity) {
-            // A short one stands alone.
+            // A short segment is a run by itself.
             Some(segments) if segments.count() == 1 => geometry.payload_len(segments.first()),
             Some(segments) if geometry.payload_len(segments.last()) < full => 0,
             _ => full,
@@ -321,7 +322,7 @@ impl Incoming {
         run.map_or(0, |run| run.count() - self.have.count_in(run))
     }
 
-    /// How many symbols of `block` have yet to come.
+    /// Returns the number of symbols of `block` that have yet to come.
     pub(super) fn lacks(&self, block: u32) -> u32 {
         if self.decoding.contains(&block) {
             return 0;
@@ -329,7 +330,7 @@ impl Incoming {
         self.missing_in(block).saturating_sub(self.held.get(&block).map_or(0, Bitmap::count))
     }
 
-    /// The first block in `from .. end` that lacks symbols.
+    /// Returns the first block in `from .. end` that lacks symbols.
     pub(super) fn next_need(&self, from: u32, end: u32) -> Option<u32> {
         let geometry = &self.known.geometry;
         let end = end.min(geometry.blocks());
@@ -344,14 +345,15 @@ impl Incoming {
         None
     }
 
-    /// Looks how far everything is there, so that nobody looks there again.
+    /// Moves `low` to the first missing segment, so that later searches begin there.
     pub(super) fn advance(&mut self) {
         if self.is_receiving() {
             self.low = self.have.next_clear(self.low).unwrap_or(self.low);
         }
     }
 
-    /// Octets that are kept for a block with `symbols` parity symbols, by the owner, who gathers it, and here.
+    /// Returns the octets that a block with `symbols` parity symbols takes, both here and at the owner, which gathers
+    /// the block.
     pub(super) fn memory_of(&self, block: u32, symbols: u32) -> u64 {
         let Known { about, geometry } = &self.known;
         let count = geometry.block_len(block) + symbols;
@@ -359,7 +361,7 @@ impl Incoming {
         u64::from(count) * u64::from(geometry.segment_size()) + here
     }
 
-    /// Forgets the parity of `block`; how many octets that frees.
+    /// Forgets the parity of `block`, and returns the octets that this frees.
     pub(super) fn forget_parity(&mut self, block: u32) -> u64 {
         match self.held.remove(&block) {
             Some(held) => self.memory_of(block, held.count()),
@@ -367,12 +369,12 @@ impl Incoming {
         }
     }
 
-    /// Octets that are kept for all of its blocks.
+    /// Returns the octets that all blocks with parity take.
     pub(super) fn memory(&self) -> u64 {
         self.held.iter().map(|(&block, held)| self.memory_of(block, held.count())).sum()
     }
 
-    /// How many symbols of `data` there are up to that which completes its block; `None` if none of them does.
+    /// Returns the number of symbols of `data` up to the one that completes its block; `None` if none does.
     fn until_whole(&self, data: &Data) -> Option<u32> {
         let geometry = &self.known.geometry;
         let mut left = self.lacks(data.block);
@@ -395,8 +397,8 @@ impl Incoming {
 }
 
 impl Session {
-    /// Up to which block of `object`, which is `one`, what lacks may be asked for: what the sender has passed, and is
-    /// not before again.
+    /// Returns the block of `object`, which is `one`, before which missing data may be requested. The sender has passed
+    /// the blocks before it, and has not gone back.
     pub(super) fn asked_up_to(&self, object: u32, one: &Incoming) -> u32 {
         match object.cmp(&self.position.0) {
             core::cmp::Ordering::Less => u32::MAX,
@@ -405,8 +407,8 @@ impl Session {
         }
     }
 
-    /// How many symbols of `data` may come at once: what comes of a new block, completes one or ends it has
-    /// consequences.
+    /// Returns the number of symbols of `data` that may be handled at once. The first symbol of a new block has effects
+    /// of its own, as have symbols that complete or end a block.
     pub(super) fn prefix(&self, data: &Data) -> NonZeroU32 {
         let count = data.symbols.count();
         let most = match self.objects.get(&data.about.object) {
@@ -423,8 +425,8 @@ impl Session {
         NonZeroU32::new(most.min(count)).unwrap_or(NonZeroU32::MIN)
     }
 
-    /// The runs of symbols that would make up for what `block` of `one` lacks: parity first, that which has not come,
-    /// in order; and if that is not enough, the last of the segments that are missing (draft §4.3).
+    /// Returns the runs of symbols that would supply what `block` of `one` lacks. Parity that has not come is chosen
+    /// first, in order; if it does not suffice, the last missing segments are added (draft §4.3).
     pub(super) fn wanted(one: &Incoming, block: u32) -> Vec<Run> {
         let Known { about, geometry } = &one.known;
         let (len, mut lacks) = (geometry.block_len(block), one.lacks(block));
@@ -437,7 +439,7 @@ impl Session {
             parity.push(run);
         }
         let Some(segments) = geometry.block_run(block) else { return parity };
-        // As many are passed over as parity makes up for.
+        // The receiver skips as many segments as parity replaces.
         let mut spared = one.missing_in(block) - lacks;
         let mut wanted = Vec::new();
         for gap in one.have.gaps_in(segments) {

@@ -1,22 +1,22 @@
-//! The group's greatest round trip (draft §4.5).
+//! Estimate of the group's greatest round trip (draft §4.5).
 
 use farcast_core::Span;
 
 use crate::config::GRTT_RANGE;
 
-/// Until the next probe: first and in the end; it doubles.
+/// The first and the longest interval of probes; the interval doubles.
 const INTERVALS: (Span, Span) = (Span::from_secs(5), Span::from_secs(40));
 
-/// After so many intervals whose longest round trip is shorter than thought, that is believed.
+/// Number of intervals in a row with only shorter round trips after which the estimate falls.
 const LOW: u32 = 3;
 
-/// What is known of it.
+/// Estimate of the greatest round trip.
 #[derive(Clone, Debug)]
 pub(super) struct Grtt {
     estimate: Span,
     /// The greatest sample since the last probe.
     peak: Span,
-    /// Intervals in a row in which nothing as long as thought was measured.
+    /// Number of intervals in a row in which every sample was shorter than the estimate.
     low: u32,
     interval: Span,
 }
@@ -30,7 +30,7 @@ impl Grtt {
         self.estimate
     }
 
-    /// A round trip was measured. One that is longer than thought counts at once.
+    /// Takes a measured round trip. One that is longer than the estimate counts at once.
     pub(super) fn sample(&mut self, trip: Span) {
         let trip = trip.clamp(GRTT_RANGE.0, GRTT_RANGE.1);
         if trip > self.peak {
@@ -41,7 +41,7 @@ impl Grtt {
         }
     }
 
-    /// A probe leaves. How long until the next.
+    /// Notes that a probe leaves, and returns the time until the next.
     pub(super) fn probed(&mut self) -> Span {
         if !self.peak.is_zero() {
             self.low = if self.peak < self.estimate { self.low + 1 } else { 0 };

@@ -1,4 +1,4 @@
-//! What receivers say (draft §4.4, §4.5, §4.7).
+//! Reactions of a sender to the messages of receivers (draft §4.4, §4.5, §4.7).
 
 use alloc::vec::Vec;
 
@@ -34,14 +34,14 @@ impl Sender {
         Ok(())
     }
 
-    /// Up to when a receiver knew what had left when it said this, as far as its time stamp tells; where it has heard no
-    /// probe, it is taken to know all.
+    /// Returns the time at which the newest data left that the receiver could have heard when it sent this message, by
+    /// its time stamp. A receiver that has heard no probe counts as knowing everything.
     fn known(now: Time, said: &FromReceiver) -> Time {
         let trip = said.response.and_then(|response| Stamp::of(now).since(response));
         trip.map_or(Time::NEVER, |trip| now - trip)
     }
 
-    /// What an answer says of the round trip, where it answers one of our probes.
+    /// Takes a sample of the round trip from an answer to a probe.
     fn measure(&mut self, now: Time, said: &FromReceiver) {
         if let Some(trip) = said.response.and_then(|response| Stamp::of(now).since(response)) {
             self.grtt.sample(trip);
@@ -49,7 +49,8 @@ impl Sender {
     }
 
     fn nack(&mut self, now: Time, from: NodeId, nacks: &[ObjectNack], known: Time) -> Result<(), Reject> {
-        // All of it is right, or nothing is taken. What has not begun, never was, or is withdrawn, is said not to be there.
+        // A NACK is taken as a whole or not at all. Objects that have not begun, do not exist or are withdrawn are
+        // reported as not available.
         let is_there =
             |object: u32| (object as usize) < self.begun.len() && !self.withdrawn.contains(&object);
         let (there, gone): (Vec<_>, Vec<_>) = nacks.iter().partition(|nack| is_there(nack.object));
@@ -61,7 +62,7 @@ impl Sender {
             return Err(Reject::Inconsistent);
         }
         for nack in &gone {
-            // It never will acknowledge that one.
+            // This receiver will never acknowledge the object.
             if let Some(one) = self.begun.get_mut(nack.object as usize) {
                 one.waiting.retain(|&waiting| waiting != from);
             }
@@ -70,12 +71,12 @@ impl Sender {
         let (spent, there): (Vec<_>, Vec<_>) =
             there.into_iter().partition(|nack| self.begun[nack.object as usize].repairs.are_spent());
         if !spent.is_empty() {
-            // What else it says, of other objects and round trips, is heard.
+            // Other requests in the same message, and its time stamp, still count.
             let _ = self.rejects.note::<()>(Err(Reject::Limit));
         }
         let mut count = 0u32;
         for nack in &there {
-            // While repairs are under way, what lies behind them is news.
+            // While repairs are sent, only requests behind the current position are new.
             let (object, block) = self.position;
             let from = match nack.object.cmp(&object) {
                 _ if !self.repairing => 0,
@@ -106,12 +107,12 @@ impl Sender {
         Ok(())
     }
 
-    /// INFO is said again at once, but once in two round trips: without it nobody can begin.
+    /// Sends requested INFO again at once, but only once in two round trips: without it no receiver can begin.
     fn repair_info(&mut self, now: Time) {
         let held = self.timers.is_set(Timer::Info);
         for &object in &self.asked {
             let there = self.config.objects[object as usize].has_info();
-            // Where it is on its way, whoever lacks it after that asks again.
+            // While INFO is held off, a receiver that lacks it asks again later.
             if self.begun[object as usize].take_info() && there && !held {
                 let info = self.info(object, Flags::REPAIR);
                 self.outbox.push_back(info);
@@ -125,7 +126,7 @@ impl Sender {
         self.asked.retain(|&object| begun[object as usize].is_asked());
     }
 
-    /// Says which objects cannot be had, as far as a segment holds them, once in two round trips.
+    /// Reports the objects that are not available, as many as fit a segment, once in two round trips.
     fn squelch(&mut self, now: Time, gone: &[&ObjectNack]) {
         if gone.is_empty() || self.timers.is_set(Timer::Squelch) {
             return;
@@ -138,8 +139,8 @@ impl Sender {
         self.timers.set(Timer::Squelch, now + self.advertised().span() * 2);
     }
 
-    /// Tells a group whose members answer the sender alone what one of them has asked for, so that the others need
-    /// not; once in a round trip.
+    /// Repeats a receiver's request to the group, where receivers answer to the sender alone, so that the others need
+    /// not ask; once in a round trip.
     fn advertise(&mut self, now: Time, nacks: &[&ObjectNack]) {
         let wanted = self.config.unicast && self.config.group.ip().is_multicast();
         if !wanted || self.timers.is_set(Timer::Advertise) {
@@ -185,19 +186,19 @@ impl Sender {
         Ok(())
     }
 
-    /// What was gathered is sent.
+    /// Sends the repairs that were gathered.
     pub(super) fn repair(&mut self, now: Time) {
         if self.commit() {
             self.repairing = true;
             self.go_on(now);
             self.begin_round();
         } else if self.phase == Phase::Waiting && !self.timers.is_set(Timer::Flush) {
-            // The end was put off while this was gathered.
+            // The end was put off while the requests were gathered.
             self.flush(now);
         }
     }
 
-    /// Puts what was asked for among what is to be sent. Whether any of it is new.
+    /// Adds the requests to what is to be sent. Returns `true` if any of them is new.
     fn commit(&mut self) -> bool {
         let mut new = false;
         while let Some(object) = self.asked.pop_first() {

@@ -1,4 +1,4 @@
-//! The sender: objects at a steady rate, repaired as receivers ask (draft §4.1, §4.4, §4.5, §4.7).
+//! The sender: sends objects at a steady rate, and repairs what receivers request (draft §4.1, §4.4, §4.5, §4.7).
 
 mod grtt;
 mod hearing;
@@ -29,13 +29,13 @@ timers! {
     enum Timer {
         /// The next probe of round trips.
         Probe = "probe",
-        /// What receivers ask for has been gathered.
+        /// The gathering of requests ends.
         Aggregate = "aggregate",
-        /// INFO may be said again.
+        /// INFO may be sent again.
         Info = "INFO again",
-        /// What cannot be had may be said again.
+        /// Unavailable objects may be reported again.
         Squelch = "squelch again",
-        /// What was asked for by unicast may be told again.
+        /// Requests by unicast may be repeated to the group again.
         Advertise = "advertise again",
         /// The next flush, or the end.
         Flush = "flush",
@@ -44,26 +44,26 @@ timers! {
     }
 }
 
-/// How many rounds are counted one by one; what is sent in later ones counts to the last of these.
+/// Rounds that are counted one by one; symbols of later rounds count to the last of these.
 const ROUNDS: usize = 4096;
 
-/// Of how many objects a flush asks for acknowledgements.
+/// Number of objects for which a flush asks for acknowledgements.
 const ASKED_AT_ONCE: usize = 8;
 
-/// Flushes for receivers of which each lacks only what is withdrawn.
+/// Flushes that are sent for receivers that lack only withdrawn objects.
 const BEREFT_FLUSHES: u32 = 3;
 
-/// Sends objects, one after the other.
+/// Engine of a sender, which sends objects one after the other.
 #[derive(Debug)]
 pub struct Sender {
     config: SenderConfig,
-    /// How each object is cut.
+    /// Division of each object into segments.
     geometries: Vec<Geometry>,
     /// Objects that have begun.
     begun: Vec<Outgoing>,
-    /// Objects whose source is gone.
+    /// Objects whose content is no longer available.
     withdrawn: BTreeSet<u32>,
-    /// One of them was not sent whole before.
+    /// A withdrawn object had not been sent completely before.
     is_cut_short: bool,
     phase: Phase,
     timers: Timers<Timer>,
@@ -71,21 +71,21 @@ pub struct Sender {
     grtt: Grtt,
     sequence: u16,
     probes: u8,
-    /// The object and the block that were sent last.
+    /// Object and block that were sent last.
     position: (u32, u32),
-    /// What was asked for is being sent: only what is asked for behind the position is added to it.
+    /// Repairs are being sent: only requests behind `position` are added to them.
     repairing: bool,
     /// Objects before this one have nothing to be sent.
     low: usize,
-    /// Flushes said since anything was sent.
+    /// Flushes since data were last sent.
     flushes: u32,
-    /// Objects of which something was asked for that is not yet to be sent.
+    /// Objects with requests that are still being gathered.
     asked: BTreeSet<u32>,
-    /// Named receivers that have not acknowledged every object, and how many they lack.
+    /// Named receivers that have not acknowledged every object, with the number of objects that each lacks.
     lacking: Vec<(NodeId, usize)>,
-    /// What leaves before anything else.
+    /// Messages that leave before any data.
     outbox: VecDeque<FromSender>,
-    /// How it ends as soon as that has left.
+    /// Outcome that is reported once `outbox` has left.
     ending: Option<SenderOutcome>,
     /// Segments and symbols sent in each round.
     rounds: Vec<u64>,
@@ -96,10 +96,10 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// A sender of what `config` says.
+    /// Creates a sender with the settings `config`.
     ///
     /// # Errors
-    /// What of it cannot be.
+    /// The first setting that is invalid.
     pub fn new(config: SenderConfig) -> Result<Self, ConfigError> {
         let geometries = config.check()?;
         let overhead = if let Counted::Packet(overhead) = config.counted { overhead } else { 0 };
@@ -132,47 +132,47 @@ impl Sender {
         })
     }
 
-    /// Its settings.
+    /// Returns the settings.
     pub fn config(&self) -> &SenderConfig {
         &self.config
     }
 
-    /// How object `object` is cut, which objects are counted by from 0.
+    /// Returns the division of object `object`, numbered from 0, into segments.
     pub fn geometry(&self, object: u32) -> Option<&Geometry> {
         self.geometries.get(object as usize)
     }
 
-    /// Where it stands.
+    /// Returns the phase of the transfer.
     pub fn phase(&self) -> Phase {
         self.phase
     }
 
-    /// How far the round at hand has come.
+    /// Returns the progress of the current round.
     pub fn progress(&self) -> RoundProgress {
         self.progress
     }
 
-    /// Segments and symbols sent in each round.
+    /// Returns the segments and symbols sent in each round.
     pub fn sent_per_round(&self) -> &[u64] {
         &self.rounds
     }
 
-    /// What the message handled last asked for, if it asked for repair.
+    /// Returns what the last handled message asked for, if it asked for repair.
     pub fn asked(&self) -> Option<farcast_delivery::Asked> {
         self.last_asked
     }
 
-    /// Messages turned down, by reason.
+    /// Returns the counts of rejected messages, by reason.
     pub fn rejects(&self) -> &RejectCounts {
         &self.rejects
     }
 
-    /// The group's greatest round trip, as far as it knows.
+    /// Returns the estimate of the group's greatest round trip.
     pub fn grtt(&self) -> Span {
         self.grtt.estimate()
     }
 
-    /// Begins at `now`.
+    /// Begins to send at `now`.
     pub fn open(&mut self, now: Time) {
         if self.phase != Phase::Idle {
             return;
@@ -185,14 +185,14 @@ impl Sender {
         self.begin_round();
     }
 
-    /// Gives up.
+    /// Aborts the transfer.
     pub fn abort(&mut self) {
         if self.ending.is_none() && self.phase != Phase::Ended {
             self.end(SenderOutcome::Aborted);
         }
     }
 
-    /// Sends nothing of `object` any more, whose source is gone. Receivers that ask for it are told so.
+    /// Stops sending `object`, whose content is no longer available. Receivers that request it are told so.
     pub fn withdraw(&mut self, object: u32) {
         if !self.withdrawn.insert(object) {
             return;
@@ -205,17 +205,17 @@ impl Sender {
         }
     }
 
-    /// So many datagrams of so many octets in all have left beside what it sends: they count against its rate.
+    /// Charges datagrams that left beside those of this engine, `octets` in all, against its rate.
     pub fn spend(&mut self, datagrams: u64, octets: u64) {
         self.pacer.charge(self.pacer.span_beside(datagrams, octets));
     }
 
-    /// Sends from `source` from now on.
+    /// Changes the address from which the sender sends.
     pub fn moved(&mut self, source: SocketAddr) {
         self.config.source = source;
     }
 
-    /// The next object's turn has come.
+    /// Begins the next object.
     fn begin_object(&mut self) {
         let object = self.begun.len();
         let Some(geometry) = self.geometries.get(object) else { return };
@@ -226,7 +226,7 @@ impl Sender {
             self.outbox.push_back(self.info(object as u32, Flags::default()));
         }
         if self.withdrawn.contains(&(object as u32)) {
-            // Receivers can name what they will not have.
+            // INFO still leaves, so that receivers know the name of the object that they will not get.
             self.begun[object].clear();
             return;
         }
@@ -251,12 +251,12 @@ impl Sender {
         self.ending = Some(outcome);
     }
 
-    /// The object that was begun last.
+    /// Returns the object that was begun last.
     fn last_begun(&self) -> u32 {
         self.begun.len().saturating_sub(1) as u32
     }
 
-    /// The round trip that receivers count with: what is on the wire, and no less than a segment takes.
+    /// Returns the round trip that receivers use: quantised as on the wire, and no less than the time of a segment.
     fn advertised(&self) -> Rtt {
         let segment = self.pacer.span(usize::from(self.config.segment_size));
         Rtt::of(self.grtt.estimate().max(segment).clamp(GRTT_RANGE.0, GRTT_RANGE.1))
@@ -285,7 +285,7 @@ impl Sender {
         let SenderConfig { block_len, parity, objects, .. } = &self.config;
         let object_of = &objects[object as usize];
         let info = if object_of.has_info() { Flags::INFO } else { Flags::default() };
-        // It was checked that it fits.
+        // The settings were checked: the size fits 32 bits.
         let size = object_of.size as u32;
         About { object, size, ndata: *block_len, nparity: *parity, flags: Flags::FILE.with(info).with(more) }
     }
@@ -297,10 +297,10 @@ impl Sender {
     }
 }
 
-/// What is said.
+/// Messages that leave.
 impl Sender {
-    /// Everything that may be sent has been: receivers are to say what they miss, and those who are named that they
-    /// have it.
+    /// Sends a flush: everything was sent, so receivers are to request what they miss. Named receivers are asked to
+    /// acknowledge.
     fn flush(&mut self, now: Time) {
         self.phase = Phase::Waiting;
         let last = self.begun.len() == self.geometries.len();
@@ -312,7 +312,7 @@ impl Sender {
         let is_bereft = named && self.begun.iter().all(|one| one.waiting.is_empty());
         let most = if is_bereft { robust.min(BEREFT_FLUSHES) } else { robust };
         if delivered || (through && self.flushes >= most) {
-            // What is being gathered is still sent, and the next object comes when its time has come.
+            // Gathered requests are still served, and the next object begins in its time.
             if last && self.asked.is_empty() {
                 self.conclude();
             }
@@ -343,7 +343,7 @@ impl Sender {
         self.end(outcome);
     }
 
-    /// The time that `message` takes of the rate.
+    /// Returns the time that `message` takes at the rate.
     fn span(&self, message: &Message) -> Span {
         match (self.config.counted, message.data()) {
             (Counted::Payload, None) => Span::ZERO,
@@ -352,7 +352,7 @@ impl Sender {
         }
     }
 
-    /// A message of `count` datagrams.
+    /// Returns a message of `count` datagrams.
     fn message(&mut self, said: FromSender, count: u32) -> Message {
         let head = Head { sequence: self.sequence, grtt: self.advertised() };
         self.sequence = self.sequence.wrapping_add(count as u16);
@@ -372,7 +372,7 @@ impl Sender {
         Transmit::new(message, self.config.group)
     }
 
-    /// What is next, of the lowest object that has anything.
+    /// Returns the next run to send, of the lowest object that has any.
     fn next(&mut self) -> Option<(usize, Next)> {
         while let Some(one) = self.begun.get_mut(self.low) {
             if let Some(next) = one.next() {
@@ -383,7 +383,7 @@ impl Sender {
         None
     }
 
-    /// The next run of symbols, as much of it as leaves before `until`.
+    /// Returns the next run of symbols, at most what leaves before `until`.
     fn data(&mut self, now: Time, until: Time, (object, next): (usize, Next)) -> Option<Transmit<Message>> {
         let geometry = &self.geometries[object];
         let segment_size = geometry.segment_size();
@@ -417,7 +417,7 @@ impl Sender {
         Some(Transmit::new(message, self.config.group).spaced(spacing))
     }
 
-    /// Nothing is to be sent of what has begun.
+    /// Begins the next object or a flush, since nothing is left to send of the begun objects.
     fn idle(&mut self, now: Time) {
         self.repairing = false;
         let more = self.begun.len() < self.geometries.len();
@@ -445,10 +445,10 @@ impl Sender {
         }
     }
 
-    /// There is something to send again.
+    /// Continues to send after a pause.
     fn go_on(&mut self, now: Time) {
         if self.phase == Phase::Waiting {
-            // Time in which there was nothing to send is not made up for.
+            // Idle time is not made up for.
             self.pacer.begin(now);
         }
         self.phase = Phase::Sending;
@@ -481,12 +481,12 @@ impl Engine for Sender {
                 return None;
             }
             let Some(next) = self.next() else {
-                // Another object, or a flush; then the phase is another.
+                // Either another object begins, or a flush changes the phase.
                 self.idle(now);
                 continue;
             };
             self.pacer.settle(now);
-            // What a timer makes of it comes between.
+            // A timer may change what is sent, so a run ends before it.
             let own = self.timers.next().map_or(Time::NEVER, |deadline| deadline.at);
             return self.data(now, until.min(own), next);
         }
@@ -507,7 +507,7 @@ impl Engine for Sender {
     }
 
     fn settled_until(&self) -> Time {
-        // A request may make it go back at any time.
+        // A request may move the position back at any time.
         Time::ZERO
     }
 }

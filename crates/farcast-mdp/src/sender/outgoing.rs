@@ -1,4 +1,4 @@
-//! An object that is being sent: what of it is to be sent, the lowest first, and what receivers have asked for.
+//! An object that is being sent: the symbols that wait to be sent, the lowest first, and the requests of receivers.
 
 use alloc::collections::BTreeMap;
 use alloc::vec;
@@ -13,52 +13,52 @@ use farcast_norm::repairs::Repairs;
 use super::recent::Recent;
 use crate::message::Request;
 
-/// What leaves next.
+/// Run that leaves next.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Next {
     pub(super) block: u32,
-    /// Symbols of the block: all of them segments, or all parity.
+    /// Symbols of the block, either all segments or all parity.
     pub(super) symbols: Run,
     pub(super) parity: bool,
-    /// Whether they are sent because somebody asked.
+    /// The symbols are sent because a receiver requested them.
     pub(super) repair: bool,
 }
 
-/// What receivers lack of a block.
+/// Needs of receivers for a block.
 #[derive(Clone, Debug, Default)]
 struct Need {
-    /// The most that one receiver lacks.
+    /// The largest number of symbols that one receiver lacks.
     erasures: u32,
-    /// Symbols that would do, by whoever asked: a bit for each of the 255 that a block may have.
+    /// Symbols that would serve any of the requesting receivers: one bit for each of the 255 that a block may have.
     symbols: [u64; 4],
-    /// Somebody lacks the block as it stands.
+    /// A receiver lacks the whole block.
     whole: bool,
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Outgoing {
     geometry: Geometry,
-    /// Parity symbols of a block, and how many of them go with it unasked.
+    /// Parity symbols of a block, and the number of them that follow it unasked.
     parity: (u32, u32),
-    /// Segments to be sent.
+    /// Segments that wait to be sent.
     source: Bitmap,
-    /// Parity symbols to be sent, counted through the object.
+    /// Parity symbols that wait to be sent, counted through the object.
     symbols: Bitmap,
-    /// Before these there is nothing to be sent.
+    /// First segment and first parity symbol that may wait to be sent; nothing before them does.
     low: (u32, u32),
     /// The first segment that has never been sent.
     frontier: u32,
-    /// By block, how many parity symbols have been sent or are to be.
+    /// Number of parity symbols of each block that were sent or wait to be.
     used: Vec<u8>,
-    /// Parity symbols that go with their block and have yet to leave.
+    /// Parity symbols that follow their block unasked and have yet to leave.
     unasked: Bitmap,
     asked: BTreeMap<u32, Need>,
     info_asked: bool,
-    /// What of it was sent again.
+    /// Count of the symbols that were sent again.
     pub(super) repairs: Repairs,
-    /// What of it has just left.
+    /// Runs that have left recently.
     pub(super) recent: Recent,
-    /// Who has not acknowledged, and how often they were asked.
+    /// Receivers that have not acknowledged the object, and the number of questions to them.
     pub(super) waiting: Vec<NodeId>,
     pub(super) asks: u32,
 }
@@ -85,7 +85,7 @@ impl Outgoing {
         }
     }
 
-    /// Sends nothing of it any more.
+    /// Discards everything that waits to be sent.
     pub(super) fn clear(&mut self) {
         self.source = Bitmap::new(self.source.len());
         self.symbols = Bitmap::new(self.symbols.len());
@@ -95,12 +95,12 @@ impl Outgoing {
         self.frontier = self.geometry.segments();
     }
 
-    /// How many segments and symbols are to be sent.
+    /// Returns the number of segments and symbols that wait to be sent.
     pub(super) fn len(&self) -> u32 {
         self.source.count() + self.symbols.count()
     }
 
-    /// The run that is next.
+    /// Returns the next run.
     pub(super) fn next(&mut self) -> Option<Next> {
         let (source, symbol) = (self.source.next_set(self.low.0), self.symbols.next_set(self.low.1));
         self.low = (source.unwrap_or(u32::MAX), symbol.unwrap_or(u32::MAX));
@@ -115,11 +115,11 @@ impl Outgoing {
 
     fn source_run(&self, block: u32) -> Option<Next> {
         let (first, run) = (self.geometry.first_of(block), self.source.next_run(self.low.0)?);
-        // What is sent again and what is new are not one run.
+        // New segments and repeated ones are separate runs.
         let repair = run.first() < self.frontier;
         let end = first + self.geometry.block_len(block);
         let mut end = if repair { end.min(self.frontier) } else { end };
-        // A short segment stands alone.
+        // A short segment is a run by itself.
         let last = self.geometry.segments() - 1;
         if run.first() < last && self.geometry.payload_len(last) < self.geometry.segment_size() {
             end = end.min(last);
@@ -133,7 +133,7 @@ impl Outgoing {
         let (first, run) = (block * self.parity.0, self.symbols.next_run(self.low.1)?);
         let run = run.clip(run.first(), first + self.parity.0)?;
         let repair = !self.unasked.contains(run.first());
-        // What goes along unasked and what was asked for are not one run.
+        // Unasked parity and requested parity are separate runs.
         let end =
             if repair { self.unasked.next_set(run.first()) } else { self.unasked.next_clear(run.first()) };
         let run = run.clip(run.first(), end.unwrap_or(u32::MAX))?;
@@ -141,7 +141,8 @@ impl Outgoing {
         Some(Next { block, symbols, parity: true, repair })
     }
 
-    /// The first `count` of what was next have left. Whether they end their block, as it leaves for the first time.
+    /// Notes that the first `count` symbols of `next` have left. Returns `true` if they end their block, sent for the
+    /// first time.
     pub(super) fn sent(&mut self, next: &Next, count: u32) -> bool {
         if next.repair {
             self.repairs.note(count);
@@ -168,7 +169,7 @@ impl Outgoing {
         ends
     }
 
-    /// Sends `count` parity symbols of `block` that have never been sent, which it has; which these are.
+    /// Adds `count` fresh parity symbols of `block`, which has that many, to those that wait. Returns these.
     fn use_parity(&mut self, block: u32, count: u32) -> Option<Run> {
         let used = &mut self.used[block as usize];
         let first = block * self.parity.0 + u32::from(*used);
@@ -179,29 +180,29 @@ impl Outgoing {
         Some(run)
     }
 
-    /// Whether every segment has left once.
+    /// Returns `true` if every segment has left once.
     pub(super) fn is_through(&self) -> bool {
         self.frontier == self.geometry.segments()
     }
 
-    /// Whether segments of `block` have left.
+    /// Returns `true` if segments of `block` have left.
     fn has_begun(&self, block: u32) -> bool {
         self.geometry.first_of(block) < self.frontier
     }
 }
 
-/// What receivers ask for.
+/// Requests of receivers.
 impl Outgoing {
     pub(super) fn is_asked(&self) -> bool {
         !self.asked.is_empty() || self.info_asked
     }
 
-    /// Whether INFO was asked for; it no longer is.
+    /// Clears the request for INFO. Returns `true` if there was one.
     pub(super) fn take_info(&mut self) -> bool {
         core::mem::take(&mut self.info_asked)
     }
 
-    /// The block that begins at `offset`.
+    /// Returns the block that begins at `offset`.
     fn block_at(&self, offset: u32) -> Result<u32, Reject> {
         let len = self.geometry.block_size() * u32::from(self.geometry.segment_size());
         let block = offset / len;
@@ -212,7 +213,7 @@ impl Outgoing {
         }
     }
 
-    /// Whether all of `request` is there to be asked for.
+    /// Checks that everything in `request` exists.
     pub(super) fn check(&self, request: &Request) -> Result<(), Reject> {
         match request {
             Request::Segments { erasures, offset, mask } => {
@@ -229,8 +230,9 @@ impl Outgoing {
         }
     }
 
-    /// Notes what one receiver asks for of blocks from `from` on, which was checked; how many segments and symbols that
-    /// is. What has left since `known` it may yet get: it asks again if that was not enough.
+    /// Notes a checked request of one receiver for blocks from `from` on. Returns the number of segments and symbols
+    /// requested. Symbols that left after `known` may still reach the receiver and are subtracted; it asks again if
+    /// they did not suffice.
     pub(super) fn note(&mut self, request: &Request, from: u32, known: Time) -> u32 {
         match request {
             Request::Segments { erasures, offset, mask } => match self.block_at(*offset) {
@@ -275,7 +277,8 @@ impl Outgoing {
         self.geometry.block_len(block)
     }
 
-    /// Has all that was asked for sent, and forgets it. Whether any of it is new.
+    /// Adds everything requested to what waits to be sent, and forgets the requests. Returns `true` if any of it is
+    /// new.
     pub(super) fn commit(&mut self) -> bool {
         let before = self.len();
         for (block, need) in core::mem::take(&mut self.asked) {
@@ -284,12 +287,12 @@ impl Outgoing {
         self.len() > before
     }
 
-    /// As many parity symbols as the worst receiver lacks, if so many have never been sent; else what was asked for
-    /// (draft §4.4).
+    /// Repairs a block: with as many fresh parity symbols as the worst receiver lacks, if there are enough; otherwise
+    /// with the requested symbols (draft §4.4).
     fn repair(&mut self, block: u32, need: &Need) {
         let fresh = self.parity.0 - u32::from(self.used[block as usize]);
         if !need.whole && need.erasures <= fresh {
-            // What is still to be sent of it counts too: it was asked for by another, or goes along unasked.
+            // Symbols that still wait count too: another receiver requested them, or they go unasked.
             let due =
                 Run::new(block * self.parity.0, self.parity.0).map_or(0, |run| self.symbols.count_in(run));
             self.use_parity(block, need.erasures.saturating_sub(due));
@@ -312,7 +315,7 @@ impl Outgoing {
                 let used = &mut self.used[block as usize];
                 *used = (*used).max(parity as u8 + 1);
             } else if first + symbol < self.frontier {
-                // What has not been sent yet will be.
+                // Segments that were never sent will be sent anyway.
                 self.source.insert(first + symbol);
                 self.low.0 = self.low.0.min(first + symbol);
             }

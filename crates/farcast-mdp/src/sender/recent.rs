@@ -1,13 +1,13 @@
-//! What has just left, which a request that was on its way meanwhile cannot know of.
+//! Runs that have left recently. A request that was under way meanwhile cannot know of them.
 
 use alloc::collections::VecDeque;
 
 use farcast_core::{Span, Time};
 
-/// How many runs are remembered. A request that is older than these is read as one that knows of all before them.
+/// Number of runs that are remembered. An older request counts as knowing all runs before these.
 const REMEMBERED: usize = 64;
 
-/// Symbols of a block that left one after the other.
+/// Consecutive symbols of a block.
 #[derive(Clone, Copy, Debug)]
 struct Left {
     block: u32,
@@ -17,26 +17,26 @@ struct Left {
 }
 
 impl Left {
-    /// How many of them left after `at`.
+    /// Returns the number of these symbols that left after `at`.
     fn after(&self, at: Time) -> u32 {
         if at < self.first {
             return self.count;
         }
-        // Where there is no spacing, all of them left at once.
+        // Without spacing, all of them left at once.
         let before = at.since(self.first).as_nanos().checked_div(self.spacing.as_nanos());
         let before = before.and_then(|before| u32::try_from(before).ok()).unwrap_or(u32::MAX);
         self.count.saturating_sub(before.saturating_add(1))
     }
 }
 
-/// The last runs of an object that have left.
+/// The latest runs of an object that have left.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Recent(VecDeque<Left>);
 
 impl Recent {
-    /// `count` symbols of `block` leave from `first` on.
+    /// Notes that `count` symbols of `block` leave from `first` on.
     pub(super) fn note(&mut self, block: u32, first: Time, spacing: Span, count: u32) {
-        // However a run is cut, it is one.
+        // Parts of a run that was cut count as one run.
         let goes_on = |last: &&mut Left| {
             last.block == block
                 && last.spacing == spacing
@@ -52,7 +52,7 @@ impl Recent {
         self.0.push_back(Left { block, first, spacing, count });
     }
 
-    /// How many symbols of `block` have left after `at`.
+    /// Returns the number of symbols of `block` that left after `at`.
     pub(super) fn since(&self, block: u32, at: Time) -> u32 {
         let later = self.0.iter().filter(|left| left.block == block).map(|left| left.after(at));
         later.fold(0, u32::saturating_add)

@@ -1,7 +1,7 @@
 //! MDP on the wire: messages to bytes and back (draft §3.3). All integers are big-endian and nothing is aligned.
 //!
 //! [`decode`] checks everything that it uses and allocates nothing by a length that a message claims: lists are as long
-//! as the octets that are there. Payload stays in the datagram; [`Packet::payload`] says where.
+//! as the octets that are there. The payload stays in the datagram, in the range [`Packet::payload`].
 
 mod octets;
 mod receiver;
@@ -22,53 +22,53 @@ pub(crate) use receiver::{FROM_RECEIVER, NACK_HEADER, nack_len, request_len};
 pub use vouched::LEN as VOUCHED_LEN;
 pub(crate) use vouched::info_len;
 
-/// The protocol's version: that of the toolkit's last packets.
+/// Version of the protocol: that of the toolkit's last packets.
 pub const VERSION: u8 = 9;
 
 /// Octets of the header of a datagram with a full segment.
 pub const DATA_HEADER: usize = 24;
 
-/// A decoded datagram: the message (DATA and PARITY are runs of one), and where in the datagram its payload is.
+/// A decoded datagram: the message (DATA and PARITY are runs of one), and the range of its payload in the datagram.
 pub type Packet = farcast_delivery::Packet<Message>;
 
-/// Why a datagram is not an MDP message.
+/// Reason for which a datagram is not an MDP message.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
-    /// It ends before something in it does.
+    /// The datagram ends within a field.
     #[error("message is cut short")]
     Truncated,
-    /// Its version is another.
+    /// The version is not 9.
     #[error("version {0} is not 9")]
     Version(u8),
-    /// Its type is not one that says something: REPORT only tells how somebody is.
+    /// The message type is unknown, or carries nothing for the engines, as REPORT, which only tells a node's state.
     #[error("unknown message type {0}")]
     Type(u8),
-    /// A command is not one of draft §3.3.
+    /// The command is not one of draft §3.3.
     #[error("unknown command {0}")]
     Command(u8),
-    /// An acknowledgement is not one of draft §3.3.
+    /// The acknowledgement is not one of draft §3.3.
     #[error("unknown acknowledgement {0}")]
     Ack(u8),
-    /// A repair request is not one of draft §3.3.
+    /// The repair request is not one of draft §3.3.
     #[error("unknown repair request {0}")]
     Request(u8),
-    /// Its payload is not what the object has there.
+    /// The payload does not have the length that the object requires there.
     #[error("a payload of {0} octets")]
     Payload(usize),
-    /// An offset is not where a segment or block begins, or past the object's end.
+    /// The offset is not the beginning of a segment or block, or lies behind the object's end.
     #[error("nothing begins at offset {0}")]
     Offset(u32),
-    /// A symbol cannot have this number in its block.
+    /// The block has no symbol of this number.
     #[error("{0} is no symbol")]
     Symbol(u8),
-    /// A block has no segments.
+    /// The blocks of the object have no segments.
     #[error("blocks without segments")]
     Block,
-    /// The requests for an object are not as long as they say.
+    /// The requests for an object do not have the length that they announce.
     #[error("{0} octets of repair requests")]
     RequestLength(u16),
-    /// A list ends within an entry.
+    /// The list ends within an entry.
     #[error("a list of {0} octets")]
     ListLength(usize),
 }
@@ -86,7 +86,7 @@ mod kind {
 /// Reads one datagram.
 ///
 /// # Errors
-/// What is wrong with it; nothing has been allocated beyond what the datagram itself holds.
+/// The reason for which the datagram is invalid. Nothing is allocated beyond the size of the datagram.
 pub fn decode(datagram: &[u8]) -> Result<Packet, DecodeError> {
     let mut reader = Reader(datagram);
     let (kind, version) = (reader.u8()?, reader.u8()?);
@@ -110,7 +110,7 @@ pub fn encode(message: &Message, segment: u32, out: &mut Vec<u8>) {
     write(message, segment, out);
 }
 
-/// The length in octets of datagram `segment` of `message`, payload included.
+/// Returns the length in octets of datagram `segment` of `message`, payload included.
 pub fn encoded_len(message: &Message, segment: u32) -> usize {
     let mut counter = Counter(0);
     write(message, segment, &mut counter);
@@ -139,7 +139,7 @@ fn stamp(reader: &mut Reader<'_>) -> Result<Stamp, DecodeError> {
     Ok(Stamp { seconds: reader.u32()?, micros: reader.u32()? })
 }
 
-/// What is left as numbers of 32 bits.
+/// Reads the rest of a datagram as numbers of 32 bits.
 fn numbers(reader: &mut Reader<'_>) -> Result<Vec<u32>, DecodeError> {
     let octets = reader.take(reader.rest().len())?;
     let (numbers, []) = octets.as_chunks::<4>() else { return Err(DecodeError::ListLength(octets.len())) };

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use super::DecodeError;
 
-/// Where encoders write: octets, or only their number.
+/// Destination of encoders: stores octets, or only counts them.
 pub(super) trait Sink {
     fn put(&mut self, octets: &[u8]);
 
@@ -27,7 +27,7 @@ impl Sink for Vec<u8> {
     }
 }
 
-/// Counts what is written.
+/// A sink that counts octets.
 pub(super) struct Counter(pub(super) usize);
 
 impl Sink for Counter {
@@ -36,11 +36,11 @@ impl Sink for Counter {
     }
 }
 
-/// Reads integers one after the other.
+/// Reads integers one after the other from octets.
 pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
 impl<'a> Reader<'a> {
-    /// What is left.
+    /// Returns the octets that were not read yet.
     pub(super) fn rest(&self) -> &'a [u8] {
         self.0
     }

@@ -9,7 +9,7 @@ use super::octets::{Reader, Sink};
 use super::{DecodeError, kind, put_stamp, stamp};
 use crate::message::{Answer, FromReceiver, Mask, ObjectNack, Request};
 
-/// Octets of a receiver's message without what it asks for or acknowledges.
+/// Octets of a receiver's message without its requests or acknowledgement.
 pub(crate) const FROM_RECEIVER: usize = 21;
 
 /// Acknowledgements.
@@ -30,10 +30,10 @@ pub(super) fn kind_of(said: &FromReceiver) -> u8 {
     if matches!(said.answer, Answer::Nack(_)) { kind::NACK } else { kind::ACK }
 }
 
-/// Writes what follows the common header.
+/// Writes the message behind the common header.
 pub(super) fn encode<S: Sink>(said: &FromReceiver, out: &mut S) {
     out.u32(said.server.0);
-    // No time at all is no answer.
+    // A time stamp of zero stands for no response.
     put_stamp(said.response.unwrap_or(Stamp { seconds: 0, micros: 0 }), out);
     out.u16(said.loss);
     out.u8(said.probe);
@@ -50,7 +50,7 @@ pub(super) fn encode<S: Sink>(said: &FromReceiver, out: &mut S) {
     }
 }
 
-/// Reads what follows the common header of a message of `kind`.
+/// Reads the message of type `kind` behind the common header.
 pub(super) fn decode(kind: u8, mut reader: Reader<'_>) -> Result<FromReceiver, DecodeError> {
     let (server, stamp) = (NodeId(reader.u32()?), stamp(&mut reader)?);
     let response = Some(stamp).filter(|stamp| (stamp.seconds, stamp.micros) != (0, 0));
@@ -68,7 +68,7 @@ pub(super) fn decode(kind: u8, mut reader: Reader<'_>) -> Result<FromReceiver, D
     Ok(FromReceiver { server, response, loss, probe, answer })
 }
 
-/// Octets of a repair request.
+/// Returns the octets of a repair request.
 pub(crate) fn request_len(request: &Request) -> usize {
     match request {
         Request::Segments { mask, .. } => 8 + mask.0.len(),
@@ -77,10 +77,10 @@ pub(crate) fn request_len(request: &Request) -> usize {
     }
 }
 
-/// Octets that name the object of repair requests and say how long they are.
+/// Octets before the requests for an object: the object's number, and the length of the requests.
 pub(crate) const NACK_HEADER: usize = 6;
 
-/// Octets of what is missed of an object.
+/// Returns the octets of the requests for an object.
 pub(crate) fn nack_len(nack: &ObjectNack) -> usize {
     NACK_HEADER + nack.requests.iter().map(request_len).sum::<usize>()
 }
@@ -88,7 +88,7 @@ pub(crate) fn nack_len(nack: &ObjectNack) -> usize {
 pub(super) fn put_nacks<S: Sink>(nacks: &[ObjectNack], out: &mut S) {
     for ObjectNack { object, requests } in nacks {
         out.u32(*object);
-        // Requests are cut to a segment long before.
+        // Requests were limited to a segment before.
         out.u16(requests.iter().map(request_len).sum::<usize>() as u16);
         for one in requests {
             match one {

@@ -21,9 +21,9 @@ mod flavor {
     pub(super) const NACK_ADV: u8 = 5;
 }
 
-/// The flag of a last flush.
+/// Flag of a sender's last flush.
 const EOT: u8 = 0x01;
-/// The flag of a probe that is for everybody.
+/// Flag of a probe that all receivers are to answer.
 const WILDCARD: u8 = 0x01;
 
 pub(super) fn kind_of(said: &FromSender) -> u8 {
@@ -42,7 +42,7 @@ fn put_about<S: Sink>(head: Head, about: &About, more: Flags, out: &mut S) {
     out.put(&[about.ndata, about.nparity, about.flags.with(more).0, head.grtt.0]);
 }
 
-/// Writes what follows the common header, without payload.
+/// Writes the message behind the common header, without payload.
 pub(super) fn encode<S: Sink>(head: Head, said: &FromSender, segment: u32, out: &mut S) {
     let flavor = match said {
         FromSender::Info(info) => {
@@ -103,7 +103,7 @@ fn put_data<S: Sink>(mut head: Head, data: &Data, segment: u32, out: &mut S) {
     }
     put_about(head, &data.about, flags, out);
     let size = u32::from(data.segment_size);
-    // What is sent lies below 2^32; of what a decoder has made, it has checked the same.
+    // Offsets of data that are sent lie below 2^32; a decoder has checked the same.
     let start = data.block.wrapping_mul(data.about.ndata.into()).wrapping_mul(size);
     if data.parity {
         out.u32(start);
@@ -135,7 +135,7 @@ pub(super) fn info(mut reader: Reader<'_>) -> Result<Body, DecodeError> {
     Ok(Body::Sender(head, FromSender::Info(info)))
 }
 
-/// DATA or PARITY, and how many octets of payload end the datagram.
+/// Reads DATA or PARITY. Returns the octets of payload at the end of the datagram as well.
 pub(super) fn data(parity: bool, mut reader: Reader<'_>) -> Result<(Body, usize), DecodeError> {
     let (head, mut about) = about(&mut reader)?;
     let offset = reader.u32()?;
@@ -153,7 +153,7 @@ pub(super) fn data(parity: bool, mut reader: Reader<'_>) -> Result<(Body, usize)
         return Err(DecodeError::Offset(offset));
     }
     let left = (about.size - offset).min(segment_size.into());
-    // Only a segment at the object's end is short, and it says so.
+    // Only the last segment of an object may be short, and its flags say so.
     if !parity && (u32::from(len) != left || runt != (len < segment_size)) {
         return Err(DecodeError::Payload(payload));
     }

@@ -1,7 +1,8 @@
-//! What farcast vouches for, behind the name in INFO.
+//! Wire format of the data for which farcast vouches, behind the name in INFO.
 //!
-//! MDP has no extensions of its headers, and INFO is a name as long as the message. Ours goes on behind a zero octet,
-//! with which a name ends for whatever opens a file under it; that it is ours, and no name, its length and the mark say.
+//! MDP has no header extensions, and the name in INFO is as long as the message. The vouched data follow the name
+//! behind a zero octet, which ends the name for a program that opens a file under it. Their length and the mark
+//! distinguish them from a name.
 //!
 //! ```text
 //! | name | 0 | mark (4) | mode (2) | BLAKE3 of the content (32) | modification time, signed ns since 1970 (8) |
@@ -12,10 +13,10 @@ use farcast_delivery::Vouched;
 use super::octets::Sink;
 
 const MARK: [u8; 5] = *b"\0fcst";
-/// Octets of it.
+/// Octets of the vouched data.
 pub const LEN: usize = MARK.len() + 2 + 32 + 8;
 
-/// Octets of INFO behind its header.
+/// Returns the octets of INFO behind its header.
 pub(crate) fn info_len(content: &[u8], vouched: Option<&Vouched>) -> usize {
     content.len() + vouched.map_or(0, |_| LEN)
 }
@@ -28,7 +29,7 @@ pub(super) fn put_vouched<S: Sink>(vouched: Option<&Vouched>, out: &mut S) {
     out.put(&mtime_ns.to_be_bytes());
 }
 
-/// The name in `content`, and what is vouched for. What says what no file has is part of the name.
+/// Divides `content` into the name and the vouched data. Vouched data that no file can have are part of the name.
 pub(super) fn split(content: &[u8]) -> (&[u8], Option<Vouched>) {
     let found = content.split_last_chunk().and_then(|(name, said)| Some((name, Some(vouched(said)?))));
     found.unwrap_or((content, None))

@@ -10,7 +10,7 @@ fn outgoing(auto: u8) -> Outgoing {
     Outgoing::new(Geometry::new(950, 100, 4).expect("valid"), 3, auto, Vec::new())
 }
 
-/// What is sent, as (block, first symbol, how many, whether it is parity, whether it is a repair).
+/// Sends everything, and returns (block, first symbol, count, is parity, is repair) of each run.
 fn drain(one: &mut Outgoing) -> Vec<(u32, u32, u32, bool, bool)> {
     let mut sent = Vec::new();
     while let Some(next) = one.next() {
@@ -28,7 +28,7 @@ fn lacks(block: u32, erasures: u8, which: &[u32]) -> Request {
     Request::Segments { erasures, offset: block * 400, mask }
 }
 
-/// What is sent after everything was, and `requests` were asked for.
+/// Returns the runs that are sent after everything was sent and `requests` came.
 fn answer(requests: &[Request]) -> Vec<(u32, u32, u32, bool, bool)> {
     let mut one = outgoing(0);
     drain(&mut one);
