@@ -14,7 +14,7 @@ BEGIN, END = 0.001, 0.1
 
 
 def steps(_):
-    """None of the first third of a file is lost, then 10 % until the second, then 1 %."""
+    """Returns rules that lose nothing in the first third of a file, 10 % in the second, and 1 % in the last."""
     third = SIZE // 3
     rules = f"quota until {third} bytes jump first; quota until {third} bytes jump second; {drop(0.01)}"
     return rules, f"chain first {{ accept; }}; chain second {{ {drop(0.1)}; accept; }};"
@@ -28,7 +28,7 @@ def bursts(_):
 
 
 def one_bad(n):
-    """One receiver loses 20 %, the others 0.1 %."""
+    """Returns rules that lose 20 % at receiver 0, and 0.1 % at the others."""
     return drop(0.001 if n else 0.2), ""
 
 
@@ -72,7 +72,7 @@ def measure(bench, place, link, rate, losses, rules, notes):
 
 
 def compare(place, losses, results, verdicts):
-    """The lines of one pattern, each beside the best fixed setting."""
+    """Returns the lines of one loss pattern, each compared with the best fixed setting."""
     found = {parity: (middle(runs, "wire"), middle(runs, "wall")) for parity, runs in results.items()}
     fixed = {parity: both for parity, both in found.items() if parity != "default" and None not in both}
     if not fixed:

@@ -1,16 +1,16 @@
-"""The table `codec`: how fast erasure codes make parity and rebuild what is lost, beside other libraries."""
+"""The table `codec`: speed of encoding and decoding by erasure codes, beside other libraries."""
 
 import json
 
 from report import grid
 from rig import run
 
-# What the ratios are of: the other library over GF(2^8) whose kernels are of the same kind.
+# Reference of the ratios: the other library over GF(2^8) whose kernels are of the same kind.
 OTHER = "fec-rs GF(2^8)"
 
 
 def table(program, args):
-    """Runs the example `codec`, in which all take turns and each one's fastest round counts."""
+    """Runs the example `codec`. The codes take turns, and the fastest round of each counts."""
     results = [json.loads(line) for line in run(program, *(["50"] if args.quick else [])).splitlines()]
     if args.json:
         with args.json.open("a") as out:

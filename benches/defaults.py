@@ -28,7 +28,7 @@ class Case:
         return f"satellite, {self.link / 1e6:g} Mbit/s" if self.link else f"LAN, {self.rate / 1e6:g} Mbit/s"
 
     def paced(self):
-        """Bit/s of IP packets that the programs are to send at."""
+        """Returns the rate at which the programs are to send, in bit/s of IP packets."""
         return self.link * PART_OF_LINK if self.link else self.rate
 
 
@@ -65,7 +65,7 @@ def table(bench):
 
 
 def measure(bench, case, notes):
-    """The lines of one case."""
+    """Measures one case and returns its lines."""
     name = f"{case.place()}, {plural(case.count)}, {case.loss:.0%} loss, {mega(case.size)}"
     link = satellite(case.link) if case.link else None
     with Rig(bench.scratch, case.count, offloads=False, link=link, loss=case.loss) as rig:
@@ -91,7 +91,7 @@ def measure(bench, case, notes):
 
 
 def programs(bench, rig, case):
-    """The rows; each program counts something else as its rate, and all are to send as much."""
+    """Returns the rows. Each program counts its rate differently, so the settings are converted to the same rate."""
     rate = case.paced()
     rows = [("farcast", None, lambda _: bench.farcast(rig, case.size, rate=f"{rate / 1e6:g} Mbit/s"))]
     if case.link and case.loss == 0.01:

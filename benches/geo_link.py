@@ -34,7 +34,7 @@ MAX_FRAME = 65535
 
 
 class Direction:
-    """One way: frames from `source` leave on `sink`."""
+    """One direction of the link: frames from `source` leave on `sink`."""
 
     def __init__(self, source, sink, args):
         self.source, self.sink = source, sink
@@ -47,7 +47,7 @@ class Direction:
         self.longest_queue = 0
 
     def take(self):
-        """Takes what has arrived."""
+        """Takes the frames that have arrived, and drops those for which the queue is full."""
         while True:
             try:
                 frame, ancillary, _, _ = self.source.recvmsg(MAX_FRAME, 64)
@@ -69,7 +69,7 @@ class Direction:
             self.frames.append((self.free + self.delay, frame))
 
     def release(self, lateness):
-        """Puts on the other interface what is due."""
+        """Sends the frames that are due, and appends their lateness in ns to `lateness`."""
         while self.frames and (late := time.time_ns() - self.frames[0][0]) >= 0:
             _, frame = self.frames.popleft()
             try:
@@ -86,7 +86,7 @@ class Direction:
 
 
 def packet_socket(interface):
-    """A raw socket that hears what arrives on `interface`."""
+    """Opens a raw socket that receives the frames arriving on `interface`."""
     raw = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
     raw.setsockopt(SOL_PACKET, PACKET_IGNORE_OUTGOING, 1)
     raw.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)

@@ -55,9 +55,9 @@ def table(bench):
 
 
 def measure(bench, case, notes):
-    """The lines of one case."""
+    """Measures one case and returns its lines."""
     name = f"{case.place()}, {plural(case.count)}, {case.loss:.0%} loss, {mega(case.size)}"
-    # Where offloads join datagrams, one of them counts for all in the interface's octets, and all are lost with it.
+    # With offloads the interface counts one header for all joined datagrams, and they are lost together.
     offloads = not case.loss and not case.link
     with Rig(bench.scratch, case.count, offloads=offloads, link=satellite(case.link) if case.link else None,
              loss=case.loss) as rig:

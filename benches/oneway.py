@@ -19,7 +19,7 @@ MANY = 4
 
 
 def bursts(part):
-    """Bursts of 50 ms, which take this part of the time."""
+    """Returns a function that makes rules for loss bursts of 50 ms. `part` is the share of time in bursts."""
     def rules(rate):
         # In the mean one burst each so many datagrams, counted from the end of the last.
         every = rate / DATAGRAM * (BURST / part - BURST)
@@ -65,7 +65,7 @@ def table(bench):
 
 
 def speed(bench, size):
-    """Without losses, the device's offloads on, to one receiver."""
+    """Measures and prints transfers to one receiver, without losses and with the device's offloads on."""
     print(f"one way without losses to one receiver, {mega(size)} once with {OVERHEAD} % added; beside plain sending (--rate max)")
     lines = []
     with Rig(bench.scratch, 1) as rig:
@@ -96,7 +96,7 @@ def one_way(bench, rig, size, rate, losses, repeat):
     for n, space in enumerate(rig.receivers):
         bench.empty(n)
         rules, more = losses(rate) if losses else ("accept", "")
-        # What is lost is not counted.
+        # The counter stands behind the losses, so lost datagrams do not count.
         rig.impair(space, f"{rules}; counter name heard", f"counter heard {{ }}; {more}")
     # Nothing passes back.
     ports = ", ".join(f'"p{n}"' for n in range(len(rig.receivers)))
@@ -157,7 +157,7 @@ def one_way(bench, rig, size, rate, losses, repeat):
 
 
 def count(rig, n):
-    """Octets of UDP datagrams' content that have reached receiver n, about: headers are taken off."""
+    """Returns the approximate octets of UDP content that have reached receiver n: headers are subtracted."""
     shown = json.loads(rig.inside(rig.receivers[n], "nft", "-j", "list", "counters"))["nftables"]
     counter = next(one["counter"] for one in shown if "counter" in one)
     return counter["bytes"] - counter["packets"] * 54

@@ -1,4 +1,4 @@
-"""How the benchmarks print what they measured."""
+"""Formatting of the results that benchmarks print."""
 
 import statistics
 
@@ -32,7 +32,7 @@ def mega(size):
 
 
 def failures(title, runs):
-    """A line about the runs that failed, if any did."""
+    """Returns a line about the failed runs in a list; an empty list if none failed."""
     failed = [one["failed"] for one in runs if "failed" in one]
     return [f"{title}: {len(failed)} of {len(runs)} failed: {' '.join(failed[0].split())[:100]}"] if failed else []
 

@@ -86,13 +86,13 @@ def farcast(bench, rig, source, change, emptied):
     if emptied is not None:
         bench.empty(emptied)
     result = bench.farcast(rig, size, rate=rate, source=source, keep=True)
-    # What was not written again has its old name, so the end is the sender's.
+    # A file that was not written again keeps its old time, so the end of the sender is measured.
     wall = result["wall"] + result["after"]
     return {"wall": wall, "goodput": size * 8 / wall / 1e6, "sent": result["wire"] * size, "returned": result["back"] * size}
 
 
 def rsyncing(bench, rig, source, change, emptied):
-    """The same by rsync, to the first receiver."""
+    """Measures the second delivery by rsync, to the first receiver only."""
     into = bench.empty(0)
     into.mkdir()
     settings = bench.scratch / "rsyncd.conf"
@@ -139,14 +139,14 @@ def tree(path):
 
 
 def change_one(path):
-    """Another file of the same length, and of another second."""
+    """Replaces one file by another of the same length and with a time in another second."""
     chosen = path / "5" / "500"
     write(chosen, FILE)
     os.utime(chosen, (time.time() + 5,) * 2)
 
 
 def insert(path):
-    """Puts something new in front of a file."""
+    """Inserts new bytes at the beginning of a file."""
     longer = Path(f"{path}.longer")
     write(longer, INSERTED)
     with path.open("rb") as old, longer.open("ab") as new:

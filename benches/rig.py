@@ -24,7 +24,7 @@ def run(*command, check=True):
 
 
 class Process:
-    """A process of ours, whose output goes to a file."""
+    """Child process whose output goes to a file."""
 
     def __init__(self, command, output):
         self.output = Path(output)
@@ -34,7 +34,7 @@ class Process:
         self.cpu = self.ended = None
 
     def finish(self, timeout):
-        """Waits for its end; its exit code, or None if it did not end in time."""
+        """Waits for its end. Returns its exit code, or None if it did not end in time."""
         until = time.monotonic() + timeout
         while self.popen.returncode is None:
             pid, status, usage = os.wait4(self.popen.pid, os.WNOHANG)
@@ -59,7 +59,7 @@ class Process:
         return self.output.read_text(errors="replace")
 
     def lines(self):
-        """The JSON lines that it printed."""
+        """Returns the JSON objects that it has printed, one a line."""
         found = []
         for line in self.text().splitlines():
             with contextlib.suppress(ValueError):
@@ -140,8 +140,8 @@ class Rig:
             self.inside(space, "ip", "link", "set", end, "up")
 
     def resolve(self):
-        """Makes everybody's Ethernet address known: on a routed satellite link nobody asks for it across the link, and
-        elsewhere the first program of a table is to start like the others."""
+        """Makes everybody's Ethernet address known in advance. A routed satellite link carries no address resolution, and
+        without a link the first program of a table should start like the others."""
         spaces = [self.sender, *self.receivers]
         shown = [self.inside(space, "cat", "/sys/class/net/eth0/address").strip() for space in spaces]
         for space in spaces:
@@ -151,20 +151,20 @@ class Rig:
                     self.inside(space, "ip", "neighbour", *neighbour)
 
     def impair(self, space, rules, more=""):
-        """Sets what happens to the UDP datagrams that arrive: rules of nftables, and sets and chains that they use.
-        What was set before is forgotten."""
+        """Sets the rules of nftables for arriving UDP datagrams; `more` holds sets and chains that they use. Earlier rules
+        are replaced."""
         hook = 'type filter hook ingress device "eth0" priority 0; ip protocol != udp accept;'
         table = "table netdev bench"
         self.inside(space, "nft", f"add {table}; delete {table}; {table} {{ {more} chain loss {{ {hook} {rules}; }}; }}")
 
     def octets(self):
-        """The octets of IP packets that the sender's interface has sent and received. Exact only without offloads: of
-        datagrams that are joined it counts one header."""
+        """Returns the octets of IP packets that the sender's interface has sent and received. With offloads they are too
+        few: of joined datagrams one header counts."""
         shown = json.loads(self.inside(self.sender, "ip", "-s", "-j", "link", "show", "dev", "eth0"))[0]["stats64"]
         return [shown[way]["bytes"] - ETHERNET_HEADER * shown[way]["packets"] for way in ("tx", "rx")]
 
     def end_link(self):
-        """Ends the satellite link; its counts."""
+        """Ends the satellite link and returns its counts."""
         self.link.stop()
         return self.link.lines()[-1]
 
@@ -201,7 +201,7 @@ class Rig:
 
 
 def drop(part):
-    """A rule that drops a part of the datagrams, each independently."""
+    """Returns a rule that drops this part of the datagrams, each independently."""
     return f"numgen random mod 100000 < {round(part * 100_000)} drop"
 
 

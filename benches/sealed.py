@@ -46,7 +46,7 @@ def table(bench):
 
 
 def over_satellite(bench, keys):
-    """The same over the satellite link: what sealing adds in one-way trips."""
+    """Measures open and sealed transfers over the satellite link, in one-way trips."""
     rate = f"{LINK_RATE * PART_OF_LINK / 1e6:g} Mbit/s"
     print(f"To 4 receivers over a satellite link of {LINK_RATE / 1e6:g} Mbit/s and {LINK_DELAY:g} s each way, until the last is done")
     lines, notes = [], []
@@ -80,7 +80,7 @@ def line(case, name, results):
 
 
 def ratio(results, name, other):
-    """The median of the rounds' ratios of goodput, for the sealed row."""
+    """Returns the median of the rounds' goodput ratios as text; empty except in the sealed row."""
     if name != "sealed" or other not in results:
         return ""
     pairs = zip(results[name], results[other])
@@ -89,7 +89,7 @@ def ratio(results, name, other):
 
 
 def make_keys(bench):
-    """A sender and four receivers that trust each other; the directory in which each has its configuration."""
+    """Makes keys of a sender and four receivers that trust each other. Returns the directory of their configurations."""
     keys = bench.scratch / "keys"
     shutil.rmtree(keys, ignore_errors=True)
     lines = {}
@@ -111,7 +111,7 @@ def farcast(bench, keys, name, *args):
 
 
 def uftp5():
-    """A transfer by UFTP 5 with AES-256-GCM, if its programs are here."""
+    """Returns a function that transfers by UFTP 5 with AES-256-GCM, or None if its programs are missing."""
     place = os.environ.get("UFTP5")
     if not place or not os.access(f"{place}/uftp", os.X_OK):
         return None

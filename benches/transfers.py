@@ -24,21 +24,21 @@ LATE = 5.0  # ms of lateness at the 99th percentile that a measurement over the 
 NORM_HEADER = Path("/usr/include/normApi.h")
 
 
-# What a sender by MFTP says besides, and what it is called here.
+# Additional results of a sender by MFTP: key in a result, and key in the sender's summary.
 OF_MFTP = {"passes": "passes", "dtus_per_pass": "dtus_per_pass", "naks": "naks", "round_trip": "round_trip_s"}
 
 
 class Failed(Exception):
-    """A measurement that did not come about, and why."""
+    """Failure of a measurement, with its reason."""
 
 
 def satellite(rate=LINK_RATE):
-    """Arguments for geo_link.py: the satellite link, with a queue of one round trip."""
+    """Returns the arguments of geo_link.py for the satellite link, with a queue of one round trip."""
     return ["--rate", str(rate), "--delay", str(LINK_DELAY * 1000), "--queue", str(LINK_DELAY * 2000)]
 
 
 class Transfers:
-    """What the tables share: files, transfers, and rounds of them."""
+    """Files, transfers and rounds of measurements, for all tables."""
 
     def __init__(self, args, binary, scratch):
         self.args, self.binary, self.scratch = args, binary, scratch
@@ -51,7 +51,7 @@ class Transfers:
             print(json.dumps(fields), file=self.json, flush=True)
 
     def file(self, size):
-        """A file of that size whose content no compression or zero detection helps with."""
+        """Returns a file of `size` octets that neither compression nor zero detection makes smaller."""
         path = self.scratch / f"file{size}"
         if not path.exists():
             with path.open("wb") as out:
@@ -60,7 +60,7 @@ class Transfers:
         return path
 
     def into(self, n):
-        """Where receiver n puts what it gets."""
+        """Returns the receiving directory of receiver n."""
         return self.scratch / f"into{n}"
 
     def empty(self, n):
@@ -72,8 +72,8 @@ class Transfers:
 
     def farcast(self, rig, size, *, rate="max", send=(), receive=(), discard=False, seed=None, source=None, keep=False,
                 keys=None):
-        """Sends a file of that size, or `source` of that size; with `keep`, receivers keep what they have. `keys` is where
-        each has its configuration, if it is to be sealed."""
+        """Sends `source`, or a random file, of `size` octets. With `keep`, receivers keep the files that they have. `keys` is
+        the directory with everybody's configuration for a sealed transfer; None sends in the open."""
         source = source or self.file(size)
         names, receivers = [], []
         for n, space in enumerate(rig.receivers):
@@ -116,7 +116,7 @@ class Transfers:
         return result | self.delivered(rig, source, size, sender, receivers, before)
 
     def uftp_transfer(self, rig, size, rate, tuned=True):
-        """UFTP 4 at so many kbit/s, with the settings that were found best for it, or with its own."""
+        """Sends a file by UFTP 4 at `rate` kbit/s, with the settings found best for it or, not `tuned`, its defaults."""
         source = self.file(size)
         tuning = (["-B", 4_194_304], ["-b", 1400], ["-t", "-c", 1_048_576]) if tuned else ([], [], [])
         buffer, block, cache = tuning
@@ -132,7 +132,7 @@ class Transfers:
         return self.until_stopped(rig, source, size, receivers, command, "uftp")
 
     def norm(self, rig, size, rate):
-        """NORM at so many bit/s of its own messages, without IP and UDP headers."""
+        """Sends a file by NORM at `rate` bit/s of its messages, without IP and UDP headers."""
         source, (group, port) = self.file(size), GROUP.split(":")
         receivers = []
         for n, space in enumerate(rig.receivers):
@@ -160,7 +160,7 @@ class Transfers:
         return result | {"goodput": size * 8 / result["wall"] / 1e6}
 
     def delivered(self, rig, source, size, sender, receivers, before):
-        """Checks what came, and says what it took."""
+        """Checks the received files. Returns the time, octets and CPU that the transfer took."""
         self.check(source, len(receivers))
         last = self.last_name(source.name, len(receivers))
         wire, back = (after - then for after, then in zip(rig.octets(), before))
@@ -176,11 +176,11 @@ class Transfers:
                 raise Failed(f"receiver {n} has other bytes")
 
     def last_name(self, name, count):
-        """When the last receiver's file got its name, or what else was last done to it: both set the change time."""
+        """Returns the time at which the last receiver's file got its name, or was last changed: both set the change time."""
         return max((self.into(n) / name).stat().st_ctime for n in range(count))
 
     def build_norm(self):
-        """Compiles NORM's sender and receiver where libnorm is installed, and says so where it is not."""
+        """Compiles NORM's sender and receiver. Prints a note if libnorm is not installed."""
         if not NORM_HEADER.exists():
             print("libnorm is not installed (apt-get install libnorm-dev): no row of it here.\n")
             return
@@ -191,7 +191,7 @@ class Transfers:
         subprocess.run(command, check=True)
 
     def end_link(self, rig, name, notes):
-        """Ends the satellite link if there is one, and notes what makes a measurement over it worthless."""
+        """Ends the satellite link, if there is one. Appends a note if it ran too late for its times to be trusted."""
         if not rig.link:
             return
         counts = rig.end_link()
@@ -218,12 +218,12 @@ class Transfers:
 
 
 def at(keys, name):
-    """The beginning of a command line of `name`, whose configuration is in `keys`; without keys, of somebody without any."""
+    """Returns the start of a command line that gives `name` its configuration below `keys`; without keys, an empty one."""
     return ["env", f"XDG_CONFIG_HOME={keys}/{name}" if keys else "XDG_CONFIG_HOME=/nonexistent"]
 
 
 def same(source, target):
-    """Whether two files, or two directories and all in them, are alike."""
+    """Returns True if two files, or two directories with everything in them, have the same content."""
     if not source.is_dir():
         return target.is_file() and filecmp.cmp(source, target, shallow=False)
     names = sorted(path.relative_to(source) for path in source.rglob("*"))
@@ -233,6 +233,6 @@ def same(source, target):
 
 
 def middle(results, key):
-    """The median of the rounds that came about, or None."""
+    """Returns the median of the rounds that have a value for `key`, or None."""
     good = [result[key] for result in results if key in result]
     return statistics.median(good) if good else None
