@@ -303,7 +303,7 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
         }
     }
 
-    /// Returns what has left so far.
+    /// Returns the datagrams and octets that have left so far.
     pub(crate) fn sent(&self) -> Sent {
         self.sent
     }

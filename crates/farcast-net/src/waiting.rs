@@ -16,7 +16,7 @@ use crate::socket::{Endpoint, SocketOptions};
 const LISTEN_EVERY: Span = Span::from_millis(100);
 /// Kernel buffer for datagrams between two reads, bytes. The further datagrams of a fast neighbour tell nothing more.
 const KERNEL_BUFFER: usize = 1 << 18;
-/// Octets of a slot, which holds what the kernel joins to one datagram; and the number of slots.
+/// Octets of a slot, which holds the datagrams that the kernel has joined; and the number of slots.
 const SLOT_LEN: usize = 1 << 16;
 const SLOTS: usize = 8;
 /// Most reads of the socket at a time.

@@ -67,8 +67,11 @@ impl Shared {
 }
 
 impl WholeParity {
-    /// Begins to compute the first `keep` of `symbols` parity symbols of each block. The thread reads `outgoing`, a clone
-    /// of what is sent.
+    /// Begins to compute the first `keep` of `symbols` parity symbols of each block. The thread reads `outgoing`, a
+    /// clone of the object that is sent.
+    ///
+    /// # Errors
+    /// If the code cannot do these numbers, or there is no room for the parity.
     #[expect(clippy::disallowed_methods, reason = "the driver owns its threads")]
     pub(crate) fn start(
         geometry: Geometry,

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use farcast_core::engine::Arrival;
 
-/// Most octets that are kept: what a fast sender sends to a group in a few milliseconds.
+/// Most octets that are kept: the data of a fast sender in a few milliseconds.
 const MOST: usize = 384 << 10;
 /// Overhead of each datagram, octets.
 const EACH: usize = 128;

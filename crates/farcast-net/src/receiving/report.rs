@@ -111,7 +111,7 @@ impl<E> ReceiveReport<E> {
     }
 }
 
-/// Tells whether the receiver has no room for what it is sent.
+/// Returns `true` if the error says that the receiver has no room for the object.
 pub(super) fn lacks_room(error: &StoreError) -> bool {
     use StoreError as E;
     matches!(

@@ -159,7 +159,7 @@ impl<P: Protocol> Driver<'_, P> {
     /// Handles the store's reply about a reception.
     pub(super) fn on_reply(&mut self, reception: u64, reply: Reply) {
         match &reply {
-            // This reply is about the disk, whatever has become of the object that met it.
+            // This reply is about the disk. It counts even if the object that met the full disk is over.
             Reply::NoRoom(error) => {
                 self.lacks_room = true;
                 return self.notice(&ReceiveNotice::NoRoom { error, wait: self.options.wait_for_room });

@@ -261,7 +261,7 @@ impl ReceiveSeal {
         self.keep();
     }
 
-    /// Has what was heard written, now and then.
+    /// Begins to write the history of what was heard, now and then.
     ///
     /// # Errors
     /// A sentence that says why the last history cannot be written.
@@ -276,7 +276,7 @@ impl ReceiveSeal {
         }
     }
 
-    /// Has what was heard written. Returns the number of that history.
+    /// Begins to write the history of what was heard. Returns its number.
     pub(crate) fn keep(&mut self) -> u64 {
         self.number = self.memory.keep(self.seal.history());
         self.number

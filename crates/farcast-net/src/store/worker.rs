@@ -349,7 +349,7 @@ impl Worker {
             }
             return;
         }
-        // The object was requested before the engine learned that segments are missing. It is told, and asks for them
+        // The engine asked for the end before it knew that segments are missing. It is told of them, and requests them
         // again.
         if let Some(product) = self.products.get(&object).filter(|product| product.lacks()) {
             let gaps = product.incoming.held().iter_gaps().collect();

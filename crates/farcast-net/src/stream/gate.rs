@@ -56,7 +56,7 @@ impl<'a> Gate<'a> {
         seal.is_sent_by(opened.session, |who| signed && engine.may_say(said, who)).then_some(opened.payload)
     }
 
-    /// Has what was heard written, now and then. Returns the reason for which this is impossible, once.
+    /// Begins to write the history of what was heard, now and then. Returns the reason for which that failed, once.
     ///
     /// # Errors
     /// That reason, if a stream is being received.
