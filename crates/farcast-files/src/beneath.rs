@@ -340,7 +340,7 @@ impl<'r> Look<'r> {
         Self { root, at: None }
     }
 
-    /// The same as [`Root::regular`].
+    /// Examines the regular file at `path`, like [`Root::regular`].
     pub(crate) fn regular(&mut self, path: &[u8]) -> Result<Option<Stat>> {
         let (Some(parent), name) = parent_of(path) else { return self.root.regular(path) };
         let dir = match self.at.take() {

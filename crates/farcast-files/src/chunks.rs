@@ -88,7 +88,8 @@ impl Chunker {
     /// Creates a chunker for chunks of 2^`exponent` bytes on average.
     pub(crate) fn new(exponent: u8) -> Self {
         let average = 1 << exponent;
-        // Most chunks near the average: so few are cut where the longest ends, which is no boundary of the content.
+        // Level 2 keeps most chunks near the average. Few then end at the largest length, which is no boundary of the
+        // content.
         let (strict, loose) = select_masks(average, Normalization::Level2);
         Self { average, masks: [strict, loose], pending: Vec::new() }
     }

@@ -34,7 +34,7 @@ pub(crate) struct Name {
 
 impl Delivered {
     fn lock(&self) -> MutexGuard<'_, List> {
-        // Every step leaves a list that can be used.
+        // A panic leaves a list that can still be used.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -130,7 +130,7 @@ pub enum Happening {
     },
     /// A file has its final name, content, mode and modification time.
     FileDone {
-        /// Its index in [`Manifest::entries`].
+        /// Index in [`Manifest::entries`].
         index: usize,
     },
     /// An entry cannot have its name here, and is not delivered; everything else goes on.

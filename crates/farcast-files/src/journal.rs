@@ -60,16 +60,16 @@ pub enum Stage {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum JournalError {
-    /// It does not begin with its magic.
+    /// The journal does not begin with its magic.
     #[error("the journal does not begin with the magic FCJ2")]
     BadMagic,
-    /// It ends inside a field.
+    /// The journal ends inside a field.
     #[error("the journal ends inside a field")]
     Truncated,
     /// Bytes follow the last field.
     #[error("bytes follow the last field of the journal")]
     TrailingBytes,
-    /// Its digest differs: it was torn or altered.
+    /// The digest does not match: the journal was torn or altered.
     #[error("the digest of the journal does not match its content")]
     BadDigest,
     /// A field has a value that makes no sense.
@@ -168,7 +168,7 @@ const RUNS: u8 = 1;
 
 fn encode_map(map: &Bitmap, out: &mut Vec<u8>) {
     out.extend_from_slice(&map.len().to_be_bytes());
-    // The length of the runs is written, that of the words follows.
+    // Runs are preceded by their length in bytes; the number of words follows from the map's length.
     if let Some(runs) = encode_runs(map, (map.words().len() * 8).saturating_sub(4)) {
         out.push(RUNS);
         out.extend_from_slice(&(runs.len() as u32).to_be_bytes());
@@ -222,7 +222,7 @@ fn decode_map(
         }
         [_] => return Err(bad),
     };
-    // There is one way to write a map.
+    // Each map has exactly one valid encoding.
     let mut again = Vec::new();
     encode_map(&map, &mut again);
     if again == whole[..whole.len() - rest.len()] { Ok(map) } else { Err(bad) }

@@ -51,7 +51,7 @@ impl Nicety {
             }
             Self::DurableContent => absent,
             Self::Lock => absent || errno == Errno::NOLCK,
-            // All that was to come is there.
+            // The reception is complete, so a failed removal loses nothing.
             Self::Removal => true,
         }
     }

@@ -14,7 +14,7 @@ pub fn is_running(named: &str) -> bool {
     began(pid).is_some_and(|began| Some(began.as_str()) == start)
 }
 
-/// Id of the host's boot.
+/// Returns the id of the host's boot.
 pub(crate) fn boot() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
@@ -22,7 +22,7 @@ pub(crate) fn boot() -> String {
 /// Returns the start time of the process `pid` in clock ticks since boot; `None` if there is no such process.
 fn began(pid: u32) -> Option<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // Behind the name, which may hold anything, the 20th field.
+    // The 20th field after the name of the program, which may contain anything.
     let (_, fields) = stat.rsplit_once(')')?;
     fields.split_whitespace().nth(19).map(str::to_owned)
 }

@@ -91,7 +91,7 @@ fn a_lie_in_what_a_neighbour_shares_is_found_there() {
     let mut incoming = open(to.path(), &outgoing, SEGMENT);
     let (before, part) = (segments_of(&outgoing, 0, size as u64), segments_of(&outgoing, 1, size as u64));
     assert_eq!(before.last(), part.first());
-    // All but one segment of the part before, whose end has been looked at already when this part is lost.
+    // Stores all but one segment of the part before. Its end was hashed already when this part is found damaged.
     let late = before.first() + 300;
     for (at, segment) in (0..).zip(&all) {
         let bad = altered(segment, 0);
@@ -102,7 +102,7 @@ fn a_lie_in_what_a_neighbour_shares_is_found_there() {
         }
     }
     assert!(!incoming.held().contains(part.first()) && incoming.held().contains(part.first() - 1));
-    // The first byte of the segment that they share is of the part before.
+    // The first byte of the shared segment belongs to the part before.
     incoming.store(part.first(), &[&altered(&all[part.first() as usize], 0)]).unwrap();
     let happenings: Vec<Happening> = part
         .segments()
@@ -145,7 +145,7 @@ fn a_small_file_is_lost_whole_and_its_neighbours_are_not() {
     let first = (start / u64::from(SEGMENT)) as u32;
     let count = (start + 400_000).div_ceil(SEGMENT.into()) as u32 - first;
     assert_eq!(lost(&happenings), [(Some(wrong), first, count)]);
-    // Also when the process ends before it has come again.
+    // The damaged part is also missing after the process has ended.
     drop(incoming);
     let incoming = open(to.path(), &outgoing, SEGMENT);
     assert!(!incoming.is_complete());
@@ -166,7 +166,7 @@ fn what_is_right_of_neighbours_is_not_needed_again() {
     let mut bad = all.concat();
     bad[bytes.start as usize..bytes.end as usize].fill(0);
     let bad: Vec<Vec<u8>> = bad.chunks(SEGMENT as usize).map(<[u8]>::to_vec).collect();
-    // In either order, so that the neighbour is complete before and after.
+    // Forwards and backwards, so that the neighbour is complete before and after the damaged file.
     for backwards in [false, true] {
         let to = tempfile::tempdir().unwrap();
         let mut incoming = open(to.path(), &outgoing, SEGMENT);
@@ -187,7 +187,7 @@ fn what_is_right_of_neighbours_is_not_needed_again() {
 
 #[test]
 fn a_part_that_is_always_wrong_is_given_up() {
-    // In the middle of the file, and in the part that completes it.
+    // A part in the middle of the file, and the last part.
     for part in [1, 2] {
         always_wrong(part);
     }
@@ -243,7 +243,7 @@ fn a_damaged_head_is_asked_for_again() {
         incoming.store(1, &[&all[1]]).unwrap();
         for _ in 0..9 {
             let happenings = incoming.store(0, &[&bad]).unwrap();
-            // A length that is a lie may make more of the product the head's.
+            // With a damaged length, the head may seem to take more segments.
             assert!(matches!(lost(&happenings)[..], [(None, 0, _)]), "{happenings:?}");
             assert!(!incoming.held().contains(0) && incoming.manifest().is_none());
             fill_up_to_the_head(&mut incoming, &all);

@@ -144,7 +144,7 @@ fn a_file_of_its_name_is_replaced_only_where_both_sides_allow_it() {
             continue;
         }
         assert!(matches!(opened, Err(StoreError::AlreadyExists { .. })));
-        // Nor is one that comes meanwhile.
+        // A file that appears meanwhile is not replaced either.
         fs::remove_file(dir.path().join("name")).unwrap();
         let mut incoming = try_open(dir.path(), &object, options).unwrap();
         store(&mut incoming, &content, 0..2);
@@ -175,7 +175,7 @@ fn after_a_crash_the_same_object_goes_on_and_no_other_does() {
         store(&mut incoming, &content, 0..4);
         incoming.checkpoint().unwrap().run().unwrap();
         store(&mut incoming, &content, 4..6);
-        // Dropping it is like a crash.
+        // Dropping the reception is like a crash.
     };
     let held = |object: PlainObject<'_>| {
         let dir = tempfile::tempdir().unwrap();
@@ -188,7 +188,7 @@ fn after_a_crash_the_same_object_goes_on_and_no_other_does() {
     assert_eq!(held(PlainObject { origin: Some(b"here, 8"), ..same }), 0);
     assert_eq!(held(PlainObject { origin: None, ..same }), 0);
     assert_eq!(held(PlainObject { since: SystemTime::now() + Duration::from_mins(1), ..same }), 0, "too old");
-    // And it ends with the right file, cut in another way too.
+    // The object is completed with segments of another length.
     let dir = tempfile::tempdir().unwrap();
     start(dir.path());
     let mut incoming = Incoming::open_plain(dir.path(), &same, 1500, Options::default()).unwrap();
@@ -217,7 +217,7 @@ fn what_can_be_gone_on_with_is_kept_and_listed_and_nothing_else() {
     assert_eq!(partials::tidy(dir.path(), &quota, SystemTime::now(), Duration::ZERO).unwrap().len(), 0);
     assert_eq!(partials::tidy(dir.path(), &quota, SystemTime::now(), quota.age * 2).unwrap().len(), 1);
     assert_eq!(names(dir.path()), [""; 0]);
-    // One that nobody would know again.
+    // An object without an origin cannot be recognised by a later run.
     let unknown = PlainObject { origin: None, ..same };
     let mut incoming = open(dir.path(), &unknown);
     store(&mut incoming, &content, 0..4);
@@ -283,7 +283,7 @@ fn what_is_vouched_for_has_its_mode_and_time_and_nothing_else_gets_the_name() {
     let (dir, content) = (tempfile::tempdir().unwrap(), noise(1, 300_000));
     let object = PlainObject { vouched: Some(vouched(&content)), ..object(b"name", &content) };
     let mut incoming = open(dir.path(), &object);
-    // Twice something else comes, and all of it is to come again.
+    // Other content arrives twice, and all segments have to be received again.
     let other = noise(2, 300_000);
     for _ in 0..2 {
         let all = store(&mut incoming, &other, 0..count(&other));
@@ -339,7 +339,7 @@ fn only_what_is_vouched_for_is_kept_and_only_for_the_same_content() {
     let (dir, incoming) = begin(&unknown);
     assert!(!incoming.is_worth_keeping() && !incoming.abandon().unwrap());
     assert_eq!(try_open(dir.path(), &unknown, ONLY()).unwrap().held().count(), 0);
-    // It was named only later.
+    // The name and the description become known later.
     let (dir, mut incoming) = begin(&unknown);
     incoming.rename(b"name", Some(vouched(&content))).unwrap();
     assert!(incoming.abandon().unwrap());
@@ -348,7 +348,7 @@ fn only_what_is_vouched_for_is_kept_and_only_for_the_same_content() {
     again.rename(b"name", Some(vouched(&content))).unwrap();
     assert_eq!((again.held().count(), again.take_happenings()), (6, vec![]));
     again.abandon().unwrap();
-    // Somebody says that it is something else, or says nothing.
+    // The sender later vouches for something else, or for nothing.
     for other in [Some(vouched(b"else")), None] {
         let mut incoming = try_open(dir.path(), &unknown, ONLY()).unwrap();
         assert_eq!(incoming.held().count(), 6);
@@ -374,13 +374,13 @@ fn what_is_not_yet_known_by_name_waits_for_it() {
     assert!(!incoming.retry().unwrap().is_empty());
     assert_eq!(seen(dir.path()), ["name"]);
     incoming.finish().unwrap();
-    // It never becomes known.
+    // The name never becomes known.
     let mut incoming = open(dir.path(), &PlainObject { origin: Some(b"here, 8"), ..unknown });
     store(&mut incoming, &content, 0..3);
     incoming.settle_name();
     incoming.retry().unwrap();
     assert_eq!(seen(dir.path()), ["name", "number-7"]);
-    // What was vouched for meanwhile is verified before it has its name.
+    // The content is compared with a description that arrived meanwhile before it gets its name.
     let mut incoming = open(dir.path(), &PlainObject { origin: Some(b"here, 9"), ..unknown });
     store(&mut incoming, &content, 0..3);
     incoming.rename(b"else", Some(vouched(b"else"))).unwrap();

@@ -81,14 +81,14 @@ fn nothing_is_made_before_something_came() {
 fn what_nothing_vouches_for_is_given_back() {
     let (from, to) = dirs();
     let (_, outgoing, all) = one_file(from.path(), "file", 50_000);
-    // Without the head, or with nothing but the head.
+    // Without the head; data without a head is not worth keeping.
     let mut incoming = open(to.path(), &outgoing, SEGMENT);
     for at in 1..20 {
         incoming.store(at, &[&all[at as usize]]).unwrap();
     }
     assert!(!incoming.abandon().unwrap());
     assert!(is_empty(to.path()));
-    // With the head, and a part of the file.
+    // With the head and some of the file.
     assert!(begin(to.path(), (&outgoing, &all), 20, Options::default()));
     assert_eq!(open(to.path(), &outgoing, SEGMENT).held().count(), 20);
 }
@@ -103,20 +103,20 @@ fn directories_are_made_when_something_goes_into_them_and_go_with_it() {
     fs::write(top.join("own/last"), noise(2, 10_000)).unwrap();
     let mut outgoing = scan(&top);
     let all = segments(&mut outgoing, SEGMENT);
-    // The user's own, empty as it is.
+    // The user's own directory, which is empty.
     fs::create_dir_all(to.path().join("top/own")).unwrap();
     let exists = |name: &str| to.path().join("top/own").join(name).exists();
     let mut incoming = open(to.path(), &outgoing, SEGMENT);
     let last = all.len() - 2;
     incoming.store(last as u32, &[&all[last]]).unwrap();
-    // Without the end of the first segment, which is in the first file.
+    // The first segment holds the head and the beginning of the first file.
     let head_len = outgoing.size() - 20_000;
     assert!(head_len < 1000);
     assert!(!exists("a") && !exists("empty"));
     incoming.store(0, &[&all[0]]).unwrap();
     assert!(exists("a/b") && !exists("empty"));
     drop(incoming);
-    // The run that removes them need not be the one that made them.
+    // Another run than the one that made the directories removes them.
     open(to.path(), &outgoing, SEGMENT).discard().unwrap();
     assert!(!exists("a") && exists(""));
     assert_eq!(on_disk(to.path()).1, 2, "{:?}", listing(to.path()));
@@ -166,7 +166,7 @@ fn a_short_list_of_deep_paths_makes_no_directories() {
         matches!(found, Err(StoreError::UnlistedDirectories { unlisted: 49_104, allowed: 160 })),
         "{found:?}"
     );
-    // A list of many directories is no more than a list, until all of its files are there.
+    // Listed directories are not made until all files of the product are complete.
     let listed = (0..5000).map(|n| Entry {
         kind: EntryKind::Directory,
         mode: 0o755,
@@ -199,12 +199,12 @@ fn what_cannot_be_known_yet_takes_little_room() {
         lost.extend(incoming.store(at as u32, &[segment]).unwrap());
     }
     let spooled = incoming.held().count() as usize;
-    // A quarter of what there is; the last segment is short, and fits beside the others.
+    // A quarter of the room; the last segment is short and fits too.
     assert_eq!(spooled, 150_000 / SEGMENT as usize + 1);
     assert_eq!(lost.len(), all.len() - 1 - spooled);
     assert!(lost.iter().all(|one| matches!(one, Happening::Dropped { lost } if lost.count() == 1)));
     assert!(on_disk(to.path()).0 < 200_000, "{:?}", on_disk(to.path()));
-    // The head always has room, and then all the rest.
+    // The head always has room, and after it everything else.
     fill(&mut incoming, &all).unwrap();
     incoming.finish().unwrap();
     assert_same(&path, &to.path().join("file"));
@@ -216,14 +216,15 @@ fn the_oldest_product_makes_room() {
     let products: Vec<_> = (0..4).map(|n| one_file(from.path(), &format!("file{n}"), 200_000)).collect();
     let options = with(Quota { octets: Some(500_000), ..Quota::default() });
     for (_, outgoing, all) in &products[..3] {
-        // Modification times tell them apart.
+        // Modification times must differ.
         std::thread::sleep(Duration::from_millis(20));
         assert!(begin(to.path(), (outgoing, all), 100, options));
     }
     let left = || partials::list(to.path()).unwrap().iter().map(|one| one.id).collect::<Vec<_>>();
     let ids: Vec<_> = products.iter().map(|(_, outgoing, _)| outgoing.id()).collect();
     assert_eq!(left(), ids[..3], "oldest first");
-    // The oldest is in use, so the next one has to go when there is no room left. To look at it makes it no younger.
+    // The oldest product is in use, so the next one is removed when there is no room left. Opening a product does not
+    // make it younger.
     let in_use = try_open(to.path(), &products[0].1, SEGMENT, options).unwrap();
     assert_eq!(in_use.held().count(), 100);
     let (path, outgoing, all) = &products[3];
@@ -270,7 +271,7 @@ fn a_list_tells_what_is_really_there() {
     assert_eq!((one.size, one.held), (Some(outgoing.size()), 300 * u64::from(SEGMENT)));
     assert!(one.verified && !one.in_use);
     let real = on_disk(to.path());
-    // `.farcast` itself is nobody's.
+    // The directory `.farcast` itself belongs to no product.
     let shared = fs::metadata(to.path().join(".farcast")).unwrap().blocks() * 512;
     assert_eq!((one.usage.octets, one.usage.inodes), (real.0 - shared, real.1 - 1));
     assert!(one.usage.octets < 700_000, "the partial is as large as the file, but not on disk: {one:?}");
@@ -295,7 +296,7 @@ fn what_is_too_old_or_unknown_is_tidied_away() {
     let (from, to) = dirs();
     let products: Vec<_> = (0..4).map(|n| one_file(from.path(), &format!("file{n}"), 50_000)).collect();
     let quota = Quota { age: Duration::from_hours(24), ..Quota::default() };
-    // Worth keeping, never known, in use, and left by a process that was killed.
+    // A product worth keeping, one without a head, one in use, and one of a killed process.
     assert!(begin(to.path(), (&products[0].1, &products[0].2), 9, Options::default()));
     open(to.path(), &products[1].1, SEGMENT).store(3, &[&products[1].2[3]]).unwrap();
     let mut in_use = open(to.path(), &products[2].1, SEGMENT);
@@ -335,7 +336,7 @@ fn what_a_killed_process_took_is_known() {
         killed.store(at as u32, &[segment]).unwrap();
     }
     drop(killed);
-    // No checkpoint was made; still it counts.
+    // The killed process made no checkpoint, but its space counts.
     let mut incoming = try_open(to.path(), &second, SEGMENT, options).unwrap();
     fill(&mut incoming, &all).unwrap();
     assert!(!to.path().join(".farcast").join(first.id().to_string()).exists());
@@ -362,7 +363,7 @@ fn what_is_sent_again_because_it_was_damaged_takes_its_place_once() {
 #[test]
 fn scattered_segments_are_not_drowned_by_their_journal() {
     const LEN: u32 = 44;
-    // 1 kB/s for ten minutes, somewhere in 1.4 GB.
+    // 1 kB/s for ten minutes, scattered over 1.4 GB.
     const SECONDS: u64 = 600;
     const A_SECOND: u64 = 23;
     let to = tempfile::tempdir().unwrap();
@@ -409,7 +410,7 @@ fn what_could_not_be_placed_is_given_back() {
     for (at, segment) in all.iter().enumerate().skip(1) {
         incoming.store(at as u32, &[segment]).unwrap();
     }
-    // There is room for the product by now, but not twice for what of it was spooled.
+    // There is room for the product now, but not for its spooled bytes twice.
     let before = listing(to.path()).len();
     for (at, segment) in some[..1800].iter().enumerate() {
         other.store(at as u32, &[segment]).unwrap();
@@ -432,7 +433,7 @@ fn an_age_is_what_has_passed_whatever_clocks_say() {
     let tidy = |now: SystemTime, passed: Duration| {
         partials::tidy(to.path(), &quota, now, passed).unwrap().iter().map(|one| one.held).collect::<Vec<_>>()
     };
-    // A host without a clock has written it in 1970, and is told the time only after its next start.
+    // A host without a clock has written the files in 1970. It learns the time only after its next start.
     for entry in listing(to.path()) {
         let path = to.path().join(&entry.0);
         if path.is_file() {
@@ -442,14 +443,14 @@ fn an_age_is_what_has_passed_whatever_clocks_say() {
     let now = SystemTime::now();
     let days = |days: u64| Duration::from_hours(24 * days);
     assert_eq!(tidy(common::time(2), Duration::ZERO), [0; 0]);
-    // Jumps both ways cost a day at most, and none makes it younger.
+    // A jump of the clock in either direction adds at most a day, and never takes any away.
     assert_eq!(tidy(now, Duration::ZERO), [0; 0]);
     assert_eq!(tidy(now + days(10_000), Duration::ZERO), [0; 0]);
     assert_eq!(tidy(common::time(0), days(1)), [0; 0]);
     let partial = partials::list(to.path()).unwrap().remove(0);
     assert_eq!(partial.age, days(3));
     assert_eq!(partial.left(&quota), days(11));
-    // What a receiver sees pass counts, whatever the clock does.
+    // Time that the process has seen pass counts, whatever the clock says.
     assert_eq!(tidy(common::time(0), days(10)), [0; 0]);
     let removed = tidy(common::time(0), days(1));
     assert!(removed[0] > 0, "{removed:?} bytes were here");

@@ -70,7 +70,7 @@ fn a_damaged_journal_is_ignored() {
     }
     open(to.path(), &outgoing, SEGMENT).store(1, &[&all[1]]).unwrap();
     fs::write(&journal, &good).unwrap();
-    // The spool was started afresh, so that the journal vouches for a head that is gone.
+    // The spool was made anew, so this journal vouches for a head that is gone.
     let incoming = open(to.path(), &outgoing, SEGMENT);
     assert!(incoming.held().is_empty());
     completes(incoming, &all, &path, &to.path().join("file"));
@@ -119,7 +119,7 @@ fn a_partial_that_is_gone_or_cut_is_not_held() {
             fs::remove_file(&partial).unwrap();
         }
         let mut incoming = open(to.path(), &outgoing, SEGMENT);
-        // A new partial has the right size, but what the old journal vouched for is not in it.
+        // The new partial file has the right size, but not the content for which the old journal vouches.
         incoming.store(5, &[&all[5]]).unwrap();
         drop(incoming);
         let incoming = open(to.path(), &outgoing, SEGMENT);
@@ -159,7 +159,7 @@ fn a_file_killed_between_its_last_segment_and_its_name() {
     let mut incoming = open(to.path(), &outgoing, SEGMENT);
     fill(&mut incoming, &all).unwrap();
     incoming.abandon().unwrap();
-    // As if a power loss had undone the renaming.
+    // This is the state after a power loss that undid the renaming.
     fs::rename(to.path().join("file"), partial(to.path(), &outgoing)).unwrap();
     let mut incoming = open(to.path(), &outgoing, SEGMENT);
     assert!(incoming.is_complete());
@@ -176,7 +176,8 @@ fn one_receiver_at_a_time() {
     let (_, outgoing, all) = one_file(from.path(), 50_000);
     let (mut first, mut second) = (open(to.path(), &outgoing, SEGMENT), open(to.path(), &outgoing, SEGMENT));
     first.store(1, &[&all[1]]).unwrap();
-    // Whoever stores first has it; who had nothing yet finds out when it stores, who comes later at once.
+    // The first process to store gets the lock. One that is already open fails when it stores, a later one when it
+    // opens.
     assert!(matches!(second.store(1, &[&all[1]]), Err(StoreError::InUse { .. })));
     let third = try_open(to.path(), &outgoing, SEGMENT, Options::default());
     assert!(matches!(third, Err(StoreError::InUse { .. })));
@@ -197,14 +198,14 @@ fn the_newest_checkpoint_stays() {
     new.run().unwrap();
     old.run().unwrap();
     assert!(incoming.checkpoint().is_none());
-    // A checkpoint that was not run is made up for.
+    // A later checkpoint covers one that was not run.
     incoming.store(3, &[&all[3]]).unwrap();
     drop(incoming.checkpoint().unwrap());
     incoming.checkpoint().unwrap().run().unwrap();
     drop(incoming);
     let mut incoming = open(to.path(), &outgoing, SEGMENT);
     assert_eq!(incoming.held().count(), 3);
-    // Nothing is written once a reception has ended.
+    // A checkpoint that is run after the end of the reception writes nothing.
     incoming.store(4, &[&all[4]]).unwrap();
     let late = incoming.checkpoint().unwrap();
     fill(&mut incoming, &all).unwrap();

@@ -190,7 +190,7 @@ fn a_file_that_changes_is_not_sent() {
         outgoing.watch(&|| true);
         assert_eq!(changes(&outgoing), [(Change::Changed, true)]);
     }
-    // Cut while it is open.
+    // The file is shortened while it is open.
     fs::write(&path, noise(1, 10_000)).unwrap();
     let mut outgoing = scan(&path);
     let mut slot = vec![0; 1000];
@@ -198,7 +198,7 @@ fn a_file_that_changes_is_not_sent() {
     fs::File::options().write(true).open(&path).unwrap().set_len(500).unwrap();
     let read = outgoing.read_segments(1000, &mut [std::io::IoSliceMut::new(&mut slot)]);
     assert!(matches!(read, Err(SourceError::Changed { .. })));
-    // Gone before it is opened.
+    // The file is removed before it is opened.
     let mut outgoing = scan(&path);
     fs::remove_file(&path).unwrap();
     outgoing.watch(&|| true);
@@ -270,7 +270,7 @@ fn a_file_whose_content_stays_is_sent_on() {
     let mut slot = vec![0; content.len()];
     outgoing.read_segments(head, &mut [std::io::IoSliceMut::new(&mut slot)]).unwrap();
     assert!(slot == content);
-    // What changes once it was read is known to have been sent before.
+    // A change after the last read means that the sent content was right.
     std::thread::park_timeout(std::time::Duration::from_millis(50));
     fs::write(&path, noise(2, 3 << 20)).unwrap();
     outgoing.watch(&|| true);

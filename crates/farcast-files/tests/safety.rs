@@ -138,7 +138,7 @@ fn only_regular_files_are_replaced() {
         rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
     };
     let directory = |path: &Path| fs::create_dir(path).unwrap();
-    // Works for the superuser too, whom no mode keeps from writing.
+    // A file in the way works for the superuser too, who ignores modes.
     let file = |path: &Path| fs::write(path, b"a file where a directory should be").unwrap();
     let obstacles = [
         ("tree/f1432", &fifo as &dyn Fn(&Path), UnsafeReason::NotARegularFile),
@@ -169,7 +169,7 @@ fn a_leftover_partial_is_not_written_to() {
     fs::write(&path, noise(1, 5000)).unwrap();
     let mut outgoing = scan(&path);
     let all = segments(&mut outgoing, SEGMENT);
-    // A second name of a file that belongs to someone else.
+    // A hard link to a file that belongs to someone else.
     fs::write(to.path().join("precious"), noise(2, 5000)).unwrap();
     let partial = format!(".file.{}.farcast-part", &outgoing.id().to_string()[..8]);
     fs::hard_link(to.path().join("precious"), to.path().join(partial)).unwrap();
@@ -197,13 +197,13 @@ fn existing_files_are_kept_or_replaced() {
     // The right content is no conflict.
     receive(to.path(), &outgoing, &all, keep).unwrap();
     fs::remove_file(&target).unwrap();
-    // One that appears while the product arrives.
+    // The conflicting file appears while the product arrives.
     let mut incoming = try_open(to.path(), &outgoing, SEGMENT, keep).unwrap();
     incoming.store(0, &[&all[0]]).unwrap();
     fs::write(&target, b"new").unwrap();
     assert!(matches!(fill(&mut incoming, &all), Err(StoreError::AlreadyExists { .. })));
     assert_eq!(fs::read(&target).unwrap(), b"new");
-    // Once it is gone, finishing works.
+    // Finishing works once the conflicting file is gone.
     fs::remove_file(&target).unwrap();
     incoming.finish().unwrap();
     assert_eq!(fs::read(&target).unwrap(), noise(1, 5000));
@@ -274,7 +274,7 @@ fn a_disk_that_fills_up_is_told() {
     let mut run = Command::new("unshare");
     let output = run.args(["-m", "sh", "-c", script]).arg(dir.path()).arg(exe).env(MARK, dir.path()).output();
     let output = output.expect("`unshare` of util-linux is needed");
-    // As an ordinary user, mounting needs a user namespace: the test says so rather than pass without a check.
+    // An ordinary user needs a user namespace to mount. The test then fails instead of passing without a check.
     let told = String::from_utf8_lossy(&output.stdout);
     let why = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "run it as root, or allow mounting in a namespace: {why}\n{told}");
@@ -297,7 +297,7 @@ fn fill_up(dir: &Path) {
     let before = incoming.held().count();
     assert!(before > 100 && !incoming.held().is_full());
     drop(incoming);
-    // Not even room for the list of what is missing: told at once.
+    // There is no room for the missing data, which is reported at once.
     let found = receive(&to, &outgoing, &all, Options::default());
     assert!(matches!(found, Err(StoreError::TooLarge { .. })), "{found:?}");
     fs::remove_file(&hog).unwrap();
@@ -327,7 +327,7 @@ fn a_sparse_file_stays_sparse() {
         let mut payloads = payloads[..count].to_vec();
         payloads[count - 1] = &payloads[count - 1][..(read - 60_000 * (count as u64 - 1)) as usize];
         incoming.store(first, &payloads).unwrap();
-        // In the middle: die and go on; what comes then must leave holes too.
+        // The reception is abandoned and continued in the middle. Later data must leave holes too.
         if offset < 500_000_000 && offset + read >= 500_000_000 {
             incoming.abandon().unwrap();
             incoming = open(to.path(), &outgoing, 60_000);

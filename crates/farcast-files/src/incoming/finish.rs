@@ -46,8 +46,8 @@ impl Incoming {
         }
     }
 
-    /// Stops. Keeps the received data for a later [`open`](Self::open) if [`is_worth_keeping`](Self::is_worth_keeping)
-    /// says so, and discards it otherwise. Returns `true` if it was kept.
+    /// Stops the reception. If [`is_worth_keeping`](Self::is_worth_keeping), keeps the received data for a later
+    /// [`open`](Self::open); otherwise discards it. Returns `true` if it was kept.
     ///
     /// # Errors
     /// Errors of the file system; a later run then continues from the last checkpoint.
@@ -76,7 +76,7 @@ impl Incoming {
         })
     }
 
-    /// Stops, and removes partial files, directories that were made for them, and the state of the reception.
+    /// Stops the reception. Removes partial files, directories that were made for them, and the state of the reception.
     /// Finished files stay.
     ///
     /// # Errors

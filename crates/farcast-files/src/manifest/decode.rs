@@ -80,8 +80,8 @@ impl Manifest {
         self.encoded_len += encoded_len(&entry);
         self.content_len = self.content_len.saturating_add(entry.stored());
         self.files_len = self.files_len.saturating_add(entry.size());
-        // The whole product has to be addressable by a file offset, which is signed; and all sums of what its files
-        // take have to stay numbers.
+        // A file offset, which is signed, must reach every byte of the product. The sum of all file sizes must not
+        // overflow either.
         if self.content_len.max(self.files_len)
             > i64::MAX.cast_unsigned() - (MAX_MANIFEST_LEN + PREFIX_LEN) as u64
         {
@@ -119,7 +119,7 @@ fn check_neighbours(index: usize, last: &Entry, entry: &Entry) -> Result<(), Man
     if compare_paths(&last.path, &entry.path).is_gt() {
         return Err(ManifestError::OutOfOrder { entry: index });
     }
-    // In this order whatever lies below a path follows it directly, so the predecessor is the only suspect.
+    // The order puts everything below a path directly behind it, so only the entry before can be a file above this one.
     let below = entry.path.strip_prefix(last.path.as_slice()).is_some_and(|rest| rest.first() == Some(&b'/'));
     if last.is_file() && below {
         return Err(ManifestError::BelowFile { entry: index, path: entry.path.clone() });

@@ -23,13 +23,13 @@ pub enum ManifestError {
         /// Number of these bytes.
         count: usize,
     },
-    /// It is longer than [`MAX_MANIFEST_LEN`].
+    /// The manifest is longer than [`MAX_MANIFEST_LEN`].
     #[error("the manifest has {len} bytes; at most {MAX_MANIFEST_LEN} are allowed, send fewer files at once")]
     TooLong {
-        /// Its length, in bytes.
+        /// Length of the manifest in bytes.
         len: u64,
     },
-    /// It has more than [`MAX_ENTRIES`] entries.
+    /// The manifest has more than [`MAX_ENTRIES`] entries.
     #[error("the manifest has {count} entries; at most {MAX_ENTRIES} are allowed, send fewer files at once")]
     TooManyEntries {
         /// Number of entries that it claims or was given.
@@ -80,7 +80,7 @@ pub enum ManifestError {
     BelowFile {
         /// The entry below the file.
         entry: usize,
-        /// Its path.
+        /// Path of the entry.
         path: Vec<u8>,
     },
     /// The number of a file's part values does not fit its size, or the values do not merge to its digest.
@@ -113,22 +113,22 @@ pub enum ManifestError {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[non_exhaustive]
 pub enum PathProblem {
-    /// It has no bytes.
+    /// The path has no bytes.
     #[error("is empty")]
     Empty,
-    /// It is longer than [`MAX_PATH_LEN`].
+    /// The path is longer than [`MAX_PATH_LEN`].
     #[error("is longer than {MAX_PATH_LEN} bytes")]
     TooLong,
-    /// It begins with `/`.
+    /// The path begins with `/`.
     #[error("is absolute")]
     Absolute,
-    /// It has two separators in a row, or one at the end.
+    /// The path has two separators in a row, or one at the end.
     #[error("has an empty component")]
     EmptyComponent,
     /// A component is `.` or `..`.
     #[error("has the component \".\" or \"..\"")]
     Dots,
-    /// It holds a NUL byte.
+    /// The path holds a NUL byte.
     #[error("holds a NUL byte")]
     Nul,
     /// A component is longer than [`MAX_COMPONENT_LEN`].

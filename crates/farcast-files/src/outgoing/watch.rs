@@ -24,13 +24,13 @@ const COARSE_NS: i64 = 20_000_000;
 /// Change of a file while it is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Change {
-    /// Its content is different.
+    /// The content is different.
     Changed,
-    /// It is gone.
+    /// The file is gone.
     Removed,
     /// Something that is not a file has its path.
     Replaced,
-    /// It exists, but the system refuses to read it.
+    /// The file exists, but the system refuses to read it.
     Unreadable,
 }
 
