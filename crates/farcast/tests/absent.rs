@@ -137,7 +137,7 @@ fn time(words: Words, count: u32, trickles: bool) -> Duration {
     let absent = Absent::new(&place, words);
     absent.speak_all(count);
     if words.sends {
-        // They were killed.
+        // The sources that send were killed.
         pause(Duration::from_secs(1));
     }
     let trickle = trickles.then(|| Trickle::new(absent));

@@ -160,7 +160,7 @@ fn a_done_that_the_receiver_did_not_say() {
     enemy.say(&forged, seen.announce.response);
     sender.wait().assert_failed(3, &["ant (no longer answers)"]);
     assert!(!has(&place, &file, "ant"));
-    // Nor is it remembered.
+    // The sender must not remember it either.
     let again = place.send(&[&file], &args("ant", &["--announce-time", "1 s"]));
     again.wait().assert_failed(1, &["nobody answered"]);
 }
@@ -316,7 +316,7 @@ fn requests_do_not_make_a_receiver_a_weapon() {
     let ant = place.start("ant", place.receive_command("ant", &["--json"]));
     ant.until("listening");
     let own = {
-        // Its own port, as a sender sees it.
+        // A sender also sees the receiver's own port.
         let file = place.file("small.bin", 1000);
         let sent = place.send(&[&file], &args("ant", &[])).succeed();
         sent.all("registered")[0]["address"].as_str().unwrap().parse::<SocketAddr>().unwrap()
@@ -408,7 +408,7 @@ fn an_offer_with_nothing_behind_it_does_not_hold_a_receiver() {
     let mut n = 0u8;
     let mut sender = sender;
     wait_until("the honest sender", || {
-        // A forged offer each second, from the enemy and in the name of hosts that are not there.
+        // The enemy sends a forged offer each second, from its own address and from those of absent hosts.
         if n.is_multiple_of(100) {
             enemy.say(&bait, enemy.group);
             enemy.claim(&bait, SocketAddr::from(([127, 0, 1, n], 4000)));
@@ -430,7 +430,7 @@ fn claims_to_announce_do_not_carry_receivers_off() {
     let mut n = 0u8;
     wait_until("the sender", || {
         if n.is_multiple_of(20) {
-            // The same product from elsewhere, under other numbers.
+            // The enemy offers the same product from another address, under other numbers.
             let mut announce = seen.announce.clone();
             (announce.server, announce.response) = (enemy.address(), enemy.address());
             enemy.say(&Message::new(5, Body::Announce(announce.clone().into())), enemy.group);
@@ -464,13 +464,13 @@ fn a_hundred_thousand_names_do_not_keep_a_sender_deaf() {
         let message = registration(&seen, &format!("name {n}"), Ok(()), Some(Proof([9; 8])));
         enemy.say(&message, seen.announce.response);
         if n % 1000 == 0 {
-            // As fast as it can listen to, or most of them are dropped before they do any harm.
+            // The pace is the receiver's: most faster datagrams would be dropped before they do any harm.
             pause(Duration::from_millis(10));
         }
     }
     let sent = sender.succeed().summary();
     let took = began.elapsed();
-    // Six seconds of data, and half a minute in which claims may be waited for.
+    // The time is six seconds of data, and half a minute of waiting for claims.
     assert!(took < Duration::from_secs(45), "{took:?}: {sent}");
     assert!(has(&place, &file, "ant"));
     ant.succeed();
@@ -486,7 +486,7 @@ fn one_that_hardly_ever_answers_does_not_hold_up_the_others() {
     let began = Instant::now();
     let pid = rustix::process::Pid::from_child(&ant.child);
     let signal = |signal| rustix::process::kill_process(pid, signal).unwrap();
-    // Its kernel's buffer is emptied once in five seconds, for as long as the other takes.
+    // The buffer of bee's kernel is emptied once in five seconds, for the time of the other transfer.
     let bee = std::thread::scope(|scope| {
         let bee = scope.spawn(|| {
             let ended = bee.succeed();

@@ -42,7 +42,7 @@ fn a_sparse_file_above_4_gib() {
     let copy = place.path("ant/sparse.bin");
     let meta = copy.metadata().unwrap();
     assert_eq!(meta.len(), LEN);
-    // The store has verified the digest; the blocks are compared once more here, and so are the holes between.
+    // The store has verified the digest. The blocks and the holes between them are compared once more here.
     for at in REAL.into_iter().chain([BLOCK * 2, 1 << 31, (1 << 32) + BLOCK]) {
         assert!(block(&path, at) == block(&copy, at), "block at {at} differs");
     }

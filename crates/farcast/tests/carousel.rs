@@ -107,8 +107,8 @@ fn it_is_simulated_alone_and_as_a_population_whatever_the_cuts() {
 
 #[test]
 fn its_receivers_need_as_many_turns_as_losses_say() {
-    // Turns until a receiver has all segments that it lacked after the first: the greatest of so many geometric draws.
-    // Who missed the announcement begins a turn later.
+    // A receiver needs as many turns as the greatest of its geometric draws, one for each segment that it lacked after
+    // the first turn. A receiver that missed the announcement begins a turn later.
     let whole = (f64::from(SEGMENTS) * 1040.0 + 76.0) * 8.0 / 1e6;
     let turn = |at: Time| (at - DELAY).since(Time::ZERO).as_secs_f64() / whole;
     let seeds = 0..20;
@@ -132,7 +132,7 @@ fn it_reports_figures_of_its_own() {
     assert_eq!((&summary["turns"]["mean"], &summary["turns"]["n"]), (&f64::from(TURNS).into(), &3.into()));
     assert_eq!(summary["sent"]["again_percent"]["mean"], 1100.0);
     assert!(summary["median_receiver_time_s"]["mean"].as_f64().unwrap() > 1.0);
-    // Nothing of another protocol's, and no list among the measures.
+    // The measures are not those of another protocol, and have no list.
     for absent in ["passes", "dtus_per_pass", "naks", "naks_sent", "naks_late", "segments_per_turn"] {
         assert!(summary.get(absent).is_none(), "{absent}");
         assert!(absent == "segments_per_turn" || one.get(absent).is_none(), "{absent}");
@@ -148,7 +148,7 @@ fn it_is_traced() {
     let file = trace.finish().unwrap();
     let count = |octets: &[u8]| file.windows(octets.len()).filter(|window| *window == octets).count() as u32;
     assert_eq!((count(b"turn 1 begins"), count(b"turn 12 begins"), count(b"round ")), (1, 1, 0));
-    // Behind the UDP header: what begins an announcement, and a segment, of 1000 octets.
+    // The UDP payload begins with an announcement, or with a segment, of 1000 octets.
     assert_eq!(count(&[1, 0x03, 0xE8, 0, 0, 0, 0]), TURNS);
     assert_eq!(count(&[2, 0x03, 0xE8, 0, 0, 0, 0]), TURNS * SEGMENTS);
 }

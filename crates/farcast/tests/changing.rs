@@ -35,7 +35,7 @@ fn run(protocol: &str, args: &[&str], change: impl FnOnce(&Path, &Running)) -> R
     change(&tree, &sender);
     let sent = sender.wait();
     if sent.code == Some(3) && ["pgm", "one-way"].contains(&protocol) {
-        // By these a source that falls silent may come back.
+        // In these protocols a source that falls silent may come back.
         common::pause(Duration::from_secs(1));
         receiver.terminate();
     }

@@ -40,7 +40,7 @@ fn a_prediction_sends_nothing_and_says_what_it_would_take() {
     let [said] = &said[..] else { panic!("{said:?}") };
     assert_eq!((&said["event"], &said["receivers"]), (&"prediction".into(), &2.into()));
     let mean = |path: &str| said.pointer(&format!("{path}/mean")).and_then(Value::as_f64).unwrap();
-    // Two ways there and one back at 270 ms, and 100 kB at 2 Mbit/s with its headers.
+    // The path is passed twice forward and once back at 270 ms, and 100 kB with headers are sent at 2 Mbit/s.
     let (least, time) = (0.81 + 0.4, mean("/completion_time_s"));
     assert!(time > least && time < least + 0.1, "{time}");
     assert!(mean("/forward/octets") > 104_000.0 && mean("/forward/octets") < 112_000.0);
@@ -299,7 +299,7 @@ fn an_interface_that_is_not_there_or_no_use() {
         let mut receive =
             place.farcast(["receive", "--from", &place.group, "--interface", interface, "--json"]);
         receive.arg("--into").arg(place.path("ant"));
-        // What can never do is an error at once; what is not there yet is waited for.
+        // An impossible option is an error at once. A missing address is waited for.
         if host == 3 {
             place.run("ant", hosts.at(host, &receive)).assert_one_sentence(1, &parts);
         } else {
@@ -419,7 +419,7 @@ fn rates_are_of_what_was_transferred_now() {
         let args = [&["--receivers", "ant", "--rate"], args].concat();
         (receiver, place.start("sender", place.send_command(&[&file], &args)))
     };
-    // A part of it, and a checkpoint of that.
+    // The receiver has a part of the file, and a checkpoint of that.
     let (receiver, sender) = to_ant(&["2 Mbit/s"]);
     common::wait_for_journal(&place.path("ant"));
     common::pause(std::time::Duration::from_secs(1));
@@ -436,7 +436,7 @@ fn rates_are_of_what_was_transferred_now() {
         closing.contains("times the size") && rate_of(closing).is_some_and(|rate| rate < 2e6),
         "{closing}"
     );
-    // Nothing of it but the list of files.
+    // The receiver has nothing of the product but the list of files.
     let (receiver, sender) = to_ant(&["2 Mbit/s"]);
     let (sent, got) = (sender.succeed(), receiver.succeed());
     let complete = got.stderr.lines().find(|line| line.contains("complete and verified")).unwrap();
@@ -472,7 +472,7 @@ fn drawn(transcript: &str) -> Vec<String> {
     let mut rest = transcript.chars().peekable();
     while let Some(sign) = rest.next() {
         match sign {
-            // A cursor that is moved begins elsewhere.
+            // After a cursor movement the text begins elsewhere.
             '\u{1b}' => {
                 let end = rest.by_ref().find(char::is_ascii_alphabetic);
                 if end != Some('m') {

@@ -69,7 +69,7 @@ fn a_lossy_and_a_killed_receiver_have_the_files_as_they_were() {
     assert!(got.summary()["segments_held_before"].as_u64().unwrap() > 0, "{}", got.story());
     assert!(dtus_sent(&summary) < segments(&summary) * 2, "{summary}");
     assert_eq!(member(&summary, "ant")["complete"], true);
-    // A receiver says of each file what it has and what of it comes.
+    // A receiver reports of each file its size and the octets that are sent of it.
     let files = lossy.all("files").remove(0);
     let long = files["files"].as_array().unwrap().iter().find(|one| one["path"] == "tree/long.txt").unwrap();
     assert_eq!(long["size_bytes"], 10_000_000);
@@ -77,7 +77,7 @@ fn a_lossy_and_a_killed_receiver_have_the_files_as_they_were() {
 
     // What is there is not sent again, nor is what a receiver without it needs anything else.
     let (ant, cat) = (place.receive("ant", &[]), place.receive("cat", &["--simulate-loss", "5 %"]));
-    // Slow enough that little passes by while it is looked at what is there, on a busy machine too.
+    // The rate is low, so that little data passes while receivers compare, on a busy machine too.
     let sender = place.send(&[&tree], &["--compress", "--rate", "4 Mbit/s", "--receivers", "ant,cat"]);
     let (sent, held) = (sender.succeed().summary(), ant.succeed().summary());
     cat.succeed();
@@ -102,11 +102,11 @@ fn one_way_a_killed_receiver_rebuilds_what_it_has_missed() {
         running
     };
     let (ant, bee) = (receive("ant"), receive("bee"));
-    // Has the long one already: what it lacks is rebuilt beside it all the same.
+    // This receiver has the long file already. The files that it lacks are rebuilt beside it all the same.
     std::fs::create_dir_all(place.path("cat/tree")).unwrap();
     std::fs::copy(tree.join("long.txt"), place.path("cat/tree/long.txt")).unwrap();
     let cat = receive("cat");
-    // Slow enough that a receiver on a busy machine is there again for most of it.
+    // The rate is low, so that a receiver on a busy machine is back for most of the data.
     let args = ["--one-way", "--compress", "--rate", "10 Mbit/s", "--repeat", "3"];
     let sender = place.send(&[&tree], &args);
     wait_for_journal(&place.path("ant"));

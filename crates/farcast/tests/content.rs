@@ -89,7 +89,7 @@ fn a_forged_datagram_costs_a_part_and_not_the_product() {
     }
     let summary = sender.succeed().summary();
     let again = common::dtus_sent(&summary) - common::segments(&summary);
-    // The part, and the first DTU, which goes twice in any case.
+    // The part is sent again, and the first DTU, which goes twice in any case.
     assert!((734..=735).contains(&again), "{again} DTUs were sent again: {summary}");
     place.assert_received(&file, &["ant", "bee"]);
 }
@@ -130,7 +130,7 @@ fn a_disk_that_is_full_for_a_while() {
         fs::write(place.path("fill"), "").unwrap();
         let told = receiver.until("no_room");
         assert!(told["error"].as_str().unwrap().contains("bytes are needed below"), "{told}");
-        // Everybody else is served meanwhile.
+        // All other receivers are served meanwhile.
         other.succeed();
         fs::write(place.path("empty"), "").unwrap();
         let ended = receiver.succeed();

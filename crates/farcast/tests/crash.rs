@@ -48,7 +48,7 @@ fn a_receiver_killed_midway_goes_on() {
     place.assert_received(&file, &["ant", "bee"]);
     let (segments, before) = held(&got);
     assert!(before > 0, "nothing was kept: {got}");
-    // The file once, and what passed by while nobody listened: that is far less than another file.
+    // The sender sends the file once, and the data that passed unheard again. That is far less than another file.
     assert!(dtus_sent(&sent) < segments * 8 / 5, "{sent}");
     assert_eq!(member(&sent, "ant")["complete"], true);
 }
@@ -81,7 +81,7 @@ fn a_sender_killed_midway_goes_on() {
     killed.kill9();
     let again = place.send(&[&file], &send_args("ant,bee")).succeed();
     for receiver in receivers {
-        // It joined once, and has noticed little: the same product went on under another sender.
+        // The receiver joined once, and noticed little: the same product went on under another sender.
         receiver.succeed();
     }
     place.assert_received(&file, &["ant", "bee"]);
@@ -91,7 +91,7 @@ fn a_sender_killed_midway_goes_on() {
     let before = again.all("registered").iter().map(held).min().unwrap();
     let segments = common::segments(&sent);
     assert!(before > segments / 5, "{}", again.story());
-    // Only what was missing: of the one receiver all that the other lacks too, 2 % of it twice.
+    // The sender sends only missing data: all that the one receiver lacks, the other lacks too, 2 % of it twice.
     assert!(dtus_sent(&sent) <= (segments - before) * 9 / 8 + 5, "held {before} of {segments}: {sent}");
 }
 
@@ -111,8 +111,8 @@ fn both_killed_midway_go_on() {
     place.assert_received(&file, &["ant"]);
     let (segments, before) = held(&got);
     assert!(before > 0, "{got}");
-    // Only what was missing. The first answer may ask for so little that it is sent twice, more of it the slower
-    // the answers come: far less than what was held.
+    // The sender sends only missing data. The first answer may ask for so little that it is sent twice, more of it the
+    // slower the answers come. That is still far less than the stored part.
     assert!(dtus_sent(&sent) <= (segments - before) * 9 / 8 + 5, "held {before} of {segments}: {sent}");
 }
 
@@ -151,7 +151,7 @@ fn a_receiver_that_was_done_and_lost_its_files_gets_them_again() {
     ant.succeed();
     bee.succeed();
     place.assert_received(&file, &["ant", "bee"]);
-    // Who receives in the group stays known.
+    // The group's memory of its receivers stays.
     let transfer = |name: &String| name.contains(".json") && !name.starts_with("known-");
     let remembered = common::names(&place.path("state/farcast")).into_iter().filter(transfer);
     assert_eq!(remembered.count(), 0, "the transfer is over and forgotten");

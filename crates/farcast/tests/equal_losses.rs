@@ -130,7 +130,7 @@ fn emulate(text: &str, seed: u64, entering: &[Entering]) -> (Vec<Reached>, Link)
     let mut reached = Vec::new();
     for &(at, to, terminal, octets) in entering {
         advance(&mut link, at, &mut reached);
-        // Octets that no layer has to escape.
+        // No layer has to escape these octets.
         link.enter(at, to, terminal, &vec![0x55; octets as usize]);
     }
     advance(&mut link, Time::ZERO + Span::from_secs(1_000_000), &mut reached);
@@ -157,7 +157,7 @@ fn assert_equal(name: &str, text: &str, lost: [u64; 2]) {
         let (Seen { mut entering, reached: mut simulated }, end) = simulate(text, seed);
         entering.sort_by_key(|entry| entry.0);
         let (mut emulated, link) = emulate(text, seed, &entering);
-        // What would arrive behind the end of a replication is not simulated.
+        // Packets that would arrive after the end of a replication are not simulated.
         emulated.retain(|packet| packet.0 < end);
         simulated.retain(|packet| packet.0 < end);
         emulated.sort_unstable();

@@ -248,12 +248,12 @@ fn where_nothing_can_be_removed_the_same_comes_again() {
         let mut command = scripted_into_mount(&place, "size=4m", &args, &script);
         command.env("PLACE", place.root());
         let receiver = place.start("ant", command);
-        // So much of it that there is something to remember, which stays.
+        // The files are so large that the receiver keeps something of them on disk, which stays.
         for (turn, seed) in [1, 1, 2].into_iter().enumerate() {
             for name in ["one", "two"] {
                 fs::write(parent.join(name), noise(seed, 2_500_000)).unwrap();
             }
-            // By then what was sent before has ended.
+            // The earlier transmissions have ended by then.
             write(&place, &format!("turn{turn}"), "");
             receiver.until_nth("listening", turn + 1);
             let sender = place.send(&[&parent], send).wait();

@@ -115,7 +115,7 @@ fn nobody_answers() {
     let place = Place::new();
     let file = place.file("product.bin", 1_000);
     let ended = place.run("sender", place.send_command(&[&file], &with(&["--announce-time", "1500 ms"])));
-    // What to check: the receivers, the interface, the TTL, switches, firewalls; and how.
+    // The message names the checks: the receivers, the interface, the TTL, switches, firewalls.
     let group = format!("farcast receive --from {}", place.group);
     let how =
         ["nobody answered", &group, "--interface", "ip route get", "--ttl", "snooping", "nft", "tcpdump"];
@@ -259,7 +259,7 @@ fn a_sender_that_was_killed_keeps_nobody_away() {
 
 #[test]
 fn of_two_that_announce_both_go_on() {
-    // Whoever announces takes nothing from another, or one datagram a second would keep everyone from sending.
+    // An announcement blocks no other sender. Otherwise one datagram a second would keep everyone from sending.
     let place = Place::new();
     let (file, other) = (place.file("product.bin", 1_000), place.file("other.bin", 1_000));
     let args = with(&["--announce-time", "5 s"]);

@@ -105,7 +105,7 @@ fn where_acknowledgements_set_the_pace_a_frozen_disk_does_not_stop_the_others() 
     let sender = place.send(&[&file], &args);
     frozen.until("files");
     disk.freeze();
-    // It gets all, while the one beside it can store nothing.
+    // The receiver gets all of the file, while the one beside it can store nothing.
     other.until("file");
     assert!(!frozen.has("file"), "{}", frozen.stdout());
     disk.thaw();
@@ -127,7 +127,7 @@ fn a_receiver_whose_disk_is_frozen_can_be_stopped() {
     disk.freeze();
     pause(Duration::from_millis(500));
     receiver.terminate();
-    // The kernel lets nobody go who writes there; what there is to say is said before.
+    // The kernel keeps a process that writes there, so the receiver prints its message before that.
     wait_until("what is left", || receiver.stderr().contains("does not answer"));
     disk.thaw();
     receiver.wait().assert_one_sentence(1, &["the disk of", "ant", "does not answer", "asked for again"]);

@@ -207,7 +207,7 @@ fn a_sender_holds_data_while_its_interface_is_away() {
             }
             sender.until("back");
         });
-        // In three seconds half of all would have gone, and would have had to go again.
+        // If sending had gone on, half of all data would have left in three seconds, and would have had to go again.
         let summary = sent.summary();
         let (went, all) = (common::dtus_sent(&summary), common::segments(&summary));
         assert!(went < all + all / 4, "{went} DTUs for {all}: {summary}");

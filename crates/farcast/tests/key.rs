@@ -162,7 +162,7 @@ fn a_key_becomes_hybrid_and_stays_so() {
     assert!(line(&again).starts_with("ant farcast-key-2:") && again.contains(", renewed 2 times, hybrid\n"));
     assert_eq!(fingerprint(&again), print);
 
-    // From standard input and files they come as others do, and a letter that is wrong or missing is found.
+    // Keys from standard input and files are treated in the same way. A wrong or missing letter is detected.
     head.done(&["trust", &line(&again)]);
     let text = line(&again);
     let cut = &text[..text.len() - 1];
@@ -184,7 +184,7 @@ fn a_key_is_not_replaced_unless_that_is_wished() {
     assert_eq!(ended.code, Some(0), "{}", ended.story());
     assert!(ended.stderr.contains("which is lost"), "{}", ended.story());
     assert!(line(&ended.stdout).starts_with("bee ") && mode(&ant.file("key")) == 0o600);
-    // One that is damaged goes too.
+    // A damaged key is replaced, too.
     fs::write(ant.file("key"), "nonsense").unwrap();
     ant.refused(&["new", "cat"], &["--force"]);
     ant.done(&["new", "cat", "--force"]);
@@ -452,7 +452,7 @@ fn of_many_at_once_none_is_lost() {
         one.succeed();
     }
     assert_eq!(head.list()["own"]["renewals"], 6);
-    // Of several that make a key one makes it.
+    // If several processes make a key at once, one of them makes it.
     let new: Vec<_> = (0..6)
         .map(|_| {
             let path = place.path("one");

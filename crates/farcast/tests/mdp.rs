@@ -194,7 +194,7 @@ fn what_is_not_what_was_vouched_for_gets_no_name_and_no_acknowledgement() {
         })
     };
     hand.says(data(), &wrong);
-    // All of it is asked for again, and nothing acknowledged until then.
+    // The receiver requests all of the data again, and acknowledges nothing until then.
     let answers = hand.until(|answer| matches!(answer, Answer::Nack(_)));
     assert!(!answers.iter().any(|answer| matches!(answer, Answer::Object(_))), "{answers:?}");
     assert!(!place.path("9").join("product.bin").exists());

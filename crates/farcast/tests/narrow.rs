@@ -160,7 +160,7 @@ fn one_way_a_receiver_says_what_to_set() {
     let narrow = receiver.until("narrow");
     let fits = narrow["fits_bytes"].as_u64().unwrap().to_string();
     assert_eq!(narrow["told"], false, "{narrow}");
-    // What drops looks at batches as at one datagram.
+    // The port that drops packets treats a batch as one datagram.
     send(&place, &hosts, &[&on[..], &["--symbol-size", &fits, "--no-offload"]].concat());
     receiver.succeed();
     place.assert_received(&place.path("product.bin"), &["host2"]);

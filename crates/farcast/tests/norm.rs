@@ -126,8 +126,8 @@ fn a_receiver_killed_midway_goes_on() {
     place.assert_received(&file, &["ant", "bee"]);
     let held = got["segments_held_before"].as_u64().unwrap();
     assert!(held > 0, "nothing was kept: {got}");
-    // It asks for what was sent while it was away and nothing else: before its store has answered, for nothing. What is
-    // besides is what the other loses.
+    // The receiver asks only for data that was sent while it was away. Before its store has answered, it asks for
+    // nothing. The rest is repairs for the other receiver's losses.
     let (asked, twice) = (got["naked_dtus"].as_u64().unwrap(), got["duplicates"].as_u64().unwrap());
     assert!(held + asked < 2_084 + 260, "{held} kept: {got}");
     let most = 2_084 + asked.max(missed) + 260;

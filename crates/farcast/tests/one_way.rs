@@ -104,7 +104,7 @@ fn what_is_missing_at_the_end_is_no_success_and_waits_for_another_time() {
     let second = receiver.succeed().summary();
     let had = first["segments_have"].as_u64().unwrap();
     assert_eq!(second["segments_held_before"].as_u64().unwrap(), had);
-    // Parity that was kept is as good as what comes: fewer come than are missing.
+    // Stored parity counts like new symbols: fewer symbols arrive than segments are missing.
     let parity = first["parity_received"].as_u64().unwrap();
     let (all, came) = (second["segments"].as_u64().unwrap(), |key: &str| second[key].as_u64().unwrap());
     assert!(parity > 100, "{first}");
@@ -177,7 +177,7 @@ fn a_prediction_says_who_would_have_it_and_what_to_add() {
             .collect()
     };
     assert_eq!(for_shares(&one), [0; 4]);
-    // A limit that is too short is named, and what would have to be added is not of it.
+    // The sentence names a time limit that is too short. The shares to add do not depend on it.
     let short = said(&clean, &["--time-limit", "1 s"], 3);
     assert!(short["why_unfinished"][0].as_str().unwrap().contains("Raise --time-limit."), "{short}");
     assert_eq!(for_shares(&short), [0; 4]);

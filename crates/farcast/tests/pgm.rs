@@ -84,7 +84,8 @@ fn a_receiver_killed_midway_goes_on_with_what_it_has_kept() {
     place.assert_received(&file, &["ant", "bee"]);
     let held = got["segments_held_before"].as_u64().unwrap();
     assert!(held > 0 && got["vouched"] == true, "nothing was kept: {got}");
-    // 2,073 segments and what says so; what was kept is not asked for again, and what lacks at most twice over.
+    // There are 2,073 segments with their descriptions. Stored data is not requested again, and missing data leaves at
+    // most twice more.
     let again = rounds_sent(&sent).saturating_sub(2_075);
     assert!(again <= 2 * (2_073 - held) && again < 2_073 / 2, "{held} kept: {sent}");
 }

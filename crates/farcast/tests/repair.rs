@@ -273,7 +273,7 @@ fn what_is_lost_on_the_island_is_repaired_there() {
     assert!(carried["down"]["odata"] >= 715, "{carried:?}");
     // The satellite loses nothing, so nothing is asked for or repaired over it.
     assert_eq!((carried["down"].get("rdata"), carried["up"].get("nak")), (None, None), "{carried:?} {said}");
-    // 5 % of 716 for each of four, and again of what repairs them; some repair for several.
+    // Each of four receivers loses 5 % of 716 packets, and of their repairs. Some repairs serve several receivers.
     let served = said["served"].as_u64().unwrap();
     assert!((80..400).contains(&served), "{said}");
     assert_eq!(
@@ -304,7 +304,7 @@ fn an_element_repairs_nothing_and_asks_the_source_once() {
     let (repaired, asked) = (carried["down"]["rdata"], carried["up"]["nak"]);
     assert!(repaired > 0 && asked > 0, "{carried:?}");
     assert_eq!(said["forwarded"], asked, "{said} {carried:?}");
-    // Most of what is repaired reaches whoever asked.
+    // Most repairs reach a receiver that asked for them.
     assert!(said["repairs"].as_u64().unwrap() > repaired / 2, "{said} {carried:?}");
 }
 
@@ -327,7 +327,7 @@ fn the_file_outlives_who_repairs_it() {
     let source = island.send(4);
     kill_in_the_middle(&island, repairer);
     island.assert_delivered(source);
-    // Nobody on the island repairs what is lost there.
+    // No host on the island repairs the island's losses, so repairs cross the satellite.
     let carried = island.rig.carried();
     assert!(carried["down"]["rdata"] > 0 && carried["up"]["nak"] > 0, "{carried:?}");
     assert!(island.tables().contains("farcast/sat0/isle0"), "who forwards, then?");

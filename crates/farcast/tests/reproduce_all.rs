@@ -125,7 +125,7 @@ fn check_reference(rows: &[Value]) {
             .any(|(case, column)| row["row"] == format!("ns-2.35 {case}") && row["column"] == *column)
     };
     assert!(differ.iter().all(|row| known(row)), "{differ:?}");
-    // What nothing is drawn for and no recovery has a part in is the same to a tenth of a per cent.
+    // Cells without random draws and without recovery agree to a tenth of a per cent.
     for row in ns2.iter().filter(|row| row["column"] == "window 20, PER 0") {
         let (theirs, ours) = (row["published"].as_f64().unwrap(), row["farcast"].as_f64().unwrap());
         assert!((ours / theirs - 1.0).abs() < 1e-3, "{row}");

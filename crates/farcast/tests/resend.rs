@@ -116,7 +116,7 @@ fn the_wire_carries_the_files_that_changed_and_those_that_are_new() {
     let differs = (FILE + 50_000) as u64;
     let octets = wire(&summary);
     assert!(octets > differs && octets < differs + 80_000, "{summary}");
-    // What is not sent any more is not removed.
+    // A file that is not sent any more is not removed.
     assert!(digest(&at_ant.join("part-2/file-100")) == blake3::hash(&noise(100, FILE)));
     assert_has(&place, &tree, &["ant"]);
 }
@@ -136,7 +136,7 @@ fn what_moved_in_a_long_file_is_taken_from_where_it_was() {
     let mut sender = place.send(&[&path], &["--rate", "4 Mbit/s", "--receivers", "ant"]);
     let mut looked = 0;
     while sender.is_running() {
-        // Whoever opens it finds the one or the other.
+        // A process that opens it finds either the old or the new file.
         let found = fs::read(&target).unwrap();
         assert!(found == old || found == new, "{} bytes of something else", found.len());
         looked += u32::from(found == old);
@@ -149,7 +149,7 @@ fn what_moved_in_a_long_file_is_taken_from_where_it_was() {
     assert!(looked > 3, "the older version was there until the end");
     place.assert_received(&path, &["ant"]);
     assert_ne!(fs::metadata(&target).unwrap().ino(), inode);
-    // Who has it open goes on reading what it was.
+    // A process that has it open continues to read the old content.
     let mut rest = Vec::new();
     reader.read_to_end(&mut rest).unwrap();
     assert!(rest == old);

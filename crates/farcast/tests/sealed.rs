@@ -69,7 +69,7 @@ fn a_file_to_those_on_the_list() {
     let sender = parties.send(&file, &["--rate", "50 Mbit/s", "--receivers", "bob,eve"]);
     let (sent, got) = succeed(&parties, &file, sender, vec![("bob", bob), ("eve", eve)]);
     assert_eq!(sent["seal"]["refused"].as_array().map(Vec::len), Some(0), "{sent}");
-    // Whether receivers lacked a key for a moment is chance.
+    // It is chance whether receivers lacked a key for a moment.
     for one in got {
         let others = one["seal"]["refused"].as_array().unwrap().iter();
         let others = others.filter(|why| why["reason"] != "the key of its epoch is not known").count();
@@ -102,11 +102,11 @@ fn a_prediction_counts_what_a_seal_adds() {
     let bob = parties.receive("bob", &["--once"]);
     let eve = parties.receive("eve", &["--once"]);
     let (sent, _) = succeed(&parties, &file, parties.send(&file, &args), vec![("bob", bob), ("eve", eve)]);
-    // Three copies of one datagram for two, and nobody misses them.
+    // Three copies of one datagram for two receivers, and no receiver needs another.
     assert_eq!(predicted["seal"]["keys_octets"]["mean"], 3.0 * 318.0, "{predicted}");
     let octets = |value: &Value| value.as_f64().unwrap();
     let (predicted, sent) = (octets(&predicted["forward"]["octets"]["mean"]), octets(&sent["wire_bytes"]));
-    // How often is announced, and whether anything is lost on the way between processes, is chance.
+    // The number of announcements and the losses between processes are chance.
     assert!((predicted - sent).abs() < 0.01 * sent, "{predicted} {sent}");
     assert!(sent > 2_000_000.0 * 1500.0 / 1420.0, "{sent}");
 }
@@ -136,7 +136,7 @@ fn an_outsider_reads_nothing_and_forges_nothing() {
         body(Body::Data(data)),
         body(Body::Done(Done { server, client, naked_dtus: 0, duration_s: 1 })),
     ];
-    // In the open; and in the dress of each kind, with the session's name and a counter that is to come.
+    // The forgery leaves in the open, and then sealed as each kind, with the session's name and a future counter.
     let heard = enemy.record();
     let (_, genuine) = heard.iter().find(|(_, one)| Kind::of(one) == Some(Kind::Control)).unwrap();
     for round in 0..20u8 {
@@ -162,7 +162,7 @@ fn an_outsider_reads_nothing_and_forges_nothing() {
     assert!(refused(&got[0], "it does not open") >= 100, "{}", got[0]);
     assert!(refused(&sent, "it is not sealed") >= 100, "{sent}");
     assert!(refused(&sent, "it is for, or of, somebody who is not on the list") >= 100, "{sent}");
-    // Of what was sent, neither the file nor its name nor a message shows.
+    // The enemy sees neither the file, nor its name, nor a message.
     let heard = enemy.record();
     assert!(heard.len() > 1000);
     for (from, datagram) in heard.iter().filter(|(_, datagram)| Kind::of(datagram).is_some()) {
@@ -183,12 +183,13 @@ fn no_session_is_played_again() {
     let bob = parties.receive("bob", &[]);
     parties.send(&first, &args).succeed();
     bob.until("summary");
-    // What is not sealed only counts datagrams.
+    // An open datagram is only counted.
     let mut record = enemy.record();
     record.retain(|(_, datagram)| Kind::of(datagram).is_some());
     assert!(record.len() > 100, "{}", record.len());
     fs::remove_file(parties.place.path("bob").join("first.bin")).unwrap();
-    // While it goes on, after it was killed, and into the middle of another session.
+    // The record is replayed while the session goes on, after its sender was killed, and into the middle of another
+    // session.
     for (from, datagram) in &record {
         enemy.claim(datagram, *from);
     }
@@ -205,7 +206,7 @@ fn no_session_is_played_again() {
     sender.until("started");
     for (from, datagram) in &record {
         enemy.claim(datagram, *from);
-        // Its answers cannot be heard; what was for the group is no answer.
+        // The enemy cannot hear answers. A datagram for the group is no answer.
         say(datagram, *from, enemy.record().last().unwrap().0);
     }
     let (_, got) = succeed(&parties, &second, sender, vec![("bob", bob)]);
@@ -214,8 +215,8 @@ fn no_session_is_played_again() {
     assert!(!parties.place.path("bob").join("first.bin").exists());
 }
 
-/// One way: an object is begun in one session and completed by another. A record of the first session must not make the
-/// receiver take it again.
+/// One way: an object is begun in one session and completed by a second one. A record of the second session must not
+/// make the receiver take the object again.
 #[test]
 fn no_session_is_played_again_that_went_on_with_another() {
     let parties = Parties::new(&["bob"]);
@@ -252,7 +253,7 @@ fn a_session_that_only_heard_that_all_is_there_is_closed() {
     let bob = parties.receive("bob", &["--once"]);
     let sender = parties.send(&file, &args);
     sender.until("started");
-    // All of it reaches bob's host, and nobody hears bob say so.
+    // All of the file reaches bob's host, but bob's confirmation is not heard.
     let pid = rustix::process::Pid::from_child(&bob.child);
     let signal = |signal| rustix::process::kill_process(pid, signal).unwrap();
     signal(Signal::STOP);
@@ -282,7 +283,8 @@ fn what_is_flipped_or_pasted_or_repeated_is_refused() {
     let bob = parties.receive("bob", &["--once"]);
     let sender = parties.send(&file, &[&SLOW[..], &["--receivers", "bob"]].concat());
     sender.until("started");
-    // Behind each datagram the same again, the same with a bit flipped, and its body under the head of the one before.
+    // After each datagram follow the same datagram, the same with a flipped bit, and its body under the header of the
+    // one before.
     let mut done = 0;
     let mut before: Option<Vec<u8>> = None;
     wait_until("enough was tampered with", || {
@@ -294,7 +296,7 @@ fn what_is_flipped_or_pasted_or_repeated_is_refused() {
             }
             enemy.claim(datagram, *from);
             let mut flipped = datagram.clone();
-            // Half of them under a counter that nothing had yet.
+            // Half of them have a counter that was not used yet.
             flipped[8] ^= (done % 2) as u8;
             let at = 96 + done % (8 * (flipped.len() - 12));
             flipped[at / 8] ^= 1 << (at % 8);
@@ -303,7 +305,7 @@ fn what_is_flipped_or_pasted_or_repeated_is_refused() {
                 enemy.claim(&[&before[..12], &datagram[12..]].concat(), *from);
             }
         }
-        // What it claimed itself it hears, too.
+        // The enemy also hears its own forgeries.
         done = enemy.record().len();
         done > 1500 || has(&parties, &file, "bob")
     });
@@ -401,7 +403,7 @@ fn a_storm_of_forged_answers_is_refused() {
     sender.until("started");
     let record = enemy.record();
     let (server, keys) = record.iter().find(|(_, one)| Kind::of(one) == Some(Kind::Keys)).unwrap();
-    // Under bob's tag, which anybody can read there.
+    // The forgery has bob's tag, which anybody can read there.
     let mut forged = vec![0xE4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
     forged[2..6].copy_from_slice(&keys[86..90]);
     for n in 0..20_000u32 {
@@ -414,7 +416,7 @@ fn a_storm_of_forged_answers_is_refused() {
     let (sent, _) = succeed(&parties, &file, sender, vec![("bob", bob)]);
     assert!(refused(&sent, "it does not open") >= 10_000, "{sent}");
     assert!(sent["wire_bytes_over_size"].as_f64().unwrap() < 1.1, "nothing was sent again: {sent}");
-    // Six seconds are its rate.
+    // Six seconds are the time of the data at its rate.
     assert!(sent["time_s"].as_f64().unwrap() < 9.0, "{sent}");
 }
 
@@ -441,13 +443,13 @@ fn a_member_that_poisons_data_delays_and_nothing_more() {
         }
     }
     let (transmission, announce) = announced.unwrap();
-    // An abort, which it cannot sign.
+    // Eve seals an abort, which she cannot sign as the sender.
     let abort = plain(&Message::new(
         transmission,
         Body::Abort(Abort { reason: cancel::ABORT_SOURCE_CHANGED, hosts: None, text: None }),
     ));
     let signed = [&abort[..], &[7; 64]].concat();
-    // The same as content; and content that is none of the file's, all over it, under the highest counters.
+    // She then seals the abort as content, and false content all over the file, under the highest counters.
     let len = announce.dtu_size as u16;
     for n in 0..200u32 {
         enemy.claim(&group.seal(0xE3, 1_000_000 + u64::from(n), &signed), *server);
@@ -466,7 +468,7 @@ fn a_member_that_poisons_data_delays_and_nothing_more() {
         assert!(refused(one, "its signature does not hold") >= 100, "{one}");
         assert!(one["seal"]["misplaced"].as_u64().unwrap() >= 100, "{one}");
     }
-    // What it cost: a part of a file, 1 MiB or more, is sent again for each time that it was poisoned.
+    // Each poisoning costs that a part of a file, 1 MiB or more, is sent again.
     assert!(sent["wire_bytes_over_size"].as_f64().unwrap() < 3.5, "{sent}");
 }
 
@@ -477,7 +479,7 @@ fn a_member_that_poisons_the_head_ends_nobody() {
     let eve = Eve::new(&parties, "mftp");
     let file = parties.place.file("product.bin", 300_000);
     let bob = parties.receive("bob", &["--once"]);
-    // It waits for who does not come, and then begins.
+    // The sender waits for the absent receiver, and then begins.
     let args = ["--rate", "2 Mbit/s", "--silence", "3 s", "--start-after", "3 s", "--receivers", "bob,eve"];
     let sender = parties.send(&file, &args);
     sender.until("registered");
@@ -534,7 +536,7 @@ fn one_trusted_sender_does_not_speak_for_another() {
     for keys in mal.keys(true) {
         enemy.claim(&keys, server);
     }
-    // It is a member of ann's group elsewhere, say, and knows the transmission.
+    // The other sender may be a member of ann's group elsewhere, and know the transmission.
     for transmission in (0..=u32::from(u16::MAX)).step_by(4096) {
         let client = ClientId::from_name("bob");
         for body in [

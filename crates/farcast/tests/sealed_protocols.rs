@@ -89,7 +89,8 @@ fn files_arrive_whatever_outsiders_and_members_say() {
         let record = enemy.record();
         let (server, keys) = record.iter().find(|(_, one)| Kind::of(one) == Some(Kind::Keys)).unwrap();
         let group = GroupKey::of(keys, (&eve.own.0, &eve.own.1)).unwrap();
-        // What has been said, changed a little, and sealed as content and as control by a member; and in the open.
+        // A member seals messages of the session, changed a little, as content and as control. They also leave in the
+        // open.
         for (n, (_, one)) in record.iter().filter(|(_, one)| Kind::of(one) == Some(Kind::Control)).enumerate()
         {
             let mut said = group.open(one).unwrap();
@@ -115,7 +116,7 @@ fn files_arrive_whatever_outsiders_and_members_say() {
             let open = ["it is not sealed", "it is malformed", "it is not for this side"];
             assert!(open.map(|why| refused(&got, why)).iter().sum::<u64>() >= 25, "{protocol}: {got}");
         }
-        // Nothing of it was believed, so nothing but what was lost is sent again.
+        // No forgery was believed, so only lost data is sent again.
         assert!(sent["wire_bytes_over_size"].as_f64().unwrap() < 1.4, "{protocol}: {sent}");
         let shows = |datagram: &[u8]| datagram.windows(8).any(|part| part == b"attack a");
         let sealed = enemy.record().into_iter().filter(|(_, one)| Kind::of(one).is_some());
@@ -158,7 +159,7 @@ fn nobody_acknowledges_for_another() {
     let enemy = Enemy::new(&parties.place);
     let mut eve = Eve::new(&parties, "norm");
     let file = parties.place.file("product.bin", 100_000);
-    // Bob is not there, and eve says that it has everything.
+    // Bob is absent, and eve says that bob has everything.
     let sender = parties.send(&file, &[&["--protocol", "norm", "--robust", "5"][..], &SLOW].concat());
     let codec = Codec { fec: Fec::ReedSolomon8 };
     let mut flush = None;
@@ -207,7 +208,7 @@ fn streams_arrive_and_are_read_by_nobody_else() {
         let record = enemy.record();
         let server = record[0].0;
         for (_, one) in &record {
-            // In the open, as an outsider has it.
+            // The datagram leaves in the open, as an outsider has it.
             enemy.claim(&one[12..], server);
         }
         let ended = sender.succeed();
@@ -273,8 +274,9 @@ fn no_session_is_played_into_a_later_one() {
     }
 }
 
-/// A session is replayed to bob before bob has heard any other. It is over for bob as soon as another session begins.
-/// Bob must not take any of its data for data of the other session, nor ask the other session for its missing parts.
+/// An old session is replayed to bob before bob has heard any other. It is over for bob as soon as a new one begins.
+/// Bob must not count the old session's data as parts of the new object, nor fill gaps of the new object with replayed
+/// data.
 #[test]
 fn a_session_goes_on_with_nothing_of_an_earlier_one() {
     for protocol in ["norm", "mdp", "pgm"] {
@@ -353,11 +355,11 @@ fn what_came_behind_a_gap_is_written_when_another_stream_begins() {
         let enemy = Enemy::new(&parties.place);
         let args = ["--protocol", protocol, "--skip-gaps"];
         let (bob, output) = receive_stream_with(&parties, "bob", &args);
-        // Content is what most of it is, and of one length.
+        // Most of the session is content of one length.
         let of = |len: usize| before.iter().map(|(_, one)| one).filter(move |one| one.len() == len);
         let content = before.iter().map(|(_, one)| one.len()).max_by_key(|&len| of(len).count());
         let hole = content.and_then(|len| of(len).nth(of(len).count() / 4));
-        // Nothing tells its end.
+        // The replayed half does not tell the end of the stream.
         for (from, datagram) in before[..before.len() / 2].iter().filter(|(_, one)| Some(one) != hole) {
             enemy.claim(datagram, *from);
             pause(Duration::from_micros(200));
@@ -418,7 +420,7 @@ fn keys_of_a_protocol_are_none_for_another() {
     let server = honest.server();
     enemy.claim(&keys, server);
     for (n, said) in data.iter().enumerate() {
-        // What is to come next, spoilt.
+        // Eve spoils the data that comes next.
         let mut poison = said.clone();
         let end = poison.len() - 1;
         poison[end] ^= 1;

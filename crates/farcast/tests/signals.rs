@@ -45,7 +45,7 @@ fn a_hangup_ends_what_runs_long_in_good_order() {
         place.farcast(["sweep", "mftp-bgan", "--vary", "receivers=100,200", "-n", "100000", "--out"]);
     sweep.arg(place.path("sweep"));
     let sweep = place.start("sweep", sweep);
-    // Once anything is written, what ends it is listened for.
+    // Once the sweep has written anything, it handles signals.
     let is_written = |entry: fs::DirEntry| entry.metadata().is_ok_and(|metadata| metadata.len() > 0);
     let written = || fs::read_dir(place.path("sweep")).is_ok_and(|all| all.flatten().any(is_written));
     wait_until("a journal", written);

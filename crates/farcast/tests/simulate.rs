@@ -141,7 +141,7 @@ fn it_is_said_why_receivers_were_left() {
         assert_eq!(ended.code, Some(3), "{}", ended.story());
         ended.stdout
     };
-    // Where nothing comes through, nothing that could be set helps.
+    // If no data arrives at all, no setting helps.
     for (lost, part) in [
         ("link.forward.per=1", "in 3 of 3: nothing of the content came through the link"),
         ("link.return.per=1", "as no answer of a receiver came through the link"),
@@ -166,7 +166,7 @@ fn it_is_said_why_receivers_were_left() {
     let deaf = said(&["--set", "link.return.per=0.9", "--set", "link.forward.per=0.05"]);
     assert!(deaf.contains("as no request for repair reached it any more"), "{deaf}");
     assert!(deaf.contains("requests for repair the return channel brought"), "{deaf}");
-    // Who registers and cannot answer any more is given up.
+    // A receiver that registered and cannot answer any more is given up.
     let outage = [
         "--set",
         "protocol.preset=farcast",
@@ -387,7 +387,7 @@ fn traffic_needs_no_transfer() {
             assert!(tone[key].as_f64().unwrap() >= 0.05, "{key}: {tone}");
         }
         assert!(tone["jitter_s"].is_f64() && tone.get("segments").is_none(), "{tone}");
-        // Nothing is said of a transfer that is not there.
+        // There is no word about a transfer, as there is none.
         for key in
             ["data_begins_s", "passes", "dtus_per_pass", "naks", "incomplete", "receiver_time_s", "receivers"]
         {
@@ -619,7 +619,7 @@ fn one_signal_ends_it_within_a_replication() {
         rustix::process::kill_process(pid, signal).unwrap();
         let told = Instant::now();
         running.wait().assert_one_sentence(1, &["interrupted before the first replication was done"]);
-        // It takes half a second, and hours if it is not heard.
+        // It takes half a second, or hours if the signal is not heeded.
         assert!(told.elapsed() < Duration::from_secs(20), "{:?}", told.elapsed());
     }
 }
@@ -704,7 +704,7 @@ fn what_takes_too_much_memory_is_refused_or_ended() {
     let two = ["-n", "2", "--threads", "2", "--memory", "1 GB"];
     let refused = simulate(&place, &[&DROWNED[..], &two].concat());
     refused.assert_one_sentence(1, &["for 2 replications at once", "--threads 1"]);
-    // What no estimate knows of: how much waits in a queue without a limit.
+    // No estimate covers the length of a queue without a limit.
     let flood = ["--traffic", "cbr, rate = 1 Gbit/s, stop = 1000 s", "--set", "link.forward.queue=unlimited"];
     let ended = simulate(&place, &[&["geo", "-n", "1", "--memory", "100 MB"][..], &flood].concat());
     ended.assert_failed(1, &["the simulation has taken", "--memory allows"]);

@@ -70,7 +70,7 @@ fn assert_shown(ended: &Ended) {
 /// Asserts that the page at `path` holds the name, and no character that is obeyed.
 fn assert_page(path: &Path) {
     let page = fs::read_to_string(path).unwrap();
-    // What draws the figures is the same in each page, and is no text of anybody's.
+    // The drawing library is the same in each page, and contains no stranger's text.
     let shown: String = page
         .split("<script>")
         .enumerate()
@@ -279,7 +279,7 @@ fn in_a_transfer_one_way() {
         let place = Place::new();
         let send = [json, &["--one-way", "--rate", "10 Mbit/s", "--repeat", "2"]].concat();
         for ended in transfer(&place, &send, &[json, &["--one-way"]].concat()) {
-            // Who has received it, the sender cannot know.
+            // The sender cannot know which receivers have it.
             assert!([Some(0), Some(4)].contains(&ended.code), "{}", ended.story());
             assert_shown(&ended);
         }

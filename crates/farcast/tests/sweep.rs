@@ -110,7 +110,7 @@ fn killed_again_and_again_it_comes_to_the_same() {
     for name in ["sweep.parquet", "summary.csv"] {
         assert!(fs::read(out.join(name)).unwrap() == fs::read(whole.join(name)).unwrap(), "{name} differs");
     }
-    // What was done was not done again: the journal has each point once.
+    // Finished points were not run again: the journal has each point once.
     assert_eq!(size(&journal), all);
 }
 
@@ -126,7 +126,7 @@ fn only_new_points_are_run() {
     assert!(told(&["--vary", "protocol.srt.n=1..3"]).starts_with("3 points, 15 replications"));
     assert!(told(&["--vary", "protocol.srt.n=1..5"]).starts_with("5 points (3 of them had been run before)"));
     assert!(told(&["--vary", "protocol.srt.n=2,4"]).starts_with("2 points (2 of them had been run before)"));
-    // Anything else that figures follow from makes other points.
+    // Any other input of the figures makes other points.
     assert!(told(&["--vary", "protocol.srt.n=2,4", "--seed", "2"]).starts_with("2 points, "));
     assert!(
         told(&["--vary", "protocol.srt.n=2,4", "--set", "protocol.spread=2 s"]).starts_with("2 points, ")

@@ -61,7 +61,7 @@ fn the_winner_is_that_of_a_full_grid() {
     let settings = case["settings"].as_array().unwrap();
     let named =
         |value: &str| settings.iter().find(|one| one["set"][0] == format!("protocol.srt.n={value}")).unwrap();
-    // Of what has all replications, the mean is the grid's; the winner is the grid's or is said to be as good.
+    // Where all replications were run, the mean is that of the grid. The winner is that of the grid, or tied with it.
     assert_eq!(settings[0]["fate"], "best");
     assert!(["best", "tied"].contains(&named(&least.0)["fate"].as_str().unwrap()), "{case}");
     for (value, mean) in &full {
@@ -130,7 +130,7 @@ fn a_setting_that_is_never_finished_is_told_in_words() {
     );
     assert_eq!(ended.code, Some(0), "{}", ended.story());
     assert!(ended.stdout.contains("not all of its replications were finished"), "{}", ended.story());
-    // However sure it is to be, and where the best of a figure is nothing.
+    // The result holds for any confidence, and for a figure whose best is 0.
     for more in [
         &["--confidence", "100 %"][..],
         &["--confidence", "0 %"],
@@ -240,7 +240,7 @@ fn a_plan_is_what_send_takes() {
         ];
         let sent = place.run("send", place.send_command(&[&file], &speaks));
         assert_eq!(sent.code, Some(0), "{scenario}: {}", sent.story());
-        // What the command line says goes before the protocol that the plan names.
+        // The protocol of the command line overrides that of the plan.
         let other = if protocol == "mftp" { "norm" } else { "mftp" };
         let contrary = [&["--protocol", other], &speaks[..]].concat();
         let sent = place.run("send", place.send_command(&[&file], &contrary));

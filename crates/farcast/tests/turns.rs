@@ -82,7 +82,7 @@ fn it_begins_when_the_group_is_free_with_what_the_files_are_then() {
         let first = First::new(&place, 6);
         let second = second(&place, cause, &["--wait"]);
         assert_names(&second.until("waiting"), &first, &place, cause);
-        // Who registers while others send is served beside them: nobody may be there before.
+        // A receiver that registers while another sender sends is served by that one, so none may be there before.
         let bee = place.receive("bee", &[]);
         let changed = place.path("second.bin");
         fs::write(&changed, noise(7, 200_000)).unwrap();

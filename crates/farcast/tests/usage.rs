@@ -274,7 +274,7 @@ fn what_was_cut_short_has_the_rate_of_what_left() {
         let bps = rate.parse::<BitRate>().unwrap_or_else(|_| panic!("{rate}: {}", ended.story())).as_bps();
         assert!((500_000..2_300_000).contains(&bps), "{protocol}: {rate}: {}", ended.story());
     }
-    // What it takes until nobody has asked is no time of data.
+    // The wait until no receiver asks any more is no time of data.
     let file = place.file("small.bin", 300_000);
     let args = ["--rate", "20 Mbit/s", "--protocol", "norm", "--robust", "2", "--json"];
     let sent = place.run("sender", place.send_command(&[&file], &args)).summary();

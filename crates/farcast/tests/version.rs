@@ -93,7 +93,7 @@ fn what_is_watched_changes_with_the_commit_and_else_stays() {
     work_tree(&root);
     git(&root, &["worktree", "add", "--quiet", "-b", "other", linked.to_str().unwrap()]);
     for tree in [&root, &linked] {
-        // With its branch in a file, and packed.
+        // The branch is in a file of its own, and then packed.
         for packed in [false, true] {
             if packed {
                 git(tree, &["pack-refs", "--all"]);

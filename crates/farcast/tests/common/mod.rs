@@ -235,7 +235,7 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // It has ended by itself where all went well.
+        // Where all went well, the process has ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
         if std::thread::panicking() {
@@ -476,7 +476,7 @@ impl Hosts {
     /// Gives host `n` a new interface `eth0` with its addresses.
     pub(crate) fn plug(&self, n: usize) {
         let (bridge, name, port) = (&self.names[0], &self.names[n], format!("port{n}"));
-        // The same hardware address each time, as of one card that is plugged again.
+        // The hardware address is the same each time, as of one card that is plugged again.
         let card = format!("02:77:00:00:00:{n:02x}");
         ip(&[
             "-n", bridge, "link", "add", &port, "type", "veth", "peer", "name", "eth0", "address", &card,
@@ -559,7 +559,7 @@ impl Hosts {
         self.ip(router, &["link", "add", "eth1", "type", "veth", "peer", "name", "eth1", "netns", &far]);
         let carries_ipv6 = mtu.parse::<u32>().unwrap() >= 1280;
         for n in [router, end] {
-            // The uniqueness of addresses isn't waited for.
+            // The test does not wait for the check that addresses are unique.
             self.sysctl(n, "net.ipv6.conf.eth1.accept_dad=0");
             self.ip(n, &["link", "set", "eth1", "up", "mtu", mtu]);
             self.ip(n, &["address", "add", &format!("10.78.0.{n}/24"), "dev", "eth1"]);
@@ -640,7 +640,7 @@ impl Hosts {
 impl Drop for Hosts {
     fn drop(&mut self) {
         for name in &self.names {
-            // What is left of it when the first name could not be made is nothing.
+            // If the first name could not be made, there is nothing to delete.
             let _ = Command::new("ip").args(["netns", "delete", name]).stderr(Stdio::null()).status();
         }
     }

@@ -133,7 +133,7 @@ fn programs_know_where_they_are() {
     let expected =
         format!("far: FARCAST_ADDRESS=10.0.0.1 PEER=10.64.0.1 {common} TERMINAL=none DEVICE=farcast0\n");
     assert!(far.contains(&expected), "{}", emulated.ended.story());
-    // Whoever runs there sees a loopback interface and the link, nothing of this machine.
+    // A program in the emulation sees a loopback interface and the link, and nothing of this machine.
     let interfaces: Vec<&str> =
         near.lines().skip(1).map(|line| line.split_whitespace().nth(1).unwrap()).collect();
     assert_eq!(interfaces, ["lo", "farcast0"], "{near}");

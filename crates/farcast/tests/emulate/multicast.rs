@@ -43,7 +43,7 @@ fn logged(place: &Place, label: &str, receivers: usize) -> Vec<Missing> {
     let [number, way, terminal, verdict] = ["number", "way", "terminal", "verdict"].map(column);
     let mut copies = vec![BTreeMap::new(); receivers];
     for fields in lines.map(|line| line.split(',').collect::<Vec<_>>()) {
-        // Of those that were inside when the run ended, after the datagrams, no receiver is known.
+        // Packets that were inside when the run ended, after the datagrams, have no known receiver.
         if fields[way] == "forward" && fields[verdict] != "held" {
             let number: u64 = fields[number].parse().unwrap();
             copies[fields[terminal].parse::<usize>().unwrap()].insert(number, fields[verdict].to_owned());

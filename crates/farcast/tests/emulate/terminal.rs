@@ -20,7 +20,7 @@ struct Shown(Child);
 
 impl Drop for Shown {
     fn drop(&mut self) {
-        // It has ended by itself where all went well.
+        // Where all went well, the process has ended by itself.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

@@ -247,7 +247,7 @@ fn changes_and_programs_are_marked() {
     let length = outage["end_s"].as_f64().unwrap() - outage["begin_s"].as_f64().unwrap();
     assert!(outage["begin_s"] == change["at_s"] && (length - 0.3).abs() < 1e-9, "{outage}");
     assert_eq!(run["return"]["outages"], json!([]));
-    // What an outage took, it took while it was.
+    // An outage drops packets only while it lasts.
     let causes = run["forward"]["causes"].as_array().unwrap();
     let bins =
         causes.iter().find(|cause| cause["name"] == "outage").unwrap()["bins"].as_array().unwrap().clone();

@@ -89,7 +89,7 @@ impl Follower {
             self.start(at, run.clone(), command);
         }
         let running = self.terminals.get_mut(&run.terminal).unwrap();
-        // What comes when it is interrupted is quoted, too.
+        // Output after the interrupt is quoted, too.
         if run.interrupt {
             sleep(Duration::from_secs(1));
             running.interrupt();
@@ -208,7 +208,7 @@ impl Terminal {
 impl Drop for Terminal {
     fn drop(&mut self) {
         if self.code.is_none() {
-            // It has ended by itself where all went well.
+            // Where all went well, the command has ended by itself.
             let _ = kill_process_group(Pid::from_child(&self.child), Signal::KILL);
             let _ = self.child.wait();
         }

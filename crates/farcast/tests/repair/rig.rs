@@ -19,7 +19,7 @@ pub(crate) struct Process(pub(crate) Child);
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // It has ended by itself where all went well.
+        // Where all went well, the process has ended by itself.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

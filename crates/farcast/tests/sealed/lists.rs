@@ -28,7 +28,7 @@ fn who_has_no_key_or_is_not_listed_is_told() {
     open.until("sealed");
     zoe.until("not_trusted");
     assert!(common::names(&parties.place.path("open")).is_empty() && !has(&parties, &file, "zoe"));
-    // And who is told to send what it cannot.
+    // The sender refuses transfers that it cannot seal.
     let mistakes = [
         (vec!["--receivers", "bob,kim"], "kim has no key here"),
         (vec!["--receivers", "bob", "--protocol", "norm", "--node", "7"], "follows from the key"),
@@ -82,7 +82,7 @@ fn who_is_revoked_reads_no_more_and_its_keys_are_worth_nothing() {
             .iter()
             .any(|(_, one)| Kind::of(one) == Some(Kind::Keys) && one[84] == 2)
     });
-    // Eve's key opens none of it, and what it seals is taken by nobody.
+    // Eve's key opens no datagram of the session, and no host takes what eve seals.
     for (_, keys) in
         enemy.record().iter().filter(|(_, one)| Kind::of(one) == Some(Kind::Keys) && one[84] == 2)
     {
@@ -99,7 +99,7 @@ fn who_is_revoked_reads_no_more_and_its_keys_are_worth_nothing() {
     let summary = sent.summary();
     assert_eq!(member(&summary, "bob")["complete"], true, "{summary}");
     assert_eq!(member(&summary, "eve")["complete"], false, "{summary}");
-    // Nobody waits for it.
+    // The sender does not wait for the revoked receiver.
     let time = |kind| sent.all(kind)[0]["time"].as_f64().unwrap();
     assert!(time("lost") - time("revoked") < 1.0, "{}", sent.story());
     sent.assert_failed(3, &["eve (is trusted no more)"]);
@@ -139,7 +139,7 @@ fn what_goes_to_one_host_is_for_those_named() {
         assert!(has(&parties, &file, "bob"), "{args:?}");
         std::fs::remove_file(parties.place.path("bob").join("product.bin")).unwrap();
     }
-    // In the open there are no keys, and nobody is named by an address alone.
+    // In the open there are no keys, and an address names no receiver.
     for (args, why) in [("--one-way", "no meaning one way"), ("--unlimited", "this one is not sealed")] {
         let sender = parties.send(&file, &["--unsealed", "--rate", "1 Mbit/s", "--receivers", "bob", args]);
         sender.wait().assert_one_sentence(2, &["--receivers", why]);
@@ -168,7 +168,7 @@ fn one_to_whoever_listens_has_its_announcements_for_itself() {
     let bob = parties.receive("bob", &["--once"]);
     next.succeed();
     bob.succeed();
-    // Those in which receivers register are beside each other.
+    // Transfers with registration can run beside each other.
     let bob = parties.receive("bob", &[]);
     let third = send(3, &["--receivers", "bob"]);
     third.until("started");
