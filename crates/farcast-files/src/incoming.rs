@@ -123,7 +123,8 @@ pub enum Happening {
         /// ascending order. They count as held.
         newly_held: Vec<Run>,
     },
-    /// There was no room for these segments while the list of files is not known; they have to be received again.
+    /// These segments are not held, and have to be received again. Either there was no room for them while the list of
+    /// files is not known, or data that was held can no longer be used.
     Dropped {
         /// The segments that are not held.
         lost: Run,

@@ -142,8 +142,8 @@ impl Outgoing {
     ///
     /// # Errors
     /// [`SourceError::DuplicateName`], [`SourceError::NoName`], [`SourceError::Empty`],
-    /// [`SourceError::Manifest`] if there are too many files, [`SourceError::Changed`] if one changes meanwhile, and
-    /// [`SourceError::Io`].
+    /// [`SourceError::Manifest`] if there are too many files, [`SourceError::Changed`] if one changes meanwhile,
+    /// [`SourceError::Unsized`], and [`SourceError::Io`].
     pub fn scan<P: AsRef<Path>>(paths: &[P], progress: impl FnMut(Progress)) -> Result<Self, SourceError> {
         Self::scanned(paths, true, &Scanning::default(), progress)
     }

@@ -42,7 +42,7 @@ pub struct Partial {
     pub in_use: bool,
     /// `true` if its list of files is present and right. Without the list nothing of a product can be verified.
     pub verified: bool,
-    /// `true` for an object without a manifest, whose content nothing vouches for.
+    /// `true` for an object without a manifest.
     pub plain: bool,
 }
 

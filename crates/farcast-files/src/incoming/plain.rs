@@ -281,8 +281,8 @@ impl Incoming {
         }
     }
 
-    /// Handles a complete object that its sender does not vouch for. It is received again, at most `MOST_DAMAGES` times
-    /// in all.
+    /// Handles a complete object whose digest differs from the one that its sender vouches for. It is received again,
+    /// until it was wrong `MOST_DAMAGES` times.
     fn damaged_plain(&mut self, plain: &mut Plain) -> Result<(), StoreError> {
         plain.damages += 1;
         let lost = self.doubt_plain();
