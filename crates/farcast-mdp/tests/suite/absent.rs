@@ -1,4 +1,4 @@
-//! Sources that are not there: they say once that there is something, or send a little of it, and nothing follows.
+//! Absent sources: each announces something once, or sends a little of it, and then nothing.
 
 use std::net::SocketAddr;
 
@@ -12,7 +12,7 @@ use farcast_testkit::{Absent, Link, Setup, assert_cost_little};
 use crate::common::{Session, group, ms, receiver, sender};
 use crate::rules::about;
 
-/// What source `n` says, with the longest round trip that can be said: of its object, and a segment where it `sends`.
+/// Returns the messages of source `n`, with the longest round trip on the wire: INFO, and a segment if it `sends`.
 fn words(n: u32, sends: bool) -> Vec<(Arrival, Message)> {
     let about = about(0, Flags::FILE.with(Flags::INFO));
     let info =
@@ -68,7 +68,7 @@ fn a_transfer_that_is_over_before_there_is_a_place_for_it_arrives() {
     }
 }
 
-/// Sources that were killed after their first words hold the place for a moment only.
+/// A sender that was killed soon after it began holds the receiver for a moment only.
 #[test]
 fn who_was_killed_at_once_is_not_waited_for() {
     let alone = takes(Absent { count: 0, sends: false, later: Span::ZERO });

@@ -5,7 +5,7 @@ use farcast_testkit::{Link, Setup};
 
 use crate::common::{Session, ms, object, receiver, receiver_address, sender};
 
-/// The report's 100 KB at its rate, with blocks of 20 segments and 20 parity symbols.
+/// Returns the report's 100 KB at its rate, with blocks of 20 segments and 20 parity symbols.
 fn config() -> SenderConfig {
     SenderConfig {
         group: receiver_address(0),

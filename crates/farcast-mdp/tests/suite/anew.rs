@@ -9,7 +9,7 @@ use farcast_mdp::{ReceiverEvent, ReceiverOutcome};
 use crate::common::node;
 use crate::rules::{Alone, about, says, symbols};
 
-/// Whose node is 1.
+/// Key of the sender, whose node is 1.
 const ANN: Proved<'_> = Proved { name: "ann", number: KeyNumber(1) };
 const MAL: Proved<'_> = Proved { name: "mal", number: KeyNumber(2) };
 
@@ -50,7 +50,8 @@ fn what_had_come_is_no_part_of_what_comes() {
     assert_eq!(one.0.have(offer.object), Some(&have));
 }
 
-/// It is asked for an object that it has of the session before: what it says would be taken for the other.
+/// The receiver is asked for an object that it has from the earlier session; its answer would be taken for the new
+/// object.
 #[test]
 fn what_is_complete_is_acknowledged_to_no_other_session() {
     for verifies in [false, true] {
@@ -83,7 +84,7 @@ fn what_is_complete_is_acknowledged_to_no_other_session() {
     }
 }
 
-/// What is damaged of it cannot come again.
+/// Damaged segments of the earlier session cannot come again.
 #[test]
 fn what_turns_out_to_be_damaged_is_lost() {
     let mut one = Alone::new();

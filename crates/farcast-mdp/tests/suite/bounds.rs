@@ -1,4 +1,4 @@
-//! What is sent again has an end, whoever asks for it.
+//! Repairs have a limit, whoever requests them.
 
 use farcast_core::engine::{Arrival, Engine as _, Reject};
 use farcast_core::{Span, Time};
@@ -8,21 +8,22 @@ use farcast_testkit::{Link, Setup};
 
 use crate::common::{Session, group, ms, object, receiver_address, said, sender};
 
-/// How long others ask, each second.
+/// Time for which forged requests come, one each second.
 const FORGED: u64 = 2000;
 
 const fn at(seconds: u64) -> Time {
     Time::from_nanos(seconds * 1_000_000_000)
 }
 
-/// What may be sent again of an object of `segments` until nobody is heard any more, and then of what was asked for:
-/// once all that is being sent, and once all that has been gathered, of blocks of 10 with 4 parity symbols and INFO.
+/// Returns the limit of repairs of an object of `segments` until requests are refused. The second number adds what is
+/// being sent and what was gathered then: each of them once the object, in blocks of 10 with 4 parity symbols, and
+/// INFO.
 fn bounds(segments: u64) -> (u64, u64) {
     let most = 64 * segments + 1024;
     (most, most + 2 * (segments + segments.div_ceil(10) * 4 + 1))
 }
 
-/// A session in which each second another who is not there asks for the same.
+/// Runs a session in which each second another forged node requests the same.
 fn asked(config: SenderConfig, receivers: u32, nacks: &[ObjectNack]) -> Session {
     let mut session = Session::new("forged", Setup::plain(1), config, receivers, Link::clean(ms(50)));
     session.net.limit(Span::from_secs(4 * FORGED));
@@ -37,7 +38,7 @@ fn asked(config: SenderConfig, receivers: u32, nacks: &[ObjectNack]) -> Session 
     session.run()
 }
 
-/// When and how much of each object was sent again.
+/// Returns the time and the number of symbols of each repair, by object.
 fn again(session: &mut Session, objects: usize) -> Vec<Vec<(Time, u64)>> {
     let mut again = vec![Vec::new(); objects];
     for departure in session.net.take_log().departures {

@@ -1,4 +1,4 @@
-//! What engines that were broken on purpose could do unseen.
+//! Faults that deliberately broken engines could hide.
 
 use farcast_core::engine::{Engine as _, Reject};
 use farcast_core::{Run, Span, Time};
@@ -30,7 +30,7 @@ fn misses(offset: u32, erasures: u8, symbols: Run) -> ObjectNack {
     ObjectNack { object: 0, requests: vec![Request::Segments { erasures, offset, mask }] }
 }
 
-/// Draft §4.4: while repairs are under way, only what lies behind them is news.
+/// Draft §4.4: while repairs are sent, only requests behind the current position are new.
 #[test]
 fn a_late_request_for_what_was_passed_does_not_turn_repairs_back() {
     let (mut one, now) = through(sender(40, 0));
@@ -51,7 +51,7 @@ fn a_late_request_for_what_was_passed_does_not_turn_repairs_back() {
     assert!(parts(&said).iter().all(|data| data.block == 2), "{said:?}");
 }
 
-/// The one that lacks most counts, whoever asks last; and INFO is said again once in two round trips.
+/// The receiver that lacks most counts, whichever asks last; and INFO is sent again once in two round trips.
 #[test]
 fn who_lacks_most_counts_and_info_is_not_said_for_each() {
     let (mut one, now) = through(sender(20, 0));
@@ -80,7 +80,7 @@ fn acknowledgements_of_strangers_and_repetitions_are_turned_down() {
     assert!(!told.contains(&SenderEvent::Acknowledged(node(0))), "it has one of two: {told:?}");
 }
 
-/// Draft §4.1: with nobody named it flushes 20 times, each two round trips.
+/// Draft §4.1: without named receivers the sender flushes 20 times, every two round trips.
 #[test]
 fn the_end_is_said_as_often_as_is_set() {
     for robust in [1, 3, 20] {
@@ -101,7 +101,7 @@ fn what_unicast_requests_ask_for_is_told_once_in_a_round_trip() {
     assert_eq!(told.iter().filter(|(_, said)| matches!(said, FromSender::NackAdv(_))).count(), 1, "{told:?}");
 }
 
-/// Not while the owner still verifies, nor ever of what was given up.
+/// No acknowledgement leaves while the owner still verifies, nor ever of an object that was given up.
 #[test]
 fn nothing_is_acknowledged_before_it_is_verified_or_after_it_was_given_up() {
     let whole = |one: &mut Alone, object: u32| {
@@ -139,7 +139,7 @@ fn nothing_is_acknowledged_before_it_is_verified_or_after_it_was_given_up() {
     assert_eq!(answers(&mut one, 0), 0, "it was given up");
 }
 
-/// What another asks for counts as far as it would help here: not the segments that are there already.
+/// Another's request counts only as far as it helps here: segments that are stored already do not count.
 #[test]
 fn what_would_not_help_suppresses_nothing() {
     let about = about(0, Flags::FILE.with(Flags::INFO));
@@ -169,7 +169,7 @@ fn parity_takes_no_more_memory_than_is_given() {
     assert_eq!(one.hears(Time::ZERO, &parity(1)), Err(Reject::Limit), "11 symbols of 1,000 octets each");
 }
 
-/// Numbers begin anew with each start of a sender: of what nothing vouches for they say nothing.
+/// Numbers begin anew with each start of a sender, so they do not identify an object without a digest.
 #[test]
 fn what_nothing_vouches_for_has_no_number_to_be_known_again_by() {
     let serial = |message: &Message| {

@@ -1,4 +1,4 @@
-//! Scenarios: one sender, its receivers, the links between them.
+//! Scenarios: one sender, its receivers, and the links between them.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -28,23 +28,24 @@ pub(crate) fn server() -> SocketAddr {
     "192.0.2.1:40000".parse().expect("address")
 }
 
-/// Where receiver `n` answers from.
+/// Returns the address of receiver `n`.
 pub(crate) fn receiver_address(n: u32) -> SocketAddr {
     SocketAddr::from(([10, 0, (n / 250) as u8, (n % 250) as u8 + 1], 5555))
 }
 
-/// The node of receiver `n`.
+/// Returns the node id of receiver `n`.
 pub(crate) const fn node(n: u32) -> NodeId {
     NodeId(n + 2)
 }
 
-/// An object of `segments` segments, the last of them short.
+/// Returns an object of `segments` segments, of which the last is short.
 pub(crate) fn object(segments: u32) -> Object {
     let size = u64::from(segments) * u64::from(SEGMENT) - 1;
     Object { size, info: b"file".to_vec(), vouched: None }
 }
 
-/// One object in blocks of at most 10 segments with 4 parity symbols, at 1 Mbit/s; `ackers` are the first receivers.
+/// Returns a sender of one object in blocks of at most 10 segments with 4 parity symbols, at 1 Mbit/s; `ackers` are the
+/// first receivers.
 pub(crate) fn sender(segments: u32, ackers: u32) -> SenderConfig {
     let rate = BitRate::from_bps(1_000_000).expect("positive");
     let mut config = SenderConfig::new(NodeId(1), vec![object(segments)], server(), group(), rate);
@@ -58,7 +59,7 @@ pub(crate) fn receiver(n: u32) -> ReceiverConfig {
     ReceiverConfig { seed: u64::from(n), ..ReceiverConfig::new(node(n), group()) }
 }
 
-/// A receiver in a network, and what its owner was told.
+/// A receiver in a network, with the events that it reported.
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(crate) handle: Handle<Receiver>,
@@ -66,7 +67,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    /// How each object ended, in that order.
+    /// Returns the outcomes of the objects, in the order in which they ended.
     pub(crate) fn outcomes(&self) -> Vec<ReceiverOutcome> {
         let told = self.told.borrow();
         let ended = told.iter().filter_map(|(_, event)| match event {
@@ -76,12 +77,12 @@ impl Client {
         ended.collect()
     }
 
-    /// How many objects it has.
+    /// Returns the number of complete objects.
     pub(crate) fn complete(&self) -> usize {
         self.outcomes().iter().filter(|outcome| matches!(outcome, ReceiverOutcome::Complete(_))).count()
     }
 
-    /// The segments that it was told to store, by object.
+    /// Returns the segments that the owner was to store, by object.
     pub(crate) fn stored(&self) -> Vec<(ObjectId, u32)> {
         let told = self.told.borrow();
         let runs = told.iter().filter_map(|(_, event)| match event {
@@ -101,7 +102,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// A sender that opens at time zero, over `link` in all directions.
+    /// Creates a sender that opens at time zero, over `link` in all directions.
     pub(crate) fn empty(name: &str, setup: Setup, config: SenderConfig, link: Link) -> Self {
         let mut net = Network::new(name, setup);
         net.links(link);
@@ -116,7 +117,7 @@ impl Session {
         Self { net, sender, told, clients: Vec::new() }
     }
 
-    /// The same with `receivers` receivers as usual.
+    /// Creates a sender that opens at time zero, and `receivers` receivers with default settings.
     pub(crate) fn new(name: &str, setup: Setup, config: SenderConfig, receivers: u32, link: Link) -> Self {
         let mut session = Self::empty(name, setup, config, link);
         for n in 0..receivers {
@@ -130,7 +131,7 @@ impl Session {
         self.add_kept(n, config, 0)
     }
 
-    /// The same with an owner that has kept the first `kept` segments of each object.
+    /// Adds receiver `n`, whose owner has kept the first `kept` segments of each object.
     pub(crate) fn add_kept(&mut self, n: u32, config: ReceiverConfig, kept: u32) -> Client {
         let told = Rc::new(RefCell::new(Vec::new()));
         let mine = told.clone();
@@ -164,7 +165,7 @@ impl Session {
         self
     }
 
-    /// How the sender ended.
+    /// Returns the outcome of the sender.
     pub(crate) fn outcome(&self) -> Option<SenderOutcome> {
         self.told.borrow().iter().find_map(|(_, event)| match event {
             SenderEvent::Ended(outcome) => Some(*outcome),
@@ -172,7 +173,7 @@ impl Session {
         })
     }
 
-    /// Asserts that each receiver has so many objects, and stored no segment twice.
+    /// Asserts that each receiver has `objects` objects, and stored no segment twice.
     pub(crate) fn assert_received(&self, objects: usize) {
         let context = self.net.context();
         for client in &self.clients {
@@ -187,7 +188,7 @@ impl Session {
     }
 }
 
-/// Encodes a message of one segment, flips some bits, and decodes what is left.
+/// Encodes a message of one segment, flips some bits, and decodes the rest.
 pub(crate) fn damage(message: &Message, random: &mut RandomStream) -> Option<Message> {
     let mut datagram = Vec::new();
     wire::encode(message, 0, &mut datagram);
@@ -199,7 +200,7 @@ pub(crate) fn damage(message: &Message, random: &mut RandomStream) -> Option<Mes
     wire::decode(&datagram).ok().map(|packet| packet.message)
 }
 
-/// What host `from` sent, as far as `pick` picks it.
+/// Returns the values that `pick` takes from the messages of host `from`.
 pub(crate) fn sent<T>(
     log: &Log<Message>,
     from: usize,
@@ -209,12 +210,12 @@ pub(crate) fn sent<T>(
     mine.filter_map(|departure| pick(&departure.message).map(|t| (departure.at, t))).collect()
 }
 
-/// The DATA that the sender sent.
+/// Returns the DATA that the sender sent.
 pub(crate) fn data(log: &Log<Message>) -> Vec<(Time, Data)> {
     sent(log, 0, |message| message.data().cloned())
 }
 
-/// What the message says, if it is a sender's.
+/// Returns the sender's own part of the message, if it is a sender's.
 pub(crate) fn said(message: &Message) -> Option<&FromSender> {
     match &message.body {
         Body::Sender(_, said) => Some(said),
@@ -222,7 +223,7 @@ pub(crate) fn said(message: &Message) -> Option<&FromSender> {
     }
 }
 
-/// Whether it is a request for repair.
+/// Returns `true` if the message is a request for repair.
 pub(crate) fn is_nack(message: &Message) -> bool {
     matches!(&message.body, Body::Receiver(said) if matches!(said.answer, Answer::Nack(_)))
 }

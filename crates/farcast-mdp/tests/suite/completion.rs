@@ -1,4 +1,4 @@
-//! When it is over, and who may say so.
+//! The end of a session, and the nodes that may bring it about.
 
 use farcast_core::Time;
 use farcast_mdp::message::{Answer, FromSender};
@@ -9,7 +9,7 @@ use farcast_testkit::{Link, Setup};
 
 use crate::common::{Session, data, is_nack, ms, node, object, receiver, said, sender, sent};
 
-/// Three objects, one after the other.
+/// Returns a sender of three objects, one after the other.
 fn three(ackers: u32) -> SenderConfig {
     SenderConfig { objects: vec![object(25), object(1), object(30)], ..sender(1, ackers) }
 }

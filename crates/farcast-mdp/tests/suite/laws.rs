@@ -1,4 +1,4 @@
-//! The laws of engines, for every way of sending and asking.
+//! The laws of engines, in each mode of sending and requesting.
 
 use farcast_core::{BitRate, Span};
 use farcast_mdp::{ReceiverConfig, SenderConfig};
@@ -6,11 +6,11 @@ use farcast_testkit::{Link, Setup, laws};
 
 use crate::common::{Session, ms, object, receiver, sender};
 
-/// One way of sending, and one link.
+/// A mode of sending, and a link.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     receivers: u32,
-    /// Whether they are named.
+    /// All receivers are named.
     named: bool,
     parity: u8,
     auto: u8,
@@ -18,7 +18,7 @@ struct Case {
     gap: u64,
     unicast: bool,
     loss: f64,
-    /// Besides loss: duplication, jitter and corruption.
+    /// Duplication, jitter and corruption, besides loss.
     rough: bool,
 }
 

@@ -14,7 +14,7 @@ use farcast_testkit::{Host, Link, Setup};
 
 use crate::common::{Client, Session, group, ms, object, receiver, receiver_address, said, sender, server};
 
-/// An owner with room for so many objects at once, which verifies one of them in each of these spans.
+/// An owner with room for `room` objects at once, which verifies one of them in each span `each`.
 #[derive(Clone, Copy)]
 struct Owner {
     room: usize,
@@ -69,7 +69,7 @@ fn receives(name: &str, count: usize, owner: Owner, link: Link) -> (Session, Cli
     (session.run(), client)
 }
 
-/// Declared over, every one of them is there.
+/// Asserts that the session ended with every object at the receiver.
 fn assert_all(session: &Session, client: &Client, count: usize) {
     assert_eq!(session.outcome(), Some(SenderOutcome::Acknowledged), "{}", session.net.context());
     assert_eq!(client.complete(), count, "{}", session.net.context());
@@ -97,7 +97,7 @@ fn what_is_declined_for_lack_of_room_is_asked_for_again() {
     assert!(declined > 0, "there was no room for some");
 }
 
-/// One that verifies for longer than a sender asks, and lacks nothing.
+/// The owner verifies for longer than a sender asks, and lacks nothing.
 #[test]
 fn a_sender_waits_for_what_is_verified() {
     let owner = Owner { room: 32, each: Span::from_secs(9) };

@@ -1,4 +1,4 @@
-//! What is said of an object may come behind its content, or never.
+//! INFO of an object may come after its content, or never.
 
 use farcast_core::engine::Reject;
 use farcast_core::{BitRate, Run, Span, Time};
@@ -13,7 +13,7 @@ fn info(about: About) -> FromSender {
     FromSender::Info(Info { about, segment_size: 1000, content: b"name".to_vec(), vouched: None })
 }
 
-/// The names that its owner was told.
+/// Returns the names that the owner was told.
 fn names(events: &[ReceiverEvent]) -> Vec<(bool, &[u8])> {
     let told = events.iter().filter_map(|event| match event {
         ReceiverEvent::Offered(offer) => Some((false, &offer.name[..])),
@@ -99,9 +99,9 @@ fn what_is_whole_when_the_sender_leaves_keeps_its_numbers() {
     assert!(matches!(client.outcomes()[..], [ReceiverOutcome::Complete(_)]), "{told:?}");
 }
 
-/// 715 segments in blocks of 200 to 300 receivers that lose a twentieth, INFO too: of a block the worst of them loses
-/// about 19, which is 4 * 19 symbols of parity, of which some are lost again. Who asked for the content again with the
-/// name would have all of it sent once more.
+/// 300 receivers of 715 segments in blocks of 200 lose a twentieth, INFO too. The worst of them loses about 19 segments
+/// of a block. That takes 4 * 19 parity symbols, some of which are lost again. A receiver that requested the content
+/// again together with the name would have all of it sent once more.
 #[test]
 fn a_large_group_that_loses_names_costs_what_its_worst_member_lacks() {
     let rate = BitRate::from_bps(10_000_000).unwrap();

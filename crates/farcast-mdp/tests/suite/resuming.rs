@@ -1,4 +1,4 @@
-//! Who was stopped goes on in the midst of an object, and asks for nothing that was kept.
+//! Resumption: a receiver that was stopped continues within an object, and requests nothing that was kept.
 
 use farcast_core::engine::{Arrival, Engine as _, Reject};
 use farcast_core::{Bitmap, Run, Span, Time};
@@ -23,7 +23,7 @@ fn late(n: u32) -> ReceiverConfig {
     ReceiverConfig { sync: Sync::Anywhere, ..receiver(n) }
 }
 
-/// A session with one receiver that has kept some segments of each object, and hears nothing before `from` does.
+/// Runs a session with one receiver that has kept some segments of each object, and hears nothing before `from`.
 fn rejoins(
     config: SenderConfig,
     kept: u32,
@@ -39,7 +39,7 @@ fn rejoins(
     (session.run(), client)
 }
 
-/// How many segments and symbols were sent because somebody asked.
+/// Returns the number of segments and symbols that were sent on request.
 fn repairs(session: &mut Session) -> u32 {
     let log = session.net.take_log();
     let repairs = data(&log).into_iter().filter(|(_, data)| data.about.flags.has(Flags::REPAIR));
@@ -103,7 +103,7 @@ fn what_was_sent_before_and_nobody_asks_about_is_left() {
     assert_eq!(repairs(&mut session), 0);
 }
 
-/// What is to be kept is known when the owner has answered.
+/// The kept segments are known only when the owner has answered.
 #[test]
 fn nothing_is_asked_for_before_the_owner_has_answered() {
     let mut one = Receiver::new(late(0)).unwrap();
@@ -136,7 +136,7 @@ fn nothing_is_asked_for_before_the_owner_has_answered() {
     assert!(matches!(requests[..], [Request::Segments { erasures: 1, offset: 10_000, .. }]), "{requests:?}");
 }
 
-/// One that is started again has another port.
+/// A sender that is started again has another port.
 #[test]
 fn a_sender_that_comes_from_elsewhere_after_silence_begins_anew() {
     let mut one = Receiver::new(receiver(0)).unwrap();
@@ -165,7 +165,7 @@ fn a_sender_that_comes_from_elsewhere_after_silence_begins_anew() {
     assert_eq!(one.handle(two + ms(502), &here, &data), Err(Reject::OtherSession), "it has sent content");
 }
 
-/// A sender says little, and claims much: long segments, of which all lack.
+/// A sender sends little and announces much: long segments, all of which the receiver lacks.
 #[test]
 fn a_sender_that_says_little_is_told_little() {
     let mut one = Receiver::new(late(0)).unwrap();

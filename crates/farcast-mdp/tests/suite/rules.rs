@@ -22,7 +22,7 @@ pub(crate) fn about(object: u32, flags: Flags) -> About {
     About { object, size: 30_000, ndata: 10, nparity: 4, flags }
 }
 
-/// What a sender says: symbols of a block.
+/// Returns a sender's message with symbols of a block.
 pub(crate) fn symbols(about: About, block: u32, run: Run, parity: bool) -> Message {
     let data = Data { about, block, symbols: run, parity, segment_size: 1000, len: 1000, ends_block: false };
     Message { source: NodeId(1), body: Body::Sender(HEAD, FromSender::Data(data)) }
@@ -36,7 +36,7 @@ fn from_sender() -> Arrival {
     Arrival::new(server(), group())
 }
 
-/// A receiver alone, whose owner takes everything.
+/// A receiver without a network, whose owner takes everything.
 pub(crate) struct Alone(pub(crate) Receiver, pub(crate) Vec<ReceiverEvent>);
 
 impl Alone {
@@ -44,7 +44,7 @@ impl Alone {
         Self(Receiver::new(receiver(0)).unwrap(), Vec::new())
     }
 
-    /// The object's INFO, and its owner's answer.
+    /// Hands the receiver an object's INFO, and gives its owner's answer.
     pub(crate) fn opens(&mut self, about: About) {
         let about = About { flags: about.flags.with(Flags::INFO), ..about };
         let info = Info { about, segment_size: 1000, content: b"name".to_vec(), vouched: None };
@@ -62,7 +62,7 @@ impl Alone {
         result
     }
 
-    /// What it asks for within a minute.
+    /// Returns the requests of the receiver within a minute.
     pub(crate) fn asks(&mut self, mut now: Time) -> Vec<(Time, Vec<ObjectNack>)> {
         let end = now + Span::from_secs(60);
         let mut asked = Vec::new();
@@ -81,7 +81,7 @@ impl Alone {
     }
 }
 
-/// Draft §4.2: not on repairs, nor on parity, nor on a later block.
+/// Draft §4.2: a receiver does not begin with repairs, parity or a later block.
 #[test]
 fn a_receiver_begins_with_the_first_block_of_an_object() {
     let mut one = Alone::new();
@@ -107,8 +107,8 @@ fn a_receiver_begins_with_the_first_block_of_an_object() {
     );
 }
 
-/// Draft §4.3: what lacks of the blocks behind which the sender is, parity first; nothing of the one at hand; and then
-/// for four round trips nothing.
+/// Draft §4.3: the receiver requests what lacks of the blocks that the sender has passed, parity first, and nothing of
+/// the current block. Then it requests nothing for four round trips.
 #[test]
 fn what_the_sender_has_passed_is_asked_for_once_in_four_round_trips() {
     let about = about(0, Flags::FILE.with(Flags::INFO));
@@ -140,7 +140,7 @@ fn what_the_sender_has_passed_is_asked_for_once_in_four_round_trips() {
     assert_eq!(one.0.poll_timeout().unwrap().timer, "hold-off", "a block more is no reason to ask yet");
 }
 
-/// Our choice: as the draft's other lists.
+/// Our choice, as for the draft's other lists.
 #[test]
 fn a_request_is_no_longer_than_a_segment() {
     let mut one = Alone::new();
@@ -160,7 +160,7 @@ fn a_request_is_no_longer_than_a_segment() {
     assert_eq!(wire::decode(&octets).unwrap().message, said);
 }
 
-/// Objects between those that were heard exist, and are asked for whole.
+/// Objects between those that were heard of exist, and are requested whole.
 #[test]
 fn an_object_of_which_nothing_came_is_asked_for() {
     let mut one = Alone::new();
@@ -177,7 +177,7 @@ fn an_object_of_which_nothing_came_is_asked_for() {
     assert!(asked[0].1.iter().all(|nack| nack.object != 1), "it cannot be had: {asked:?}");
 }
 
-/// A jump beyond the window gives up what lies behind, and memory stays bounded.
+/// A jump beyond the window gives up the objects behind it, and memory stays bounded.
 #[test]
 fn numbers_that_jump_take_no_memory() {
     let mut one = Alone::new();
@@ -190,8 +190,8 @@ fn numbers_that_jump_take_no_memory() {
     assert_eq!(lost, 4, "{:?}", one.1);
 }
 
-/// The sender probes before it says anything by which it can be begun with: that answers for the first request already,
-/// so that what is measured and what is out of date shows from the beginning.
+/// The sender sends its first probe before any message with which a receiver may begin. The first request answers that
+/// probe already, so round trips and outdated requests are known from the beginning.
 #[test]
 fn the_probe_before_all_else_is_answered() {
     let probe = |sequence, seconds| {
@@ -231,19 +231,19 @@ fn the_probe_before_all_else_is_answered() {
     }
 }
 
-/// A NACK from `node`.
+/// Returns a NACK from `node`.
 pub(crate) fn nack(node: u32, nacks: Vec<ObjectNack>) -> Message {
     nack_of(node, nacks, None)
 }
 
-/// The same of one that has heard what left up to `response`.
+/// Returns a NACK from `node`, which has heard everything that left up to `response`.
 fn nack_of(node: u32, nacks: Vec<ObjectNack>, response: Option<Stamp>) -> Message {
     let answer = Answer::Nack(nacks);
     let said = FromReceiver { server: NodeId(1), response, loss: 0, probe: 0, answer };
     Message { source: NodeId(node), body: Body::Receiver(said) }
 }
 
-/// A sender that has sent everything.
+/// Returns a sender that has sent everything, and the time.
 pub(crate) fn through(config: SenderConfig) -> (Sender, Time) {
     let mut sender = Sender::new(config).unwrap();
     sender.open(Time::ZERO);
@@ -259,7 +259,7 @@ pub(crate) fn through(config: SenderConfig) -> (Sender, Time) {
     }
 }
 
-/// What a sender says in the next so many seconds.
+/// Returns the messages of a sender in the next `seconds`.
 pub(crate) fn next(sender: &mut Sender, mut now: Time, seconds: u64) -> Vec<(Time, FromSender)> {
     let (end, mut heard) = (now + Span::from_secs(seconds), Vec::new());
     loop {
@@ -285,7 +285,7 @@ pub(crate) fn lacks(object: u32, which: u32) -> ObjectNack {
     ObjectNack { object, requests: vec![Request::Segments { erasures: 1, offset: 0, mask }] }
 }
 
-/// Draft §4.4: requests are gathered for two round trips, the worst need of a block counts.
+/// Draft §4.4: requests are gathered for two round trips, and the worst need of a block counts.
 #[test]
 fn requests_are_gathered_for_two_round_trips() {
     let (mut one, now) = through(sender(20, 0));
@@ -300,7 +300,8 @@ fn requests_are_gathered_for_two_round_trips() {
     assert!(gathered >= grtt * 2 && gathered < grtt * 2 + ms(20), "{gathered}");
 }
 
-/// What has left since a request was made may be what it asks for: who does not get it asks again.
+/// Symbols that left after a request was made may be those that it asks for. A receiver that does not get them asks
+/// again.
 #[test]
 fn a_request_does_not_count_what_has_left_since() {
     // Stamps of long ago make round trips long, which changes nothing here.
@@ -330,7 +331,7 @@ fn a_request_does_not_count_what_has_left_since() {
     }
 }
 
-/// What was never there is said to be gone, once in two round trips.
+/// The sender reports that a requested object does not exist, once in two round trips.
 #[test]
 fn a_request_for_nothing_is_squelched_and_no_flood_makes_it_say_more() {
     let (mut one, now) = through(sender(20, 0));
@@ -350,7 +351,7 @@ fn a_request_for_nothing_is_squelched_and_no_flood_makes_it_say_more() {
     assert_eq!(one.handle(now, &from_receiver(), &nack(1, vec![lacks(0, 1)])), Err(Reject::Collision));
 }
 
-/// Receivers that answer the sender alone learn from `NACK_ADV` what others have asked for.
+/// Receivers that answer to the sender alone learn the requests of others from `NACK_ADV`.
 #[test]
 fn what_is_asked_for_by_unicast_is_told_to_the_group() {
     let mut asked = [0, 0];

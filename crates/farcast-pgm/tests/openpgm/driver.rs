@@ -1,4 +1,4 @@
-//! A driver of PGM's engines with messages.
+//! A driver of PGM's engines for messages.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -16,21 +16,21 @@ use farcast_pgm::{
 };
 use socket2::{Domain, Protocol, Socket, Type};
 
-/// How long anything may take.
+/// The longest time that a test may take.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// What carries PGM.
+/// Carrier of PGM.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Carrier {
     Udp,
-    /// IP itself, as protocol 113: needs root.
+    /// IP itself, as protocol 113; needs root.
     Raw,
 }
 
-/// Where we speak from over raw IP, which has no ports to tell us from OpenPGM on the same interface by.
+/// Our address over raw IP, which has no ports that would tell us from OpenPGM on the same interface.
 const RAW_SOURCE: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 
-/// Where a host hears the group, and where it speaks from and hears what is for it alone.
+/// Sockets of a host: one for the group, and one for its own address, which also sends.
 pub(crate) struct Place {
     pub(crate) group: SocketAddr,
     carrier: Carrier,
@@ -39,7 +39,7 @@ pub(crate) struct Place {
     speaks: UdpSocket,
     codec: Codec,
     began: Instant,
-    /// What it loses of all that it hears and says.
+    /// Share of datagrams that the host loses, both received and sent.
     loss: f64,
     random: RandomStream,
 }
@@ -61,7 +61,7 @@ fn socket(carrier: Carrier, address: SocketAddr) -> Socket {
 }
 
 impl Place {
-    /// On the loopback interface; `at_port`: what is for it alone comes to the group's port.
+    /// Creates a host on the loopback interface. With `at_port`, datagrams to the host alone come to the group's port.
     pub(crate) fn new(carrier: Carrier, port: u16, at_port: bool, loss: f64, seed: u64) -> Self {
         let address = Ipv4Addr::new(239, 192, 57, 40);
         let (port, own) = match carrier {
@@ -92,7 +92,7 @@ impl Place {
         }
     }
 
-    /// The port to which requests go.
+    /// Returns the port to which requests go.
     pub(crate) fn unicast_port(&self, port: u16) -> u16 {
         if self.carrier == Carrier::Udp { port } else { 0 }
     }
@@ -101,7 +101,8 @@ impl Place {
         Time::from_nanos(self.began.elapsed().as_nanos() as u64)
     }
 
-    /// Sends `count` messages, and serves until `heard` has returned; how many TPDUs were sent, and repaired.
+    /// Sends `count` messages, and serves requests until `heard` has returned. Returns the TPDUs sent, and those
+    /// repaired.
     pub(crate) fn send(
         &mut self,
         config: SenderConfig,
@@ -159,7 +160,7 @@ impl Place {
         engine.sent()
     }
 
-    /// Receives `count` messages; these, how many TPDUs were lost for good, and requests sent.
+    /// Receives `count` messages. Returns these, the number of TPDUs lost for good, and the number of requests sent.
     pub(crate) fn receive(&mut self, config: ReceiverConfig, count: usize) -> (Vec<Vec<u8>>, u32, u64) {
         let mut engine = Receiver::new(config).unwrap();
         let (mut parts, mut messages, mut lost) = (BTreeMap::new(), Vec::new(), 0);
@@ -213,7 +214,7 @@ impl Place {
         }
     }
 
-    /// Hears one datagram, or nothing until `next`; where its payload lies.
+    /// Receives one datagram, or nothing until `next`. Returns the range of its payload.
     fn hear<E: Engine<Message = Message>>(
         &mut self,
         engine: &mut E,
@@ -244,7 +245,7 @@ impl Place {
     }
 }
 
-/// How long the segments of what an engine sends are.
+/// Segment sizes of an engine's objects.
 trait Segments {
     fn segment_size(&self, object: farcast_delivery::ObjectId) -> Option<usize>;
 }
@@ -261,7 +262,7 @@ impl Segments for Receiver {
     }
 }
 
-/// Says that it is over, however it ends.
+/// Guard that sets a flag when it is dropped, whatever the outcome of the test.
 struct Ended<'a>(&'a AtomicBool);
 
 impl Drop for Ended<'_> {

@@ -19,24 +19,24 @@ use peer::{Running, length, octets, sum};
 
 /// Messages of 10 MB in all: 800 octets each on average.
 const COUNT: u32 = 12_500;
-/// Octets in a second, of both.
+/// Octets per second, of both programs.
 const RATE: u32 = 4_000_000;
 
-/// A port that no other test of this machine uses now.
+/// Returns a port that no other test on this machine uses now.
 fn port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     42_000 + (std::process::id() % 2000) as u16 * 10 + NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
-/// How it goes.
+/// A test case.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     carrier: Carrier,
-    /// How many messages.
+    /// Number of messages.
     count: u32,
-    /// What we lose of what we hear and say.
+    /// Share of datagrams that our side loses, both received and sent.
     loss: f64,
-    /// Whether PGMCC says when its data leave.
+    /// PGMCC controls the data of the source.
     controlled: bool,
 }
 
@@ -44,25 +44,26 @@ const CASE: Case = Case { carrier: Carrier::Udp, count: COUNT, loss: 0.0, contro
 
 const GROUP: &str = "239.192.57.40";
 
-/// All raw sockets of a machine hear everything, so one is used after the other.
+/// Takes the lock of raw sockets: each hears everything on the machine, so tests with raw sockets run one after the
+/// other.
 fn turn(carrier: Carrier) -> Option<MutexGuard<'static, ()>> {
     static RAW: Mutex<()> = Mutex::new(());
     (carrier == Carrier::Raw).then(|| RAW.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 impl Case {
-    /// The carrier and PGMCC, as the peer is told of them.
+    /// Returns the arguments for the peer's carrier and PGMCC.
     fn words(&self) -> (&'static str, &'static str) {
         let carrier = if self.carrier == Carrier::Raw { "raw" } else { "udp" };
         (carrier, if self.controlled { "cc" } else { "-" })
     }
 
-    /// The data-destination port.
+    /// Returns the data-destination port.
     fn port(&self, port: u16) -> u16 {
         if self.carrier == Carrier::Raw { port } else { 7500 }
     }
 
-    /// We send, OpenPGM receives: `len` gives the messages' lengths.
+    /// Sends messages to OpenPGM; `len` gives their lengths.
     fn openpgm_receives(self, len: impl Fn(u32) -> u32 + Sync) {
         let _turn = turn(self.carrier);
         let (port, (carrier, cc)) = (port(), self.words());
@@ -89,7 +90,7 @@ impl Case {
         assert_eq!(counts.1 > 0, self.loss > 0.0, "{counts:?}");
     }
 
-    /// OpenPGM sends, we receive.
+    /// Receives messages from OpenPGM.
     fn openpgm_sends(self) {
         let _turn = turn(self.carrier);
         let (port, (carrier, cc)) = (port(), self.words());
@@ -129,7 +130,7 @@ fn openpgm_receives_with_ten_per_cent_lost() {
     Case { loss: 0.1, ..CASE }.openpgm_receives(|n| length(n) as u32);
 }
 
-/// Messages in up to eight pieces.
+/// The messages have up to eight pieces.
 #[test]
 fn openpgm_puts_fragments_together() {
     Case { loss: 0.05, count: 1000, ..CASE }.openpgm_receives(|n| 100 + 1501 * n % 10_000);

@@ -1,16 +1,16 @@
-//! OpenPGM as a program.
+//! The program that runs OpenPGM.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::OnceLock;
 
-/// Octets of its message `n`.
+/// Returns the octets of the peer's message `n`.
 pub(crate) fn length(n: u32) -> usize {
     200 + (n.wrapping_mul(997) % 1200) as usize
 }
 
-/// Message `n` of `len` octets.
+/// Returns message `n` of `len` octets.
 pub(crate) fn octets(n: u32, len: usize) -> Vec<u8> {
     let octet = |i: usize| match i {
         0..4 => n.to_be_bytes()[i],
@@ -19,12 +19,12 @@ pub(crate) fn octets(n: u32, len: usize) -> Vec<u8> {
     (0..len).map(octet).collect()
 }
 
-/// What it says of a message.
+/// Returns the checksum that the peer prints of a message.
 pub(crate) fn sum(octets: &[u8]) -> u32 {
     octets.iter().fold(0, |sum: u32, &octet| sum.wrapping_mul(31).wrapping_add(octet.into()))
 }
 
-/// Where it is, compiled once for all tests of this process.
+/// Returns the path of the program, which is compiled once for all tests of this process.
 fn program() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     PROGRAM.get_or_init(compile)
@@ -60,7 +60,7 @@ impl Running {
         Self { child, lines }
     }
 
-    /// The next line that it prints that is no warning; empty if it has ended.
+    /// Returns the next line of the program's output that is not a warning; empty if it has ended.
     pub(crate) fn line(&mut self) -> String {
         loop {
             let mut line = String::new();

@@ -1,4 +1,4 @@
-//! Sources that are not there: they say once that there is something, or send a little of it, and nothing follows.
+//! Absent sources: each announces something once, or sends a little of it, and then nothing.
 
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
@@ -10,7 +10,7 @@ use farcast_testkit::{Absent, Link, Setup, assert_cost_little};
 
 use crate::common::{Session, TSDU, files, group, ms, receiver};
 
-/// What source `n` says: how far it is, what a file is, and a segment of it where it `sends`.
+/// Returns the messages of source `n`: an SPM, the descriptor of a file, and a segment of it if it `sends`.
 fn words(n: u32, sends: bool) -> Vec<(Arrival, Message)> {
     let source = SocketAddr::from(([198, 51, (n >> 8) as u8, n as u8], 3056));
     let tsi = Tsi { gsi: Gsi([9, 9, (n >> 24) as u8, (n >> 16) as u8, (n >> 8) as u8, n as u8]), port: 9 };

@@ -7,7 +7,7 @@ use farcast_pgm::{Message, Receiver, ReceiverEvent, ReceiverOutcome, Sender};
 
 use crate::common::{TSI, files, group, receiver, source};
 
-/// By chance under the same number: nothing of it goes on.
+/// The two sessions have the same number by chance; even so, nothing of the first continues in the second.
 #[test]
 fn what_a_source_says_that_has_begun_anew_goes_on_with_nothing() {
     let mut sending = Sender::new(files(&[40], 0)).unwrap();

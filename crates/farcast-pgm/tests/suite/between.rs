@@ -1,4 +1,4 @@
-//! The laws for an element and a repairer, and what attackers say to them.
+//! The laws for an element and a repairer, and messages of attackers to them.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -23,7 +23,8 @@ fn above() -> SocketAddr {
     "10.9.0.1:3056".parse().unwrap()
 }
 
-/// The group as those below know it: in a network of hosts alone, they would hear the source itself otherwise.
+/// Returns the group of the nodes below the element. It is another, since the network has hosts only and they would
+/// hear the source itself.
 fn below() -> SocketAddr {
     "239.192.0.2:3056".parse().unwrap()
 }
@@ -151,7 +152,7 @@ fn elements_and_repairers_obey() {
     }
 }
 
-/// What comes to an element in a transfer with losses, forged every other time.
+/// Returns the messages to an element in a transfer with losses, every other one forged.
 fn conversation(seed: u64) -> Vec<(Time, Arrival, Message)> {
     let Case { mut net, heard, .. } = case(Setup::plain(seed), None);
     net.run();

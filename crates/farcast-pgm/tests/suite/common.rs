@@ -31,7 +31,7 @@ pub(crate) fn source() -> SocketAddr {
     "192.0.2.1:3056".parse().expect("address")
 }
 
-/// Where receiver `n` speaks from.
+/// Returns the address of receiver `n`.
 pub(crate) fn receiver_address(n: u32) -> SocketAddr {
     SocketAddr::from(([10, 0, (n / 250) as u8, (n % 250) as u8 + 1], 3056))
 }
@@ -44,7 +44,8 @@ fn config(sending: Sending) -> SenderConfig {
     config
 }
 
-/// Files of so many segments each, the last of them short, at 1 Mbit/s; the first `named` receivers are to acknowledge.
+/// Returns a source of files at 1 Mbit/s with these numbers of segments, of which the last is short. The first `named`
+/// receivers are to acknowledge.
 pub(crate) fn files(segments: &[u32], named: u32) -> SenderConfig {
     let object = |(number, &count): (usize, &u32)| Object {
         size: (u64::from(count) * u64::from(TSDU)).saturating_sub(1),
@@ -56,7 +57,7 @@ pub(crate) fn files(segments: &[u32], named: u32) -> SenderConfig {
     config
 }
 
-/// A source of messages.
+/// Returns a source of messages.
 pub(crate) fn messages() -> SenderConfig {
     config(Sending::Messages)
 }
@@ -69,10 +70,10 @@ pub(crate) fn hears_messages(n: u32, delivering: Delivering) -> ReceiverConfig {
     ReceiverConfig { delivering, ..receiver(n) }
 }
 
-/// What an owner was told.
+/// Events that an engine reported to its owner, with their times.
 pub(crate) type Told<E> = Rc<RefCell<Vec<(Time, E)>>>;
 
-/// A receiver in a network.
+/// A receiver in a network, with the events that it reported.
 #[derive(Clone)]
 pub(crate) struct Client {
     pub(crate) handle: Handle<Receiver>,
@@ -84,7 +85,7 @@ impl Client {
         self.told.borrow().iter().filter_map(|(_, event)| pick(event)).collect()
     }
 
-    /// How many files are complete.
+    /// Returns the number of complete files.
     pub(crate) fn complete(&self) -> usize {
         let complete = |event: &ReceiverEvent| match event {
             ReceiverEvent::Ended(_, ReceiverOutcome::Complete(_)) => Some(()),
@@ -93,7 +94,7 @@ impl Client {
         self.told(complete).len()
     }
 
-    /// How many segments of all files it was told to store.
+    /// Returns the number of segments of all files that the owner was to store.
     pub(crate) fn stored(&self) -> u32 {
         let count = |event: &ReceiverEvent| match event {
             ReceiverEvent::Store { segments, .. } => Some(segments.count()),
@@ -102,7 +103,7 @@ impl Client {
         self.told(count).iter().sum()
     }
 
-    /// The lengths of messages in the order in which they were delivered, each the sum of its parts.
+    /// Returns the lengths of messages in the order of delivery, each the sum of its parts.
     pub(crate) fn messages(&self) -> Vec<u32> {
         let mut lens = BTreeMap::<ApduId, u32>::new();
         let mut delivered = Vec::new();
@@ -119,7 +120,7 @@ impl Client {
         delivered
     }
 
-    /// How many TPDUs were told as lost.
+    /// Returns the number of TPDUs that were reported as lost.
     pub(crate) fn lost(&self) -> u32 {
         let count = |event: &ReceiverEvent| match event {
             ReceiverEvent::Lost { count, .. } => Some(*count),
@@ -129,7 +130,7 @@ impl Client {
     }
 }
 
-/// What an owner keeps of files: it rebuilds what can be rebuilt.
+/// Data of files that an owner keeps; it rebuilds groups.
 #[derive(Default)]
 pub(crate) struct Keeper(BTreeMap<ObjectId, (Geometry, Bitmap, Symbols)>);
 
@@ -162,7 +163,7 @@ impl Keeper {
         }
     }
 
-    /// As many packets of a group as it has data packets make it whole, and no fewer.
+    /// Rebuilds a group. It needs as many of its packets as it has data packets.
     pub(crate) fn rebuild(&mut self, object: ObjectId, block: u32) {
         let (geometry, have, parity) = self.0.get_mut(&object).expect("it was offered");
         let run = geometry.block_run(block).expect("a block");
@@ -185,7 +186,7 @@ pub(crate) struct Session {
 }
 
 impl Session {
-    /// A source that opens at time zero, over `link` in all directions.
+    /// Creates a source that opens at time zero, over `link` in all directions.
     pub(crate) fn empty(name: &str, setup: Setup, config: SenderConfig, link: Link) -> Self {
         let mut net = Network::new(name, setup);
         net.links(link);
@@ -200,7 +201,7 @@ impl Session {
         Self { net, sender, told, clients: Vec::new() }
     }
 
-    /// The same with `receivers` receivers of files.
+    /// Creates a source that opens at time zero, and `receivers` receivers of files.
     pub(crate) fn new(name: &str, setup: Setup, config: SenderConfig, receivers: u32, link: Link) -> Self {
         let mut session = Self::empty(name, setup, config, link);
         for n in 0..receivers {
@@ -214,7 +215,7 @@ impl Session {
         self.add_with(n, config, Bitmap::new(0))
     }
 
-    /// The same, whose owner has `held` of the first file.
+    /// Adds receiver `n`, whose owner already has `held` of the first file.
     pub(crate) fn add_with(&mut self, n: u32, config: ReceiverConfig, held: Bitmap) -> Client {
         let told = Rc::new(RefCell::new(Vec::new()));
         let mine = told.clone();
@@ -240,7 +241,7 @@ impl Session {
         client
     }
 
-    /// Gives the source messages of these lengths, one each `every`, from `begin` on, and that it was all.
+    /// Gives the source messages of these lengths, one each `every`, from `begin` on, and then closes it.
     pub(crate) fn say(&mut self, begin: Span, every: Span, lens: &[u32]) {
         let mut at = Time::ZERO + begin;
         for &len in lens {
@@ -257,7 +258,7 @@ impl Session {
         self
     }
 
-    /// How the source ended.
+    /// Returns the outcome of the source.
     pub(crate) fn outcome(&self) -> Option<SenderOutcome> {
         self.told.borrow().iter().find_map(|(_, event)| match event {
             SenderEvent::Ended(outcome) => Some(*outcome),
@@ -266,8 +267,8 @@ impl Session {
     }
 }
 
-/// Encodes a message of one segment, flips some bits, and decodes what is left. Half of the time the checksum is made
-/// right again: a forger does so.
+/// Encodes a message of one segment, flips some bits, and decodes the rest. Half of the time the checksum is corrected,
+/// as a forger does.
 pub(crate) fn damage(message: &Message, random: &mut RandomStream) -> Option<Message> {
     let mut datagram = Vec::new();
     wire::encode(message, 0, &mut datagram);
@@ -280,7 +281,7 @@ pub(crate) fn damage(message: &Message, random: &mut RandomStream) -> Option<Mes
     wire::decode(&datagram).ok().map(|packet| packet.message)
 }
 
-/// The same with a checksum that is right.
+/// Encodes a message of one segment, flips some bits, corrects the checksum, and decodes it.
 pub(crate) fn forge(message: &Message, random: &mut RandomStream) -> Option<Message> {
     let mut datagram = Vec::new();
     wire::encode(message, 0, &mut datagram);
@@ -296,7 +297,7 @@ pub(crate) fn forge(message: &Message, random: &mut RandomStream) -> Option<Mess
     wire::decode(&datagram).ok().map(|packet| packet.message)
 }
 
-/// What host `from` sent, as far as `pick` picks it.
+/// Returns the values that `pick` takes from the messages of host `from`.
 pub(crate) fn sent<T>(
     log: &Log<Message>,
     from: usize,
@@ -306,12 +307,12 @@ pub(crate) fn sent<T>(
     mine.filter_map(|departure| pick(&departure.message).map(|t| (departure.at, t))).collect()
 }
 
-/// The data of this kind that the source sent.
+/// Returns the data of this kind that the source sent.
 pub(crate) fn data(log: &Log<Message>, kind: DataKind) -> Vec<(Time, Data)> {
     sent(log, 0, |message| message.data().filter(|data| data.kind == kind).cloned())
 }
 
-/// The SPMs that it sent.
+/// Returns the SPMs that the source sent.
 pub(crate) fn spms(log: &Log<Message>) -> Vec<(Time, Spm)> {
     sent(log, 0, |message| match &message.body {
         Body::Spm(spm) => Some(spm.clone()),
@@ -319,7 +320,7 @@ pub(crate) fn spms(log: &Log<Message>) -> Vec<(Time, Spm)> {
     })
 }
 
-/// What host `from` said about repair.
+/// Returns the messages about repair of host `from`.
 pub(crate) fn naks(log: &Log<Message>, from: usize, kind: NakKind) -> Vec<(Time, Nak)> {
     sent(log, from, |message| match &message.body {
         Body::Nak(nak) if nak.kind == kind => Some(nak.clone()),

@@ -1,4 +1,4 @@
-//! PGMCC: who acknowledges, how fast it goes, and that everything comes all the same.
+//! PGMCC: the election of the acker, the rate, and complete delivery under it.
 
 use std::net::IpAddr;
 
@@ -51,7 +51,7 @@ fn everybody_completes_whatever_is_lost() {
     }
 }
 
-/// The acker named in data, from this time on.
+/// Returns the acker that each data message named, from this time on.
 fn ackers(session: &mut Session, from: Time) -> Vec<IpAddr> {
     let log = session.net.take_log();
     let named = data(&log, DataKind::Original).into_iter().filter(|(at, _)| *at >= from);
@@ -84,7 +84,7 @@ fn requests_say_how_their_sender_fares() {
     assert!(said.iter().all(|(_, options)| matches!(options[..], [Opt::Feedback(_)])));
 }
 
-/// TCP's equation as the draft has it, in packets a second, and what goes through.
+/// The throughput of the session is compared with TCP's equation in the draft, in packets a second.
 #[test]
 fn it_sends_as_fast_as_the_equation_says() {
     for (loss, delay) in [(0.01, 50), (0.03, 50), (0.01, 250)] {

@@ -14,7 +14,7 @@ fn config(named: u32) -> SenderConfig {
     SenderConfig { router_alert: true, ..files(&[300], named) }
 }
 
-/// Whether this is the first sending of every tenth number.
+/// Returns `true` if the message is the first transmission of every tenth number.
 fn tenth(hop: &Hop) -> bool {
     hop.sqn(DataKind::Original).is_some_and(|sqn| sqn % 10 == 3)
 }
@@ -28,7 +28,7 @@ fn sorted(mut list: Vec<u32>) -> Vec<u32> {
     list
 }
 
-/// Source 0, element 1 below it, elements 2 and 3 below that, `each` receivers below each of them.
+/// Creates source 0, element 1 below it, elements 2 and 3 below that, and `each` receivers below each of the two.
 fn three(each: u32, lose: impl FnMut(&Hop) -> bool + 'static) -> (Tree, Vec<usize>) {
     let mut tree = Tree::new(config(2 * each), lose);
     let top = tree.router(0, ms(20));
@@ -120,7 +120,7 @@ fn a_nak_is_repeated_until_it_is_confirmed() {
     }
 }
 
-/// Source 0, element 1, a repairer 2 below it with `count` receivers, and one receiver at the element.
+/// Creates source 0, element 1, a repairer 2 below it with `count` receivers, and one receiver at the element.
 pub(crate) fn island(
     count: u32,
     store: StoreConfig,
@@ -194,7 +194,7 @@ fn a_repairer_that_dies_is_missed_and_nothing_is_lost() {
     }
 }
 
-/// Source 0, element 1 that seeks repairers, two receivers 2 and 3, and one repairer 4 beside the tree.
+/// Creates source 0, element 1 that seeks repairers, two receivers 2 and 3, and one repairer 4 beside the tree.
 fn beside(lose: impl FnMut(&Hop) -> bool + 'static) -> (Tree, Vec<usize>, usize) {
     let mut tree = Tree::new(SenderConfig { opening: 16, ..config(2) }, lose);
     let top = tree.router(0, ms(250));
@@ -265,7 +265,7 @@ fn a_repairer_beside_the_tree_that_dies_is_forgotten() {
     assert!(!asked.is_empty() && asked.iter().all(|&at| at < late), "{asked:?}");
 }
 
-/// As a poll of the one above comes to an element whose first port has this address; what it answers within 200 ms.
+/// Sends polls from above to an element whose first port has the address `own`. Returns its answers within 200 ms.
 fn answers(own: &str, polls: &[Poll]) -> Vec<(farcast_core::Time, u32, u16, Vec<Opt>)> {
     let ports = vec![own.parse().unwrap(), "10.9.1.1".parse().unwrap()];
     let mut element = Element::new(ElementConfig::new(ports)).unwrap();

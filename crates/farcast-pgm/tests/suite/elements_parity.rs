@@ -1,4 +1,4 @@
-//! Parity that is asked for by counts, through network elements (RFC 3208 §11.6).
+//! Requests for parity by count, through network elements (RFC 3208 §11.6).
 
 use std::num::NonZeroU32;
 
@@ -21,7 +21,8 @@ fn config(named: u32) -> SenderConfig {
     SenderConfig { parity, router_alert: true, ..files(&[SEGMENTS], named) }
 }
 
-/// Whether this is the first sending of data with one of these places in its group. The file's descriptor is no group.
+/// Returns `true` for the first transmission of data at one of these places in its group. The file's descriptor is in
+/// no group.
 fn places(hop: &Hop, lost: &[u32]) -> bool {
     hop.sqn(DataKind::Original).is_some_and(|sqn| sqn >= GROUP && lost.contains(&(sqn % GROUP)))
 }
@@ -30,12 +31,12 @@ fn is_parity(hop: &Hop) -> bool {
     hop.message.data().is_some_and(|data| data.parity.is_some())
 }
 
-/// Packets of parity that passed.
+/// Returns the number of parity packets that passed from one node to another.
 fn parity(tree: &Tree, from: usize, to: usize) -> usize {
     tree.passed(from, to, |hop| is_parity(hop).then_some(())).len()
 }
 
-/// Requests for parity that passed, as counts.
+/// Returns the counts in requests for parity that passed from one node to another.
 fn counts(tree: &Tree, from: usize, to: usize, kind: NakKind) -> Vec<u32> {
     let of = |hop: &Hop| match &hop.message.body {
         Body::Nak(nak) if nak.parity && nak.kind == kind => {
@@ -46,7 +47,7 @@ fn counts(tree: &Tree, from: usize, to: usize, kind: NakKind) -> Vec<u32> {
     tree.passed(from, to, of).concat()
 }
 
-/// Source 0, element 1, elements 2 and 3 below it, two receivers below each: 4 and 5, 6 and 7.
+/// Creates source 0, element 1, elements 2 and 3 below it, and two receivers below each: 4 and 5, 6 and 7.
 fn two_arms(lose: impl FnMut(&Hop) -> bool + 'static) -> (Tree, [usize; 4]) {
     let mut tree = Tree::new(config(4), lose);
     let top = tree.router(0, ms(20));
@@ -130,7 +131,7 @@ fn a_request_for_parity_is_repeated_until_it_is_confirmed_or_given_up() {
     assert!(tree.engine(1).counts().cancelled > 0, "{:?}", tree.engine(1).counts());
 }
 
-/// A store has what was sent and no parity of it.
+/// A store holds the transmitted data and no parity of them.
 #[test]
 fn below_a_repairer_numbers_are_asked_for_and_repaired_from_its_store() {
     let lose = |hop: &Hop| hop.from == 2 && hop.to > 2 && places(hop, &[3, 7]);

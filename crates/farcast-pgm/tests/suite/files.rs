@@ -1,4 +1,4 @@
-//! Files: whoever is named has them before the source says so.
+//! Files: named receivers have them before the source reports so.
 
 use farcast_core::{Bitmap, Run, Span, Time};
 use farcast_pgm::message::{DataKind, Opt};

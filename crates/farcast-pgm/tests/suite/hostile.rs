@@ -1,4 +1,4 @@
-//! What attackers and broken peers say.
+//! Messages of attackers and broken peers.
 
 use std::net::SocketAddr;
 
@@ -12,13 +12,13 @@ use crate::common::{
     Session, TSI, files, forge, group, hears_messages, messages, ms, receiver, receiver_address, source,
 };
 
-/// Files, every other time with parity.
+/// Returns a source of files, with parity for odd seeds.
 fn of_groups(seed: u64) -> SenderConfig {
     let parity = Grouping { size: 8, ahead: 1, on_demand: true };
     SenderConfig { parity: (seed % 2 == 1).then_some(parity), ..files(&[40, 20], 3) }
 }
 
-/// Everything that is said in a session with losses, forged every other time.
+/// Returns all messages of a session with losses, every other one forged.
 fn conversation(seed: u64, of_files: bool) -> Vec<(Time, Arrival, Message)> {
     let mut session = if of_files {
         let link = Link::lossy(ms(50), 0.1);
@@ -144,7 +144,7 @@ fn a_window_of_half_the_numbers_costs_neither_time_nor_memory() {
     }
 }
 
-/// Pieces of messages that are never whole.
+/// The source sends parts of messages that are never complete.
 #[test]
 fn messages_that_never_end_are_dropped_or_bounded() {
     for delivering in [Delivering::Ordered, Delivering::Unordered] {

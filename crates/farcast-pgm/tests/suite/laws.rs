@@ -1,4 +1,4 @@
-//! The laws of engines, for every way of sending and asking.
+//! The laws of engines, in each mode of sending and requesting.
 
 use farcast_core::{BitRate, Span};
 use farcast_pgm::{Advance, Delivering, Grouping};
@@ -6,20 +6,20 @@ use farcast_testkit::{Link, Setup, laws};
 
 use crate::common::{Session, files, hears_messages, messages, ms, receiver};
 
-/// One way of sending, and one link.
+/// A mode of sending, and a link.
 #[derive(Clone, Copy, Debug)]
 struct Case {
     receivers: u32,
-    /// Whether they are named.
+    /// All receivers are named.
     named: bool,
-    /// Messages are sent, and delivered like this.
+    /// Messages are sent, and delivered in this order; `None`: files.
     messages: Option<Delivering>,
     advance: Option<Advance>,
     parity: Option<Grouping>,
     multicast_naks: bool,
     gather: Span,
     loss: f64,
-    /// Besides loss: duplication, jitter and corruption.
+    /// Duplication, jitter and corruption, besides loss.
     rough: bool,
 }
 

@@ -7,13 +7,13 @@ use farcast_testkit::{Link, Setup};
 
 use crate::common::{Session, data, files, messages, ms};
 
-/// Of 300 kbit/s: a segment of 1,000 octets in 26.667 ms.
+/// Returns live files of 300 kbit/s: a segment of 1,000 octets in 26.667 ms.
 fn live(base: SenderConfig) -> SenderConfig {
     let rate = BitRate::from_bps(300_000).expect("positive");
     SenderConfig { live: Some(Live { rate, start: ms(500) }), ..base }
 }
 
-/// When the segment with this number is there.
+/// Returns the time at which the segment with this number exists.
 fn made(segment: u32) -> Time {
     Time::ZERO + ms(500) + Span::from_nanos((u64::from(segment) * 8_000_000_000_000).div_ceil(300_000))
 }

@@ -1,4 +1,4 @@
-//! Messages: in order or as they come, whole, and what is lost is told.
+//! Messages: delivered whole, in order or as they come, with losses reported.
 
 use farcast_core::{Span, Time};
 use farcast_pgm::message::DataKind;

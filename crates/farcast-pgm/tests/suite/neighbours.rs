@@ -1,4 +1,4 @@
-//! Polls, redirection, parents that cannot be asked, and who joins: what a receiver has to do with those on the way.
+//! Dealings of a receiver with nodes on its path: polls, redirection, parents that cannot be asked, and late joining.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -53,7 +53,7 @@ fn confirmation(sqn: u32, options: Vec<Opt>) -> Message {
     message(Body::Nak(Nak { kind, parity, sqn: Sqn(sqn), source, group, also, list_octet, options }))
 }
 
-/// A receiver below an element, and what it says.
+/// A receiver below an element, and its messages.
 struct Below {
     engine: Receiver,
     now: Time,
@@ -75,7 +75,7 @@ impl Below {
         self.engine.handle(self.now, &Arrival::new(source(), to), message)
     }
 
-    /// What it says up to `span` from now, and where to.
+    /// Returns the messages of the receiver up to `span` from now, and their destinations.
     fn says(&mut self, span: Span) -> Vec<(Time, SocketAddr, Body)> {
         let (until, mut said) = (self.now + span, Vec::new());
         loop {
@@ -151,7 +151,7 @@ fn another_poll_takes_the_place_of_one_that_is_not_answered_yet() {
     assert_eq!(below.says(ms(1000)), []);
 }
 
-/// Of 4,096 receivers about 2^-3 answer a mask of three bits.
+/// About 2^-3 of 4,096 receivers answer a mask of three bits.
 #[test]
 fn as_many_answer_as_the_mask_says() {
     let answers = |n: u32| {

@@ -1,4 +1,4 @@
-//! Parity of transmission groups (RFC 3208 §11): who sends what, who asks for what, and what is enough.
+//! Parity of transmission groups (RFC 3208 §11): its transmission, the requests for it, and the packets that suffice.
 
 use farcast_core::{Arrival, Bitmap, Engine as _, Span, Time};
 use farcast_pgm::message::{Data, DataKind, Nak, NakKind, Opt};
@@ -20,12 +20,12 @@ fn with(parity: Grouping, segments: &[u32], named: u32) -> SenderConfig {
     SenderConfig { parity: Some(parity), ..files(segments, named) }
 }
 
-/// Which of its group's parity it is, of groups of `size`.
+/// Returns the index of a parity packet in its group's parity, for groups of `size`.
 fn index(data: &Data, size: u32) -> Option<u32> {
     data.parity.map(|parity| parity.group * size + data.sqn.0 % size)
 }
 
-/// A session in which data packets of these numbers are lost on their first way.
+/// Runs a session in which the first transmissions of these data packets are lost.
 fn losing(name: &str, config: SenderConfig, lost: &'static [u32]) -> Session {
     let mut session = Session::new(name, Setup::plain(1), config, 1, Link::clean(ms(10)));
     session.net.drop_if(move |leg| {
@@ -145,7 +145,7 @@ fn others_need_not_ask_for_as_many_or_fewer() {
     assert!(naks < 20 * 10, "{naks} requests of 20 for ten groups");
 }
 
-/// A source of one file of 20 segments in groups of 8, all sent.
+/// Creates a source of one file of 20 segments in groups of 8, all of which are sent.
 fn source_of(parity: Grouping) -> Sender {
     let mut engine = Sender::new(with(parity, &[20], 1)).expect("valid");
     engine.open(Time::ZERO);
@@ -166,7 +166,7 @@ fn counted(sqns: &[u32]) -> Message {
     Message { tsi: TSI, port: 7500, body: Body::Nak(nak) }
 }
 
-/// How many parity packets leave in the second from `now` on.
+/// Returns the group and the index of the parity packets that leave in the second from `now` on.
 fn answered(engine: &mut Sender, now: Time) -> Vec<(u32, u32)> {
     let mut parity = Vec::new();
     for n in 0..1000 {
@@ -292,7 +292,8 @@ fn little_memory_only_means_other_requests() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever is lost, everything comes; owners check that groups are rebuilt from as much as they need.
+    /// All data arrive, whichever packets are lost. Owners check that groups are rebuilt from as many packets as they
+    /// need.
     #[test]
     fn everything_comes(
         exponent in 1u32..=6,

@@ -1,4 +1,4 @@
-//! The state machine of what is missing: each timer, each retry, and who asks.
+//! The state machine of missing numbers: each timer, each retry, and the choice of receivers that ask.
 
 use farcast_core::{Span, Time};
 use farcast_pgm::message::{DataKind, NakKind};
@@ -17,7 +17,7 @@ fn is_ncf(leg: &Leg<Message>) -> bool {
     matches!(&leg.message.body, Body::Nak(nak) if nak.kind == NakKind::Confirmation)
 }
 
-/// One receiver of messages that loses number 5; besides what `drop` says.
+/// Runs a session with one receiver of messages, which loses number 5 and whatever `drop` tells.
 fn one(name: &str, config: ReceiverConfig, drop: impl Fn(&Leg<Message>) -> bool + 'static) -> Session {
     let mut session = Session::empty(name, Setup::plain(1), messages(), Link::clean(DELAY));
     session.add(0, config);
@@ -50,7 +50,7 @@ fn a_gap_is_asked_for_within_the_back_off_confirmed_and_repaired() {
     assert_eq!(session.clients[0].messages(), [500; 20]);
 }
 
-/// What came between the requests of a receiver that is never repaired, and how many TPDUs it lost.
+/// Returns the times between the requests of a receiver that is never repaired, and the number of TPDUs that it lost.
 fn waits(name: &str, drop: impl Fn(&Leg<Message>) -> bool + 'static) -> (Vec<Span>, u32) {
     let mut session = one(name, asks(), move |leg| is_data(leg, DataKind::Repair, 5) || drop(leg));
     let log = session.net.take_log();

@@ -1,5 +1,5 @@
-//! Hosts, routers and elements on the edges of a tree, in virtual time: each router hands its element what the seam
-//! says.
+//! Hosts, routers and elements on the edges of a tree, in virtual time. Each router hands its element the messages that
+//! the seam specifies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -15,12 +15,12 @@ use farcast_pgm::{
 
 use crate::common::{Keeper, group, source};
 
-/// What stands at a node.
+/// Node of a tree, by kind.
 enum Kind {
     Source(Box<Sender>),
     Receiver(Box<Receiver>),
     Element(Box<Element>),
-    /// It forwards, and knows nothing of PGM.
+    /// A router that forwards, and knows nothing of PGM.
     Router,
 }
 
@@ -30,9 +30,9 @@ struct Node {
     ports: Vec<(usize, SocketAddr)>,
     complete: u32,
     ended: bool,
-    /// Keys of contents that a repairer has its owner keep.
+    /// Keys of the contents that a repairer asks its owner to keep.
     kept: BTreeSet<u64>,
-    /// What a receiver has its owner keep.
+    /// Data that a receiver asks its owner to keep.
     keeper: Keeper,
 }
 
@@ -64,12 +64,12 @@ impl Hop {
         self.message.data().is_some_and(|data| data.kind == kind)
     }
 
-    /// The number of data of this kind.
+    /// Returns the number of a data message of this kind.
     pub(crate) fn sqn(&self, kind: DataKind) -> Option<u32> {
         self.message.data().filter(|data| data.kind == kind).map(|data| data.sqn.0)
     }
 
-    /// The numbers that a message about repair of this kind names.
+    /// Returns the numbers in a message about repair of this kind.
     pub(crate) fn named(&self, kind: NakKind) -> Vec<u32> {
         match &self.message.body {
             Body::Nak(nak) if nak.kind == kind => nak.sqns().map(|sqn| sqn.0).collect(),
@@ -92,7 +92,7 @@ pub(crate) struct Tree {
 }
 
 impl Tree {
-    /// With a source, which is node 0.
+    /// Creates a tree with a source, which is node 0.
     pub(crate) fn new(config: SenderConfig, lose: impl FnMut(&Hop) -> bool + 'static) -> Self {
         let mut tree = Self {
             nodes: Vec::new(),
@@ -125,14 +125,14 @@ impl Tree {
         self.edges.push(Edge { ends, delay });
     }
 
-    /// A receiver below `above`.
+    /// Adds a receiver below `above`.
     pub(crate) fn receiver(&mut self, above: usize, delay: Span, config: ReceiverConfig) -> usize {
         let node = self.node(Kind::Receiver(Box::new(Receiver::new(config).unwrap())));
         self.join(above, node, delay);
         node
     }
 
-    /// A router below `above`; what it is besides is said when all its ports are known.
+    /// Adds a router below `above`. Once all of its ports are known, it may be made an element.
     pub(crate) fn router(&mut self, above: usize, delay: Span) -> usize {
         let node = self.node(Kind::Router);
         self.join(above, node, delay);
@@ -147,12 +147,12 @@ impl Tree {
         self.nodes[node].kind = Kind::Element(Box::new(Element::new(config).unwrap()));
     }
 
-    /// Another source stands at node 0.
+    /// Replaces the source at node 0.
     pub(crate) fn source(&mut self, config: SenderConfig) {
         self.nodes[0].kind = Kind::Source(Box::new(Sender::new(config).unwrap()));
     }
 
-    /// An element's program ends: what is left is a router.
+    /// Ends an element's program at this time; the node remains as a router.
     pub(crate) fn dies(&mut self, at: Span, node: usize) {
         self.deaths.push((Time::ZERO + at, node));
     }
@@ -168,27 +168,27 @@ impl Tree {
         self.nodes[node].complete
     }
 
-    /// Whether the source has ended.
+    /// Returns `true` if the source has ended.
     pub(crate) fn is_over(&self) -> bool {
         self.nodes[0].ended
     }
 
-    /// What entered the edge from one node to another, as far as `pick` picks it.
+    /// Returns the values that `pick` takes from the messages on the edge from one node to another.
     pub(crate) fn passed<T>(&self, from: usize, to: usize, pick: impl Fn(&Hop) -> Option<T>) -> Vec<T> {
         self.hops.iter().filter(|hop| (hop.from, hop.to) == (from, to)).filter_map(pick).collect()
     }
 
-    /// The numbers in messages about repair from one node to another.
+    /// Returns the numbers in messages about repair from one node to another.
     pub(crate) fn named(&self, from: usize, to: usize, kind: NakKind) -> Vec<u32> {
         self.passed(from, to, |hop| Some(hop.named(kind))).concat()
     }
 
-    /// The numbers of RDATA from one node to another.
+    /// Returns the numbers of RDATA from one node to another.
     pub(crate) fn repairs(&self, from: usize, to: usize) -> Vec<u32> {
         self.passed(from, to, |hop| hop.sqn(DataKind::Repair))
     }
 
-    /// Until the source has ended, which it does in less than so many seconds.
+    /// Runs until the source has ended, which must take less than `seconds`.
     pub(crate) fn run(mut self, seconds: u64) -> Self {
         let limit = Time::ZERO + Span::from_secs(seconds);
         if let Kind::Source(sender) = &mut self.nodes[0].kind {
@@ -238,7 +238,7 @@ impl Tree {
         self.drain(node);
     }
 
-    /// Lets an engine tell and say all that it has to.
+    /// Handles all events and messages of an engine.
     fn drain(&mut self, node: usize) {
         let now = self.now;
         let until = now + Span::from_nanos(1);
@@ -317,7 +317,7 @@ impl Tree {
         }
     }
 
-    /// The port by which `to` is reached; the first where nobody has that address.
+    /// Returns the port by which `to` is reached; the first port if no node has that address.
     fn route(&self, node: usize, to: IpAddr) -> usize {
         let owns = |node: usize| self.nodes[node].ports.iter().any(|(_, address)| address.ip() == to);
         let leads = |port: &usize| {

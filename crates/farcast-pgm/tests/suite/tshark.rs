@@ -1,4 +1,4 @@
-//! What PGM's engines send, as tshark reads it: a dissector that knows nothing of farcast.
+//! Messages of PGM's engines, as tshark reads them: a dissector that knows nothing of farcast.
 
 use std::process::Command;
 
@@ -11,11 +11,11 @@ use crate::common::{
     Session, files, group, hears_messages, messages, ms, receiver, receiver_address, source,
 };
 
-/// What is read of each packet, in this order.
+/// Fields that are read of each packet, in this order.
 const FIELDS: [&str; 6] =
     ["pgm.hdr.type", "_ws.expert.message", "pgm.spm.sqn", "pgm.spm.trail", "pgm.nak.sqn", "_ws.malformed"];
 
-/// A capture of raw IPv4 packets (pcap, link type 101) of everything in a log; and its messages.
+/// Returns a capture of everything in a log as raw IPv4 packets (pcap, link type 101), and the messages in it.
 fn capture(log: &Log<Message>) -> (Vec<u8>, Vec<Message>) {
     let mut file = Vec::new();
     let words = [0xA1B2_C3D4, 0x0004_0002, 0, 0, 65_535, 101];
@@ -50,7 +50,7 @@ fn capture(log: &Log<Message>) -> (Vec<u8>, Vec<Message>) {
     (file, said)
 }
 
-/// What tshark reads in a file, a line of [`FIELDS`] for each packet.
+/// Returns the lines that tshark prints for a file: [`FIELDS`] of each packet.
 fn read(name: &str, file: &[u8]) -> Vec<Vec<String>> {
     let path = format!("{}/pgm-{name}.pcap", env!("CARGO_TARGET_TMPDIR"));
     std::fs::write(&path, file).unwrap();
@@ -66,7 +66,7 @@ fn read(name: &str, file: &[u8]) -> Vec<Vec<String>> {
     text.lines().map(|line| line.split('|').map(String::from).collect()).collect()
 }
 
-/// Asserts that tshark reads of everything in a session what we mean.
+/// Asserts that tshark reads the messages of a session as they are meant.
 fn assert_read(name: &str, session: Session) {
     let mut session = session.run();
     let (file, said) = capture(&session.net.take_log());

@@ -5,7 +5,8 @@ fn symbols(first: u32, count: u32) -> Run {
     Run::new(first, count).expect("a run")
 }
 
-/// Ten segments in blocks of 4, 4 and 2, the last of them short, with three parity symbols, of which `auto` go unasked.
+/// Returns ten segments in blocks of 4, 4 and 2, the last of them short, with three parity symbols, of which `auto` go
+/// unasked.
 fn outgoing(auto: u8) -> Outgoing {
     Outgoing::new(Geometry::new(950, 100, 4).expect("valid"), 3, auto, Vec::new())
 }

@@ -1,4 +1,4 @@
-//! Messages that are not what the draft says, and the error that each is refused with.
+//! Messages that violate the draft, and the error for each.
 
 use std::vec::Vec;
 
@@ -12,7 +12,7 @@ fn get(name: &str) -> Vec<u8> {
     octets(hex, payload)
 }
 
-/// The error of the vector `name` with the octet `at` another one.
+/// Returns the error of the vector `name` with the octet `at` replaced.
 fn with(name: &str, at: usize, octet: u8) -> Option<DecodeError> {
     let mut datagram = get(name);
     datagram[at] = octet;
@@ -42,7 +42,7 @@ fn what_is_cut_short_is_refused_or_says_less() {
     }
 }
 
-/// What is not said as we say it is a name, as it is for everybody else.
+/// Vouched data in another format are part of the name, as for any other implementation.
 #[test]
 fn what_does_not_vouch_is_a_name() {
     let said = |change: &dyn Fn(&mut Vec<u8>)| {

@@ -8,7 +8,7 @@ use std::vec::Vec;
 
 use super::{decode, encode, encoded_len};
 
-/// What decodes encodes to something that decodes to the same, and as many octets as it says.
+/// Asserts that a datagram that can be decoded is encoded to one that decodes to the same, of the announced length.
 fn assert_stable(datagram: &[u8]) {
     let Ok(packet) = decode(datagram) else { return };
     let mut again = Vec::new();

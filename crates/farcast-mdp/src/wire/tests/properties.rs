@@ -1,4 +1,4 @@
-//! Whatever can be said survives the wire.
+//! All messages survive encoding and decoding.
 
 use core::num::NonZeroU32;
 use std::vec::Vec;
@@ -48,12 +48,12 @@ fn nacks() -> impl Strategy<Value = Vec<ObjectNack>> {
     list(nack.prop_map(|(object, requests)| ObjectNack { object, requests }), 0..5)
 }
 
-/// Flags that a run may have.
+/// Returns a strategy of the flags that a run may have.
 fn flags() -> impl Strategy<Value = Flags> {
     any::<u8>().prop_map(|flags| Flags(flags).without(Flags::BLOCK_END).without(Flags::RUNT))
 }
 
-/// A run of symbols of an object of any size; a short segment alone.
+/// Returns a strategy of runs of symbols of an object of any size; a short segment is a run by itself.
 fn data() -> impl Strategy<Value = Data> {
     let cut = (1..=255u8, 0..=255u8, 1..2000u16, 1..200_000u32, any::<u32>(), flags());
     (cut, any::<[u32; 3]>(), any::<[bool; 2]>()).prop_map(|(cut, [a, b, c], [parity, ends_block])| {

@@ -50,7 +50,7 @@ fn info(vouched: Option<Vouched>) -> Message {
     sender(FromSender::Info(Info { about: ABOUT, segment_size: 1000, content, vouched }))
 }
 
-/// Name, message, its header in hex, and octets of payload.
+/// Returns each vector: name, message, its header in hex, and octets of payload.
 #[expect(clippy::too_many_lines, reason = "a table")]
 pub(super) fn all() -> Vec<(&'static str, Message, &'static str, usize)> {
     let nacks = vec![ObjectNack {
@@ -158,7 +158,7 @@ pub(super) fn all() -> Vec<(&'static str, Message, &'static str, usize)> {
     ]
 }
 
-/// The octets of a vector.
+/// Returns the octets of a vector.
 pub(super) fn octets(hex: &str, payload: usize) -> Vec<u8> {
     let digits: Vec<u8> = hex.bytes().filter(u8::is_ascii_hexdigit).collect();
     let text = core::str::from_utf8(&digits).expect("digits");

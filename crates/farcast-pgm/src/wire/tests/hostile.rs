@@ -1,11 +1,11 @@
-//! Messages that are not what RFC 3208 says, and the error that each is refused with.
+//! Messages that violate RFC 3208, and the error for each.
 
 use std::vec::Vec;
 
 use super::vectors::{all, get};
 use crate::wire::{DecodeError, decode, finish};
 
-/// The error of the vector `name` after `change`, its checksum made right again.
+/// Returns the error of the vector `name` after `change`, with its checksum corrected.
 fn with(name: &str, change: impl FnOnce(&mut Vec<u8>)) -> Option<DecodeError> {
     let mut bytes = get(name);
     change(&mut bytes);

@@ -8,7 +8,8 @@ use std::vec::Vec;
 
 use super::{Packet, decode, encode, encoded_len, finish};
 
-/// The whole datagram that `packet`, found in `datagram`, is encoded to: a driver adds the content.
+/// Returns the whole datagram to which `packet` is encoded. Its content is taken from `datagram`, as a driver would add
+/// it.
 fn encode_whole(packet: &Packet, datagram: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
     encode(&packet.message, 0, &mut out);
@@ -18,7 +19,7 @@ fn encode_whole(packet: &Packet, datagram: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Whatever decodes, encodes to something that decodes to the same.
+/// Asserts that a datagram that can be decoded is encoded to one that decodes to the same. Returns `true` if it can be.
 fn assert_stable(datagram: &[u8]) -> bool {
     let Ok(packet) = decode(datagram) else { return false };
     let again = encode_whole(&packet, datagram);

@@ -1,4 +1,4 @@
-//! Whatever can be said survives the wire.
+//! All messages survive encoding and decoding.
 
 use core::net::IpAddr;
 use core::num::NonZeroU32;
@@ -61,7 +61,7 @@ fn option() -> impl Strategy<Value = Opt> {
     ]
 }
 
-/// Options, no two of a kind.
+/// Returns a strategy of options, no two of one kind.
 fn options() -> impl Strategy<Value = Vec<Opt>> {
     list(option(), 0..8).prop_map(|mut options| {
         let mut seen = Vec::new();
@@ -107,7 +107,7 @@ fn descriptor() -> impl Strategy<Value = Descriptor> {
     )
 }
 
-/// Data of any run whose last may be short; or what is said of an object.
+/// Returns a strategy of data: any run whose last datagram may be short, or the description of an object.
 fn data() -> impl Strategy<Value = Data> {
     let parity = (any::<u32>(), any::<bool>()).prop_map(|(group, var_len)| Parity { group, var_len });
     let numbers = (any::<bool>(), sqn(), sqn(), 1..20u32, 0..=65_000u16, 0..=65_000u16);

@@ -1,4 +1,4 @@
-//! The vectors of `vectors/pgm`, most of them captured from OpenPGM, and what they mean.
+//! The vectors of `vectors/pgm`, most of them captured from OpenPGM, and their meanings.
 
 use std::net::IpAddr;
 use std::string::String;
@@ -14,7 +14,7 @@ use crate::message::{
 };
 use crate::wire::{DecodeError, decode, encode, encoded_len, finish};
 
-/// What OpenPGM sends with a wrong checksum: its parity.
+/// Vectors that OpenPGM sent with a wrong checksum, which is its parity.
 const WRONG: [&str; 3] = ["fec_k4_parity_0", "fec_k4_parity_1", "fecvar_k4_parity_0"];
 
 pub(super) struct Vector {
@@ -23,14 +23,14 @@ pub(super) struct Vector {
     pub(super) bytes: Vec<u8>,
 }
 
-/// Hex octets between spaces; `#` begins a comment.
+/// Parses hex octets between spaces; `#` begins a comment.
 fn parse(text: &str) -> Vec<u8> {
     let code = text.lines().filter_map(|line| line.split('#').next());
     let octets = code.flat_map(str::split_whitespace);
     octets.map(|octet| u8::from_str_radix(octet, 16).expect("a hex octet")).collect()
 }
 
-/// Every vector, sorted by name; of those with an IP header what follows it.
+/// Returns every vector, sorted by name; those with an IP header without it.
 pub(super) fn all() -> Vec<Vector> {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../vectors/pgm");
     let files = std::fs::read_dir(directory).expect("the directory of vectors");
@@ -51,7 +51,7 @@ pub(super) fn all() -> Vec<Vector> {
     all
 }
 
-/// The vector called `name`.
+/// Returns the vector called `name`.
 pub(super) fn get(name: &str) -> Vec<u8> {
     all().into_iter().find(|vector| vector.name == name).expect("a vector of this name").bytes
 }

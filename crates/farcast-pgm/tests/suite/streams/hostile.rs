@@ -1,4 +1,4 @@
-//! What comes is anything: neither end panics, keeps more than it may, or tells octets that nobody has sent.
+//! Arbitrary datagrams: neither end panics, keeps more than it may, or delivers octets that nobody has sent.
 
 use farcast_core::engine::Arrival;
 use farcast_core::random::RandomStream;
@@ -46,7 +46,7 @@ fn arrival() -> Arrival {
     Arrival::new(source(), group())
 }
 
-/// What a receiver reads of `datagrams`.
+/// Returns the octets that a receiver reads of `datagrams`, the reports with them, and the receiver.
 fn read(datagrams: &[Vec<u8>]) -> (Vec<u8>, Vec<Taken>, StreamReceiver) {
     let mut engine = StreamReceiver::new(receiver(0)).unwrap();
     let (mut out, mut taken) = (Vec::new(), Vec::new());

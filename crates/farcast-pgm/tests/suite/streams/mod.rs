@@ -20,7 +20,7 @@ fn message(datagram: &[u8]) -> Message {
     wire::decode(datagram).expect("a message").message
 }
 
-/// The number of the data that `datagram` is.
+/// Returns the number of the data in `datagram`.
 fn number(datagram: &[u8]) -> Option<u32> {
     message(datagram).data().map(|data| data.sqn.0)
 }

@@ -1,4 +1,4 @@
-//! Receivers of streams that are named: nothing is let go that one of them lacks.
+//! Named receivers of streams: the source keeps all octets that one of them lacks.
 
 use farcast_core::{Span, Time};
 use farcast_pgm::stream::StreamSenderEvent;

@@ -17,21 +17,21 @@ use farcast_pgm::{NodeId, Sending};
 
 use crate::common::{TSI, group, ms, receiver_address, source};
 
-/// Octets of a TSDU here.
+/// Octets of a TSDU in these tests.
 pub(crate) const TSDU: u16 = 500;
-/// The round trip that both ends reckon with.
+/// Round trip in the settings of both ends.
 pub(crate) const RTT: Span = Span::from_millis(60);
 
 pub(crate) fn at(n: u64) -> Time {
     Time::ZERO + ms(n)
 }
 
-/// What is sent: no octet is like the one before.
+/// Returns octets to send, each unlike the one before.
 pub(crate) fn text(octets: usize) -> Vec<u8> {
     (0..octets).map(|n| (n.wrapping_mul(31) ^ (n >> 8)) as u8).collect()
 }
 
-/// 1 Mbit/s, of which `kept` octets are kept, for the first `named` receivers.
+/// Returns settings for 1 Mbit/s that keep `kept` octets, for the first `named` receivers.
 pub(crate) fn config(kept: u64, named: u32) -> StreamSenderConfig {
     let settings = Settings {
         segment_size: Some(TSDU),
@@ -57,40 +57,41 @@ pub(crate) fn receiver(n: u32) -> StreamReceiverConfig {
     StreamReceiverConfig { receiver, from_now: false }
 }
 
-/// What a receiver has read.
+/// Octets that a receiver has read, and the reports with them.
 #[derive(Default)]
 pub(crate) struct Got {
     pub(crate) octets: Vec<u8>,
-    /// Where octets began that follow on nothing, with how many were there then.
+    /// Places at which octets began that do not continue earlier ones, with the number of octets read until then.
     pub(crate) begins: Vec<(u64, usize)>,
-    /// What comes next follows on what there is.
+    /// The next octets continue those already read.
     follows: bool,
     pub(crate) gaps: Vec<(u64, Option<u64>)>,
     pub(crate) end: Option<u64>,
     pub(crate) events: Vec<StreamReceiverEvent>,
     /// Octets of each message.
     pub(crate) messages: Vec<usize>,
-    /// The most that was kept at a time.
+    /// The most octets that were kept at a time.
     pub(crate) most_kept: u64,
 }
 
-/// Whether what is sent is lost: when, by whom (0: the source), to whom, and the datagram.
+/// Function that returns `true` if a datagram is lost. Its arguments are the time, the sender (0: the source), the
+/// destination, and the octets.
 type Drops = dyn FnMut(Time, usize, usize, &[u8]) -> bool;
 
-/// When it is there, in which order it left, from whom, to whom.
+/// Datagram under way: time of arrival, order of departure, sender, destination, and octets.
 type Flying = (Time, u64, usize, usize, Vec<u8>);
 
 pub(crate) struct World {
     pub(crate) sender: StreamSender,
     pub(crate) receivers: Vec<(Time, StreamReceiver, Got)>,
     pub(crate) told: Vec<(Time, StreamSenderEvent)>,
-    /// When a receiver is killed.
+    /// Times at which receivers are killed, and their numbers.
     pub(crate) killed: Vec<(Time, usize)>,
-    /// The share that comes twice, and over how long what leaves is put out of order.
+    /// Share of datagrams that come twice, and the longest random delay, which changes their order.
     pub(crate) twice: f64,
     pub(crate) jitter: Span,
     pub(crate) most_kept: u64,
-    /// Until when nothing more is written, and whether the source is gone then.
+    /// Time at which the source dies.
     pub(crate) dies: Time,
     now: Time,
     flight: BinaryHeap<Reverse<Flying>>,
@@ -99,7 +100,7 @@ pub(crate) struct World {
     chance: RandomStream,
     text: Vec<u8>,
     written: usize,
-    /// Octets of each message, where there are messages.
+    /// Octets of each message; `None` without messages.
     message: Option<usize>,
     pub(crate) said: Vec<(Time, usize, Vec<u8>)>,
 }
@@ -132,7 +133,7 @@ impl World {
         world
     }
 
-    /// The same in messages of `len` octets.
+    /// Creates a world with one receiver whose stream is messages of `len` octets.
     pub(crate) fn messages(config: StreamSenderConfig, text: Vec<u8>, len: usize) -> Self {
         let config = StreamSenderConfig { messages: true, ..config };
         Self { message: Some(len), ..Self::new(config, 1, text) }
@@ -289,7 +290,7 @@ impl World {
         &self.receivers[n].2
     }
 
-    /// Receiver `n` has everything, from the beginning to the end.
+    /// Asserts that receiver `n` has everything, from the beginning to the end.
     #[track_caller]
     pub(crate) fn assert_whole(&self, n: usize, text: &[u8]) {
         let got = self.got(n);
