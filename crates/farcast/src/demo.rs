@@ -109,7 +109,7 @@ fn receiver(place: &Path, name: &str, args: &DemoArgs) -> Result<Child, Failure>
     Ok(child)
 }
 
-/// Writes a file that does not compress, and gives its digest.
+/// Writes a file that does not compress, and returns its digest.
 fn make_file(path: &Path, size: Bytes) -> Result<blake3::Hash, Failure> {
     let mut stream = RandomStream::derive(1, &[]);
     let mut file = std::io::BufWriter::new(fs::File::create(path)?);

@@ -9,7 +9,7 @@ use clap::builder::Resettable;
 use clap::error::ErrorKind;
 use clap::{Arg, Command};
 
-/// The help of a command that has more options than a screen has lines.
+/// Help of a command that has more options than a screen has lines.
 struct Page {
     command: &'static str,
     /// Options on the screen: those that most people need.

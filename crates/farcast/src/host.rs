@@ -42,7 +42,7 @@ impl std::fmt::Display for HostError {
 
 impl std::error::Error for HostError {}
 
-/// A family of addresses.
+/// Family of addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Family {
     V4,
@@ -64,7 +64,7 @@ impl std::fmt::Display for Family {
     }
 }
 
-/// A host, by address or by name.
+/// Host, by address or by name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Host {
     Address(IpAddr),
@@ -166,7 +166,7 @@ fn choose(
     found.ok_or_else(|| HostError::OtherFamily { option, name: name.into(), wanted })
 }
 
-/// A host and a port.
+/// Host and port.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Endpoint {
     /// Address that may contain the number of an interface.

@@ -3,9 +3,9 @@
 //! | file | what |
 //! |---|---|
 //! | `keys/own.rs` | our own key, from a file or the environment |
-//! | `keys/trust.rs` | the list of whom we trust; `read` and `change` |
-//! | `keys/file.rs` | where files are, who else may read them, how they are replaced |
-//! | `keys/lock.rs` | one process at a time that changes them |
+//! | `keys/trust.rs` | the list of trusted keys; `read` and `change` |
+//! | `keys/file.rs` | places of the files, rights of other users, replacement of files |
+//! | `keys/lock.rs` | lock by which one process at a time changes them |
 //! | `keys/lines.rs`, `keys/name.rs` | lines of words, and names |
 //! | `keys/args.rs`, `keys/command.rs`, `keys/list.rs` | the command |
 

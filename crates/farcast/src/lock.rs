@@ -17,7 +17,7 @@ const INSTANT: Span = Span::from_millis(2);
 /// Other processes that may have a lock at the same time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Beside {
-    /// Nobody.
+    /// No other process.
     Nobody,
     /// Processes that also take the lock with this value.
     Others,

@@ -49,13 +49,13 @@ pub(crate) enum Exit {
     Done = 0,
     /// The command failed.
     Failed = 1,
-    /// Wrong usage, or a bad file.
+    /// The command line or a file of the user's is wrong.
     Usage = 2,
     /// Some receivers are incomplete.
     Incomplete = 3,
     /// Everything was sent, but no receiver can tell whether it has it.
     Unknown = 4,
-    /// No exit code: what has changed is to be sent again.
+    /// Internal value, not an exit code: files have changed, and all is to be sent again.
     Again = 125,
 }
 
@@ -115,7 +115,7 @@ fn refused(error: &clap::Error) -> ExitCode {
             return wrong();
         }
     };
-    // Help is a result.
+    // Help is a result, so a failure to print it counts.
     stdio::printed(printed);
     if stdio::lost() {
         return ExitCode::from(if emulates { emulate::OWN_FAILURE } else { Exit::Failed as u8 });

@@ -225,7 +225,7 @@ mod tests {
             let left = pace.time_left(at(seconds), 2, 1000);
             assert!(seconds <= 3 || left.is_empty(), "{seconds} s: {left}");
         }
-        // What comes then counts alone: 10 each second.
+        // Only data after the pause counts: 10 each second.
         let later: Vec<String> = (60..70).map(|n| pace.time_left(at(n), 2 + 10 * (n - 59), 1000)).collect();
         assert_eq!((later[0].as_str(), later[1].as_str()), ("", ""));
         assert_eq!(later[9], format!("  {} left", Span::from_secs_f64(89.8)));

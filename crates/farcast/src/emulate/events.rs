@@ -17,7 +17,7 @@ const MOST: usize = 10_000;
 pub(crate) struct WayEvents {
     /// Rates in bit/s, each with the time in seconds from which on it holds.
     pub(crate) rates_bps: Vec<(f64, Option<f64>)>,
-    /// Outages that were set.
+    /// Outages that somebody set.
     pub(crate) outages: Vec<Interval>,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct WayEvents {
 #[derive(Clone, Debug)]
 pub(crate) struct Events {
     clock: Clock,
-    /// The relay's time when the clock began.
+    /// Time of the relay when the clock began.
     began: Time,
     pub(crate) list: Vec<Event>,
     /// Events of the forward direction, then of the return direction.

@@ -37,7 +37,7 @@ pub(crate) enum Command {
 /// All that the user asks for.
 #[derive(Clone, Debug)]
 pub(crate) struct Wish {
-    /// The link or scenario, as the user named it.
+    /// Name of the link or scenario, as the user gave it.
     pub(crate) name: String,
     pub(crate) plan: Plan,
     pub(crate) jobs: Vec<Job>,

@@ -21,9 +21,9 @@ const PIPE_PATIENCE_S: i64 = 10;
 /// Kind of content of a file, which decides who must be kept from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Care {
-    /// A secret, which nobody else may read.
+    /// Secret, which nobody else may read.
     Secret,
-    /// A list, which nobody else may write.
+    /// List, which nobody else may write.
     List,
 }
 

@@ -1,4 +1,4 @@
-//! Lock of a file that several processes change: of two at once none undoes what the other did.
+//! Lock of a file that several processes change, so that no process undoes the change of another.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write as _};
@@ -59,7 +59,7 @@ impl Owner {
         let clock = Clock::start();
         let end = clock.now() + PATIENCE;
         loop {
-            // The file gets its name with what is in it, so that nobody reads half of it.
+            // The file gets its name together with its content, so that nobody reads half of it.
             let mut staged = tempfile::Builder::new().prefix(".owner.").tempfile_in(directory)?;
             staged.write_all(this_process().as_bytes())?;
             match staged.persist_noclobber(&path) {

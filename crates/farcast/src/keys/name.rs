@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// Octets of a receiver's name on the wire, at most (`farcast_mftp::message`).
+/// Longest name of a receiver on the wire, in octets (`farcast_mftp::message`).
 const LONGEST: usize = 64;
 
 /// Checks that `name` may be a name. The error is the reason, as the end of a sentence.

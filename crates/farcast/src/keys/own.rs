@@ -24,7 +24,7 @@ const FILE: &str = "key";
 pub(crate) struct Own {
     /// Name by which others know this host.
     pub(crate) name: String,
-    /// Our keys.
+    /// Keys of this host.
     pub(crate) identity: Identity,
 }
 

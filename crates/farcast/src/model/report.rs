@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use crate::table::{Align, Table};
 use crate::text::Text;
 
-/// A value with its unit.
+/// Value with its unit.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Value {
     /// Number in this unit, which the key names too. An infinite or absent number is null for programs.
@@ -19,7 +19,7 @@ pub(super) enum Value {
     Word(&'static str, &'static str),
 }
 
-/// A line of the tables, and a key of the object.
+/// Line of the tables, and key of the object.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Line {
     key: &'static str,

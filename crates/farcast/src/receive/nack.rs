@@ -33,7 +33,7 @@ enum Answers {
 /// Returns the id of the receiving node.
 pub(super) fn own_node(args: &ReceiveArgs, heard: &Heard) -> Result<NodeId, Failure> {
     match (&heard.sealing, &args.name) {
-        // The sender knows us by our key.
+        // The sender knows the receiver by its key.
         (Some(sealing), _) => Ok(NodeId(sealing.number().receiver())),
         (None, Some(name)) => node::of_name(name),
         (None, None) => Ok(node::of_address(own_address(args, heard.from))),

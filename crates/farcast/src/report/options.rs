@@ -107,7 +107,7 @@ mod tests {
         ] {
             assert_eq!(of(&settings, name), Some(value), "{settings:?}");
         }
-        // Another protocol's, what has no value, and what is no setting.
+        // The settings have no option of another protocol, without a value, or about output.
         for name in ["backoff", "spread", "replications", "json", "report", "help"] {
             assert_eq!(of(&settings, name), None, "{settings:?}");
         }

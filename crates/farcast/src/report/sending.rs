@@ -34,7 +34,7 @@ pub(crate) struct End {
     pub(crate) effective: Vec<(&'static str, String)>,
     /// States of the known receivers.
     pub(crate) receivers: Vec<Receiver>,
-    /// The summary for programs.
+    /// Summary for programs.
     pub(crate) summary: Value,
 }
 

@@ -72,7 +72,7 @@ struct Stream<'a> {
 enum Told {
     /// A named receiver has everything up to the end.
     Acknowledged(NodeId),
-    /// A named receiver is not waited for any more.
+    /// The sender waits for a named receiver no longer.
     Lost(NodeId),
     Ended(SenderOutcome),
 }

@@ -25,7 +25,7 @@ const LEAST_PER: f64 = 1e-6;
 pub(super) enum Action {
     /// Only draw again.
     Draw,
-    /// Leave.
+    /// Leave the view.
     Quit,
     /// Send these requests, each with its name for messages.
     Ask(Vec<(String, Request)>),

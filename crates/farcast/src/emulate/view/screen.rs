@@ -33,7 +33,7 @@ impl Drop for Screen {
     }
 }
 
-/// Shows the emulation until it ends or the user has seen enough.
+/// Shows the emulation until it ends or the user leaves.
 pub(super) fn show(mut control: Control) -> Result<u8, Failure> {
     let interrupted = Arc::new(AtomicBool::new(false));
     for signal in [SIGHUP, SIGINT, SIGTERM] {

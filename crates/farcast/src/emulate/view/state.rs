@@ -6,7 +6,7 @@ use farcast_emu::control::{Answer, Description, Line, Snapshot, Way, WayState};
 
 /// Length of the charts in seconds.
 pub(super) const MEMORY_S: f64 = 60.0;
-/// The most points that are kept: those of [`MEMORY_S`] at the fastest pace, and some.
+/// Most points that are kept: those of [`MEMORY_S`] at the fastest pace, and some more.
 const MOST_POINTS: usize = 1000;
 
 /// Throughput over one interval.
@@ -28,7 +28,7 @@ pub(super) struct View {
     pub(super) message: String,
     /// Direction that the keys change, or both for `None`.
     pub(super) way: Option<Way>,
-    /// The first terminal that the table shows.
+    /// First terminal in the table.
     pub(super) scroll: usize,
     /// Set if the user was asked to confirm the end of the emulation.
     pub(super) stops: bool,
@@ -63,7 +63,7 @@ impl View {
     }
 
     fn see(&mut self, snapshot: Snapshot) {
-        // The first one's rates are means since the start, which is no point of a chart.
+        // The rates of the first snapshot are means since the start, which give no point of a chart.
         if self.latest.is_some() {
             let delivered_bps = [snapshot.forward.delivered_bps, snapshot.back.delivered_bps];
             self.points.push_back(Point { time_s: snapshot.time_s, delivered_bps });
@@ -92,8 +92,8 @@ impl View {
         let mut sums = vec![(0.0, 0_u32); columns];
         for point in &self.points {
             let share = 1.0 - (now - point.time_s) / MEMORY_S;
-            // The newest point lies at the right edge, and a point on an edge belongs to its left, whichever way it was
-            // rounded; casts of what lies outside saturate.
+            // The newest point lies at the right edge. A point on an edge belongs to the column on its left, whichever
+            // way it was rounded. Casts of values outside saturate.
             let column = ((share * columns as f64 - 1e-6).ceil() as usize).clamp(1, columns.max(1)) - 1;
             if let Some((sum, count)) = sums.get_mut(column) {
                 *sum += point.delivered_bps[way as usize];

@@ -158,11 +158,11 @@ fn a_wide_terminal_shows_more() {
 #[test]
 fn the_chart_is_the_last_minute_and_its_top_the_rate() {
     let view = minute();
-    // A column a second. Of the first 20 s the mean of each second's two points, then the rate, but for the outage.
+    // Each column is a second. It is the mean of two points while the rate rises, then the rate, except for the outage.
     let chart = view.chart(Way::Forward, 60);
     let expected = |second: u64| match second {
         40..45 => 0,
-        // The points at 44.5 and 45, of which the outage has one.
+        // A column has two points, such as those at 44.5 and 45, of which one is in the outage.
         _ => (2_000_000.0 * ((second as f64 + 0.75) / 20.0).min(1.0)) as u64,
     };
     for second in [0, 5, 19, 30, 41, 43, 50, 59] {
@@ -182,7 +182,8 @@ fn the_chart_is_the_last_minute_and_its_top_the_rate() {
 #[test]
 fn charts_take_what_tables_do_not_need() {
     let mut view = minute();
-    // On the plateau a column of the chart is full blocks. Of 40 lines it has an eighth at least and a third at most.
+    // On the plateau a column of the chart is full blocks. The chart has an eighth of 40 lines at least and a third at
+    // most.
     let chart = |view: &View, height: u16| {
         let rows = rows(&drawn(view, 122, height));
         rows[2..].iter().take_while(|row| row.chars().nth(31) == Some('\u{2588}')).count()
@@ -197,7 +198,7 @@ fn charts_take_what_tables_do_not_need() {
         let shown = picture(&view, 122, height);
         assert!(shown.contains("signal 15") && shown.contains("max 27.1 ms"), "{shown}");
     }
-    // Before anything is known, nothing is made up.
+    // Before the first snapshot, the view shows no numbers.
     let nothing = picture(&View::default(), 80, 24);
     assert!(nothing.contains("waiting for the emulation") && !nothing.contains("seed"), "{nothing}");
 }
@@ -328,10 +329,10 @@ fn keys_stay_within_what_can_be_set() {
         let change = Change { way: None, ..asked(&mut view, letter)[0].1.clone() };
         let written = serde_json::to_string(&Request::Set(change)).unwrap();
         assert_eq!(written, format!("{{\"set\":{expected}}}"));
-        // What a key asks for is a request.
+        // The change is a valid request.
         assert!(Request::parse(written.as_bytes()).is_ok(), "{written}");
     }
-    // Before the first snapshot nothing is known, and nothing breaks.
+    // Before the first snapshot no state is known, and keys change nothing.
     let mut empty = View::default();
     for letter in "+-dDlL".chars() {
         assert_eq!(key(&mut empty, KeyCode::Char(letter)), Action::Draw);
@@ -383,7 +384,7 @@ fn answers_are_told_with_what_was_asked() {
     assert_eq!(view.message, "forward: rate 1 Mbit/s: done");
     view.hear(Line::Error("there is no such stage".into()));
     assert_eq!(view.message, "return: delay 5 ms: there is no such stage");
-    // An answer to nothing is no reason to fail.
+    // An answer without a question is shown, and is no failure.
     view.hear(Line::Error("16 clients are connected already".into()));
     assert_eq!(view.message, "16 clients are connected already");
 }

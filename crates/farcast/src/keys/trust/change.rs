@@ -1,4 +1,4 @@
-//! Changing the list.
+//! Changes of the list.
 
 use farcast_seal::{Fingerprint, Listed};
 

@@ -1,4 +1,4 @@
-//! Reading the list: every line is checked, and none contradicts another.
+//! Parser of the list, which checks every line and refuses contradictions.
 
 use std::collections::HashMap;
 

@@ -130,7 +130,7 @@ fn who_was_revoked_stays_so_until_somebody_says_again() {
         let said = trust.add(named(name, key(1)), None, false).unwrap_err().sentence;
         assert!(said.contains(&format!("{fingerprint} was revoked as ant: say --again")), "{said}");
     }
-    // Another key may have the name, and the key another name; neither becomes more than somebody says.
+    // Another key may have the name, and the key may have another name. Neither gets a role that nobody gave.
     for (again, name, seed) in [(false, "ant", 3), (true, "ant", 1), (true, "cat", 1)] {
         let before = trust.clone();
         let said = trust.add(named(name, key(seed)), None, again).unwrap_err().sentence;
@@ -145,7 +145,7 @@ fn who_was_revoked_stays_so_until_somebody_says_again() {
     assert_eq!(trust.add(named("cat", key(1)), Some(Role::Sender), true).unwrap().0, Added::New);
     assert_eq!(trust.revoked().count(), 0);
     assert_eq!(names(trust.senders()), ["bee", "cat"]);
-    // What is known keeps its role, whoever else was revoked.
+    // A known key keeps its role, whatever other keys were revoked.
     assert_eq!(trust.add(named("ant", key(3)), None, false).unwrap(), (Added::Same, Role::Receiver));
 }
 
@@ -158,11 +158,11 @@ fn somebody_unknown_is_revoked_by_a_whole_fingerprint_only() {
     assert_eq!(trust.revoke(&text.to_lowercase()).unwrap().name, None);
     assert_eq!(trust.to_text(), format!("revoked - {text}\n"));
     assert_eq!(parse(&trust.to_text()), trust);
-    // Of somebody known any way of writing it does.
+    // For a known key, any spelling of the fingerprint will do.
     trust.add(named("bee", key(2)), None, false).unwrap();
     let bee = key(2).fingerprint().to_string().replace('-', "");
     assert_eq!(trust.revoke(&bee).unwrap().name.as_deref(), Some("bee"));
-    // A name that is another's fingerprint.
+    // The name of one key is the fingerprint of another.
     trust.add(named(&key(3).fingerprint().to_string(), key(4)), None, false).unwrap();
     trust.add(named("cat", key(3)), None, false).unwrap();
     let said = trust.revoke(&key(3).fingerprint().to_string()).unwrap_err().sentence;
