@@ -13,7 +13,7 @@ pub type Population = Each<Receiver>;
 /// Creates `receivers` engines with these settings. Their nodes are numbered upwards from that of `config`.
 ///
 /// # Errors
-/// The first setting that is invalid; a node number beyond 32 bits.
+/// The first setting that is invalid; a node id that is invalid or beyond 32 bits.
 pub fn population(config: &ReceiverConfig, receivers: u32) -> Result<Population, ConfigError> {
     let make = |n: u32| {
         let node = NodeId(config.node.0.checked_add(n).ok_or(ConfigError::Node(NodeId::ANY))?);

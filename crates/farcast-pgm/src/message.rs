@@ -453,7 +453,7 @@ pub struct Descriptor {
 
 /// The most octets of a name.
 pub const MOST_NAME: usize = 1024;
-/// Octets of a descriptor's TSDU that are reserved for its other fields, options included.
+/// Octets of a descriptor's TSDU that are reserved for its other fields.
 pub const NAME_OVERHEAD: usize = 64;
 
 impl Message {

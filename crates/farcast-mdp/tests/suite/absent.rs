@@ -48,7 +48,7 @@ fn takes(absent: Absent) -> Span {
     absent.speak(&mut session.net, client, words);
     session.net.run_until(Time::ZERO + Span::from_secs(60));
     let told = session.clients[0].told.borrow();
-    // What is complete is of the one that is there: of the others a segment came at most.
+    // Only the present sender can complete an object: each absent one sends at most a segment.
     let ended =
         |event: &ReceiverEvent| matches!(event, ReceiverEvent::Ended(_, ReceiverOutcome::Complete(_)));
     let complete = told.iter().find(|(_, event)| ended(event)).map_or(Time::NEVER, |&(at, _)| at);

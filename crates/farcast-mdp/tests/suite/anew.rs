@@ -65,7 +65,7 @@ fn what_is_complete_is_acknowledged_to_no_other_session() {
         if !verifies {
             one.0.verified(Time::ZERO, id);
         }
-        // Of the session before it may be asked for it, just now.
+        // The earlier session may ask for acknowledgement of the object just now.
         let _ = one.hears(Time::ZERO, &says(FromSender::AckReq { object: 0, nodes: vec![node(0)] }));
         one.0.begins_anew(Time::ZERO, &ANN);
         if verifies {

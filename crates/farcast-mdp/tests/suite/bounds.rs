@@ -83,7 +83,7 @@ fn forged_nacks_have_an_end() {
         let (least, most) = bounds(40);
         let sent = sum(&again(&mut session, 1)[0]);
         assert!(sent <= most, "{sent} of {most}");
-        // Where all who are named have acknowledged, it need not come to that.
+        // If all named receivers have acknowledged, the limit need not be reached.
         if outcome != SenderOutcome::Acknowledged {
             assert!(sent >= least && limited(&session) > 0, "{sent} of {least}");
         }

@@ -77,7 +77,7 @@ fn without_names_the_sender_says_that_it_does_not_know() {
 
 #[test]
 fn what_was_asked_for_last_is_still_sent() {
-    // The one flush is answered before its time is up, and what is gathered takes longer than that.
+    // The only flush is answered in time, but gathering the requests takes longer than the flush waits.
     let config = SenderConfig { robust: 1, ..sender(20, 0) };
     let mut session = Session::new("last", Setup::plain(1), config, 1, Link::clean(ms(50)));
     session
@@ -105,7 +105,7 @@ fn silent_receivers_complete_by_parity_that_nobody_asked_for() {
         let symbols: u32 = data(&log).iter().map(|(_, data)| data.symbols.count()).sum();
         assert_eq!(symbols, 60 + 6 * 4);
     }
-    // A block of 10 with 4 parity symbols fails with probability 0.0004; who lost INFO has all but a name.
+    // A block of 10 with 4 parity symbols fails with probability 0.0004. A receiver that lost INFO lacks only the name.
     assert!((39..=40).contains(&complete), "{complete} of 40");
 }
 

@@ -54,7 +54,7 @@ fn the_name_is_asked_for_before_what_else_lacks() {
     let asked = one.asks(Time::ZERO);
     let [ObjectNack { object: 0, requests }] = &asked[0].1[..] else { panic!("{asked:?}") };
     assert!(matches!(requests[..], [Request::Info, Request::Segments { erasures: 1, .. }]), "{requests:?}");
-    // A repair of INFO says nothing of where the sender is: what it has passed still lacks.
+    // Repeated INFO tells nothing of the sender's position: what the sender has passed is still missing.
     let now = Time::ZERO + Span::from_secs(61);
     let again = About { flags: about.flags.with(Flags::REPAIR), ..about };
     one.hears(now, &says(info(again))).unwrap();

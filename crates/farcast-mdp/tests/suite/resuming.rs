@@ -55,7 +55,7 @@ fn in_the_midst_of_an_object_only_what_was_not_kept_is_asked_for() {
     session.assert_received(1);
     let stored = client.stored();
     assert!(stored.iter().all(|&(_, segment)| segment >= 25), "kept: {stored:?}");
-    // Segments 25 to 39: five of a block of which five are there, and a block.
+    // Segments 25 to 39 are sent: five of a block whose other five are there, and a whole block.
     assert_eq!(repairs(&mut session), 15 - 1 + 1, "parity does not reach: each as itself");
     let told = client.told.borrow();
     let offers: Vec<_> = told
@@ -66,7 +66,7 @@ fn in_the_midst_of_an_object_only_what_was_not_kept_is_asked_for() {
             _ => None,
         })
         .collect();
-    // By the same number before and after it is known what it is.
+    // The same serial number before and after INFO identifies the object.
     let serial = Some(1 << 32);
     assert_eq!(offers, [(false, None, serial), (true, Some(VOUCHED), serial)]);
 }

@@ -96,7 +96,7 @@ fn a_receiver_begins_with_the_first_block_of_an_object() {
         assert_eq!(one.hears(Time::ZERO, message), Err(Reject::Unexpected), "{message:?}");
     }
     assert!(!one.0.is_busy());
-    // The owner is asked with the first of it, and stores it behind that.
+    // The first message about the object asks the owner, and its content is stored after that.
     one.hears(Time::ZERO, &symbols(new, 0, Run::one(5), false)).unwrap();
     assert!(matches!(one.1[..], [ReceiverEvent::Offered(_), ReceiverEvent::Store { .. }]), "{:?}", one.1);
     let earlier = symbols(about(2, Flags::FILE), 0, Run::one(0), false);
@@ -316,7 +316,7 @@ fn a_request_does_not_count_what_has_left_since() {
     let mut two = lacks(0, 1);
     two.requests = vec![Request::Segments { erasures: 2, offset: 0, mask: Mask(vec![0, 0x3C]) }];
     let mut now = now + Span::from_secs(60);
-    // Before the one repair left, behind it, and of somebody who has heard no probe.
+    // The request was made before the one repair left, or after it, or by a receiver that has heard no probe.
     for (asked, heard, sent) in [
         (lacks(0, 1), Some(left[0] - ms(1)), 0),
         (two, Some(left[0] - ms(1)), 1),
@@ -362,7 +362,7 @@ fn what_is_asked_for_by_unicast_is_told_to_the_group() {
             for n in 0..12 {
                 session.add(n, ReceiverConfig { unicast: true, ..receiver(n) });
             }
-            // All lose the same, so that one of them would do to ask.
+            // All receivers lose the same symbols, so one request would suffice.
             session.net.drop_if(|leg| {
                 leg.message
                     .data()

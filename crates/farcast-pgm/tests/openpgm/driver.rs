@@ -52,7 +52,7 @@ fn socket(carrier: Carrier, address: SocketAddr) -> Socket {
     let socket =
         Socket::new(Domain::IPV4, kind, Some(protocol)).expect("raw IP needs root; run `sudo -E cargo test`");
     if carrier == Carrier::Udp {
-        // OpenPGM shares its port with who does the same.
+        // OpenPGM shares its port only with sockets that share theirs.
         socket.set_reuse_port(true).unwrap();
     }
     socket.set_recv_buffer_size(4 << 20).unwrap();
@@ -124,7 +124,7 @@ impl Place {
             let mut buffer = vec![0; 65_536];
             while !is_over.load(Ordering::Relaxed) {
                 let now = self.now();
-                // Until whoever listens knows where it begins.
+                // Messages begin after 300 ms, when every listener knows where the session begins.
                 while next < count && now.since(begin).as_millis() > 300 {
                     let octets = content(next);
                     match engine.send(now, octets.len() as u32) {

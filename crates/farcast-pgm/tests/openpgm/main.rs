@@ -75,13 +75,13 @@ impl Case {
         let mut config = SenderConfig::new(tsi, Sending::Messages, place.address(), place.group, rate);
         config.port = self.port(port);
         config.advance = Advance::Data { sqns: 4000, hold: Span::from_secs(1) };
-        // OpenPGM gives up what it lacks before it has heard an SPM.
+        // OpenPGM gives up missing data that it notices before an SPM, so SPMs are frequent.
         (config.opening, config.ambient) = (16, Span::from_millis(50));
         (config.heartbeat, config.heartbeat_most) = (Span::from_millis(20), Span::from_millis(200));
         config.holdoff = Span::from_millis(5);
         let content = |n: u32| octets(n, len(n) as usize);
         let counts = place.send(config, self.count, content, || {
-            // It hears all, and says so message by message.
+            // The peer receives everything, and prints a line for each message.
             let expected = (0..self.count).map(|n| format!("{} {}", len(n), sum(&content(n))));
             for (n, expected) in expected.enumerate() {
                 assert_eq!(receiver.line(), expected, "message {n} of {self:?}");
@@ -109,7 +109,7 @@ impl Case {
         for (n, message) in (0..).zip(messages) {
             assert!(message == octets(n, length(n)), "message {n} of {self:?}");
         }
-        // Under PGMCC it announces what it has not sent yet, and is asked for that.
+        // Under PGMCC, OpenPGM announces data that it has not sent yet, and the receiver asks for them.
         assert!((asked > 0) == (self.loss > 0.0) || self.controlled, "{asked}");
         assert_eq!(sender.line(), "sent");
     }

@@ -231,7 +231,7 @@ fn what_nobody_offers_cannot_be_asked_for() {
     }
     assert_eq!(element.poll_transmit(at(1), at(2)), None);
     assert_eq!((element.rejects().of(Reject::OutOfRange), element.rejects().of(Reject::Stranger)), (4, 1));
-    // What is in the window is taken of a list that has more.
+    // The numbers within the window are taken from a list that has others, too.
     element.handle(at(1), &from_below(), &nak(TSI, 99, [100, 209, 210])).unwrap();
     let sent: Vec<_> = core::iter::from_fn(|| element.poll_transmit(at(1), at(2))).collect();
     let named: Vec<_> = sent
@@ -243,7 +243,8 @@ fn what_nobody_offers_cannot_be_asked_for() {
         .collect();
     let both = vec![100, 209];
     assert_eq!(named, [(NakKind::Confirmation, both.clone()), (NakKind::Nak, both)]);
-    // To the group, by the port that it came by, as the source; and to the neighbour, as itself.
+    // The confirmation goes to the group with the source's address, by the port of the request. The NAK goes to the
+    // neighbour with the element's own address.
     let down = &sent[0];
     assert_eq!((down.destination, down.source, down.interface), (group(), Some(source()), 2));
     assert!(down.router_alert);

@@ -56,7 +56,7 @@ fn repairs_go_where_something_was_lost_and_nowhere_else() {
     let tree = tree.run(100);
     all_complete(&tree, &receivers);
     let lost: Vec<u32> = (0..=300).filter(|sqn| sqn % 10 == 3).collect();
-    // Once on the arm that lost it, and on each edge below; never on the other.
+    // Each repair passes once on the arm that lost it and on each edge below, and never on the other arm.
     for (from, to) in [(0, 1), (1, 2), (2, receivers[0]), (2, receivers[2])] {
         assert_eq!(sorted(tree.repairs(from, to)), lost, "from {from} to {to}");
     }
@@ -88,7 +88,7 @@ fn what_is_confirmed_to_another_is_anticipated() {
     let joint = tree.router(0, ms(50));
     let arms = [tree.router(joint, ms(5)), tree.router(joint, ms(5))];
     let near = tree.receiver(arms[0], ms(1), receiver(0));
-    // This one hears so late of the loss that what the source has confirmed has come to its element before it asks.
+    // This receiver hears of the loss so late that the source's confirmation reaches its element before its request.
     let far = tree.receiver(arms[1], ms(150), receiver(1));
     for arm in arms {
         tree.element(arm, |_| {});
@@ -98,7 +98,7 @@ fn what_is_confirmed_to_another_is_anticipated() {
     let counts = tree.engine(arms[1]).counts();
     assert!(counts.anticipated > 0, "{counts:?}");
     assert_eq!(tree.named(arms[0], joint, NakKind::Nak).len(), 30);
-    // What came back before it asked is asked for again: its repair had nowhere to go then.
+    // A repair that came back before the request had no port to go to, so the number is asked for again.
     assert!(tree.named(arms[1], joint, NakKind::Nak).len() <= 30);
 }
 
@@ -228,7 +228,7 @@ fn what_a_repairer_beside_the_tree_lacks_comes_from_the_source() {
     all_complete(&tree, &receivers);
     assert_eq!(tree.engine(repairer).counts().kept, 301);
     assert!(tree.repairs(0, 1).len() >= 20);
-    // It gives back at once what it cannot serve.
+    // The repairer returns at once the requests that it cannot serve.
     for sqn in (113..300).step_by(10) {
         let first = |from, to| {
             let asks = |hop: &Hop| hop.named(NakKind::Nak).contains(&sqn).then_some(hop.at);
@@ -245,7 +245,7 @@ fn a_repairer_beside_the_tree_is_not_asked_for_what_itself_lost() {
     let (tree, receivers, repairer) = beside(move |hop| late(hop) && between(hop, 1, 4));
     let tree = tree.run(100);
     all_complete(&tree, &receivers);
-    // The session is over before the last that it lacks has come.
+    // The session may end before the repairer has received its last missing number.
     assert!(tree.engine(repairer).counts().kept >= 300);
     assert_eq!(tree.named(1, repairer, NakKind::Nak), []);
     assert!(tree.repairs(0, 1).len() >= 19);
@@ -259,7 +259,7 @@ fn a_repairer_beside_the_tree_that_dies_is_forgotten() {
     let tree = tree.run(100);
     all_complete(&tree, &receivers);
     assert!(!tree.repairs(0, 1).is_empty());
-    // It is asked until it has not confirmed for a second.
+    // The repairer is asked until it has not confirmed for a second.
     let asked = tree.passed(1, repairer, |hop| Some(hop.at).filter(|_| !hop.named(NakKind::Nak).is_empty()));
     let late = farcast_core::Time::ZERO + ms(3000);
     assert!(!asked.is_empty() && asked.iter().all(|&at| at < late), "{asked:?}");
@@ -301,14 +301,14 @@ fn an_element_is_counted_by_the_one_above() {
     assert_eq!(said.len(), 1);
     assert!(said[0].0 <= farcast_core::Time::ZERO + ms(101));
     assert_eq!((said[0].1, said[0].2, &said[0].3), (7, 0, &vec![]), "it offers no repair");
-    // Another poll takes the place of one that is not answered yet, and a round counts for who heard the first.
+    // A new poll replaces one that is not answered yet. A round counts only after the first of its poll.
     let said = answers("10.9.0.1", &[poll(7, 0, 0), poll(8, 0, 0), poll(9, 1, 0)]);
     assert_eq!(said.iter().map(|said| (said.1, said.2)).collect::<Vec<_>>(), [(8, 0)]);
     assert_eq!(answers("10.9.0.1", &[poll(7, 0, 0), poll(7, 1, 0)])[0].2, 1);
-    // As many answer as the mask says, of whom none is like another.
+    // The mask selects a quarter of the elements, whose addresses all differ.
     let few = (1..=200u8).filter(|n| !answers(&format!("10.9.0.{n}"), &[poll(7, 0, 3)]).is_empty()).count();
     assert_eq!(few, 50);
-    // What seeks repairers is not for it, nor what is from another.
+    // The element does not answer a poll for repairers, nor one from another parent.
     assert_eq!(answers("10.9.0.1", &[Poll { subtype: 1, ..poll(7, 0, 0) }]), []);
     assert_eq!(answers("10.9.0.1", &[Poll { path: "10.9.9.9".parse().unwrap(), ..poll(7, 0, 0) }]), []);
 }

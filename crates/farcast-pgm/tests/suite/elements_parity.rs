@@ -61,7 +61,7 @@ fn two_arms(lose: impl FnMut(&Hop) -> bool + 'static) -> (Tree, [usize; 4]) {
 
 #[test]
 fn each_port_gets_as_many_packets_as_are_lacking_behind_it() {
-    // Two of each group on the way to both of an arm, a third on the way to one of them.
+    // Each group loses two packets on the way to both receivers of an arm, and a third on the way to one of them.
     let (tree, receivers) = two_arms(|hop| {
         (places(hop, &[3, 7]) && between(hop, 1, 2)) || (places(hop, &[9]) && between(hop, 2, 4))
     });
@@ -81,14 +81,14 @@ fn a_request_for_more_goes_on_and_one_for_as_many_does_not() {
     });
     let tree = tree.run(100);
     all_complete(&tree, &receivers);
-    // Two of the arms' four lack one of each group, two lack two; as long as the short group has not, it counts as
-    // lacking.
+    // Behind the two arms, two receivers lack one packet of each group, and two lack two. The packets that the short
+    // group does not have count as missing.
     let asked: Vec<u32> = counts(&tree, 1, 0, NakKind::Nak);
     let more = asked.iter().filter(|&&count| count == 2).count();
     assert!((1..=2).contains(&(asked.len() / GROUPS)), "{asked:?}");
     assert_eq!(more, GROUPS - 1, "each but the short group's once: {asked:?}");
     assert!(tree.engine(2).counts().eliminated > 0);
-    // Who asked is confirmed by at least that count.
+    // The confirmation names at least the count of the request.
     assert!(counts(&tree, 2, 4, NakKind::Confirmation).iter().all(|&count| count >= 2));
     assert_eq!((parity(&tree, 0, 1), parity(&tree, 3, 6)), (2 * GROUPS, GROUPS));
 }
@@ -196,19 +196,19 @@ fn what_makes_no_sense_of_parity_is_turned_down() {
     for (from, kind, sqn, reason) in refused {
         assert_eq!(element.handle(now, from, &nak(kind, &[sqn])), Err(reason), "{kind:?} {sqn}");
     }
-    // It has room for three.
+    // The element has room for three states.
     let many: Vec<u32> = (4..40).map(|group| group * 16).collect();
     element.handle(now, &below, &nak(NakKind::Nak, &many)).unwrap();
     assert_eq!((element.states(), element.counts().crowded), (3, 34));
     element.handle(now, &above, &nak(NakKind::Confirmation, &many)).unwrap();
     assert_eq!(element.states(), 3);
-    // What nobody has confirmed is given up; what was is waited for, for so long.
+    // Groups that nobody has confirmed are given up; confirmed ones wait for repair, up to a limit.
     element.handle_timeout(now + ms(1000));
     assert_eq!((element.states(), element.counts().cancelled), (2, 1));
     let mut waits = element.clone();
     waits.handle_timeout(now + ms(10_000));
     assert_eq!(waits.states(), 0);
-    // Groups of another size are others.
+    // A change of the group size discards all states.
     element.handle(now, &above, &spm(4, vec![])).unwrap();
     assert_eq!(element.states(), 0);
 }
@@ -240,7 +240,7 @@ fn when_elimination_is_over_the_most_that_was_asked_for_is_asked_for_again() {
     assert_eq!(asked(at(20), &above, NakKind::Confirmation, 5), []);
     assert_eq!(asked(at(1000), &below, NakKind::Nak, 2), []);
     assert_eq!(asked(at(1030), &below, NakKind::Nak, 2), [5]);
-    // Of two behind one port who lacks more counts: all five go there.
+    // Of two receivers behind one port the one that lacks more counts, so all five packets go there.
     let (sqn, trail, count) = (Sqn(16), Sqn(0), NonZeroU32::MIN);
     let (kind, parity) = (DataKind::Repair, Some(Parity { group: 0, var_len: false }));
     let (options, origin) = (DataOptions::default(), Origin::UNKNOWN);

@@ -17,7 +17,7 @@ fn without_losses_everything_is_sent_once() {
     }
     let log = session.net.take_log();
     assert_eq!((data(&log, DataKind::Original).len(), data(&log, DataKind::Repair).len()), (34, 0));
-    // Three SPMs open the session, and say where it begins.
+    // Three SPMs open the session, and name its first number.
     let spms = spms(&log);
     assert!(
         spms[..3]
@@ -76,7 +76,7 @@ fn what_is_there_is_not_asked_for_again() {
     let mut session = session.run();
     assert_eq!((session.outcome(), late.complete()), (Some(SenderOutcome::Acknowledged), 1));
     let repaired = data(&session.net.take_log(), DataKind::Repair);
-    // The descriptor, and ten segments: when it is heard where to ask, everything has been sent.
+    // The descriptor and ten segments are repaired: everything was sent before the receiver knew where to ask.
     assert_eq!(repaired.len(), 11);
 }
 
@@ -107,7 +107,7 @@ fn a_named_receiver_that_is_not_there_is_told_and_not_called_done() {
 fn a_receiver_acknowledges_only_what_its_owner_has_verified() {
     let mut session = Session::new("verified", Setup::plain(1), files(&[10], 1), 1, Link::clean(ms(50)));
     let client = session.clients[0].clone();
-    // It finds, before it has everything, that what it stored is not there.
+    // The owner finds, before the file is complete, that stored segments are missing.
     session.net.at(Time::ZERO + ms(100), client.handle, |engine, now| {
         engine.lost(now, farcast_delivery::ObjectId::new(0), Run::new(0, 3).unwrap());
     });
@@ -141,7 +141,7 @@ fn a_source_that_gives_up_says_so() {
 
 #[test]
 fn a_receiver_that_lacks_any_file_never_acknowledges() {
-    // It does not want the first, or leaves.
+    // The owner declines the first file, or stops.
     for is_declined in [true, false] {
         let mut session =
             Session::new("partly", Setup::plain(1), files(&[20, 20], 1), 1, Link::clean(ms(50)));
@@ -174,7 +174,8 @@ fn a_head_that_leaves_twice_is_missed_seldom() {
     assert_eq!(session.outcome(), Some(SenderOutcome::Acknowledged));
     let log = session.net.take_log();
     let repaired = data(&log, DataKind::Repair);
-    // That of the long file once more, unasked; that of the short one, and what lay behind it, by request.
+    // The descriptor of the long file leaves once more, unasked. That of the short file, and the segments behind it,
+    // leave on request.
     assert_eq!(repaired.iter().filter(|(_, data)| data.descriptor.is_none()).count(), 3);
     assert_eq!(repaired.iter().filter(|(_, data)| data.descriptor.is_some()).count(), 2);
 }
@@ -190,7 +191,7 @@ fn more_receivers_than_an_spm_asks_are_asked_before_the_source_leaves() {
 #[test]
 fn who_is_asked_stays_until_it_is_asked_no_more() {
     let mut session = Session::new("asked", Setup::plain(1), files(&[3], 1), 1, Link::clean(ms(50)));
-    // What it says of having everything is lost at first.
+    // The receiver's acknowledgements are lost at first.
     session.net.drop_if(|leg| {
         leg.at < Time::ZERO + ms(900) && matches!(&leg.message.body, farcast_pgm::Body::Ack(_))
     });
@@ -258,7 +259,7 @@ fn nothing_of_a_file_is_asked_for_before_its_owner_has_said_what_is_there() {
         engine.accept(now, offered.borrow()[0], &held);
     });
     let session = session.run();
-    // One for the head, if that was lost; none for what is there.
+    // The receiver asks once for the descriptor, if that was lost, and never for kept segments.
     assert!(asked.get() <= 1, "{}", asked.get());
     assert!(session.net.engine(handle).naks() <= 1);
 }

@@ -107,7 +107,7 @@ fn the_rate_is_kept() {
     for case in cases() {
         let mut session = case.session(Setup::plain(1)).run();
         let log = session.net.take_log();
-        // What leaves out of turn, SPMs and confirmations, is paid for by what follows.
+        // SPMs and confirmations leave out of turn, and later data pay for them.
         let departures: Vec<_> =
             log.departures.into_iter().filter(|d| d.from == 0 && d.message.data().is_some()).collect();
         let rate = BitRate::from_bps(1_000_000).unwrap();

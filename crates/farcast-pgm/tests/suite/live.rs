@@ -41,7 +41,7 @@ fn repairs_move_nothing_where_there_is_room() {
     let sent = data(&log, DataKind::Original);
     let repairs = data(&log, DataKind::Repair).len();
     assert!(repairs > 80, "{repairs}");
-    // What leaves when one is there takes the line for 8.4 ms.
+    // A packet that is leaving when a segment comes into being takes the line for 8.4 ms.
     for (segment, (at, _)) in (0..).zip(&sent[1..]) {
         let late = at.since(made(segment));
         assert!(late < ms(45), "segment {segment} {late:?} after it was there");

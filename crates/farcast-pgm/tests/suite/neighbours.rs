@@ -126,11 +126,11 @@ fn a_poll_of_its_parent_is_answered_once_within_its_back_off() {
     let [(when, to, Body::Polr(polr))] = &said[..] else { panic!("{said:?}") };
     assert!(when.since(begin) <= ms(100), "{when:?}");
     assert_eq!((*to, polr.sqn, polr.round), (at(ELEMENT), Sqn(7), 0));
-    // A later round of a poll whose first was heard; and of one whose first was not.
+    // The first round of poll 7 was heard, so its second is answered; that of poll 9 was not.
     below.hear(&message(Body::Poll(poll(7, 1, 0)))).unwrap();
     assert_eq!(below.says(ms(1000)).len(), 1);
     assert_eq!(below.hear(&message(Body::Poll(poll(9, 1, 0)))), Err(Reject::OutOfRange));
-    // Not of its parent; for repairers.
+    // A poll of another element, and a poll for repairers.
     let other = Poll { path: address(REPAIRER), ..poll(10, 0, 0) };
     assert_eq!(below.hear(&message(Body::Poll(other))), Err(Reject::Unexpected));
     let repairers = Poll { subtype: 1, ..poll(10, 0, 0) };
@@ -145,7 +145,7 @@ fn another_poll_takes_the_place_of_one_that_is_not_answered_yet() {
     below.hear(&message(Body::Poll(poll(8, 0, 0)))).unwrap();
     let said = below.says(ms(1000));
     assert!(matches!(&said[..], [(_, _, Body::Polr(polr))] if polr.sqn == Sqn(8)), "{said:?}");
-    // Even where this one is not answered by it.
+    // The second poll cancels the answer to the first, even if its mask excludes this receiver.
     below.hear(&message(Body::Poll(poll(9, 0, 0)))).unwrap();
     below.hear(&message(Body::Poll(poll(10, 0, u32::MAX)))).unwrap();
     assert_eq!(below.says(ms(1000)), []);
@@ -222,7 +222,7 @@ fn a_parent_that_is_not_heard_downstream_is_not_asked() {
         let mut below = Below::new(below());
         below.hear(&odata(2)).unwrap();
         if by_spm {
-            // It has the number of the last that was regular, and its window says nothing.
+            // The SPM has the number of the last regular one, and its window says nothing.
             let body = Spm {
                 sqn: Sqn(10),
                 trail: Sqn(0),
@@ -280,7 +280,7 @@ fn who_began_with_data_begins_where_an_spm_says() {
         let mut below = Below { engine, now: Time::ZERO };
         let asked = below.requests(ms(100));
         assert_eq!(asked.iter().map(|(_, nak)| nak.sqns().count()).sum::<usize>(), expected);
-        // What was told cannot be told behind.
+        // Earlier data cannot be delivered after later data.
         for sqn in 2..5 {
             assert_eq!(below.hear(&odata(sqn)).is_ok(), expected > 0);
         }

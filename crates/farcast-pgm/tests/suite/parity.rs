@@ -49,7 +49,7 @@ fn groups_begin_at_multiples_and_those_that_end_early_say_so() {
         let (sqn, count, size, index) = said(data);
         numbers.extend((sqn..sqn + count).map(|sqn| (sqn, size, index)));
     }
-    // A descriptor is a group of one, of which there is no parity, as it is asked for itself.
+    // A descriptor is a group of one without parity, since it is asked for by number.
     let file = |first: u32| (first, Some(1), None);
     let want = [
         file(0),
@@ -88,19 +88,19 @@ fn what_leaves_unasked_makes_up_for_as_many_without_a_request() {
 
 #[test]
 fn more_than_that_is_asked_for_by_its_count_and_no_more_comes() {
-    // Of the first group five are lost, of which one comes unasked; of the short one behind it, two.
+    // The first group loses five packets and gets one parity packet unasked. The short group behind it loses two.
     let mut session = losing("counts", with(by(8, 1, true), &[12], 1), &[8, 9, 11, 13, 15, 16, 18]);
     let log = session.net.take_log();
     let asked = naks(&log, 1, NakKind::Nak);
     let numbers: Vec<u32> = asked.iter().flat_map(|(_, nak)| nak.sqns()).map(|sqn| sqn.0).collect();
-    // 4 of a full group: 8 + 3. 1 of the short one, and the four that it has not: 16 + 4.
+    // The full group asks for 4: 8 + 3. The short group asks for 1 and the four packets that it does not have: 16 + 4.
     assert_eq!(numbers, [11, 20]);
     assert!(asked.iter().all(|(_, nak)| nak.parity));
     let confirmed = naks(&log, 0, NakKind::Confirmation);
     assert!(confirmed.iter().all(|(_, ncf)| ncf.parity), "{confirmed:?}");
     let repairs = data(&log, DataKind::Repair);
     let indices: Vec<_> = repairs.iter().map(|(_, data)| (data.sqn.0 & !7, index(data, 8))).collect();
-    // New ones, not that which left unasked.
+    // The repairs are fresh parity packets, not those that left unasked.
     assert_eq!(indices, [(8, Some(1)), (8, Some(2)), (8, Some(3)), (8, Some(4)), (16, Some(1))]);
     assert_eq!(session.clients[0].complete(), 1);
 }
@@ -139,8 +139,8 @@ fn others_need_not_ask_for_as_many_or_fewer() {
     let naks: usize = (1..=20).map(|n| naks(&log, n, NakKind::Nak).len()).sum();
     let repairs = data(&log, DataKind::Repair).iter().filter(|(_, data)| data.parity.is_some()).count();
     assert_eq!(session.outcome(), Some(SenderOutcome::Acknowledged));
-    // Of 160 segments each of 20 lacks 16, all different: 138 numbers lost by anybody. Parity serves all of them: what
-    // the worst of a group lacks, about 5 of 16, and what of that is lost again.
+    // Each of the 20 receivers lacks 16 of 160 segments, all different: 138 numbers are lost by any of them. Parity
+    // serves all of them with what the worst receiver of a group lacks, about 5 of 16, and what is lost again of that.
     assert!(repairs < 100, "{repairs} for ten groups");
     assert!(naks < 20 * 10, "{naks} requests of 20 for ten groups");
 }
@@ -187,10 +187,10 @@ fn a_source_answers_counts_once_and_raises_them() {
     let (from, now) = (Arrival::new(receiver_address(0), source()), Time::ZERO + Span::from_secs(2));
     engine.handle(now, &from, &counted(&[8 + 2])).unwrap();
     engine.handle(now, &from, &counted(&[8 + 1])).unwrap();
-    // Another lacks two more.
+    // Another receiver lacks two more.
     engine.handle(now, &from, &counted(&[8 + 4])).unwrap();
     assert_eq!(answered(&mut engine, now), [(8, 0), (8, 1), (8, 2), (8, 3), (8, 4)]);
-    // The last group has four: of what is asked for, four are those that it has not.
+    // The last group has four packets: four of those asked for do not exist.
     let now = now + Span::from_secs(2);
     engine.handle(now, &from, &counted(&[24 + 5])).unwrap();
     assert_eq!(answered(&mut engine, now), [(24, 0), (24, 1)]);

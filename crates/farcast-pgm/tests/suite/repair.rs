@@ -43,7 +43,7 @@ fn a_gap_is_asked_for_within_the_back_off_confirmed_and_repaired() {
     let seen = data(&log, DataKind::Original)[6].0 + DELAY;
     let wait = asked[0].0.since(seen);
     assert!(wait > Span::ZERO && wait <= ms(50), "{wait:?}");
-    // Pairs differ by some nanoseconds.
+    // The times of a pair differ by some nanoseconds.
     assert!(confirmed[0].0.since(asked[0].0) < DELAY + Span::from_micros(1), "at once");
     assert!(repaired[0].0 >= confirmed[0].0);
     assert_eq!((asked[0].1.sqn, asked[0].1.source), (farcast_pgm::Sqn(5), crate::common::source().ip()));
@@ -113,7 +113,7 @@ fn who_hears_others_ask_or_be_answered_need_not_ask() {
         for n in 0..20 {
             session.add(n, ReceiverConfig { multicast_naks, backoff: ms(100), ..receiver(n) });
         }
-        // All lose the same.
+        // All receivers lose the same packet.
         session.net.drop_if(|leg| is_data(leg, DataKind::Original, 50));
         let mut session = session.run();
         let log = session.net.take_log();
@@ -121,7 +121,8 @@ fn who_hears_others_ask_or_be_answered_need_not_ask() {
         counts.push(if multicast_naks { asked / 2 } else { asked });
         assert_eq!(data(&log, DataKind::Repair).len(), 1, "it is repaired once");
     }
-    // Within 20 ms of the first of 20 spread over 100 ms, or within 10 ms: about five, about three.
+    // 20 requests are spread over 100 ms. Those within 20 ms of the first leave, about five; with multicast those
+    // within 10 ms, about three.
     assert!(counts[0] < 10 && counts[1] < counts[0], "{counts:?}");
 }
 

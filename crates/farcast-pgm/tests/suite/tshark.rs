@@ -90,7 +90,7 @@ fn assert_read(name: &str, session: Session) {
             }
             Body::Data(said) => {
                 kinds[1] += 1;
-                // It has no names of their own for what data and SPMs share.
+                // tshark uses the field names of SPMs for the fields that data share with them.
                 assert_eq!((number(sqn), number(trail)), (Some(said.sqn), Some(said.trail)), "{line:?}");
             }
             Body::Nak(said) => {

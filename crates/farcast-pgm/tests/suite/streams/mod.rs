@@ -85,7 +85,7 @@ fn messages_keep_their_boundaries_and_are_cut_where_they_are_long() {
         let expected = [vec![len; messages], vec![rest; usize::from(rest > 0)]].concat();
         assert_eq!(world.got(0).messages, expected, "messages of {len}");
     }
-    // One that is longer than what others put together leaves as several.
+    // A message beyond the limit of other implementations leaves as several.
     let world = World::messages(config(1 << 20, 0), text.clone(), most + 1).run(LONG);
     world.assert_whole(0, &text);
     assert_eq!(world.got(0).messages[..3], [most, 1, most]);
@@ -120,7 +120,7 @@ fn what_is_not_full_leaves_when_nothing_more_is_there() {
     assert_eq!(sent(&mut sender, at(50)), [0; 0], "it may become more");
     sender.flush(at(50));
     assert_eq!(sent(&mut sender, at(60)), [0]);
-    // A message is a message.
+    // A message ends only where the owner ends it.
     let mut lines =
         StreamSender::new(farcast_pgm::stream::StreamSenderConfig { messages: true, ..config(1 << 20, 0) })
             .unwrap();
@@ -185,7 +185,7 @@ fn who_comes_when_all_was_sent_is_told_that_it_lacks_it() {
 fn what_cannot_be_had_is_told_in_its_place_and_nothing_behind_it_is_lost() {
     let text = text(100_000);
     let mut config = config(4_000, 0);
-    // The window waits for nobody who cannot be helped.
+    // The window does not wait for a receiver that cannot be helped.
     config.sender.linger = ms(400);
     let mut world = World::new(config, 2, text.clone());
     // Numbers 50 to 52 and 90 never come to the second.
@@ -230,7 +230,7 @@ fn a_source_that_dies_is_gone_after_a_while_and_what_came_is_there() {
     world.drop_if(|_, _, _, said| number(said) == Some(20));
     let world = world.run(LONG);
     let got = world.got(0);
-    // What lacks is told, and what has come behind it is there.
+    // The gap is reported, and the data behind it are delivered.
     assert_eq!(got.gaps.iter().map(|&(from, _)| from as u32).collect::<Vec<_>>(), [20]);
     let tsdu = usize::from(TSDU);
     assert!(got.octets.starts_with(&text[..20 * tsdu]) && got.octets.len() > 60 * tsdu);

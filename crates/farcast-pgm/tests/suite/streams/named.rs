@@ -84,7 +84,7 @@ fn one_that_comes_late_is_waited_for_and_has_all() {
 #[test]
 fn one_that_lacks_its_beginning_acknowledges_nothing() {
     let text = text(100_000);
-    // Its window is gone when the second comes, which nobody has waited for.
+    // The second receiver comes when the window has passed the beginning, since it was given up before.
     let mut config = config(10_000, 2);
     config.sender.linger = at(500).since(Time::ZERO);
     let mut world = World::new(config, 1, text.clone());
