@@ -135,10 +135,6 @@ pub(crate) fn directory() -> Option<PathBuf> {
 }
 
 /// Returns farcast's directory in the one that `variable` names, or else in `below` under the user's home.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the command line is no engine: where files of the user go is the environment's say"
-)]
 pub(crate) fn base(variable: &str, below: &str) -> Option<PathBuf> {
     let named = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
     // Services are started without HOME. The list of users gives their home then.

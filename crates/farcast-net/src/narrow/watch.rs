@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn batches_that_pass_hide_no_hop_that_drops_what_leaves_by_itself() {
-        let (mut watch, batch) = (Watch::new(&[], false, true), [1; 20 * 1400]);
+        let (mut watch, batch) = (Watch::new(&[], false, true), vec![1; 20 * 1400]);
         let alone = |n: u32| [&n.to_be_bytes()[..], &[0; 1396]].concat();
         let mut answered = Vec::new();
         for n in 1..=40 {
