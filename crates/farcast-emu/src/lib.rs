@@ -27,7 +27,7 @@
 //!     network.set_up("tun0")?;
 //!     Ok(tun)
 //! })??;
-//! A packet that a program in the namespace sends to 10.0.0.2 can be read here, whichever namespace this is.
+//! // A packet that a program in the namespace sends to 10.0.0.2 can be read here, whichever namespace this is.
 //! let mut packet = [0; 2048];
 //! let received = tun.read(&mut packet)?;
 //! # let _ = received;

@@ -185,6 +185,7 @@ fn every_request_is_done_and_answered_in_order() {
         "link": "geo",
         "seed": u64::MAX,
         "stages": [{"name": "pipe", "kind": "pipe", "way": "return", "settings": {"delay": "260 ms"}}],
+        "changes": [{"delay": "80000000 ns"}],
         "hosts": [{"name": "hub", "address": "10.0.0.1", "terminal": null}],
     }}});
     assert_eq!(client.hear().unwrap(), description);

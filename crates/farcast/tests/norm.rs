@@ -171,7 +171,7 @@ fn a_sender_that_is_stopped_leaves_nothing_half_written() {
     let sender = send(&place, &[&file], &["--rate", "8 Mbit/s", "--receivers", "ant"]);
     wait_for_journal(&place.path("ant"));
     sender.terminate();
-    sender.wait().assert_failed(1, &["stopped; receivers keep what they have"]);
+    sender.wait().assert_failed(1, &["stopped; receivers keep what has come"]);
     receiver.until("summary");
     assert!(!place.path("ant").join("product.bin").exists());
     // The same command goes on where it stopped.
