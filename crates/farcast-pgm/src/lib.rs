@@ -5,7 +5,7 @@
 //! not.
 //!
 //! * [`Sender`] and [`Receiver`] are the engines ([`farcast_core::Engine`]) of the two ends. [`Element`] is the engine
-//! of a node between them: a network element or a repairer.
+//!   of a node between them: a network element or a repairer.
 //! * [`stream`] has both ends of a stream of octets, which is carried as messages of these engines.
 //! * [`Message`] is the type that engines exchange; [`wire`] turns it into bytes and back.
 //! * [`SenderConfig`] and [`ReceiverConfig`] hold every setting; [`Settings`] holds those that a user chooses.
