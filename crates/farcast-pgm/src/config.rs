@@ -306,6 +306,9 @@ pub struct ReceiverConfig {
     pub backoff: Span,
     /// Time for which a request waits for its confirmation (`NAK_RPT_IVL`).
     pub confirm: Span,
+    /// The wait for a confirmation becomes longer where confirmations take longer. Otherwise `confirm` is fixed, as in RFC
+    /// 3208.
+    pub confirm_adapts: bool,
     /// Time for which a confirmed request waits for repair (`NAK_RDATA_IVL`).
     pub repair: Span,
     /// The most numbers that a request lists besides its first (`OPT_NAK_LIST`), at most 62; 0: one request for each
@@ -352,6 +355,7 @@ impl ReceiverConfig {
             reorder: Span::ZERO,
             backoff: Span::from_millis(50),
             confirm: Span::from_millis(800),
+            confirm_adapts: false,
             repair: Span::from_secs(2),
             listed: MOST_LISTED,
             confirm_retries: 50,

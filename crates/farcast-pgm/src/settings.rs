@@ -202,6 +202,7 @@ pub fn receiver(node: NodeId, group: SocketAddr, round_trip: Span) -> ReceiverCo
     ReceiverConfig {
         // Longer than the source ignores repeated requests (its holdoff, one round trip).
         confirm: round_trip * 8 / 5,
+        confirm_adapts: true,
         repair: repair(round_trip),
         // A source that is heard has not gone, so the receiver gives up nothing that may still come.
         confirm_retries: u32::MAX,

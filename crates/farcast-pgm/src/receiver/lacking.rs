@@ -22,7 +22,7 @@ impl Lacking {
         let (confirm_retries, repair_retries) = retries;
         Self {
             window: Window::new(place),
-            intervals: Intervals { confirm, repair, confirm_retries, repair_retries },
+            intervals: Intervals { confirm, adapts: false, repair, confirm_retries, repair_retries },
         }
     }
 

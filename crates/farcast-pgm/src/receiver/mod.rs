@@ -287,8 +287,9 @@ impl Receiver {
 /// Messages of the receiver, and their times.
 impl Receiver {
     const fn intervals(&self) -> Intervals {
-        let ReceiverConfig { confirm, repair, confirm_retries, repair_retries, .. } = self.config;
-        Intervals { confirm, repair, confirm_retries, repair_retries }
+        let ReceiverConfig { confirm, confirm_adapts, repair, confirm_retries, repair_retries, .. } =
+            self.config;
+        Intervals { confirm, adapts: confirm_adapts, repair, confirm_retries, repair_retries }
     }
 
     /// Returns the end of a random back-off that begins now (`NAK_RB_IVL`).

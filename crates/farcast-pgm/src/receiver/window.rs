@@ -13,6 +13,13 @@ const MOST_ASKED: usize = 4096;
 /// The most gaps that may wait.
 pub(super) const MOST_GAPS: usize = 1 << 16;
 
+/// Wait for a confirmation, as a multiple of the time that confirmations have taken.
+const MARGIN: (u64, u64) = (8, 5);
+/// The longest such wait, as a multiple of the one that was set.
+const FARTHEST: u64 = 8;
+/// Weight of a new measurement: one part of so many.
+const SMOOTHING: u64 = 8;
+
 /// Places from the first up to, but not with, the second.
 pub(super) type Range = core::ops::Range<Place>;
 
@@ -31,17 +38,39 @@ enum State {
 struct Missing {
     state: State,
     due: Time,
+    /// Time at which its first request left.
+    asked: Option<Time>,
     ncf_retries: u32,
     data_retries: u32,
+}
+
+impl Missing {
+    /// Returns the time at which its only request left. A repeated request tells nothing of the round trip, as in TCP
+    /// (Karn's algorithm).
+    fn asked_once(&self) -> Option<Time> {
+        self.asked.filter(|_| (self.ncf_retries, self.data_retries) == (0, 0))
+    }
 }
 
 /// Intervals and repetitions of requests.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Intervals {
     pub(super) confirm: Span,
+    /// `confirm` becomes longer where confirmations take longer.
+    pub(super) adapts: bool,
     pub(super) repair: Span,
     pub(super) confirm_retries: u32,
     pub(super) repair_retries: u32,
+}
+
+impl Intervals {
+    /// Returns the wait for a confirmation where confirmations have taken `measured`: a source that is farther away than
+    /// was assumed would repair once more for each request that is repeated before its confirmation can come.
+    fn confirm_after(&self, measured: Option<Span>) -> Span {
+        let measured = measured.filter(|_| self.adapts);
+        let farther = measured.map_or(Span::ZERO, |measured| measured * MARGIN.0 / MARGIN.1);
+        self.confirm.max(farther.min(self.confirm * FARTHEST))
+    }
 }
 
 /// Numbers whose timers have expired.
@@ -65,13 +94,26 @@ pub(super) struct Window {
     deadlines: BTreeSet<(Time, Place)>,
     /// Other missing ranges, which are not requested yet: first place to one behind the last.
     gaps: BTreeMap<Place, Place>,
+    /// Time from a request that was sent once to its confirmation, smoothed.
+    confirmation: Option<Span>,
+    /// The same, assumed: a request was repeated before any confirmation could be measured.
+    assumed: Option<Span>,
 }
 
 impl Window {
     /// Creates a window that begins with `place`.
     pub(super) fn new(place: Place) -> Self {
         let (missing, deadlines, gaps) = (BTreeMap::new(), BTreeSet::new(), BTreeMap::new());
-        Self { begin: place, trail: place, lead: place, missing, deadlines, gaps }
+        Self {
+            begin: place,
+            trail: place,
+            lead: place,
+            missing,
+            deadlines,
+            gaps,
+            confirmation: None,
+            assumed: None,
+        }
     }
 
     pub(super) fn begin(&self) -> Place {
@@ -235,7 +277,7 @@ impl Window {
             }
             for number in begin.0..until.0 {
                 let (state, due) = (State::Backoff, ends);
-                self.put(Place(number), Missing { state, due, ncf_retries: 0, data_retries: 0 });
+                self.put(Place(number), Missing { state, due, asked: None, ncf_retries: 0, data_retries: 0 });
             }
             at = until;
         }
@@ -255,9 +297,24 @@ impl Window {
         let (state, wait) = if is_confirmed || missing.state == State::WaitData {
             (State::WaitData, intervals.repair)
         } else {
-            (State::WaitNcf, intervals.confirm)
+            (State::WaitNcf, self.confirm(&missing, intervals))
         };
+        if is_confirmed
+            && missing.state == State::WaitNcf
+            && let Some(asked) = missing.asked_once()
+        {
+            let took = now.since(asked);
+            let smoothed = |before: Span| (before * (SMOOTHING - 1) + took) / SMOOTHING;
+            self.confirmation = Some(self.confirmation.map_or(took, smoothed));
+        }
         self.put(place, Missing { state, due: now + wait, ..missing });
+    }
+
+    /// Returns the wait for a confirmation. The assumption is for numbers that were not repeated yet: it does not slow
+    /// down repetitions.
+    fn confirm(&self, missing: &Missing, intervals: &Intervals) -> Span {
+        let assumed = self.assumed.filter(|_| missing.ncf_retries == 0);
+        intervals.confirm_after(self.confirmation.or(assumed))
     }
 
     /// Returns the time at which something is due.
@@ -278,14 +335,25 @@ impl Window {
             self.deadlines.remove(&(at, place));
             let Some(&missing) = self.missing.get(&place) else { continue };
             let mut next = missing;
+            let confirm = self.confirm(&missing, intervals);
             match missing.state {
                 State::Backoff => {
                     due.ask.push(place);
-                    (next.state, next.due) = (State::WaitNcf, now + intervals.confirm);
+                    (next.state, next.due) = (State::WaitNcf, now + confirm);
+                    next.asked = next.asked.or(Some(now));
                     self.put(place, next);
                     continue;
                 }
-                State::WaitNcf => next.ncf_retries += 1,
+                // Confirmations take longer than it was known when this was asked for.
+                State::WaitNcf if missing.asked_once().is_some_and(|asked| asked + confirm > now) => {
+                    next.due = missing.asked.map_or(now, |asked| asked + confirm);
+                    self.put(place, next);
+                    continue;
+                }
+                State::WaitNcf => {
+                    next.ncf_retries += 1;
+                    self.assumed = Some(intervals.confirm * 2 * MARGIN.1 / MARGIN.0);
+                }
                 State::WaitData => next.data_retries += 1,
             }
             let over =
@@ -309,5 +377,61 @@ impl Window {
         if let Some(&missing) = self.missing.get(&place) {
             self.put(place, Missing { state: State::Backoff, due, ..missing });
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const INTERVALS: Intervals = Intervals {
+        confirm: Span::from_millis(800),
+        adapts: true,
+        repair: Span::from_secs(2),
+        confirm_retries: 10,
+        repair_retries: 10,
+    };
+
+    fn ms(n: u64) -> Time {
+        Time::ZERO + Span::from_millis(n)
+    }
+
+    /// Returns a window that lacks places 0 to 9 and has asked for them at 100 ms.
+    fn asking() -> Window {
+        let mut window = Window::new(Place(0));
+        window.extend(Place(10));
+        window.fill(Place(5), &[], || ms(100));
+        assert_eq!(window.expire(ms(100), &INTERVALS, || ms(100)).ask.len(), 5);
+        window
+    }
+
+    #[test]
+    fn a_request_is_not_repeated_before_its_confirmation_can_come() {
+        let mut window = asking();
+        // Nothing is known yet: the first is repeated after 0.8 s, and the others then wait for twice as long.
+        assert_eq!(window.expire(ms(900), &INTERVALS, || ms(950)).ask, []);
+        assert_eq!(window.expire(ms(950), &INTERVALS, || ms(950)).ask, [Place(0)]);
+        window.heard(ms(1100), Place(0), true, &INTERVALS);
+        assert_eq!(window.confirmation, None, "which of both requests was confirmed is unknown");
+        // Others are asked for once, and their confirmation tells.
+        window.fill(Place(10), &[], || ms(1650));
+        assert_eq!(window.expire(ms(1650), &INTERVALS, || ms(1650)).ask, [5, 6, 7, 8, 9].map(Place));
+        window.heard(ms(2650), Place(5), true, &INTERVALS);
+        assert_eq!(window.confirmation, Some(Span::from_secs(1)));
+        // The rest waits for 1.6 s from its request on.
+        let mut asked = |at| {
+            let mut ask = window.expire(ms(at), &INTERVALS, || ms(at)).ask;
+            ask.retain(|&place| place > Place(5));
+            ask
+        };
+        assert_eq!(asked(3200), []);
+        assert_eq!(asked(3300), [6, 7, 8, 9].map(Place));
+    }
+
+    #[test]
+    fn near_sources_and_far_ones_change_little() {
+        assert_eq!(INTERVALS.confirm_after(None), INTERVALS.confirm);
+        assert_eq!(INTERVALS.confirm_after(Some(Span::from_millis(10))), INTERVALS.confirm);
+        assert_eq!(INTERVALS.confirm_after(Some(Span::from_secs(3600))), INTERVALS.confirm * 8);
     }
 }

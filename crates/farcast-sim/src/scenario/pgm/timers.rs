@@ -60,9 +60,11 @@ pub(super) fn source(protocol: &mut Reader<'_>, base: SenderConfig) -> Result<Se
 /// Reads a receiver's timers: `[protocol.receiver]`.
 fn receiver(protocol: &mut Reader<'_>, base: ReceiverConfig) -> Result<ReceiverConfig, DocumentError> {
     let Some(mut table) = protocol.optional_table("receiver")? else { return Ok(base) };
+    let confirm = table.optional_span("confirm")?;
     let config = ReceiverConfig {
         reorder: table.span_or("reorder", base.reorder)?,
-        confirm: table.span_or("confirm", base.confirm)?,
+        confirm: confirm.unwrap_or(base.confirm),
+        confirm_adapts: base.confirm_adapts && confirm.is_none(),
         repair: table.span_or("repair", base.repair)?,
         listed: table.integer_or("listed", 0..=62, base.listed)?,
         confirm_retries: table.integer_or("confirm_retries", 0..=u32::MAX, base.confirm_retries)?,
