@@ -228,7 +228,10 @@ pub(super) const SECTIONS: &[Section] = &[
         everywhere: false,
         keys: &[
             ("reorder", "how long it waits for what may only have been overtaken, before the back-off"),
-            ("confirm", "how long it waits for a request to be confirmed (NAK_RPT_IVL)"),
+            (
+                "confirm",
+                "how long it waits for a request to be confirmed (NAK_RPT_IVL); by default 1.6 round trips, and longer where confirmations take longer",
+            ),
             ("repair", "how long it then waits for repair (NAK_RDATA_IVL)"),
             ("listed", "numbers that a NAK lists besides its first"),
             (
