@@ -18,7 +18,7 @@ const APART: Span = Span::from_millis(20);
 pub struct Absent {
     /// Number of sources.
     pub count: u32,
-    /// Whether each of them also sends some content, as a source that was killed.
+    /// Each of them also sends some content, as a source that was killed.
     pub sends: bool,
     /// Time from their first words to the beginning of the transfer.
     pub later: Span,

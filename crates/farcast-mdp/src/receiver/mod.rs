@@ -375,6 +375,8 @@ impl Receiver {
         }
         let objects = nacks.iter().map(|nack| nack.object);
         session.asked = objects.filter(|&object| session.unheard.contains(object)).collect();
+        // Of objects that a sender only names, no more is remembered than one request holds.
+        session.info_asked.retain(|object, _| session.asked.contains(object));
         let first = nacks.first().and_then(|nack| session.objects.get_mut(&nack.object));
         if let Some(one) = first {
             one.received.naks += 1;

@@ -95,7 +95,7 @@ impl Alone {
         if alone != 0 && self.heard.contains(&alone) {
             (self.came, self.missed) = (true, 0);
         } else if alone != 0 && !self.came {
-            self.missed += 1;
+            self.missed = self.missed.saturating_add(1);
         }
     }
 
