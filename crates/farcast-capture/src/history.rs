@@ -21,15 +21,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use farcast_core::{Span, Time};
 
 use crate::lateness::Lateness;
-use crate::packets::{PacketRecord, Verdict, Way};
+use crate::packets::{PacketDirection, PacketRecord, Verdict};
 
 mod delays;
 mod numbers;
 mod sink;
 
 pub use delays::Delays;
-use numbers::Numbers;
-pub use sink::{Sink, shared};
+use numbers::NumberSet;
+pub use sink::{HistorySink, shared};
 
 /// The most bins of a history.
 pub const MOST_BINS: usize = 300;
@@ -44,14 +44,14 @@ const MOST_UNDELIVERED: usize = 1 << 16;
 
 /// Packets and their octets, with IP headers. Counts saturate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Sum {
+pub struct PacketTotals {
     /// Packets.
     pub packets: u64,
     /// Octets.
     pub octets: u64,
 }
 
-impl Sum {
+impl PacketTotals {
     fn count(&mut self, octets: u32) {
         self.add(Self { packets: 1, octets: octets.into() });
     }
@@ -66,14 +66,14 @@ impl Sum {
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Bin {
     /// Packets that entered.
-    pub entered: Sum,
+    pub entered: PacketTotals,
     /// Copies that were delivered.
-    pub delivered: Sum,
+    pub delivered: PacketTotals,
     /// Packets of which the first copy was delivered.
-    pub carried: Sum,
+    pub carried: PacketTotals,
     /// Packets that are no longer inside.
-    pub ended: Sum,
-    /// Copies that were lost or dropped, by the index of their cause in [`WayHistory::causes`].
+    pub ended: PacketTotals,
+    /// Copies that were lost or dropped, by the index of their cause in [`DirectionHistory::causes`].
     pub failed: BTreeMap<u16, u64>,
     /// Delays of the copies that were delivered, from entry to planned departure.
     pub delays: Delays,
@@ -98,7 +98,7 @@ impl Bin {
 
 /// Reason for which copies did not arrive.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Cause {
+pub struct LossCause {
     /// A limit dropped them, and not an error.
     pub dropped: bool,
     /// Cause in the log; empty if the log has none.
@@ -107,32 +107,32 @@ pub struct Cause {
 
 /// Counts of one direction.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct WayHistory {
+pub struct DirectionHistory {
     /// Packets that entered, once each.
-    pub entered: Sum,
+    pub entered: PacketTotals,
     /// Copies that were delivered.
-    pub delivered: Sum,
+    pub delivered: PacketTotals,
     /// Copies that were lost.
-    pub lost: Sum,
+    pub lost: PacketTotals,
     /// Copies that were dropped.
-    pub dropped: Sum,
+    pub dropped: PacketTotals,
     /// Packets that were still inside at the end.
-    pub held: Sum,
+    pub held: PacketTotals,
     /// Bins from time 0 on, up to the last one with a record.
     pub bins: Vec<Bin>,
     /// Reasons for which copies did not arrive, in the order of their first occurrence.
-    pub causes: Vec<Cause>,
+    pub causes: Vec<LossCause>,
 }
 
 /// Counts of one terminal: of packets to it, and of packets from it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct TerminalHistory {
     /// Packets delivered to it, and packets from it delivered to the hub.
-    pub delivered: [Sum; 2],
+    pub delivered: [PacketTotals; 2],
     /// Packets lost.
-    pub lost: [Sum; 2],
+    pub lost: [PacketTotals; 2],
     /// Packets dropped.
-    pub dropped: [Sum; 2],
+    pub dropped: [PacketTotals; 2],
 }
 
 /// Counts of the packets that passed a link, over time.
@@ -140,12 +140,12 @@ pub struct TerminalHistory {
 pub struct History {
     width: Span,
     most: usize,
-    ways: [WayHistory; 2],
+    ways: [DirectionHistory; 2],
     terminals: BTreeMap<u32, TerminalHistory>,
     lateness: Lateness,
     end: Time,
     /// Packets with a record.
-    told: Numbers,
+    told: NumberSet,
     /// Forward packets of which a copy was lost and none was delivered yet.
     undelivered: BTreeSet<u64>,
 }
@@ -161,11 +161,11 @@ impl History {
         Self {
             width: width.max(Span::from_nanos(1)),
             most: most.max(2),
-            ways: [WayHistory::default(), WayHistory::default()],
+            ways: [DirectionHistory::default(), DirectionHistory::default()],
             terminals: BTreeMap::new(),
             lateness: Lateness::new(),
             end: Time::ZERO,
-            told: Numbers::default(),
+            told: NumberSet::default(),
             undelivered: BTreeSet::new(),
         }
     }
@@ -222,7 +222,7 @@ impl History {
             counts[index].count(record.octets);
         });
         // Only packets to terminals can have other copies.
-        if first && record.way == Way::Forward && record.terminal.is_some() {
+        if first && record.way == PacketDirection::Forward && record.terminal.is_some() {
             self.undelivered.insert(record.number);
             if self.undelivered.len() > MOST_UNDELIVERED {
                 self.undelivered.pop_first();
@@ -248,7 +248,7 @@ impl History {
     }
 
     /// Returns the bin of a time that [fits](Self::fit).
-    fn bin(&mut self, way: Way, at: Time) -> &mut Bin {
+    fn bin(&mut self, way: PacketDirection, at: Time) -> &mut Bin {
         let index = (at.as_nanos() / self.width.as_nanos()) as usize;
         let bins = &mut self.ways[way_index(way)].bins;
         if bins.len() <= index {
@@ -263,7 +263,7 @@ impl History {
     }
 
     /// Returns the counts of a direction.
-    pub fn way(&self, way: Way) -> &WayHistory {
+    pub fn way(&self, way: PacketDirection) -> &DirectionHistory {
         &self.ways[way_index(way)]
     }
 
@@ -289,7 +289,7 @@ impl Default for History {
     }
 }
 
-impl WayHistory {
+impl DirectionHistory {
     /// Joins neighbouring bins.
     fn halve(&mut self) {
         let mut joined = Vec::with_capacity(self.bins.len().div_ceil(2));
@@ -313,19 +313,20 @@ impl WayHistory {
                 _ => (MOST_CAUSES + usize::from(dropped), "other"),
             };
             while self.causes.len() <= index {
-                self.causes.push(Cause { dropped: self.causes.len() > MOST_CAUSES, name: "other".into() });
+                self.causes
+                    .push(LossCause { dropped: self.causes.len() > MOST_CAUSES, name: "other".into() });
             }
-            self.causes[index] = Cause { dropped, name: name.into() };
+            self.causes[index] = LossCause { dropped, name: name.into() };
             index
         });
         index as u16
     }
 }
 
-const fn way_index(way: Way) -> usize {
+const fn way_index(way: PacketDirection) -> usize {
     match way {
-        Way::Forward => 0,
-        Way::Return => 1,
+        PacketDirection::Forward => 0,
+        PacketDirection::Return => 1,
     }
 }
 

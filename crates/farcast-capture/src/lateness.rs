@@ -56,7 +56,7 @@ pub struct Lateness {
 
 /// Number of events that were late by at least `from` and less than `below`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Row {
+pub struct LatenessRow {
     /// The shortest lateness of this row.
     pub from: Span,
     /// The shortest lateness of the next row; the last row has no end.
@@ -131,14 +131,14 @@ impl Lateness {
 
     /// Returns the counts by half-decades (bounds at 1 and 3 times powers of ten, from 1 us to 100 s), exact. Empty
     /// rows before the first and after the last count are left out.
-    pub fn rows(&self) -> Vec<Row> {
+    pub fn rows(&self) -> Vec<LatenessRow> {
         let (Some(first), Some(last)) =
             (self.rows.iter().position(|&count| count > 0), self.rows.iter().rposition(|&count| count > 0))
         else {
             return Vec::new();
         };
         let bound = |index: usize| ROWS.get(index).map(|&nanoseconds| Span::from_nanos(nanoseconds));
-        let row = |index: usize| Row {
+        let row = |index: usize| LatenessRow {
             from: index.checked_sub(1).and_then(bound).unwrap_or(Span::ZERO),
             below: bound(index),
             count: self.rows[index],

@@ -40,14 +40,14 @@ const COLUMNS: [&str; 9] =
 
 /// Direction of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Way {
+pub enum PacketDirection {
     /// Forward: from the hub to terminals.
     Forward,
     /// Return: from a terminal to the hub.
     Return,
 }
 
-impl Way {
+impl PacketDirection {
     /// Returns the name in logs.
     pub const fn name(self) -> &'static str {
         match self {
@@ -89,7 +89,7 @@ pub struct PacketRecord<C> {
     /// Number of the packet, as the link counts them.
     pub number: u64,
     /// Direction of the packet.
-    pub way: Way,
+    pub way: PacketDirection,
     /// Terminal of the copy, or of the sender, from 0; absent for a packet to all that ended before it was copied.
     pub terminal: Option<u32>,
     /// Time of entry to the link.

@@ -8,7 +8,7 @@
 //! use std::path::Path;
 //!
 //! use farcast_capture::output::{Output, StagedFile};
-//! use farcast_capture::packets::{self, PacketRecord, Verdict, Way};
+//! use farcast_capture::packets::{self, PacketRecord, Verdict, PacketDirection};
 //! use farcast_capture::pcapng::{Direction, Writer};
 //! use farcast_capture::recorder::{Recorder, RecorderConfig};
 //! use farcast_core::{Span, Time};
@@ -25,7 +25,7 @@
 //! recorder.capture(near, Time::ZERO + Span::from_millis(5), Direction::Outbound, &packet);
 //! recorder.packet(&PacketRecord {
 //!     number: 0,
-//!     way: Way::Forward,
+//!     way: PacketDirection::Forward,
 //!     terminal: Some(0),
 //!     entered: Time::ZERO + Span::from_millis(5),
 //!     planned: None,
@@ -56,7 +56,7 @@ mod batch;
 mod writer;
 
 use batch::{Batch, Captured};
-use writer::{Ending, SharedEnding, Writer};
+use writer::{Ending, RecordWriter, SharedEnding};
 
 /// Most names in the table of causes.
 const MOST_CAUSES: usize = u16::MAX as usize;
@@ -143,7 +143,7 @@ impl Recorder {
         // Each ring has room for all batches, so that a push never fails.
         (1..batches).for_each(|_| drop(emptied.push(Batch::new(entries, octets))));
         let ending = Arc::new(SharedEnding::default());
-        let writer = Writer::new(to_write, emptied, Arc::clone(&ending), log, capture);
+        let writer = RecordWriter::new(to_write, emptied, Arc::clone(&ending), log, capture);
         let builder = thread::Builder::new().name("recorder".to_string());
         let thread = (logs || captures).then(|| builder.spawn(|| writer.run())).transpose()?;
         Ok(Self {

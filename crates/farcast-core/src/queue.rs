@@ -16,15 +16,15 @@ use crate::Time;
 /// The events themselves lie in a store and do not move. Only their places of 24 bytes move, for events of any size.
 #[derive(Clone, Debug)]
 pub struct EventQueue<E> {
-    heap: BinaryHeap<Reverse<Place>>,
-    lane: VecDeque<Place>,
+    heap: BinaryHeap<Reverse<EventPosition>>,
+    lane: VecDeque<EventPosition>,
     events: Vec<Option<E>>,
     free: Vec<u32>,
     pushed: u64,
 }
 
 /// Time of an event, its place among the events of that instant, and its slot in the store.
-type Place = (Time, u64, u32);
+type EventPosition = (Time, u64, u32);
 
 /// Most events of the lane that a new event may pass.
 const NEAR: usize = 4;

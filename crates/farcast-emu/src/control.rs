@@ -5,7 +5,7 @@
 //! process. File permissions do not protect such a name. The server therefore asks the kernel for the user of each
 //! client, and serves only its own user and root.
 //!
-//! A client sends [`Request`]s, one JSON object a line, and gets one [`Line`] for each, in order:
+//! A client sends [`Request`]s, one JSON object a line, and gets one [`AnswerLine`] for each, in order:
 //!
 //! ```text
 //! {"set": {"way": "forward", "rate": "2 Mbit/s"}}      {"ok":{}}
@@ -42,13 +42,15 @@ mod request;
 mod server;
 mod snapshot;
 
-pub use answer::{Answer, Description, HostDescription, Line, StageDescription};
-pub use client::{Control, Watch};
+pub use answer::{Answer, AnswerLine, Description, HostDescription, StageDescription};
+pub use client::{Control, SnapshotStream};
 pub use error::{ControlError, RequestError};
 pub use names::{running, socket_name};
-pub use request::{Change, FASTEST_WATCH, Request, SLOWEST_WATCH, Way};
+pub use request::{Change, FASTEST_WATCH, LinkDirection, Request, SLOWEST_WATCH};
 pub use server::{ControlCounters, ControlServer, LONGEST_LINE, MOST_CONNECTIONS, PATIENCE};
-pub use snapshot::{Bin, Count, Lateness, ProgramPhase, ProgramState, Snapshot, TerminalState, WayState};
+pub use snapshot::{
+    Bin, Count, DirectionState, Lateness, ProgramPhase, ProgramState, Snapshot, TerminalState,
+};
 
 /// Actions of a running emulation for its clients. The [`ControlServer`] calls them on a thread of its own, one request
 /// after the other, and serves no other client meanwhile: none of them should wait for long.

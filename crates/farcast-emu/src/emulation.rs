@@ -26,9 +26,9 @@ use farcast_scenario::receivers::Group;
 
 pub use report::{LatenessReport, LatenessRow, Report, StageReport, WayReport};
 
-use crate::host::{Host, Place};
+use crate::host::{Host, HostPosition};
 use crate::link::{Link, LinkConfig};
-use crate::relay::{Relay, RelayHandle, Running, View};
+use crate::relay::{Relay, RelayHandle, RelayView, Running};
 use crate::route::MOST_TERMINALS;
 use crate::{Clock, EmuError};
 
@@ -88,11 +88,11 @@ impl Emulation {
             return Err(EmuError::Terminals { count, most: MOST_TERMINALS });
         }
         let mtu = plan.link.links.mtu;
-        let (hub, device) = Host::create(Place::Hub, mtu)?;
+        let (hub, device) = Host::create(HostPosition::Hub, mtu)?;
         let mut devices = vec![device];
         let mut terminals = Vec::new();
         for number in 0..count {
-            let (host, device) = Host::create(Place::Terminal(number), mtu)?;
+            let (host, device) = Host::create(HostPosition::Terminal(number), mtu)?;
             terminals.push(host);
             devices.push(device);
         }
@@ -135,7 +135,7 @@ impl Emulation {
         let ended = self.running.end()?;
         let recorded = ended.recorder.map(Recorder::finish).transpose();
         let recorded = recorded.map_err(EmuError::when("write what was recorded"))?;
-        let view = View::of(&ended.link, ended.state);
+        let view = RelayView::of(&ended.link, ended.state);
         Ok(Report::new(&self.plan, &view, &ended.figures, recorded, dropped))
     }
 

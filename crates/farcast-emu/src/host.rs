@@ -13,14 +13,14 @@ pub const DEVICE: &str = "farcast0";
 
 /// Position of a host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum HostPosition {
     /// The hub.
     Hub,
     /// A terminal.
     Terminal(u32),
 }
 
-impl Place {
+impl HostPosition {
     /// Returns the address of the host at this place.
     pub const fn address(self) -> Ipv4Addr {
         match self {
@@ -33,7 +33,7 @@ impl Place {
 /// A host. All packets of its programs leave by [`DEVICE`].
 #[derive(Debug)]
 pub struct Host {
-    place: Place,
+    place: HostPosition,
     namespace: Namespace,
 }
 
@@ -42,12 +42,12 @@ impl Host {
     ///
     /// # Errors
     /// The system's refusal.
-    pub fn create(place: Place, mtu: u16) -> Result<(Self, Tun), EmuError> {
+    pub fn create(place: HostPosition, mtu: u16) -> Result<(Self, Tun), EmuError> {
         let namespace = Namespace::create()?;
         // The link carries packets of programs only: IPv6 has no neighbours and routers there. A kernel may have no
         // IPv6.
         let _ = namespace.set_parameter("net.ipv6.conf.all.disable_ipv6", "1");
-        if place == Place::Hub {
+        if place == HostPosition::Hub {
             // Terminals reach each other by way of the hub, whose redirects would be useless.
             namespace.set_parameter("net.ipv4.conf.all.send_redirects", "0")?;
             namespace.set_parameter("net.ipv4.conf.default.send_redirects", "0")?;
@@ -58,7 +58,7 @@ impl Host {
     }
 
     /// Returns the place of the host.
-    pub fn place(&self) -> Place {
+    pub fn place(&self) -> HostPosition {
         self.place
     }
 
@@ -86,7 +86,7 @@ impl Host {
 }
 
 /// Creates and configures the device in the calling thread's namespace.
-fn configure(place: Place, mtu: u16) -> Result<Tun, EmuError> {
+fn configure(place: HostPosition, mtu: u16) -> Result<Tun, EmuError> {
     let tun = Tun::open(&TunConfig { mtu, ..TunConfig::new(DEVICE) })?;
     let mut network = Network::open()?;
     network.set_up("lo")?;

@@ -24,18 +24,18 @@ use farcast_capture::recorder::Recorder;
 use farcast_core::stage::{Figure, Frame, Port};
 use farcast_core::{Among, EventQueue, Probability, Time};
 use farcast_link::End;
-use farcast_link::chain::{Chains, Driver, Entry, Owner, follow};
+use farcast_link::chain::{ChainOwner, Chains, Driver, Entry, follow};
 use farcast_scenario::Links;
 use farcast_scenario::receivers::Group;
 use farcast_scenario::streams::Streams;
 
-pub use causes::Cause;
 use causes::Causes;
+pub use causes::PacketFate;
 pub use change::{ChangeError, WaySettings};
 pub use counts::{Counts, Sum, TerminalCounts};
-use fates::{BackFates, Channel};
+use fates::{BackFates, LossChannel};
 
-use crate::host::Place;
+use crate::host::HostPosition;
 use crate::pool::{Label, Packet, Pool};
 
 /// Settings of a link.
@@ -88,7 +88,7 @@ pub struct Departure {
     /// Link time of the departure.
     pub at: Time,
     /// Host whose device gets the packet.
-    pub to: Place,
+    pub to: HostPosition,
     /// The packet.
     pub packet: Packet,
 }
@@ -100,7 +100,7 @@ pub struct Link {
     queue: EventQueue<Event>,
     now: Time,
     terminals: Vec<TerminalCounts>,
-    channels: Vec<Channel>,
+    channels: Vec<LossChannel>,
     back_fates: BackFates,
     pool: Pool,
     entered: u64,
@@ -164,12 +164,12 @@ impl Link {
         self.counts[to.way()].entered.count(octets.len());
         if octets.len() > usize::from(self.config.links.mtu) {
             self.counts[to.way()].dropped.count(octets.len());
-            return self.note(&label, None, None, Cause::MTU);
+            return self.note(&label, None, None, PacketFate::MTU);
         }
         let inside: u64 = self.pool.inside().iter().map(|sum| sum.octets + PACKET_OCTETS * sum.packets).sum();
         if inside + octets.len() as u64 > MOST_OCTETS {
             self.counts[to.way()].dropped.count(octets.len());
-            return self.note(&label, None, None, Cause::MEMORY);
+            return self.note(&label, None, None, PacketFate::MEMORY);
         }
         let packet = self.pool.packet(label, octets);
         self.pass(Entry::new(to, Frame::new(packet, 0)));
@@ -205,7 +205,7 @@ impl Link {
     pub fn delivered(&mut self, departure: Departure, left: Option<Time>) {
         let Departure { at, to, packet } = departure;
         let mut label = *packet.label();
-        if let Place::Terminal(terminal) = to {
+        if let HostPosition::Terminal(terminal) = to {
             label.terminal = Some(terminal);
         }
         packet.leave();
@@ -213,10 +213,10 @@ impl Link {
         if left.is_some() {
             self.counts[way].delivered.count(octets);
             self.of_terminal(&label, |counts, way| counts.delivered[way].count(octets));
-            self.note(&label, Some(at), left, Cause::NONE);
+            self.note(&label, Some(at), left, PacketFate::NONE);
         } else {
             self.counts[way].not_taken.count(octets);
-            self.note(&label, Some(at), None, Cause::DEVICE);
+            self.note(&label, Some(at), None, PacketFate::DEVICE);
         }
     }
 
@@ -276,16 +276,18 @@ impl Link {
     /// Draws for each receiver in a channel whether it gets or loses a packet.
     fn fan_out(&mut self, channel: u32, packet: &Packet, each: &mut impl FnMut(&mut Self, Departure)) {
         let (at, label) = (self.now, *packet.label());
-        let Channel { first, terminals, fates, .. } = &mut self.channels[channel as usize];
+        let LossChannel { first, terminals, fates, .. } = &mut self.channels[channel as usize];
         let (first, all) = (*first, 0..*terminals);
         let alone = label.terminal.map(|terminal| terminal - first);
         let among = alone.as_ref().map_or(Among::All, |one| Among::These(std::slice::from_ref(one)));
         fates.draw(at, label.octets.into(), among);
-        let live = (at < self.outages[End::Terminal.way()]).then_some(Cause::OUTAGE);
+        let live = (at < self.outages[End::Terminal.way()]).then_some(PacketFate::OUTAGE);
         for number in alone.map_or(all, |one| one..one + 1) {
             let terminal = first + number;
             match live.or_else(|| self.channels[channel as usize].fates.cause(number)) {
-                None => each(self, Departure { at, to: Place::Terminal(terminal), packet: packet.clone() }),
+                None => {
+                    each(self, Departure { at, to: HostPosition::Terminal(terminal), packet: packet.clone() });
+                }
                 Some(cause) => self.lose_at(terminal, &label, cause),
             }
         }
@@ -296,9 +298,9 @@ impl Link {
         let (at, label) = (self.now, *packet.label());
         let terminal = label.terminal.unwrap_or(0);
         let drawn = self.back_fates.draw(at, label.octets.into(), terminal);
-        let live = (at < self.outages[End::Hub.way()]).then_some(Cause::OUTAGE);
+        let live = (at < self.outages[End::Hub.way()]).then_some(PacketFate::OUTAGE);
         let Some(cause) = live.or(drawn) else {
-            return Some(Departure { at, to: Place::Hub, packet });
+            return Some(Departure { at, to: HostPosition::Hub, packet });
         };
         packet.leave();
         self.lose_at(terminal, &label, cause);
@@ -306,7 +308,7 @@ impl Link {
     }
 
     /// Counts and records a packet that is lost behind the last stage, on the way to or from a terminal.
-    fn lose_at(&mut self, terminal: u32, label: &Label, cause: Cause) {
+    fn lose_at(&mut self, terminal: u32, label: &Label, cause: PacketFate) {
         let (way, octets) = (label.to.way(), label.octets as usize);
         let label = Label { terminal: Some(terminal), ..*label };
         self.of_terminal(&label, |counts, way| counts.lost[way].count(octets));
@@ -321,7 +323,7 @@ impl Link {
     }
 
     /// Records the fate of a packet.
-    fn note(&mut self, label: &Label, planned: Option<Time>, left: Option<Time>, cause: Cause) {
+    fn note(&mut self, label: &Label, planned: Option<Time>, left: Option<Time>, cause: PacketFate) {
         if let Some(recorder) = &mut self.recorder {
             self.causes.record(recorder, label, planned, left, cause);
         }
@@ -347,7 +349,7 @@ impl Link {
         self.pool.gone(&mut self.gone);
         for label in std::mem::take(&mut self.gone) {
             self.counts[label.to.way()].held.count(label.octets as usize);
-            self.note(&label, None, None, Cause::HELD);
+            self.note(&label, None, None, PacketFate::HELD);
         }
         self.recorder.take()
     }
@@ -390,7 +392,7 @@ impl Link {
 #[cfg(test)]
 mod tests;
 
-impl Owner<Packet> for Link {
+impl ChainOwner<Packet> for Link {
     fn driver(&mut self) -> &mut Driver<Packet> {
         &mut self.stages
     }

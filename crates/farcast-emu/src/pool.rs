@@ -30,29 +30,29 @@ pub struct Label {
 
 /// A buffer and its packet.
 #[derive(Debug)]
-struct Held {
+struct PooledBuffer {
     label: Label,
     octets: Vec<u8>,
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<PoolState>>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
-    free: Vec<Arc<Held>>,
+struct PoolState {
+    free: Vec<Arc<PooledBuffer>>,
     gone: Vec<Label>,
     /// Packets inside and their octets, to the terminals and to the hub.
     inside: [Sum; 2],
 }
 
 /// Locks the shared state. No code under the lock can panic; even if the lock were poisoned, the state would be whole.
-fn lock(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+fn lock(shared: &Mutex<PoolState>) -> MutexGuard<'_, PoolState> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Pool of buffers. After the first packets it allocates nothing more.
 #[derive(Debug)]
 pub struct Pool {
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<PoolState>>,
 }
 
 impl Pool {
@@ -68,7 +68,7 @@ impl Pool {
         let free = shared.free.pop();
         drop(shared);
         let mut held = free.unwrap_or_else(|| {
-            Arc::new(Held { label, octets: Vec::new(), shared: Arc::clone(&self.shared) })
+            Arc::new(PooledBuffer { label, octets: Vec::new(), shared: Arc::clone(&self.shared) })
         });
         // A free buffer has no other owner.
         if let Some(held) = Arc::get_mut(&mut held) {
@@ -98,7 +98,7 @@ impl Default for Pool {
 
 /// An IP packet, or one of several copies of it.
 #[derive(Clone, Debug)]
-pub struct Packet(Option<Arc<Held>>);
+pub struct Packet(Option<Arc<PooledBuffer>>);
 
 impl Packet {
     /// Returns the label of the packet.
@@ -118,7 +118,7 @@ impl Packet {
         }
     }
 
-    fn held(&self) -> &Held {
+    fn held(&self) -> &PooledBuffer {
         // Only functions that consume the packet take the buffer.
         self.0.as_deref().expect("a packet has its buffer until it ends")
     }
@@ -133,7 +133,7 @@ impl Drop for Packet {
 }
 
 /// Returns the buffer to the pool if this was its last owner.
-fn retire(mut held: Arc<Held>, gone: bool) {
+fn retire(mut held: Arc<PooledBuffer>, gone: bool) {
     let Some(alone) = Arc::get_mut(&mut held) else { return };
     let (label, shared) = (alone.label, Arc::clone(&alone.shared));
     let mut shared = lock(&shared);

@@ -20,12 +20,12 @@ use farcast_link::End;
 use serde::Serialize;
 
 use orders::Order;
-pub use orders::{RelayHandle, View, WayView};
-use pace::Pace;
+pub use orders::{RelayHandle, RelayView, WayView};
+use pace::RelayPace;
 use poller::{Poller, Ready};
 
 use crate::clock::sharpen_timers;
-use crate::host::Place;
+use crate::host::HostPosition;
 use crate::link::{Departure, Link};
 use crate::route::{self, Route};
 use crate::tun::Tun;
@@ -79,7 +79,7 @@ pub struct RelayState {
 }
 
 /// Remains of a relay that has ended.
-pub struct Ended {
+pub struct RelayEnd {
     /// The link.
     pub link: Link,
     /// Figures that the stages reported, with the stages' names.
@@ -108,7 +108,7 @@ pub(crate) struct Relay {
 /// A relay that runs on its thread. If dropped, it ends at once.
 pub(crate) struct Running {
     pub(crate) handle: RelayHandle,
-    thread: Option<thread::JoinHandle<Result<Ended, EmuError>>>,
+    thread: Option<thread::JoinHandle<Result<RelayEnd, EmuError>>>,
 }
 
 impl Running {
@@ -118,7 +118,7 @@ impl Running {
     }
 
     /// Ends the relay.
-    pub(crate) fn end(mut self) -> Result<Ended, EmuError> {
+    pub(crate) fn end(mut self) -> Result<RelayEnd, EmuError> {
         self.handle.end();
         let Some(thread) = self.thread.take() else { return Err(EmuError::Ended) };
         thread.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
@@ -161,11 +161,11 @@ impl Relay {
         Ok(Running { handle, thread: Some(thread) })
     }
 
-    fn run(mut self) -> Result<Ended, EmuError> {
+    fn run(mut self) -> Result<RelayEnd, EmuError> {
         sharpen_timers();
         self.state.scheduling = raise_priority();
         let mut ready = Vec::new();
-        let mut pace = Pace::default();
+        let mut pace = RelayPace::default();
         let mut beat = self.clock.now() + BEAT;
         while !self.ending {
             let only_look = pace.is_fast(self.clock.now());
@@ -194,7 +194,7 @@ impl Relay {
         // The end of the link destroys the stages.
         let figures = self.link.figures();
         let recorder = self.link.end();
-        Ok(Ended { link: self.link, figures, state: self.state, recorder })
+        Ok(RelayEnd { link: self.link, figures, state: self.state, recorder })
     }
 
     /// Reads packets that wait at a device, and lets them enter the link.
@@ -257,8 +257,8 @@ fn write(
     departure: Departure,
 ) -> Result<(), EmuError> {
     let number = match departure.to {
-        Place::Hub => 0,
-        Place::Terminal(terminal) => 1 + terminal as usize,
+        HostPosition::Hub => 0,
+        HostPosition::Terminal(terminal) => 1 + terminal as usize,
     };
     let taken = devices[number].write(&[std::io::IoSlice::new(departure.packet.octets())])?;
     let left = clock.now();

@@ -36,7 +36,7 @@
 //!
 //! # The terminal
 //!
-//! Both processes and the program in the [foreground](Place::Foreground) are in the process group that the user's shell
+//! Both processes and the program in the [foreground](ProcessGroup::Foreground) are in the process group that the user's shell
 //! made. Ctrl-C reaches that program, Ctrl-Z stops it (the link goes on), and a shell there has job control. All other
 //! programs have process groups of their own: after Ctrl-C, only [`Programs::stop_all`] stops them. A shell that ends
 //! cannot give the terminal back, because it cannot name the process group outside; the outer process takes it back.
@@ -57,7 +57,7 @@ use std::process::ExitStatus;
 pub use guard::Guard;
 pub use listening::{listening, wait_until_listening};
 pub use outer::contain;
-pub use programs::{Ended, Input, Output, Place, Program, ProgramId, Programs, Run};
+pub use programs::{Input, Output, ProcessGroup, Program, ProgramCommand, ProgramEnd, ProgramId, Programs};
 
 /// End of a process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -19,9 +19,10 @@ use std::time::{Duration, Instant};
 
 use farcast_core::{BitRate, Span};
 use farcast_emu::control::{
-    Answer, Bin, Change, Control, ControlCounters, ControlError, ControlServer, Count, Description, Handler,
-    HostDescription, LONGEST_LINE, Lateness, Line, MOST_CONNECTIONS, ProgramPhase, ProgramState, Request,
-    Snapshot, StageDescription, TerminalState, Way, WayState, running, socket_name,
+    Answer, AnswerLine, Bin, Change, Control, ControlCounters, ControlError, ControlServer, Count,
+    Description, DirectionState, Handler, HostDescription, LONGEST_LINE, Lateness, LinkDirection,
+    MOST_CONNECTIONS, ProgramPhase, ProgramState, Request, Snapshot, StageDescription, TerminalState,
+    running, socket_name,
 };
 use farcast_emu::namespace::Namespace;
 use proptest::prelude::*;
@@ -62,11 +63,11 @@ impl Handler for Fake {
         let entered = count(self.snapshots, 1000 * self.snapshots);
         Snapshot {
             time_s: self.snapshots as f64,
-            forward: WayState {
+            forward: DirectionState {
                 entered,
                 delivered: count(0, 125),
                 delay_s: Some(0.25),
-                ..WayState::default()
+                ..DirectionState::default()
             },
             terminals: vec![TerminalState { terminal: 0, delivered: count(1, 2), lost: count(3, 4) }],
             lateness: Lateness {
@@ -96,7 +97,7 @@ impl Handler for Fake {
             stages: vec![StageDescription {
                 name: Some("pipe".into()),
                 kind: "pipe".into(),
-                way: Some(Way::Return),
+                way: Some(LinkDirection::Return),
                 settings,
             }],
             changes: vec![Change { delay: Some(Span::from_millis(80)), ..Change::default() }],
@@ -191,7 +192,7 @@ fn every_request_is_done_and_answered_in_order() {
     assert_eq!(client.hear().unwrap(), description);
     assert_eq!(client.hear().unwrap(), json!({"ok": {}}));
     let rate = BitRate::from_bps(2_000_000);
-    let change = Change { way: Some(Way::Forward), rate, ..Change::default() };
+    let change = Change { way: Some(LinkDirection::Forward), rate, ..Change::default() };
     assert_eq!(hears.recv().unwrap(), Told::Set(change));
     assert_eq!(hears.recv().unwrap(), Told::Stop);
     assert_eq!(
@@ -459,7 +460,7 @@ fn the_client_asks_and_watches() {
         assert_eq!(control.request(&Request::Stop).unwrap(), Answer::Done);
         assert_eq!(hears.recv().unwrap(), Told::Stop);
         let Answer::Description(description) = control.request(&Request::Describe).unwrap() else { panic!() };
-        assert_eq!((description.seed, description.stages[0].way), (u64::MAX, Some(Way::Return)));
+        assert_eq!((description.seed, description.stages[0].way), (u64::MAX, Some(LinkDirection::Return)));
         let nowhere = Change { stage: Some("nowhere".into()), outage: Some(Span::ZERO), ..Change::default() };
         let refused = control.request(&Request::Set(nowhere)).unwrap_err();
         assert_eq!(refused.to_string(), "there is no stage \"nowhere\"");
@@ -468,11 +469,13 @@ fn the_client_asks_and_watches() {
         control.send(&Request::Watch { every }).unwrap();
         control.send(&Request::Describe).unwrap();
         let Answer::Snapshot(asked) = control.request(&Request::Snapshot).unwrap() else { panic!() };
-        assert_eq!(control.next(patience).unwrap(), Some(Line::Ok(Answer::Done)));
+        assert_eq!(control.next(patience).unwrap(), Some(AnswerLine::Ok(Answer::Done)));
         // The first snapshot of a watch comes at its own time, before or after the answers to later requests.
         let two = [(); 2].map(|()| control.next(patience).unwrap().unwrap());
-        assert!(two.contains(&Line::Ok(Answer::Description(description))), "{two:?}");
-        let ([Line::Snapshot(watched), _] | [_, Line::Snapshot(watched)]) = two else { panic!("{two:?}") };
+        assert!(two.contains(&AnswerLine::Ok(Answer::Description(description))), "{two:?}");
+        let ([AnswerLine::Snapshot(watched), _] | [_, AnswerLine::Snapshot(watched)]) = two else {
+            panic!("{two:?}")
+        };
         assert!((watched.time_s - asked.time_s).abs() > 0.5, "it is another: {watched:?}");
         assert_eq!(control.next(Span::ZERO).unwrap(), None);
         let mut watch = control.watch(Span::from_millis(100)).unwrap();

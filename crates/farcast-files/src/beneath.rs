@@ -329,13 +329,13 @@ fn rename((from, old): (&OwnedFd, &[u8]), (to, new): (&OwnedFd, &[u8]), replace:
 
 /// Examiner of many paths that opens a directory once for consecutive paths in it. Use it only while nothing is
 /// written.
-pub(crate) struct Look<'r> {
+pub(crate) struct PathExaminer<'r> {
     root: &'r Root,
     /// Directory of the last path, and its descriptor if the directory exists.
     at: Option<(Vec<u8>, Option<OwnedFd>)>,
 }
 
-impl<'r> Look<'r> {
+impl<'r> PathExaminer<'r> {
     pub(crate) fn new(root: &'r Root) -> Self {
         Self { root, at: None }
     }

@@ -11,10 +11,10 @@ const MOST: usize = 1 << 16;
 
 /// Names of files that were delivered into one directory, shared by its receptions.
 #[derive(Debug, Default)]
-pub struct Delivered(Mutex<List>);
+pub struct Delivered(Mutex<NameList>);
 
 #[derive(Debug, Default)]
-struct List {
+struct NameList {
     /// Names by their likeness (see [`likeness`]).
     names: BTreeMap<u64, Vec<Name>>,
     /// Likenesses of all names, the oldest first.
@@ -33,7 +33,7 @@ pub(crate) struct Name {
 }
 
 impl Delivered {
-    fn lock(&self) -> MutexGuard<'_, List> {
+    fn lock(&self) -> MutexGuard<'_, NameList> {
         // A panic leaves a list that can still be used.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

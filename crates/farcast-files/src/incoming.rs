@@ -48,7 +48,7 @@ pub(crate) use owner::is_owned;
 pub(crate) use state::{STATE_FILES, StateDir, path_of, read_journal, remove_unlocked, usage_in};
 
 use checkpoint::Gate;
-use open::What;
+use open::ReceptionSubject;
 use plain::Plain;
 use room::Room;
 use spool::Spool;
@@ -234,7 +234,7 @@ impl Incoming {
         segment_len: u32,
         options: Options,
     ) -> Result<Self, StoreError> {
-        open::open(dir, What::Product(id, product_size), segment_len, options)
+        open::open(dir, ReceptionSubject::Product(id, product_size), segment_len, options)
     }
 
     /// Begins or continues the reception of an object without a manifest, which becomes one file in `dir`. Its name is
@@ -251,7 +251,7 @@ impl Incoming {
         segment_len: u32,
         options: Options,
     ) -> Result<Self, StoreError> {
-        open::open(dir, What::Plain(object), segment_len, options)
+        open::open(dir, ReceptionSubject::Plain(object), segment_len, options)
     }
 
     /// Stores consecutive segments, the first of them number `first`, and returns the events that follow.

@@ -75,7 +75,7 @@ impl Span {
 
 /// A contiguous part of one file, or of the head.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Piece {
+pub(crate) struct FilePart {
     /// The file, counted in [`Layout::spans`]; `None` for the head.
     pub(crate) file: Option<usize>,
     /// Start of the part in the file or head, in bytes.
@@ -127,12 +127,12 @@ impl Layout {
 
     /// Returns the first of the [`pieces`](Self::pieces), for callers that modify the owner of the layout between two
     /// pieces.
-    pub(crate) fn first_piece(&self, bytes: Range<u64>) -> Option<Piece> {
+    pub(crate) fn first_piece(&self, bytes: Range<u64>) -> Option<FilePart> {
         self.pieces(bytes).next()
     }
 
     /// Returns the parts of head and files that make up `bytes` of the product, in order.
-    pub(crate) fn pieces(&self, bytes: Range<u64>) -> impl Iterator<Item = Piece> + '_ {
+    pub(crate) fn pieces(&self, bytes: Range<u64>) -> impl Iterator<Item = FilePart> + '_ {
         let mut at = bytes.start;
         let mut file = self.spans.partition_point(|span| span.bytes().end <= at);
         core::iter::from_fn(move || {
@@ -141,7 +141,7 @@ impl Layout {
             }
             if at < self.head_len {
                 let len = bytes.end.min(self.head_len) - at;
-                let piece = Piece { file: None, offset: at, len };
+                let piece = FilePart { file: None, offset: at, len };
                 at += len;
                 return Some(piece);
             }
@@ -150,7 +150,7 @@ impl Layout {
             }
             let span = self.spans[file];
             let len = bytes.end.min(span.bytes().end) - at;
-            let piece = Piece { file: Some(file), offset: at - span.start, len };
+            let piece = FilePart { file: Some(file), offset: at - span.start, len };
             at += len;
             Some(piece)
         })

@@ -102,7 +102,7 @@ pub use incoming::{
 pub use manifest::{Compressed, Entry, EntryKind, Manifest, ManifestError};
 pub use name::{safe_name, shown_name};
 pub use nicety::{Nicety, Refusal, Refusals};
-pub use outgoing::{Change, ChangedFile, Outgoing, Progress, Scanning, SkipReason, Skipped};
+pub use outgoing::{Change, ChangedFile, Outgoing, ScanProgress, Scanning, SkipReason, Skipped};
 pub use parts::Grain;
 pub use process::{is_running, this_process};
 pub use quota::{Quota, Usage};

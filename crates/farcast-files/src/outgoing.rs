@@ -48,7 +48,7 @@ struct Content {
     id: ProductId,
     head: Vec<u8>,
     layout: Layout,
-    sources: Vec<Source>,
+    sources: Vec<SourceFile>,
     /// The compressed content of files, if any file is compressed.
     spool: Option<Spool>,
     skipped: Vec<Skipped>,
@@ -67,7 +67,7 @@ pub struct Scanning {
 
 /// Progress of [`Outgoing::scan`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Progress {
+pub struct ScanProgress {
     /// Bytes of content whose digest has been computed.
     pub hashed: u64,
     /// Bytes of content in all; at least `hashed`.
@@ -109,7 +109,7 @@ pub enum SkipReason {
 
 /// A file at the time when its digest was computed.
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Source {
+struct SourceFile {
     path: PathBuf,
     state: State,
     /// Start of its compressed content in the spool; `None` if the file is not compressed.
@@ -144,7 +144,10 @@ impl Outgoing {
     /// [`SourceError::DuplicateName`], [`SourceError::NoName`], [`SourceError::Empty`],
     /// [`SourceError::Manifest`] if there are too many files, [`SourceError::Changed`] if one changes meanwhile,
     /// [`SourceError::Unsized`], and [`SourceError::Io`].
-    pub fn scan<P: AsRef<Path>>(paths: &[P], progress: impl FnMut(Progress)) -> Result<Self, SourceError> {
+    pub fn scan<P: AsRef<Path>>(
+        paths: &[P],
+        progress: impl FnMut(ScanProgress),
+    ) -> Result<Self, SourceError> {
         Self::scanned(paths, true, &Scanning::default(), progress)
     }
 
@@ -155,7 +158,7 @@ impl Outgoing {
     pub fn scan_by<P: AsRef<Path>>(
         scanning: &Scanning,
         paths: &[P],
-        progress: impl FnMut(Progress),
+        progress: impl FnMut(ScanProgress),
     ) -> Result<Self, SourceError> {
         Self::scanned(paths, true, scanning, progress)
     }
@@ -165,7 +168,7 @@ impl Outgoing {
     ///
     /// # Errors
     /// The errors of [`scan`](Self::scan).
-    pub fn plain(path: impl AsRef<Path>, progress: impl FnMut(Progress)) -> Result<Self, SourceError> {
+    pub fn plain(path: impl AsRef<Path>, progress: impl FnMut(ScanProgress)) -> Result<Self, SourceError> {
         Self::scanned(&[path], false, &Scanning::default(), progress)
     }
 
@@ -177,9 +180,9 @@ impl Outgoing {
     /// The errors of [`scan`](Self::scan); [`SourceError::OnlyDirectories`].
     pub fn each<P: AsRef<Path>>(
         paths: &[P],
-        progress: impl FnMut(Progress),
+        progress: impl FnMut(ScanProgress),
     ) -> Result<(Vec<Self>, Vec<Skipped>), SourceError> {
-        let mut found = scan::Found::default();
+        let mut found = scan::FoundEntries::default();
         for path in paths {
             found.argument(path.as_ref())?;
         }
@@ -194,7 +197,7 @@ impl Outgoing {
     }
 
     /// Creates the product of one file without a head.
-    fn alone(entry: Entry, source: Source) -> Result<Self, SourceError> {
+    fn alone(entry: Entry, source: SourceFile) -> Result<Self, SourceError> {
         let manifest = Manifest::new(vec![entry])?;
         let (id, layout) = (ProductId::of_head(&manifest.head()), Layout::of_content(&manifest));
         let content = Content {
@@ -214,9 +217,9 @@ impl Outgoing {
         paths: &[P],
         with_head: bool,
         scanning: &Scanning,
-        progress: impl FnMut(Progress),
+        progress: impl FnMut(ScanProgress),
     ) -> Result<Self, SourceError> {
-        let mut found = scan::Found::default();
+        let mut found = scan::FoundEntries::default();
         for path in paths {
             found.argument(path.as_ref())?;
         }
@@ -335,7 +338,7 @@ fn is_file(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile
 }
 
-impl Source {
+impl SourceFile {
     /// Fills `batch` with the content from `offset`. Returns the change of the file if that fails; the slots that could
     /// not be filled are then still in `batch`.
     fn read(
@@ -422,14 +425,14 @@ mod tests {
     use rustix::fs::{AtFlags, CWD, statat};
     use rustix::io::Errno;
 
-    use super::{Change, Source, State, is_file};
+    use super::{Change, SourceFile, State, is_file};
 
     #[test]
     fn what_the_system_refuses_to_read_costs_that_file_and_what_this_process_lacks_does_not() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let stat = statat(CWD, file.path(), AtFlags::empty()).unwrap();
         assert!(is_file(&stat));
-        let source = Source { path: file.path().to_owned(), state: State::of(&stat), spooled: None };
+        let source = SourceFile { path: file.path().to_owned(), state: State::of(&stat), spooled: None };
         for errno in [Errno::ACCESS, Errno::PERM, Errno::IO, Errno::STALE, Errno::NODATA] {
             assert_eq!(source.became(errno, "read").unwrap(), Change::Unreadable);
         }

@@ -187,7 +187,7 @@ impl Age {
     }
 
     /// Writes the age to the lock file for a later count.
-    fn note(self, root: &Root, one: &Known) -> SystemResult<()> {
+    fn note(self, root: &Root, one: &PartialFacts) -> SystemResult<()> {
         let path = [&path_of(one.id), b"/lock".as_slice()].concat();
         let lock = root.open_at(&path, OFlags::RDWR, Mode::empty())?;
         let so_far = i64::try_from(self.so_far.as_nanos()).unwrap_or(i64::MAX);
@@ -199,7 +199,7 @@ impl Age {
 
 /// Facts about an incomplete product that are quick to read.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Known {
+pub(crate) struct PartialFacts {
     pub(crate) id: ProductId,
     /// Upper bound of its disk usage, as recorded by its last receiver.
     pub(crate) usage: Usage,
@@ -210,7 +210,7 @@ pub(crate) struct Known {
 }
 
 /// Returns the products that have a state directory, without `except`.
-pub(crate) fn known(root: &Arc<Root>, except: Option<ProductId>) -> Result<Vec<Known>, StoreError> {
+pub(crate) fn known(root: &Arc<Root>, except: Option<ProductId>) -> Result<Vec<PartialFacts>, StoreError> {
     let failed = |errno| root.error(STATE_DIR, "list", errno, 0);
     let fd = match root.open_directory(STATE_DIR) {
         Ok(fd) => fd,
@@ -231,7 +231,7 @@ pub(crate) fn known(root: &Arc<Root>, except: Option<ProductId>) -> Result<Vec<K
 
 /// Reads the facts about product `id`; `None` if its lock file is missing, because the product is being made or
 /// removed.
-fn sight(root: &Arc<Root>, id: ProductId) -> SystemResult<Option<Known>> {
+fn sight(root: &Arc<Root>, id: ProductId) -> SystemResult<Option<PartialFacts>> {
     let at = |name: &[u8]| [&path_of(id), name].concat();
     let lock = match root.open_at(&at(b"/lock"), OFlags::RDONLY, Mode::empty()) {
         Ok(lock) => lock,
@@ -253,11 +253,11 @@ fn sight(root: &Arc<Root>, id: ProductId) -> SystemResult<Option<Known>> {
     let recorded = incoming::usage_in(&lock);
     drop(lock);
     let usage = recorded.unwrap_or_else(|| measure(root, id, head(root, id).as_ref()));
-    Ok(Some(Known { id, usage, last_ns, in_use, aged }))
+    Ok(Some(PartialFacts { id, usage, last_ns, in_use, aged }))
 }
 
 /// Removes a product and returns its description.
-pub(crate) fn evict(root: &Arc<Root>, one: &Known) -> Result<Partial, StoreError> {
+pub(crate) fn evict(root: &Arc<Root>, one: &PartialFacts) -> Result<Partial, StoreError> {
     let partial = examine(root, one)?;
     remove_below(root, one.id).map(|()| partial)
 }
@@ -270,7 +270,7 @@ fn remove_below(root: &Arc<Root>, id: ProductId) -> Result<(), StoreError> {
     state.remove(root)
 }
 
-fn examine(root: &Arc<Root>, one: &Known) -> Result<Partial, StoreError> {
+fn examine(root: &Arc<Root>, one: &PartialFacts) -> Result<Partial, StoreError> {
     let manifest = head(root, one.id);
     let journal = journal(root, one.id).map_err(|errno| root.error(STATE_DIR, "examine", errno, 0))?;
     let held = |journal: &Journal| {

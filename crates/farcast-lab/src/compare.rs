@@ -53,17 +53,17 @@ fn in_lines(left_out: &[LeftOut]) -> String {
 #[derive(Clone, PartialEq, Debug)]
 pub struct LeftOut {
     /// Settings of the rows, if the tables are of sweeps.
-    pub settings: Settings,
+    pub settings: SettingValues,
     /// Name of the column; empty for all columns.
     pub column: String,
     /// Reason for leaving it out.
-    pub why: Why,
+    pub why: LeftOutReason,
 }
 
 /// Reason for which something was not compared.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum Why {
+pub enum LeftOutReason {
     /// Paired samples of different sizes.
     #[error("{a} and {b} values cannot be paired; leave --paired away to compare them as they are")]
     Unpaired {
@@ -114,7 +114,7 @@ pub struct Compared {
 }
 
 /// Keys and values.
-pub type Settings = Vec<(String, String)>;
+pub type SettingValues = Vec<(String, String)>;
 
 /// Summary of one sample.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
@@ -135,7 +135,7 @@ pub struct Sample {
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Comparison {
     /// Settings of the rows, if the tables are of sweeps.
-    pub settings: Settings,
+    pub settings: SettingValues,
     /// Name of the column.
     pub column: String,
     /// Summary of the first.
@@ -190,15 +190,15 @@ pub fn compare(a: &Table, b: &Table, options: &Options) -> Result<Compared, Comp
     }
     let (ours, theirs) = (groups(a, &keys), groups(b, &keys));
     let mut compared = Compared::default();
-    let only = |groups: &[(Settings, Vec<usize>)],
-                others: &[(Settings, Vec<usize>)],
+    let only = |groups: &[(SettingValues, Vec<usize>)],
+                others: &[(SettingValues, Vec<usize>)],
                 whose|
      -> Vec<LeftOut> {
-        let lacks = |settings: &Settings| !others.iter().any(|(other, _)| other == settings);
-        let left_out = |settings: &Settings| LeftOut {
+        let lacks = |settings: &SettingValues| !others.iter().any(|(other, _)| other == settings);
+        let left_out = |settings: &SettingValues| LeftOut {
             settings: settings.clone(),
             column: String::new(),
-            why: Why::OnlyIn(whose),
+            why: LeftOutReason::OnlyIn(whose),
         };
         groups.iter().map(|(settings, _)| settings).filter(|settings| lacks(settings)).map(left_out).collect()
     };
@@ -219,7 +219,7 @@ pub fn compare(a: &Table, b: &Table, options: &Options) -> Result<Compared, Comp
                 Ok(comparison) => compared.all.push(comparison),
                 Err(why) => {
                     let why = match why {
-                        Why::Unfinished { a, b, .. } => Why::Unfinished { a, b, counted },
+                        LeftOutReason::Unfinished { a, b, .. } => LeftOutReason::Unfinished { a, b, counted },
                         why => why,
                     };
                     let (settings, column) = (settings.clone(), column.clone());
@@ -259,16 +259,16 @@ fn one(
     mut ours: Vec<f64>,
     mut theirs: Vec<f64>,
     options: &Options,
-) -> Result<Comparison, Why> {
+) -> Result<Comparison, LeftOutReason> {
     let absent = |values: &[f64]| values.iter().filter(|value| value.is_nan()).count();
     if column.ends_with(TIME) && absent(&ours) + absent(&theirs) > 0 {
         let (a, b) = ((absent(&ours), ours.len()), (absent(&theirs), theirs.len()));
-        return Err(Why::Unfinished { a, b, counted: false });
+        return Err(LeftOutReason::Unfinished { a, b, counted: false });
     }
     if options.paired {
         if ours.len() != theirs.len() {
             let (a, b) = (ours.len(), theirs.len());
-            return Err(Why::Unpaired { a, b });
+            return Err(LeftOutReason::Unpaired { a, b });
         }
         let both: Vec<(f64, f64)> = ours
             .iter()
@@ -400,12 +400,12 @@ fn common(a: &Table, b: &Table, keys: &[String]) -> Vec<String> {
 }
 
 /// Returns the rows of each combination of settings, in the order of their first appearance.
-fn groups(table: &Table, keys: &[String]) -> Vec<(Settings, Vec<usize>)> {
-    let mut groups: Vec<(Settings, Vec<usize>)> = Vec::new();
+fn groups(table: &Table, keys: &[String]) -> Vec<(SettingValues, Vec<usize>)> {
+    let mut groups: Vec<(SettingValues, Vec<usize>)> = Vec::new();
     let columns: Vec<(&String, &Column)> =
         keys.iter().filter_map(|key| Some((key, table.column(key)?))).collect();
     for row in 0..table.len() {
-        let settings: Settings =
+        let settings: SettingValues =
             columns.iter().map(|(key, column)| ((*key).clone(), column.text(row))).collect();
         // Rows of one point stand together.
         match groups.iter_mut().rev().find(|(other, _)| *other == settings) {

@@ -22,7 +22,7 @@ use farcast_stats::StatsError;
 use crate::figures::Figures;
 use crate::replications::{Memory, MemoryError};
 use crate::world::{Outcome, World};
-use open::Open;
+use open::OpenPoint;
 
 /// Interval between two reports of progress.
 const LOOK: Duration = Duration::from_millis(100);
@@ -31,7 +31,7 @@ const SLICE: Duration = Duration::from_millis(20);
 
 /// Replications of one point to run.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Wanted {
+pub struct PointRequest {
     /// Number by which the caller knows the point.
     pub point: usize,
     /// The first replication.
@@ -42,7 +42,7 @@ pub struct Wanted {
 
 /// Results of a point.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Done {
+pub struct PointResult {
     /// Number by which the caller knows the point.
     pub point: usize,
     /// Figures of its replications, in order.
@@ -53,7 +53,7 @@ pub struct Done {
 
 /// Resources for running points.
 #[derive(Clone, Copy, Debug)]
-pub struct Work<'a> {
+pub struct Resources<'a> {
     /// Seed of all random numbers.
     pub seed: u64,
     /// Number of threads, at least 1; figures do not depend on it.
@@ -66,7 +66,7 @@ pub struct Work<'a> {
 
 /// Progress of points.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Standing {
+pub struct PointsProgress {
     /// Time since the work began, in real time.
     pub elapsed: Span,
     /// Number of points that are done.
@@ -108,17 +108,17 @@ impl From<StatsError> for PointError {
 /// The first error of a point or of `done`; [`PointError::Interrupted`] if `stop` was set before all points were
 /// done.
 pub fn run<E: From<PointError>>(
-    wanted: &[Wanted],
-    work: &Work<'_>,
+    wanted: &[PointRequest],
+    work: &Resources<'_>,
     make: &(dyn Fn(usize) -> Result<World, DocumentError> + Sync),
-    done: &mut dyn FnMut(Done) -> Result<(), E>,
-    progress: &mut dyn FnMut(Standing),
+    done: &mut dyn FnMut(PointResult) -> Result<(), E>,
+    progress: &mut dyn FnMut(PointsProgress),
 ) -> Result<(), E> {
     #[expect(clippy::disallowed_methods, reason = "somebody waits in real time")]
     let begin = Instant::now();
-    let shared = Shared { queue: Mutex::default(), pulse: Pulse::default(), work, make };
+    let shared = SharedWork { queue: Mutex::default(), pulse: Pulse::default(), work, make };
     shared.lock().waiting = wanted.iter().copied().collect();
-    let mut standing = Standing { elapsed: Span::ZERO, points: 0, replications: 0 };
+    let mut standing = PointsProgress { elapsed: Span::ZERO, points: 0, replications: 0 };
     let mut failed = None;
     std::thread::scope(|scope| {
         let (sender, finished) = mpsc::channel();
@@ -129,15 +129,15 @@ pub fn run<E: From<PointError>>(
         drop(sender);
         loop {
             let result = match finished.recv_timeout(LOOK) {
-                Ok(Told::Replications(count)) => {
+                Ok(WorkerMessage::Replications(count)) => {
                     standing.replications += count;
                     Ok(())
                 }
-                Ok(Told::Point(point)) => {
+                Ok(WorkerMessage::Point(point)) => {
                     standing.points += 1;
                     if failed.is_none() { done(*point) } else { Ok(()) }
                 }
-                Ok(Told::Failed(error)) => Err(error.into()),
+                Ok(WorkerMessage::Failed(error)) => Err(error.into()),
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {
                     work.memory.look().map_err(|error| PointError::from(error).into())
@@ -162,17 +162,17 @@ pub fn run<E: From<PointError>>(
 }
 
 /// Message of a thread to the caller of [`run`].
-enum Told {
+enum WorkerMessage {
     Replications(u64),
-    Point(Box<Done>),
+    Point(Box<PointResult>),
     Failed(PointError),
 }
 
 /// Points that wait, and points that have begun.
 #[derive(Default)]
 struct Queue {
-    waiting: VecDeque<Wanted>,
-    open: Vec<Open>,
+    waiting: VecDeque<PointRequest>,
+    open: Vec<OpenPoint>,
 }
 
 /// Replications that a thread runs at once.
@@ -182,20 +182,20 @@ struct Slice {
     range: std::ops::Range<u64>,
 }
 
-struct Shared<'a> {
+struct SharedWork<'a> {
     queue: Mutex<Queue>,
     pulse: Pulse,
-    work: &'a Work<'a>,
+    work: &'a Resources<'a>,
     make: &'a (dyn Fn(usize) -> Result<World, DocumentError> + Sync),
 }
 
-impl Shared<'_> {
+impl SharedWork<'_> {
     /// Locks the queue. After a panic of another thread the queue is still valid, so the poison is ignored.
     fn lock(&self) -> std::sync::MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn work(&self, tell: &Sender<Told>) {
+    fn work(&self, tell: &Sender<WorkerMessage>) {
         while !self.pulse.is_stopped() {
             let told = match self.take() {
                 Ok(Some(slice)) => self.run(&slice, tell),
@@ -213,7 +213,7 @@ impl Shared<'_> {
             };
             if let Err(error) = told {
                 // The receiver may be gone already.
-                drop(tell.send(Told::Failed(error)));
+                drop(tell.send(WorkerMessage::Failed(error)));
                 break;
             }
         }
@@ -223,12 +223,12 @@ impl Shared<'_> {
     /// there are none at the moment.
     fn take(&self) -> Result<Option<Slice>, PointError> {
         let mut queue = self.lock();
-        if let Some(slice) = queue.open.iter_mut().find_map(Open::slice) {
+        if let Some(slice) = queue.open.iter_mut().find_map(OpenPoint::slice) {
             return Ok(Some(slice));
         }
         let Some(wanted) = queue.waiting.pop_front() else { return Ok(None) };
         // The entry in the queue keeps other threads from ending while the scenario is read.
-        queue.open.push(Open::new(wanted)?);
+        queue.open.push(OpenPoint::new(wanted)?);
         drop(queue);
         let world = (self.make)(wanted.point)?;
         let plan = Plan {
@@ -246,7 +246,7 @@ impl Shared<'_> {
         }))
     }
 
-    fn run(&self, slice: &Slice, tell: &Sender<Told>) -> Result<(), PointError> {
+    fn run(&self, slice: &Slice, tell: &Sender<WorkerMessage>) -> Result<(), PointError> {
         let begin = cpu_time();
         let mut outcomes: Vec<Outcome> = Vec::new();
         for index in slice.range.clone() {
@@ -256,13 +256,13 @@ impl Shared<'_> {
             }
         }
         let spent = cpu_time().saturating_sub(begin);
-        drop(tell.send(Told::Replications(outcomes.len() as u64)));
+        drop(tell.send(WorkerMessage::Replications(outcomes.len() as u64)));
         let mut queue = self.lock();
         let Some(place) = queue.open.iter().position(|open| open.is_of(slice)) else { return Ok(()) };
         if queue.open[place].put(slice.range.start, outcomes, spent)? {
             let done = queue.open.remove(place).into_done();
             drop(queue);
-            drop(tell.send(Told::Point(Box::new(done))));
+            drop(tell.send(WorkerMessage::Point(Box::new(done))));
         }
         Ok(())
     }

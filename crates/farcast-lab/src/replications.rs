@@ -1,15 +1,15 @@
 //! Replications of a scenario, within a limit of memory and with reports of progress.
 
+mod length_notice;
 mod memory;
-mod patience;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcast_sim::replicate::{HowMany, Plan, Replicable, ReplicationError, Standing, run as replicate};
 
 use crate::Progress;
-pub use memory::{Limit, Memory, MemoryError, Need};
-use patience::Patience;
+use length_notice::LengthNotice;
+pub use memory::{Limit, Memory, MemoryError, MemoryNeed};
 
 /// Reason for which there are no replications.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -42,7 +42,7 @@ pub fn run<S: Replicable>(
     progress: &mut dyn FnMut(Progress),
 ) -> Result<Vec<S::Outcome>, RunError> {
     memory.check(scenario, plan)?;
-    let mut patience = Patience::new(scenario, plan);
+    let mut patience = LengthNotice::new(scenario, plan);
     let (HowMany::Count(total) | HowMany::Until(_, total)) = plan.how_many;
     let mut full = None;
     let mut watch = |standing: Standing| {

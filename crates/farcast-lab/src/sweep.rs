@@ -19,7 +19,7 @@ use farcast_scenario::document::{Document, DocumentError};
 use farcast_sim::replicate::HowMany;
 
 use crate::figures::Figures;
-use crate::points::{self, Done, PointError, Wanted, Work};
+use crate::points::{self, PointError, PointRequest, PointResult, Resources};
 use crate::table::{Column, Table};
 use crate::vary::{Grid, VaryError};
 use crate::world::World;
@@ -27,7 +27,7 @@ pub(crate) use directory::csv;
 pub use directory::{Directory, NAMES};
 pub use journal::{Journal, decode, encode};
 pub(crate) use summary::measure;
-pub use summary::{Line, summary};
+pub use summary::{FigureSummary, summary};
 
 /// A task for a sweep.
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ pub struct Sweep {
 }
 
 /// Key of a point's result: equal only for the same scenario, seed, number of replications and version.
-pub type Key = [u8; 32];
+pub type PointKey = [u8; 32];
 
 /// Storage of results between runs.
 pub trait Store {
@@ -51,12 +51,12 @@ pub trait Store {
     ///
     /// # Errors
     /// The result cannot be stored.
-    fn keep(&mut self, key: &Key, done: &Done) -> io::Result<()>;
+    fn keep(&mut self, key: &PointKey, done: &PointResult) -> io::Result<()>;
 }
 
 /// A store that stores nothing.
 impl Store for () {
-    fn keep(&mut self, _: &Key, _: &Done) -> io::Result<()> {
+    fn keep(&mut self, _: &PointKey, _: &PointResult) -> io::Result<()> {
         Ok(())
     }
 }
@@ -122,7 +122,7 @@ pub enum SweepError {
 
 /// Progress of a sweep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Standing {
+pub struct SweepProgress {
     /// Time since it was begun or resumed, in real time.
     pub elapsed: Span,
     /// Number of points that are done, including those of earlier runs.
@@ -189,7 +189,7 @@ impl Sweep {
     ///
     /// # Errors
     /// The scenario is wrong there.
-    pub fn key(&self, point: usize) -> Result<Key, DocumentError> {
+    pub fn key(&self, point: usize) -> Result<PointKey, DocumentError> {
         let document = self.document_at(point)?;
         World::read(&document)?;
         let mut hash = blake3::Hasher::new();
@@ -211,7 +211,7 @@ impl Sweep {
     ///
     /// # Errors
     /// The scenario is wrong somewhere.
-    pub fn keys(&self) -> Result<Vec<Key>, DocumentError> {
+    pub fn keys(&self) -> Result<Vec<PointKey>, DocumentError> {
         (0..self.grid.points()).map(|point| self.key(point)).collect()
     }
 
@@ -222,21 +222,21 @@ impl Sweep {
     /// A point that cannot be run, or a result that cannot be stored; earlier results stay stored.
     pub fn run(
         &self,
-        mut found: Found,
+        mut found: EarlierResults,
         store: &mut dyn Store,
-        work: &Work<'_>,
-        progress: &mut dyn FnMut(Standing),
+        work: &Resources<'_>,
+        progress: &mut dyn FnMut(SweepProgress),
     ) -> Result<Swept, SweepError> {
         let total = self.grid.points();
         let keys = self.keys()?;
         let mut places: Vec<Option<Point>> = keys.iter().map(|key| found.remove(key)).collect();
         let kept = places.iter().flatten().count();
-        let missing: Vec<Wanted> = (0..total)
+        let missing: Vec<PointRequest> = (0..total)
             .filter(|&point| places[point].is_none())
-            .map(|point| Wanted { point, first: 0, how_many: self.how_many })
+            .map(|point| PointRequest { point, first: 0, how_many: self.how_many })
             .collect();
-        let mut standing = Standing { elapsed: Span::ZERO, points: kept, kept, total, replications: 0 };
-        let mut done = |done: Done| -> Result<(), SweepError> {
+        let mut standing = SweepProgress { elapsed: Span::ZERO, points: kept, kept, total, replications: 0 };
+        let mut done = |done: PointResult| -> Result<(), SweepError> {
             store.keep(&keys[done.point], &done)?;
             places[done.point] = Some(Point { figures: done.figures, cpu_s: done.cpu_s });
             Ok(())
@@ -343,4 +343,4 @@ impl Swept {
 }
 
 /// Results of points in earlier runs, by their keys.
-pub type Found = HashMap<Key, Point>;
+pub type EarlierResults = HashMap<PointKey, Point>;

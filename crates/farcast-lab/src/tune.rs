@@ -7,7 +7,7 @@
 mod objective;
 mod plan;
 mod race;
-mod wish;
+mod tune_table;
 
 use std::collections::BTreeMap;
 
@@ -16,13 +16,13 @@ use farcast_scenario::document::{Document, DocumentError};
 use farcast_sim::replicate::HowMany;
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
-use crate::points::{self, Done, PointError, Wanted, Work};
+use crate::points::{self, PointError, PointRequest, PointResult, Resources};
 use crate::sweep::{Sweep, SweepError};
 use crate::vary::Grid;
 pub use objective::{Bound, Measured, ObjectiveError, Side, Statistic};
 pub use plan::plan;
 use race::{Difference, Standings, Values};
-pub use wish::{Case, Wish};
+pub use tune_table::{Case, TuneTable};
 
 /// Number of settings above which the worse half is dropped after each round, sure or not.
 pub const HALVED_ABOVE: usize = 32;
@@ -48,7 +48,7 @@ pub struct Tuning {
 
 /// Progress of a race.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Standing {
+pub struct RaceProgress {
     /// Time since the race began, in real time.
     pub elapsed: Span,
     /// The round, from 1.
@@ -64,7 +64,7 @@ pub struct Standing {
 /// Fate of a setting in the race.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Fate {
+pub enum SettingFate {
     /// It is the best.
     Best,
     /// It could not be told from the best at the end.
@@ -87,7 +87,7 @@ pub struct Entry {
     /// True if these are the scenario's own settings.
     pub is_default: bool,
     /// Fate of the setting.
-    pub fate: Fate,
+    pub fate: SettingFate,
     /// Number of replications of each condition.
     pub replications: u64,
     /// Value of the statistic.
@@ -172,7 +172,7 @@ struct Racer {
     values: Values,
     bounded: Vec<Values>,
     cpu_s: f64,
-    fate: Option<Fate>,
+    fate: Option<SettingFate>,
 }
 
 impl Tuning {
@@ -182,7 +182,11 @@ impl Tuning {
     ///
     /// # Errors
     /// A setting that cannot be run, or a figure that does not exist.
-    pub fn run(&self, work: &Work<'_>, progress: &mut dyn FnMut(Standing)) -> Result<Tuned, TuneError> {
+    pub fn run(
+        &self,
+        work: &Resources<'_>,
+        progress: &mut dyn FnMut(RaceProgress),
+    ) -> Result<Tuned, TuneError> {
         let count = HowMany::Count(1);
         let check =
             |grid: &Grid| Sweep::new(self.document.clone(), grid.clone(), work.seed, count, "").map(drop);
@@ -225,7 +229,7 @@ fn threshold(tail: f64, replications: u64) -> f64 {
 
 struct Race<'a> {
     tuning: &'a Tuning,
-    work: &'a Work<'a>,
+    work: &'a Resources<'a>,
     racers: Vec<Racer>,
     documents: Vec<Vec<String>>,
     replications: u64,
@@ -233,7 +237,7 @@ struct Race<'a> {
 }
 
 impl<'a> Race<'a> {
-    fn new(tuning: &'a Tuning, work: &'a Work<'a>) -> Self {
+    fn new(tuning: &'a Tuning, work: &'a Resources<'a>) -> Self {
         let default = tuning.default_point();
         let points = (0..tuning.settings.points()).map(Some);
         let points = points.chain(default.is_none().then_some(None));
@@ -269,17 +273,17 @@ impl<'a> Race<'a> {
         range: std::ops::Range<u64>,
         round: u32,
         most: u64,
-        progress: &mut dyn FnMut(Standing),
+        progress: &mut dyn FnMut(RaceProgress),
     ) -> Result<(), TuneError> {
         let (running, racing) = (self.running(), self.racing().len());
         let conditions = self.tuning.conditions.points();
         let how_many = HowMany::Count(range.end - range.start);
-        let wanted: Vec<Wanted> = running
+        let wanted: Vec<PointRequest> = running
             .iter()
             .flat_map(|&racer| (0..conditions).map(move |condition| racer * conditions + condition))
-            .map(|point| Wanted { point, first: range.start, how_many })
+            .map(|point| PointRequest { point, first: range.start, how_many })
             .collect();
-        let mut results: BTreeMap<usize, Done> = BTreeMap::new();
+        let mut results: BTreeMap<usize, PointResult> = BTreeMap::new();
         let documents = std::sync::Mutex::new(self.tuning.document.clone());
         let (assignments, grid) = (&self.documents, &self.tuning.conditions);
         let make = |point: usize| -> Result<crate::World, DocumentError> {
@@ -290,7 +294,7 @@ impl<'a> Race<'a> {
             }
             crate::World::read(&document)
         };
-        let mut done = |done: Done| -> Result<(), TuneError> {
+        let mut done = |done: PointResult| -> Result<(), TuneError> {
             results.insert(done.point, done);
             Ok(())
         };
@@ -299,7 +303,7 @@ impl<'a> Race<'a> {
         let mut elapsed = Span::ZERO;
         points::run(&wanted, self.work, &make, &mut done, &mut |now| {
             elapsed = now.elapsed;
-            progress(Standing {
+            progress(RaceProgress {
                 elapsed: before + now.elapsed,
                 round,
                 racing,
@@ -331,22 +335,22 @@ impl<'a> Race<'a> {
         if !standings.values[best].is_finite() && is_last {
             return Err(TuneError::Nothing(self.tuning.minimise.to_string()));
         }
-        let mut fates: Vec<Option<Fate>> = (0..racing.len())
+        let mut fates: Vec<Option<SettingFate>> = (0..racing.len())
             .map(|place| {
                 let difference = standings.difference(place, best);
                 let unreached = !standings.values[place].is_finite() && standings.values[best].is_finite();
                 if !within.contains(&place) {
-                    return Some(Fate::OutOfBounds);
+                    return Some(SettingFate::OutOfBounds);
                 }
                 let is_worse = unreached || difference.value > threshold * difference.standard_error;
-                (place != best && is_worse).then_some(Fate::Worse)
+                (place != best && is_worse).then_some(SettingFate::Worse)
             })
             .collect();
         let mut left: Vec<usize> = (0..racing.len()).filter(|&place| fates[place].is_none()).collect();
         if left.len() > HALVED_ABOVE && !is_last {
             left.sort_by(|&a, &b| standings.values[a].total_cmp(&standings.values[b]));
             for &place in &left[left.len().div_ceil(2)..] {
-                fates[place] = Some(Fate::Halved);
+                fates[place] = Some(SettingFate::Halved);
             }
         }
         for (place, fate) in fates.into_iter().enumerate().filter(|(_, fate)| fate.is_some()) {
@@ -415,9 +419,9 @@ impl<'a> Race<'a> {
             let place = racing.iter().position(|&one| one == number);
             let fate = match (racer.fate, place) {
                 (Some(fate), _) => fate,
-                (None, Some(_)) if passes(number) > 0.0 => Fate::OutOfBounds,
-                (None, Some(place)) if place == best => Fate::Best,
-                _ => Fate::Tied,
+                (None, Some(_)) if passes(number) > 0.0 => SettingFate::OutOfBounds,
+                (None, Some(place)) if place == best => SettingFate::Best,
+                _ => SettingFate::Tied,
             };
             let (value, standard_error, difference) = self.beside(number, racing[best]);
             entries.push(Entry {
@@ -446,7 +450,8 @@ impl<'a> Race<'a> {
             });
         }
         let first = self.documents[racing[best]].clone();
-        let rank = |entry: &Entry| (entry.assignments != first, matches!(entry.fate, Fate::OutOfBounds));
+        let rank =
+            |entry: &Entry| (entry.assignments != first, matches!(entry.fate, SettingFate::OutOfBounds));
         entries.sort_by(|a, b| rank(a).cmp(&rank(b)).then(a.value.total_cmp(&b.value)));
         let cpu_s = self.racers.iter().map(|racer| racer.cpu_s).sum();
         let full: f64 = self

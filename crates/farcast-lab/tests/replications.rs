@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcast_core::units::Bytes;
-use farcast_lab::replications::{Limit, Memory, MemoryError, Need, RunError, run};
+use farcast_lab::replications::{Limit, Memory, MemoryError, MemoryNeed, RunError, run};
 use farcast_lab::{Progress, shipped};
 use farcast_sim::replicate::{self, HowMany, Plan};
 use farcast_sim::scenario::Scenario;
@@ -62,7 +62,7 @@ fn what_takes_too_much_memory_is_refused_and_what_it_would_take_is_told() {
     assert_eq!(check(2 * one, 2), Ok(()));
     let refused = check(2 * one - 1, 2).unwrap_err();
     let MemoryError { need, limit, .. } = refused;
-    assert!(matches!(need, Need::WouldTake { at_once: 2, .. }), "{need:?}");
+    assert!(matches!(need, MemoryNeed::WouldTake { at_once: 2, .. }), "{need:?}");
     assert_eq!(limit, Limit::Caller);
     assert!(refused.to_string().contains(" for 2 replications at once, more than the "), "{refused}");
     // The number at once is at most the number of replications.
@@ -76,7 +76,7 @@ fn what_takes_too_much_memory_is_refused_and_what_it_would_take_is_told() {
 #[test]
 fn what_is_taken_already_counts() {
     let taken = Memory::at_most(Bytes(4096)).look().unwrap_err();
-    assert!(matches!(taken.need, Need::HasTaken(Bytes(octets)) if octets > 100_000), "{taken:?}");
+    assert!(matches!(taken.need, MemoryNeed::HasTaken(Bytes(octets)) if octets > 100_000), "{taken:?}");
     assert_eq!(taken.most, Bytes(4096));
     assert_eq!(Memory::at_most(Bytes(u64::MAX)).look(), Ok(()));
 }

@@ -13,7 +13,7 @@ use farcast_core::engine::Message;
 use farcast_core::stage::End;
 use farcast_core::{Stage, Time};
 
-pub use driver::{Driver, Entry, Owner, follow};
+pub use driver::{ChainOwner, Driver, Entry, follow};
 
 /// A stage of a chain.
 pub type BoxedStage<M> = Box<dyn Stage<M> + Send>;
@@ -21,13 +21,13 @@ pub type BoxedStage<M> = Box<dyn Stage<M> + Send>;
 /// The stages between the hub and the terminals. Frames from the hub pass the stages of the forward chain in order;
 /// frames from terminals pass the stages of the return chain. A stage that carries both ways is in both.
 pub struct Chains<M> {
-    stages: Vec<Place<M>>,
+    stages: Vec<ChainedStage<M>>,
     forward: Vec<u32>,
     back: Vec<u32>,
 }
 
 /// A stage and its place in the chains.
-struct Place<M> {
+struct ChainedStage<M> {
     name: String,
     stage: BoxedStage<M>,
     /// Time at which the stage wants to be woken.
@@ -100,7 +100,7 @@ impl<M: Message> Chains<M> {
     }
 
     fn add(&mut self, name: &str, stage: BoxedStage<M>, both: bool) -> u32 {
-        self.stages.push(Place { name: name.into(), stage, wake: Time::NEVER, both, next: [None; 2] });
+        self.stages.push(ChainedStage { name: name.into(), stage, wake: Time::NEVER, both, next: [None; 2] });
         self.stages.len() as u32 - 1
     }
 

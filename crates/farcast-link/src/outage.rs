@@ -28,7 +28,7 @@ pub struct Schedule {
 
 /// State of the link at an instant, and the time until which it lasts ([`Time::NEVER`]: for good).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Phase {
+pub enum OutagePhase {
     /// The link is up.
     Clear {
         /// Start of the next outage.
@@ -71,8 +71,10 @@ impl Schedule {
     }
 
     /// Returns the state of the link at `now`.
-    pub fn at(&self, now: Time) -> Phase {
-        let Some(&(first, _)) = self.windows.first() else { return Phase::Clear { until: Time::NEVER } };
+    pub fn at(&self, now: Time) -> OutagePhase {
+        let Some(&(first, _)) = self.windows.first() else {
+            return OutagePhase::Clear { until: Time::NEVER };
+        };
         // Time by which the windows have been moved by earlier repetitions.
         let moved = self
             .period
@@ -80,10 +82,10 @@ impl Schedule {
         let within = now - moved;
         let next = self.windows.partition_point(|&(_, end)| end <= within);
         match (self.windows.get(next), self.period) {
-            (Some(&(start, end)), _) if start <= within => Phase::Outage { until: end + moved },
-            (Some(&(start, _)), _) => Phase::Clear { until: start + moved },
-            (None, Some(period)) => Phase::Clear { until: first + moved + period },
-            (None, None) => Phase::Clear { until: Time::NEVER },
+            (Some(&(start, end)), _) if start <= within => OutagePhase::Outage { until: end + moved },
+            (Some(&(start, _)), _) => OutagePhase::Clear { until: start + moved },
+            (None, Some(period)) => OutagePhase::Clear { until: first + moved + period },
+            (None, None) => OutagePhase::Clear { until: Time::NEVER },
         }
     }
 }
@@ -118,13 +120,13 @@ impl<M: Message> Stage<M> for Hold<M> {
     fn poll_output(&mut self) -> Option<Output<M>> {
         let (now, frame) = self.inbox.front()?;
         let phase = self.schedule.at(now);
-        let (Phase::Clear { until } | Phase::Outage { until }) = phase;
+        let (OutagePhase::Clear { until } | OutagePhase::Outage { until }) = phase;
         let count = entering_before(now, frame.spacing, until, frame.message.segments());
         let mut frame = self.inbox.take(count)?;
         self.sent += u64::from(frame.segments());
         let at = match phase {
-            Phase::Clear { .. } => now,
-            Phase::Outage { until } => {
+            OutagePhase::Clear { .. } => now,
+            OutagePhase::Outage { until } => {
                 frame.spacing = Span::ZERO;
                 until
             }

@@ -19,7 +19,7 @@ mod waiting;
 pub(crate) use inbox::{Inbox, entering_before};
 pub use latency::{Jitter, JitterShape};
 pub use server::QueueLimit;
-pub(crate) use waiting::Waiting;
+pub(crate) use waiting::WaitingFrames;
 
 use latency::Latency;
 use server::{Decision, Lot, Server};
@@ -119,7 +119,7 @@ pub struct Pipe<M> {
 }
 
 /// Result of a decision on frames.
-enum Judged<M> {
+enum FrameFate<M> {
     /// The frame is dropped, or has joined those that have been sent.
     Done,
     /// The frame leaves.
@@ -152,7 +152,7 @@ impl<M: Message> Pipe<M> {
 
     /// Decides on the frames of the inbox up to the first difference in their fates. A single datagram that is sent
     /// leaves at once, without a detour over `sent`.
-    fn judge(&mut self) -> Option<Judged<M>> {
+    fn judge(&mut self) -> Option<FrameFate<M>> {
         let (now, frame) = self.inbox.front()?;
         let lot = Lot::of(frame, self.config.overhead);
         let decision = self.server.admit(now, &lot);
@@ -169,12 +169,12 @@ impl<M: Message> Pipe<M> {
                 if lot.is_single() {
                     let release = self.latency.release(first, spacing, count);
                     frame.spacing = release.spacing;
-                    return Some(Judged::Leaves(Output { at: release.at, port: self.out, frame }));
+                    return Some(FrameFate::Leaves(Output { at: release.at, port: self.out, frame }));
                 }
                 self.sent.push(first, frame);
             }
         }
-        Some(Judged::Done)
+        Some(FrameFate::Done)
     }
 
     fn note_service(&mut self, busy: Span, wait: Span) {
@@ -230,7 +230,7 @@ impl<M: Message> Stage<M> for Pipe<M> {
             if let Some(output) = self.release() {
                 return Some(output);
             }
-            if let Judged::Leaves(output) = self.judge()? {
+            if let FrameFate::Leaves(output) = self.judge()? {
                 return Some(output);
             }
         }

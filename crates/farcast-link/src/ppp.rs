@@ -20,7 +20,7 @@ mod vj;
 
 pub use error::PppError;
 pub use errors::{ErrorVector, LineErrors};
-pub use line::{Information, Line, LineConfig, LineCounters, Sent};
+pub use line::{Information, LineConfig, LineCounters, PacketFate, SerialLine};
 pub use stage::{EndCounters, Ppp, PppConfig};
 pub use vj::VjCounters;
 

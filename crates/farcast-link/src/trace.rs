@@ -21,7 +21,7 @@ pub use replay::{TracePipe, TracePipeConfig};
 pub use timeline::{Conditions, Timeline};
 pub use varying::{TimelinePipe, TimelinePipeConfig};
 
-pub(crate) use timeline::Watch;
+pub(crate) use timeline::TimelineCursor;
 
 /// Returns the content of a file, without a byte order mark before it and blank lines behind it.
 fn content(text: &str) -> &str {

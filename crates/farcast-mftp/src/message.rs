@@ -183,7 +183,7 @@ pub struct AnnounceOptions {
 
 /// State of a client in an announcement's host list.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Standing {
+pub enum HostState {
     /// The client is invited and has not answered.
     Pending,
     /// The client's registration is accepted.
@@ -307,7 +307,7 @@ pub struct Announce {
     /// Data for the application, 1 to 64 bytes.
     pub user_data: Option<Vec<u8>>,
     /// Clients that are invited or accepted.
-    pub hosts: Option<Vec<(ClientId, Standing)>>,
+    pub hosts: Option<Vec<(ClientId, HostState)>>,
     /// Window in milliseconds over which clients spread their answers.
     pub backoff_window_ms: Option<u32>,
     /// Digest that commits to the whole product (farcast's own).

@@ -23,7 +23,7 @@ mod asking;
 mod cohorts;
 mod data;
 mod hearing;
-mod held;
+mod held_answers;
 mod lacking;
 mod parity;
 
@@ -42,10 +42,10 @@ use crate::message::{Body, ClientId, Message, Naks};
 use crate::receiver::control::Terms;
 
 use cohorts::{Cohorts, FINISHED, GONE};
-use data::Passage;
-use held::Held;
-use lacking::Lacking;
-use parity::Parity;
+use data::SegmentPassage;
+use held_answers::HeldAnswers;
+use lacking::ReceiverGaps;
+use parity::PopulationParity;
 
 /// Messages of a population of MFTP.
 pub(crate) type Feedback = farcast_delivery::Feedback<Message, Naks>;
@@ -57,10 +57,10 @@ pub struct Population {
     receivers: u32,
     terms: Option<Terms>,
     cohorts: Cohorts,
-    lacking: Lacking,
+    lacking: ReceiverGaps,
     /// Parity that receivers hold; `None` for a transmission without parity.
-    parity: Option<Parity>,
-    held: Vec<Held>,
+    parity: Option<PopulationParity>,
+    held: Vec<HeldAnswers>,
     /// DTUs that each receiver has requested, for its Done.
     naked: Vec<u32>,
     /// Time at which each receiver was complete; `Time::NEVER` before.
@@ -98,7 +98,7 @@ impl Population {
             receivers,
             terms: None,
             cohorts: Cohorts::new(receivers),
-            lacking: Lacking::new(0, 0),
+            lacking: ReceiverGaps::new(0, 0),
             parity: None,
             held: Vec::new(),
             naked: alloc::vec![0; n],
@@ -151,7 +151,7 @@ impl Population {
         let ours = |terms: &Terms| message.transmission == terms.transmission && from.source == terms.source;
         match &message.body {
             Body::Data(data) => {
-                let passage = Passage::of(now, from, message, channel);
+                let passage = SegmentPassage::of(now, from, message, channel);
                 if self.terms.as_ref().is_some_and(ours) {
                     return self.data(&passage, data, channel);
                 }
@@ -165,7 +165,7 @@ impl Population {
             }
             // Other messages of receivers concern no receiver.
             Body::Registration(_) | Body::Ack(_) | Body::Done(_) | Body::Quit(_) => {
-                let passage = Passage::of(now, from, message, channel);
+                let passage = SegmentPassage::of(now, from, message, channel);
                 self.let_pass(&passage, channel)
             }
             _ => {
@@ -194,7 +194,7 @@ impl Population {
 
     /// Returns the time of the next timer; [`Time::NEVER`] if none runs.
     pub fn poll_timeout(&self) -> Time {
-        let held = self.held.iter().map(Held::due).min().unwrap_or(Time::NEVER);
+        let held = self.held.iter().map(HeldAnswers::due).min().unwrap_or(Time::NEVER);
         self.cohorts.next_due().map_or(held, |(at, _)| at.min(held))
     }
 

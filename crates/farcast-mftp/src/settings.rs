@@ -64,7 +64,7 @@ pub enum Audience {
 
 /// Properties of the path to receivers, as far as the sender knows them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Way {
+pub struct PathLimits {
     /// Octets of IP and UDP headers: 28 or 48.
     pub headers: u16,
     /// Octets of IP packets that pass without fragmentation; `None` for Ethernet's 1500.
@@ -214,7 +214,7 @@ impl Settings {
         product: Product,
         (server, public, private): (SocketAddr, SocketAddr, SocketAddr),
         audience: &Audience,
-        way: Way,
+        way: PathLimits,
     ) -> SenderConfig {
         let mut config = SenderConfig::new(product, server, private);
         let listed = if let Audience::Listed(invited) = audience { invited.len() } else { 0 };
@@ -259,7 +259,7 @@ impl Settings {
     }
 
     /// Sets the pace and the division of the product: DTUs that fit the path, blocks of a quarter of a second.
-    fn cut(&self, config: &mut SenderConfig, listed: u64, way: Way) {
+    fn cut(&self, config: &mut SenderConfig, listed: u64, way: PathLimits) {
         if let Some(mtu) = way.mtu {
             config.datagram = config.datagram.min((mtu as usize).saturating_sub(way.headers.into()));
             let fits = u32::try_from(wire::dtu_size_for(config.datagram));

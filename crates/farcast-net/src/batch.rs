@@ -34,7 +34,7 @@ const BATCH_BYTES: usize = 65_000;
 pub(crate) struct Outlet<'a> {
     pub(crate) endpoint: Endpoint,
     /// Objects, in the order of their numbers.
-    pub(crate) sources: Vec<Source>,
+    pub(crate) sources: Vec<ObjectSource>,
     /// Address of the group that data is sent to.
     pub(crate) group: SocketAddr,
     /// Objects whose parity is being computed; the most recently sent one is the last.
@@ -56,7 +56,7 @@ impl<'a> Outlet<'a> {
     /// If the parity of the first object cannot be made.
     pub(crate) fn new(
         endpoint: Endpoint,
-        sources: Vec<Source>,
+        sources: Vec<ObjectSource>,
         group: SocketAddr,
         seal: Option<&'a mut SendSeal>,
     ) -> Result<Self, NetError> {
@@ -87,7 +87,7 @@ impl<'a> Outlet<'a> {
         }
         for &object in &self.coding {
             let source = self.sources.get_mut(object.get() as usize);
-            let Some(Parity::InTurn(parity)) = source.and_then(|source| source.parity.as_mut()) else {
+            let Some(ParitySource::InTurn(parity)) = source.and_then(|source| source.parity.as_mut()) else {
                 continue;
             };
             let of_it = |soon: &Ahead| soon.object == object;
@@ -137,7 +137,7 @@ impl<'a> Outlet<'a> {
 }
 
 /// Origin of an object's parity symbols.
-pub(crate) enum Parity {
+pub(crate) enum ParitySource {
     /// The parity of a block is sent for that block alone, and is computed shortly before.
     InTurn(ParityEncoder),
     /// The parity of all blocks leaves in turns, some symbols of each block at a time.
@@ -145,7 +145,7 @@ pub(crate) enum Parity {
 }
 
 /// An object to be sent: its files, its geometry and its parity.
-pub(crate) struct Source {
+pub(crate) struct ObjectSource {
     pub(crate) outgoing: Outgoing,
     /// Number of parity symbols of a block, and the code that makes them.
     symbols: (u32, ErasureCode),
@@ -153,11 +153,11 @@ pub(crate) struct Source {
     /// ([`SenderEngine::parity_of_all`]).
     of_all: u32,
     /// Computation of the parity symbols; absent if no symbol was needed lately.
-    parity: Option<Parity>,
+    parity: Option<ParitySource>,
     pub(crate) geometry: Geometry,
 }
 
-impl Source {
+impl ObjectSource {
     /// Returns the object as `sender` cuts it.
     pub(crate) fn new(
         sender: &impl SenderEngine,
@@ -170,12 +170,12 @@ impl Source {
     }
 
     /// Starts the computation of the parity.
-    fn coding(&self) -> Result<Parity, NetError> {
+    fn coding(&self) -> Result<ParitySource, NetError> {
         let (geometry, symbols, outgoing) = (self.geometry, self.symbols, self.outgoing.clone());
         if self.of_all > 0 {
-            return WholeParity::start(geometry, symbols, self.of_all, outgoing).map(Parity::Whole);
+            return WholeParity::start(geometry, symbols, self.of_all, outgoing).map(ParitySource::Whole);
         }
-        ParityEncoder::new(geometry, symbols, outgoing).map(Parity::InTurn)
+        ParityEncoder::new(geometry, symbols, outgoing).map(ParitySource::InTurn)
     }
 
     /// Returns the segments that are lost if `bytes` of the object are lost.
@@ -214,8 +214,8 @@ impl Source {
                     return Err(NetError::Parity { block, parity: first, reason });
                 };
                 match parity {
-                    Parity::Whole(parity) => parity.read(block, first, slots)?,
-                    Parity::InTurn(parity) => {
+                    ParitySource::Whole(parity) => parity.read(block, first, slots)?,
+                    ParitySource::InTurn(parity) => {
                         for (symbol, slot) in (first..).zip(slots) {
                             slot.copy_from_slice(parity.symbol(&mut self.outgoing, block, symbol)?);
                         }
@@ -229,7 +229,7 @@ impl Source {
 
 /// Datagrams and octets that have left.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Sent {
+pub struct SentCounts {
     /// Number of datagrams.
     pub datagrams: u64,
     /// Octets of these datagrams, with headers of UDP and IP.
@@ -283,7 +283,7 @@ pub(crate) struct Batch<'a, C> {
     envelope: Option<Envelope>,
     /// The last datagram is shorter than the others, so no other may follow it.
     closed: bool,
-    sent: Sent,
+    sent: SentCounts,
     /// Octets in the buffer that have yet to leave, by purpose.
     waiting: Kinds,
 }
@@ -298,13 +298,13 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
             filled: 0,
             envelope: None,
             closed: false,
-            sent: Sent::default(),
+            sent: SentCounts::default(),
             waiting: Kinds::default(),
         }
     }
 
     /// Returns the datagrams and octets that have left so far.
-    pub(crate) fn sent(&self) -> Sent {
+    pub(crate) fn sent(&self) -> SentCounts {
         self.sent
     }
 
@@ -426,7 +426,7 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
     /// Appends datagrams `first .. first + count` of `message` to the buffer.
     fn fill(
         &mut self,
-        (source, seal): (&mut Source, Option<(&mut SendSeal, bool)>),
+        (source, seal): (&mut ObjectSource, Option<(&mut SendSeal, bool)>),
         message: &C::Message,
         content: Content,
         first: u32,

@@ -30,12 +30,12 @@ pub enum Changing {
 }
 
 /// Looks at files while they are sent, on a thread of its own: a file that looks different has to be read.
-pub(crate) struct Watch {
+pub(crate) struct FileWatch {
     over: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Watch {
+impl FileWatch {
     pub(crate) fn start(files: Vec<Outgoing>) -> Self {
         let over = Arc::new(AtomicBool::new(false));
         let ends = Arc::clone(&over);
@@ -44,7 +44,7 @@ impl Watch {
     }
 }
 
-impl Drop for Watch {
+impl Drop for FileWatch {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {

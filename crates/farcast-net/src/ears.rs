@@ -10,7 +10,7 @@ use farcast_delivery::Transport;
 use crate::error::NetError;
 use crate::interface::Interface;
 use crate::links::{Changes, LOOK_EVERY, Links};
-use crate::narrow::Watch;
+use crate::narrow::NarrowWatch;
 use crate::receiving::ReceiveOptions;
 use crate::socket::Endpoint;
 
@@ -88,7 +88,7 @@ impl<'a> Ears<'a> {
     /// Opens a socket that listens at `address` and watches for long datagrams that never arrive.
     fn listener(&self, address: SocketAddr) -> Result<Rc<Endpoint>, NetError> {
         let ReceiveOptions { source, socket, accept, .. } = self.options;
-        let watch = Watch::new(accept, address.ip().is_multicast(), self.answers);
+        let watch = NarrowWatch::new(accept, address.ip().is_multicast(), self.answers);
         let endpoint = Endpoint::listener(address, *source, socket, self.transport)?;
         Ok(Rc::new(endpoint.watching(watch)))
     }

@@ -58,8 +58,8 @@ impl Envelope {
     /// Returns the control messages for the kernel, with everything but the destination. With a `segment_size` the
     /// kernel is to cut the buffer into datagrams of so many octets. `own` is the address that the socket is bound to:
     /// IPv4 packet information that names an interface must name an address too.
-    pub(crate) fn control(&self, own: SocketAddr, segment_size: Option<usize>) -> Control {
-        let mut control = Control { octets: [0; CAPACITY], len: 0 };
+    pub(crate) fn control(&self, own: SocketAddr, segment_size: Option<usize>) -> ControlMessages {
+        let mut control = ControlMessages { octets: [0; CAPACITY], len: 0 };
         if let Some(size) = segment_size {
             let size = u16::try_from(size).unwrap_or(u16::MAX);
             control.push(libc::SOL_UDP, libc::UDP_SEGMENT, &size.to_ne_bytes());
@@ -72,7 +72,7 @@ impl Envelope {
     }
 
     /// Appends the options of ip(7).
-    fn control_v4(&self, own: SocketAddr, control: &mut Control) {
+    fn control_v4(&self, own: SocketAddr, control: &mut ControlMessages) {
         if self.source.is_some() || self.interface != 0 {
             let source = match self.source.unwrap_or(own).ip() {
                 IpAddr::V4(source) => source,
@@ -93,7 +93,7 @@ impl Envelope {
     }
 
     /// Appends the options of RFC 3542.
-    fn control_v6(&self, control: &mut Control) {
+    fn control_v6(&self, control: &mut ControlMessages) {
         if self.source.is_some() || self.interface != 0 {
             let source = match self.source {
                 Some(SocketAddr::V6(source)) => *source.ip(),
@@ -123,12 +123,12 @@ const CAPACITY: usize = 4 * HEADER + (2_usize.next_multiple_of(ALIGN) + 24 + ALI
 
 /// Control messages for sendmsg(2), one behind the other.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Control {
+pub(crate) struct ControlMessages {
     octets: [u8; CAPACITY],
     len: usize,
 }
 
-impl Control {
+impl ControlMessages {
     pub(crate) fn as_slice(&self) -> &[u8] {
         &self.octets[..self.len]
     }

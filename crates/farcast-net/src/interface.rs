@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 
 use crate::error::NetError;
-use crate::listing::{Listed, addresses};
+use crate::listing::{ListedAddress, addresses};
 use crate::socket::{SocketOptions, scoped};
 use crate::ssm;
 
@@ -28,9 +28,11 @@ impl Interface {
         let (bare, zone) =
             wanted.split_once('%').map_or((&wanted[..], None), |(bare, zone)| (bare, Some(zone)));
         let by_address: Option<IpAddr> = bare.parse().ok();
-        let on_zone = |i: &Listed| zone.is_none_or(|zone| i.name == zone || i.index.to_string() == zone);
-        let named =
-            |i: &&Listed| by_address.map_or(i.name == *wanted, |address| i.address == address && on_zone(i));
+        let on_zone =
+            |i: &ListedAddress| zone.is_none_or(|zone| i.name == zone || i.index.to_string() == zone);
+        let named = |i: &&ListedAddress| {
+            by_address.map_or(i.name == *wanted, |address| i.address == address && on_zone(i))
+        };
         let found: Vec<_> = all.iter().filter(named).collect();
         // The list has interfaces with addresses only.
         let name = found.first().map_or(wanted, |interface| &interface.name);

@@ -40,6 +40,7 @@ mod listing;
 mod loss;
 mod narrow;
 mod parity;
+mod path_watch;
 mod receiving;
 mod seal;
 mod sending;
@@ -48,17 +49,17 @@ mod ssm;
 mod store;
 mod stream;
 mod waiting;
-mod way;
 
-pub use batch::{Kinds, Sent};
+pub use batch::{Kinds, SentCounts};
 pub use changing::Changing;
 pub use clock::Clock;
 pub use element::{ElementCounts, ElementNotice, ElementOptions, Port, PortCounts, serve};
 pub use error::NetError;
 pub use interface::own_address;
 pub use parity::scratch_dir;
+pub use path_watch::{wait_to_listen, wait_to_send};
 pub use receiving::{ReceiveNotice, ReceiveOptions, ReceiveReport, Unlike, receive};
-pub use seal::{Kept, Memory, ReceiveSeal, Revoked, SealCounts, SendSeal};
+pub use seal::{HistoryState, Memory, ReceiveSeal, Revoked, SealCounts, SendSeal};
 pub use sending::{SendNotice, SendOptions, SendReport, Traffic, send};
 pub use socket::{SocketOptions, path_mtu};
 pub use store::{FileInfo, PlainFile, Removed};
@@ -67,4 +68,3 @@ pub use stream::{
     send_stream,
 };
 pub use waiting::{Waited, wait_until_free};
-pub use way::{wait_to_listen, wait_to_send};

@@ -10,7 +10,7 @@ use crate::ssm;
 
 /// An address, and the interface that has it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Listed {
+pub(crate) struct ListedAddress {
     /// Name of the interface.
     pub(crate) name: String,
     pub(crate) address: IpAddr,
@@ -18,7 +18,7 @@ pub(crate) struct Listed {
     pub(crate) index: u32,
 }
 
-impl Listed {
+impl ListedAddress {
     /// Returns `true` if the address is valid on its link only.
     pub(crate) fn is_link_local(&self) -> bool {
         match self.address {
@@ -32,25 +32,28 @@ impl Listed {
 ///
 /// # Errors
 /// If neither netlink(7) nor netdevice(7) can list them.
-pub(crate) fn addresses() -> Result<Vec<Listed>, NetError> {
+pub(crate) fn addresses() -> Result<Vec<ListedAddress>, NetError> {
     match if_addrs::get_if_addrs() {
         Ok(found) => Ok(found.into_iter().map(listed).collect()),
         Err(error) => without_netlink().map_err(|_| NetError::socket("list the interfaces")(error)),
     }
 }
 
-fn listed(found: if_addrs::Interface) -> Listed {
-    Listed { address: found.ip(), index: found.index.unwrap_or(0), name: found.name }
+fn listed(found: if_addrs::Interface) -> ListedAddress {
+    ListedAddress { address: found.ip(), index: found.index.unwrap_or(0), name: found.name }
 }
 
 /// Returns the same list by netdevice(7), which covers IPv4, and by the file that lists IPv6.
-fn without_netlink() -> io::Result<Vec<Listed>> {
+fn without_netlink() -> io::Result<Vec<ListedAddress>> {
     let socket = Socket::new(Domain::IPV4, Type::DGRAM, None)?;
     let index = |name: &str| rustix::net::netdevice::name_to_index(&socket, name).unwrap_or(0);
     let v4 = ssm::ipv4_addresses(&socket)?;
-    let one =
-        |(name, address): (String, Ipv4Addr)| Listed { index: index(&name), address: address.into(), name };
-    let mut all: Vec<Listed> = v4.into_iter().map(one).collect();
+    let one = |(name, address): (String, Ipv4Addr)| ListedAddress {
+        index: index(&name),
+        address: address.into(),
+        name,
+    };
+    let mut all: Vec<ListedAddress> = v4.into_iter().map(one).collect();
     // A kernel without IPv6 has no such file.
     all.extend(std::fs::read_to_string("/proc/net/if_inet6").unwrap_or_default().lines().filter_map(ipv6));
     Ok(all)
@@ -58,11 +61,15 @@ fn without_netlink() -> io::Result<Vec<Listed>> {
 
 /// Parses a line of `/proc/net/if_inet6`: the address; in hexadecimal the interface, the prefix, the scope and the
 /// flags; the name.
-fn ipv6(line: &str) -> Option<Listed> {
+fn ipv6(line: &str) -> Option<ListedAddress> {
     let mut fields = line.split_whitespace();
     let (address, index, name) = (fields.next()?, fields.next()?, fields.nth(3)?);
     let address = Ipv6Addr::from_bits(u128::from_str_radix(address, 16).ok()?);
-    Some(Listed { name: name.into(), address: address.into(), index: u32::from_str_radix(index, 16).ok()? })
+    Some(ListedAddress {
+        name: name.into(),
+        address: address.into(),
+        index: u32::from_str_radix(index, 16).ok()?,
+    })
 }
 
 #[cfg(test)]
@@ -71,7 +78,7 @@ mod tests {
 
     #[test]
     fn both_ways_list_the_same() {
-        let sorted = |mut all: Vec<Listed>| {
+        let sorted = |mut all: Vec<ListedAddress>| {
             all.sort_by(|a, b| (&a.name, a.address).cmp(&(&b.name, b.address)));
             all
         };

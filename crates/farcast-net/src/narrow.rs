@@ -6,7 +6,7 @@
 //! * A sender's socket sends marks beside its long datagrams. A mark says how many long datagrams there were
 //!   ([`Marks`]).
 //! * A receiver's socket counts marks and long datagrams. If marks arrive and long datagrams never do, it tells the
-//!   sender ([`Watch`]).
+//!   sender ([`NarrowWatch`]).
 //! * From then on the sender's socket cuts long datagrams into pieces, and into smaller ones if those do not pass
 //!   either. The smallest pieces pass every network that IP passes.
 //! * The receiver's socket puts the pieces together again ([`Assembly`]).
@@ -20,8 +20,8 @@ use farcast_delivery::Transport;
 
 pub(crate) use assembly::Assembly;
 pub(crate) use marks::Marks;
-pub(crate) use watch::Watch;
-pub(crate) use wire::{PIECE_HEADER, Piece, Small, narrow};
+pub(crate) use watch::NarrowWatch;
+pub(crate) use wire::{DatagramPart, PIECE_HEADER, Small, narrow};
 
 /// Octets of an IP packet that every IPv4 network takes (RFC 791 §3.1).
 const LEAST_V4: usize = 576;
@@ -64,14 +64,14 @@ pub(crate) fn headers_of_fragments(payload: usize, carried: usize, ipv4: bool) -
 
 /// Traffic besides the datagrams that an engine asked for: marks, and the overhead of cutting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Beside {
+pub(crate) struct OtherTraffic {
     /// Number of datagrams.
     pub(crate) datagrams: usize,
     /// Octets of these datagrams without headers of UDP and IP, and octets of headers of fragments.
     pub(crate) octets: usize,
 }
 
-impl Beside {
+impl OtherTraffic {
     /// Adds datagrams and octets that have left.
     pub(crate) fn add(&mut self, datagrams: usize, octets: usize) {
         self.datagrams += datagrams;

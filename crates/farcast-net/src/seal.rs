@@ -11,7 +11,7 @@ mod sending;
 #[cfg(test)]
 mod tests;
 
-pub use receiving::{Kept, Memory, ReceiveSeal};
+pub use receiving::{HistoryState, Memory, ReceiveSeal};
 pub use sending::{Revoked, SendSeal};
 
 /// Counts of datagrams that did not pass a seal.

@@ -16,14 +16,14 @@ use farcast_delivery::{
 };
 use farcast_files::{Outgoing, SourceError};
 
-use crate::batch::{Batch, Outlet, Source};
-use crate::changing::{Changing, Watch};
+use crate::batch::{Batch, ObjectSource, Outlet};
+use crate::changing::{Changing, FileWatch};
 use crate::clock::{Clock, sharpen_timers};
 use crate::envelope::Envelope;
 use crate::error::NetError;
+use crate::path_watch::{PathChange, PathWatch};
 use crate::seal::SendSeal;
 use crate::socket::Endpoint;
-use crate::way::{Turn, Way};
 
 mod changes;
 mod hearing;
@@ -52,15 +52,15 @@ pub fn send<P: Protocol, E: Error + Send + Sync + 'static>(
 ) -> Result<SendReport<P::Sender>, NetError> {
     sharpen_timers();
     // The watch starts before anything is looked at, so that no change is missed.
-    let way = Way::new(options.to, &options.socket, codec.transport());
+    let way = PathWatch::new(options.to, &options.socket, codec.transport());
     let endpoint = Endpoint::sender(options.to, &options.socket, codec.transport())?;
     let sender = make(endpoint.local()).map_err(NetError::config)?;
     let strict = options.changing == Changing::Fail;
     let objects: Vec<Outgoing> =
         objects.into_iter().map(|object| if strict { object } else { object.leniently() }).collect();
-    let watch = Watch::start(objects.clone());
+    let watch = FileWatch::start(objects.clone());
     let sources = (0..).map(ObjectId::new).zip(objects);
-    let sources = sources.map(|(object, outgoing)| Source::new(&sender, object, outgoing));
+    let sources = sources.map(|(object, outgoing)| ObjectSource::new(&sender, object, outgoing));
     let sources = sources.collect::<Result<Vec<_>, _>>()?;
     // While announcing, the sender listens to the group: another transmission may be using it. Later, answers may come
     // to the group.
@@ -138,7 +138,7 @@ struct Refused {
 }
 
 /// Last event of a sender.
-struct Ended<E> {
+struct SenderEnd<E> {
     event: E,
     /// No receiver was there.
     alone: bool,
@@ -148,7 +148,7 @@ struct Ended<E> {
 struct Driver<'a, P: Protocol> {
     clock: Clock,
     sender: P::Sender,
-    way: Way<'a>,
+    way: PathWatch<'a>,
     group: Option<Endpoint>,
     codec: &'a P::Codec,
     batch: Batch<'a, P::Codec>,
@@ -160,7 +160,7 @@ struct Driver<'a, P: Protocol> {
     /// Number of files that are known to have changed, and the changed files that the owner was told of.
     changes: usize,
     told: BTreeSet<(ObjectId, usize)>,
-    ended: Option<Ended<Event<P>>>,
+    ended: Option<SenderEnd<Event<P>>>,
     error: Option<NetError>,
     /// The sender has begun.
     opened: bool,
@@ -296,12 +296,12 @@ impl<P: Protocol> Driver<'_, P> {
     fn follow(&mut self, now: Time, outlet: &mut Outlet<'_>) {
         let Some(turn) = self.way.follow(now, &mut outlet.endpoint) else { return };
         match turn {
-            Turn::Lost(why) => (self.observer)(now, &self.sender, &SendNotice::Waiting { why: &why }),
-            Turn::Back => {
+            PathChange::Lost(why) => (self.observer)(now, &self.sender, &SendNotice::Waiting { why: &why }),
+            PathChange::Back => {
                 self.listen_again();
                 (self.observer)(now, &self.sender, &SendNotice::Back);
             }
-            Turn::Moved(endpoint) => {
+            PathChange::Moved(endpoint) => {
                 if outlet.endpoint.is_narrow() {
                     endpoint.cut();
                 }
@@ -448,7 +448,7 @@ impl<P: Protocol> Driver<'_, P> {
             }
             (self.observer)(now, &self.sender, &SendNotice::Event(&event));
             if let Some(Milestone::Ended { alone }) = milestone {
-                self.ended = Some(Ended { event, alone });
+                self.ended = Some(SenderEnd { event, alone });
             }
         }
     }

@@ -28,7 +28,7 @@ use address::unscoped;
 pub(crate) use address::{is_source_specific, scoped};
 pub use making::path_mtu;
 use making::{hear_own_groups_only, join, may_be_cut, new_socket, set_sending};
-pub(crate) use narrow::Narrow;
+pub(crate) use narrow::NarrowReport;
 
 /// Options of sockets.
 #[derive(Clone, PartialEq, Eq, Debug)]

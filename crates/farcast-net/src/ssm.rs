@@ -125,7 +125,7 @@ pub(crate) fn take_all_groups(socket: &Socket, index: u32) -> io::Result<()> {
 /// Origin of a frame by packet(7): `struct sockaddr_ll` as far as the link-layer address.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Link {
+pub(crate) struct LinkOrigin {
     family: libc::c_ushort,
     protocol: libc::c_ushort,
     /// Number of the interface.
@@ -137,13 +137,14 @@ pub(crate) struct Link {
 }
 
 /// Returns `address` as one of packet(7); `None` if it is of another family.
-pub(crate) fn link(address: &SocketAddrAny) -> Option<Link> {
-    if address.address_family() != AddressFamily::PACKET || (address.addr_len() as usize) < size_of::<Link>()
+pub(crate) fn link(address: &SocketAddrAny) -> Option<LinkOrigin> {
+    if address.address_family() != AddressFamily::PACKET
+        || (address.addr_len() as usize) < size_of::<LinkOrigin>()
     {
         return None;
     }
-    // SAFETY: the kernel has written at least as many octets as a `Link` has, and any are a valid one.
-    Some(unsafe { address.as_ptr().cast::<Link>().read_unaligned() })
+    // SAFETY: the kernel has written at least as many octets as a `LinkOrigin` has, and any are a valid one.
+    Some(unsafe { address.as_ptr().cast::<LinkOrigin>().read_unaligned() })
 }
 
 /// Returns the path MTU in bytes that the kernel knows for a connected socket.
@@ -195,7 +196,7 @@ pub(crate) mod headers {
 
     /// A part of the header of one datagram, or of several that the kernel has joined.
     #[derive(Debug)]
-    pub(crate) struct Header {
+    pub(crate) struct PacketHeader {
         pub(crate) source: SocketAddr,
         /// Time to live, or hop limit.
         pub(crate) ttl: i32,
@@ -214,7 +215,7 @@ pub(crate) mod headers {
     }
 
     /// Receives the next datagram and returns its header.
-    pub(crate) fn next(socket: &Socket) -> io::Result<Header> {
+    pub(crate) fn next(socket: &Socket) -> io::Result<PacketHeader> {
         socket.set_nonblocking(false)?;
         let (mut content, mut control) = (vec![0_u8; 1 << 16], vec![0_u8; 1 << 10]);
         let mut source = SockAddrStorage::zeroed();
@@ -232,7 +233,7 @@ pub(crate) mod headers {
         // SAFETY: the kernel has written an address of this length.
         let source = unsafe { SockAddr::new(source, message.msg_namelen) };
         let source = source.as_socket().ok_or(io::ErrorKind::InvalidData)?;
-        let mut header = Header { source, ttl: 0, options: Vec::new() };
+        let mut header = PacketHeader { source, ttl: 0, options: Vec::new() };
         let mut rest = &control[..message.msg_controllen];
         while let Some((fields, behind)) = rest.split_first_chunk::<{ size_of::<libc::cmsghdr>() }>() {
             let (len, kinds) = fields.split_at(size_of::<usize>());

@@ -27,7 +27,7 @@ mod room;
 mod worker;
 
 pub(crate) use worker::is_final;
-use worker::{Answer, Worker};
+use worker::{AnswerChannel, Worker};
 
 /// Datagram slots in an empty arena: the most that one system call fills.
 pub(crate) const SLOTS: usize = 16;
@@ -43,14 +43,14 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 /// A receive buffer and the steps to take with its content, in order.
 pub(crate) struct Arena {
     pub(crate) buffer: Box<[u8]>,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<ArenaStep>,
     /// Object of the last step.
     of: Option<ObjectId>,
 }
 
 /// Step to take with an arena's content.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Step {
+pub(crate) enum ArenaStep {
     /// Names the object of the steps that follow. The first step of an arena is such a one.
     Of(ObjectId),
     /// Stores a segment; its payload of `len` bytes lies at `at`.
@@ -70,7 +70,7 @@ impl Arena {
     pub(crate) fn turn_to(&mut self, object: ObjectId) {
         if self.of != Some(object) {
             self.of = Some(object);
-            self.steps.push(Step::Of(object));
+            self.steps.push(ArenaStep::Of(object));
         }
     }
 
@@ -93,7 +93,7 @@ impl Pool {
 }
 
 /// Order for the store thread.
-enum Job {
+enum StoreJob {
     Open { reception: u64, opening: Opening },
     Rename(Box<Offer>),
     Steps(Arena),
@@ -206,7 +206,7 @@ pub(crate) enum Reply {
 /// The receiving thread's end of the store thread.
 pub(crate) struct Store {
     /// Sender of orders; `None` once the thread is to end.
-    jobs: Option<Sender<Job>>,
+    jobs: Option<Sender<StoreJob>>,
     worker: Thread,
     replies: Receiver<(u64, Reply)>,
     /// Number of receptions so far. It tells late replies about an earlier reception from present ones.
@@ -234,7 +234,7 @@ impl Store {
         let free = Pool::default();
         free.lock().extend(std::iter::repeat_with(Arena::new).take(ARENAS));
         let wanted = Arc::new(AtomicBool::new(false));
-        let answer = Answer { replies: reply_queue, wake: Arc::clone(&wake), reception: 0 };
+        let answer = AnswerChannel { replies: reply_queue, wake: Arc::clone(&wake), reception: 0 };
         let mut worker =
             Worker::new(job_queue, (free.clone(), Arc::clone(&wanted)), answer, discard, wait_for_room);
         let (alive, ended) = bounded(0);
@@ -274,11 +274,11 @@ impl Store {
         if arena.steps.is_empty() {
             self.spare = Some(arena);
         } else {
-            self.send(Job::Steps(arena));
+            self.send(StoreJob::Steps(arena));
         }
     }
 
-    fn send(&self, job: Job) {
+    fn send(&self, job: StoreJob) {
         let _ = self.jobs.as_ref().map(|jobs| jobs.send(job));
         self.worker.unpark();
     }
@@ -290,37 +290,37 @@ impl Store {
     }
 
     pub(crate) fn open(&self, reception: u64, opening: Opening) {
-        self.send(Job::Open { reception, opening });
+        self.send(StoreJob::Open { reception, opening });
     }
 
     pub(crate) fn rename(&self, offer: Box<Offer>) {
-        self.send(Job::Rename(offer));
+        self.send(StoreJob::Rename(offer));
     }
 
     pub(crate) fn compare(&self, object: ObjectId) {
-        self.send(Job::Compare(object));
+        self.send(StoreJob::Compare(object));
     }
 
     /// Lets the first `count` waiting files of `object` get their names.
     pub(crate) fn release(&self, object: ObjectId, count: usize) {
-        self.send(Job::Release { object, count });
+        self.send(StoreJob::Release { object, count });
     }
 
     pub(crate) fn finish(&self, object: ObjectId) {
-        self.send(Job::Finish(object));
+        self.send(StoreJob::Finish(object));
     }
 
     pub(crate) fn close(&self, object: ObjectId) {
-        self.send(Job::Close(object));
+        self.send(StoreJob::Close(object));
     }
 
     pub(crate) fn discard(&self, object: ObjectId) {
-        self.send(Job::Discard(object));
+        self.send(StoreJob::Discard(object));
     }
 
     /// Removes incomplete products of `dir` that are too old, or that nothing vouches for; now and from time to time.
     pub(crate) fn tidy(&self, dir: PathBuf, quota: Quota) {
-        self.send(Job::Tidy { dir, quota });
+        self.send(StoreJob::Tidy { dir, quota });
     }
 
     /// Returns the next reply, and the number of its reception.

@@ -36,16 +36,16 @@ const TICK: Span = Span::from_millis(100);
 const LONGEST_REFUSED: Span = Span::from_secs(3);
 
 /// Callback that opens a datagram in place. Returns the range of the message for the engine, if there is any.
-type Open<'a, E> =
+type OpenDatagram<'a, E> =
     dyn FnMut(Time, &RecvMeta, &mut E, &mut [u8]) -> Result<Option<Range<usize>>, NetError> + 'a;
 
 /// Clock of the loop, and a buffer for received datagrams.
-struct Ears {
+struct StreamReader {
     clock: Clock,
     buffer: Vec<u8>,
 }
 
-impl Ears {
+impl StreamReader {
     fn new() -> Self {
         sharpen_timers();
         Self { clock: Clock::start(), buffer: vec![0; SLOTS * SLOT_LEN] }
@@ -57,7 +57,7 @@ impl Ears {
         &mut self,
         endpoint: &Endpoint,
         engine: &mut E,
-        open: &mut Open<'_, E>,
+        open: &mut OpenDatagram<'_, E>,
     ) -> Result<bool, NetError> {
         let mut meta = [RecvMeta::default(); SLOTS];
         let count = {

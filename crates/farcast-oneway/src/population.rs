@@ -21,7 +21,7 @@ use crate::message::{Description, Kind, Message, Symbols};
 pub struct Population {
     receivers: u32,
     remembers: bool,
-    object: Option<Object>,
+    object: Option<ObjectState>,
     completed: Vec<Time>,
     needed: Vec<u32>,
     counts: FeedbackCounts,
@@ -31,12 +31,12 @@ pub struct Population {
 
 /// Object that is sent, and the state of all receivers.
 #[derive(Debug)]
-struct Object {
+struct ObjectState {
     session: u32,
     id: [u8; 32],
     geometry: Geometry,
     parity: u32,
-    blocks: Vec<Block>,
+    blocks: Vec<BlockState>,
     /// Receivers that have heard no description, in ascending order.
     strangers: Vec<u32>,
     /// Number of blocks that each receiver lacks.
@@ -47,7 +47,7 @@ struct Object {
 }
 
 #[derive(Debug)]
-struct Block {
+struct BlockState {
     /// Symbols that were sent, source symbols first.
     sent: Bitmap,
     /// Number of these symbols that each receiver has missed.
@@ -77,7 +77,7 @@ impl Population {
     fn described(&mut self, now: Time, described: &Description, octets: u64, channel: &mut Channel<'_>) {
         let object = match &mut self.object {
             Some(object) => object,
-            None => match Object::new(described, self.receivers) {
+            None => match ObjectState::new(described, self.receivers) {
                 Some(object) => self.object.insert(object),
                 None => return,
             },
@@ -203,12 +203,12 @@ impl Population {
     }
 }
 
-impl Object {
+impl ObjectState {
     fn new(described: &Description, receivers: u32) -> Option<Self> {
         let geometry =
             Geometry::partitioned(described.size, described.segment.into(), described.block.into()).ok()?;
         let parity = u32::from(described.parity);
-        let block = || Block {
+        let block = || BlockState {
             sent: Bitmap::new(geometry.block_size() + parity),
             missed: vec![0; receivers as usize],
             waiting: (0..receivers).collect(),
@@ -267,7 +267,7 @@ impl farcast_delivery::Population for Population {
 
     fn lacks(&self, receiver: u32) -> Option<u32> {
         let object = self.object.as_ref()?;
-        let lacks = |(number, block): (u32, &Block)| {
+        let lacks = |(number, block): (u32, &BlockState)| {
             let missed = block.missed.get(receiver as usize).copied().unwrap_or(0);
             let held = block.sent.count().saturating_sub(missed);
             let waits = block.waiting.binary_search(&receiver).is_ok();

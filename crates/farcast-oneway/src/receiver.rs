@@ -72,7 +72,7 @@ pub enum ReceiverEvent {
 
 /// Counts of an object that has ended.
 #[derive(Clone, Copy, Debug)]
-struct Ended {
+struct ObjectCounts {
     object: ObjectId,
     received: Received,
     heard: u64,
@@ -86,7 +86,7 @@ pub struct Receiver {
     /// Transmissions that are finished for this receiver, the oldest first.
     over: VecDeque<(u32, [u8; 32])>,
     /// Counts of the object that ended last, for the report of its end.
-    last: Option<Ended>,
+    last: Option<ObjectCounts>,
     next_object: u32,
     rejects: RejectCounts,
     events: VecDeque<ReceiverEvent>,
@@ -216,7 +216,7 @@ impl Receiver {
             self.over.push_back((reception.session, reception.id));
         }
         let (object, received, heard) = (reception.object, reception.received(), reception.heard);
-        self.last = Some(Ended { object, received, heard });
+        self.last = Some(ObjectCounts { object, received, heard });
         self.events.push_back(ReceiverEvent::Ended(reception.object, outcome));
     }
 

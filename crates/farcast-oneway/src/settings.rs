@@ -18,7 +18,7 @@ const MOST: u32 = 65_000;
 
 /// Properties of the path to receivers, as far as the sender knows them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Way {
+pub struct PathLimits {
     /// Octets of IP and UDP headers: 28 or 48.
     pub headers: u16,
     /// Octets of IP packets that pass without fragmentation; `None` for Ethernet's 1500.
@@ -69,7 +69,7 @@ impl Settings {
     ///
     /// # Errors
     /// Returns an error if the object cannot be divided like this.
-    pub fn sender(&self, sent: Sent, way: Way) -> Result<SenderConfig, ConfigError> {
+    pub fn sender(&self, sent: Sent, way: PathLimits) -> Result<SenderConfig, ConfigError> {
         let room = way.mtu.map_or(MTU, |mtu| mtu.min(MTU));
         let room = room.saturating_sub(u32::from(way.headers) + HEADER_LEN as u32);
         // The large code has symbols of an even length.
@@ -93,7 +93,7 @@ impl Settings {
 mod tests {
     use super::*;
 
-    fn config(change: impl FnOnce(&mut Settings), way: Way) -> SenderConfig {
+    fn config(change: impl FnOnce(&mut Settings), way: PathLimits) -> SenderConfig {
         let mut settings = Settings::new(BitRate::from_bps(1_000_000).expect("positive"));
         change(&mut settings);
         let nobody = SocketAddr::from(([0; 4], 0));
@@ -117,10 +117,10 @@ mod tests {
             (geometry.segment_size(), geometry.blocks(), geometry.block_size(), config.head)
         };
         // 13,699 segments in two blocks.
-        assert_eq!(of(Way { headers: 28, mtu: None }), (1460, 2, 6850, 2));
-        assert_eq!(of(Way { headers: 48, mtu: Some(9000) }).0, 1440, "no more than Ethernet carries");
-        assert_eq!(of(Way { headers: 28, mtu: Some(577) }).0, 536, "even");
-        let chosen = config(|one| one.symbol_size = Some(1001), Way { headers: 28, mtu: Some(577) });
+        assert_eq!(of(PathLimits { headers: 28, mtu: None }), (1460, 2, 6850, 2));
+        assert_eq!(of(PathLimits { headers: 48, mtu: Some(9000) }).0, 1440, "no more than Ethernet carries");
+        assert_eq!(of(PathLimits { headers: 28, mtu: Some(577) }).0, 536, "even");
+        let chosen = config(|one| one.symbol_size = Some(1001), PathLimits { headers: 28, mtu: Some(577) });
         assert_eq!(chosen.shape.geometry().segment_size(), 1000);
     }
 }

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use farcast_lab::compare::{LeftOut, Options, compare as compare_tables};
-use farcast_lab::points::{Done, Wanted, Work, run};
+use farcast_lab::points::{PointRequest, PointResult, Resources, run};
 use farcast_lab::replications::Memory;
-use farcast_lab::sweep::{self, Directory, Found, Point, Store, SweepError};
+use farcast_lab::sweep::{self, Directory, EarlierResults, Point, Store, SweepError};
 use farcast_lab::table::Table as Columns;
 use farcast_lab::vary::{Axis, Grid};
 use farcast_scenario::document::Document;
@@ -55,7 +55,7 @@ pub(crate) fn workers(threads: Option<&Bound<'_, PyAny>>) -> PyResult<usize> {
 }
 
 /// Watcher for Ctrl-C, which also reports progress to a Python callable.
-pub(crate) struct Watch {
+pub(crate) struct InterruptWatch {
     progress: Option<Py<PyAny>>,
     pub(crate) stop: AtomicBool,
     error: Mutex<Option<PyErr>>,
@@ -64,7 +64,7 @@ pub(crate) struct Watch {
     registered: Option<signal_hook::SigId>,
 }
 
-impl Drop for Watch {
+impl Drop for InterruptWatch {
     fn drop(&mut self) {
         if let Some(id) = self.registered.take() {
             signal_hook::low_level::unregister(id);
@@ -82,7 +82,7 @@ fn check_interrupt(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-impl Watch {
+impl InterruptWatch {
     pub(crate) fn new(progress: Option<Py<PyAny>>) -> Self {
         let interrupted = Arc::new(AtomicBool::new(false));
         let registered =
@@ -119,7 +119,7 @@ impl Watch {
 
 /// Values over which a key is varied.
 #[derive(FromPyObject)]
-pub(crate) enum Said {
+pub(crate) enum ProgressLine {
     Text(String),
     Values(Vec<String>),
 }
@@ -141,7 +141,7 @@ impl Sweep {
     #[new]
     fn new(
         scenario: &Scenario,
-        axes: Vec<(String, Said)>,
+        axes: Vec<(String, ProgressLine)>,
         seed: Bound<'_, PyAny>,
         replications: Bound<'_, PyAny>,
         precision: Option<f64>,
@@ -152,8 +152,8 @@ impl Sweep {
         let mut all = Vec::new();
         for (key, said) in axes {
             let one = match said {
-                Said::Values(values) => Axis::new(&key, values),
-                Said::Text(text) => format!("{key}={text}").parse(),
+                ProgressLine::Values(values) => Axis::new(&key, values),
+                ProgressLine::Text(text) => format!("{key}={text}").parse(),
             };
             all.push(one.map_err(wrong)?);
         }
@@ -198,7 +198,7 @@ impl Sweep {
         progress: Option<Py<PyAny>>,
     ) -> PyResult<Swept> {
         let threads = workers(threads.as_ref())?;
-        let watch = Watch::new(progress);
+        let watch = InterruptWatch::new(progress);
         // A document records the questions of its reader: only one thread may use it at a time.
         let sweep = Mutex::new(self.inner());
         let result = py.detach(|| -> Result<sweep::Swept, SweepError> {
@@ -208,10 +208,10 @@ impl Sweep {
                     let (directory, found, _) = Directory::open(path)?;
                     (Some(directory), found)
                 }
-                None => (None, Found::new()),
+                None => (None, EarlierResults::new()),
             };
             let memory = Memory::of_machine();
-            let work = Work { seed: sweep.seed, threads, memory: &memory, stop: &watch.stop };
+            let work = Resources { seed: sweep.seed, threads, memory: &memory, stop: &watch.stop };
             let mut nothing = ();
             let store: &mut dyn Store = match &mut directory {
                 Some(directory) => &mut directory.journal,
@@ -237,7 +237,7 @@ impl Sweep {
                 let (directory, found, _) = Directory::open(path).map_err(of_sweep)?;
                 (Some(directory), found)
             }
-            None => (None, Found::new()),
+            None => (None, EarlierResults::new()),
         };
         let points: Vec<Option<Point>> = keys.iter().map(|key| found.remove(key)).collect();
         let kept = points.iter().flatten().count();
@@ -247,7 +247,7 @@ impl Sweep {
 
 struct Gathered {
     sweep: sweep::Sweep,
-    keys: Vec<sweep::Key>,
+    keys: Vec<sweep::PointKey>,
     points: Vec<Option<Point>>,
     directory: Option<Directory>,
     kept: usize,
@@ -274,7 +274,7 @@ impl Gathering {
             return Err(failed("what a worker sent is of another point, or of another version of farcast"));
         }
         if let Some(directory) = &mut gathered.directory {
-            let done = Done { point, figures: found.figures.clone(), cpu_s: found.cpu_s };
+            let done = PointResult { point, figures: found.figures.clone(), cpu_s: found.cpu_s };
             directory.journal.keep(&key, &done).map_err(failed)?;
         }
         gathered.points[point] = Some(found);
@@ -318,15 +318,15 @@ pub(crate) fn run_point<'py>(
     for (path, text) in &files {
         document.attach(path, text);
     }
-    let key: sweep::Key = key.try_into().map_err(|_| wrong("a key has 32 octets"))?;
+    let key: sweep::PointKey = key.try_into().map_err(|_| wrong("a key has 32 octets"))?;
     let how_many = how_many(replications, precision, most)?;
     let world = farcast_lab::World::read(&document).map_err(wrong)?;
     let (memory, stop) = (Memory::of_machine(), AtomicBool::new(false));
     let done = py.detach(|| {
-        let work = Work { seed, threads: threads.max(1), memory: &memory, stop: &stop };
+        let work = Resources { seed, threads: threads.max(1), memory: &memory, stop: &stop };
         let mut result = None;
-        let wanted = [Wanted { point: 0, first: 0, how_many }];
-        let mut take = |done: Done| -> Result<(), farcast_lab::points::PointError> {
+        let wanted = [PointRequest { point: 0, first: 0, how_many }];
+        let mut take = |done: PointResult| -> Result<(), farcast_lab::points::PointError> {
             result = Some(done);
             Ok(())
         };
@@ -337,7 +337,7 @@ pub(crate) fn run_point<'py>(
 }
 
 /// Pickled form of a sweep that was run.
-type Kept<'py> = (Vec<(String, Vec<String>)>, Vec<Bound<'py, PyBytes>>, usize, u64);
+type PickledSweep<'py> = (Vec<(String, Vec<String>)>, Vec<Bound<'py, PyBytes>>, usize, u64);
 
 /// A sweep that was run.
 #[pyclass(frozen, module = "farcast._native")]
@@ -406,10 +406,10 @@ impl Swept {
     }
 
     /// Returns the pickled form: [`restored`](Self::restored), and its arguments.
-    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, Kept<'py>)> {
+    fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, PickledSweep<'py>)> {
         let axes = self.0.grid.axes().iter().map(|axis| (axis.key().to_owned(), axis.values().to_vec()));
         let point = |(number, point): (usize, &Point)| {
-            let done = Done { point: number, figures: point.figures.clone(), cpu_s: point.cpu_s };
+            let done = PointResult { point: number, figures: point.figures.clone(), cpu_s: point.cpu_s };
             sweep::encode(&[0; 32], &done).map(|octets| PyBytes::new(py, &octets)).map_err(failed)
         };
         let points = self.0.points.iter().enumerate().map(point).collect::<PyResult<_>>()?;

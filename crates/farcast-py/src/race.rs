@@ -1,6 +1,6 @@
 //! Tuning.
 
-use farcast_lab::points::Work;
+use farcast_lab::points::Resources;
 use farcast_lab::replications::Memory;
 use farcast_lab::tune::{Bound as Limit, Measured, Tuning, plan};
 use farcast_lab::vary::{Axis, Grid};
@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use serde_json::json;
 
 use crate::errors::{failed, of_tuning, wrong};
-use crate::points::{Watch, count, workers};
+use crate::points::{InterruptWatch, count, workers};
 use crate::scenario::Scenario;
 
 /// Runs a race of settings. Returns JSON with the settings in the order of their results, and the best one's plan.
@@ -49,13 +49,13 @@ pub(crate) fn tune(
         replications,
         level: confidence,
     };
-    let watch = Watch::new(progress);
+    let watch = InterruptWatch::new(progress);
     let memory = Memory::of_machine();
     // A document records the questions of its reader and stays in one thread; Python's other threads need not wait for
     // it.
     let tuning = std::sync::Mutex::new(tuning);
     let result = py.detach(|| {
-        let work = Work { seed, threads, memory: &memory, stop: &watch.stop };
+        let work = Resources { seed, threads, memory: &memory, stop: &watch.stop };
         let tuning = tuning.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         tuning.run(&work, &mut |now| watch.look(now.replications, now.total, now.replications))
     });

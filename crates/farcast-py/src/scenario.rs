@@ -58,7 +58,7 @@ impl Scenario {
 
     /// Returns the tuning settings of the scenario, as JSON.
     fn wish(&self) -> PyResult<String> {
-        let wish = farcast_lab::tune::Wish::read(&self.document()).map_err(wrong)?;
+        let wish = farcast_lab::tune::TuneTable::read(&self.document()).map_err(wrong)?;
         let cases: Vec<_> =
             wish.cases.iter().map(|case| serde_json::json!({"name": case.name, "set": case.set})).collect();
         Ok(serde_json::json!({

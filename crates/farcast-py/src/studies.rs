@@ -7,7 +7,7 @@ use farcast_lab::study::{self, Effort, Options, StudyError};
 use pyo3::prelude::*;
 
 use crate::errors::{failed, wrong};
-use crate::points::{Watch, count, workers};
+use crate::points::{InterruptWatch, count, workers};
 
 /// Returns all studies: name, and citation of the publication.
 #[pyfunction]
@@ -29,7 +29,7 @@ pub(crate) fn reproduce(
     let replications = replications.map(|said| count("replications", &said)).transpose()?;
     let (seed, threads) = (count("seed", &seed)?, workers(threads.as_ref())?);
     let study = study::named(name).map_err(wrong)?;
-    let watch = Watch::new(progress);
+    let watch = InterruptWatch::new(progress);
     let effort = match (replications, quick) {
         (Some(count), _) => Effort::Replications(count),
         (None, true) => Effort::Quick,

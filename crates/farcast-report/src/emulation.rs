@@ -40,12 +40,12 @@ pub struct Run {
     /// Width of a bin, in seconds. Bin n begins at n times this width.
     pub bin_s: f64,
     /// From the hub to the terminals.
-    pub forward: Way,
+    pub forward: DirectionTraffic,
     /// From the terminals to the hub.
     #[serde(rename = "return")]
-    pub back: Way,
+    pub back: DirectionTraffic,
     /// The terminals.
-    pub terminals: Vec<Terminal>,
+    pub terminals: Vec<TerminalPackets>,
     /// Lateness of packets that left the emulator.
     pub lateness: Lateness,
     /// Actions of programs and people, in the order of time.
@@ -65,7 +65,7 @@ pub struct Count {
 
 /// One direction of the link.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Way {
+pub struct DirectionTraffic {
     /// Packets that entered; a packet to several terminals counts once.
     pub entered: Count,
     /// Copies of packets that were delivered, over all terminals.
@@ -79,16 +79,16 @@ pub struct Way {
     /// The set rate in bit/s from each time on; `None` where it is unknown.
     pub rates_bps: Vec<(f64, Option<f64>)>,
     /// Outages that were set: nothing passed.
-    pub outages: Vec<Interval>,
+    pub outages: Vec<TimeSpan>,
     /// Traffic in each bin; bins behind the last are empty.
-    pub bins: Vec<Bin>,
+    pub bins: Vec<TimeBin>,
     /// Reasons for which copies did not arrive.
-    pub causes: Vec<Cause>,
+    pub causes: Vec<LossCause>,
 }
 
 /// A stretch of time, in seconds.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
-pub struct Interval {
+pub struct TimeSpan {
     /// Its beginning.
     pub begin_s: f64,
     /// Its end.
@@ -97,7 +97,7 @@ pub struct Interval {
 
 /// Traffic of one direction in a bin.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
-pub struct Bin {
+pub struct TimeBin {
     /// Packets that entered.
     pub entered: Count,
     /// Packets that were delivered; a packet to several terminals counts once.
@@ -127,7 +127,7 @@ pub struct Delay {
 
 /// Reason for which copies did not arrive.
 #[derive(Clone, PartialEq, Debug, Default, Serialize)]
-pub struct Cause {
+pub struct LossCause {
     /// True if a limit dropped the copies; otherwise they were lost.
     pub dropped: bool,
     /// Name of the reason, as in the log.
@@ -138,7 +138,7 @@ pub struct Cause {
 
 /// Packets of a terminal: to it (forward) and from it (return).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize)]
-pub struct Terminal {
+pub struct TerminalPackets {
     /// Number of the terminal, from 0.
     pub terminal: u32,
     /// Delivered, forward and return.

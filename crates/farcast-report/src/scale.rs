@@ -1,6 +1,6 @@
 //! Mapping of seconds to places on the page.
 
-use crate::timeline::Point;
+use crate::timeline::EventPoint;
 
 /// The axis of time.
 #[derive(Clone, Copy, Debug)]
@@ -64,7 +64,7 @@ impl Scale {
     }
 
     /// Returns the points of each column of `width`, in the order of time; empty columns are left out.
-    pub(super) fn columns(&self, points: &[Point], width: f64) -> Vec<Column> {
+    pub(super) fn columns(&self, points: &[EventPoint], width: f64) -> Vec<Column> {
         let number = ((self.right - self.left) / width) as usize + 1;
         let mut columns: Vec<Option<Column>> = vec![None; number];
         for point in points.iter().filter(|point| point.count > 0) {

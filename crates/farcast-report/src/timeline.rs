@@ -41,17 +41,17 @@ pub struct Timeline {
     /// The sender's passes.
     pub passes: Vec<Pass>,
     /// Times in which data left the sender.
-    pub data: Vec<Interval>,
+    pub data: Vec<TimeSpan>,
     /// Times in which the sender waited.
     pub waits: Vec<Wait>,
     /// Status requests that left the sender.
-    pub requests: Vec<Point>,
+    pub requests: Vec<EventPoint>,
     /// NAKs that left receivers; empty if that is not known.
-    pub naks_sent: Vec<Point>,
+    pub naks_sent: Vec<EventPoint>,
     /// NAKs that reached the sender, by their fate.
-    pub naks_reached: Vec<(Fate, Vec<Point>)>,
+    pub naks_reached: Vec<(NakFate, Vec<EventPoint>)>,
     /// Times at which receivers came to have everything.
-    pub completions: Vec<Point>,
+    pub completions: Vec<EventPoint>,
     /// Turning points of the transmission, each a time in seconds and a few words.
     pub milestones: Vec<(f64, String)>,
     /// Single receivers. More than 60 are not drawn.
@@ -75,7 +75,7 @@ pub struct Pass {
 
 /// A stretch of time, in seconds.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Interval {
+pub struct TimeSpan {
     /// Its beginning.
     pub begin_s: f64,
     /// Its end.
@@ -92,12 +92,12 @@ pub struct Wait {
     /// Cause of the wait, as in "the Status Retry Timer".
     pub what: String,
     /// NAKs that came meanwhile, by their fate; empty if the sender waits for none.
-    pub naks: Vec<(Fate, u64)>,
+    pub naks: Vec<(NakFate, u64)>,
 }
 
 /// Events of one kind at one time, or so close together that they are drawn as one.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Point {
+pub struct EventPoint {
     /// Time, in seconds.
     pub at_s: f64,
     /// Number of events.
@@ -106,7 +106,7 @@ pub struct Point {
 
 /// Fate of a NAK at the sender.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Fate {
+pub enum NakFate {
     /// It made the sender schedule something.
     Used,
     /// It asked for nothing new.
@@ -132,7 +132,7 @@ pub struct LaneNak {
     /// Time at which it left, in seconds.
     pub sent_s: f64,
     /// Time at which it reached the sender, in seconds, and its fate; `None` if it was lost.
-    pub reached: Option<(f64, Fate)>,
+    pub reached: Option<(f64, NakFate)>,
     /// DTUs that it asked for.
     pub dtus: u32,
 }

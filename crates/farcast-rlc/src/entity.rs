@@ -8,7 +8,7 @@ use crate::config::{BufferLimit, Config, ErroneousStatus};
 use crate::error::{ConfigError, Reject};
 use crate::event::{Counters, Event};
 use crate::pdu::{DataPdu, Pdu, Status, SuperField};
-use crate::receiver::{Part, Receiver};
+use crate::receiver::{Receiver, StatusPart};
 use crate::sender::{Choice, Sender};
 use crate::status::STATUS_HEADER_BITS;
 
@@ -53,13 +53,13 @@ pub struct Entity<P> {
 /// A STATUS PDU that has not been sent.
 struct Draft {
     /// Super fields before the report.
-    control: Control,
-    report: Option<Part>,
+    control: PendingSuperFields,
+    report: Option<StatusPart>,
 }
 
 /// Super fields that stand before a report, with a flag for each kind among them.
 #[derive(Default)]
-struct Control {
+struct PendingSuperFields {
     fields: SmallVec<[SuperField; 2]>,
     move_ack: bool,
     move_request: bool,
@@ -225,8 +225,8 @@ impl<P: Payload> Entity<P> {
     }
 
     /// Returns the super fields besides the report, as many as fit.
-    fn control(&self, mut room: usize) -> Control {
-        let mut control = Control::default();
+    fn control(&self, mut room: usize) -> PendingSuperFields {
+        let mut control = PendingSuperFields::default();
         let mut add = |field: Option<SuperField>, fields: &mut SmallVec<[SuperField; 2]>| {
             let Some(field) = field.filter(|field| field.bits() <= room) else { return false };
             room -= field.bits();
@@ -242,7 +242,7 @@ impl<P: Payload> Entity<P> {
     /// Returns `true` if `draft` fits behind the last SDU of the PDU that was chosen.
     fn fits_behind(&self, choice: Option<Choice>, draft: &Draft) -> bool {
         let config = &self.common.config;
-        let whole = draft.report.as_ref().is_none_or(Part::is_last);
+        let whole = draft.report.as_ref().is_none_or(StatusPart::is_last);
         config.piggyback
             && whole
             && choice.is_some_and(|choice| {
@@ -326,6 +326,6 @@ fn check_field(field: &SuperField) -> Result<(), Reject> {
 impl Draft {
     fn bits(&self) -> usize {
         let control: usize = self.control.fields.iter().map(SuperField::bits).sum();
-        STATUS_HEADER_BITS + control + self.report.as_ref().map_or(0, Part::bits)
+        STATUS_HEADER_BITS + control + self.report.as_ref().map_or(0, StatusPart::bits)
     }
 }

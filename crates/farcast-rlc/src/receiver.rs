@@ -18,8 +18,8 @@ mod moving;
 mod reporting;
 
 use assembly::Assembly;
-pub(crate) use reporting::Part;
 use reporting::Reporting;
+pub(crate) use reporting::StatusPart;
 
 /// The receiving side of an entity.
 #[derive(Clone, Debug)]
@@ -27,7 +27,7 @@ pub(crate) struct Receiver<P> {
     /// VR(R).
     next: u64,
     /// The PDUs from VR(R) to VR(H). The first is always missing.
-    slots: VecDeque<Option<Received<P>>>,
+    slots: VecDeque<Option<ReceivedPdu<P>>>,
     assembly: Assembly<P>,
     /// Number of the end, in the PDU at VR(R), of an SDU that has been given up. Set when the window was moved to
     /// VR(R).
@@ -41,7 +41,7 @@ pub(crate) struct Receiver<P> {
 
 /// A data PDU that has arrived.
 #[derive(Clone, Debug)]
-struct Received<P> {
+struct ReceivedPdu<P> {
     ended_before: Option<EndedBefore>,
     /// Its segments; pieces of SDUs that have been delivered early are gone.
     segments: SmallVec<[Segment<Option<P>>; 2]>,
@@ -49,7 +49,7 @@ struct Received<P> {
     full: bool,
 }
 
-impl<P: Payload> Received<P> {
+impl<P: Payload> ReceivedPdu<P> {
     fn new(pdu: DataPdu<P>, common: &Common<P>) -> Self {
         let full = pdu.is_full(common.config.peer_format);
         let taken = |Segment { data, ends }: Segment<P>| Segment {
@@ -98,7 +98,7 @@ impl<P: Payload> Receiver<P> {
         if offset > self.slots.len() {
             self.reporting.on_gap(common);
         }
-        let received = Received::new(pdu, common);
+        let received = ReceivedPdu::new(pdu, common);
         if offset == 0 {
             self.slots.pop_front();
             self.take_next(received, common);
@@ -112,7 +112,7 @@ impl<P: Payload> Receiver<P> {
         Ok(())
     }
 
-    fn store(&mut self, offset: usize, received: Received<P>) {
+    fn store(&mut self, offset: usize, received: ReceivedPdu<P>) {
         while self.slots.len() <= offset {
             self.slots.push_back(None);
         }
@@ -120,7 +120,7 @@ impl<P: Payload> Receiver<P> {
     }
 
     /// Takes the PDU at VR(R).
-    fn take_next(&mut self, received: Received<P>, common: &mut Common<P>) {
+    fn take_next(&mut self, received: ReceivedPdu<P>, common: &mut Common<P>) {
         let given_up = self.given_up.take();
         self.assembly.take(received, |end| Some(end) != given_up, common);
         self.next += 1;

@@ -47,7 +47,7 @@ pub fn report(
 ) -> SmallVec<[Status; 1]> {
     let span = vr_h.since(vr_r);
     let all = within(vr_r, span, missing);
-    let mut rest = Rest { runs: all.clone(), open: 0..0, vr_r };
+    let mut rest = MissingRuns { runs: all.clone(), open: 0..0, vr_r };
     let room = room_bits.saturating_sub(STATUS_HEADER_BITS + ACK_BITS);
     let before = if window < MODULUS / 2 { 7 } else { 0 };
     let mut reports: SmallVec<[Status; 1]> = smallvec![Status::default()];
@@ -95,13 +95,13 @@ fn within(
 }
 
 /// Missing PDUs that have not been reported yet.
-struct Rest<I> {
+struct MissingRuns<I> {
     runs: I,
     open: Range<u16>,
     vr_r: SequenceNumber,
 }
 
-impl<I: Iterator<Item = Range<u16>>> Rest<I> {
+impl<I: Iterator<Item = Range<u16>>> MissingRuns<I> {
     /// Returns the next run, or the rest of it.
     fn peek(&mut self) -> Option<Range<u16>> {
         if self.open.is_empty() {
@@ -122,7 +122,7 @@ impl<I: Iterator<Item = Range<u16>>> Rest<I> {
 }
 
 /// Makes a LIST of as many of the next runs as `room` bits hold; `None` if they hold none.
-fn list(rest: &mut Rest<impl Iterator<Item = Range<u16>>>, room: usize) -> Option<SuperField> {
+fn list(rest: &mut MissingRuns<impl Iterator<Item = Range<u16>>>, room: usize) -> Option<SuperField> {
     let most = (room.saturating_sub(8) / 16).min(15);
     let mut pairs = SmallVec::new();
     while pairs.len() < most
@@ -138,7 +138,7 @@ fn list(rest: &mut Rest<impl Iterator<Item = Range<u16>>>, room: usize) -> Optio
 /// Makes a BITMAP of as many of the next runs as `room` bits hold; `None` if they hold none. `span` is the offset of
 /// VR(H), and the bitmap may begin `before` numbers before VR(R).
 fn bitmap<I: Iterator<Item = Range<u16>> + Clone>(
-    rest: &mut Rest<I>,
+    rest: &mut MissingRuns<I>,
     all: &I,
     span: u16,
     before: u16,
@@ -168,7 +168,7 @@ fn bitmap<I: Iterator<Item = Range<u16>> + Clone>(
 }
 
 /// Returns the best end, up to `limit`, of a bitmap that begins at the next missing PDU.
-fn reach<I: Iterator<Item = Range<u16>> + Clone>(rest: &Rest<I>, limit: u16) -> u16 {
+fn reach<I: Iterator<Item = Range<u16>> + Clone>(rest: &MissingRuns<I>, limit: u16) -> u16 {
     let mut end = rest.open.end.min(limit);
     for run in rest.runs.clone() {
         if run.start >= limit || run.start - end >= NEW_BITMAP_BITS {
@@ -180,7 +180,10 @@ fn reach<I: Iterator<Item = Range<u16>> + Clone>(rest: &Rest<I>, limit: u16) -> 
 }
 
 /// Makes an RLIST of as many of the next runs as `room` bits hold; `None` if they hold none.
-fn relative_list(rest: &mut Rest<impl Iterator<Item = Range<u16>>>, room: usize) -> Option<SuperField> {
+fn relative_list(
+    rest: &mut MissingRuns<impl Iterator<Item = Range<u16>>>,
+    room: usize,
+) -> Option<SuperField> {
     let most = (room.checked_sub(FIXED_BITS)? / 4).min(15);
     let first = rest.peek()?.start;
     let mut words: SmallVec<[u8; 16]> = SmallVec::new();

@@ -28,12 +28,12 @@ const MOST_OUTSTANDING: usize = MODULUS as usize - 2;
 #[derive(Clone, Debug)]
 pub(crate) struct Sender<P> {
     /// SDUs with a part that waits for its first transmission.
-    waiting: VecDeque<Waiting<P>>,
+    waiting: VecDeque<WaitingSdu<P>>,
     waiting_octets: u64,
     /// End of an SDU that its PDU had no room to indicate.
     pending_end: Option<EndedBefore>,
     /// The PDUs from VT(A) to VT(S).
-    sent: VecDeque<Sent<P>>,
+    sent: VecDeque<SentPdu<P>>,
     /// VT(A).
     acknowledged: u64,
     /// VT(WS).
@@ -47,7 +47,7 @@ pub(crate) struct Sender<P> {
     /// Number of PDUs that wait in `again`.
     queued: usize,
     /// SDUs that have been begun and are not acknowledged.
-    begun: VecDeque<Begun>,
+    begun: VecDeque<BegunSdu>,
     /// The number of the first of these SDUs, or else of the first that waits.
     oldest: u64,
     polls: Polls,
@@ -58,7 +58,7 @@ pub(crate) struct Sender<P> {
 
 /// An SDU with a part that waits for its first transmission.
 #[derive(Clone, Debug)]
-struct Waiting<P> {
+struct WaitingSdu<P> {
     rest: P,
     submitted: Time,
     /// `true` once a part of it has been sent.
@@ -69,7 +69,7 @@ struct Waiting<P> {
 
 /// An SDU of which a part has been sent.
 #[derive(Clone, Copy, Debug)]
-struct Begun {
+struct BegunSdu {
     submitted: Time,
     /// The PDU with its first octet.
     first: u64,
@@ -80,7 +80,7 @@ struct Begun {
 
 /// A PDU that has been sent.
 #[derive(Clone, Debug)]
-struct Sent<P> {
+struct SentPdu<P> {
     ended_before: Option<EndedBefore>,
     segments: SmallVec<[Segment<P>; 2]>,
     last_end: LastEnd,
@@ -148,7 +148,7 @@ impl<P: Payload> Sender<P> {
             Some(BufferLimit::Sdus(most)) => (self.waiting.len() as u64) < most,
         };
         if fits {
-            self.waiting.push_back(Waiting { rest: sdu, submitted: now, begun: false, polls: false });
+            self.waiting.push_back(WaitingSdu { rest: sdu, submitted: now, begun: false, polls: false });
             self.waiting_octets += octets as u64;
             self.polls.wake(now, common);
             self.arm_discard(common);
@@ -253,7 +253,7 @@ impl<P: Payload> Sender<P> {
     }
 
     /// Returns a PDU from VT(A) to VT(S).
-    fn get(&self, pdu: u64) -> Option<&Sent<P>> {
+    fn get(&self, pdu: u64) -> Option<&SentPdu<P>> {
         self.sent.get(pdu.checked_sub(self.acknowledged)? as usize)
     }
 

@@ -74,7 +74,7 @@ impl RelativeList {
     /// Returns `true` if the code words are numbers and nothing else: the last word ends a number, an error burst
     /// indicator stands before a number, and the list does not reach round to its own beginning.
     pub(crate) fn is_valid(&self) -> bool {
-        let mut words = Numbers(self.words.iter());
+        let mut words = RelativeNumbers(self.words.iter());
         let mut reach = 0;
         while !words.0.as_slice().is_empty() {
             let Some((_, number)) = words.next() else { return false };
@@ -128,9 +128,9 @@ impl Iterator for BitmapRuns<'_> {
 /// The numbers of a relative list, each with `true` if it counts a burst. Ends early where the words make no sense;
 /// then words are left, or the last was taken without making a number.
 #[derive(Clone)]
-struct Numbers<'a>(slice::Iter<'a, u8>);
+struct RelativeNumbers<'a>(slice::Iter<'a, u8>);
 
-impl Iterator for Numbers<'_> {
+impl Iterator for RelativeNumbers<'_> {
     type Item = (bool, u16);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -159,14 +159,14 @@ impl Iterator for Numbers<'_> {
 #[derive(Clone)]
 struct RelativeRuns<'a> {
     first: SequenceNumber,
-    numbers: Numbers<'a>,
+    numbers: RelativeNumbers<'a>,
     /// The run that is not complete: its start and its end, as offsets from `first`.
     open: Option<(u16, u16)>,
 }
 
 impl<'a> RelativeRuns<'a> {
     fn new(list: &'a RelativeList) -> Self {
-        Self { first: list.first, numbers: Numbers(list.words.iter()), open: Some((0, 1)) }
+        Self { first: list.first, numbers: RelativeNumbers(list.words.iter()), open: Some((0, 1)) }
     }
 }
 

@@ -27,7 +27,7 @@ pub use error::{DecodeError, EncodeError};
 
 use crate::format::Format;
 use crate::pdu::{Pdu, Reset};
-use nibbles::{Reader, Writer};
+use nibbles::{NibbleReader, NibbleWriter};
 
 /// The PDU types of control PDUs (section 9.2.2.2).
 const STATUS: u32 = 0;
@@ -88,7 +88,7 @@ fn put_reset(reset: Reset, out: &mut [u8]) -> Result<(), EncodeError> {
     if out.len() < RESET_LEN {
         return Err(EncodeError::TooLong { needed: RESET_LEN, pdu: out.len() });
     }
-    let mut out = Writer::new(out);
+    let mut out = NibbleWriter::new(out);
     out.put(if reset.acknowledges { RESET_ACK } else { RESET }, 1);
     // RSN is the first of four bits, R1 the others.
     out.put(u32::from(reset.rsn) << 3, 1);
@@ -97,7 +97,7 @@ fn put_reset(reset: Reset, out: &mut [u8]) -> Result<(), EncodeError> {
 }
 
 fn take_reset(acknowledges: bool, octets: &[u8]) -> Result<Reset, DecodeError> {
-    let mut fields = Reader::new(octets, 1);
+    let mut fields = NibbleReader::new(octets, 1);
     let (Some(flags), Some(hfni)) = (fields.take(1), fields.take(5)) else {
         return Err(DecodeError::ResetLength(octets.len()));
     };

@@ -39,13 +39,13 @@ mod tree;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-pub use error::{DocumentError, Place, Problem};
+pub use error::{DocumentError, ErrorPosition, Problem};
 pub use given::Given;
 pub use questions::{Asked, Presence, Question};
 pub use reader::Reader;
 
 use error::Fault;
-use tree::{Entry, Source, Table};
+use tree::{Entry, KeySource, Table};
 
 /// Limit on the depth of tables and lists within each other.
 pub const NESTING_LIMIT: usize = 16;
@@ -172,10 +172,10 @@ impl Document {
 
     fn error(&self, fault: Fault) -> DocumentError {
         let place = match fault.source {
-            Source::Document => Place::File { name: self.name.clone(), line: None },
-            Source::Line(line) => Place::File { name: self.name.clone(), line: Some(line) },
-            Source::Assignment(index) => {
-                Place::Setting(tree::printable(&self.assignments[index], tree::LONG))
+            KeySource::Document => ErrorPosition::File { name: self.name.clone(), line: None },
+            KeySource::Line(line) => ErrorPosition::File { name: self.name.clone(), line: Some(line) },
+            KeySource::Assignment(index) => {
+                ErrorPosition::Setting(tree::printable(&self.assignments[index], tree::LONG))
             }
         };
         let key = tree::cut(&fault.key, tree::LONG);

@@ -8,7 +8,7 @@ use zeroize::Zeroizing;
 use crate::wire::{HEADER, TAG};
 
 /// Key that seals and opens datagrams.
-pub(crate) struct Cipher(Box<engine::Key>);
+pub(crate) struct Cipher(Box<engine::CipherKey>);
 
 impl Cipher {
     pub(crate) fn new(key: &Zeroizing<[u8; 32]>) -> Self {
@@ -49,23 +49,23 @@ mod engine {
     use super::{HEADER, TAG, Zeroizing};
 
     /// Key of ring; `None` for a key of a length other than 32 octets.
-    pub(super) struct Key(Option<LessSafeKey>);
+    pub(super) struct CipherKey(Option<LessSafeKey>);
 
-    pub(super) fn new(key: &Zeroizing<[u8; 32]>) -> Key {
-        Key(schedule(key))
+    pub(super) fn new(key: &Zeroizing<[u8; 32]>) -> CipherKey {
+        CipherKey(schedule(key))
     }
 
     fn schedule(key: &Zeroizing<[u8; 32]>) -> Option<LessSafeKey> {
         UnboundKey::new(&AES_256_GCM, &**key).ok().map(LessSafeKey::new)
     }
 
-    pub(super) fn seal(key: &Key, nonce: &[u8; HEADER], text: &mut [u8]) -> Option<[u8; TAG]> {
+    pub(super) fn seal(key: &CipherKey, nonce: &[u8; HEADER], text: &mut [u8]) -> Option<[u8; TAG]> {
         let nonce = Nonce::assume_unique_for_key(*nonce);
         let tag = key.0.as_ref()?.seal_in_place_separate_tag(nonce, Aad::empty(), text).ok()?;
         tag.as_ref().try_into().ok()
     }
 
-    pub(super) fn open(key: &Key, nonce: &[u8; HEADER], text: &mut [u8], tag: &[u8; TAG]) -> bool {
+    pub(super) fn open(key: &CipherKey, nonce: &[u8; HEADER], text: &mut [u8], tag: &[u8; TAG]) -> bool {
         let nonce = Nonce::assume_unique_for_key(*nonce);
         key.0.as_ref().is_some_and(|key| {
             key.open_in_place_separate_tag(nonce, Aad::empty(), Tag::from(*tag), text, 0..).is_ok()
@@ -73,7 +73,7 @@ mod engine {
     }
 
     /// Overwrites the key, because ring leaves keys in memory.
-    impl Drop for Key {
+    impl Drop for CipherKey {
         fn drop(&mut self) {
             self.0 = schedule(&Zeroizing::new([0; 32]));
             core::hint::black_box(&self.0);
@@ -88,17 +88,17 @@ mod engine {
 
     use super::{HEADER, TAG, Zeroizing};
 
-    pub(super) type Key = Aes256Gcm;
+    pub(super) type CipherKey = Aes256Gcm;
 
-    pub(super) fn new(key: &Zeroizing<[u8; 32]>) -> Key {
+    pub(super) fn new(key: &Zeroizing<[u8; 32]>) -> CipherKey {
         Aes256Gcm::new((&**key).into())
     }
 
-    pub(super) fn seal(key: &Key, nonce: &[u8; HEADER], text: &mut [u8]) -> Option<[u8; TAG]> {
+    pub(super) fn seal(key: &CipherKey, nonce: &[u8; HEADER], text: &mut [u8]) -> Option<[u8; TAG]> {
         key.encrypt_inout_detached(nonce.into(), &[], InOutBuf::from(text)).ok().map(Into::into)
     }
 
-    pub(super) fn open(key: &Key, nonce: &[u8; HEADER], text: &mut [u8], tag: &[u8; TAG]) -> bool {
+    pub(super) fn open(key: &CipherKey, nonce: &[u8; HEADER], text: &mut [u8], tag: &[u8; TAG]) -> bool {
         key.decrypt_inout_detached(nonce.into(), &[], InOutBuf::from(text), tag.into()).is_ok()
     }
 }

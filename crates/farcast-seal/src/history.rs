@@ -39,7 +39,7 @@ struct Past {
 
 /// Session that a KEYS datagram announces.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Begun {
+pub(crate) struct SessionStart {
     pub(crate) session: SessionId,
     pub(crate) began_ms: u64,
     pub(crate) scope: Scope,
@@ -74,10 +74,10 @@ impl History {
     pub(crate) fn admit(
         &self,
         signing: &[u8; 32],
-        begun: Begun,
+        begun: SessionStart,
         scopes: &[Scope],
     ) -> Result<Admitted, Refusal> {
-        let Begun { session, began_ms, alone, .. } = begun;
+        let SessionStart { session, began_ms, alone, .. } = begun;
         let Some(past) = self.0.get(signing) else {
             return if self.0.len() < SENDERS { Ok(Admitted::default()) } else { Err(Refusal::Limit) };
         };
@@ -94,8 +94,8 @@ impl History {
     }
 
     /// Adds a session that is heard.
-    pub(crate) fn began(&mut self, signing: &[u8; 32], begun: Begun) {
-        let Begun { session, began_ms, scope, alone } = begun;
+    pub(crate) fn began(&mut self, signing: &[u8; 32], begun: SessionStart) {
+        let SessionStart { session, began_ms, scope, alone } = begun;
         let past = self.0.entry(*signing).or_default();
         if past.sessions.iter().any(|one| one.session == session) {
             return;
@@ -143,7 +143,7 @@ impl History {
             }
             for one in &past.sessions {
                 let Remembered { session, began_ms, scope, alone, .. } = *one;
-                self.began(signing, Begun { session, began_ms, scope, alone });
+                self.began(signing, SessionStart { session, began_ms, scope, alone });
                 let Some(here) = self.find(signing, one.session) else { continue };
                 (here.epoch, here.counter) = (here.epoch, here.counter).max((one.epoch, one.counter));
                 here.closed |= one.closed;
@@ -252,7 +252,7 @@ impl History {
 impl Past {
     /// Returns `true` if a session of `scope` that began later is known. Of two that began at the same time, the known
     /// one counts as the later.
-    fn is_followed(&self, begun: Begun, scope: Scope) -> bool {
+    fn is_followed(&self, begun: SessionStart, scope: Scope) -> bool {
         match self.last.get(&scope) {
             Some(&(ms, session)) => session != begun.session && ms >= begun.began_ms,
             // A later session may be among those whose scope was dropped.
@@ -305,14 +305,14 @@ mod tests {
         Admitted { epoch, counter, followed: false }
     }
 
-    fn begun(n: u8, began_ms: u64) -> Begun {
-        Begun { session: session(n), began_ms, scope: Scope([0; 8]), alone: false }
+    fn begun(n: u8, began_ms: u64) -> SessionStart {
+        SessionStart { session: session(n), began_ms, scope: Scope([0; 8]), alone: false }
     }
 
     #[test]
     fn what_was_followed_by_another_is_over() {
-        let of = |n: u8, scope| Begun { scope: Scope([scope; 8]), alone: true, ..begun(n, n.into()) };
-        let apart = |n, scope| Begun { alone: false, ..of(n, scope) };
+        let of = |n: u8, scope| SessionStart { scope: Scope([scope; 8]), alone: true, ..begun(n, n.into()) };
+        let apart = |n, scope| SessionStart { alone: false, ..of(n, scope) };
         let mut history = History::default();
         for one in [of(5, 1), of(7, 1), of(3, 2), apart(9, 3)] {
             history.began(&ANN, one);
@@ -325,7 +325,7 @@ mod tests {
         }
         assert_eq!(admitted(&history, apart(8, 1)), Ok(Admitted { followed: true, ..at(0, 0) }));
         assert_eq!(
-            admitted(&history, Begun { session: session(8), ..of(9, 1) }),
+            admitted(&history, SessionStart { session: session(8), ..of(9, 1) }),
             Err(Refusal::EarlierSession)
         );
         for last in [of(10, 1), apart(9, 3), apart(10, 1)] {
@@ -355,7 +355,7 @@ mod tests {
 
     #[test]
     fn what_began_last_is_known_whatever_is_forgotten() {
-        let of = |n: u8, scope| Begun { scope: Scope([scope; 8]), ..begun(n, n.into()) };
+        let of = |n: u8, scope| SessionStart { scope: Scope([scope; 8]), ..begun(n, n.into()) };
         let here = [Scope([1; 8])];
         for others in [1, 2] {
             let mut history = History::default();
@@ -394,15 +394,15 @@ mod tests {
 
     #[test]
     fn scopes_beyond_what_is_remembered_are_taken_for_followed() {
-        let of = |n: u64| Begun { scope: Scope(n.to_be_bytes()), ..begun(1, n) };
+        let of = |n: u64| SessionStart { scope: Scope(n.to_be_bytes()), ..begun(1, n) };
         let mut history = History::default();
         for n in 0..=SCOPES as u64 {
             let name = SessionId(u128::from(n).to_be_bytes());
-            history.began(&ANN, Begun { session: name, ..of(n) });
+            history.began(&ANN, SessionStart { session: name, ..of(n) });
         }
         assert_eq!(history.0[&ANN].last.len(), SCOPES);
         let forgotten = history.0[&ANN].forgotten_ms.expect("some were");
-        let admitted = |ms| history.admit(&ANN, Begun { began_ms: ms, ..of(0) }, &[of(0).scope]);
+        let admitted = |ms| history.admit(&ANN, SessionStart { began_ms: ms, ..of(0) }, &[of(0).scope]);
         assert_eq!(admitted(forgotten), Err(Refusal::OldSession));
         assert_eq!(admitted(forgotten + 1), Ok(at(0, 0)));
         assert_eq!(History::from_text(&history.to_text()), Some(history));

@@ -6,7 +6,7 @@ use core::net::SocketAddr;
 use crate::cipher::Cipher;
 use crate::identity::Listed;
 use crate::refusal::{Refusal, Unsealable};
-use crate::schedule::{self, Between, Secret, SessionSecret, Wrapped};
+use crate::schedule::{self, PairSecrets, Secret, SessionSecret, Wrapped};
 use crate::window::PairWindow;
 use crate::wire::{self, HEADER, Header, Kind, OPENING, SessionId, TAG};
 
@@ -34,7 +34,7 @@ pub(crate) struct Peer {
 
 /// State between the sender and one beginning of a receiver.
 struct Context {
-    between: Between,
+    between: PairSecrets,
     seen: PairWindow,
     sealed: u64,
     /// Newest epoch that the receiver has reported. A new beginning starts at 0, because the receiver lost its keys.
@@ -42,7 +42,7 @@ struct Context {
 }
 
 impl Context {
-    fn new(between: Between) -> Self {
+    fn new(between: PairSecrets) -> Self {
         Self { between, seen: PairWindow::from(0), sealed: 0, epoch: 0 }
     }
 

@@ -12,13 +12,13 @@ use farcast_core::Time;
 use zeroize::Zeroizing;
 
 use crate::draws::Draws;
-use crate::history::{Admitted, Begun, History};
+use crate::history::{Admitted, History, SessionStart};
 use crate::identity::{Identity, Listed, verify};
 use crate::refusal::{Refusal, RefusalCounts, Unsealable};
 use crate::schedule;
 use crate::scope::{Contents, Scope};
 use crate::sender::SIGNED_KEYS;
-use crate::session::{Session, Told};
+use crate::session::{KeyGrant, Session};
 use crate::suite::AgreementSecret;
 use crate::wire::{self, HEADER, Header, Keys, Kind, SessionId, TAG};
 
@@ -162,7 +162,7 @@ impl Receiver {
         }
         let (began_ms, scope) = (keys.began_ms, keys.scope);
         let id = schedule::session((keys.contents, scope), began_ms, (keys.signing, keys.agreement));
-        let begun = Begun { session: id, began_ms, scope, alone: is_alone(keys.contents) };
+        let begun = SessionStart { session: id, began_ms, scope, alone: is_alone(keys.contents) };
         let opened = |new| Opened { class: Class::Keys { new }, session: id, payload: HEADER..HEADER };
         let known = self.sessions.iter().position(|one| one.id == id);
         if let Some(session) = known.map(|at| &self.sessions[at]) {
@@ -189,7 +189,7 @@ impl Receiver {
         let unwrap = |entry| schedule::unwrap((own, self.identity.public()), (id, keys.epoch), entry);
         // An entry with the same tag may by chance be another receiver's.
         let (secret, pair) = mine.find_map(unwrap).ok_or(Refusal::NotListed)?;
-        let told = Told {
+        let told = KeyGrant {
             id,
             began_ms: keys.began_ms,
             scope: keys.scope,
@@ -204,7 +204,7 @@ impl Receiver {
         };
         if let Some(at) = known {
             let session = &mut self.sessions[at];
-            session.go_on(told);
+            session.rekey(told);
             (session.from, session.heard) = (from, now);
             return Ok(opened(false));
         }
@@ -312,7 +312,7 @@ impl Receiver {
         let Some(at) = self.sessions.iter().position(|one| one.id == session) else { return false };
         let one = &mut self.sessions[at];
         let alone = is_alone(one.contents);
-        let begun = Begun { session, began_ms: one.began_ms, scope: one.scope, alone };
+        let begun = SessionStart { session, began_ms: one.began_ms, scope: one.scope, alone };
         match self.history.admit(&one.signing, begun, &self.scopes) {
             Ok(admitted) if admitted.epoch <= one.epoch => {
                 one.followed |= admitted.followed;

@@ -36,7 +36,7 @@ pub(crate) struct Wrapped {
 }
 
 /// Keys between a receiver and its sender, and the `enc` from which the sender derives them.
-pub(crate) struct Between {
+pub(crate) struct PairSecrets {
     pub(crate) enc: [u8; 32],
     pub(crate) up: Secret,
     pub(crate) down: Secret,
@@ -149,14 +149,14 @@ pub(crate) fn draw_answer(
     pair: &Secret,
     session: SessionId,
     draws: &mut Draws,
-) -> Option<Between> {
+) -> Option<PairSecrets> {
     let to = PublicKey::from_bytes(to).ok()?;
     let mode = OpModeS::Psk(bundle(pair)?);
     let (enc, context) =
         setup_sender_with_rng::<AesGcm256, HkdfSha256, X25519>(&mode, &to, &answer_info(session), draws)
             .ok()?;
     let export = |label: &[u8], out: &mut [u8]| context.export(label, out);
-    Some(Between { enc: bytes(&enc), up: exported(export, b"up")?, down: exported(export, b"down")? })
+    Some(PairSecrets { enc: bytes(&enc), up: exported(export, b"up")?, down: exported(export, b"down")? })
 }
 
 /// Derives the same keys at the sender, from `enc`.
@@ -165,14 +165,14 @@ pub(crate) fn take_answer(
     enc: &[u8; 32],
     pair: &Secret,
     session: SessionId,
-) -> Option<Between> {
+) -> Option<PairSecrets> {
     let mode = OpModeR::Psk(bundle(pair)?);
     let info = answer_info(session);
     let context =
         setup_receiver::<AesGcm256, HkdfSha256, X25519>(&mode, own, &Enc::from_bytes(enc).ok()?, &info)
             .ok()?;
     let export = |label: &[u8], out: &mut [u8]| context.export(label, out);
-    Some(Between { enc: *enc, up: exported(export, b"up")?, down: exported(export, b"down")? })
+    Some(PairSecrets { enc: *enc, up: exported(export, b"up")?, down: exported(export, b"down")? })
 }
 
 /// Returns the guard of `enc`. It proves, before any key agreement, that the author of `enc` has the pair secret.

@@ -49,7 +49,7 @@ pub(crate) struct Session {
     /// Key of content apart, one epoch above.
     apart: Option<GroupKey>,
     pair: Secret,
-    between: Option<Between>,
+    between: Option<PairKeys>,
     /// Address and time at which the sender was heard last.
     pub(crate) from: SocketAddr,
     pub(crate) heard: Time,
@@ -77,7 +77,7 @@ impl GroupKey {
 }
 
 /// Keys that this receiver has drawn to answer.
-struct Between {
+struct PairKeys {
     enc: [u8; 32],
     guard: [u8; 8],
     up: Cipher,
@@ -89,7 +89,7 @@ struct Between {
 }
 
 /// Content of KEYS for one receiver.
-pub(crate) struct Told {
+pub(crate) struct KeyGrant {
     pub(crate) id: SessionId,
     pub(crate) began_ms: u64,
     pub(crate) scope: Scope,
@@ -105,7 +105,7 @@ pub(crate) struct Told {
 
 impl Session {
     /// Creates the session that KEYS announce, whose counters were heard up to that of `admitted`.
-    pub(crate) fn new(told: Told, admitted: Admitted, (from, now): (SocketAddr, Time)) -> Self {
+    pub(crate) fn new(told: KeyGrant, admitted: Admitted, (from, now): (SocketAddr, Time)) -> Self {
         Self {
             id: told.id,
             began_ms: told.began_ms,
@@ -132,7 +132,7 @@ impl Session {
     }
 
     /// Switches to the keys of a later epoch from KEYS.
-    pub(crate) fn go_on(&mut self, told: Told) {
+    pub(crate) fn rekey(&mut self, told: KeyGrant) {
         self.epoch = told.epoch;
         self.open = GroupKey::new(&told.secret, self.id, told.epoch, 0);
         self.apart = None;
@@ -302,7 +302,7 @@ impl Session {
         if self.between.is_none() {
             let fresh = schedule::draw_answer(&self.agreement, &self.pair, self.id, draws);
             let fresh = fresh.ok_or(Unsealable::UnknownAddress)?;
-            self.between = Some(Between {
+            self.between = Some(PairKeys {
                 enc: fresh.enc,
                 guard: schedule::guard(&self.pair, &fresh.enc),
                 up: Cipher::new(&fresh.up),

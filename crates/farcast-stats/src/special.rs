@@ -66,7 +66,7 @@ pub(crate) fn f_survival(ratio: f64, numerator: f64, denominator: f64) -> f64 {
     if odds.is_infinite() {
         return 0.0;
     }
-    beta_tails_at(denominator / 2.0, numerator / 2.0, Point::of_odds(odds)).0
+    beta_tails_at(denominator / 2.0, numerator / 2.0, UnitPoint::of_odds(odds)).0
 }
 
 /// Tail of a beta distribution.
@@ -97,19 +97,19 @@ pub(crate) fn beta_quantile(a: f64, b: f64, mass: f64, tail: Tail) -> f64 {
 
 /// Returns the regularised incomplete beta function `I_x(a, b)` and its complement, for `x` in (0, 1).
 fn beta_tails(a: f64, b: f64, x: f64) -> (f64, f64) {
-    beta_tails_at(a, b, Point { x, rest: 1.0 - x, ln_x: x.ln(), ln_rest: (-x).ln_1p() })
+    beta_tails_at(a, b, UnitPoint { x, rest: 1.0 - x, ln_x: x.ln(), ln_rest: (-x).ln_1p() })
 }
 
 /// A point of the unit interval and its distance to 1, each to full precision, however near the ends.
 #[derive(Clone, Copy)]
-struct Point {
+struct UnitPoint {
     x: f64,
     rest: f64,
     ln_x: f64,
     ln_rest: f64,
 }
 
-impl Point {
+impl UnitPoint {
     /// Returns the point `1 / (1 + odds)`; the odds are finite and not negative.
     fn of_odds(odds: f64) -> Self {
         let against = 1.0 / odds;
@@ -123,8 +123,8 @@ impl Point {
 }
 
 /// Returns the tails as [`beta_tails`] does, at a point whose distance to 1 is known to the last digit.
-fn beta_tails_at(a: f64, b: f64, point: Point) -> (f64, f64) {
-    let Point { x, rest, ln_x, ln_rest } = point;
+fn beta_tails_at(a: f64, b: f64, point: UnitPoint) -> (f64, f64) {
+    let UnitPoint { x, rest, ln_x, ln_rest } = point;
     let front = a * ln_x + b * ln_rest - ln_beta(a, b);
     // The continued fraction converges fast only on its side of the mean.
     if x < (a + 1.0) / (a + b + 2.0) {

@@ -39,11 +39,11 @@ pub(crate) struct StudentizedRange {
     groups: f64,
     freedom: f64,
     /// Nodes of the integral over the least of the means, ascending.
-    least: Vec<Node>,
+    least: Vec<QuadratureNode>,
 }
 
 /// Node of the integral over the least of several normal values.
-struct Node {
+struct QuadratureNode {
     z: f64,
     /// Probability that a value lies above `z`.
     above: f64,
@@ -74,7 +74,7 @@ impl StudentizedRange {
             let z = f64::from(n) * step;
             let above = normal_above(z);
             let density = (-z * z / 2.0).exp() / TAU.sqrt();
-            Node { z, above, weight: step * groups * density * above.powf(groups - 1.0) }
+            QuadratureNode { z, above, weight: step * groups * density * above.powf(groups - 1.0) }
         };
         let least = (steps(-WIDEST / 2.0 - FAR - spread)..=steps(FAR)).map(node).collect();
         Ok(Self { groups, freedom: freedom as f64, least })
@@ -142,7 +142,7 @@ impl StudentizedRange {
         }
         let from =
             self.least.partition_point(|node| node.z < -width / 2.0 - FAR - (2.0 * self.groups.ln()).sqrt());
-        let beyond = |node: &Node| {
+        let beyond = |node: &QuadratureNode| {
             let share = normal_above(node.z + width) / node.above;
             -node.weight * ((self.groups - 1.0) * (-share).ln_1p()).exp_m1()
         };

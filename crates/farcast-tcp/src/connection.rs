@@ -34,7 +34,7 @@ use opening::Agreed;
 use rack::Rack;
 use receiving::{Acknowledger, Incoming};
 use recovery::Repair;
-use sending::{Due, Outgoing};
+use sending::{DueSegments, OutgoingStream};
 use spurious::Suspicion;
 use timing::{Timer, Unanswered};
 
@@ -84,8 +84,8 @@ pub struct Connection {
     agreed: Agreed,
 
     // The sending direction.
-    due: Due,
-    outgoing: Outgoing,
+    due: DueSegments,
+    outgoing: OutgoingStream,
     peer: PeerWindow,
     board: Scoreboard,
     congestion: Congestion,
@@ -136,8 +136,8 @@ impl Connection {
             unanswered: Unanswered::default(),
             challenges: Challenges::default(),
             agreed: Agreed::before(smss),
-            due: Due::default(),
-            outgoing: Outgoing::new(initial),
+            due: DueSegments::default(),
+            outgoing: OutgoingStream::new(initial),
             peer: PeerWindow::default(),
             board: Scoreboard::new(1, false),
             congestion: Congestion::new(&config, smss),

@@ -43,7 +43,7 @@ use crate::{ConfigError, Connection, Event, Segment, State};
 
 pub use config::{Carries, EndpointConfig, EndpointError, EndpointEvent};
 pub use table::ConnectionId;
-use table::{Slot, Table};
+use table::{ConnectionSlot, ConnectionTable};
 
 /// Most resets that wait to be sent. Beyond, segments without a connection are dropped without a reset.
 const MOST_RESETS: usize = 16;
@@ -59,7 +59,7 @@ struct Listener {
 #[derive(Clone, Debug)]
 pub struct Endpoint {
     config: EndpointConfig,
-    table: Table,
+    table: ConnectionTable,
     listeners: Vec<Listener>,
     /// Connections that may have something to send, in the order of their last change.
     stirred: VecDeque<ConnectionId>,
@@ -81,7 +81,7 @@ impl Endpoint {
         Ok(Self {
             next_port: numbers::first_port(config.seed),
             config,
-            table: Table::default(),
+            table: ConnectionTable::default(),
             listeners: Vec::new(),
             stirred: VecDeque::new(),
             deadlines: BTreeSet::new(),
@@ -133,7 +133,7 @@ impl Endpoint {
         let Ok(connection) = Connection::connect(self.config.tcp.clone(), local, remote, initial) else {
             unreachable!("the settings were checked");
         };
-        let id = self.table.insert(Slot::new((port, remote), connection, carries, None));
+        let id = self.table.insert(ConnectionSlot::new((port, remote), connection, carries, None));
         self.stir(id);
         Ok(id)
     }

@@ -22,7 +22,7 @@ pub(crate) struct Reassembly {
 
 /// Effect of a segment's octets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Taken {
+pub(crate) enum SegmentEffect {
     /// The octets were there already.
     Old,
     /// The octets move RCV.NXT; `filled` if a gap was closed or remains.
@@ -54,10 +54,10 @@ impl Reassembly {
     }
 
     /// Takes octets `left..right` that arrive.
-    pub(crate) fn take(&mut self, left: u64, right: u64) -> Taken {
+    pub(crate) fn take(&mut self, left: u64, right: u64) -> SegmentEffect {
         self.duplicate = self.first_overlap(left, right);
         if right <= self.next {
-            return Taken::Old;
+            return SegmentEffect::Old;
         }
         let left = left.max(self.next);
         if left > self.next {
@@ -69,7 +69,7 @@ impl Reassembly {
             self.next = self.next.max(self.islands[covered - 1].1);
             self.islands.drain(..covered);
         }
-        Taken::InOrder { filled: covered > 0 || self.has_gap() }
+        SegmentEffect::InOrder { filled: covered > 0 || self.has_gap() }
     }
 
     /// Returns the first range of `left..right` that is here already (RFC 2883 section 4).
@@ -82,17 +82,17 @@ impl Reassembly {
         Some((island.0.max(left), island.1.min(right)))
     }
 
-    fn set_aside(&mut self, left: u64, right: u64) -> Taken {
+    fn set_aside(&mut self, left: u64, right: u64) -> SegmentEffect {
         let begin = self.islands.partition_point(|island| island.1 < left);
         let end = begin + self.islands[begin..].iter().take_while(|island| island.0 <= right).count();
         if let Some(&island) = self.islands.get(begin).filter(|island| island.0 <= left && right <= island.1)
         {
             self.remember(island.0);
-            return Taken::Old;
+            return SegmentEffect::Old;
         }
         if begin == end {
             if self.islands.len() >= MOST_ISLANDS {
-                return Taken::TooMany;
+                return SegmentEffect::TooMany;
             }
             self.islands.insert(begin, (left, right));
         } else {
@@ -101,7 +101,7 @@ impl Reassembly {
             self.islands.drain(begin + 1..end);
         }
         self.remember(left);
-        Taken::OutOfOrder
+        SegmentEffect::OutOfOrder
     }
 
     /// Marks the island that holds `position` as the one that changed last.

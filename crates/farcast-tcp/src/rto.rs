@@ -5,7 +5,7 @@ mod variation;
 use farcast_core::Span;
 
 use crate::ConfigError;
-use variation::{Held, Smoothed};
+use variation::{LinuxVariation, Smoothed};
 
 /// Quantity of which the least timeout is a floor.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -108,7 +108,7 @@ impl RtoConfig {
 
 /// Progress of acknowledgments and sending at the time of a round-trip measurement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Progress {
+pub(crate) struct AckProgress {
     /// SND.UNA, after the acknowledgment that gave the measurement.
     pub acknowledged: u64,
     /// SND.NXT.
@@ -120,14 +120,14 @@ pub(crate) struct Progress {
 struct Measured {
     /// The smoothed round trip in nanoseconds.
     smoothed: u64,
-    variation: Kept,
+    variation: VariationState,
 }
 
 /// Variation, by the estimation that is set.
 #[derive(Clone, Copy, Debug)]
-enum Kept {
+enum VariationState {
     Rfc6298(Smoothed),
-    Linux(Held),
+    Linux(LinuxVariation),
 }
 
 /// Round-trip estimator of one connection.
@@ -146,22 +146,22 @@ impl Estimator {
     }
 
     /// Takes a measured round trip (rules 2.2 and 2.3), which also ends any backoff.
-    pub(crate) fn sample(&mut self, trip: Span, progress: Progress) {
+    pub(crate) fn sample(&mut self, trip: Span, progress: AckProgress) {
         self.least = self.least.min(trip);
         let trip = self.in_ticks(trip).as_nanos();
         let floor = self.least_spread().as_nanos();
         match &mut self.measured {
             None => {
                 let variation = match self.config.variation {
-                    Variation::Rfc6298 => Kept::Rfc6298(Smoothed::first(trip)),
-                    Variation::Linux => Kept::Linux(Held::first(trip, floor, progress)),
+                    Variation::Rfc6298 => VariationState::Rfc6298(Smoothed::first(trip)),
+                    Variation::Linux => VariationState::Linux(LinuxVariation::first(trip, floor, progress)),
                 };
                 self.measured = Some(Measured { smoothed: trip, variation });
             }
             Some(Measured { smoothed, variation }) => {
                 match variation {
-                    Kept::Rfc6298(kept) => kept.sample(*smoothed, trip),
-                    Kept::Linux(kept) => kept.sample(*smoothed, trip, floor, progress),
+                    VariationState::Rfc6298(kept) => kept.sample(*smoothed, trip),
+                    VariationState::Linux(kept) => kept.sample(*smoothed, trip, floor, progress),
                 }
                 *smoothed = *smoothed - *smoothed / 8 + trip / 8;
             }
@@ -192,8 +192,8 @@ impl Estimator {
         let RtoConfig { initial, least, most, .. } = self.config;
         let base = self.measured.map_or(initial, |Measured { smoothed, variation }| {
             let spread = Span::from_nanos(match variation {
-                Kept::Rfc6298(kept) => kept.spread(),
-                Kept::Linux(kept) => kept.spread(),
+                VariationState::Rfc6298(kept) => kept.spread(),
+                VariationState::Linux(kept) => kept.spread(),
             });
             (Span::from_nanos(smoothed) + spread.max(self.least_spread())).max(least)
         });

@@ -10,7 +10,7 @@ use farcast_core::{Span, Time};
 
 /// A segment in flight.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Record {
+pub(crate) struct FlightRecord {
     pub start: u64,
     /// Data octets, and one for a FIN.
     pub len: u32,
@@ -24,7 +24,7 @@ pub(crate) struct Record {
     pub resent: bool,
 }
 
-impl Record {
+impl FlightRecord {
     pub(crate) fn end(&self) -> u64 {
         self.start + u64::from(self.len)
     }
@@ -56,7 +56,7 @@ pub(crate) struct Delivered {
 /// The scoreboard of a sending direction.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scoreboard {
-    records: VecDeque<Record>,
+    records: VecDeque<FlightRecord>,
     /// Disjoint ranges above the first unacknowledged octet that have arrived, in order.
     arrived: Vec<(u64, u64)>,
     /// First unacknowledged position; `next` is the position behind the last octet sent.
@@ -124,7 +124,7 @@ impl Scoreboard {
 
     /// Returns the end of the first segment in flight.
     pub(crate) fn first_end(&self) -> u64 {
-        self.records.front().map_or(self.next, Record::end)
+        self.records.front().map_or(self.next, FlightRecord::end)
     }
 
     /// Returns `true` if a retransmission is in flight.
@@ -164,7 +164,7 @@ impl Scoreboard {
     pub(crate) fn push(&mut self, now: Time, len: u32, fin: bool) {
         let start = self.next;
         self.next += u64::from(len);
-        self.records.push_back(Record {
+        self.records.push_back(FlightRecord {
             start,
             len,
             sent_at: now,
@@ -221,7 +221,7 @@ impl Scoreboard {
     }
 
     /// Takes a record out of the sums.
-    fn forget(&mut self, record: &Record) {
+    fn forget(&mut self, record: &FlightRecord) {
         let len = u64::from(record.len);
         self.sacked -= if record.sacked { len } else { 0 };
         self.lost -= if record.lost { len } else { 0 };
@@ -393,7 +393,7 @@ impl Scoreboard {
     }
 
     /// Returns the first segment that is lost and not sent again.
-    pub(crate) fn next_lost(&mut self) -> Option<Record> {
+    pub(crate) fn next_lost(&mut self) -> Option<FlightRecord> {
         if self.unrepaired == 0 {
             return None;
         }
@@ -411,7 +411,7 @@ impl Scoreboard {
 
     /// Returns the first segment at or behind `from` that has not arrived, is not lost and was not sent again, and lies
     /// below one that has arrived (RFC 6675's `NextSeg` rule 3).
-    pub(crate) fn next_doubtful(&self, from: u64) -> Option<Record> {
+    pub(crate) fn next_doubtful(&self, from: u64) -> Option<FlightRecord> {
         let highest = self.highest_arrived();
         let mut index = self.index_of(from.max(self.first));
         while let Some(record) = self.records.get(index).filter(|record| record.start < highest) {
@@ -429,12 +429,12 @@ impl Scoreboard {
     }
 
     /// Returns the last segment in flight.
-    pub(crate) fn last(&self) -> Option<Record> {
+    pub(crate) fn last(&self) -> Option<FlightRecord> {
         self.records.back().copied()
     }
 
     /// Sends the segment at `start` again, cut to at most `most` octets. Returns the record of the part that is sent.
-    pub(crate) fn resend(&mut self, now: Time, start: u64, most: u32) -> Option<Record> {
+    pub(crate) fn resend(&mut self, now: Time, start: u64, most: u32) -> Option<FlightRecord> {
         let index = self.index_of(start);
         let record = self.records.get(index).copied().filter(|record| record.start == start)?;
         if record.len > most && !(record.fin && record.len == most + 1) {
@@ -516,7 +516,7 @@ impl Scoreboard {
     }
 
     /// Returns the record at `start` with its index, if its transmission at `sent` may still arrive.
-    fn in_flight_since(&self, sent: Time, start: u64) -> Option<(usize, Record)> {
+    fn in_flight_since(&self, sent: Time, start: u64) -> Option<(usize, FlightRecord)> {
         let index = if start < self.first { self.records.len() } else { self.index_of(start) };
         let record = self.records.get(index).copied()?;
         let current = record.start == start && record.sent_at == sent;
@@ -553,7 +553,7 @@ impl Scoreboard {
 
     /// Checks the sums against the records, and panics if they do not agree: for tests.
     pub(crate) fn check(&self) {
-        let sum = |of: fn(&Record) -> bool| -> u64 {
+        let sum = |of: fn(&FlightRecord) -> bool| -> u64 {
             self.records.iter().filter(|record| of(record)).map(|record| u64::from(record.len)).sum()
         };
         assert_eq!(self.sacked, sum(|r| r.sacked));
@@ -577,7 +577,7 @@ impl Scoreboard {
 const NEAREST: usize = 64;
 
 /// Counts the arrival of `record`.
-fn note(delivered: &mut Delivered, now: Time, record: &Record) {
+fn note(delivered: &mut Delivered, now: Time, record: &FlightRecord) {
     delivered.octets += u64::from(record.len);
     if record.transmissions == 1 {
         delivered.original = Some(delivered.original.map_or(record.end(), |end| end.min(record.end())));

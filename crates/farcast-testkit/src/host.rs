@@ -40,12 +40,12 @@ impl<E> Debug for Handle<E> {
 }
 
 /// Closure that answers an engine's events with commands.
-type Owner<E> = Box<dyn FnMut(&mut E, Time, <E as Engine>::Event)>;
+type EventOwner<E> = Box<dyn FnMut(&mut E, Time, <E as Engine>::Event)>;
 
 /// An engine and its owner.
 pub struct Host<E: Engine> {
     engine: E,
-    owner: Owner<E>,
+    owner: EventOwner<E>,
     /// Predicate of events whose pieces depend on the places where runs are cut; such events are not logged.
     depends_on_cuts: fn(&E::Event) -> bool,
 }
@@ -69,10 +69,10 @@ impl<E: Engine> Host<E> {
 }
 
 /// Text of an event for the log: `None` if the event depends on cuts.
-pub(crate) struct Told(pub(crate) Option<String>);
+pub(crate) struct EventText(pub(crate) Option<String>);
 
 /// A host without the type of its engine.
-pub(crate) trait Node<M> {
+pub(crate) trait AnyHost<M> {
     fn handle(&mut self, now: Time, from: &Arrival, message: &M) -> Result<(), Reject>;
     fn handle_timeout(&mut self, now: Time);
     fn poll_transmit(&mut self, now: Time, until: Time) -> Option<Transmit<M>>;
@@ -80,12 +80,12 @@ pub(crate) trait Node<M> {
     fn settled_until(&self) -> Time;
     fn prefix(&self, message: &M) -> NonZeroU32;
     /// Takes one event, returns its text for the log if `record`, and lets the owner answer.
-    fn take_event(&mut self, now: Time, record: bool) -> Option<Told>;
+    fn take_event(&mut self, now: Time, record: bool) -> Option<EventText>;
     fn engine(&self) -> &dyn Any;
     fn engine_mut(&mut self) -> &mut dyn Any;
 }
 
-impl<E> Node<E::Message> for Host<E>
+impl<E> AnyHost<E::Message> for Host<E>
 where
     E: Engine + 'static,
     E::Event: Debug,
@@ -114,11 +114,11 @@ where
         self.engine.prefix(message)
     }
 
-    fn take_event(&mut self, now: Time, record: bool) -> Option<Told> {
+    fn take_event(&mut self, now: Time, record: bool) -> Option<EventText> {
         let event = self.engine.poll_event()?;
         let told = (record && !(self.depends_on_cuts)(&event)).then(|| format!("{event:?}"));
         (self.owner)(&mut self.engine, now, event);
-        Some(Told(told))
+        Some(EventText(told))
     }
 
     fn engine(&self) -> &dyn Any {

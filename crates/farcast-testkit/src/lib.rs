@@ -116,6 +116,6 @@ mod network;
 
 pub use absent::{Absent, assert_cost_little};
 pub use host::{Handle, Host};
-pub use link::{Link, Narrow};
+pub use link::{Link, Transmitter};
 pub use log::{Departure, Happening, Leg, Log};
 pub use network::{Cut, Network, Setup, Wake};

@@ -17,13 +17,13 @@ pub struct Link {
     /// Probability that a segment goes through the network's corruption hook.
     pub corruption: f64,
     /// Rate and queue of the link; if absent, segments do not wait.
-    pub narrow: Option<Narrow>,
+    pub narrow: Option<Transmitter>,
 }
 
 /// A transmitter with a drop-tail queue. Runs enter it whole: a run is queued before another message of the same host
 /// even if that message overtakes some of its segments.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Narrow {
+pub struct Transmitter {
     /// Rate, which counts UDP payload and headers.
     pub rate: BitRate,
     /// Bytes of headers of each segment.
@@ -46,7 +46,7 @@ impl Link {
 
 /// Fate of one segment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Fate {
+pub(crate) struct SegmentFate {
     /// Number of copies that arrive.
     pub(crate) copies: u32,
     /// Extra delay of each copy.
@@ -54,7 +54,7 @@ pub(crate) struct Fate {
     pub(crate) corrupt: bool,
 }
 
-impl Fate {
+impl SegmentFate {
     /// Fate of a segment that arrives once, in time, as it was sent.
     pub(crate) const PLAIN: Self = Self { copies: 1, late: [Span::ZERO; 2], corrupt: false };
 
@@ -97,7 +97,7 @@ impl LinkState {
     }
 
     /// Draws the fate of the next segment, in the order of departure.
-    pub(crate) fn draw(&mut self) -> Fate {
+    pub(crate) fn draw(&mut self) -> SegmentFate {
         self.entered += 1;
         let link = self.link;
         let lost = link.loss > 0.0 && self.loss.chance(link.loss);
@@ -108,18 +108,18 @@ impl LinkState {
             // Both are drawn even if there is no second copy.
             late = [(); 2].map(|()| Span::from_nanos(self.jitter.below(link.jitter.as_nanos() + 1)));
         }
-        Fate { copies: if lost { 0 } else { 1 + u32::from(twice) }, late, corrupt }
+        SegmentFate { copies: if lost { 0 } else { 1 + u32::from(twice) }, late, corrupt }
     }
 }
 
 impl LinkState {
     /// Queues a segment of `len` bytes of UDP payload that leaves at `at`. Returns `fate`, with the queue's delay or
     /// loss.
-    pub(crate) fn queue(&mut self, at: Time, len: usize, mut fate: Fate) -> Fate {
+    pub(crate) fn queue(&mut self, at: Time, len: usize, mut fate: SegmentFate) -> SegmentFate {
         let Some(narrow) = self.link.narrow else { return fate };
         let start = self.free.max(at);
         if start.since(at) > narrow.queue {
-            return Fate { copies: 0, ..fate };
+            return SegmentFate { copies: 0, ..fate };
         }
         self.free = start + narrow.rate.time_of_bytes(len as u64 + u64::from(narrow.overhead));
         fate.late = fate.late.map(|late| late + self.free.since(at));

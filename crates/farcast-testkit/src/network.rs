@@ -13,7 +13,7 @@ use farcast_core::engine::{Deadline, Engine, Message};
 use farcast_core::random::RandomStream;
 use farcast_core::{Span, Time};
 
-use crate::host::{Handle, Host, Node};
+use crate::host::{AnyHost, Handle, Host};
 use crate::link::{Link, LinkState, apart};
 use crate::log::{Leg, Log};
 use faults::{Frozen, Outage};
@@ -60,7 +60,7 @@ impl Setup {
 
 /// Order of the agenda of one host. It must not depend on when an entry was made, because cutting runs changes that.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Key {
+struct AgendaKey {
     at: Time,
     class: Class,
     from: usize,
@@ -101,13 +101,13 @@ struct Incoming<M> {
     spacing: Span,
 }
 
-type Command<M> = Box<dyn FnOnce(&mut dyn Node<M>, Time)>;
+type HostCommand<M> = Box<dyn FnOnce(&mut dyn AnyHost<M>, Time)>;
 type Damage<M> = Box<dyn FnMut(&M, &mut RandomStream) -> Option<M>>;
 type Filter<M> = Box<dyn FnMut(&Leg<M>) -> bool>;
 
 enum Item<M> {
     Arrival(Incoming<M>),
-    Command(Command<M>),
+    Command(HostCommand<M>),
     Power(bool),
     Freeze { until: Time, room: u32 },
     Thaw,
@@ -115,8 +115,8 @@ enum Item<M> {
     Wake,
 }
 
-struct Place<M> {
-    node: Box<dyn Node<M>>,
+struct HostSlot<M> {
+    node: Box<dyn AnyHost<M>>,
     address: SocketAddr,
     groups: Vec<IpAddr>,
     up: bool,
@@ -124,12 +124,12 @@ struct Place<M> {
     /// Time of its last change.
     now: Time,
     deadline: Option<Deadline>,
-    wake: Option<Key>,
+    wake: Option<AgendaKey>,
     /// Number of wake-ups at `now`.
     wakes: u32,
-    agenda: BTreeMap<Key, Item<M>>,
+    agenda: BTreeMap<AgendaKey, Item<M>>,
     /// First entry of its agenda in the network's index.
-    first: Option<Key>,
+    first: Option<AgendaKey>,
 }
 
 /// Hosts in virtual time. The [crate's page](crate) shows the use.
@@ -137,7 +137,7 @@ pub struct Network<M> {
     name: String,
     setup: Setup,
     limit: Time,
-    places: Vec<Place<M>>,
+    places: Vec<HostSlot<M>>,
     default_link: Link,
     special_links: BTreeMap<(usize, usize), Link>,
     /// Shortest delay of any link.
@@ -148,7 +148,7 @@ pub struct Network<M> {
     links: BTreeMap<(usize, usize), LinkState>,
     departures: BTreeMap<DepartureKey, Departing<M>>,
     /// First entry of each host's agenda.
-    index: BTreeSet<(Key, usize)>,
+    index: BTreeSet<(AgendaKey, usize)>,
     numbers: u64,
     cuts: RandomStream,
     wakes: RandomStream,
@@ -196,7 +196,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         E: Engine<Message = M> + 'static,
         E::Event: Debug,
     {
-        self.places.push(Place {
+        self.places.push(HostSlot {
             node: Box::new(host),
             address,
             groups: groups.to_vec(),
@@ -263,7 +263,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         host: Handle<E>,
         command: impl FnOnce(&mut E, Time) + 'static,
     ) {
-        let command: Command<M> = Box::new(move |node, now| {
+        let command: HostCommand<M> = Box::new(move |node, now| {
             if let Some(engine) = node.engine_mut().downcast_mut::<E>() {
                 command(engine, now);
             }
@@ -310,7 +310,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
 
     fn script(&mut self, at: Time, host: usize, item: Item<M>) {
         let number = self.number();
-        self.enter(host, Key { at, class: Class::Script, from: 0, number }, item);
+        self.enter(host, AgendaKey { at, class: Class::Script, from: 0, number }, item);
     }
 
     fn number(&mut self) -> u64 {
@@ -323,7 +323,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
     }
 
     /// Adds an entry to a host's agenda.
-    fn enter(&mut self, host: usize, key: Key, item: Item<M>) {
+    fn enter(&mut self, host: usize, key: AgendaKey, item: Item<M>) {
         self.places[host].agenda.insert(key, item);
         self.reindex(host);
     }

@@ -4,10 +4,10 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use farcast_core::{Span, Time};
-use farcast_lab::points::{PointError, Work};
+use farcast_lab::points::{PointError, Resources};
 use farcast_lab::replications::Memory;
 use farcast_lab::shipped;
-use farcast_lab::sweep::{Standing, SweepError};
+use farcast_lab::sweep::{SweepError, SweepProgress};
 use farcast_lab::traffic::send_over;
 use farcast_lab::vary::Axis;
 use farcast_report::page::Page;
@@ -38,9 +38,9 @@ pub(crate) fn memory(args: &LabArgs) -> Memory {
 }
 
 /// Returns the settings by which points are run: seed, threads, memory and stop flag.
-pub(crate) fn work<'a>(args: &LabArgs, memory: &'a Memory, stop: &'a AtomicBool) -> Work<'a> {
+pub(crate) fn work<'a>(args: &LabArgs, memory: &'a Memory, stop: &'a AtomicBool) -> Resources<'a> {
     let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
-    Work { seed: args.seed, threads: args.threads.map_or_else(cores, usize::from), memory, stop }
+    Resources { seed: args.seed, threads: args.threads.map_or_else(cores, usize::from), memory, stop }
 }
 
 /// Progress of a command that runs points.
@@ -57,8 +57,8 @@ impl<'a> Waiting<'a> {
     }
 
     /// Shows the number of points that are done, and the time that is left.
-    pub(crate) fn tell(&mut self, standing: Standing) {
-        let Standing { elapsed, points, kept, total, replications } = standing;
+    pub(crate) fn tell(&mut self, standing: SweepProgress) {
+        let SweepProgress { elapsed, points, kept, total, replications } = standing;
         let done = points.saturating_sub(kept);
         let share = (total - points) as f64 / done as f64;
         let left = (done > 0).then(|| Span::from_secs_f64(elapsed.as_secs_f64() * share));

@@ -9,9 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use farcast_core::{BitRate, Span};
-use farcast_files::{
-    Change, ChangedFile, Grain, Outgoing, Progress as Hashed, Scanning, Skipped, SourceError,
-};
+use farcast_files::{Change, ChangedFile, Grain, Outgoing, ScanProgress, Scanning, Skipped, SourceError};
 use farcast_net::{NetError, SocketOptions};
 use serde_json::{Value, json};
 
@@ -238,7 +236,7 @@ fn scan(args: &SendArgs, sealed: bool, output: &mut Output) -> Result<Outgoing, 
 /// Scans and hashes files by `scan`, and shows the progress.
 fn hashed<T>(
     output: &mut Output,
-    scan: impl FnOnce(&mut dyn FnMut(Hashed)) -> Result<T, SourceError>,
+    scan: impl FnOnce(&mut dyn FnMut(ScanProgress)) -> Result<T, SourceError>,
 ) -> Result<T, Failure> {
     let mut progress = Progress::new(output);
     let clock = farcast_net::Clock::start();

@@ -2,7 +2,7 @@
 
 use farcast_core::Span;
 use farcast_lab::report;
-use farcast_lab::sweep::{Directory, Found, NAMES, Point, Store, Sweep, Swept, summary};
+use farcast_lab::sweep::{Directory, EarlierResults, NAMES, Point, Store, Sweep, Swept, summary};
 use farcast_lab::vary::Grid;
 use farcast_sim::outcome::Measure;
 use farcast_sim::replicate::HowMany;
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Exit, Failure> {
             }
             (Some(directory), found)
         }
-        None => (None, Found::new()),
+        None => (None, EarlierResults::new()),
     };
     let memory = laboratory::memory(&args.lab);
     let work = laboratory::work(&args.lab, &memory, &interrupted);

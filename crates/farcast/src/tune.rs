@@ -7,7 +7,8 @@ use farcast_lab::World;
 use farcast_lab::points::PointError;
 use farcast_lab::report;
 use farcast_lab::tune::{
-    Bound, Case, Entry, Fate, Measured, ObjectiveError, Standing, TuneError, Tuned, Tuning, Wish, plan,
+    Bound, Case, Entry, Measured, ObjectiveError, RaceProgress, SettingFate, TuneError, TuneTable, Tuned,
+    Tuning, plan,
 };
 use farcast_lab::vary::{Axis, Grid, VaryError};
 use farcast_report::text::visible;
@@ -52,7 +53,7 @@ struct CaseResult<'a> {
 struct Entry_<'a> {
     set: &'a [String],
     is_default: bool,
-    fate: Fate,
+    fate: SettingFate,
     replications: u64,
     value: Option<f64>,
     standard_error: Option<f64>,
@@ -76,7 +77,7 @@ pub(crate) fn run(args: &TuneArgs) -> Result<Exit, Failure> {
     let output = Output::of(args.lab.json, args.lab.quiet);
     outputs::files(&[("--report", args.report.as_deref()), ("--plan", args.plan.as_deref())])?;
     let document = laboratory::document(&args.lab)?;
-    let wish = Wish::read(&document).map_err(Failure::wrong)?;
+    let wish = TuneTable::read(&document).map_err(Failure::wrong)?;
     let (vary, _) = axes(args, &wish)?;
     let varied = Grid::new(vary).and_then(|grid| grid.check_beside(&document));
     varied.map_err(|error| Failure::usage(error.to_string()))?;
@@ -97,8 +98,8 @@ pub(crate) fn run(args: &TuneArgs) -> Result<Exit, Failure> {
         }
         let tuning = tuning(args, &wish, &document)?;
         let mut progress = Progress::new(&output);
-        let mut tell = |standing: Standing| {
-            let Standing { elapsed, round, racing, replications, total } = standing;
+        let mut tell = |standing: RaceProgress| {
+            let RaceProgress { elapsed, round, racing, replications, total } = standing;
             let message = format!("{racing} settings in round {round}, {replications} replications");
             progress.update(&output, Time::ZERO + elapsed, ("tuning", &message), (replications, total), &[]);
         };
@@ -157,7 +158,12 @@ fn write_report(path: &Path, args: &TuneArgs, finished: &[Finished], output: &Ou
 ///
 /// A case of the command line that sets a key of --set is refused. If a case of the scenario sets a key that the
 /// command line sets or varies, all cases of the scenario are passed over, and the scenario is tuned as it is.
-fn cases(args: &TuneArgs, wish: &Wish, document: &Document, output: &Output) -> Result<Vec<Case>, Failure> {
+fn cases(
+    args: &TuneArgs,
+    wish: &TuneTable,
+    document: &Document,
+    output: &Output,
+) -> Result<Vec<Case>, Failure> {
     if !args.case.is_empty() {
         // A case of the command line may set a varied key. Its value is then the scenario's own.
         let cases: Vec<Case> = args.case.iter().map(|text| Case::of(text)).collect();
@@ -188,7 +194,7 @@ fn contradicted(vary: &[Axis], case: &Case, document: &Document) -> Option<(Stri
 }
 
 /// Returns the tuning that the command line asks for. The scenario fills what the command line leaves out.
-fn tuning(args: &TuneArgs, wish: &Wish, document: &Document) -> Result<Tuning, Failure> {
+fn tuning(args: &TuneArgs, wish: &TuneTable, document: &Document) -> Result<Tuning, Failure> {
     let usage = |error: VaryError| Failure::usage(error.to_string());
     let objective = |error: ObjectiveError| Failure::usage(error.to_string());
     let (vary, conditions) = axes(args, wish)?;
@@ -209,7 +215,7 @@ fn tuning(args: &TuneArgs, wish: &Wish, document: &Document) -> Result<Tuning, F
 }
 
 /// Returns the axes of the settings that are varied, and those of the conditions that are unknown.
-fn axes(args: &TuneArgs, wish: &Wish) -> Result<(Vec<Axis>, Vec<Axis>), Failure> {
+fn axes(args: &TuneArgs, wish: &TuneTable) -> Result<(Vec<Axis>, Vec<Axis>), Failure> {
     let usage = |error: VaryError| Failure::usage(error.to_string());
     let vary = if args.vary.is_empty() {
         wish.vary.iter().map(|text| text.parse()).collect::<Result<Vec<Axis>, _>>().map_err(usage)?

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use farcast_core::stage::Frame;
 use farcast_core::{Among, Losses, Span, Time};
 use farcast_delivery::Protocol;
-use farcast_emu::host::Place;
+use farcast_emu::host::HostPosition;
 use farcast_emu::link::{Link, LinkConfig};
 use farcast_link::End;
 use farcast_scenario::{Document, Links, receivers};
@@ -141,8 +141,8 @@ fn advance(link: &mut Link, now: Time, reached: &mut Vec<Reached>) {
     link.advance(now, |link, departure| {
         let label = *departure.packet.label();
         let (end, terminal) = match departure.to {
-            Place::Hub => (End::Hub, label.terminal.unwrap()),
-            Place::Terminal(terminal) => (End::Terminal, terminal),
+            HostPosition::Hub => (End::Hub, label.terminal.unwrap()),
+            HostPosition::Terminal(terminal) => (End::Terminal, terminal),
         };
         reached.push((departure.at, end, terminal, label.octets.into()));
         link.delivered(departure, Some(now));

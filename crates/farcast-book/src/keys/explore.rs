@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use farcast_lab::World;
-use farcast_lab::tune::Wish;
+use farcast_lab::tune::TuneTable;
 use farcast_scenario::document::{Asked, Document, DocumentError, Presence, Question};
 use farcast_scenario::links::Links;
 
@@ -104,7 +104,7 @@ fn read(sample: &Sample, change: Option<&Change>, assignments: &[String]) -> Res
     } else {
         World::read(&document).map(drop)
     };
-    let result = result.and_then(|()| Wish::read(&document).map(drop));
+    let result = result.and_then(|()| TuneTable::read(&document).map(drop));
     if change.is_none() {
         result.map_err(wrong)?;
     }

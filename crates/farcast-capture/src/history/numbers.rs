@@ -7,12 +7,12 @@ const MOST_STRETCHES: usize = 1 << 20;
 
 /// A set of numbers, as the stretches that they fill: its size grows with its gaps, not with its numbers.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Numbers {
+pub(super) struct NumberSet {
     /// Last number of each stretch, by its first.
     stretches: BTreeMap<u64, u64>,
 }
 
-impl Numbers {
+impl NumberSet {
     /// Adds a number. Returns `true` if it is new. Beyond [`MOST_STRETCHES`] the lowest gap counts as filled.
     pub(super) fn insert(&mut self, number: u64) -> bool {
         let behind = number.checked_add(1).and_then(|next| self.stretches.get(&next).copied());
@@ -51,7 +51,7 @@ mod tests {
     fn it_is_a_set() {
         for seed in 0..50 {
             let mut stream = RandomStream::derive(seed, &[1]);
-            let (mut numbers, mut witness) = (Numbers::default(), BTreeSet::new());
+            let (mut numbers, mut witness) = (NumberSet::default(), BTreeSet::new());
             for _ in 0..2000 {
                 let number = match stream.below(20) {
                     0 => u64::MAX - stream.below(4),
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn it_is_no_larger_than_its_bound() {
-        let mut numbers = Numbers::default();
+        let mut numbers = NumberSet::default();
         for number in 0..=MOST_STRETCHES as u64 {
             assert!(numbers.insert(2 * number));
         }

@@ -12,19 +12,19 @@ pub fn shared() -> Arc<Mutex<History>> {
 }
 
 /// Log that takes records into a history, and into another log if there is one.
-pub struct Sink {
+pub struct HistorySink {
     history: Arc<Mutex<History>>,
     log: Option<Box<dyn PacketLog>>,
 }
 
-impl Sink {
+impl HistorySink {
     /// Creates a sink into `history` and `log`.
     pub fn new(history: Arc<Mutex<History>>, log: Option<Box<dyn PacketLog>>) -> Self {
         Self { history, log }
     }
 }
 
-impl PacketLog for Sink {
+impl PacketLog for HistorySink {
     fn record(&mut self, record: &PacketRecord<&str>) {
         // If a reader has panicked, the history is still whole.
         self.history.lock().unwrap_or_else(PoisonError::into_inner).record(record);

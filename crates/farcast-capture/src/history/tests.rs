@@ -21,8 +21,8 @@ fn records(seed: u64, count: u64, length: u64) -> Vec<Record> {
     let mut stream = RandomStream::derive(seed, &[1]);
     let mut records = Vec::new();
     for number in 0..count {
-        let way = if stream.chance(0.5) { Way::Forward } else { Way::Return };
-        let to_all = way == Way::Forward && stream.chance(0.5);
+        let way = if stream.chance(0.5) { PacketDirection::Forward } else { PacketDirection::Return };
+        let to_all = way == PacketDirection::Forward && stream.chance(0.5);
         let entered = Time::from_nanos(stream.below(length));
         let octets = 20 + stream.below(1481) as u32;
         let delay = Span::from_nanos(stream.below(length / 10));
@@ -67,11 +67,16 @@ fn filled(mut history: History, records: &[Record]) -> History {
 }
 
 /// Computes the contents of a bin besides its delays, from the whole list.
-fn naive(records: &[Record], way: Way, width: u64, index: u64) -> (Sum, Sum, Sum, Sum, u64, Vec<u64>) {
+fn naive(
+    records: &[Record],
+    way: PacketDirection,
+    width: u64,
+    index: u64,
+) -> (PacketTotals, PacketTotals, PacketTotals, PacketTotals, u64, Vec<u64>) {
     let of_way = || records.iter().filter(|record| record.way == way);
     let at = |record: &Record| record.planned.unwrap_or(record.entered);
     let within = |time: Time| time.as_nanos() / width == index;
-    let sum = |records: Vec<&Record>| Sum {
+    let sum = |records: Vec<&Record>| PacketTotals {
         packets: records.len() as u64,
         octets: records.iter().map(|record| u64::from(record.octets)).sum(),
     };
@@ -98,7 +103,7 @@ fn bins_are_those_of_a_naive_count() {
         let records = records(seed, 400, length);
         let history = filled(History::with_bins(FIRST_WIDTH, 40), &records);
         let width = history.width().as_nanos();
-        for way in [Way::Forward, Way::Return] {
+        for way in [PacketDirection::Forward, PacketDirection::Return] {
             let bins = &history.way(way).bins;
             assert!(bins.len() <= 40);
             for (index, bin) in (0..40).zip(bins.iter().cloned().chain(std::iter::repeat(Bin::default()))) {
@@ -130,7 +135,7 @@ fn doubling_is_as_binning_at_the_final_width_at_once() {
 fn totals_are_those_of_the_records() {
     let records = records(5, 3000, 60_000_000_000);
     let history = filled(History::with_bins(FIRST_WIDTH, 7), &records);
-    for way in [Way::Forward, Way::Return] {
+    for way in [PacketDirection::Forward, PacketDirection::Return] {
         let told = history.way(way);
         let count = |verdict| records.iter().filter(|r| r.way == way && r.verdict == verdict).count() as u64;
         let numbers: BTreeSet<u64> = records.iter().filter(|r| r.way == way).map(|r| r.number).collect();
@@ -138,7 +143,8 @@ fn totals_are_those_of_the_records() {
         let verdicts = [Verdict::Delivered, Verdict::Lost, Verdict::Dropped, Verdict::Held].map(count);
         assert_eq!((found[0], &found[1..]), (numbers.len() as u64, &verdicts[..]));
         // The bins hold all of it.
-        let of_bins = |pick: fn(&Bin) -> Sum| told.bins.iter().map(|bin| pick(bin).octets).sum::<u64>();
+        let of_bins =
+            |pick: fn(&Bin) -> PacketTotals| told.bins.iter().map(|bin| pick(bin).octets).sum::<u64>();
         assert_eq!(of_bins(|bin| bin.entered), told.entered.octets);
         assert_eq!(of_bins(|bin| bin.delivered), told.delivered.octets);
         assert_eq!(of_bins(|bin| bin.entered) - of_bins(|bin| bin.ended), told.held.octets);
@@ -160,8 +166,10 @@ fn totals_are_those_of_the_records() {
     }
     let late = records.iter().filter_map(|r| Some(r.left?.since(r.planned?))).max().unwrap();
     assert_eq!(history.lateness().max(), late);
-    let latest =
-        [Way::Forward, Way::Return].iter().flat_map(|way| &history.way(*way).bins).map(|bin| bin.latest);
+    let latest = [PacketDirection::Forward, PacketDirection::Return]
+        .iter()
+        .flat_map(|way| &history.way(*way).bins)
+        .map(|bin| bin.latest);
     assert_eq!(latest.max(), Some(late));
 }
 
@@ -175,7 +183,7 @@ fn causes_and_terminals_are_bounded_and_no_time_is_too_late() {
         {
             history.record(&PacketRecord {
                 number,
-                way: Way::Return,
+                way: PacketDirection::Return,
                 terminal: Some(terminal),
                 entered: Time::NEVER,
                 planned: None,
@@ -186,7 +194,7 @@ fn causes_and_terminals_are_bounded_and_no_time_is_too_late() {
             });
         }
     }
-    let way = history.way(Way::Return);
+    let way = history.way(PacketDirection::Return);
     assert!(way.causes.len() <= MOST_CAUSES + 2 && way.bins.len() <= MOST_BINS);
     let failed: u64 = way.bins.iter().flat_map(|bin| bin.failed.values()).sum();
     assert_eq!((failed, way.lost.packets, way.dropped.packets), (200, 100, 100));

@@ -75,7 +75,7 @@ fn count_mean_and_rows_are_exact() {
 #[test]
 fn rows_begin_and_end_with_what_was_counted() {
     let lateness = recorded(&[1_000, 2_999, 9_999, 10_000]);
-    let row = |from, below, count| Row {
+    let row = |from, below, count| LatenessRow {
         from: Span::from_nanos(from),
         below: Some(Span::from_nanos(below)),
         count,

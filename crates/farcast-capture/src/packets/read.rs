@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use farcast_core::Time;
 
-use super::{PacketRecord, Verdict, Way};
+use super::{PacketDirection, PacketRecord, Verdict};
 
 mod columns;
 mod lines;
@@ -81,8 +81,8 @@ pub fn read(
 }
 
 /// Returns the direction of this name.
-fn way(name: &str) -> Option<Way> {
-    [Way::Forward, Way::Return].into_iter().find(|way| way.name() == name)
+fn way(name: &str) -> Option<PacketDirection> {
+    [PacketDirection::Forward, PacketDirection::Return].into_iter().find(|way| way.name() == name)
 }
 
 /// Returns the verdict of this name.

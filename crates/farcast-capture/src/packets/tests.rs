@@ -15,7 +15,7 @@ type Record = PacketRecord<&'static str>;
 fn delivered() -> Record {
     PacketRecord {
         number: 0,
-        way: Way::Forward,
+        way: PacketDirection::Forward,
         terminal: Some(0),
         entered: Time::from_nanos(1),
         planned: Some(Time::from_nanos(260_000_001)),
@@ -40,7 +40,7 @@ fn corners() -> [Record; 4] {
         },
         PacketRecord {
             number: u64::MAX,
-            way: Way::Return,
+            way: PacketDirection::Return,
             terminal: None,
             entered: Time::NEVER,
             octets: u32::MAX,
@@ -70,7 +70,7 @@ fn random(count: u64) -> Vec<Record> {
         ][stream.below(4) as usize];
         PacketRecord {
             number,
-            way: if stream.chance(0.5) { Way::Forward } else { Way::Return },
+            way: if stream.chance(0.5) { PacketDirection::Forward } else { PacketDirection::Return },
             terminal: stream.chance(0.8).then(|| stream.below(5) as u32),
             entered: time(&mut stream),
             planned: stream.chance(0.7).then(|| time(&mut stream)),
@@ -101,8 +101,8 @@ fn row(record: &Record) -> Row {
     let optional = |at: Option<Time>| at.map_or(Field::Null, time);
     let text = |text: &str| Field::Str(text.to_string());
     let way = match record.way {
-        Way::Forward => "forward",
-        Way::Return => "return",
+        PacketDirection::Forward => "forward",
+        PacketDirection::Return => "return",
     };
     let verdict = match record.verdict {
         Verdict::Delivered => "delivered",

@@ -9,7 +9,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 
 use super::*;
 use crate::output::StagedFile;
-use crate::packets::{self, Verdict, Way};
+use crate::packets::{self, PacketDirection, Verdict};
 use crate::pcapng::Packet;
 
 const SMALL: RecorderConfig = RecorderConfig { batches: 3, entries: 10, octets: 100 };
@@ -17,7 +17,7 @@ const SMALL: RecorderConfig = RecorderConfig { batches: 3, entries: 10, octets: 
 fn record(number: u64, cause: CauseId) -> PacketRecord<CauseId> {
     PacketRecord {
         number,
-        way: Way::Forward,
+        way: PacketDirection::Forward,
         terminal: Some(0),
         entered: Time::from_nanos(number),
         planned: None,

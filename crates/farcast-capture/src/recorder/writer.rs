@@ -40,7 +40,7 @@ impl SharedEnding {
 }
 
 /// The writer's side of a recorder.
-pub(super) struct Writer {
+pub(super) struct RecordWriter {
     full: Consumer<Batch>,
     empty: Producer<Batch>,
     ending: Arc<SharedEnding>,
@@ -51,7 +51,7 @@ pub(super) struct Writer {
     written: Summary,
 }
 
-impl Writer {
+impl RecordWriter {
     pub(super) fn new(
         full: Consumer<Batch>,
         empty: Producer<Batch>,

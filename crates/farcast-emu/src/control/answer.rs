@@ -6,13 +6,13 @@ use std::net::Ipv4Addr;
 use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::request::{Change, Way};
+use super::request::{Change, LinkDirection};
 use super::snapshot::Snapshot;
 
 /// A line from the emulation.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Line {
+pub enum AnswerLine {
     /// The request was done.
     Ok(Answer),
     /// The request failed; one sentence gives the reason.
@@ -93,7 +93,7 @@ pub struct StageDescription {
     /// Kind of the stage, as in a link's file.
     pub kind: String,
     /// Direction that passes the stage; both if absent.
-    pub way: Option<Way>,
+    pub way: Option<LinkDirection>,
     /// Settings of the stage at the start, as in a link's file.
     pub settings: BTreeMap<String, String>,
 }

@@ -15,7 +15,7 @@ use rustix::thread::set_thread_res_uid;
 
 use super::peer::user_of;
 use super::server::timespec;
-use super::{Answer, ControlError, Line, Request, Snapshot, running, socket_name};
+use super::{Answer, AnswerLine, ControlError, Request, Snapshot, running, socket_name};
 use crate::Clock;
 
 /// Longest wait for an answer.
@@ -37,7 +37,7 @@ pub struct Control {
     /// Requests without an answer so far.
     owed: usize,
     /// Lines that came before an answer that was awaited.
-    kept: VecDeque<Line>,
+    kept: VecDeque<AnswerLine>,
 }
 
 impl Control {
@@ -98,8 +98,10 @@ impl Control {
         loop {
             let now = self.clock.now();
             match self.receive(until.since(now))? {
-                Some(Line::Ok(answer)) if before == 0 => return Ok(answer),
-                Some(Line::Error(sentence)) if before == 0 => return Err(ControlError::Refused(sentence)),
+                Some(AnswerLine::Ok(answer)) if before == 0 => return Ok(answer),
+                Some(AnswerLine::Error(sentence)) if before == 0 => {
+                    return Err(ControlError::Refused(sentence));
+                }
                 Some(line) => {
                     before -= usize::from(is_answer(&line));
                     self.keep(line);
@@ -114,10 +116,10 @@ impl Control {
     ///
     /// # Errors
     /// Like [`request`](Self::request).
-    pub fn watch(mut self, every: Span) -> Result<Watch, ControlError> {
+    pub fn watch(mut self, every: Span) -> Result<SnapshotStream, ControlError> {
         self.request(&Request::Watch { every })?;
         self.kept.retain(|line| !is_answer(line));
-        Ok(Watch { control: Some(self), every })
+        Ok(SnapshotStream { control: Some(self), every })
     }
 
     /// Sends a request. Its answer is one of the next lines: answers come in the order of their requests.
@@ -144,14 +146,14 @@ impl Control {
     ///
     /// # Errors
     /// [`ControlError::Ended`] or [`ControlError::Malformed`].
-    pub fn next(&mut self, limit: Span) -> Result<Option<Line>, ControlError> {
+    pub fn next(&mut self, limit: Span) -> Result<Option<AnswerLine>, ControlError> {
         match self.kept.pop_front() {
             Some(line) => Ok(Some(line)),
             None => self.receive(limit),
         }
     }
 
-    fn keep(&mut self, line: Line) {
+    fn keep(&mut self, line: AnswerLine) {
         self.kept.push_back(line);
         let mut snapshots = self.kept.iter().enumerate().filter(|(_, line)| !is_answer(line));
         if let (Some((oldest, _)), true) = (snapshots.next(), snapshots.count() >= MOST_KEPT) {
@@ -160,12 +162,12 @@ impl Control {
     }
 
     /// Reads the next line from the socket.
-    fn receive(&mut self, limit: Span) -> Result<Option<Line>, ControlError> {
+    fn receive(&mut self, limit: Span) -> Result<Option<AnswerLine>, ControlError> {
         let until = self.clock.now() + limit;
         let mut buffer = [0; 16 << 10];
         loop {
             if let Some(line) = self.line() {
-                let line: Line = serde_json::from_slice(&line)
+                let line: AnswerLine = serde_json::from_slice(&line)
                     .map_err(|error| ControlError::Malformed(error.to_string()))?;
                 self.owed = self.owed.saturating_sub(usize::from(is_answer(&line)));
                 return Ok(Some(line));
@@ -247,8 +249,8 @@ fn knock_as(owner: Uid, pid: u32) -> Option<Result<OwnedFd, ControlError>> {
 }
 
 /// Returns `true` if a line answers a request.
-fn is_answer(line: &Line) -> bool {
-    !matches!(line, Line::Snapshot(_))
+fn is_answer(line: &AnswerLine) -> bool {
+    !matches!(line, AnswerLine::Snapshot(_))
 }
 
 fn silent() -> ControlError {
@@ -257,20 +259,20 @@ fn silent() -> ControlError {
 
 /// Snapshots of a running emulation, until it ends.
 #[derive(Debug)]
-pub struct Watch {
+pub struct SnapshotStream {
     /// The connection, until the end.
     control: Option<Control>,
     every: Span,
 }
 
-impl Watch {
+impl SnapshotStream {
     fn step(&mut self) -> Result<Option<Snapshot>, ControlError> {
         let limit = self.every + PATIENCE;
         let Some(control) = &mut self.control else { return Ok(None) };
         match control.next(limit) {
-            Ok(Some(Line::Snapshot(snapshot))) => Ok(Some(*snapshot)),
-            Ok(Some(Line::Error(sentence))) => Err(ControlError::Refused(sentence)),
-            Ok(Some(Line::Ok(_))) => Err(ControlError::Malformed("an answer to no request".into())),
+            Ok(Some(AnswerLine::Snapshot(snapshot))) => Ok(Some(*snapshot)),
+            Ok(Some(AnswerLine::Error(sentence))) => Err(ControlError::Refused(sentence)),
+            Ok(Some(AnswerLine::Ok(_))) => Err(ControlError::Malformed("an answer to no request".into())),
             Ok(None) => Err(silent()),
             Err(ControlError::Ended) => Ok(None),
             Err(error) => Err(error),
@@ -278,7 +280,7 @@ impl Watch {
     }
 }
 
-impl Iterator for Watch {
+impl Iterator for SnapshotStream {
     type Item = Result<Snapshot, ControlError>;
 
     /// Waits for the next snapshot. After an error or the emulation's end there are no more.

@@ -8,7 +8,7 @@ use farcast_core::{Span, Time};
 use rustix::event::PollFlags;
 
 use super::snapshot::Marks;
-use super::{Answer, Handler, LONGEST_LINE, Line, Request};
+use super::{Answer, AnswerLine, Handler, LONGEST_LINE, Request};
 
 /// Reason for which a connection ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,12 +45,12 @@ pub(super) struct Connection {
     taken: usize,
     /// Time since which a line waits to be sent.
     waits_since: Option<Time>,
-    watch: Option<Pace>,
+    watch: Option<SnapshotPace>,
     marks: Option<Marks>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Pace {
+struct SnapshotPace {
     every: Span,
     next: Time,
 }
@@ -124,7 +124,7 @@ impl Connection {
 
     /// Sends one last sentence, as far as the socket takes it.
     pub(super) fn dismiss(mut self, sentence: &str) {
-        self.put(&Line::Error(sentence.into()));
+        self.put(&AnswerLine::Error(sentence.into()));
         // The client is dropped even if it does not read the sentence.
         let _ = self.stream.write(&self.output);
     }
@@ -165,19 +165,19 @@ impl Connection {
         let request = match Request::parse(line) {
             Ok(request) => request,
             Err(error) => {
-                self.put(&Line::Error(error.to_string()));
+                self.put(&AnswerLine::Error(error.to_string()));
                 return Some(Served::Malformed);
             }
         };
         let answer = self.act(now, request, handler);
-        self.put(&answer.map_or_else(Line::Error, Line::Ok));
+        self.put(&answer.map_or_else(AnswerLine::Error, AnswerLine::Ok));
         Some(Served::Request)
     }
 
     fn act(&mut self, now: Time, request: Request, handler: &mut impl Handler) -> Result<Answer, String> {
         match request {
             Request::Set(change) => handler.set(change)?,
-            Request::Watch { every } => self.watch = Some(Pace { every, next: now }),
+            Request::Watch { every } => self.watch = Some(SnapshotPace { every, next: now }),
             Request::Snapshot => return Ok(Answer::Snapshot(Box::new(self.snapshot(handler)))),
             Request::Describe => return Ok(Answer::Description(Box::new(handler.describe()))),
             Request::Stop => handler.stop(),
@@ -203,12 +203,12 @@ impl Connection {
             return;
         }
         let snapshot = self.snapshot(handler);
-        self.put(&Line::Snapshot(Box::new(snapshot)));
+        self.put(&AnswerLine::Snapshot(Box::new(snapshot)));
         self.send(now);
     }
 
     /// Puts a line into the output, which is empty.
-    fn put(&mut self, line: &Line) {
+    fn put(&mut self, line: &AnswerLine) {
         self.output.clear();
         self.taken = 0;
         // Writing to a vector cannot fail, and the lines have only keys that JSON allows.

@@ -20,7 +20,7 @@ pub const SLOWEST_WATCH: Span = Span::from_secs(3600);
 /// Direction of a link.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Way {
+pub enum LinkDirection {
     /// Forward: from the hub to the terminals, far to near.
     Forward,
     /// Return: from the terminals to the hub, near to far.
@@ -32,7 +32,7 @@ pub enum Way {
 #[serde(try_from = "SetValues", into = "SetValues")]
 pub struct Change {
     /// Direction to change; both if absent.
-    pub way: Option<Way>,
+    pub way: Option<LinkDirection>,
     /// Name of the stage to change; the link as a whole if absent.
     pub stage: Option<String>,
     /// The rate from now on.
@@ -148,10 +148,10 @@ impl<'de> Visitor<'de> for RequestVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Request, A::Error> {
         let name: String = map.next_key()?.ok_or_else(|| A::Error::custom(ONE_KEY))?;
-        let nothing = |Object(Nothing {}), request| request;
+        let nothing = |JsonObject(Nothing {}), request| request;
         let request = match &*name {
-            "set" => Request::Set(map.next_value::<Object<Change>>()?.0),
-            "watch" => Request::Watch { every: map.next_value::<Object<Pace>>()?.0.0 },
+            "set" => Request::Set(map.next_value::<JsonObject<Change>>()?.0),
+            "watch" => Request::Watch { every: map.next_value::<JsonObject<SnapshotInterval>>()?.0.0 },
             "snapshot" => nothing(map.next_value()?, Request::Snapshot),
             "describe" => nothing(map.next_value()?, Request::Describe),
             "stop" => nothing(map.next_value()?, Request::Stop),
@@ -169,18 +169,18 @@ impl<'de> Visitor<'de> for RequestVisitor {
 
 /// Wrapper for a `T` that must be written as an object. Without it, `T` could also be written as an array of its
 /// values, on which no client should rely.
-struct Object<T>(T);
+struct JsonObject<T>(T);
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Object<T> {
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for JsonObject<T> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct ObjectVisitor<T>(std::marker::PhantomData<T>);
         impl<'de, T: Deserialize<'de>> Visitor<'de> for ObjectVisitor<T> {
-            type Value = Object<T>;
+            type Value = JsonObject<T>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
             }
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Object<T>, A::Error> {
-                T::deserialize(MapAccessDeserializer::new(map)).map(Object)
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<JsonObject<T>, A::Error> {
+                T::deserialize(MapAccessDeserializer::new(map)).map(JsonObject)
             }
         }
         deserializer.deserialize_map(ObjectVisitor(std::marker::PhantomData))
@@ -200,9 +200,9 @@ struct WatchValues {
 
 #[derive(serde::Deserialize)]
 #[serde(try_from = "WatchValues")]
-struct Pace(Span);
+struct SnapshotInterval(Span);
 
-impl TryFrom<WatchValues> for Pace {
+impl TryFrom<WatchValues> for SnapshotInterval {
     type Error = ValueError;
     fn try_from(values: WatchValues) -> Result<Self, ValueError> {
         let every: Span = values.every.quantity("every")?;
@@ -260,7 +260,7 @@ impl<'de> Deserialize<'de> for Literal {
 #[serde(deny_unknown_fields)]
 struct SetValues {
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    way: Option<Way>,
+    way: Option<LinkDirection>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     stage: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -51,13 +51,13 @@ pub struct ControlCounters {
 /// Control server of a running emulation, on a thread of its own. Ends when dropped.
 #[derive(Debug)]
 pub struct ControlServer {
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// State that the server's thread and its owner share.
 #[derive(Debug)]
-struct Shared {
+struct ServerState {
     /// Event that ends the server when it is written to.
     end: OwnedFd,
     counters: Mutex<ControlCounters>,
@@ -87,7 +87,7 @@ impl ControlServer {
         let listener = listen().map_err(EmuError::when(action()))?;
         let flags = EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK;
         let end = eventfd(0, flags).map_err(EmuError::when(action()))?;
-        let shared = Arc::new(Shared { end, counters: Mutex::default() });
+        let shared = Arc::new(ServerState { end, counters: Mutex::default() });
         let server = Server {
             listener,
             clients: Vec::new(),
@@ -129,7 +129,7 @@ struct Server<H> {
     listens_from: Time,
     /// Events that poll returned for each client.
     ready: Vec<PollFlags>,
-    shared: Arc<Shared>,
+    shared: Arc<ServerState>,
 }
 
 impl<H: Handler> Server<H> {
@@ -226,7 +226,7 @@ impl<H: Handler> Server<H> {
     }
 }
 
-impl Shared {
+impl ServerState {
     fn count(&self, counter: impl FnOnce(&mut ControlCounters) -> &mut u64) {
         let mut counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
         let counter = counter(&mut counters);

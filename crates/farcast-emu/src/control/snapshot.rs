@@ -11,10 +11,10 @@ pub struct Snapshot {
     /// in.
     pub interval_s: f64,
     /// Direction from the hub to the terminals.
-    pub forward: WayState,
+    pub forward: DirectionState,
     /// Direction from the terminals to the hub.
     #[serde(rename = "return")]
-    pub back: WayState,
+    pub back: DirectionState,
     /// State of each terminal, in the forward direction.
     pub terminals: Vec<TerminalState>,
     /// Lateness of the packets released.
@@ -34,7 +34,7 @@ pub struct Count {
 
 /// State of one direction of the link.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct WayState {
+pub struct DirectionState {
     /// Packets that programs have sent into it.
     pub entered: Count,
     /// Packets that have come out at its end, over all terminals.
@@ -153,7 +153,7 @@ impl Snapshot {
 
     /// Returns the counts from which the next snapshot's rates are computed.
     pub(super) fn marks(&self) -> Marks {
-        let octets = |way: &WayState| (way.entered.octets, way.delivered.octets);
+        let octets = |way: &DirectionState| (way.entered.octets, way.delivered.octets);
         Marks { time_s: self.time_s, forward: octets(&self.forward), back: octets(&self.back) }
     }
 }

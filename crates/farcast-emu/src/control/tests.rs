@@ -33,7 +33,8 @@ fn lists_only_emulations_that_listen() {
 
 fn at(time_s: f64, entered: u64, delivered: u64) -> Snapshot {
     let count = |octets| Count { packets: 1, octets };
-    let back = WayState { entered: count(entered), delivered: count(delivered), ..WayState::default() };
+    let back =
+        DirectionState { entered: count(entered), delivered: count(delivered), ..DirectionState::default() };
     Snapshot { time_s, back, ..Snapshot::default() }
 }
 
@@ -109,5 +110,8 @@ fn a_client_that_does_not_take_its_line_is_dropped_and_others_are_served_meanwhi
     assert_eq!(lines.next().unwrap().unwrap(), "{\"ok\":{}}");
     let rest: String = lines.map_while(Result::ok).collect();
     assert!(rest.starts_with("{\"snapshot\":{"));
-    assert!(serde_json::from_str::<Line>(&rest).is_err(), "a line of several MB went into a socket's buffer");
+    assert!(
+        serde_json::from_str::<AnswerLine>(&rest).is_err(),
+        "a line of several MB went into a socket's buffer"
+    );
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::Plan;
 use crate::link::{Counts, TerminalCounts};
-use crate::relay::{Scheduling, Strays, View, WayView};
+use crate::relay::{RelayView, Scheduling, Strays, WayView};
 
 /// Report of a run. Times are in seconds.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -98,7 +98,7 @@ pub struct StageReport {
 impl Report {
     pub(super) fn new(
         plan: &Plan,
-        view: &View,
+        view: &RelayView,
         figures: &[(String, Vec<Figure>)],
         recorded: Option<Summary>,
         dropped_by_devices: u64,
@@ -139,14 +139,14 @@ const LATE_ALLOWED: f64 = 2.5;
 
 impl LatenessReport {
     /// Computes the report of a run so far.
-    pub fn new(limit: Span, view: &View) -> Self {
+    pub fn new(limit: Span, view: &RelayView) -> Self {
         let lateness = &view.state.lateness;
         let p99 = lateness.quantile(0.99);
         let judged = lateness
             .quantile(JUDGED_AT.min(1.0 - LATE_ALLOWED / (lateness.count() as f64).max(LATE_ALLOWED)));
         let duration = view.state.now.as_secs_f64();
         let stalled_share = if duration > 0.0 { view.state.stalled.as_secs_f64() / duration } else { 0.0 };
-        let row = |row: &farcast_capture::lateness::Row| LatenessRow {
+        let row = |row: &farcast_capture::lateness::LatenessRow| LatenessRow {
             from_s: row.from.as_secs_f64(),
             below_s: row.below.map(Span::as_secs_f64),
             packets: row.count,

@@ -1,6 +1,6 @@
 //! Reasons for which a packet did not arrive.
 
-use farcast_capture::packets::{PacketRecord, Verdict, Way};
+use farcast_capture::packets::{PacketDirection, PacketRecord, Verdict};
 use farcast_capture::recorder::{CauseId, Recorder};
 use farcast_core::Time;
 use farcast_core::stage::Totals;
@@ -10,9 +10,9 @@ use crate::pool::Label;
 
 /// Fate of a packet: arrival, or the reason against it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Cause(u16);
+pub struct PacketFate(u16);
 
-impl Cause {
+impl PacketFate {
     /// The packet arrived.
     pub const NONE: Self = Self(0);
     /// A loss process of its terminal, other than an outage, took the packet.
@@ -111,7 +111,7 @@ pub(super) struct Reasons {
 impl Reasons {
     /// Returns the reason for the next packet that was dropped. Limits act on packets that enter, after all other work
     /// that a stage has at an instant: so limits come last.
-    pub(super) fn next(&mut self, stage: u32) -> Cause {
+    pub(super) fn next(&mut self, stage: u32) -> PacketFate {
         let Self { given_up, errors, too_long, down } = self;
         let order = [
             (given_up, Kind::GivenUp),
@@ -122,10 +122,10 @@ impl Reasons {
         for (left, kind) in order {
             if *left > 0 {
                 *left -= 1;
-                return Cause::of_stage(stage, kind);
+                return PacketFate::of_stage(stage, kind);
             }
         }
-        Cause::of_stage(stage, Kind::Full)
+        PacketFate::of_stage(stage, Kind::Full)
     }
 }
 
@@ -136,7 +136,7 @@ impl Causes {
         mut recorder: Option<&mut Recorder>,
     ) -> Self {
         let mut id = |name: &str| recorder.as_mut().map_or(CauseId::NONE, |recorder| recorder.cause(name));
-        let mut ids: Vec<CauseId> = Cause::NAMES.iter().map(|name| id(name)).collect();
+        let mut ids: Vec<CauseId> = PacketFate::NAMES.iter().map(|name| id(name)).collect();
         let mut counted = Vec::new();
         for stage in stages {
             ids.extend(KINDS.map(|(_, words)| id(&format!("{stage}: {words}"))));
@@ -166,11 +166,11 @@ impl Causes {
         label: &Label,
         planned: Option<Time>,
         left: Option<Time>,
-        cause: Cause,
+        cause: PacketFate,
     ) {
         recorder.packet(&PacketRecord {
             number: label.number,
-            way: if label.to == End::Terminal { Way::Forward } else { Way::Return },
+            way: if label.to == End::Terminal { PacketDirection::Forward } else { PacketDirection::Return },
             terminal: label.terminal,
             entered: label.entered,
             planned,

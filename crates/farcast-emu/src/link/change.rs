@@ -6,7 +6,7 @@ use farcast_link::End;
 use farcast_link::chain::follow;
 
 use super::Link;
-use crate::control::{Change, Way};
+use crate::control::{Change, LinkDirection};
 
 /// Reason for which a link was not changed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -53,7 +53,7 @@ pub struct WaySettings {
 
 /// Change of one setting of a stage.
 #[derive(Clone, Copy, Debug)]
-struct Step {
+struct SettingChange {
     stage: u32,
     to: End,
     setting: Setting,
@@ -79,11 +79,11 @@ impl Link {
             return Err(ChangeError::NotOfAStage);
         }
         let ways: &[End] = match change.way {
-            Some(Way::Forward) => &[End::Terminal],
-            Some(Way::Return) => &[End::Hub],
+            Some(LinkDirection::Forward) => &[End::Terminal],
+            Some(LinkDirection::Return) => &[End::Hub],
             None => &[End::Terminal, End::Hub],
         };
-        for Step { stage, to, setting } in self.steps(ways, change)? {
+        for SettingChange { stage, to, setting } in self.steps(ways, change)? {
             let set = self.stages.set(self.now, stage, entry(to), setting);
             follow(self);
             set.map_err(|reason| self.refused(stage, reason))?;
@@ -100,7 +100,7 @@ impl Link {
     }
 
     /// Returns the settings to change, by stage. If one of them would be refused, none is changed.
-    fn steps(&self, ways: &[End], change: &Change) -> Result<Vec<Step>, ChangeError> {
+    fn steps(&self, ways: &[End], change: &Change) -> Result<Vec<SettingChange>, ChangeError> {
         let settings = [
             change.rate.map(Setting::Rate),
             change.delay.map(Setting::Delay),
@@ -111,7 +111,7 @@ impl Link {
             let (before, mut nowhere) = (steps.len(), None);
             for &to in ways {
                 match self.find(to, change.stage.as_deref(), setting) {
-                    Ok(stage) => steps.push(Step { stage, to, setting }),
+                    Ok(stage) => steps.push(SettingChange { stage, to, setting }),
                     Err(error @ ChangeError::Refused { .. }) => return Err(error),
                     Err(error) => nowhere = nowhere.or(Some(error)),
                 }

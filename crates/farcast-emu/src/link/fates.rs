@@ -6,7 +6,7 @@ use farcast_link::losses::{BackLosses, Bernoulli, NoLoss};
 use farcast_scenario::links::ChannelLosses;
 use farcast_scenario::streams::{Purpose, Streams};
 
-use super::{Cause, LinkConfig};
+use super::{LinkConfig, PacketFate};
 
 /// Losses of the receivers of one channel.
 #[derive(Debug)]
@@ -42,18 +42,18 @@ impl Fates {
     }
 
     /// Returns the cause for which receiver `number` of the channel has lost the packet, if it has.
-    pub(super) fn cause(&self, number: u32) -> Option<Cause> {
+    pub(super) fn cause(&self, number: u32) -> Option<PacketFate> {
         if self.cut_off.binary_search(&number).is_ok() {
-            Some(Cause::OUTAGE)
+            Some(PacketFate::OUTAGE)
         } else {
-            self.lost.binary_search(&number).is_ok().then_some(Cause::LOSSES)
+            self.lost.binary_search(&number).is_ok().then_some(PacketFate::LOSSES)
         }
     }
 }
 
 /// Terminals that share a channel.
 #[derive(Debug)]
-pub(super) struct Channel {
+pub(super) struct LossChannel {
     /// Number of the first terminal; `terminals` is their count.
     pub(super) first: u32,
     pub(super) terminals: u32,
@@ -64,7 +64,7 @@ pub(super) struct Channel {
     entity: (u64, Purpose),
 }
 
-impl Channel {
+impl LossChannel {
     /// Makes packets be lost independently with this probability from now on; this is change number `change`.
     pub(super) fn lose(&mut self, per: Probability, streams: Streams, change: u64) {
         let (entity, purpose) = self.entity;
@@ -74,7 +74,7 @@ impl Channel {
 }
 
 /// Creates the channels of all groups, followed by one for each flow.
-pub(super) fn channels(config: &LinkConfig) -> Vec<Channel> {
+pub(super) fn channels(config: &LinkConfig) -> Vec<LossChannel> {
     let LinkConfig { links, groups, flows, .. } = config;
     let streams = config.streams();
     let mut first = 0;
@@ -82,13 +82,13 @@ pub(super) fn channels(config: &LinkConfig) -> Vec<Channel> {
     for (number, group) in (0..).zip(groups) {
         let fates = Fates::new(links.forward_losses(number, group, streams));
         let (terminals, delay) = (group.receivers, group.delay);
-        channels.push(Channel { first, terminals, delay, fates, entity: (number, Purpose::Losses) });
+        channels.push(LossChannel { first, terminals, delay, fates, entity: (number, Purpose::Losses) });
         first += terminals;
     }
     for flow in 0..*flows {
         let [forward, _] = links.flow_losses(flow, first, streams);
         let (fates, entity) = (Fates::new(forward), (flow.into(), Purpose::FlowLosses));
-        channels.push(Channel { first, terminals: 1, delay: Span::ZERO, fates, entity });
+        channels.push(LossChannel { first, terminals: 1, delay: Span::ZERO, fates, entity });
         first += 1;
     }
     channels
@@ -118,7 +118,7 @@ impl BackFates {
 
     /// Draws the fate of a packet of `octets` octets from a terminal that arrives at `now`. Returns the cause if it is
     /// lost.
-    pub(super) fn draw(&mut self, now: Time, octets: u64, terminal: u32) -> Option<Cause> {
+    pub(super) fn draw(&mut self, now: Time, octets: u64, terminal: u32) -> Option<PacketFate> {
         let flow = terminal.checked_sub(self.count).and_then(|flow| self.flows.get_mut(flow as usize));
         let (fates, number) = match flow {
             Some(fates) => (fates, 0),

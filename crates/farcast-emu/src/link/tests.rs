@@ -6,7 +6,7 @@ use farcast_scenario::streams::Purpose;
 use farcast_scenario::{Document, Links};
 
 use super::*;
-use crate::control::{Change, Way};
+use crate::control::{Change, LinkDirection};
 
 mod fates;
 mod live;
@@ -24,7 +24,7 @@ fn link(text: &str, terminals: u32, seed: u64) -> Link {
 }
 
 /// Returns the packets that have left by `now`: time, destination, and the first octet, which tests use as a number.
-fn leave(link: &mut Link, now: Time) -> Vec<(Time, Place, u8)> {
+fn leave(link: &mut Link, now: Time) -> Vec<(Time, HostPosition, u8)> {
     let mut left = Vec::new();
     link.advance(now, |link, departure| {
         left.push((departure.at, departure.to, departure.packet.octets()[0]));
@@ -33,7 +33,7 @@ fn leave(link: &mut Link, now: Time) -> Vec<(Time, Place, u8)> {
     left
 }
 
-const TERMINAL: Place = Place::Terminal(0);
+const TERMINAL: HostPosition = HostPosition::Terminal(0);
 
 /// 1000 octets at 1 Mbit/s take 8 ms.
 const SLOW: &str = "[link.forward]\nrate = \"1 Mbit/s\"\ndelay = \"100 ms\"\nqueue = \"3000 B\"\n\
@@ -62,7 +62,7 @@ fn a_full_queue_drops_and_both_ways_are_counted() {
     link.enter(Time::ZERO, End::Hub, Some(0), &[9; 40]);
     assert_eq!((link.inside(End::Terminal).packets, link.inside(End::Hub).octets), (3, 40));
     assert_eq!(link.queued(End::Terminal), Some(3000));
-    assert_eq!(leave(&mut link, at(60)), [(at(50), Place::Hub, 9)]);
+    assert_eq!(leave(&mut link, at(60)), [(at(50), HostPosition::Hub, 9)]);
     assert_eq!(leave(&mut link, at(1000)).len(), 3);
     let Counts { entered, delivered, dropped, lost, .. } = *link.forward();
     assert_eq!((entered.packets, delivered.packets, dropped.packets, lost.packets), (5, 3, 2, 0));
@@ -81,7 +81,7 @@ fn lost(terminals: u32, seed: u64, others: bool) -> Vec<Vec<u8>> {
             link.enter(now, End::Hub, Some(0), &[n; 100]);
         }
         for (_, to, number) in leave(&mut link, now + Span::from_millis(10)) {
-            if let Place::Terminal(terminal) = to {
+            if let HostPosition::Terminal(terminal) = to {
                 got[terminal as usize].push(number);
             }
         }
@@ -114,7 +114,7 @@ fn what_is_for_one_and_for_all_is_drawn_by_one_process_of_each_group() {
     for n in 0..200_u8 {
         let one = (n % 3 > 0).then_some(u32::from(n) % 5);
         link.enter(at(n.into()), End::Terminal, one, &[n; 100]);
-        let got: Vec<Place> = leave(&mut link, at(n.into())).into_iter().map(|left| left.1).collect();
+        let got: Vec<HostPosition> = leave(&mut link, at(n.into())).into_iter().map(|left| left.1).collect();
         let mut lost = [Vec::new(), Vec::new()];
         let mut draw = |process: &mut Bernoulli, group: usize, among: Among<'_>| {
             process.draw(at(n.into()), 100, among, &mut lost[group]);
@@ -129,7 +129,7 @@ fn what_is_for_one_and_for_all_is_drawn_by_one_process_of_each_group() {
         }
         let lost: Vec<u32> = lost[0].iter().copied().chain(lost[1].iter().map(|n| n + 3)).collect();
         let expected = (0..5).filter(|n| one.is_none_or(|one| one == *n) && !lost.contains(n));
-        assert_eq!(got, expected.map(Place::Terminal).collect::<Vec<_>>(), "packet {n} to {one:?}");
+        assert_eq!(got, expected.map(HostPosition::Terminal).collect::<Vec<_>>(), "packet {n} to {one:?}");
     }
 }
 
@@ -138,7 +138,7 @@ fn a_packet_for_one_is_nobody_elses() {
     let mut link = link("[link.forward]\ndelay = \"1 ms\"\n", 3, 1);
     link.enter(Time::ZERO, End::Terminal, Some(1), &[5; 50]);
     link.enter(Time::ZERO, End::Terminal, None, &[6; 50]);
-    let to = |n| Place::Terminal(n);
+    let to = |n| HostPosition::Terminal(n);
     let expected = [(at(1), to(1), 5), (at(1), to(0), 6), (at(1), to(1), 6), (at(1), to(2), 6)];
     assert_eq!(leave(&mut link, at(1)), expected);
     let got: Vec<u64> = link.terminals().map(|counts| counts.delivered[0].packets).collect();
@@ -148,7 +148,7 @@ fn a_packet_for_one_is_nobody_elses() {
 #[test]
 fn changes_hold_for_what_enters_from_then_on() {
     let mut link = link(SLOW, 1, 1);
-    let change = |change: Change| Change { way: Some(Way::Forward), ..change };
+    let change = |change: Change| Change { way: Some(LinkDirection::Forward), ..change };
     link.enter(Time::ZERO, End::Terminal, Some(0), &[0; 1000]);
     let _ = leave(&mut link, at(200));
     let rate = BitRate::from_bps(8_000_000);
@@ -162,7 +162,7 @@ fn changes_hold_for_what_enters_from_then_on() {
     link.change(at(300), &change(Change { outage, ..Change::default() })).unwrap();
     link.enter(at(300), End::Terminal, Some(0), &[2; 1000]);
     link.enter(at(300), End::Hub, Some(0), &[3; 40]);
-    assert_eq!(leave(&mut link, at(400)), [(at(350), Place::Hub, 3)]);
+    assert_eq!(leave(&mut link, at(400)), [(at(350), HostPosition::Hub, 3)]);
     assert_eq!((link.forward().lost.packets, link.outage(End::Terminal)), (1, Some(Span::from_millis(900))));
     link.change(at(400), &change(Change { outage: Some(Span::ZERO), ..Change::default() })).unwrap();
     link.enter(at(400), End::Terminal, Some(0), &[4; 1000]);
@@ -183,7 +183,7 @@ fn what_cannot_change_says_why() {
     assert_eq!(sentence, "there is no stage \"uplink\" on this way; there are \"forward\"");
     let both = Change { outage: delay, ..named("forward") };
     assert_eq!(link.change(at(0), &both), Err(ChangeError::NotOfAStage));
-    assert_eq!(link.change(at(0), &Change { way: Some(Way::Forward), ..named("forward") }), Ok(()));
+    assert_eq!(link.change(at(0), &Change { way: Some(LinkDirection::Forward), ..named("forward") }), Ok(()));
 }
 
 #[test]
@@ -242,6 +242,7 @@ fn every_packet_is_somewhere_in_the_end() {
 #[test]
 fn a_pipe_without_a_rate_gets_none_while_it_runs() {
     let mut link = link("[link.forward]\ndelay = \"1 ms\"\n", 1, 1);
-    let rate = Change { rate: BitRate::from_bps(1000), way: Some(Way::Forward), ..Change::default() };
+    let rate =
+        Change { rate: BitRate::from_bps(1000), way: Some(LinkDirection::Forward), ..Change::default() };
     assert_eq!(link.change(at(0), &rate), Err(ChangeError::NoneHas("rate")));
 }

@@ -14,7 +14,7 @@ use crate::link::{ChangeError, Counts, Link, Sum, TerminalCounts, WaySettings};
 /// An order, with the channel for its answer.
 pub(super) enum Order {
     Change(Change, Sender<Result<(), ChangeError>>),
-    Look(Sender<View>),
+    Look(Sender<RelayView>),
     End,
 }
 
@@ -35,7 +35,7 @@ pub struct WayView {
 
 /// State of a link and its relay at one instant.
 #[derive(Clone, Debug)]
-pub struct View {
+pub struct RelayView {
     /// State of the relay.
     pub state: RelayState,
     /// Direction to the terminals.
@@ -46,7 +46,7 @@ pub struct View {
     pub terminals: Vec<TerminalCounts>,
 }
 
-impl View {
+impl RelayView {
     /// Returns the current state of the link.
     pub(crate) fn of(link: &Link, state: RelayState) -> Self {
         let way = |to: End, counts: &Counts| WayView {
@@ -91,7 +91,7 @@ impl RelayHandle {
     }
 
     /// Returns the state of the link; `None` once it has ended.
-    pub fn look(&self) -> Option<View> {
+    pub fn look(&self) -> Option<RelayView> {
         let (sender, answer) = mpsc::channel();
         self.order(Order::Look(sender));
         answer.recv().ok()
@@ -124,7 +124,7 @@ impl Relay {
                 }
                 Order::Look(answer) => {
                     self.state.now = self.clock.now();
-                    let _ = answer.send(View::of(&self.link, self.state.clone()));
+                    let _ = answer.send(RelayView::of(&self.link, self.state.clone()));
                 }
                 Order::End => self.ending = true,
             }

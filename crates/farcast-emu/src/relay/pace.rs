@@ -14,14 +14,14 @@ const IN_A_ROW: u32 = 16;
 
 /// History of work.
 #[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Pace {
+pub(super) struct RelayPace {
     /// End of the last piece of work.
     ended: Time,
     /// Number of pieces in a row that began close behind the one before.
     close: u32,
 }
 
-impl Pace {
+impl RelayPace {
     /// Returns `true` if the thread should poll at `now` instead of sleeping.
     pub(super) fn is_fast(&self, now: Time) -> bool {
         self.close >= IN_A_ROW && now.since(self.ended) < CLOSE
@@ -45,7 +45,7 @@ mod tests {
 
     /// Does work of 5 us every `gap`. Tells whether it then polls without sleep, at once and `later`.
     fn after(works: u64, gap: Span, later: Span) -> [bool; 2] {
-        let (mut pace, mut now) = (Pace::default(), Time::ZERO + Span::from_secs(1));
+        let (mut pace, mut now) = (RelayPace::default(), Time::ZERO + Span::from_secs(1));
         for _ in 0..works {
             pace.begin(now);
             now += Span::from_micros(5);

@@ -10,7 +10,7 @@ use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::{Signal, set_parent_process_death_signal};
 
 use super::Exit;
-use super::interrupts::{Interrupts, Told, Way};
+use super::interrupts::{FirstInterrupt, InterruptPath, Interrupts};
 use super::signals::{Signals, interrupts, wait};
 use crate::{Clock, EmuError};
 
@@ -27,7 +27,7 @@ pub(super) fn greeting() -> [u8; 4] {
 pub struct Guard {
     outer: u32,
     proc: Result<(), EmuError>,
-    told: Arc<Told>,
+    told: Arc<FirstInterrupt>,
 }
 
 impl Guard {
@@ -53,9 +53,10 @@ impl Guard {
         // The kernel took the name from `/proc/self/exe`.
         let _ = rustix::thread::set_name(c"farcast");
         let proc = mount_proc();
-        let told = Arc::new(Told::new()?);
+        let told = Arc::new(FirstInterrupt::new()?);
         // The watch begins after that request: if the outer process died before, the pipe is at its end by now.
-        let watch = Watch { lifeline, signals: Signals::watch(&interrupts())?, told: Arc::clone(&told) };
+        let watch =
+            GuardSources { lifeline, signals: Signals::watch(&interrupts())?, told: Arc::clone(&told) };
         let thread = thread::Builder::new().name("guard".into()).spawn(move || watch.run());
         thread.map_err(EmuError::when("start a thread"))?;
         Ok(Self { outer, proc, told })
@@ -119,13 +120,13 @@ fn mount_proc() -> Result<(), EmuError> {
 }
 
 /// Sources that the guard's thread watches.
-struct Watch {
+struct GuardSources {
     lifeline: OwnedFd,
     signals: Signals,
-    told: Arc<Told>,
+    told: Arc<FirstInterrupt>,
 }
 
-impl Watch {
+impl GuardSources {
     /// Watches until the process ends.
     fn run(mut self) {
         let (clock, mut interrupts) = (Clock::start(), Interrupts::default());
@@ -136,8 +137,8 @@ impl Watch {
                 Ok(count) => &octets[..count],
                 Err(_) => &[],
             };
-            let passed_on = passed_on.iter().map(|signal| (Way::PassedOn, i32::from(*signal)));
-            let direct = self.signals.take().map(|signal| (Way::Direct, signal));
+            let passed_on = passed_on.iter().map(|signal| (InterruptPath::PassedOn, i32::from(*signal)));
+            let direct = self.signals.take().map(|signal| (InterruptPath::Direct, signal));
             for (way, signal) in passed_on.chain(direct) {
                 match interrupts.count(way, clock.now()) {
                     1 => self.told.tell(signal),

@@ -13,7 +13,7 @@ const ONE: Span = Span::from_millis(300);
 
 /// Path of an interrupt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Way {
+pub(super) enum InterruptPath {
     /// Signal to this process.
     Direct,
     /// Signal to the outer process, which passed it on.
@@ -36,10 +36,10 @@ pub(super) struct Interrupts {
 
 impl Interrupts {
     /// Counts a signal that came at `now`. Returns the number of interrupts so far.
-    pub(super) fn count(&mut self, way: Way, now: Time) -> u32 {
+    pub(super) fn count(&mut self, way: InterruptPath, now: Time) -> u32 {
         let counted = match way {
-            Way::Direct => &mut self.direct,
-            Way::PassedOn => &mut self.passed_on,
+            InterruptPath::Direct => &mut self.direct,
+            InterruptPath::PassedOn => &mut self.passed_on,
         };
         if counted.last.is_none_or(|last| now.since(last) >= ONE) {
             counted.count = counted.count.saturating_add(1);
@@ -51,13 +51,13 @@ impl Interrupts {
 
 /// The first interrupt, which the guard's thread passes to the thread that acts.
 #[derive(Debug)]
-pub(super) struct Told {
+pub(super) struct FirstInterrupt {
     /// Number of the signal, 0 as long as there is none.
     signal: AtomicI32,
     event: OwnedFd,
 }
 
-impl Told {
+impl FirstInterrupt {
     pub(super) fn new() -> Result<Self, EmuError> {
         let event =
             eventfd(0, EventfdFlags::CLOEXEC).map_err(EmuError::when("make an event for interrupts"))?;
@@ -77,7 +77,7 @@ impl Told {
     }
 }
 
-impl AsFd for Told {
+impl AsFd for FirstInterrupt {
     /// Returns a descriptor that is readable from the first interrupt on.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.event.as_fd()
@@ -96,24 +96,24 @@ mod tests {
     #[test]
     fn one_ctrl_c_counts_once_however_late_the_outer_process_passes_it_on() {
         let mut interrupts = Interrupts::default();
-        assert_eq!(interrupts.count(Way::Direct, at(1000)), 1);
-        assert_eq!(interrupts.count(Way::PassedOn, at(9000)), 1);
-        assert_eq!(interrupts.count(Way::Direct, at(10_000)), 2);
+        assert_eq!(interrupts.count(InterruptPath::Direct, at(1000)), 1);
+        assert_eq!(interrupts.count(InterruptPath::PassedOn, at(9000)), 1);
+        assert_eq!(interrupts.count(InterruptPath::Direct, at(10_000)), 2);
     }
 
     #[test]
     fn what_comes_close_together_by_one_way_counts_once() {
         let mut interrupts = Interrupts::default();
         for ms in [0, 1, 299] {
-            assert_eq!(interrupts.count(Way::PassedOn, at(ms)), 1, "{ms} ms");
+            assert_eq!(interrupts.count(InterruptPath::PassedOn, at(ms)), 1, "{ms} ms");
         }
         // A key that is held down repeats about 30 times a second, and is a second interrupt in the end.
-        assert_eq!(interrupts.count(Way::PassedOn, at(300)), 2);
+        assert_eq!(interrupts.count(InterruptPath::PassedOn, at(300)), 2);
     }
 
     #[test]
     fn the_first_interrupt_is_told_by_number_and_descriptor() {
-        let told = Told::new().unwrap();
+        let told = FirstInterrupt::new().unwrap();
         assert_eq!(told.signal(), None);
         assert!(!wait(&[told.as_fd()], Some(Span::ZERO)).unwrap());
         told.tell(15);

@@ -18,7 +18,7 @@ use super::signals::{Signals, wait};
 use super::{Exit, Guard};
 use crate::namespace::Namespace;
 use crate::{Clock, EmuError};
-pub use program::{Input, Output, Place, Program, Run};
+pub use program::{Input, Output, ProcessGroup, Program, ProgramCommand};
 
 /// Identifier of a program that was started; the first is 0, the next 1.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -26,7 +26,7 @@ pub struct ProgramId(pub u32);
 
 /// The end of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Ended {
+pub struct ProgramEnd {
     /// Identifier of the program.
     pub id: ProgramId,
     /// Manner of its end.
@@ -40,7 +40,7 @@ struct Running {
     name: String,
     /// Process of the program, which leads its group if it is in the background.
     pid: Pid,
-    place: Place,
+    place: ProcessGroup,
 }
 
 /// The programs of this process, which is init of a PID namespace. It waits for every process that becomes its child,
@@ -49,7 +49,7 @@ struct Running {
 pub struct Programs {
     running: Vec<Running>,
     /// Ends that were not reported yet.
-    ended: VecDeque<Ended>,
+    ended: VecDeque<ProgramEnd>,
     children: Signals,
     lines: Lines,
     clock: Clock,
@@ -95,7 +95,7 @@ impl Programs {
     ///
     /// # Errors
     /// The system's error of waiting.
-    pub fn wait(&mut self, limit: Span, wakers: &[BorrowedFd<'_>]) -> Result<Option<Ended>, EmuError> {
+    pub fn wait(&mut self, limit: Span, wakers: &[BorrowedFd<'_>]) -> Result<Option<ProgramEnd>, EmuError> {
         let until = self.clock.now() + limit;
         loop {
             self.reap()?;
@@ -137,7 +137,7 @@ impl Programs {
     fn note(&mut self, pid: Pid, status: ExitStatus) {
         if let Some(index) = self.running.iter().position(|running| running.pid == pid) {
             let id = self.running.remove(index).id;
-            self.ended.push_back(Ended { id, exit: Exit::of(status) });
+            self.ended.push_back(ProgramEnd { id, exit: Exit::of(status) });
         }
     }
 }

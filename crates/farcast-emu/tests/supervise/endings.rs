@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::process::{Signal, kill_process};
 
 use crate::Case;
-use crate::run::{Run, within};
+use crate::run::{ProgramCommand, within};
 
 pub(crate) const CASES: &[Case] = &[
     ("kill_9_of_the_outer_process", kill_9_of_the_outer_process),
@@ -38,13 +38,13 @@ const DAEMONS: &str = "setsid sleep 1000 & (setsid sh -c 'sleep 1000 & sleep 100
 
 /// Waits for the near program and the daemons: two processes of ours, and a shell and three daemons that have kept
 /// their environment.
-fn come_up(run: &Run) {
+fn come_up(run: &ProgramCommand) {
     run.until("ready");
     within("the daemons do not come up", || run.processes() >= 2 + 1 + 4);
 }
 
 fn kill_9_of_the_outer_process() {
-    let run = Run::start("1000", &[STAYS, DAEMONS]);
+    let run = ProgramCommand::start("1000", &[STAYS, DAEMONS]);
     come_up(&run);
     let traces = run.traces();
     traces.assert_kinds(&[("net:", 2), ("pid:", 1), ("mnt:", 1), ("user:", 0)]);
@@ -54,7 +54,7 @@ fn kill_9_of_the_outer_process() {
 }
 
 fn kill_9_of_the_inner_process() {
-    let run = Run::start("1000", &[STAYS, DAEMONS]);
+    let run = ProgramCommand::start("1000", &[STAYS, DAEMONS]);
     come_up(&run);
     let traces = run.traces();
     kill_process(run.inner(), Signal::KILL).unwrap();
@@ -64,7 +64,7 @@ fn kill_9_of_the_inner_process() {
 
 fn kill_9_at_any_moment() {
     for milliseconds in 0..20 {
-        let run = Run::start("1000", &[STAYS, DAEMONS]);
+        let run = ProgramCommand::start("1000", &[STAYS, DAEMONS]);
         thread::sleep(Duration::from_millis(milliseconds));
         run.signal(Signal::KILL);
         run.over().assert_code(137);
@@ -73,7 +73,7 @@ fn kill_9_at_any_moment() {
 
 fn sigterm_ends_it_in_good_order() {
     let far = "trap 'echo bye; exit' TERM; echo up >&2; while :; do sleep 0.01; done";
-    let run = Run::start("5000", &[STAYS, far]);
+    let run = ProgramCommand::start("5000", &[STAYS, far]);
     run.until("ready");
     run.until_error("far0: up");
     let traces = run.traces();
@@ -85,7 +85,7 @@ fn sigterm_ends_it_in_good_order() {
 }
 
 fn sigterm_to_the_inner_process() {
-    let run = Run::start("5000", &[STAYS, "sleep 1000"]);
+    let run = ProgramCommand::start("5000", &[STAYS, "sleep 1000"]);
     run.until("ready");
     let traces = run.traces();
     kill_process(run.inner(), Signal::TERM).unwrap();
@@ -97,7 +97,7 @@ fn sigterm_to_the_inner_process() {
 fn sigterm_to_the_whole_group_is_one() {
     let exe = fs::read_link("/proc/self/exe").unwrap();
     let near = "trap 'sleep 0.5; exit 9' TERM; echo ready; while :; do sleep 0.01; done";
-    let run = Run::of(Command::new("timeout").arg("1000").arg(exe).args(["outer", "5000", near]));
+    let run = ProgramCommand::of(Command::new("timeout").arg("1000").arg(exe).args(["outer", "5000", near]));
     run.until("ready");
     run.signal(Signal::TERM);
     // A second interrupt would have ended it at once, with 143.
@@ -107,7 +107,7 @@ fn sigterm_to_the_whole_group_is_one() {
 fn a_second_sigterm_ends_it_at_once() {
     let ignores = "trap '' TERM; echo ready; while :; do sleep 0.1; done";
     // Within the grace nothing else would end it.
-    let run = Run::start("1000000", &[ignores, ignores]);
+    let run = ProgramCommand::start("1000000", &[ignores, ignores]);
     run.until("ready");
     let traces = run.traces();
     run.signal(Signal::TERM);
@@ -120,7 +120,7 @@ fn a_second_sigterm_ends_it_at_once() {
 /// Before the outer process handles signals it is killed; from then on none is lost.
 fn sigterm_at_any_moment() {
     for milliseconds in 0..20 {
-        let run = Run::start("1000", &[STAYS, "sleep 1000"]);
+        let run = ProgramCommand::start("1000", &[STAYS, "sleep 1000"]);
         thread::sleep(Duration::from_millis(milliseconds));
         run.signal(Signal::TERM);
         run.over().assert_code(143);
@@ -128,7 +128,7 @@ fn sigterm_at_any_moment() {
 }
 
 fn sigquit_ends_it_at_once() {
-    let run = Run::start("1000000", &[STAYS, DAEMONS]);
+    let run = ProgramCommand::start("1000000", &[STAYS, DAEMONS]);
     run.until("ready");
     let traces = run.traces();
     run.signal(Signal::QUIT);
@@ -141,7 +141,7 @@ fn what_was_ignored_stays_ignored() {
     let exe = exe.display();
     let near = "echo ready; read line; exit 5";
     let script = format!("trap '' HUP; exec {exe} outer 1000 '{near}' 'sleep 1000'");
-    let mut run = Run::of(Command::new("sh").args(["-c", &script]));
+    let mut run = ProgramCommand::of(Command::new("sh").args(["-c", &script]));
     run.until("ready");
     run.signal(Signal::HUP);
     kill_process(run.inner(), Signal::HUP).unwrap();
@@ -150,7 +150,7 @@ fn what_was_ignored_stays_ignored() {
 }
 
 fn a_panic_inside() {
-    let mut run = Run::start("panic", &["echo ready; read line", DAEMONS]);
+    let mut run = ProgramCommand::start("panic", &["echo ready; read line", DAEMONS]);
     run.until("ready");
     let traces = run.traces();
     drop(run.stdin.take());
@@ -162,7 +162,7 @@ fn a_panic_inside() {
 
 fn those_who_ignore_sigterm() {
     let ignores = "trap '' TERM HUP INT; echo deaf; while :; do sleep 0.1; done";
-    let mut run = Run::start("200", &["echo ready; read line; exit 3", ignores, ignores]);
+    let mut run = ProgramCommand::start("200", &["echo ready; read line; exit 3", ignores, ignores]);
     run.until("ready");
     run.until_error("far0: deaf");
     run.until_error("far1: deaf");
@@ -175,7 +175,7 @@ fn those_who_ignore_sigterm() {
 fn those_who_were_stopped() {
     // A stopped process hears of SIGTERM only when it goes on; otherwise only SIGKILL would end it.
     let stopped = "trap 'echo bye; exit' TERM; echo up; kill -STOP $$; sleep 1000";
-    let mut run = Run::start("100000", &["echo ready; read line; exit 3", stopped]);
+    let mut run = ProgramCommand::start("100000", &["echo ready; read line; exit 3", stopped]);
     run.until("ready");
     run.until_error("far0: up");
     drop(run.stdin.take());
@@ -183,7 +183,7 @@ fn those_who_were_stopped() {
 }
 
 fn daemons() {
-    let mut run = Run::start("200", &["echo ready; read line", DAEMONS]);
+    let mut run = ProgramCommand::start("200", &["echo ready; read line", DAEMONS]);
     come_up(&run);
     let traces = run.traces();
     drop(run.stdin.take());
@@ -196,7 +196,7 @@ fn nothing_is_seen_outside() {
     let mounts = || fs::read_to_string("/proc/self/mountinfo").unwrap().matches(" /proc ").count();
     let device = || fs::exists("/sys/class/net/farcast0").unwrap();
     let (mounts_before, device_before) = (mounts(), device());
-    let run = Run::start("1000", &[STAYS, "grep -c farcast0 /proc/net/dev"]);
+    let run = ProgramCommand::start("1000", &[STAYS, "grep -c farcast0 /proc/net/dev"]);
     run.until("ready");
     // The device is inside.
     run.until_error("far0: 1");

@@ -8,7 +8,7 @@ use farcast_core::Span;
 use farcast_emu::EmuError;
 use farcast_emu::namespace::Namespace;
 use farcast_emu::network::Network;
-use farcast_emu::supervise::{Exit, Guard, Program, ProgramId, Programs, Run, contain};
+use farcast_emu::supervise::{Exit, Guard, Program, ProgramCommand, ProgramId, Programs, contain};
 use farcast_emu::tun::{Tun, TunConfig};
 
 /// farcast's own failure.
@@ -34,7 +34,7 @@ pub(crate) fn inner(lifeline: &str, mode: &str, programs: &[&str]) -> ExitCode {
             "panic" => world.panic(programs),
             "stop" => crate::programs::stops(&mut world),
             "wait" => crate::programs::waits(&mut world),
-            "missing" => world.near("", Run::Direct("/no/such/program".into(), vec![])).map(|_| 0),
+            "missing" => world.near("", ProgramCommand::Direct("/no/such/program".into(), vec![])).map(|_| 0),
             grace => {
                 let grace = grace.parse().expect("a mode, or a grace in milliseconds");
                 world.emulate(programs, Span::from_millis(grace))
@@ -75,14 +75,14 @@ impl World {
         Ok(Self { programs: Programs::new(&guard)?, guard, near, far, tun })
     }
 
-    pub(crate) fn near(&mut self, name: &str, run: Run) -> Result<ProgramId, EmuError> {
+    pub(crate) fn near(&mut self, name: &str, run: ProgramCommand) -> Result<ProgramId, EmuError> {
         let mut program = Program::foreground(name, run);
         program.environment = vec![("FARCAST_PEER".into(), "10.0.0.1".into())];
         self.programs.start(&self.near, &program)
     }
 
     pub(crate) fn far(&mut self, name: &str, script: &str) -> ProgramId {
-        let program = Program::background(name, Run::Shell(script.into()));
+        let program = Program::background(name, ProgramCommand::Shell(script.into()));
         self.programs.start(&self.far, &program).unwrap()
     }
 
@@ -91,7 +91,7 @@ impl World {
         for (number, script) in far.iter().enumerate() {
             self.far(&format!("far{number}"), script);
         }
-        self.near("near", Run::Shell((*near).into()))
+        self.near("near", ProgramCommand::Shell((*near).into()))
     }
 
     /// Emulates like `farcast emulate`. Returns the near program's exit code.

@@ -6,7 +6,7 @@ use std::process::Command;
 use rustix::process::Signal;
 
 use crate::Case;
-use crate::run::{Run, as_nobody, outer};
+use crate::run::{ProgramCommand, as_nobody, outer};
 
 pub(crate) const CASES: &[Case] = &[
     ("an_ordinary_user_leaves_nothing_behind", an_ordinary_user_leaves_nothing_behind),
@@ -19,7 +19,7 @@ fn may() -> bool {
 }
 
 fn an_ordinary_user_leaves_nothing_behind() {
-    let start = |programs: &[&str]| Run::of(as_nobody(outer("1000").args(programs)));
+    let start = |programs: &[&str]| ProgramCommand::of(as_nobody(outer("1000").args(programs)));
     if !may() {
         let over = start(&["exit 7"]).over();
         over.assert_code(125);
@@ -52,7 +52,7 @@ fn a_container_may_refuse_a_new_proc() {
         "{hide}; exec {user} {} outer 1000 'echo ready; sleep 1000' 'setsid sleep 1000'",
         exe.display()
     );
-    let run = Run::of(Command::new("unshare").args(["--mount", "sh", "-c", &script]));
+    let run = ProgramCommand::of(Command::new("unshare").args(["--mount", "sh", "-c", &script]));
     run.until("ready");
     let traces = run.traces();
     run.signal(Signal::TERM);

@@ -9,11 +9,11 @@ use std::time::Duration;
 use farcast_core::Span;
 use farcast_emu::EmuError;
 use farcast_emu::namespace::Namespace;
-use farcast_emu::supervise::{Ended, Exit, Run as Runs, listening, wait_until_listening};
+use farcast_emu::supervise::{Exit, ProgramCommand as Runs, ProgramEnd, listening, wait_until_listening};
 
 use crate::Case;
 use crate::inner::{LONG, World};
-use crate::run::{Run, outer};
+use crate::run::{ProgramCommand, outer};
 
 pub(crate) const CASES: &[Case] = &[
     ("exit_codes_come_through", exit_codes_come_through),
@@ -33,16 +33,17 @@ pub(crate) const CASES: &[Case] = &[
 
 fn exit_codes_come_through() {
     for (script, code) in [("exit 0", 0), ("exit 7", 7), ("exit 255", 255)] {
-        Run::start("1000", &[script]).over().assert_code(code);
+        ProgramCommand::start("1000", &[script]).over().assert_code(code);
     }
     // As a shell tells it: 128 and the number that kill(1) shows.
     for (signal, code) in [("KILL", 137), ("TERM", 143), ("SEGV", 139)] {
-        Run::start("1000", &[&format!("kill -{signal} $$")]).over().assert_code(code);
+        ProgramCommand::start("1000", &[&format!("kill -{signal} $$")]).over().assert_code(code);
     }
 }
 
 fn input_and_output_are_the_near_programs() {
-    let mut run = Run::start("1000", &["cat; echo $FARCAST_PEER; echo error >&2", "cat; echo over"]);
+    let mut run =
+        ProgramCommand::start("1000", &["cat; echo $FARCAST_PEER; echo error >&2", "cat; echo over"]);
     run.stdin.take().unwrap().write_all(b"one\ntwo\n").unwrap();
     let over = run.over();
     over.assert_code(0);
@@ -56,7 +57,7 @@ fn input_and_output_are_the_near_programs() {
 fn lines_of_far_programs_have_their_name() {
     // Both outputs in their order, and a last line that has no end.
     let far = "echo out; printf 'the last' >&2; exec sleep 1000";
-    let mut run = Run::start("10000", &["read line", far, "echo error >&2; echo out"]);
+    let mut run = ProgramCommand::start("10000", &["read line", far, "echo error >&2; echo out"]);
     run.until_error("far0: out");
     run.until_error("far1: out");
     drop(run.stdin.take());
@@ -68,7 +69,7 @@ fn lines_of_far_programs_have_their_name() {
 
 fn output_without_end() {
     let near = "echo ready; read line; exit 4";
-    let mut run = Run::start("100", &[near, "yes", "cat /dev/zero"]);
+    let mut run = ProgramCommand::start("100", &[near, "yes", "cat /dev/zero"]);
     run.until("ready");
     let traces = run.traces();
     thread::sleep(Duration::from_millis(200));
@@ -111,11 +112,11 @@ fn orphans_are_reaped() {
     let orphans = "for i in 1 2 3 4 5 6 7 8 9; do (sleep 0.05 &); done; sleep 0.1";
     let counts =
         "until [ $(cat /proc/[0-9]*/status 2>/dev/null | grep -c '^State:.Z') = 0 ]; do sleep 0.02; done";
-    Run::start("100", &[&format!("{orphans}; {counts}; exit 8")]).over().assert_code(8);
+    ProgramCommand::start("100", &[&format!("{orphans}; {counts}; exit 8")]).over().assert_code(8);
 }
 
 fn proc_shows_what_is_inside() {
-    let run = Run::start("100", &["cat /proc/1/comm; ps -e -o comm="]);
+    let run = ProgramCommand::start("100", &["cat /proc/1/comm; ps -e -o comm="]);
     let over = run.over();
     over.assert_code(0);
     assert_eq!(over.stdout, ["farcast", "farcast", "sh", "ps"]);
@@ -125,12 +126,12 @@ fn programs_inherit_no_descriptor() {
     let list = "ls /proc/self/fd";
     let plain = Command::new("sh").args(["-c", list]).stdin(std::process::Stdio::null()).output().unwrap();
     let plain = String::from_utf8(plain.stdout).unwrap();
-    let over = Run::start("100", &[list]).over();
+    let over = ProgramCommand::start("100", &[list]).over();
     assert_eq!(over.stdout, plain.lines().collect::<Vec<_>>());
 }
 
 fn one_program_is_stopped_with_its_group() {
-    Run::of(&mut outer("stop")).over().assert_code(0);
+    ProgramCommand::of(&mut outer("stop")).over().assert_code(0);
 }
 
 /// Inside: programs that end by SIGTERM, by SIGKILL, and before they are stopped.
@@ -139,7 +140,7 @@ pub(crate) fn stops(world: &mut World) -> Result<u8, EmuError> {
     let deaf = world.far("deaf", "trap '' TERM; sleep 1000 & while :; do sleep 0.1; done");
     let early = world.far("early", "exit 3");
     let other = world.far("other", "exec sleep 1000");
-    assert_eq!(world.programs.wait(LONG, &[])?, Some(Ended { id: early, exit: Exit::Code(3) }));
+    assert_eq!(world.programs.wait(LONG, &[])?, Some(ProgramEnd { id: early, exit: Exit::Code(3) }));
     assert_eq!(world.programs.stop(early, LONG)?, None, "its end has been told");
     // The shell waits for two sleepers of its group, who get the signal too. It must have come so far.
     assert_eq!(world.programs.wait(Span::from_millis(300), &[])?, None);
@@ -151,7 +152,7 @@ pub(crate) fn stops(world: &mut World) -> Result<u8, EmuError> {
     let near = world.near("near", Runs::Direct("sleep".into(), vec!["1000".into()]))?;
     assert_eq!(world.programs.stop(near, LONG)?, Some(Exit::Signal(15)));
     world.programs.stop_all(LONG)?;
-    assert_eq!(world.programs.wait(LONG, &[])?, Some(Ended { id: other, exit: Exit::Signal(15) }));
+    assert_eq!(world.programs.wait(LONG, &[])?, Some(ProgramEnd { id: other, exit: Exit::Signal(15) }));
     assert_eq!(sleepers(), 0);
     Ok(0)
 }
@@ -165,7 +166,7 @@ fn sleepers() -> usize {
 }
 
 fn waiting_ends_with_the_limit_and_a_waker() {
-    Run::of(&mut outer("wait")).over().assert_code(0);
+    ProgramCommand::of(&mut outer("wait")).over().assert_code(0);
 }
 
 pub(crate) fn waits(world: &mut World) -> Result<u8, EmuError> {
@@ -187,13 +188,13 @@ pub(crate) fn waits(world: &mut World) -> Result<u8, EmuError> {
         ended = world.programs.wait(Span::ZERO, &[read.as_fd()]).unwrap();
         ended.is_some()
     });
-    assert_eq!(ended, Some(Ended { id, exit: Exit::Code(2) }));
+    assert_eq!(ended, Some(ProgramEnd { id, exit: Exit::Code(2) }));
     assert_eq!(world.guard.interrupted(), None);
     Ok(0)
 }
 
 fn a_program_that_is_not_there() {
-    let over = Run::of(&mut outer("missing")).over();
+    let over = ProgramCommand::of(&mut outer("missing")).over();
     over.assert_code(125);
     assert_eq!(
         over.stderr.trim_end(),
@@ -203,12 +204,13 @@ fn a_program_that_is_not_there() {
 
 fn a_lifeline_is_not_for_users() {
     // Who is not init of a namespace, and who is but has something else there.
-    let direct = Run::of(Command::new("/proc/self/exe").args(["inner", "0", "1000", "true"])).over();
+    let direct =
+        ProgramCommand::of(Command::new("/proc/self/exe").args(["inner", "0", "1000", "true"])).over();
     let exe = std::fs::read_link("/proc/self/exe").unwrap();
     let unshared = |lifeline| {
         let mut command = Command::new("unshare");
         command.args(["--pid", "--fork"]).arg(&exe).args(["inner", lifeline, "1000", "true"]);
-        Run::of(&mut command).over()
+        ProgramCommand::of(&mut command).over()
     };
     for over in [direct, unshared("99"), unshared("-1"), unshared("x"), unshared("/../../../dev/null")] {
         over.assert_code(125);

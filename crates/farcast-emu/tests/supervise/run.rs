@@ -27,7 +27,7 @@ pub(crate) fn within(what: &str, mut done: impl FnMut() -> bool) {
 }
 
 /// The stand-in while it runs.
-pub(crate) struct Run {
+pub(crate) struct ProgramCommand {
     child: Child,
     /// In the environment of all of its processes that did not clear it.
     marker: String,
@@ -53,7 +53,7 @@ pub(crate) fn outer(mode: &str) -> Command {
     command
 }
 
-impl Run {
+impl ProgramCommand {
     /// Starts the stand-in with a grace of `grace` milliseconds and these programs, the near one first.
     pub(crate) fn start(grace: &str, programs: &[&str]) -> Self {
         Self::of(outer(grace).args(programs))
@@ -159,7 +159,7 @@ impl Run {
 }
 
 /// A case that fails leaves nothing behind either.
-impl Drop for Run {
+impl Drop for ProgramCommand {
     fn drop(&mut self) {
         // Once it has been waited for, both do nothing.
         let _ = self.child.kill();

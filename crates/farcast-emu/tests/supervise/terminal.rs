@@ -5,7 +5,7 @@ use std::io::Write;
 use std::process::Command;
 
 use crate::Case;
-use crate::run::{Run, within};
+use crate::run::{ProgramCommand, within};
 
 pub(crate) const CASES: &[Case] = &[
     ("ctrl_c_reaches_the_near_program_alone", ctrl_c_reaches_the_near_program_alone),
@@ -18,7 +18,7 @@ const INTERRUPT: &[u8] = b"\x03";
 
 /// The stand-in on a terminal: the test reads its output, and types keys into its standard input. `then` is the command
 /// that the shell around it runs afterwards.
-fn on_a_terminal(programs: &[&str], then: &str) -> Run {
+fn on_a_terminal(programs: &[&str], then: &str) -> ProgramCommand {
     let exe = fs::read_link("/proc/self/exe").unwrap();
     let programs = programs.join("' '");
     // The shell around it gets Ctrl-C too. Some end by it even where the program that they waited for did not.
@@ -26,11 +26,11 @@ fn on_a_terminal(programs: &[&str], then: &str) -> Run {
     let mut script = Command::new("script");
     // It runs the user's shell, which differs between machines.
     script.env("SHELL", "/bin/sh");
-    Run::of(script.args(["--quiet", "--return", "--command", &line, "/dev/null"]))
+    ProgramCommand::of(script.args(["--quiet", "--return", "--command", &line, "/dev/null"]))
 }
 
 /// Waits for lines that hold `texts`, in any order; a terminal adds octets of its own.
-fn until(run: &Run, texts: &[&str]) {
+fn until(run: &ProgramCommand, texts: &[&str]) {
     let mut missing = texts.to_vec();
     while !missing.is_empty() {
         let line = run.line();

@@ -45,20 +45,20 @@ pub(crate) struct Spooling {
     /// Start of the current file in the spool, and end of the bytes written so far.
     start: u64,
     end: u64,
-    slots: Vec<Slot>,
+    slots: Vec<GroupSlot>,
     /// Number of slots whose groups are full and wait to be compressed.
     filled: usize,
 }
 
 /// Buffers and compressor of one group.
-struct Slot {
+struct GroupSlot {
     packer: Packer,
     group: Vec<u8>,
     frame: Vec<u8>,
     packed: io::Result<()>,
 }
 
-impl Slot {
+impl GroupSlot {
     fn new() -> io::Result<Self> {
         Ok(Self { packer: Packer::new()?, group: Vec::new(), frame: Vec::new(), packed: Ok(()) })
     }
@@ -80,7 +80,7 @@ impl Spooling {
         let failed = |source| SourceError::Spool { path: dir.to_owned(), source };
         let spool = Spool { dir: dir.to_owned(), file: nameless(dir).map_err(failed)? };
         let threads = thread::available_parallelism().map_or(1, |cores| cores.get().min(MOST_THREADS));
-        let slots = (0..threads).map(|_| Slot::new()).collect::<io::Result<_>>().map_err(failed)?;
+        let slots = (0..threads).map(|_| GroupSlot::new()).collect::<io::Result<_>>().map_err(failed)?;
         Ok(Self { spool, start: 0, end: 0, slots, filled: 0 })
     }
 

@@ -83,7 +83,7 @@ fn noise(seed: u64, len: usize) -> Vec<u8> {
 }
 
 /// Product of a sender, made once for all sessions.
-struct Sent {
+struct SentProduct {
     /// Kept so that the directory stays.
     _dir: TempDir,
     outgoing: Outgoing,
@@ -92,7 +92,7 @@ struct Sent {
     files: BTreeMap<PathBuf, Vec<u8>>,
 }
 
-fn sent() -> Sent {
+fn sent() -> SentProduct {
     let dir = tempfile::tempdir().unwrap();
     let text = "what is said twice is sent once; ".repeat(400).into_bytes();
     // The zeros become a hole, and lie behind content that is written first.
@@ -117,7 +117,7 @@ fn sent() -> Sent {
     let scanning = Scanning { compress: Some(dir.path().into()), ..Scanning::default() };
     let mut outgoing = Outgoing::scan_by(&scanning, &[dir.path().join("t")], |_| {}).unwrap();
     let segments = read(&mut outgoing).unwrap();
-    Sent { _dir: dir, outgoing, segments, files }
+    SentProduct { _dir: dir, outgoing, segments, files }
 }
 
 fn read(outgoing: &mut Outgoing) -> Result<Vec<Vec<u8>>, crate::SourceError> {
@@ -130,7 +130,7 @@ fn read(outgoing: &mut Outgoing) -> Result<Vec<Vec<u8>>, crate::SourceError> {
 }
 
 /// Creates a receiving directory for a session, with an older version of one file and the right content of another.
-fn receiver(sent: &Sent) -> TempDir {
+fn receiver(sent: &SentProduct) -> TempDir {
     let to = tempfile::tempdir().unwrap();
     fs::create_dir_all(to.path().join("t/sub")).unwrap();
     fs::write(to.path().join("t/a"), "older").unwrap();
@@ -139,7 +139,7 @@ fn receiver(sent: &Sent) -> TempDir {
 }
 
 /// Returns `true` if every file and the empty directory are present and right. Panics if a file has wrong content.
-fn is_there(to: &Path, sent: &Sent, story: &str) -> bool {
+fn is_there(to: &Path, sent: &SentProduct, story: &str) -> bool {
     let mut all = to.join("t/empty").is_dir();
     for (path, content) in &sent.files {
         match fs::read(to.join(path)) {
@@ -159,7 +159,7 @@ fn is_there(to: &Path, sent: &Sent, story: &str) -> bool {
 }
 
 /// Receives a product in several runs: opens it, stores, and drops, abandons or finishes it.
-fn product(to: &Path, sent: &Sent, delivered: &Arc<Delivered>) -> Result<(), StoreError> {
+fn product(to: &Path, sent: &SentProduct, delivered: &Arc<Delivered>) -> Result<(), StoreError> {
     let (all, options) = (&sent.segments, Options::default());
     let open = || {
         let mut incoming = Incoming::open(to, sent.outgoing.id(), sent.outgoing.size(), SEGMENT, options)?;
@@ -218,7 +218,7 @@ fn failed(path: &Path, error: std::io::Error) -> StoreError {
 }
 
 /// Receives an object without a manifest whose sender vouches for it, as NORM, MDP, PGM and one-way delivery do.
-fn plain(to: &Path, sent: &Sent, delivered: &Arc<Delivered>) -> Result<(), StoreError> {
+fn plain(to: &Path, sent: &SentProduct, delivered: &Arc<Delivered>) -> Result<(), StoreError> {
     let content = &sent.files[Path::new("t/holes")];
     let digest = *blake3::hash(content).as_bytes();
     let object = PlainObject {
@@ -270,9 +270,9 @@ struct Ran {
     made: Vec<Made>,
 }
 
-type Session = fn(&Path, &Sent, &Arc<Delivered>) -> Result<(), StoreError>;
+type Session = fn(&Path, &SentProduct, &Arc<Delivered>) -> Result<(), StoreError>;
 
-fn run(session: Session, sent: &Sent, fault: Option<Fault>) -> Ran {
+fn run(session: Session, sent: &SentProduct, fault: Option<Fault>) -> Ran {
     let to = receiver(sent);
     let (result, made) = with(fault, || session(to.path(), sent, &Arc::default()));
     Ran { to, result, made }
@@ -301,7 +301,11 @@ fn faults(made: &[Made]) -> Vec<Fault> {
 }
 
 /// Injects faults into `session` and checks the result with `is_there`. Returns the places of all calls that were made.
-fn draw(session: Session, sent: &Sent, is_there: fn(&Path, &Sent, &str) -> bool) -> BTreeSet<(String, u32)> {
+fn draw(
+    session: Session,
+    sent: &SentProduct,
+    is_there: fn(&Path, &SentProduct, &str) -> bool,
+) -> BTreeSet<(String, u32)> {
     let clean = run(session, sent, None);
     clean.result.unwrap();
     assert!(is_there(clean.to.path(), sent, "no fault"));
@@ -332,7 +336,7 @@ fn draw(session: Session, sent: &Sent, is_there: fn(&Path, &Sent, &str) -> bool)
     places
 }
 
-fn plain_is_there(to: &Path, sent: &Sent, story: &str) -> bool {
+fn plain_is_there(to: &Path, sent: &SentProduct, story: &str) -> bool {
     let found = fs::read(to.join("t_a"));
     let right = found.as_ref().is_ok_and(|found| *found == sent.files[Path::new("t/holes")]);
     assert!(right || found.is_err(), "wrong content: {story}");
@@ -340,7 +344,7 @@ fn plain_is_there(to: &Path, sent: &Sent, story: &str) -> bool {
 }
 
 /// Abandons a reception, tidies up, and discards another one.
-fn leaving(to: &Path, sent: &Sent, _: &Arc<Delivered>) -> Result<(), StoreError> {
+fn leaving(to: &Path, sent: &SentProduct, _: &Arc<Delivered>) -> Result<(), StoreError> {
     let open = || Incoming::open(to, sent.outgoing.id(), sent.outgoing.size(), SEGMENT, Options::default());
     let mut incoming = open()?;
     for at in 0..3 {
@@ -357,7 +361,7 @@ fn leaving(to: &Path, sent: &Sent, _: &Arc<Delivered>) -> Result<(), StoreError>
 }
 
 /// Checks that existing files are unchanged.
-fn nothing_is_lost(to: &Path, sent: &Sent, story: &str) -> bool {
+fn nothing_is_lost(to: &Path, sent: &SentProduct, story: &str) -> bool {
     assert_eq!(fs::read(to.join("t/a")).unwrap(), b"older", "{story}");
     assert_eq!(fs::read(to.join("t/sub/b")).unwrap(), sent.files[Path::new("t/sub/b")], "{story}");
     true

@@ -24,11 +24,11 @@ const LATER: Duration = Duration::from_secs(30);
 
 /// Order of journals that different threads write: only a newer one replaces the last.
 #[derive(Debug, Default)]
-pub(super) struct Gate(Mutex<Written>);
+pub(super) struct Gate(Mutex<WrittenJournal>);
 
 /// The journal that was written last.
 #[derive(Clone, Copy, Debug, Default)]
-struct Written {
+struct WrittenJournal {
     generation: u64,
     /// Length in bytes.
     len: u64,
@@ -50,7 +50,7 @@ impl Gate {
         self.lock().generation = u64::MAX;
     }
 
-    fn lock(&self) -> MutexGuard<'_, Written> {
+    fn lock(&self) -> MutexGuard<'_, WrittenJournal> {
         // A panic leaves no number half changed.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -90,7 +90,7 @@ impl Checkpoint {
         let mut newest = self.gate.lock();
         if newest.generation < self.generation {
             let len = state::replace_journal(&self.root, &self.state_dir, &self.journal, self.sync)?;
-            *newest = Written { generation: self.generation, len };
+            *newest = WrittenJournal { generation: self.generation, len };
         }
         Ok(())
     }

@@ -25,7 +25,7 @@ const STORE: u32 = 128;
 
 /// Range of a new file that is also in an older version of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Known {
+struct KnownRange {
     /// Position in the product, in bytes.
     at: u64,
     len: u64,
@@ -33,7 +33,7 @@ struct Known {
     from: u64,
 }
 
-impl Known {
+impl KnownRange {
     fn end(&self) -> u64 {
         self.at + self.len
     }
@@ -80,7 +80,7 @@ impl Incoming {
     fn take_over(
         &mut self,
         older: &OwnedFd,
-        known: &[Known],
+        known: &[KnownRange],
         happenings: &mut Vec<Happening>,
     ) -> Result<(), StoreError> {
         let mut rest = known;
@@ -88,7 +88,7 @@ impl Incoming {
             let joined = rest.windows(2).take_while(|pair| pair[0].end() == pair[1].at).count() + 1;
             let (together, behind) = rest.split_at(joined);
             rest = behind;
-            let end = together.last().map_or(first.at, Known::end);
+            let end = together.last().map_or(first.at, KnownRange::end);
             let mut left = self.geometry.covered(&(first.at..end));
             while let Some(run) = left {
                 let (now, later) = run.split(STORE.try_into().unwrap_or(core::num::NonZeroU32::MIN));
@@ -115,7 +115,7 @@ impl Incoming {
 impl Delivery {
     /// Finds the ranges that `file` has in common with the existing file of its name. `None` if there is no such file
     /// or no list of chunks.
-    fn earlier(&self, file: usize) -> Option<(OwnedFd, Vec<Known>)> {
+    fn earlier(&self, file: usize) -> Option<(OwnedFd, Vec<KnownRange>)> {
         let (entry, span) = (self.entry(file), self.layout.spans()[file]);
         if entry.chunks.is_empty() {
             return None;
@@ -128,14 +128,14 @@ impl Delivery {
         let older = self.root.open_at(&entry.path, OFlags::RDONLY, Mode::empty()).ok()?;
         let wanted: HashSet<Chunk> = entry.chunks.list().iter().copied().collect();
         let places = places(&older, size, entry.chunks.exponent(), &wanted).ok()?;
-        let mut known: Vec<Known> = Vec::new();
+        let mut known: Vec<KnownRange> = Vec::new();
         let mut at = span.start;
         for chunk in entry.chunks.list() {
             let len = u64::from(chunk.len);
             if let Some(&from) = places.get(chunk) {
                 match known.last_mut() {
                     Some(last) if last.end() == at && last.from + last.len == from => last.len += len,
-                    _ => known.push(Known { at, len, from }),
+                    _ => known.push(KnownRange { at, len, from }),
                 }
             }
             at += len;

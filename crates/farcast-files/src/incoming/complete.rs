@@ -9,7 +9,7 @@ use rustix::io::{Errno, Result as SystemResult};
 
 use super::delivery::{Delivery, Stage};
 use super::unpack::digest;
-use super::withheld::{Why, is_missing_name};
+use super::withheld::{WithheldReason, is_missing_name};
 use super::{Happening, Incoming};
 use crate::beneath::{Root, mtime_of, size_of, umask};
 use crate::{Entry, Nicety, StoreError, system};
@@ -100,20 +100,21 @@ impl Delivery {
                 None => return Ok(ControlFlow::Continue(there)),
                 Some(why) => why,
             },
-            Err(errno) => Why::of(errno).ok_or_else(|| self.error(file, "examine", errno, 0))?,
+            Err(errno) => WithheldReason::of(errno).ok_or_else(|| self.error(file, "examine", errno, 0))?,
         };
         self.keep_withheld(file, why).map(ControlFlow::Break)
     }
 
     /// Withholds `file`, which is complete and verified.
-    pub(super) fn keep_withheld(&mut self, file: usize, why: Why) -> Result<(), StoreError> {
+    pub(super) fn keep_withheld(&mut self, file: usize, why: WithheldReason) -> Result<(), StoreError> {
         self.withhold_complete(file, why).map_err(|errno| self.error(file, "keep", errno, 0))
     }
 
     /// Returns the reason for withholding a file that could not be renamed from `from`; `None` if `errno` is an error
     /// of another kind.
-    pub(super) fn why_unnamed(&self, from: &[u8], errno: Errno) -> Option<Why> {
-        Why::of(errno).or_else(|| is_missing_name(&self.root, from, errno).then_some(Why::Impossible(errno)))
+    pub(super) fn why_unnamed(&self, from: &[u8], errno: Errno) -> Option<WithheldReason> {
+        WithheldReason::of(errno)
+            .or_else(|| is_missing_name(&self.root, from, errno).then_some(WithheldReason::Impossible(errno)))
     }
 
     /// Renames the open file at `from`, which has the content of `file`, to its final name.
@@ -126,10 +127,10 @@ impl Delivery {
 
     /// Returns the reason for withholding `file` if its target is another file of this product, because the names are
     /// the same here.
-    pub(super) fn meets_named(&self, file: usize, there: &Stat) -> Option<Why> {
+    pub(super) fn meets_named(&self, file: usize, there: &Stat) -> Option<WithheldReason> {
         // A file with several hard links may have two names that differ.
         let other = *self.named.get(&(there.st_dev, there.st_ino)).filter(|_| there.st_nlink == 1)?;
-        (other != file).then(|| Why::Meets { other: self.entry(other).path.clone() })
+        (other != file).then(|| WithheldReason::Meets { other: self.entry(other).path.clone() })
     }
 
     /// Returns the mode of a file that did not exist: the sender's mode without the bits of the umask. The owner keeps

@@ -9,11 +9,11 @@ use farcast_core::Bitmap;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, Result as SystemResult};
 
-use super::withheld::Why;
+use super::withheld::WithheldReason;
 use super::{Durability, Options, Overwrite};
 use crate::beneath::{Root, parent_of, size_of};
 use crate::descriptors::Descriptors;
-use crate::layout::{Geometry, Layout, Piece};
+use crate::layout::{FilePart, Geometry, Layout};
 use crate::manifest::{MAX_COMPONENT_LEN, PARTIAL_SUFFIX};
 use crate::nicety::is_absent;
 use crate::transfer::{Gather, Space, read_at, write_at};
@@ -70,7 +70,7 @@ pub(crate) struct Delivery {
     pub(super) notes: Option<OwnedFd>,
     pub(super) undone: usize,
     /// Entries that cannot have their names here. `told_withheld` holds those that were reported.
-    pub(super) withheld: BTreeMap<usize, Why>,
+    pub(super) withheld: BTreeMap<usize, WithheldReason>,
     pub(super) told_withheld: BTreeSet<usize>,
     /// Segments that are received again for these files alone; the bytes of other files in them are still valid.
     pub(super) lacking: BTreeMap<u32, BTreeSet<usize>>,
@@ -180,7 +180,7 @@ impl Delivery {
     /// verified part.
     fn write_piece(
         &mut self,
-        piece: Piece,
+        piece: FilePart,
         gather: &mut Gather<'_>,
         generation: u64,
     ) -> Result<(), StoreError> {
@@ -216,8 +216,8 @@ impl Delivery {
         let fd = match self.create_beside(file) {
             Err(errno) => {
                 // All directories exist now, so ENOENT means that the name itself is not possible.
-                let missing = (errno == Errno::NOENT).then_some(Why::Impossible(errno));
-                self.withhold(file, Why::of(errno).or(missing).ok_or(errno)?);
+                let missing = (errno == Errno::NOENT).then_some(WithheldReason::Impossible(errno));
+                self.withhold(file, WithheldReason::of(errno).or(missing).ok_or(errno)?);
                 self.create_fresh(&self.partial_path(file))?
             }
             Ok(fd) => fd,

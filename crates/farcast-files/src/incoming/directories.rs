@@ -5,7 +5,7 @@ use rustix::io::Result as SystemResult;
 
 use super::delivery::Delivery;
 use super::state;
-use super::withheld::Why;
+use super::withheld::WithheldReason;
 use crate::StoreError;
 use crate::beneath::{Root, parent_of, size_of};
 use crate::manifest::{Entry, compare_paths};
@@ -67,7 +67,7 @@ impl Delivery {
                 Err(errno) => {
                     let path = &self.manifest.entries()[entry].path;
                     let error = || self.root.error(path, "make the directory for", errno, 0);
-                    let why = Why::of(errno).ok_or_else(error)?;
+                    let why = WithheldReason::of(errno).ok_or_else(error)?;
                     self.withhold_entry(entry, why);
                 }
             }

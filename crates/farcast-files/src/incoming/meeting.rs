@@ -7,7 +7,7 @@ use rustix::io::{Errno, Result as SystemResult};
 
 use super::Incoming;
 use super::delivery::Delivery;
-use super::withheld::Why;
+use super::withheld::WithheldReason;
 use crate::beneath::Root;
 use crate::delivered::Name;
 use crate::names::likeness;
@@ -123,7 +123,7 @@ impl Incoming {
     pub(super) fn find_delivered(&self, delivery: &mut Delivery, files: &[usize]) -> Result<(), StoreError> {
         for &file in files {
             if let Some(other) = self.meets_delivered(&delivery.entry(file).path)? {
-                delivery.withhold(file, Why::Meets { other });
+                delivery.withhold(file, WithheldReason::Meets { other });
             }
         }
         Ok(())
@@ -149,7 +149,7 @@ impl Delivery {
             let met = met.map_err(|errno| root.error(&trial.path, "try out names in", errno, 0))?;
             for (entry, other) in met {
                 let other = self.manifest.entries()[other].path.clone();
-                self.withhold_entry(entry, Why::Meets { other });
+                self.withhold_entry(entry, WithheldReason::Meets { other });
             }
         }
         Ok(())

@@ -24,21 +24,21 @@ use crate::{Manifest, ManifestError, ProductId, StoreError, Usage, system};
 
 pub(super) fn open(
     dir: &Path,
-    what: What<'_>,
+    what: ReceptionSubject<'_>,
     segment_len: u32,
     options: Options,
 ) -> Result<Incoming, StoreError> {
     let (id, product_size) = match what {
-        What::Product(id, size) => (id, size),
-        What::Plain(object) => (object.key(), object.size),
+        ReceptionSubject::Product(id, size) => (id, size),
+        ReceptionSubject::Plain(object) => (object.key(), object.size),
     };
     let geometry = Geometry::new(product_size, segment_len);
     let geometry = geometry.ok_or(StoreError::BadGeometry { product_size, segment_len })?;
     let root = Root::open(dir).map_err(|errno| StoreError::new(dir.to_owned(), "open", errno, 0, 0))?;
     let root = Arc::new(root);
     let plain = match what {
-        What::Product(..) => None,
-        What::Plain(object) => Some(Plain::new(&root, object, options)?),
+        ReceptionSubject::Product(..) => None,
+        ReceptionSubject::Plain(object) => Some(Plain::new(&root, object, options)?),
     };
     let state = StateDir::find(&root, id)?;
     let ours = |journal: &Journal| {
@@ -46,8 +46,8 @@ pub(super) fn open(
         kind && journal.id == id && journal.product_size == product_size && vouches_alike(what, journal)
     };
     let fresh_enough = |spool: &OwnedFd| match what {
-        What::Product(..) => true,
-        What::Plain(object) => {
+        ReceptionSubject::Product(..) => true,
+        ReceptionSubject::Plain(object) => {
             system::fstat(spool).is_ok_and(|stat| mtime_of(&stat) >= nanoseconds(object.since))
         }
     };
@@ -104,7 +104,7 @@ pub(super) fn open(
 
 /// Subject of a reception.
 #[derive(Clone, Copy)]
-pub(super) enum What<'a> {
+pub(super) enum ReceptionSubject<'a> {
     /// A product, with its id and its size in bytes.
     Product(ProductId, u64),
     /// An object without a manifest.
@@ -112,8 +112,10 @@ pub(super) enum What<'a> {
 }
 
 /// Returns `false` if the sender now vouches for content for which it did not vouch in the earlier run.
-fn vouches_alike(what: What<'_>, journal: &Journal) -> bool {
-    let (What::Plain(object), Stage::Plain { vouched, .. }) = (what, &journal.stage) else { return true };
+fn vouches_alike(what: ReceptionSubject<'_>, journal: &Journal) -> bool {
+    let (ReceptionSubject::Plain(object), Stage::Plain { vouched, .. }) = (what, &journal.stage) else {
+        return true;
+    };
     match (object.vouched, vouched) {
         (Some(now), Some(then)) => now.digest == then.digest,
         (Some(_), None) => false,

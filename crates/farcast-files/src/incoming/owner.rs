@@ -17,12 +17,12 @@ const TRIES: usize = 8;
 
 /// Owner file of this process; dropping it removes the file.
 #[derive(Debug)]
-pub(super) struct Owner {
+pub(super) struct OwnerFile {
     root: Arc<Root>,
     path: Vec<u8>,
 }
 
-impl Owner {
+impl OwnerFile {
     /// Makes the file in the state directory `state`; `None` if another running process of this host has one there.
     pub(super) fn take(root: &Arc<Root>, state: &[u8]) -> SystemResult<Option<Self>> {
         let path = path_in(state);
@@ -48,7 +48,7 @@ impl Owner {
     }
 }
 
-impl Drop for Owner {
+impl Drop for OwnerFile {
     fn drop(&mut self) {
         // If the file stays, its process is found not to run any more.
         let _ = self.root.remove_file(&self.path);
@@ -81,16 +81,16 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = Arc::new(Root::open(dir.path()).unwrap());
         root.make_directory(b"state", Mode::RWXU).unwrap();
-        let owner = Owner::take(&root, b"state").unwrap().unwrap();
+        let owner = OwnerFile::take(&root, b"state").unwrap().unwrap();
         assert!(is_owned(&root, b"state").unwrap());
-        assert!(Owner::take(&root, b"state").unwrap().is_none());
+        assert!(OwnerFile::take(&root, b"state").unwrap().is_none());
         drop(owner);
         assert!(!is_owned(&root, b"state").unwrap());
         assert_eq!(std::fs::read_dir(dir.path().join("state")).unwrap().count(), 0);
         for left in ["", "x", &format!("{} 4194305 1", boot()), &format!("{} 1 0", boot()), "other 1 1"] {
             std::fs::write(dir.path().join("state/owner"), left).unwrap();
             assert!(!is_owned(&root, b"state").unwrap(), "{left}");
-            assert!(Owner::take(&root, b"state").unwrap().is_some(), "{left}");
+            assert!(OwnerFile::take(&root, b"state").unwrap().is_some(), "{left}");
         }
     }
 }

@@ -8,9 +8,9 @@ use farcast_core::{Bitmap, Run};
 use rustix::io::{Errno, Result as SystemResult};
 
 use super::delivery::Delivery;
-use super::withheld::Why;
+use super::withheld::WithheldReason;
 use super::{Happening, Incoming};
-use crate::beneath::Look;
+use crate::beneath::PathExaminer;
 use crate::error::as_path;
 use crate::layout::Geometry;
 use crate::manifest::PREFIX_LEN;
@@ -152,7 +152,7 @@ impl Delivery {
             return Err(StoreError::HiddenName { path: as_path(&entry.path).to_owned() });
         }
         let root = Arc::clone(&self.root);
-        let mut look = Look::new(&root);
+        let mut look = PathExaminer::new(&root);
         let mut taken = Vec::new();
         for file in 0..self.files.len() {
             let paths = [self.entry(file).path.clone()].into_iter().chain(self.partial_paths(file));
@@ -161,7 +161,8 @@ impl Delivery {
                     Ok(there) if number == 0 && there.is_some() => taken.push(file),
                     Ok(_) => {}
                     Err(errno) => {
-                        let why = Why::of(errno).ok_or_else(|| root.error(&path, "examine", errno, 0))?;
+                        let why = WithheldReason::of(errno)
+                            .ok_or_else(|| root.error(&path, "examine", errno, 0))?;
                         self.withhold(file, why);
                     }
                 }
@@ -172,7 +173,8 @@ impl Delivery {
             match if entry.is_file() { Ok(()) } else { root.check_directory(&entry.path) } {
                 Ok(()) => {}
                 Err(errno) => {
-                    let why = Why::of(errno).ok_or_else(|| root.error(&entry.path, "examine", errno, 0))?;
+                    let why = WithheldReason::of(errno)
+                        .ok_or_else(|| root.error(&entry.path, "examine", errno, 0))?;
                     self.withhold_entry(at, why);
                 }
             }

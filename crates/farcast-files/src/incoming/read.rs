@@ -5,7 +5,7 @@ use rustix::fs::{Mode, OFlags};
 use super::Incoming;
 use super::delivery::Delivery;
 use crate::StoreError;
-use crate::layout::Piece;
+use crate::layout::FilePart;
 use crate::transfer::read_at;
 
 impl Incoming {
@@ -47,7 +47,7 @@ impl Incoming {
 }
 
 impl Delivery {
-    fn read_piece(&mut self, file: usize, piece: Piece, slot: &mut [u8]) -> Result<(), StoreError> {
+    fn read_piece(&mut self, file: usize, piece: FilePart, slot: &mut [u8]) -> Result<(), StoreError> {
         let read = if self.is_done(file) && !self.is_withheld(file) {
             let compressed = self.entry(file).is_compressed();
             let path = if compressed { self.partial_path(file) } else { self.entry(file).path.clone() };

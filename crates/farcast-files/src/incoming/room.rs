@@ -5,7 +5,7 @@ use core::ops::Range;
 use super::spool::Spool;
 use super::{Happening, Incoming};
 use crate::manifest::PREFIX_LEN;
-use crate::partials::{self, Known};
+use crate::partials::{self, PartialFacts};
 use crate::{Quota, StoreError, Usage};
 
 /// The largest number of bytes that are granted ahead, before the quota is checked again.
@@ -62,12 +62,12 @@ impl Room {
 }
 
 /// Incomplete products of the directory other than this one, and the limit on all of them.
-struct Look {
-    others: Vec<Known>,
+struct RoomLook {
+    others: Vec<PartialFacts>,
     limit: Usage,
 }
 
-impl Look {
+impl RoomLook {
     fn taken(&self) -> Usage {
         self.others.iter().fold(Usage::default(), |sum, other| sum + other.usage)
     }
@@ -122,7 +122,7 @@ impl Incoming {
     }
 
     /// Removes another product to make room. Returns `true` if it is gone; one in use stays.
-    fn evict(&mut self, other: &Known) -> bool {
+    fn evict(&mut self, other: &PartialFacts) -> bool {
         let evicted = partials::evict(&self.root, other);
         evicted.map(|partial| self.happenings.push(Happening::Evicted(Box::new(partial)))).is_ok()
     }
@@ -202,10 +202,10 @@ impl Incoming {
         Ok(())
     }
 
-    fn look(&self) -> Result<Look, StoreError> {
+    fn look(&self) -> Result<RoomLook, StoreError> {
         let others = partials::known(&self.root, Some(self.id))?;
         let free = self.root.free().map_err(|errno| self.root.error(b"", "examine", errno, 0))?;
-        let mut look = Look { others, limit: Usage::default() };
+        let mut look = RoomLook { others, limit: Usage::default() };
         look.limit = self.options.quota.limit(look.taken() + self.room.used, free);
         Ok(look)
     }

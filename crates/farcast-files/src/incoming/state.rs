@@ -8,7 +8,7 @@ use rustix::io::{Errno, Result as SystemResult};
 
 use super::delivery::lengthen;
 use super::meeting::{clear, trial_path};
-use super::owner::Owner;
+use super::owner::OwnerFile;
 use crate::beneath::{Root, parent_of, size_of};
 use crate::journal::Journal;
 use crate::manifest::STATE_DIR;
@@ -40,7 +40,7 @@ pub(crate) struct StateDir {
 struct Lock {
     fd: OwnedFd,
     /// Owner file that keeps other processes away if the file system has no locks.
-    _owner: Option<Owner>,
+    _owner: Option<OwnerFile>,
 }
 
 impl StateDir {
@@ -222,7 +222,7 @@ fn lock_once(root: &Arc<Root>, path: &[u8], lock: OwnedFd) -> Result<Option<Lock
         Err(errno) => {
             root.tolerate(Nicety::Lock, path, Err(errno)).map_err(failed("lock"))?;
             let state = parent_of(path).0.unwrap_or_default();
-            Some(Owner::take(root, state).map_err(failed("lock"))?.ok_or_else(in_use)?)
+            Some(OwnerFile::take(root, state).map_err(failed("lock"))?.ok_or_else(in_use)?)
         }
     };
     // The file may have been removed, or renamed for removal, before it was locked.

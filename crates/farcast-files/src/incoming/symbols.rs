@@ -67,7 +67,7 @@ impl Coding {
 
 /// A symbol on disk, and its slot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Kept {
+struct StoredSymbol {
     symbol: u32,
     slot: u32,
 }
@@ -78,7 +78,7 @@ pub(super) struct Symbols {
     coding: Coding,
     data: OwnedFd,
     index: OwnedFd,
-    kept: BTreeMap<u32, Vec<Kept>>,
+    kept: BTreeMap<u32, Vec<StoredSymbol>>,
     /// Slots that are free below `slots`.
     free: Vec<u32>,
     slots: u32,
@@ -143,7 +143,7 @@ impl Symbols {
                 if check == 0 || symbol >= self.coding.parity {
                     self.free.push(slot);
                 } else {
-                    self.kept.entry(block).or_default().push(Kept { symbol, slot });
+                    self.kept.entry(block).or_default().push(StoredSymbol { symbol, slot });
                 }
                 slot += 1;
             }
@@ -170,7 +170,7 @@ impl Symbols {
     fn keep(&mut self, block: u32, first: u32, payloads: &[&[u8]]) -> SystemResult<()> {
         let slots = self.take_slots(payloads.len() as u32);
         let written = self.write(block, first, payloads, &slots);
-        let symbols = (first..).zip(&slots).map(|(symbol, &slot)| Kept { symbol, slot });
+        let symbols = (first..).zip(&slots).map(|(symbol, &slot)| StoredSymbol { symbol, slot });
         match written {
             Ok(()) => self.kept.entry(block).or_default().extend(symbols),
             Err(_) => self.free.extend(&slots),

@@ -7,7 +7,7 @@ use farcast_core::{Bitmap, Run};
 use super::delivery::{Delivery, Stage, overlap};
 use super::{Happening, Incoming};
 use crate::StoreError;
-use crate::layout::{Geometry, Piece};
+use crate::layout::{FilePart, Geometry};
 use crate::transfer::Space;
 use crate::tree::{GROUP_LEN, Tree};
 
@@ -63,10 +63,10 @@ impl Delivery {
     }
 
     /// Cuts `piece` at the end of the part in which it begins.
-    pub(super) fn within_part(&self, piece: Piece) -> Piece {
+    pub(super) fn within_part(&self, piece: FilePart) -> FilePart {
         let Some(tree) = piece.file.and_then(|file| self.files[file].tree.as_deref()) else { return piece };
         let end = tree.part_bytes(tree.part_at(piece.offset)).end;
-        Piece { len: piece.len.min(end - piece.offset), ..piece }
+        FilePart { len: piece.len.min(end - piece.offset), ..piece }
     }
 
     /// Handles `bytes` of the product that have been written and are held. Hashes groups that are now complete, and

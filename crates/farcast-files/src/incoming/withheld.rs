@@ -14,7 +14,7 @@ use crate::error::as_path;
 
 /// Reason for which an entry is withheld.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Why {
+pub(super) enum WithheldReason {
     /// The file system takes the name for that of another entry.
     Meets {
         /// Path of the other entry.
@@ -26,7 +26,7 @@ pub(super) enum Why {
     Obstructed(Errno),
 }
 
-impl Why {
+impl WithheldReason {
     /// Returns the reason for withholding an entry whose name has met with `errno`; `None` if this is an error of
     /// another kind.
     pub(super) fn of(errno: Errno) -> Option<Self> {
@@ -55,17 +55,17 @@ impl Delivery {
     }
 
     /// Withholds the entry with the index `entry`.
-    pub(super) fn withhold_entry(&mut self, entry: usize, why: Why) {
+    pub(super) fn withhold_entry(&mut self, entry: usize, why: WithheldReason) {
         self.withheld.entry(entry).or_insert(why);
     }
 
     /// Withholds `file`, which has no partial file yet.
-    pub(super) fn withhold(&mut self, file: usize, why: Why) {
+    pub(super) fn withhold(&mut self, file: usize, why: WithheldReason) {
         self.withhold_entry(self.layout.spans()[file].entry, why);
     }
 
     /// Withholds `file`, which is complete and verified.
-    pub(super) fn withhold_complete(&mut self, file: usize, why: Why) -> SystemResult<()> {
+    pub(super) fn withhold_complete(&mut self, file: usize, why: WithheldReason) -> SystemResult<()> {
         let from = self.partial_path(file);
         self.withhold(file, why);
         self.root.rename(&from, &self.partial_path(file), true)?;
@@ -92,7 +92,7 @@ impl Delivery {
     pub(super) fn check_obstructed(&self) -> Result<(), StoreError> {
         let entries = self.manifest.entries();
         let any_file = entries.iter().any(crate::Entry::is_file);
-        let is_obstructed = |at: &usize| matches!(self.withheld.get(at), Some(Why::Obstructed(_)));
+        let is_obstructed = |at: &usize| matches!(self.withheld.get(at), Some(WithheldReason::Obstructed(_)));
         let mut wanted = (0..entries.len()).filter(|at| entries[*at].is_file() == any_file);
         match self.withheld.iter().find(|(at, _)| is_obstructed(at)) {
             Some((&first, why)) if wanted.all(|at| is_obstructed(&at)) => {
@@ -109,15 +109,17 @@ impl Delivery {
         Some(StoreError::Withheld { first, others: self.withheld.len() - 1 })
     }
 
-    fn withheld_error(&self, entry: usize, why: &Why) -> StoreError {
+    fn withheld_error(&self, entry: usize, why: &WithheldReason) -> StoreError {
         let path = as_path(&self.manifest.entries()[entry].path).to_owned();
         let dir = self.root.full(b"");
         match why {
-            Why::Meets { other } => {
+            WithheldReason::Meets { other } => {
                 StoreError::NamesMeet { first: as_path(other).to_owned(), second: path, dir }
             }
-            Why::Impossible(errno) => StoreError::ImpossibleName { path, dir, source: (*errno).into() },
-            Why::Obstructed(errno) => {
+            WithheldReason::Impossible(errno) => {
+                StoreError::ImpossibleName { path, dir, source: (*errno).into() }
+            }
+            WithheldReason::Obstructed(errno) => {
                 self.root.error(&self.manifest.entries()[entry].path, "write", *errno, 0)
             }
         }

@@ -23,7 +23,7 @@ impl Manifest {
         if bytes.len() > MAX_MANIFEST_LEN {
             return Err(ManifestError::TooLong { len: bytes.len() as u64 });
         }
-        let mut reader = Reader { bytes, offset: 0 };
+        let mut reader = ManifestReader { bytes, offset: 0 };
         let count = u32::from_be_bytes(reader.array()?) as usize;
         if count > MAX_ENTRIES {
             return Err(ManifestError::TooManyEntries { count: count as u64 });
@@ -145,12 +145,12 @@ pub(crate) fn check_path(path: &[u8]) -> Result<(), PathProblem> {
     })
 }
 
-struct Reader<'a> {
+struct ManifestReader<'a> {
     bytes: &'a [u8],
     offset: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ManifestReader<'a> {
     fn take(&mut self, len: usize) -> Result<&'a [u8], ManifestError> {
         let rest = &self.bytes[self.offset..];
         let taken = rest.get(..len).ok_or(ManifestError::Truncated { offset: self.offset })?;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{self, FileType, Stat};
 
-use super::{Change, Progress, Scanning, SkipReason, Skipped, Source, State, open_source};
+use super::{Change, ScanProgress, Scanning, SkipReason, Skipped, SourceFile, State, open_source};
 use crate::beneath::mtime_of;
 use crate::chunks::{Chunks, Lister};
 use crate::compression::{Spool, Spooling};
@@ -21,7 +21,7 @@ const READ_LEN: usize = 1 << 20;
 
 /// Files and directories that a walk has found.
 #[derive(Default)]
-pub(super) struct Found {
+pub(super) struct FoundEntries {
     items: Vec<Item>,
     names: BTreeSet<OsString>,
     pub(super) skipped: Vec<Skipped>,
@@ -30,7 +30,7 @@ pub(super) struct Found {
 /// Manifest of the product, and the files and spool from which its content is read.
 pub(super) struct Hashed {
     pub(super) manifest: Manifest,
-    pub(super) sources: Vec<Source>,
+    pub(super) sources: Vec<SourceFile>,
     pub(super) spool: Option<Spool>,
 }
 
@@ -50,7 +50,7 @@ impl Item {
     }
 }
 
-impl Found {
+impl FoundEntries {
     /// Walks `path`, which is one of the paths to send.
     pub(super) fn argument(&mut self, path: &Path) -> Result<(), SourceError> {
         let name = match path.file_name() {
@@ -106,7 +106,7 @@ impl Found {
     pub(super) fn hash(
         mut self,
         scanning: &Scanning,
-        mut progress: impl FnMut(Progress),
+        mut progress: impl FnMut(ScanProgress),
     ) -> Result<Hashed, SourceError> {
         if self.items.is_empty() {
             return Err(SourceError::Empty);
@@ -114,7 +114,7 @@ impl Found {
         self.items.sort_by(|a, b| compare_paths(&a.relative, &b.relative));
         let total =
             self.items.iter().filter(|item| item.is_file()).map(|item| State::of(&item.stat).size).sum();
-        let mut now = Progress { hashed: 0, total };
+        let mut now = ScanProgress { hashed: 0, total };
         progress(now);
         let mut buffer = vec![0; READ_LEN];
         let mut entries = Vec::with_capacity(self.items.len());
@@ -123,7 +123,8 @@ impl Found {
         for item in self.items {
             let (mut kind, mut parts, mut chunks) = (EntryKind::Directory, Box::default(), Chunks::default());
             if item.is_file() {
-                let mut source = Source { state: State::of(&item.stat), path: item.source, spooled: None };
+                let mut source =
+                    SourceFile { state: State::of(&item.stat), path: item.source, spooled: None };
                 (kind, parts, chunks) =
                     source.describe(scanning.grain, spooling.as_mut(), &mut buffer, |read| {
                         now.hashed += read;
@@ -160,7 +161,7 @@ impl Found {
     }
 }
 
-impl Source {
+impl SourceFile {
     /// Computes the description of the content, and compresses it if there is a spool and compression saves enough.
     /// Fails if the file has become shorter since the walk. The description is right only if the file is otherwise
     /// unchanged.

@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rustix::fs;
 use rustix::io::Result as SystemResult;
 
-use super::{Content, Outgoing, Source, State};
+use super::{Content, Outgoing, SourceFile, State};
 use super::{is_file, open_source};
 use crate::EntryKind;
 use crate::transfer::read_at;
@@ -192,7 +192,12 @@ impl Outgoing {
     }
 
     /// Returns `true` if the file still begins with the content that was scanned.
-    fn is_as_it_was(&self, file: usize, source: &Source, goes_on: &dyn Fn() -> bool) -> SystemResult<bool> {
+    fn is_as_it_was(
+        &self,
+        file: usize,
+        source: &SourceFile,
+        goes_on: &dyn Fn() -> bool,
+    ) -> SystemResult<bool> {
         let Some(digest) = self.digest_of(file) else { return Ok(false) };
         let fd = open_source(&source.path)?;
         let (mut hasher, mut buffer, mut at) = (blake3::Hasher::new(), vec![0; READ_LEN], 0);

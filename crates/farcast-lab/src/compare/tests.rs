@@ -138,9 +138,9 @@ fn what_cannot_be_compared_is_said() {
         Err(CompareError::AllLeftOut(left_out)) => left_out[0].why.clone(),
         other => panic!("{other:?}"),
     };
-    assert_eq!(why(&time, &whole, false), Why::Unfinished { a: (1, 2), b: (0, 2), counted: false });
+    assert_eq!(why(&time, &whole, false), LeftOutReason::Unfinished { a: (1, 2), b: (0, 2), counted: false });
     let longer = table(&[("completion_time_s", &[1.0, 2.0, 3.0])]);
-    assert_eq!(why(&longer, &whole, true), Why::Unpaired { a: 3, b: 2 });
+    assert_eq!(why(&longer, &whole, true), LeftOutReason::Unpaired { a: 3, b: 2 });
     let other = table(&[("naks", &[1.0, 2.0])]);
     assert_eq!(compare(&other, &whole, &options(false)), Err(CompareError::Nothing));
     let named = Options { columns: vec!["naks".into()], ..options(false) };

@@ -7,13 +7,13 @@ use std::time::Duration;
 use farcast_sim::replicate::HowMany;
 use farcast_stats::StoppingRule;
 
-use super::{Done, PointError, SLICE, Slice, Wanted};
+use super::{PointError, PointRequest, PointResult, SLICE, Slice};
 use crate::figures::Figures;
 use crate::world::{Outcome, World};
 
 /// A point whose replications are running.
-pub(super) struct Open {
-    wanted: Wanted,
+pub(super) struct OpenPoint {
+    wanted: PointRequest,
     /// Scenario of the point, once it has been read.
     world: Option<Arc<World>>,
     rule: Option<StoppingRule>,
@@ -28,8 +28,8 @@ pub(super) struct Open {
     runs: u32,
 }
 
-impl Open {
-    pub(super) fn new(wanted: Wanted) -> Result<Self, PointError> {
+impl OpenPoint {
+    pub(super) fn new(wanted: PointRequest) -> Result<Self, PointError> {
         let (most, rule) = match wanted.how_many {
             HowMany::Count(count) => (count, None),
             HowMany::Until(precision, most) => (most, Some(StoppingRule::new(precision, most)?)),
@@ -47,7 +47,7 @@ impl Open {
         })
     }
 
-    pub(super) fn is(&self, wanted: &Wanted) -> bool {
+    pub(super) fn is(&self, wanted: &PointRequest) -> bool {
         self.wanted.point == wanted.point
     }
 
@@ -118,7 +118,7 @@ impl Open {
         is_ruled || self.figures.len() as u64 >= self.most
     }
 
-    pub(super) fn into_done(self) -> Done {
-        Done { point: self.wanted.point, figures: self.figures, cpu_s: self.spent.as_secs_f64() }
+    pub(super) fn into_done(self) -> PointResult {
+        PointResult { point: self.wanted.point, figures: self.figures, cpu_s: self.spent.as_secs_f64() }
     }
 }

@@ -24,7 +24,7 @@ pub enum Limit {
 
 /// Memory that exceeds a limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Need {
+pub enum MemoryNeed {
     /// Estimate for all replications that run at once.
     WouldTake {
         /// Amount of memory.
@@ -36,7 +36,7 @@ pub enum Need {
     HasTaken(Bytes),
 }
 
-impl fmt::Display for Need {
+impl fmt::Display for MemoryNeed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::WouldTake { memory, at_once } => {
@@ -56,7 +56,7 @@ impl fmt::Display for Need {
 )]
 pub struct MemoryError {
     /// Memory that it takes.
-    pub need: Need,
+    pub need: MemoryNeed,
     /// Limit that it exceeds.
     pub most: Bytes,
     /// Origin of the limit.
@@ -86,7 +86,7 @@ impl Memory {
         if needed <= self.most {
             return Ok(());
         }
-        Err(self.passed_by(Need::WouldTake { memory: rounded(needed), at_once }))
+        Err(self.passed_by(MemoryNeed::WouldTake { memory: rounded(needed), at_once }))
     }
 
     /// Refuses the memory that this process has taken by now, if it exceeds the limit.
@@ -95,12 +95,12 @@ impl Memory {
     /// The memory exceeds the limit.
     pub fn look(&self) -> Result<(), MemoryError> {
         match resident() {
-            Some(octets) if octets > self.most => Err(self.passed_by(Need::HasTaken(rounded(octets)))),
+            Some(octets) if octets > self.most => Err(self.passed_by(MemoryNeed::HasTaken(rounded(octets)))),
             _ => Ok(()),
         }
     }
 
-    fn passed_by(&self, need: Need) -> MemoryError {
+    fn passed_by(&self, need: MemoryNeed) -> MemoryError {
         MemoryError { need, most: rounded(self.most), limit: self.limit }
     }
 }

@@ -117,7 +117,7 @@ fn table(swept: &Swept, figure: &str) -> Result<Table, StatsError> {
 }
 
 /// The part of a sweep that one figure shows.
-struct View {
+struct SweepView {
     /// The axis from left to right, which is one of numbers.
     over: usize,
     /// The axes that distinguish the curves.
@@ -144,7 +144,7 @@ fn charts(swept: &Swept, figure: &str) -> Result<Vec<Part>, StatsError> {
     let others: Vec<usize> = (0..axes.len()).filter(|&other| other != over && lengths[other] > 1).collect();
     let curves: usize = others.iter().map(|&other| lengths[other]).product();
     if curves <= MOST_CURVES {
-        let view = View { over, by: others, only: Vec::new() };
+        let view = SweepView { over, by: others, only: Vec::new() };
         return Ok(vec![lines(swept, figure, &view)?]);
     }
     if let [other] = others[..] {
@@ -158,13 +158,13 @@ fn charts(swept: &Swept, figure: &str) -> Result<Vec<Part>, StatsError> {
         let drawn = lengths[by].min(MOST_CURVES);
         // The drawn values are evenly spread, with the first and the last.
         only.push((by, (0..drawn).map(|curve| curve * (lengths[by] - 1) / (drawn - 1)).collect()));
-        lines(swept, figure, &View { over, by: vec![by], only })
+        lines(swept, figure, &SweepView { over, by: vec![by], only })
     };
     others.iter().map(view).collect()
 }
 
 /// Returns the curves of a view.
-fn lines(swept: &Swept, figure: &str, view: &View) -> Result<Part, StatsError> {
+fn lines(swept: &Swept, figure: &str, view: &SweepView) -> Result<Part, StatsError> {
     let axes = swept.grid.axes();
     let across = &axes[view.over];
     let numbers = across.numbers().unwrap_or(crate::vary::Numbers { values: Vec::new(), unit: "" });

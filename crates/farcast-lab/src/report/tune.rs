@@ -5,7 +5,7 @@ use farcast_report::page::{
 };
 
 use super::statistic;
-use crate::tune::{Entry, Fate, Tuned, Tuning};
+use crate::tune::{Entry, SettingFate, Tuned, Tuning};
 
 /// Standard errors in half the width of a 95 % interval.
 const HALF: f64 = 1.959_964;
@@ -131,9 +131,9 @@ fn table(case: &Case<'_>) -> Table {
     columns.extend([Column::number("replications"), Column::text("what became of it")]);
     let row = |entry: &Entry| {
         let mood = match entry.fate {
-            Fate::Best => Mood::Good,
-            Fate::Tied => Mood::Unsure,
-            Fate::OutOfBounds => Mood::Bad,
+            SettingFate::Best => Mood::Good,
+            SettingFate::Tied => Mood::Unsure,
+            SettingFate::OutOfBounds => Mood::Bad,
             _ => Mood::Plain,
         };
         let default = if entry.is_default { " (as the scenario has it)" } else { "" };
@@ -154,12 +154,12 @@ fn interval(value: f64, error: f64) -> Option<(f64, f64)> {
 }
 
 /// Returns the fate of a setting in words.
-fn words(fate: Fate) -> &'static str {
+fn words(fate: SettingFate) -> &'static str {
     match fate {
-        Fate::Best => "best",
-        Fate::Tied => "not told from the best",
-        Fate::Worse => "worse",
-        Fate::Halved => "in the worse half of many",
-        Fate::OutOfBounds => "out of bounds",
+        SettingFate::Best => "best",
+        SettingFate::Tied => "not told from the best",
+        SettingFate::Worse => "worse",
+        SettingFate::Halved => "in the worse half of many",
+        SettingFate::OutOfBounds => "out of bounds",
     }
 }

@@ -12,14 +12,14 @@ mod runs;
 mod tunnel;
 
 use farcast_core::random::RandomStream;
-use farcast_emu::host::{Host, Place};
+use farcast_emu::host::{Host, HostPosition};
 use farcast_mftp::figures;
 use farcast_sim::outcome::{FlowCounts, Replication};
 
 use crate::study::{Options, Row, Runner, Study, StudyError};
-use cases::{CASES, Case, Protocol, Setting, Size, Way};
+use cases::{CASES, Case, Protocol, RealMethod, Setting, Size};
 use judge::{compare, compare_sizes};
-use runs::{Job, Outcome};
+use runs::{AgreementRun, Outcome};
 
 pub(super) const STUDY: Study = Study {
     name: "agreement",
@@ -39,7 +39,7 @@ const LEAST_RUNS: u64 = 2;
 
 /// Checks that this process may create hosts.
 fn needs(_: &Options<'_>) -> Result<(), StudyError> {
-    match Host::create(Place::Hub, 1500) {
+    match Host::create(HostPosition::Hub, 1500) {
         Ok(_) => Ok(()),
         Err(error) => Err(StudyError::Missing(error.to_string())),
     }
@@ -59,7 +59,7 @@ fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
         for (number, setting) in (0..).zip(&settings) {
             for (label, &way) in (0..).zip(setting.case.protocol.ways()) {
                 let seed = RandomStream::derive(runner.seed(), &[number, label, run]).bits();
-                jobs.push(Job { setting, size: setting.size(run), way, seed });
+                jobs.push(AgreementRun { setting, size: setting.size(run), way, seed });
             }
         }
     }
@@ -67,7 +67,9 @@ fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
     let mut rows = Vec::new();
     for (setting, simulated) in settings.iter().zip(&simulated) {
         for &way in setting.case.protocol.ways() {
-            let of = |(job, _): &(&Job<'_>, &Outcome)| job.way == way && std::ptr::eq(job.setting, setting);
+            let of = |(job, _): &(&AgreementRun<'_>, &Outcome)| {
+                job.way == way && std::ptr::eq(job.setting, setting)
+            };
             let real: Vec<_> = jobs.iter().zip(&outcomes).filter(of).map(|(_, outcome)| *outcome).collect();
             add_rows(setting.case, way, simulated, &real, &mut rows)?;
         }
@@ -78,7 +80,7 @@ fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
 /// Adds the rows of one way of running a case. `simulated` has the outcomes of each size.
 fn add_rows(
     case: &Case,
-    way: Way,
+    way: RealMethod,
     simulated: &[Vec<Outcome>],
     real: &[Outcome],
     rows: &mut Vec<Row>,

@@ -81,7 +81,7 @@ const LONG: File = File {
 };
 
 /// A protocol and its way of repair.
-struct Way {
+struct RepairMethod {
     name: &'static str,
     /// Table `[protocol]` of the scenario.
     protocol: &'static str,
@@ -96,8 +96,8 @@ struct Way {
 
 /// Ways to compare. Each puts 1,400 octets of the file into a datagram, and gets the number of receivers and the loss
 /// as settings if it has such settings.
-const WAYS: [Way; 6] = [
-    Way {
+const WAYS: [RepairMethod; 6] = [
+    RepairMethod {
         name: "MFTP, repetition",
         protocol: "name = \"mftp\"\nfile = \"FILE\"\nrate = \"10 Mbit/s\"\ndtu_size = \"1400 B\"\n\
                    group = \"open_unlimited\"\nparity = 0\n",
@@ -105,7 +105,7 @@ const WAYS: [Way; 6] = [
         asks: true,
         most: u32::MAX,
     },
-    Way {
+    RepairMethod {
         name: "MFTP, automatic parity",
         protocol: "name = \"mftp\"\nfile = \"FILE\"\nrate = \"10 Mbit/s\"\ndtu_size = \"1400 B\"\n\
                    group = \"open_limited\"\nblock_size = BLOCK\nparity = \"auto\"\n",
@@ -113,7 +113,7 @@ const WAYS: [Way; 6] = [
         asks: true,
         most: 1000,
     },
-    Way {
+    RepairMethod {
         name: "MDP",
         protocol: "name = \"mdp\"\nfile = \"FILE\"\nrate = \"10 Mbit/s\"\nsegment_size = \"1400 B\"\n\
                    CODE\nanswers = \"sender\"\ngroup_size = RECEIVERS\n",
@@ -121,7 +121,7 @@ const WAYS: [Way; 6] = [
         asks: true,
         most: 1000,
     },
-    Way {
+    RepairMethod {
         name: "NORM, reactive",
         protocol: "name = \"norm\"\nfile = \"FILE\"\nrate = \"10 Mbit/s\"\nsegment_size = \"1400 B\"\n\
                    block_size = SEGMENTS\nparity_ahead = 0\nexpected_loss = LOSS\ngroup_size = RECEIVERS\n",
@@ -129,7 +129,7 @@ const WAYS: [Way; 6] = [
         asks: true,
         most: u32::MAX,
     },
-    Way {
+    RepairMethod {
         name: "NORM, automatic",
         protocol: "name = \"norm\"\nfile = \"FILE\"\nrate = \"10 Mbit/s\"\nsegment_size = \"1400 B\"\n\
                    block_size = SEGMENTS\nparity_ahead = \"auto\"\nexpected_loss = LOSS\ngroup_size = RECEIVERS\n",
@@ -137,7 +137,7 @@ const WAYS: [Way; 6] = [
         asks: true,
         most: u32::MAX,
     },
-    Way {
+    RepairMethod {
         name: "one way",
         protocol: "name = \"one-way\"\nfile = \"FILE\"\nrate = \"10 Mbit/s\"\nsymbol_size = \"1400 B\"\n\
                    repeat = 1\noverhead_percent = 100\n",
@@ -207,7 +207,7 @@ fn limit(loss: f64) -> f64 {
     1.0 / (1.0 - loss)
 }
 
-fn scenario(way: &Way, file: &File, loss: f64, receivers: u32) -> Result<Scenario, StudyError> {
+fn scenario(way: &RepairMethod, file: &File, loss: f64, receivers: u32) -> Result<Scenario, StudyError> {
     let code = MDP_CODES.iter().find(|&&(of, _)| loss.total_cmp(&of).is_eq()).map_or("", |&(_, code)| code);
     let protocol = [
         ("FILE", file.size),
@@ -241,7 +241,7 @@ fn sum_up(
 
 /// Returns the octets that were sent. A one-way sender cannot know when to end. Its octets are those up to the one
 /// that completes the last receiver, at the link's rate since the first symbol.
-fn octets(way: &Way, replication: &Replication) -> Option<f64> {
+fn octets(way: &RepairMethod, replication: &Replication) -> Option<f64> {
     if way.asks {
         return Some(replication.forward.octets as f64);
     }
@@ -256,7 +256,7 @@ fn nacks(replication: &Replication) -> Option<f64> {
     Some(count as f64)
 }
 
-fn judge(way: &Way, loss: f64, receivers: u32, ratio: &Summary) -> Judged {
+fn judge(way: &RepairMethod, loss: f64, receivers: u32, ratio: &Summary) -> Judged {
     let limit = limit(loss);
     let is_judged = way.is_coded && receivers == JUDGED;
     let agrees = ratio.mean <= 1.1 * limit;

@@ -13,9 +13,9 @@ use farcast_stats::Summary;
 
 use crate::study::{Judged, Row, Rule, Runner, Study, StudyError, Verdict};
 
-use cell::{CELLS, Cell, Tcp};
+use cell::{CELLS, LinkCell, Tcp};
 use place::{FILE, Ground};
-use runs::Job;
+use runs::TransferJob;
 
 pub(super) const STUDY: Study = Study {
     name: "ftp-emulated",
@@ -46,13 +46,13 @@ fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
     let ground = Ground::prepare(runner.seed())?;
     let count = (runner.replications() / PER_RUN).max(LEAST_RUNS);
     let seed = |number, run| RandomStream::derive(runner.seed(), &[number, run]).bits();
-    let of_cell = |(number, cell)| (0..count).map(move |run| Job { cell, seed: seed(number, run) });
+    let of_cell = |(number, cell)| (0..count).map(move |run| TransferJob { cell, seed: seed(number, run) });
     // Cells with long transfers come first, so that none of them is left for the end.
     let jobs: Vec<_> = (0..).zip(&CELLS).flat_map(of_cell).collect();
     let times = runs::all(runner, &ground, &jobs)?;
     let mut rows = Vec::new();
     for (cell, simulated) in CELLS.iter().zip(&simulated) {
-        let of = |(job, _): &(&Job<'_>, &f64)| std::ptr::eq(job.cell, cell);
+        let of = |(job, _): &(&TransferJob<'_>, &f64)| std::ptr::eq(job.cell, cell);
         let emulated: Vec<f64> = jobs.iter().zip(&times).filter(of).map(|(_, &time)| time).collect();
         rows.extend(simulated.rows(cell, &Summary::of(&emulated)?));
     }
@@ -73,12 +73,12 @@ struct Simulated {
 }
 
 impl Simulated {
-    fn of(runner: &Runner<'_>, cell: &Cell) -> Result<Self, StudyError> {
+    fn of(runner: &Runner<'_>, cell: &LinkCell) -> Result<Self, StudyError> {
         let times = |tcp| Ok::<_, StudyError>(Summary::of(&cell.simulate(runner, tcp)?)?);
         Ok(Self { kernel: times(Tcp::Kernel)?, study: times(Tcp::Study)? })
     }
 
-    fn rows(&self, cell: &Cell, emulated: &Summary) -> [Row; 2] {
+    fn rows(&self, cell: &LinkCell, emulated: &Summary) -> [Row; 2] {
         let row = |item, judged| Row::new(STUDY.name, (item, cell.case(), cell.column), 3, judged);
         [row(ITEMS[0], compare(&self.kernel, emulated)), row(ITEMS[1], beside(&self.study, emulated))]
     }

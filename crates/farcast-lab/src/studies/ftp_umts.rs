@@ -11,7 +11,7 @@ mod figures;
 
 use crate::study::{Row, Runner, Study, StudyError};
 
-use cell::Cell;
+use cell::BearerCell;
 
 pub(super) const STUDY: Study = Study {
     name: "ftp-umts",
@@ -35,7 +35,7 @@ const SOME: [u32; 5] = [1, 2, 3, 5, 10];
 
 /// Reading of the paper's frame erasure rate: the unit that is erased.
 #[derive(Clone, Copy)]
-struct Reading {
+struct ErasureUnit {
     name: &'static str,
     /// Unit of erasure, in the scenario's words.
     unit: &'static str,
@@ -45,11 +45,11 @@ struct Reading {
 
 /// Readings, the main one first: the reference bearer of TS 34.108 has 10 ms, and an interval is a frame of the
 /// channel.
-const READINGS: [Reading; 4] = [
-    Reading { name: "interval of 10 ms", unit: "tti", tti: 10 },
-    Reading { name: "interval of 20 ms", unit: "tti", tti: 20 },
-    Reading { name: "PDU, 10 ms", unit: "pdu", tti: 10 },
-    Reading { name: "PDU, 20 ms", unit: "pdu", tti: 20 },
+const READINGS: [ErasureUnit; 4] = [
+    ErasureUnit { name: "interval of 10 ms", unit: "tti", tti: 10 },
+    ErasureUnit { name: "interval of 20 ms", unit: "tti", tti: 20 },
+    ErasureUnit { name: "PDU, 10 ms", unit: "pdu", tti: 10 },
+    ErasureUnit { name: "PDU, 20 ms", unit: "pdu", tti: 20 },
 ];
 
 /// Returns the number of settings of a reading.
@@ -59,7 +59,7 @@ const fn settings(max_dats: &[u32]) -> u64 {
 
 /// Parameters that are constant along a curve.
 #[derive(Clone, Copy)]
-struct Line {
+struct CurveParameters {
     /// Timer poll, in ms; `prohibit` is the timer status prohibit, in ms.
     poll: u32,
     prohibit: u32,
@@ -69,30 +69,30 @@ struct Line {
 
 /// A curve of a figure: a cell for each `maxDAT`, in ascending order.
 struct Curve {
-    line: Line,
-    cells: Vec<Cell>,
+    line: CurveParameters,
+    cells: Vec<BearerCell>,
 }
 
 impl Curve {
     fn simulate(
         runner: &Runner<'_>,
-        reading: Reading,
-        line: Line,
+        reading: ErasureUnit,
+        line: CurveParameters,
         max_dats: &[u32],
     ) -> Result<Self, StudyError> {
-        let cells = max_dats.iter().map(|&max_dat| Cell::simulate(runner, reading, line, max_dat));
+        let cells = max_dats.iter().map(|&max_dat| BearerCell::simulate(runner, reading, line, max_dat));
         Ok(Self { line, cells: cells.collect::<Result<_, _>>()? })
     }
 
     /// Returns the cells at the ends: at `maxDAT` 1, and at 10.
-    fn ends(&self) -> Option<(&Cell, &Cell)> {
+    fn ends(&self) -> Option<(&BearerCell, &BearerCell)> {
         self.cells.first().zip(self.cells.last())
     }
 }
 
 /// Both experiments under one reading.
 struct Experiments {
-    reading: Reading,
+    reading: ErasureUnit,
     /// Figure 3: a curve for each status prohibit.
     prohibits: Vec<Curve>,
     /// Figure 4: a curve for each file.
@@ -102,10 +102,10 @@ struct Experiments {
 }
 
 impl Experiments {
-    fn simulate(runner: &Runner<'_>, reading: Reading, max_dats: &[u32]) -> Result<Self, StudyError> {
+    fn simulate(runner: &Runner<'_>, reading: ErasureUnit, max_dats: &[u32]) -> Result<Self, StudyError> {
         let curve = |line, max_dats: &[u32]| Curve::simulate(runner, reading, line, max_dats);
-        let third = |prohibit| Line { poll: 100, prohibit, file: 100 };
-        let fourth = |file| Line { poll: 300, prohibit: 100, file };
+        let third = |prohibit| CurveParameters { poll: 100, prohibit, file: 100 };
+        let fourth = |file| CurveParameters { poll: 300, prohibit: 100, file };
         let prohibits = PROHIBITS.iter().map(|&prohibit| curve(third(prohibit), max_dats));
         let prohibits = prohibits.collect::<Result<_, _>>()?;
         let files = FILES.iter().map(|&file| curve(fourth(file), max_dats)).collect::<Result<_, _>>()?;

@@ -64,7 +64,7 @@ const FILES: [File; 2] = [File { name: "100K", octets: 102_400, title: "a file o
 const LARGE: File = File { name: "1M", octets: 1_024_000, title: "a file of 1 MB" };
 
 /// A channel with the frame used on it.
-struct Channel {
+struct FramedChannel {
     /// Bit error rate, as the table of runs writes it.
     ber: &'static str,
     /// Errors in a vector of ten million bits (Table 2).
@@ -73,7 +73,7 @@ struct Channel {
     frame: u32,
 }
 
-impl Channel {
+impl FramedChannel {
     const fn new(ber: &'static str, errors: u32, frame: u32) -> Self {
         Self { ber, errors, frame }
     }
@@ -89,14 +89,14 @@ impl Channel {
 }
 
 /// Channels. The first three have the frame that Table 3 finds best, and published runs.
-const CHANNELS: [Channel; 7] = [
-    Channel::new("0", 0, 1500),
-    Channel::new("1e-6", 10, 1500),
-    Channel::new("1e-5", 100, 650),
-    Channel::new("1e-4", 1000, 128),
-    Channel::new("1e-5", 100, 1500),
-    Channel::new("1e-4", 1000, 650),
-    Channel::new("1e-4", 1000, 1500),
+const CHANNELS: [FramedChannel; 7] = [
+    FramedChannel::new("0", 0, 1500),
+    FramedChannel::new("1e-6", 10, 1500),
+    FramedChannel::new("1e-5", 100, 650),
+    FramedChannel::new("1e-4", 1000, 128),
+    FramedChannel::new("1e-5", 100, 1500),
+    FramedChannel::new("1e-4", 1000, 650),
+    FramedChannel::new("1e-4", 1000, 1500),
 ];
 
 /// Rate of the channel in (10), in bit/s: that of the report's MDP, not that of the line.
@@ -129,16 +129,16 @@ const fn device_queue(frame: u32) -> u32 {
 fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
     let (mut rows, mut ftp) = (Vec::new(), Vec::new());
     for file in &FILES {
-        let cells = CHANNELS.iter().map(|channel| Cell::simulate(runner, file, channel, &[]));
+        let cells = CHANNELS.iter().map(|channel| FileCell::simulate(runner, file, channel, &[]));
         let cells = cells.collect::<Result<Vec<_>, _>>()?;
-        let columns = || CHANNELS.iter().map(Channel::column).zip(&cells);
+        let columns = || CHANNELS.iter().map(FramedChannel::column).zip(&cells);
         let items: [(&str, usize, Item<'_>); 6] = [
-            ("client's clock, s", 2, Cell::client),
-            ("client's clock, median, s", 2, Cell::median),
-            ("until the last octet was received, s", 2, Cell::delivery),
-            ("throughput (10), % of 88 kbit/s", 1, Cell::throughput),
-            ("transfers that end within 4 h, %", 1, Cell::share),
-            ("segments sent again", 1, Cell::again),
+            ("client's clock, s", 2, FileCell::client),
+            ("client's clock, median, s", 2, FileCell::median),
+            ("until the last octet was received, s", 2, FileCell::delivery),
+            ("throughput (10), % of 88 kbit/s", 1, FileCell::throughput),
+            ("transfers that end within 4 h, %", 1, FileCell::share),
+            ("segments sent again", 1, FileCell::again),
         ];
         for (item, decimals, judge) in items {
             for (column, cell) in columns() {
@@ -148,7 +148,7 @@ fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
         }
         if file.name == LARGE.name {
             for (column, extra) in FURTHER {
-                let cell = Cell::simulate(runner, file, &CHANNELS[4], extra)?;
+                let cell = FileCell::simulate(runner, file, &CHANNELS[4], extra)?;
                 let place = ("client's clock, s", file.title, column);
                 let judged = cell.client()?.or(cell.median()?);
                 rows.extend(judged.map(|judged| Row::new(STUDY.name, place, 2, judged)));
@@ -161,12 +161,12 @@ fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
 }
 
 /// Returns the verdict on an item of a cell; `None` if the cell has no such row.
-type Item<'a> = fn(&Cell<'a>) -> Result<Option<Judged>, StudyError>;
+type Item<'a> = fn(&FileCell<'a>) -> Result<Option<Judged>, StudyError>;
 
 /// One file over one channel.
-struct Cell<'a> {
+struct FileCell<'a> {
     file: &'a File,
-    channel: &'a Channel,
+    channel: &'a FramedChannel,
     /// Mean of the published runs, and their number.
     published: Option<(f64, u64)>,
     /// Result of each replication.
@@ -184,13 +184,13 @@ struct Transfer {
     again: u64,
 }
 
-impl<'a> Cell<'a> {
+impl<'a> FileCell<'a> {
     /// Simulates the cell, as does
     /// `farcast simulate sgls --set traffic.files.files=.. --set link.stages.serial.forward.vector_errors=..`.
     fn simulate(
         runner: &Runner<'_>,
         file: &'a File,
-        channel: &'a Channel,
+        channel: &'a FramedChannel,
         extra: &[&str],
     ) -> Result<Self, StudyError> {
         let mut document = shipped::document("sgls")?;
@@ -277,7 +277,7 @@ impl<'a> Cell<'a> {
 
 /// Returns the assignments that make this cell of the shipped scenario. Some follow the defaults of pppd and Linux
 /// 2.4: headers are compressed, the device's queue is short and reports its drops to TCP, and writers are woken late.
-fn settings(file: &File, channel: &Channel) -> [String; 9] {
+fn settings(file: &File, channel: &FramedChannel) -> [String; 9] {
     [
         "time_limit=\"4 h\"".to_owned(),
         format!("traffic.files.files=[\"{} B\"]", file.octets),
@@ -299,7 +299,7 @@ fn transfer(replication: &Replication) -> Option<Transfer> {
 }
 
 /// Returns the mean of the published runs, and their number.
-fn published(file: &File, channel: &Channel) -> Option<(f64, u64)> {
+fn published(file: &File, channel: &FramedChannel) -> Option<(f64, u64)> {
     let runs = published_runs(RUNS, file.name, channel.ber, channel.frame)?;
     Some((Summary::of(&runs).ok()?.mean, runs.len() as u64))
 }

@@ -12,7 +12,7 @@ use farcast_stats::Summary;
 use crate::shipped;
 use crate::study::{
     Judged, Row, Runner, Study, StudyError,
-    rules::{self, Compared, End},
+    rules::{self, Compared, RangeEnd},
 };
 
 pub(super) const STUDY: Study = Study {
@@ -95,7 +95,7 @@ const CASES: [Case; 3] = [
 ];
 
 /// One point of a figure: a case and an n.
-struct Cell {
+struct FigureCell {
     n: u32,
     shares: Shares,
     /// The Status Retry Timer in seconds.
@@ -106,7 +106,7 @@ struct Cell {
     passes: Vec<u64>,
 }
 
-impl Cell {
+impl FigureCell {
     fn column(&self) -> String {
         format!("n = {}", self.n)
     }
@@ -136,7 +136,7 @@ fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
 
 /// Simulates a point, as does
 /// `farcast simulate mftp-bgan --set receivers=.. --set link.forward.per=.. --set protocol.srt.n=..`.
-fn simulate(runner: &Runner<'_>, case: &Case, n: u32, shares: Shares) -> Result<Cell, StudyError> {
+fn simulate(runner: &Runner<'_>, case: &Case, n: u32, shares: Shares) -> Result<FigureCell, StudyError> {
     let mut document = shipped::document(STUDY.name)?;
     for setting in [
         format!("receivers={}", case.receivers),
@@ -158,12 +158,12 @@ fn simulate(runner: &Runner<'_>, case: &Case, n: u32, shares: Shares) -> Result<
         ))
     })?;
     let passes = replications.iter().filter_map(|one| one.transfer.as_ref()?.count(PASSES)).collect();
-    Ok(Cell { n, shares, timer, delays, passes })
+    Ok(FigureCell { n, shares, timer, delays, passes })
 }
 
 /// Returns the rows of Table 1.
-fn timers(cells: &[Cell]) -> Vec<Row> {
-    let row = |(cell, published): (&Cell, f64)| {
+fn timers(cells: &[FigureCell]) -> Vec<Row> {
+    let row = |(cell, published): (&FigureCell, f64)| {
         let place = ("Status Retry Timer, s", "all cases", &*cell.column());
         Row::new(STUDY.name, place, 3, rules::printed(published, cell.timer, 3))
     };
@@ -171,7 +171,7 @@ fn timers(cells: &[Cell]) -> Vec<Row> {
 }
 
 /// Adds all rows of a case.
-fn compare(case: &Case, cells: &[Cell], rows: &mut Vec<Row>) -> Result<(), StudyError> {
+fn compare(case: &Case, cells: &[FigureCell], rows: &mut Vec<Row>) -> Result<(), StudyError> {
     let name = format!("{} receivers, PER {}", case.receivers, case.per);
     let mut add = |item: &str, column: &str, decimals, judged| {
         rows.push(Row::new(STUDY.name, (item, &name, column), decimals, judged));
@@ -191,8 +191,8 @@ fn compare(case: &Case, cells: &[Cell], rows: &mut Vec<Row>) -> Result<(), Study
         add("p-value of the passes", &cell.column(), 3, distribution(cell)?);
     }
     let settings: Vec<_> = cells.iter().map(|cell| cell.passes.clone()).collect();
-    add("fewest passes", "", 0, rules::extreme(case.passes.0, RUNS, &settings, End::Least));
-    add("most passes", "", 0, rules::extreme(case.passes.1, RUNS, &settings, End::Greatest));
+    add("fewest passes", "", 0, rules::extreme(case.passes.0, RUNS, &settings, RangeEnd::Least));
+    add("most passes", "", 0, rules::extreme(case.passes.1, RUNS, &settings, RangeEnd::Greatest));
     for other in differences(cells)? {
         let (mean, half) = other.difference;
         add(
@@ -207,7 +207,7 @@ fn compare(case: &Case, cells: &[Cell], rows: &mut Vec<Row>) -> Result<(), Study
     Ok(())
 }
 
-fn delay(case: &Case, cell: &Cell) -> Result<Judged, StudyError> {
+fn delay(case: &Case, cell: &FigureCell) -> Result<Judged, StudyError> {
     let ours = Summary::of(&cell.delays)?;
     if cell.n == BEST {
         return Ok(rules::mean(case.delay, RUNS, &ours)?);
@@ -215,7 +215,7 @@ fn delay(case: &Case, cell: &Cell) -> Result<Judged, StudyError> {
     Ok(rules::unpublished(ours.mean, ours.ci95_half_width, "the paper has it in a figure only"))
 }
 
-fn share(cell: &Cell, passes: u64) -> Result<Judged, StudyError> {
+fn share(cell: &FigureCell, passes: u64) -> Result<Judged, StudyError> {
     let (ours, all) = (cell.count(passes), cell.replications());
     match cell.shares.iter().find(|(printed, _)| *printed == passes) {
         Some(&(_, share)) => Ok(rules::share(share, RUNS, ours, all)?),
@@ -223,7 +223,7 @@ fn share(cell: &Cell, passes: u64) -> Result<Judged, StudyError> {
     }
 }
 
-fn other_shares(case: &Case, cell: &Cell) -> Result<Judged, StudyError> {
+fn other_shares(case: &Case, cell: &FigureCell) -> Result<Judged, StudyError> {
     let inside: u64 = (case.passes.0..=case.passes.1).map(|passes| cell.count(passes)).sum();
     unpublished_share(cell.replications() - inside, cell.replications())
 }
@@ -234,7 +234,7 @@ fn unpublished_share(ours: u64, all: u64) -> Result<Judged, StudyError> {
 }
 
 /// Returns the probability, by our shares, of a table of 14 runs that is no more probable than the paper's.
-fn distribution(cell: &Cell) -> Result<Judged, StudyError> {
+fn distribution(cell: &FigureCell) -> Result<Judged, StudyError> {
     const WHY: &str = "the exact multinomial test of the paper's 14 runs against our shares, one half added to each of \
                        our counts; below 0.05 they hardly go together; the verdicts stand at the shares";
     let runs = |share: f64| (share * RUNS as f64 / 100.0).round() as u64;
@@ -247,7 +247,7 @@ fn distribution(cell: &Cell) -> Result<Judged, StudyError> {
 }
 
 /// Returns the delay of every other n less the delay of the best.
-fn differences(cells: &[Cell]) -> Result<Vec<Compared>, StudyError> {
+fn differences(cells: &[FigureCell]) -> Result<Vec<Compared>, StudyError> {
     let best = cells.iter().find(|cell| cell.n == BEST);
     let others = cells.iter().filter(|cell| cell.n != BEST);
     let compared = others
@@ -257,7 +257,7 @@ fn differences(cells: &[Cell]) -> Result<Vec<Compared>, StudyError> {
 }
 
 /// Returns, for each n, the delay of the next n less its own.
-fn steps(cells: &[Cell]) -> Result<Vec<Compared>, StudyError> {
-    let step = |pair: &[Cell]| Compared::of(pair[0].n.into(), &pair[1].delays, &pair[0].delays);
+fn steps(cells: &[FigureCell]) -> Result<Vec<Compared>, StudyError> {
+    let step = |pair: &[FigureCell]| Compared::of(pair[0].n.into(), &pair[1].delays, &pair[0].delays);
     Ok(cells.windows(2).map(step).collect::<Result<_, _>>()?)
 }

@@ -7,7 +7,7 @@ use farcast_sim::scenario::TreeScenario;
 use farcast_stats::Summary;
 
 use crate::study::{Judged, Row, Rule, Runner, Study, StudyError, Verdict, rules};
-use cell::Cell;
+use cell::ReferenceCell;
 
 pub(super) const STUDY: Study = Study {
     name: "pgm-reference",
@@ -32,7 +32,7 @@ const FEW: f64 = 1.5;
 const TINY: &str = "of one event or none it does not matter who had it";
 
 /// A measure: its name, the column of the table, its decimals, and our value.
-type Measure = (&'static str, &'static str, usize, fn(&Cell<'_>, &TreeReplication) -> Option<f64>);
+type Measure = (&'static str, &'static str, usize, fn(&ReferenceCell<'_>, &TreeReplication) -> Option<f64>);
 
 const MEASURES: [Measure; 12] = [
     ("ODATA sent", "odata_sent", 0, |_, one| count(one, "odata")),
@@ -68,17 +68,17 @@ fn heard<'a>(one: &'a TreeReplication, receiver: &str) -> Option<&'a farcast_sim
 }
 
 /// Returns the goodput in kbit/s over the time for which the source sends, as in the measurement.
-fn goodput(cell: &Cell<'_>, one: &TreeReplication, receiver: &str) -> Option<f64> {
+fn goodput(cell: &ReferenceCell<'_>, one: &TreeReplication, receiver: &str) -> Option<f64> {
     Some(heard(one, receiver)?.useful_octets as f64 * 8.0 / cell.duration_s() / 1e3)
 }
 
-fn useless(cell: &Cell<'_>, one: &TreeReplication, receiver: &str) -> Option<f64> {
+fn useless(cell: &ReferenceCell<'_>, one: &TreeReplication, receiver: &str) -> Option<f64> {
     Some(heard(one, receiver)?.useless_octets as f64 / cell.payload())
 }
 
 fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
     let mut rows = Vec::new();
-    for cell in Cell::all(TABLE) {
+    for cell in ReferenceCell::all(TABLE) {
         let replications = runner.run(&TreeScenario::read(&cell.document()?)?)?;
         for (item, column, decimals, ours) in MEASURES {
             let published = cell.mean(column);

@@ -52,7 +52,7 @@ const MEGABYTE: f64 = 1_024_000.0;
 const KILOBYTE: u32 = 1024;
 
 /// One column of a table.
-struct Cell {
+struct ColumnCell {
     links: u32,
     megabytes: f64,
     /// Window in packets.
@@ -63,7 +63,7 @@ struct Cell {
     measured: f64,
 }
 
-impl Cell {
+impl ColumnCell {
     const fn new(links: u32, megabytes: f64, window: u32, predicted: (f64, i32), measured: f64) -> Self {
         Self { links, megabytes, window, predicted, measured }
     }
@@ -79,22 +79,22 @@ impl Cell {
     }
 }
 
-const TABLE_1: [Cell; 4] = [
-    Cell::new(8, 1.38, 34, (12.5, 1), 11.0),
-    Cell::new(8, 5.62, 34, (51.0, 0), 46.0),
-    Cell::new(8, 20.6, 34, (187.0, 0), 180.0),
-    Cell::new(8, 35.7, 34, (324.0, 0), 315.0),
+const TABLE_1: [ColumnCell; 4] = [
+    ColumnCell::new(8, 1.38, 34, (12.5, 1), 11.0),
+    ColumnCell::new(8, 5.62, 34, (51.0, 0), 46.0),
+    ColumnCell::new(8, 20.6, 34, (187.0, 0), 180.0),
+    ColumnCell::new(8, 35.7, 34, (324.0, 0), 315.0),
 ];
 
 /// Columns of Table II. At 7 links the printed window, 41 KB, gives 29 packets; 30 follow from any size between 41.01
 /// and 42.42 KB.
-const TABLE_2: [Cell; 6] = [
-    Cell::new(3, 4.82, 12, (98.1, 1), 96.0),
-    Cell::new(4, 0.85, 16, (13.4, 1), 15.0),
-    Cell::new(5, 1.91, 21, (24.1, 1), 21.0),
-    Cell::new(6, 1.39, 25, (15.4, 1), 13.0),
-    Cell::new(7, 3.40, 30, (33.2, 1), 30.0),
-    Cell::new(8, 1.40, 34, (12.7, 1), 12.0),
+const TABLE_2: [ColumnCell; 6] = [
+    ColumnCell::new(3, 4.82, 12, (98.1, 1), 96.0),
+    ColumnCell::new(4, 0.85, 16, (13.4, 1), 15.0),
+    ColumnCell::new(5, 1.91, 21, (24.1, 1), 21.0),
+    ColumnCell::new(6, 1.39, 25, (15.4, 1), 13.0),
+    ColumnCell::new(7, 3.40, 30, (33.2, 1), 30.0),
+    ColumnCell::new(8, 1.40, 34, (12.7, 1), 12.0),
 ];
 
 /// Round trip of the tables, in seconds.
@@ -114,7 +114,7 @@ const FEW: u64 = 10;
 fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
     let mut rows = Vec::new();
     table(runner, "Table I: 8 links", &TABLE_1, |cell| format!("{} MB", cell.megabytes), &mut rows)?;
-    let name = |cell: &Cell| format!("{} links, {:.2} MB", cell.links, cell.megabytes);
+    let name = |cell: &ColumnCell| format!("{} links, {:.2} MB", cell.links, cell.megabytes);
     table(runner, "Table II: 3 to 8 links", &TABLE_2, name, &mut rows)?;
     let count = figure_4(runner, &mut rows)?;
     let quick = count < STUDY.replications.0;
@@ -128,8 +128,8 @@ fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
 fn table(
     runner: &Runner<'_>,
     title: &str,
-    cells: &[Cell],
-    name: impl Fn(&Cell) -> String,
+    cells: &[ColumnCell],
+    name: impl Fn(&ColumnCell) -> String,
     rows: &mut Vec<Row>,
 ) -> Result<(), StudyError> {
     let transfers = cells.iter().map(|cell| cell.simulate(runner)).collect::<Result<Vec<_>, _>>()?;
@@ -158,7 +158,7 @@ fn table(
 }
 
 /// Returns the verdict on an item of a table.
-type Item = fn(&Cell, &Transfers) -> Result<Judged, StudyError>;
+type Item = fn(&ColumnCell, &Transfers) -> Result<Judged, StudyError>;
 
 /// Adds the rows of figure 4: the paper plots the model as a line, and means of eight measured transfers with
 /// quartiles. Returns the least number of replications of a point.

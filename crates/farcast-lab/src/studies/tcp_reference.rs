@@ -35,7 +35,7 @@ const CLOSE: f64 = 0.03;
 const NEAR: f64 = 0.10;
 
 /// A measurement by another implementation.
-struct Cell<'a> {
+struct MeasuredCell<'a> {
     peer: &'a str,
     flavour: &'a str,
     rtt_ms: u32,
@@ -48,7 +48,7 @@ struct Cell<'a> {
     retransmits: Option<f64>,
 }
 
-impl<'a> Cell<'a> {
+impl<'a> MeasuredCell<'a> {
     fn read(line: &'a str) -> Option<Self> {
         let fields: Vec<&str> = line.split(',').collect();
         let [peer, flavour, rtt, window, loss, duration, runs, goodput, _, _, again] = fields[..] else {
@@ -133,7 +133,7 @@ impl<'a> Cell<'a> {
 const LINK_PACKETS_PER_S: f64 = 2e6 / 8.0 / 1040.0;
 
 /// Returns the verdict on a cell's goodput, in kbit/s.
-fn compare(cell: &Cell<'_>, ours: &[f64]) -> Result<Judged, StudyError> {
+fn compare(cell: &MeasuredCell<'_>, ours: &[f64]) -> Result<Judged, StudyError> {
     let published = cell.goodput_bps / 1e3;
     let limited = cell.is_limited()?;
     let share = if limited { CLOSE } else { NEAR };
@@ -156,7 +156,7 @@ fn compare(cell: &Cell<'_>, ours: &[f64]) -> Result<Judged, StudyError> {
 }
 
 fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
-    let cells: Vec<_> = TABLE.lines().filter_map(Cell::read).collect();
+    let cells: Vec<_> = TABLE.lines().filter_map(MeasuredCell::read).collect();
     let mut rows = Vec::new();
     for cell in &cells {
         let ours = simulate(runner, cell)?;
@@ -189,7 +189,7 @@ fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
 }
 
 /// Returns the goodput in bit/s and the segments sent again, of each replication.
-fn simulate(runner: &Runner<'_>, cell: &Cell<'_>) -> Result<Vec<(f64, f64)>, StudyError> {
+fn simulate(runner: &Runner<'_>, cell: &MeasuredCell<'_>) -> Result<Vec<(f64, f64)>, StudyError> {
     let mut document = shipped::document("tcp-geo")?;
     for setting in cell.settings() {
         document.set(&setting)?;

@@ -147,7 +147,7 @@ fn claim(published: f64, farcast: f64, compared: &[Compared], sentence: &'static
 
 /// End of the range of values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum End {
+pub enum RangeEnd {
     /// The least.
     Least,
     /// The greatest.
@@ -159,7 +159,7 @@ pub enum End {
 /// All of `runs` further runs of a setting have at least a value with a certain probability, after k of our n had.
 /// This probability is that of a beta-binomial with Jeffreys' prior, as in [`share`]; settings are independent.
 /// Values must be small counts, because all of them up to our greatest are enumerated.
-pub fn extreme(published: u64, runs: u64, settings: &[Vec<u64>], end: End) -> Judged {
+pub fn extreme(published: u64, runs: u64, settings: &[Vec<u64>], end: RangeEnd) -> Judged {
     const RULE: &str = "an extreme of all settings' runs agrees if it lies in the 95 % predictive range that follows \
                         from our replications, of which the most probable value is shown";
     let all_beyond =
@@ -167,7 +167,7 @@ pub fn extreme(published: u64, runs: u64, settings: &[Vec<u64>], end: End) -> Ju
     let top = settings.iter().flatten().copied().max().unwrap_or(0) + 1;
     // Probabilities that the extreme is the value or beyond it, from the extreme's side inward.
     let mut inward: Vec<u64> = (0..=top).collect();
-    if end == End::Greatest {
+    if end == RangeEnd::Greatest {
         inward.reverse();
     }
     let beyond: Vec<f64> = inward.iter().map(|&value| all_beyond(value)).collect();
@@ -184,8 +184,8 @@ pub fn extreme(published: u64, runs: u64, settings: &[Vec<u64>], end: End) -> Ju
 }
 
 /// Returns the probability that all of `runs` further runs come to `value` or beyond it, after ours.
-fn beyond(value: u64, runs: u64, ours: &[u64], end: End) -> f64 {
-    let is_beyond = |&&one: &&u64| if end == End::Least { one >= value } else { one <= value };
+fn beyond(value: u64, runs: u64, ours: &[u64], end: RangeEnd) -> f64 {
+    let is_beyond = |&&one: &&u64| if end == RangeEnd::Least { one >= value } else { one <= value };
     let (k, n) = (ours.iter().filter(is_beyond).count() as f64, ours.len() as f64);
     (0..runs).map(|run| (k + 0.5 + run as f64) / (n + 1.0 + run as f64)).product()
 }

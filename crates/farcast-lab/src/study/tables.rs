@@ -8,23 +8,23 @@ pub const COLUMNS: usize = 7;
 
 /// A part of the display of results, in order.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Part {
+pub enum ResultPart {
     /// Lines of text.
     Text(String),
     /// A table.
-    Table(Table),
+    Table(ResultTable),
 }
 
 /// The table of a case.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Table {
+pub struct ResultTable {
     /// Headings of the columns.
     pub heading: [&'static str; COLUMNS],
     /// The cells, row by row.
     pub rows: Vec<[String; COLUMNS]>,
 }
 
-impl Table {
+impl ResultTable {
     /// Returns `true` for a column of numbers, which is aligned to the right.
     pub const fn is_of_numbers(column: usize) -> bool {
         2 <= column && column <= 5
@@ -33,38 +33,39 @@ impl Table {
 
 /// Returns the display of all results: the title of each study, a table for each of its cases, its rules, and the
 /// number of each verdict.
-pub fn parts(results: &[Results]) -> Vec<Part> {
+pub fn parts(results: &[Results]) -> Vec<ResultPart> {
     let mut parts = Vec::new();
     for Results { name, citation, columns: [reference, ours], seed, replications, rows } in results {
         let how = match replications {
             Some(count) => format!("{count} replications of each setting, seed {seed}"),
             None => "by its formulas, no chance is in them".to_owned(),
         };
-        parts.push(Part::Text(format!("{name}: {citation}; {how}")));
+        parts.push(ResultPart::Text(format!("{name}: {citation}; {how}")));
         let heading = ["", "", reference, ours, "95 % interval", "agrees within", "verdict"];
         for (title, rows) in cases(rows) {
-            parts.push(Part::Text(title.to_owned()));
-            parts.push(Part::Table(Table { heading, rows: cells(&rows) }));
+            parts.push(ResultPart::Text(title.to_owned()));
+            parts.push(ResultPart::Table(ResultTable { heading, rows: cells(&rows) }));
         }
-        parts.push(Part::Text(rules(rows)));
+        parts.push(ResultPart::Text(rules(rows)));
     }
     let chance = results.iter().any(|results| results.replications.is_some());
-    parts.push(Part::Text(closing(results.iter().flat_map(|results| &results.rows), chance)));
+    parts.push(ResultPart::Text(closing(results.iter().flat_map(|results| &results.rows), chance)));
     parts
 }
 
 /// Returns all results as a Markdown page.
 pub fn markdown(results: &[Results]) -> String {
     let line = |cells: &[String]| format!("| {} |", cells.join(" | "));
-    let table = |Table { heading, rows }: Table| {
-        let rule: Vec<_> =
-            (0..COLUMNS).map(|at| if Table::is_of_numbers(at) { "--:" } else { "---" }.to_owned()).collect();
+    let table = |ResultTable { heading, rows }: ResultTable| {
+        let rule: Vec<_> = (0..COLUMNS)
+            .map(|at| if ResultTable::is_of_numbers(at) { "--:" } else { "---" }.to_owned())
+            .collect();
         let head = [line(&heading.map(str::to_owned)), line(&rule)];
         head.into_iter().chain(rows.iter().map(|row| line(row))).collect::<Vec<_>>().join("\n")
     };
     let text = parts(results).into_iter().map(|part| match part {
-        Part::Text(text) => text,
-        Part::Table(cells) => table(cells),
+        ResultPart::Text(text) => text,
+        ResultPart::Table(cells) => table(cells),
     });
     format!("# Published results and farcast's\n\n{}\n", text.collect::<Vec<_>>().join("\n\n"))
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use farcast_report::page::Page;
 
-use super::{Found, Journal, Line, Sweep, SweepError, Swept, parquet};
+use super::{EarlierResults, FigureSummary, Journal, Sweep, SweepError, Swept, parquet};
 use crate::study::files::staged;
 
 /// Names of the files in a directory: every replication in columns, the summary of every point as CSV (RFC 4180), a
@@ -27,7 +27,7 @@ impl Directory {
     ///
     /// # Errors
     /// The directory is in use, it holds other files of these names, or the system refused it.
-    pub fn open(path: &Path) -> Result<(Self, Found, u64), SweepError> {
+    pub fn open(path: &Path) -> Result<(Self, EarlierResults, u64), SweepError> {
         std::fs::create_dir_all(path)
             .map_err(|source| SweepError::File { path: path.to_path_buf(), source })?;
         let (journal, found, lost) = Journal::open(&path.join(NAMES[3]))?;
@@ -62,7 +62,7 @@ impl Directory {
 }
 
 /// Returns the summary as CSV, with the values of each point's settings.
-pub(crate) fn csv(swept: &Swept, lines: &[Line]) -> String {
+pub(crate) fn csv(swept: &Swept, lines: &[FigureSummary]) -> String {
     let axes = swept.grid.axes();
     let keys: String = axes.iter().map(|axis| crate::study::files::quoted(axis.key()) + ",").collect();
     let mut text = format!("point,{keys}figure,replications,n,mean,ci95_half_width,sd,p05,p50,p95\r\n");

@@ -19,9 +19,9 @@ use std::path::{Path, PathBuf};
 use crc::{CRC_32_ISCSI, Crc};
 use rustix::fs::FlockOperation;
 
-use super::{Found, Key, Point, Store, SweepError};
+use super::{EarlierResults, Point, PointKey, Store, SweepError};
 use crate::figures::Figures;
-use crate::points::Done;
+use crate::points::PointResult;
 
 const HEADER: &[u8] = b"farcast sweep journal 1\n";
 const CRC: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
@@ -40,7 +40,7 @@ impl Journal {
     ///
     /// # Errors
     /// Another process writes it, it is not a journal, or the system refused it.
-    pub fn open(path: &Path) -> Result<(Self, Found, u64), SweepError> {
+    pub fn open(path: &Path) -> Result<(Self, EarlierResults, u64), SweepError> {
         let error = |source| SweepError::File { path: path.to_path_buf(), source };
         let mut file = OpenOptions::new().read(true).append(true).create(true).open(path).map_err(error)?;
         match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
@@ -52,13 +52,13 @@ impl Journal {
         file.read_to_end(&mut octets).map_err(error)?;
         if octets.is_empty() {
             file.write_all(HEADER).map_err(error)?;
-            return Ok((Self { file }, Found::new(), 0));
+            return Ok((Self { file }, EarlierResults::new(), 0));
         }
         let Some(records) = octets.strip_prefix(HEADER) else {
             if HEADER.starts_with(&octets) {
                 file.set_len(0).map_err(error)?;
                 file.write_all(HEADER).map_err(error)?;
-                return Ok((Self { file }, Found::new(), octets.len() as u64));
+                return Ok((Self { file }, EarlierResults::new(), octets.len() as u64));
             }
             let what = "this is no journal of a sweep: name another directory";
             return Err(SweepError::Foreign { path: path.to_path_buf(), what });
@@ -78,7 +78,7 @@ fn directory(path: &Path) -> PathBuf {
 }
 
 impl Store for Journal {
-    fn keep(&mut self, key: &Key, done: &Done) -> io::Result<()> {
+    fn keep(&mut self, key: &PointKey, done: &PointResult) -> io::Result<()> {
         self.file.write_all(&record(key, &done.figures, done.cpu_s)?)
     }
 }
@@ -87,18 +87,18 @@ impl Store for Journal {
 ///
 /// # Errors
 /// The result has more figures than a record holds.
-pub fn encode(key: &Key, done: &Done) -> io::Result<Vec<u8>> {
+pub fn encode(key: &PointKey, done: &PointResult) -> io::Result<Vec<u8>> {
     record(key, &done.figures, done.cpu_s)
 }
 
 /// Decodes the [encoding](encode) of another process; `None` if it is incomplete.
-pub fn decode(octets: &[u8]) -> Option<(Key, Point)> {
+pub fn decode(octets: &[u8]) -> Option<(PointKey, Point)> {
     let (key, point, rest) = next(octets)?;
     rest.is_empty().then_some((key, point))
 }
 
 /// Returns a record with its frame.
-fn record(key: &Key, figures: &Figures, cpu_s: f64) -> io::Result<Vec<u8>> {
+fn record(key: &PointKey, figures: &Figures, cpu_s: f64) -> io::Result<Vec<u8>> {
     let columns: Vec<_> = figures.columns().collect();
     let count = |n: usize| u32::try_from(n).map(u32::to_le_bytes).map_err(|_| too_much());
     let mut out = vec![0; FRAME];
@@ -127,8 +127,8 @@ fn too_much() -> io::Error {
 
 /// Returns the results of the complete records at the beginning, and the octets of these. Of two records with one key
 /// the later counts.
-fn read(octets: &[u8]) -> (Found, usize) {
-    let (mut found, mut rest) = (Found::new(), octets);
+fn read(octets: &[u8]) -> (EarlierResults, usize) {
+    let (mut found, mut rest) = (EarlierResults::new(), octets);
     while let Some((key, point, left)) = next(rest) {
         found.insert(key, point);
         rest = left;
@@ -137,7 +137,7 @@ fn read(octets: &[u8]) -> (Found, usize) {
 }
 
 /// Returns the first record, and the octets behind it; `None` if it is incomplete.
-fn next(octets: &[u8]) -> Option<(Key, Point, &[u8])> {
+fn next(octets: &[u8]) -> Option<(PointKey, Point, &[u8])> {
     let (length, rest) = octets.split_first_chunk::<4>()?;
     let (check, rest) = rest.split_first_chunk::<4>()?;
     let (body, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
@@ -148,7 +148,7 @@ fn next(octets: &[u8]) -> Option<(Key, Point, &[u8])> {
     Some((key, point, rest))
 }
 
-fn point(body: &[u8]) -> Option<(Key, Point)> {
+fn point(body: &[u8]) -> Option<(PointKey, Point)> {
     let (key, body) = body.split_first_chunk::<32>()?;
     let (cpu_s, body) = body.split_first_chunk::<8>()?;
     let (rows, body) = body.split_first_chunk::<4>()?;
@@ -177,15 +177,15 @@ fn point(body: &[u8]) -> Option<(Key, Point)> {
 mod tests {
     use super::*;
 
-    fn done(point: usize, values: &[f64]) -> Done {
+    fn done(point: usize, values: &[f64]) -> PointResult {
         let figures = Figures::of([
             ("completion_time_s".to_owned(), values.to_vec()),
             ("naks".to_owned(), values.iter().map(|value| value * 2.0).collect()),
         ]);
-        Done { point, figures: figures.unwrap(), cpu_s: 0.25 }
+        PointResult { point, figures: figures.unwrap(), cpu_s: 0.25 }
     }
 
-    fn key(number: u8) -> Key {
+    fn key(number: u8) -> PointKey {
         [number; 32]
     }
 

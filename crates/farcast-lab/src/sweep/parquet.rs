@@ -48,7 +48,7 @@ fn write_all(out: impl Write + Send, sweep: &Sweep, swept: &Swept) -> Result<(),
             end += 1;
         }
         let mut group = file.next_row_group()?;
-        Group { swept, points: begin..end }.write(&mut group, &columns)?;
+        RowGroup { swept, points: begin..end }.write(&mut group, &columns)?;
         group.close()?;
         begin = end;
     }
@@ -99,12 +99,12 @@ fn field(name: &str, physical: Physical, repetition: Repetition) -> PrimitiveTyp
 }
 
 /// Points whose rows form a row group.
-struct Group<'a> {
+struct RowGroup<'a> {
     swept: &'a Swept,
     points: std::ops::Range<usize>,
 }
 
-impl Group<'_> {
+impl RowGroup<'_> {
     fn write<W: Write + Send>(
         &self,
         group: &mut SerializedRowGroupWriter<'_, W>,

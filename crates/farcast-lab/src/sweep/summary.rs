@@ -8,7 +8,7 @@ use super::{Point, Swept};
 
 /// Summary of a figure of a point over its replications.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Line {
+pub struct FigureSummary {
     /// Number of the point.
     pub point: usize,
     /// Name of the figure.
@@ -41,12 +41,12 @@ impl Swept {
     ///
     /// # Errors
     /// A value that cannot be summed up.
-    pub fn summary(&self) -> Result<Vec<Line>, StatsError> {
+    pub fn summary(&self) -> Result<Vec<FigureSummary>, StatsError> {
         let mut lines = Vec::new();
         for (number, point) in self.points.iter().enumerate() {
             for (name, values) in point.figures.columns() {
                 let measure = summary(point, name)?;
-                lines.push(Line {
+                lines.push(FigureSummary {
                     point: number,
                     figure: name.to_owned(),
                     replications: values.len(),

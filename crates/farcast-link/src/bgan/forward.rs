@@ -7,7 +7,7 @@ use farcast_core::stage::{Frame, NotSettable, Output, Port, Setting, Settings, T
 use farcast_core::{Deadline, Message, Span, Stage, Time};
 
 use crate::bgan::BganError;
-use crate::pipe::{QueueLimit, Waiting};
+use crate::pipe::{QueueLimit, WaitingFrames};
 
 mod config;
 mod losses;
@@ -101,7 +101,7 @@ impl<M: Message> Forward<M> {
     }
 
     /// Queues `frame` for output at the times of its group; drops it if the group is dropped.
-    fn emit(&mut self, mut frame: Frame<M>, group: &Group) {
+    fn emit(&mut self, mut frame: Frame<M>, group: &FrameGroup) {
         if let Some(at) = group.first {
             frame.spacing = group.spacing;
             self.outputs.push_back(Output { at, port: Port::Terminals, frame });
@@ -113,7 +113,7 @@ impl<M: Message> Forward<M> {
         let (segments, spacing) = (frame.segments(), frame.spacing);
         let mut rest = frame;
         let mut entry = now;
-        let mut group = Group::default();
+        let mut group = FrameGroup::default();
         for _ in 0..segments {
             let leaves = self.admit(entry, rest.octets(group.count));
             if !group.take(leaves) {
@@ -121,7 +121,7 @@ impl<M: Message> Forward<M> {
                 self.emit(head, &group);
                 let Some(tail) = tail else { return };
                 rest = tail;
-                group = Group { first: leaves, spacing: Span::ZERO, count: 1 };
+                group = FrameGroup { first: leaves, spacing: Span::ZERO, count: 1 };
             }
             entry += spacing;
         }
@@ -179,14 +179,14 @@ impl<M: Message> Stage<M> for Forward<M> {
 
 /// Consecutive segments that leave evenly spaced, or are all dropped.
 #[derive(Clone, Copy, Debug, Default)]
-struct Group {
+struct FrameGroup {
     /// Time at which the first leaves; `None` if they are dropped.
     first: Option<Time>,
     spacing: Span,
     count: u32,
 }
 
-impl Group {
+impl FrameGroup {
     /// Takes the next segment if it leaves in step. Returns `false` if it does not.
     fn take(&mut self, leaves: Option<Time>) -> bool {
         let in_step = match (self.count, self.first, leaves) {
@@ -209,7 +209,7 @@ impl Group {
 
 /// Packets that wait for the start of their first block, when they leave the queue. Kept only if the queue has a limit.
 #[derive(Clone, Debug, Default)]
-struct Queue(Waiting);
+struct Queue(WaitingFrames);
 
 impl Queue {
     /// Takes a packet that enters at `entry` and begins at `begin`, if it need not wait or `limit` has room for it.

@@ -18,8 +18,8 @@ mod schedule;
 mod waiting;
 
 pub use config::{Access, RequestFor, ReturnConfig};
-use held::Held;
-use schedule::Schedule;
+use held::HeldPackets;
+use schedule::SlotSchedule;
 use waiting::{Packet, Queue, Store};
 
 /// The return link. Packets that enter at a terminal leave at [`Port::Hub`].
@@ -44,19 +44,19 @@ use waiting::{Packet, Queue, Store};
 pub struct Return<M> {
     config: ReturnConfig,
     round_trip: Span,
-    schedule: Schedule,
+    schedule: SlotSchedule,
     stream: RandomStream,
     most_terminals: u32,
     terminals: Vec<Terminal>,
     store: Store<M>,
-    contention: BinaryHeap<Reverse<Request>>,
+    contention: BinaryHeap<Reverse<SlotRequest>>,
     rides: BinaryHeap<Reverse<Ride>>,
     /// The first reservation slot that is still free; all later ones are free too.
     next_reserved: u64,
     /// The requests of the frame at hand with their slots; kept to reuse its memory.
-    contenders: Vec<(u32, Request)>,
+    contenders: Vec<(u32, SlotRequest)>,
     /// Packets that each terminal holds; kept only if queues have a limit.
-    held: Vec<Held>,
+    held: Vec<HeldPackets>,
     /// Arrival of the last packet; no later packet arrives before it.
     latest: Time,
     /// Time of the last call by the driver; nothing leaves before it.
@@ -107,7 +107,7 @@ struct Terminal {
 
 /// A request to be sent in a contention slot. The order of requests is the order of their draws.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-struct Request {
+struct SlotRequest {
     frame: u64,
     terminal: u32,
     /// Place in the store of the packet that the request is for; `None` if it is for the terminal's queue.
@@ -133,7 +133,7 @@ impl<M: Message> Return<M> {
         config.check()?;
         Ok(Self {
             round_trip: config.round_trip(),
-            schedule: Schedule::new(&config),
+            schedule: SlotSchedule::new(&config),
             config,
             stream,
             most_terminals: terminals,
@@ -188,7 +188,7 @@ impl<M: Message> Return<M> {
             self.rides.push(Reverse(Ride { reserved, terminal }));
             return;
         }
-        let mut request = Request { frame: 0, terminal, packet: None, collisions: 0 };
+        let mut request = SlotRequest { frame: 0, terminal, packet: None, collisions: 0 };
         if waits {
             state.requesting = true;
             request.frame = self.schedule.frame_from(now.max(state.informed));
@@ -197,7 +197,7 @@ impl<M: Message> Return<M> {
         }
         request.frame = self.schedule.frame_from(now);
         while let Some(packet) = self.store.unchain(&mut state.queue) {
-            self.contention.push(Reverse(Request { packet: Some(packet), ..request }));
+            self.contention.push(Reverse(SlotRequest { packet: Some(packet), ..request }));
         }
     }
 
@@ -237,7 +237,7 @@ impl<M: Message> Return<M> {
     }
 
     /// Gives slots to a request that was alone in contention slot `slot`.
-    fn hear(&mut self, now: Time, slot: u32, request: Request) {
+    fn hear(&mut self, now: Time, slot: u32, request: SlotRequest) {
         let granted = self.schedule.contention_end(request.frame, slot) + self.round_trip;
         if let Some(place) = request.packet {
             if let Some(packet) = self.store.take(place) {
@@ -280,7 +280,7 @@ impl<M: Message> Return<M> {
     }
 
     /// Plans the next attempt of a request that collided in contention slot `slot`, or gives it up.
-    fn collide(&mut self, now: Time, slot: u32, request: Request) {
+    fn collide(&mut self, now: Time, slot: u32, request: SlotRequest) {
         self.counters.collided += 1;
         let informed = self.schedule.contention_end(request.frame, slot) + self.round_trip;
         let collisions = request.collisions + 1;
@@ -291,11 +291,11 @@ impl<M: Message> Return<M> {
         let doublings = self.config.backoff_doubling.unwrap_or(0).min(request.collisions);
         let backoff = self.stream.below(u64::from(self.config.backoff_frames) << doublings);
         let frame = self.schedule.frame_from(informed).saturating_add(backoff);
-        self.contention.push(Reverse(Request { frame, collisions, ..request }));
+        self.contention.push(Reverse(SlotRequest { frame, collisions, ..request }));
     }
 
     /// Drops the packets that a request was for.
-    fn give_up(&mut self, now: Time, slot: u32, request: Request, informed: Time) {
+    fn give_up(&mut self, now: Time, slot: u32, request: SlotRequest, informed: Time) {
         if let Some(place) = request.packet {
             if let Some(packet) = self.store.take(place) {
                 self.drop_packet(request.terminal, &packet);
@@ -331,15 +331,15 @@ impl<M: Message> Return<M> {
     }
 
     /// Returns the next event and the time at which the slots that it concerns have ended.
-    fn next(&self) -> Option<(Time, Next)> {
+    fn next(&self) -> Option<(Time, ReturnLinkEvent)> {
         let last_slot = self.schedule.contention_slots() - 1;
         let contention = self.contention.peek().map(|Reverse(request)| {
             let over = self.schedule.contention_end(request.frame, last_slot);
-            (over, Next::Contention(request.frame))
+            (over, ReturnLinkEvent::Contention(request.frame))
         });
         let ride = self.rides.peek().map(|&Reverse(ride)| {
             let over = self.schedule.reserved_end(ride.reserved);
-            (over, Next::Ride(ride))
+            (over, ReturnLinkEvent::Ride(ride))
         });
         // An event at the end of time never comes.
         [contention, ride].into_iter().flatten().filter(|&(at, _)| at < Time::NEVER).min_by_key(|&(at, _)| at)
@@ -350,8 +350,8 @@ impl<M: Message> Return<M> {
     fn advance(&mut self, until: Time) {
         while let Some((at, next)) = self.next().filter(|&(at, _)| at <= until) {
             match next {
-                Next::Contention(frame) => self.contend(at, frame),
-                Next::Ride(ride) => {
+                ReturnLinkEvent::Contention(frame) => self.contend(at, frame),
+                ReturnLinkEvent::Ride(ride) => {
                     self.rides.pop();
                     self.hear_ride(at, ride);
                 }
@@ -362,7 +362,7 @@ impl<M: Message> Return<M> {
 
 /// Events that a return link waits for.
 #[derive(Clone, Copy, Debug)]
-enum Next {
+enum ReturnLinkEvent {
     /// The end of the contention slots of this frame.
     Contention(u64),
     /// The end of the reserved burst in which a request rides.
@@ -382,7 +382,7 @@ impl<M: Message> Stage<M> for Return<M> {
         if self.terminals.len() <= terminal as usize {
             self.terminals.resize(terminal as usize + 1, Terminal::default());
             if self.config.queue != QueueLimit::Unbounded {
-                self.held.resize(terminal as usize + 1, Held::default());
+                self.held.resize(terminal as usize + 1, HeldPackets::default());
             }
         }
         let (spacing, mut entry, mut rest) = (frame.spacing, now, Some(frame));
@@ -406,7 +406,8 @@ impl<M: Message> Stage<M> for Return<M> {
 
     fn poll_timeout(&self) -> Option<Deadline> {
         self.next().map(|(at, next)| {
-            let timer = if matches!(next, Next::Contention(_)) { "contention" } else { "piggyback" };
+            let timer =
+                if matches!(next, ReturnLinkEvent::Contention(_)) { "contention" } else { "piggyback" };
             Deadline { at, timer }
         })
     }

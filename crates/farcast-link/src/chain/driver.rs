@@ -1,6 +1,6 @@
 //! Driver of chains: moves frames from stage to stage and wakes stages.
 //!
-//! A [`Driver`] owns the stages and no queue. After each call its [`Owner`] [follows](follow) it, keeps later events
+//! A [`Driver`] owns the stages and no queue. After each call its [`ChainOwner`] [follows](follow) it, keeps later events
 //! among its own, and hands each back at its time. So simulated and emulated packets pass the same stages by the same
 //! rules, whatever else happens between them.
 
@@ -52,7 +52,7 @@ impl<M> Entry<M> {
 }
 
 /// Owner of driven chains, which keeps their future events.
-pub trait Owner<M: Message> {
+pub trait ChainOwner<M: Message> {
     /// Returns the driver of the chains.
     fn driver(&mut self) -> &mut Driver<M>;
 
@@ -71,7 +71,7 @@ pub trait Owner<M: Message> {
 /// Reports the results of the last call of a [`Driver`] to the owner of its chains, in the order in which the owner is
 /// to keep them. The owner calls this before its next call of the driver.
 #[inline]
-pub fn follow<M: Message>(owner: &mut impl Owner<M>) {
+pub fn follow<M: Message>(owner: &mut impl ChainOwner<M>) {
     let driver = owner.driver();
     let stage = driver.driven.take();
     // A look comes before the take: there is seldom a rest, and moving a frame is costly.

@@ -8,7 +8,7 @@ use farcast_core::{Probability, Span, Time};
 use super::hazard::{Hazard, exponential};
 use super::{Among, Losses, sorted};
 use crate::LinkError;
-use crate::outage::{Phase, Schedule};
+use crate::outage::{OutagePhase, Schedule};
 
 /// Length of a random outage; above zero.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -106,11 +106,11 @@ fn exponential_span(mean: Span, stream: &mut RandomStream) -> Span {
 #[derive(Clone, Debug)]
 pub struct Outages {
     receivers: u32,
-    cause: Cause,
+    cause: OutageSource,
 }
 
 #[derive(Clone, Debug)]
-enum Cause {
+enum OutageSource {
     Scheduled(Schedule),
     Random(Renewal),
 }
@@ -119,7 +119,7 @@ impl Outages {
     /// Creates outages by `schedule` that cut off all `receivers` together. The time alone decides, so this process is
     /// memoryless.
     pub fn scheduled(schedule: Schedule, receivers: u32) -> Self {
-        Self { receivers, cause: Cause::Scheduled(schedule) }
+        Self { receivers, cause: OutageSource::Scheduled(schedule) }
     }
 
     /// Creates random outages of `receivers`. The first frame finds them in the stationary state: an outage is under
@@ -130,15 +130,15 @@ impl Outages {
     pub fn random(config: RandomOutages, receivers: u32, stream: RandomStream) -> Result<Self, LinkError> {
         config.check()?;
         let sites = if config.common { receivers.min(1) } else { receivers };
-        Ok(Self { receivers, cause: Cause::Random(Renewal::new(config, sites, stream)) })
+        Ok(Self { receivers, cause: OutageSource::Random(Renewal::new(config, sites, stream)) })
     }
 }
 
 impl Losses for Outages {
     fn draw(&mut self, now: Time, _octets: u64, among: Among<'_>, lost: &mut Vec<u32>) {
         let everyone = match &mut self.cause {
-            Cause::Scheduled(schedule) => matches!(schedule.at(now), Phase::Outage { .. }),
-            Cause::Random(renewal) => {
+            OutageSource::Scheduled(schedule) => matches!(schedule.at(now), OutagePhase::Outage { .. }),
+            OutageSource::Random(renewal) => {
                 renewal.catch_up(now);
                 if !renewal.config.common {
                     sorted::answer(&renewal.down, among, lost);
@@ -154,7 +154,7 @@ impl Losses for Outages {
     }
 
     fn is_memoryless(&self) -> bool {
-        matches!(self.cause, Cause::Scheduled(_))
+        matches!(self.cause, OutageSource::Scheduled(_))
     }
 }
 

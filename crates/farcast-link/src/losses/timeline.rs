@@ -7,7 +7,7 @@ use farcast_core::random::RandomStream;
 use farcast_core::{Probability, Time};
 
 use super::{Among, Hazard, Losses};
-use crate::trace::{Timeline, Watch};
+use crate::trace::{Timeline, TimelineCursor};
 
 /// Loss of every frame at every receiver with the probability that a [`Timeline`] has for the frame's time,
 /// independently of all else.
@@ -18,7 +18,7 @@ use crate::trace::{Timeline, Watch};
 #[derive(Clone, Debug)]
 pub struct TimelineLoss {
     hazard: Hazard,
-    watch: Watch,
+    watch: TimelineCursor,
     /// The last probability and its hazard.
     last: (Probability, f64),
     receivers: u32,
@@ -27,7 +27,7 @@ pub struct TimelineLoss {
 impl TimelineLoss {
     /// Creates a process in which each of `receivers` loses frames with the probability of `timeline`.
     pub fn new(timeline: Arc<Timeline>, receivers: u32, stream: RandomStream) -> Self {
-        let (watch, last) = (Watch::new(timeline), (Probability::ZERO, 0.0));
+        let (watch, last) = (TimelineCursor::new(timeline), (Probability::ZERO, 0.0));
         Self { hazard: Hazard::new(stream), watch, last, receivers }
     }
 }

@@ -15,17 +15,17 @@ use super::error::MultilinkError;
 mod calls;
 mod codec;
 mod config;
+mod direction;
 mod line;
 mod packets;
-mod way;
 
 pub use calls::CallCounters;
 use calls::{Act, Call};
 pub use config::{Calls, Detection, LinkConfig, MultilinkConfig};
+use direction::BundleDirection;
+pub use direction::WayCounters;
 pub use line::LineCounters;
-use line::{Line, Load};
-use way::Way;
-pub use way::WayCounters;
+use line::{LinkLine, Load};
 
 /// Limit of the drops whose times a [`Multilink`] keeps.
 pub const MOST_DROPS: usize = 1 << 16;
@@ -73,9 +73,9 @@ enum Purpose {
 #[derive(Clone, Debug)]
 pub struct Multilink<M> {
     calls: Vec<Call>,
-    forward: Way<M>,
-    back: Way<M>,
-    /// Time of the next event of each [`Slot`].
+    forward: BundleDirection<M>,
+    back: BundleDirection<M>,
+    /// Time of the next event of each [`EventSource`].
     agenda: Vec<Time>,
     drops: Vec<CallDrop>,
     /// Bounds that echoes set: the lowest rate allowed, and the delay below which delays must be.
@@ -88,13 +88,13 @@ pub struct Multilink<M> {
 /// Parts of the bundle that have events. At one instant they act in the order of their numbers in the agenda: 3 a link,
 /// and behind those reassembly at either end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Slot {
+enum EventSource {
     Line(usize, End),
     Call(usize),
     Reassembly(End),
 }
 
-impl Slot {
+impl EventSource {
     fn of(number: usize, links: usize) -> Self {
         match (number.checked_sub(3 * links), number % 3) {
             (Some(0), _) => Self::Reassembly(End::Terminal),
@@ -130,12 +130,18 @@ impl<M: Message> Multilink<M> {
             let line = |(number, link): (usize, &LinkConfig)| {
                 let rate = if to == End::Terminal { link.forward } else { link.back };
                 let losses = draws(number, Purpose::Errors, to);
-                Line::new((rate, link.octet_bits, link.delay), config.frame_loss, losses)
+                LinkLine::new((rate, link.octet_bits, link.delay), config.frame_loss, losses)
             };
             let escapes = (0..links).map(|link| draws(link, Purpose::Escapes, to)).collect();
             let damage = draws(0, Purpose::Damage, to);
             let queue = if to == End::Terminal { config.queue } else { config.back_queue };
-            Way::new(config, queue, config.links.iter().enumerate().map(line).collect(), escapes, damage)
+            BundleDirection::new(
+                config,
+                queue,
+                config.links.iter().enumerate().map(line).collect(),
+                escapes,
+                damage,
+            )
         };
         let call = |(number, link): (usize, &LinkConfig)| {
             Call::new(link.calls, draws(number, Purpose::Drops, End::Terminal))
@@ -180,7 +186,7 @@ impl<M: Message> Multilink<M> {
         &self.drops
     }
 
-    const fn of(&self, to: End) -> &Way<M> {
+    const fn of(&self, to: End) -> &BundleDirection<M> {
         match to {
             End::Terminal => &self.forward,
             End::Hub => &self.back,
@@ -188,12 +194,12 @@ impl<M: Message> Multilink<M> {
     }
 
     /// Returns the direction to an end, and the sink for its packets.
-    fn way(&mut self, to: End) -> (&mut Way<M>, Sink<'_, M>) {
+    fn way(&mut self, to: End) -> (&mut BundleDirection<M>, PacketSink<'_, M>) {
         let way = match to {
             End::Terminal => &mut self.forward,
             End::Hub => &mut self.back,
         };
-        (way, Sink { port: to.port(), now: self.now, outputs: &mut self.outputs })
+        (way, PacketSink { port: to.port(), now: self.now, outputs: &mut self.outputs })
     }
 
     /// Reads the next time of every slot into the agenda.
@@ -210,12 +216,12 @@ impl<M: Message> Multilink<M> {
 
     /// Returns the slot that acts next, and its time. A loop without a branch over a few dozen times beats a heap,
     /// which would have to forget the events that a drop has cancelled.
-    fn first(&self) -> (Time, Slot) {
+    fn first(&self) -> (Time, EventSource) {
         let mut first = (0, Time::NEVER);
         for (number, &at) in self.agenda.iter().enumerate() {
             first = if at < first.1 { (number, at) } else { first };
         }
-        (first.1, Slot::of(first.0, self.calls.len()))
+        (first.1, EventSource::of(first.0, self.calls.len()))
     }
 
     /// Handles every event due by `until`. A packet that enters at an instant comes after all other events of it.
@@ -226,9 +232,9 @@ impl<M: Message> Multilink<M> {
                 return;
             }
             match slot {
-                Slot::Line(link, to) => self.act(at, link, to),
-                Slot::Call(link) => self.call_acts(at, link),
-                Slot::Reassembly(to) => {
+                EventSource::Line(link, to) => self.act(at, link, to),
+                EventSource::Call(link) => self.call_acts(at, link),
+                EventSource::Reassembly(to) => {
                     let (way, mut sink) = self.way(to);
                     way.act_on_silence(at, |frame| sink.put(at, frame));
                 }
@@ -289,13 +295,13 @@ fn tightest(config: &MultilinkConfig) -> Option<(BitRate, Span)> {
 }
 
 /// Sink for the packets that leave a direction.
-struct Sink<'a, M> {
+struct PacketSink<'a, M> {
     port: Port,
     now: Time,
     outputs: &'a mut VecDeque<Output<M>>,
 }
 
-impl<M> Sink<'_, M> {
+impl<M> PacketSink<'_, M> {
     fn put(&mut self, at: Time, frame: Frame<M>) {
         // A driver that wakes the stage up late may already be later than that.
         self.outputs.push_back(Output { at: at.max(self.now), port: self.port, frame });

@@ -36,8 +36,8 @@ proptest! {
         };
         for now in 0..200u64 {
             let (out, until) = match schedule.at(ns(now)) {
-                Phase::Clear { until } => (false, until),
-                Phase::Outage { until } => (true, until),
+                OutagePhase::Clear { until } => (false, until),
+                OutagePhase::Outage { until } => (true, until),
             };
             prop_assert_eq!(out, naive(&windows, period, now), "at {}", now);
             let change = (now..400).find(|&then| naive(&windows, period, then) != out);
@@ -118,15 +118,18 @@ fn schedules_without_sense_are_refused() {
     assert_eq!(schedule(&[(5, 10)], Some(0)), Err(LinkError::Period));
     assert_eq!(schedule(&[(0, 2), (9, 2)], Some(10)), Err(LinkError::Period));
     assert!(schedule(&[(9, 2)], Some(10)).is_ok());
-    assert_eq!(schedule(&[], Some(0)).map(|never| never.at(ns(7))), Ok(Phase::Clear { until: Time::NEVER }));
+    assert_eq!(
+        schedule(&[], Some(0)).map(|never| never.at(ns(7))),
+        Ok(OutagePhase::Clear { until: Time::NEVER })
+    );
 }
 
 #[test]
 fn the_end_of_time_is_no_trouble() {
     let endless = schedule(&[(10, u64::MAX)], None).expect("valid");
-    assert_eq!(endless.at(ns(11)), Phase::Outage { until: Time::NEVER });
+    assert_eq!(endless.at(ns(11)), OutagePhase::Outage { until: Time::NEVER });
     let periodic = schedule(&[(10, 5)], Some(100)).expect("valid");
-    assert!(matches!(periodic.at(Time::NEVER), Phase::Clear { .. } | Phase::Outage { .. }));
+    assert!(matches!(periodic.at(Time::NEVER), OutagePhase::Clear { .. } | OutagePhase::Outage { .. }));
     let mut hold = Hold::new(endless, Port::Hub);
     hold.handle(Time::NEVER, Port::Hub, Frame::new(Probe::new(0, 3, 10, 10), 0));
     let mut out = Vec::new();

@@ -7,7 +7,7 @@ use farcast_core::stage::{Backlog, Frame};
 use farcast_core::{BitRate, Span, Time};
 
 use super::entering_before;
-use super::waiting::{Stretch, Waiting};
+use super::waiting::{Stretch, WaitingFrames};
 
 /// Limit of the frames that wait or are in service at once. The frame in service counts with all its octets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -123,12 +123,12 @@ pub(super) struct Server {
     /// Time at which every frame that entered has been sent.
     free: Time,
     /// Frames that wait or are in service.
-    waiting: Waiting,
+    waiting: WaitingFrames,
 }
 
 impl Server {
     pub(super) fn new(rate: Option<BitRate>, limit: QueueLimit) -> Self {
-        Self { rate, limit, free: Time::ZERO, waiting: Waiting::default() }
+        Self { rate, limit, free: Time::ZERO, waiting: WaitingFrames::default() }
     }
 
     /// Sends frames that enter from now on at `rate`; frames that entered before keep their times.

@@ -131,7 +131,7 @@ fn a_run_of_a_million_keeps_no_entry_for_each() {
 }
 
 /// A queue one packet at a time, in wide integers: a second implementation.
-struct Naive {
+struct NaiveQueue {
     bps: u128,
     limit: QueueLimit,
     free: u128,
@@ -140,7 +140,7 @@ struct Naive {
     out: Vec<(Time, u32)>,
 }
 
-impl Naive {
+impl NaiveQueue {
     fn new(bps: u64, limit: QueueLimit) -> Self {
         let (counters, waiting, out) = (PipeCounters::default(), Vec::new(), Vec::new());
         Self { bps: u128::from(bps), limit, free: 0, waiting, counters, out }
@@ -215,7 +215,7 @@ fn send(pipe: &mut Pipe<Probe>, runs: &Runs, cuts: &[u32], overhead: u16) -> Vec
     out
 }
 
-fn send_naively(naive: &mut Naive, runs: &Runs, overhead: u64) {
+fn send_naively(naive: &mut NaiveQueue, runs: &Runs, overhead: u64) {
     let (mut now, mut number) = (0, 0);
     for &(gap, count, spacing, octets, last) in runs {
         now += gap;
@@ -238,7 +238,7 @@ proptest! {
     ) {
         let config = PipeConfig { overhead: 2, ..config(bps, limit) };
         let (mut whole, mut pieces) = (pipe(config), pipe(config));
-        let mut naive = Naive::new(bps, limit);
+        let mut naive = NaiveQueue::new(bps, limit);
         send_naively(&mut naive, &runs, u64::from(overhead) + 2);
         prop_assert_eq!(&send(&mut whole, &runs, &[], overhead), &naive.out);
         prop_assert_eq!(&send(&mut pieces, &runs, &cuts, overhead), &naive.out);
@@ -262,7 +262,7 @@ proptest! {
         let whole = send(&mut pipe(config), &runs, &[], 1);
         prop_assert_eq!(&send(&mut pipe(config), &runs, &cuts, 1), &whole);
         // Each within its limits behind the end of its sending, unless it was kept behind the one before.
-        let mut naive = Naive::new(OCTET_RATE, limit);
+        let mut naive = NaiveQueue::new(OCTET_RATE, limit);
         send_naively(&mut naive, &runs, 1);
         prop_assert_eq!(whole.len(), naive.out.len());
         let mut before = Time::ZERO;

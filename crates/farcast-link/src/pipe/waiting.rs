@@ -42,12 +42,12 @@ impl Stretch {
 
 /// Frames that wait or are in service, by departure. Frames of one length that leave evenly spaced are one entry.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Waiting {
+pub(crate) struct WaitingFrames {
     stretches: VecDeque<Stretch>,
     total: Backlog,
 }
 
-impl Waiting {
+impl WaitingFrames {
     /// Forgets the frames that have been sent by `now`; a frame that is done at the instant of an entry has left.
     pub(crate) fn settle(&mut self, now: Time) {
         while let Some(stretch) = self.stretches.front_mut() {
@@ -107,7 +107,7 @@ impl Waiting {
 }
 
 #[cfg(test)]
-impl Waiting {
+impl WaitingFrames {
     /// Returns the number of entries.
     pub(crate) fn stretches(&self) -> usize {
         self.stretches.len()

@@ -10,13 +10,13 @@ use farcast_ppp::{EchoConfig, FrameLength, Framing, echo};
 use super::damage::Damage;
 use super::error::PppError;
 use super::errors::{Exposure, LineErrors};
-use crate::outage::{Phase, Schedule};
-use crate::pipe::{QueueLimit, Waiting};
+use crate::outage::{OutagePhase, Schedule};
+use crate::pipe::{QueueLimit, WaitingFrames};
 
 /// The most octets of a packet: the largest value of a Maximum-Receive-Unit (RFC 1661 §6.1).
 const LONGEST_PACKET: u64 = u16::MAX as u64;
 
-/// The settings of a [`Line`].
+/// The settings of a [`SerialLine`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct LineConfig {
     /// The rate of bits on the line, start and stop bits included.
@@ -126,7 +126,7 @@ impl Information<'_> {
 
 /// Fate of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Sent {
+pub enum PacketFate {
     /// The packet found the queue full, or is longer than 65,535 octets.
     Dropped,
     /// The packet is sent in a frame.
@@ -140,7 +140,7 @@ pub enum Sent {
     },
 }
 
-/// Counters of a [`Line`]. Every frame that was sent and lost counts once, as cut off or as corrupted.
+/// Counters of a [`SerialLine`]. Every frame that was sent and lost counts once, as cut off or as corrupted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LineCounters {
     /// Frames that were or will be sent, lost ones included.
@@ -169,7 +169,7 @@ pub struct LineCounters {
 /// together. They fit if the closing flag is all that was cut off and the next frame has a leading one, or if the
 /// octets cut off from one are the same as the octets that remain of the other.
 #[derive(Clone, Debug)]
-pub struct Line {
+pub struct SerialLine {
     config: LineConfig,
     exposure: Exposure,
     escapes: RandomStream,
@@ -184,7 +184,7 @@ pub struct Line {
     /// Arrival of the last frame; no later frame arrives before it.
     latest: Time,
     /// Packets that wait or are being sent; kept only if there is a limit.
-    waiting: Waiting,
+    waiting: WaitingFrames,
     /// Damage to the last frame, if it is noted.
     damage: Option<Box<Damage>>,
     counters: LineCounters,
@@ -192,7 +192,7 @@ pub struct Line {
 
 /// Result of sending octets in a row.
 #[derive(Clone, Copy)]
-struct Passage {
+struct LinePassage {
     /// Octets that were sent while the line was not cut off.
     passed: u64,
     /// `true` if these are all octets of the row.
@@ -201,13 +201,13 @@ struct Passage {
     hit: bool,
 }
 
-impl Passage {
+impl LinePassage {
     const fn is_clean(self) -> bool {
         self.whole && !self.hit
     }
 }
 
-impl Line {
+impl SerialLine {
     /// Creates a line with these settings. Escapes, errors and the start of a vector are drawn from `stream`.
     ///
     /// # Errors
@@ -227,7 +227,7 @@ impl Line {
             ragged: true,
             heard_damage: false,
             latest: Time::ZERO,
-            waiting: Waiting::default(),
+            waiting: WaitingFrames::default(),
             damage: None,
             counters: LineCounters::default(),
         })
@@ -291,11 +291,11 @@ impl Line {
     }
 
     /// Sends a packet that enters at `now`.
-    pub fn send(&mut self, now: Time, protocol: u16, information: Information<'_>) -> Sent {
+    pub fn send(&mut self, now: Time, protocol: u16, information: Information<'_>) -> PacketFate {
         if self.admits(now, information.len()) {
             self.transmit(now, protocol, information, information.len())
         } else {
-            Sent::Dropped
+            PacketFate::Dropped
         }
     }
 
@@ -316,7 +316,7 @@ impl Line {
         protocol: u16,
         information: Information<'_>,
         waiting: u64,
-    ) -> Sent {
+    ) -> PacketFate {
         let FrameLength { octets, escapes } = self.measure(protocol, information);
         let start = now.max(self.free);
         let leading = !self.begun || start.since(self.free) >= self.config.flag_after;
@@ -339,7 +339,7 @@ impl Line {
         (self.free, self.begun) = (departs, true);
         self.latest = self.latest.max(departs + self.config.delay);
         self.remember(departs, waiting);
-        Sent::Frame { departs, arrives: self.latest, intact }
+        PacketFate::Frame { departs, arrives: self.latest, intact }
     }
 
     /// Returns the length of the frame.
@@ -358,14 +358,14 @@ impl Line {
     }
 
     /// Lets the octets of a frame that begins at `start` pass.
-    fn pass(&mut self, start: Time, octets: Range<u64>) -> Passage {
+    fn pass(&mut self, start: Time, octets: Range<u64>) -> LinePassage {
         let count = octets.end - octets.start;
         let passed = count - self.cut_off(start, octets);
         let error = self.exposure.pass(passed);
         if let Some(damage) = &mut self.damage {
             damage.pass(passed, error);
         }
-        Passage { passed, whole: passed == count, hit: error.is_some() }
+        LinePassage { passed, whole: passed == count, hit: error.is_some() }
     }
 
     /// Returns the number of these octets that are sent, in part or whole, during a cut-off.
@@ -376,15 +376,15 @@ impl Line {
         while next < octets.end {
             // The first octet that belongs to the next phase.
             let behind = match self.config.cut_offs.at(begin(next)) {
-                Phase::Clear { until } if until >= end => break,
-                Phase::Outage { until } if until >= end => octets.end,
+                OutagePhase::Clear { until } if until >= end => break,
+                OutagePhase::Outage { until } if until >= end => octets.end,
                 // The octet that is being sent when the cut-off begins is lost; the octets before it pass.
-                Phase::Clear { until } => {
+                OutagePhase::Clear { until } => {
                     next = self.config.octets_in(until.since(start)).max(next);
                     next + 1
                 }
                 // The first octet that begins after the end of the cut-off.
-                Phase::Outage { until } => {
+                OutagePhase::Outage { until } => {
                     let within = until.since(start).saturating_sub(Span::from_nanos(1));
                     self.config.octets_in(within).saturating_add(1).clamp(next + 1, octets.end)
                 }
@@ -399,7 +399,7 @@ impl Line {
     }
 
     /// Returns `true` if the receiver takes the frame that was sent in these parts.
-    fn receive(&mut self, flag: Option<Passage>, body: Passage, closing: Passage) -> bool {
+    fn receive(&mut self, flag: Option<LinePassage>, body: LinePassage, closing: LinePassage) -> bool {
         if let Some(flag) = flag {
             self.heard_damage |= self.ragged && flag.is_clean();
             self.receive_flag(flag);
@@ -418,7 +418,7 @@ impl Line {
 
     /// Takes a flag, which ends the octets before it. A flag in error is content, and a flag that was cut off is
     /// nothing.
-    const fn receive_flag(&mut self, flag: Passage) {
+    const fn receive_flag(&mut self, flag: LinePassage) {
         if flag.whole {
             self.ragged = flag.hit;
         }

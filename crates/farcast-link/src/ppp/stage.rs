@@ -16,7 +16,7 @@ use farcast_ppp::lcp::{self, Code};
 
 use super::carrier::Carrier;
 use super::error::PppError;
-use super::line::{Information, Line, LineConfig, LineCounters, Sent};
+use super::line::{Information, LineConfig, LineCounters, PacketFate, SerialLine};
 use super::vj::{Vj, VjCounters};
 use crate::pipe::{Inbox, QueueLimit};
 
@@ -124,15 +124,15 @@ pub struct Ppp<M> {
     /// `true` once echoes have begun: a packet has entered.
     begun: bool,
     /// The ends: the hub's, the terminals'.
-    ends: [End; 2],
+    ends: [LineEnd; 2],
     /// Frames that have entered at each end and have no fate yet.
     inboxes: [Inbox<M>; 2],
 }
 
 /// One end: the line that it sends on, and its knowledge of the link.
 #[derive(Clone, Debug)]
-struct End {
-    line: Line,
+struct LineEnd {
+    line: SerialLine,
     magic: u32,
     monitor: Option<EchoMonitor>,
     /// Echoes on their way to this end, with their arrivals.
@@ -161,9 +161,9 @@ impl Echo {
     }
 }
 
-impl End {
+impl LineEnd {
     fn new(config: LineConfig, vj: Option<VjConfig>, stream: &mut RandomStream) -> Result<Self, PppError> {
-        let line = Line::new(config, RandomStream::derive(stream.bits(), &[]))?;
+        let line = SerialLine::new(config, RandomStream::derive(stream.bits(), &[]))?;
         let magic = stream.below(u32::MAX.into()) as u32 + 1;
         let (coming, counters) = (VecDeque::new(), EndCounters::default());
         let vj = vj.map(|vj| Box::new(Vj::new(vj)));
@@ -214,7 +214,7 @@ impl End {
             return None;
         }
         match self.transmit(now, PROTOCOL_LCP, information, information.len()) {
-            Sent::Frame { arrives, intact: true, .. } => {
+            PacketFate::Frame { arrives, intact: true, .. } => {
                 let echo = self.carrier.as_ref().map_or(Some(echo), |carrier| Echo::parse(carrier.packet()));
                 echo.map(|echo| (arrives, echo))
             }
@@ -224,9 +224,16 @@ impl End {
 
     /// Sends a packet that the line has admitted and that waits as one of `waiting` octets. Sends its octets too, if
     /// the carrier is present.
-    fn transmit(&mut self, now: Time, protocol: u16, information: Information<'_>, waiting: u64) -> Sent {
+    fn transmit(
+        &mut self,
+        now: Time,
+        protocol: u16,
+        information: Information<'_>,
+        waiting: u64,
+    ) -> PacketFate {
         let sent = self.line.transmit(now, protocol, information, waiting);
-        let (Some(carrier), Sent::Frame { departs, arrives, intact }) = (&mut self.carrier, sent) else {
+        let (Some(carrier), PacketFate::Frame { departs, arrives, intact }) = (&mut self.carrier, sent)
+        else {
             return sent;
         };
         let (Information::Octets(octets), Some(damage)) = (information, self.line.damage()) else {
@@ -236,7 +243,7 @@ impl End {
         let intact = carrier.carry(protocol, octets, damage, intact);
         let counters = carrier.counters();
         (self.counters.codec_faults, self.counters.fcs_missed) = (counters.faults, counters.missed);
-        Sent::Frame { departs, arrives, intact }
+        PacketFate::Frame { departs, arrives, intact }
     }
 
     /// Begins to carry the octets of packets of up to `mtu` octets.
@@ -266,7 +273,7 @@ impl End {
             Some(vj) => self.send_compressed(now, packet, vj),
             None => self.transmit(now, PROTOCOL_IPV4, packet, packet.len()),
         };
-        if let Sent::Frame { arrives, intact: true, .. } = sent {
+        if let PacketFate::Frame { arrives, intact: true, .. } = sent {
             self.counters.delivered += 1;
             return Some(arrives);
         }
@@ -275,13 +282,13 @@ impl End {
     }
 
     /// Sends a packet through both ends of its compression, which is put back. The packet is intact if it is restored.
-    fn send_compressed(&mut self, now: Time, packet: Information<'_>, mut vj: Box<Vj>) -> Sent {
+    fn send_compressed(&mut self, now: Time, packet: Information<'_>, mut vj: Box<Vj>) -> PacketFate {
         let (protocol, information) = vj.compress(packet);
         let mut sent = self.transmit(now, protocol, information, packet.len());
         if self.line.take_heard_damage() {
             vj.hear_of_damage();
         }
-        if let Sent::Frame { intact: intact @ true, .. } = &mut sent {
+        if let PacketFate::Frame { intact: intact @ true, .. } = &mut sent {
             let has_octets = matches!(packet, Information::Octets(_));
             let octets = self.carrier.as_ref().filter(|_| has_octets).map(|carrier| carrier.packet());
             *intact = vj.restore(packet, octets);
@@ -313,7 +320,7 @@ impl<M: Message> Ppp<M> {
     pub fn new(config: PppConfig, mut stream: RandomStream) -> Result<Self, PppError> {
         config.check()?;
         let PppConfig { forward, back, mtu, echo, vj } = config;
-        let ends = [End::new(forward, vj, &mut stream)?, End::new(back, vj, &mut stream)?];
+        let ends = [LineEnd::new(forward, vj, &mut stream)?, LineEnd::new(back, vj, &mut stream)?];
         Ok(Self { mtu, echo, begun: false, ends, inboxes: [Inbox::new(), Inbox::new()] })
     }
 
@@ -409,7 +416,7 @@ impl<M: Message> Stage<M> for Ppp<M> {
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {
-        self.ends.iter().filter_map(End::due).min_by_key(|due| due.at)
+        self.ends.iter().filter_map(LineEnd::due).min_by_key(|due| due.at)
     }
 
     fn totals(&self) -> Totals {

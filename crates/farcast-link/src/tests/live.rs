@@ -115,27 +115,27 @@ fn subjects(queue: QueueLimit) -> Vec<Subject> {
 
 /// An event in one direction: a packet of this many octets enters, or a setting changes.
 #[derive(Clone, Debug)]
-enum Step {
+enum LinkEvent {
     Enter(usize),
     Set(Setting),
 }
 
 /// Draws steps: the gap before each in microseconds, `true` for the second of two directions, and the event.
-fn steps() -> impl Strategy<Value = Vec<(u64, bool, Step)>> {
+fn steps() -> impl Strategy<Value = Vec<(u64, bool, LinkEvent)>> {
     // Multiples of 16 kbit/s are whole PDUs of 40 octets in 20 ms; not all rates are.
     let rate = prop_oneof![(1u64..40).prop_map(|times| 16_000 * times), 600u64..100_000];
     let step = prop_oneof![
-        4 => (40usize..1500).prop_map(Step::Enter),
-        1 => rate.prop_map(|bps| Step::Set(Setting::Rate(self::rate(bps)))),
-        1 => (0u64..2000).prop_map(|ms| Step::Set(Setting::Delay(Span::from_millis(ms)))),
-        1 => (1u64..9000).prop_map(|octets| Step::Set(Setting::Queue(NonZeroU64::new(octets).expect("positive")))),
+        4 => (40usize..1500).prop_map(LinkEvent::Enter),
+        1 => rate.prop_map(|bps| LinkEvent::Set(Setting::Rate(self::rate(bps)))),
+        1 => (0u64..2000).prop_map(|ms| LinkEvent::Set(Setting::Delay(Span::from_millis(ms)))),
+        1 => (1u64..9000).prop_map(|octets| LinkEvent::Set(Setting::Queue(NonZeroU64::new(octets).expect("positive")))),
     ];
     proptest::collection::vec((0u64..200_000, any::<bool>(), step), 1..60)
 }
 
 /// Entries and outputs of a stage in one direction.
 #[derive(Default)]
-struct Seen {
+struct StageRecord {
     entered: Vec<Time>,
     left: Vec<(Time, u32)>,
 }
@@ -144,7 +144,7 @@ struct Player {
     subject: Subject,
     octets: bool,
     now: Time,
-    seen: [Seen; 2],
+    seen: [StageRecord; 2],
 }
 
 impl Player {
@@ -167,17 +167,17 @@ impl Player {
         self.now = until;
     }
 
-    fn play(&mut self, way: usize, step: &Step) {
+    fn play(&mut self, way: usize, step: &LinkEvent) {
         let port = PORTS[way];
         match *step {
-            Step::Enter(octets) => {
+            LinkEvent::Enter(octets) => {
                 let number = self.seen[way].entered.len() as u32;
                 self.seen[way].entered.push(self.now);
                 // Only the octets of some stages pass a codec.
                 let packet = Packet::new(number, octets, self.octets && self.subject.ways.len() > 1);
                 self.subject.stage.handle(self.now, port, packet.frame());
             }
-            Step::Set(setting) => self.set(port, setting),
+            LinkEvent::Set(setting) => self.set(port, setting),
         }
         self.drain();
     }
@@ -213,7 +213,7 @@ impl Player {
     fn check(&self) {
         let name = self.subject.name;
         for &way in self.subject.ways {
-            let Seen { entered, left } = &self.seen[way];
+            let StageRecord { entered, left } = &self.seen[way];
             let totals =
                 if way == 0 { self.subject.stage.totals() } else { self.subject.stage.return_totals() };
             assert!(left.is_sorted_by_key(|&(at, _)| at), "{name}: {left:?}");

@@ -7,12 +7,12 @@ use farcast_core::stage::{Backlog, Frame, NotSettable, Output, Port, Setting, Se
 use farcast_core::{Span, Time};
 
 use crate::LinkError;
-use crate::pipe::{Inbox, QueueLimit, Waiting};
+use crate::pipe::{Inbox, QueueLimit, WaitingFrames};
 
 /// Server of a queue: decides when frames leave, in the order in which they were admitted.
 pub trait Server {
     /// Sends a frame of `octets` that enters at `now`, behind all earlier frames.
-    fn send(&mut self, now: Time, octets: u64) -> Sending;
+    fn send(&mut self, now: Time, octets: u64) -> SendOutcome;
 
     /// Returns the one-way delay of frames that were sent by `departure`.
     fn delay(&mut self, departure: Time) -> Span;
@@ -30,7 +30,7 @@ pub trait Server {
 
 /// Result of sending a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Sending {
+pub struct SendOutcome {
     /// Time at which its last octet has been sent.
     pub done: Time,
     /// Time for which it kept the channel in use.
@@ -46,7 +46,7 @@ pub struct Fifo<M, S> {
     limit: QueueLimit,
     overhead: u16,
     inbox: Inbox<M>,
-    waiting: Waiting,
+    waiting: WaitingFrames,
     /// The last release; no later frame is released before it.
     floor: Time,
     totals: Totals,
@@ -61,7 +61,7 @@ impl<M, S> Fifo<M, S> {
         if matches!(limit, QueueLimit::Packets(0) | QueueLimit::Octets(0)) {
             return Err(LinkError::ZeroQueue);
         }
-        let (inbox, waiting, totals) = (Inbox::new(), Waiting::default(), Totals::default());
+        let (inbox, waiting, totals) = (Inbox::new(), WaitingFrames::default(), Totals::default());
         Ok(Self { server, out, limit, overhead, inbox, waiting, floor: Time::ZERO, totals })
     }
 
@@ -88,7 +88,7 @@ impl<M: Message, S: Server> Stage<M> for Fifo<M, S> {
                 self.totals.dropped += 1;
                 continue;
             }
-            let Sending { done, busy } = self.server.send(now, octets);
+            let SendOutcome { done, busy } = self.server.send(now, octets);
             self.waiting.push_one(done, octets);
             self.totals.sent += 1;
             self.totals.airtime = self.totals.airtime + busy;

@@ -28,7 +28,7 @@ pub struct RateTrace {
 
 /// An opportunity of a trace that repeats.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Place {
+pub(super) struct OpportunityPlace {
     /// Number of times that the trace has ended before.
     lap: u64,
     /// Number of the opportunity in the trace, from 0.
@@ -74,28 +74,28 @@ impl RateTrace {
     }
 
     /// Returns the first opportunity after `now`. A frame that enters at `now` is too late for an opportunity at `now`.
-    pub(super) fn first_after(&self, now: Time) -> Place {
+    pub(super) fn first_after(&self, now: Time) -> OpportunityPlace {
         // Times of a lap run from 0 to the period, both included; the first whole millisecond after now is 1 at least,
         // and the period belongs to the lap that ends there.
         let next = now.as_nanos() / NANOS_PER_MILLI + 1;
         let period = u64::from(self.period());
         let lap = (next - 1) / period;
         let within = next - lap * period;
-        Place { lap, index: self.moments.partition_point(|&moment| u64::from(moment) < within) }
+        OpportunityPlace { lap, index: self.moments.partition_point(|&moment| u64::from(moment) < within) }
     }
 
     /// Returns the opportunity that comes `count` behind `place`.
-    pub(super) fn behind(&self, place: Place, count: u64) -> Place {
+    pub(super) fn behind(&self, place: OpportunityPlace, count: u64) -> OpportunityPlace {
         let index = (place.index as u64).saturating_add(count);
         let moments = self.moments.len() as u64;
         if index < moments {
-            return Place { index: index as usize, ..place };
+            return OpportunityPlace { index: index as usize, ..place };
         }
-        Place { lap: place.lap.saturating_add(index / moments), index: (index % moments) as usize }
+        OpportunityPlace { lap: place.lap.saturating_add(index / moments), index: (index % moments) as usize }
     }
 
     /// Returns the time of `place`.
-    pub(super) fn time(&self, place: Place) -> Time {
+    pub(super) fn time(&self, place: OpportunityPlace) -> Time {
         let milliseconds = place
             .lap
             .saturating_mul(u64::from(self.period()))

@@ -5,8 +5,8 @@ use alloc::sync::Arc;
 use farcast_core::stage::Port;
 use farcast_core::{Span, Time};
 
-use super::fifo::{Fifo, Sending, Server};
-use super::opportunities::Place;
+use super::fifo::{Fifo, SendOutcome, Server};
+use super::opportunities::OpportunityPlace;
 use super::{OPPORTUNITY_OCTETS, RateTrace};
 use crate::LinkError;
 use crate::pipe::QueueLimit;
@@ -63,7 +63,7 @@ impl<M> TracePipe<M> {
 #[derive(Clone, Debug)]
 pub struct Opportunities {
     trace: Arc<RateTrace>,
-    next: Place,
+    next: OpportunityPlace,
     /// Time of the opportunity `next`.
     at: Time,
     /// Octets that the opportunity has left, at least 1.
@@ -74,7 +74,7 @@ pub struct Opportunities {
 }
 
 impl Opportunities {
-    fn go_to(&mut self, place: Place) {
+    fn go_to(&mut self, place: OpportunityPlace) {
         (self.next, self.at, self.left) = (place, self.trace.time(place), OPPORTUNITY_OCTETS);
     }
 
@@ -97,14 +97,14 @@ impl Opportunities {
 }
 
 impl Server for Opportunities {
-    fn send(&mut self, now: Time, octets: u64) -> Sending {
+    fn send(&mut self, now: Time, octets: u64) -> SendOutcome {
         if self.at <= now {
             self.go_to(self.trace.first_after(now));
         }
         let done = self.deliver(octets);
         let busy = done.since(self.last.max(now));
         self.last = done;
-        Sending { done, busy }
+        SendOutcome { done, busy }
     }
 
     fn delay(&mut self, _departure: Time) -> Span {

@@ -29,13 +29,13 @@ pub struct Conditions {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Timeline {
     /// Ascending by start; the first starts at zero.
-    steps: Vec<Step>,
+    steps: Vec<TimelineStep>,
     period: Option<Span>,
     columns: Columns,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
-struct Step {
+struct TimelineStep {
     start: Span,
     conditions: Conditions,
 }
@@ -60,7 +60,7 @@ impl Timeline {
     pub fn parse(text: &str, period: Option<Span>) -> Result<Self, TimelineError> {
         let mut lines = super::content(text).lines();
         let columns = Columns::parse(lines.next().unwrap_or(""))?;
-        let mut steps: Vec<Step> = Vec::new();
+        let mut steps: Vec<TimelineStep> = Vec::new();
         for (line, text) in (2..).zip(lines) {
             if steps.len() == MOST_LINES {
                 return Err(TimelineError::TooLong { most: MOST_LINES });
@@ -172,7 +172,7 @@ impl Columns {
         if columns.count == 1 { Err(wrong()) } else { Ok(columns) }
     }
 
-    fn step(&self, line: usize, text: &str) -> Result<Step, TimelineError> {
+    fn step(&self, line: usize, text: &str) -> Result<TimelineStep, TimelineError> {
         let mut fields = [""; 4];
         let mut found = 0;
         for field in text.split(',') {
@@ -190,7 +190,7 @@ impl Columns {
         let rate = field(self.rate, &RATE)?.map(|rate| (rate + 0.5) as u64);
         let delay = Span::from_secs_f64(field(self.delay, &DELAY)?.unwrap_or(0.0));
         let per = field(self.per, &LOSS)?.and_then(Probability::new).unwrap_or(Probability::ZERO);
-        Ok(Step { start: Span::from_secs_f64(start), conditions: Conditions { rate, delay, per } })
+        Ok(TimelineStep { start: Span::from_secs_f64(start), conditions: Conditions { rate, delay, per } })
     }
 }
 
@@ -229,14 +229,14 @@ fn number(line: usize, text: &str, limits: &Limits) -> Result<f64, TimelineError
 
 /// The present conditions of a timeline that is read again and again, mostly within one step.
 #[derive(Clone, Debug)]
-pub(crate) struct Watch {
+pub(crate) struct TimelineCursor {
     timeline: Arc<Timeline>,
     from: Time,
     until: Time,
     conditions: Conditions,
 }
 
-impl Watch {
+impl TimelineCursor {
     pub(crate) fn new(timeline: Arc<Timeline>) -> Self {
         let (conditions, until) = timeline.at(Time::ZERO);
         Self { timeline, from: Time::ZERO, until, conditions }

@@ -5,9 +5,9 @@ use alloc::sync::Arc;
 use farcast_core::stage::Port;
 use farcast_core::{Span, Time};
 
-use super::fifo::{Fifo, Sending, Server};
+use super::fifo::{Fifo, SendOutcome, Server};
 use super::timeline::Lap;
-use super::{Timeline, Watch};
+use super::{Timeline, TimelineCursor};
 use crate::LinkError;
 use crate::pipe::QueueLimit;
 
@@ -35,7 +35,7 @@ pub struct TimelinePipeConfig {
 /// The airtime is the time in which frames were sent, without outages. Rate and delay cannot be set: they are the
 /// timeline's. The limit of the queue can be set, if there is one. Losses are a
 /// [`TimelineLoss`](crate::losses::TimelineLoss).
-pub type TimelinePipe<M> = Fifo<M, Schedule>;
+pub type TimelinePipe<M> = Fifo<M, RateSchedule>;
 
 impl<M> TimelinePipe<M> {
     /// Creates a link whose frames leave at `out`.
@@ -45,8 +45,8 @@ impl<M> TimelinePipe<M> {
     pub fn new(config: TimelinePipeConfig, out: Port) -> Result<Self, LinkError> {
         let TimelinePipeConfig { timeline, queue, overhead } = config;
         let (lap, has_rate) = (timeline.lap(), timeline.has_rate());
-        let (sending, leaving) = (Watch::new(timeline.clone()), Watch::new(timeline));
-        let schedule = Schedule { sending, leaving, lap, free: Time::ZERO };
+        let (sending, leaving) = (TimelineCursor::new(timeline.clone()), TimelineCursor::new(timeline));
+        let schedule = RateSchedule { sending, leaving, lap, free: Time::ZERO };
         let mut pipe = Self::before(schedule, queue, overhead, out)?;
         if !has_rate {
             pipe.lift_limit();
@@ -57,20 +57,20 @@ impl<M> TimelinePipe<M> {
 
 /// A server whose rate changes with time.
 #[derive(Clone, Debug)]
-pub struct Schedule {
+pub struct RateSchedule {
     /// Conditions at the time up to which sending has been worked out.
-    sending: Watch,
+    sending: TimelineCursor,
     /// Conditions at the end of a sending.
-    leaving: Watch,
+    leaving: TimelineCursor,
     lap: Option<Lap>,
     /// Time at which every frame that entered has been sent.
     free: Time,
 }
 
-impl Schedule {
+impl RateSchedule {
     /// Returns the end of `work` (bit/s times nanoseconds) that begins at `at`, and the part of that time with a rate
     /// above 0.
-    fn work(&mut self, mut at: Time, mut work: u128) -> Sending {
+    fn work(&mut self, mut at: Time, mut work: u128) -> SendOutcome {
         let mut busy = Span::ZERO;
         if let Some(Lap { period, work: each, open }) = self.lap
             && work > each
@@ -83,16 +83,16 @@ impl Schedule {
         }
         loop {
             let (conditions, until) = self.sending.at(at);
-            let Some(rate) = conditions.rate else { return Sending { done: at, busy } };
+            let Some(rate) = conditions.rate else { return SendOutcome { done: at, busy } };
             let rate = u128::from(rate);
             let room = u128::from(until.since(at).as_nanos()) * rate;
             if work <= room {
                 // A rate of 0 has room for no work, and no work takes no time.
                 let span = Span::from_nanos(work.div_ceil(rate.max(1)) as u64);
-                return Sending { done: at + span, busy: busy + span };
+                return SendOutcome { done: at + span, busy: busy + span };
             }
             if until == Time::NEVER {
-                return Sending { done: Time::NEVER, busy };
+                return SendOutcome { done: Time::NEVER, busy };
             }
             if rate > 0 {
                 busy = busy + until.since(at);
@@ -103,8 +103,8 @@ impl Schedule {
     }
 }
 
-impl Server for Schedule {
-    fn send(&mut self, now: Time, octets: u64) -> Sending {
+impl Server for RateSchedule {
+    fn send(&mut self, now: Time, octets: u64) -> SendOutcome {
         let work = u128::from(octets) * 8_000_000_000;
         let sending = self.work(self.free.max(now), work);
         self.free = sending.done;

@@ -161,7 +161,7 @@ pub struct ChannelCounters {
 
 /// Content of one interval on its way.
 #[derive(Clone, Debug)]
-pub(super) struct Interval<P: Sdu> {
+pub(super) struct ChannelInterval<P: Sdu> {
     /// Arrival of the interval.
     at: Time,
     /// PDUs that were sent in it.
@@ -174,7 +174,7 @@ pub(super) struct Interval<P: Sdu> {
 
 /// A channel and its state. Its intervals begin at multiples of the TTI.
 #[derive(Clone, Debug)]
-pub(super) struct Channel<P: Sdu> {
+pub(super) struct UmtsChannel<P: Sdu> {
     config: ChannelConfig,
     /// Format of the PDUs on the channel.
     format: Format,
@@ -183,13 +183,13 @@ pub(super) struct Channel<P: Sdu> {
     /// The number of the first interval that has not begun.
     next: u64,
     stream: RandomStream,
-    under_way: VecDeque<Interval<P>>,
+    under_way: VecDeque<ChannelInterval<P>>,
     /// Emptied intervals, kept to reuse their memory.
-    spare: Vec<Interval<P>>,
+    spare: Vec<ChannelInterval<P>>,
     counters: ChannelCounters,
 }
 
-impl<P: Sdu> Channel<P> {
+impl<P: Sdu> UmtsChannel<P> {
     pub(super) fn new(config: ChannelConfig, format: Format, stream: RandomStream) -> Result<Self, Misfit> {
         let capacity = config.pdus(format.pdu_octets - HEADER_LEN)?;
         Ok(Self {
@@ -290,12 +290,12 @@ impl<P: Sdu> Channel<P> {
     }
 
     /// Returns an interval that has arrived by `now`, if there is one.
-    pub(super) fn arrive(&mut self, now: Time) -> Option<Interval<P>> {
+    pub(super) fn arrive(&mut self, now: Time) -> Option<ChannelInterval<P>> {
         self.under_way.pop_front_if(|interval| interval.at <= now)
     }
 
     /// Unpacks an interval that has arrived, and gives its PDUs to `each`.
-    pub(super) fn unpack(&mut self, mut interval: Interval<P>, mut each: impl FnMut(Pdu<P>)) {
+    pub(super) fn unpack(&mut self, mut interval: ChannelInterval<P>, mut each: impl FnMut(Pdu<P>)) {
         for (index, sent) in interval.pdus.drain(..).enumerate() {
             match P::decode(sent, self.format, &interval.coded, index) {
                 Some(pdu) => each(pdu),
@@ -307,7 +307,7 @@ impl<P: Sdu> Channel<P> {
     }
 }
 
-impl<P: Sdu> Default for Interval<P> {
+impl<P: Sdu> Default for ChannelInterval<P> {
     fn default() -> Self {
         Self { at: Time::ZERO, sent: 0, pdus: Vec::new(), coded: P::Coded::default() }
     }

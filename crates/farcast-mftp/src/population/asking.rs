@@ -6,19 +6,19 @@ use farcast_core::{Among, Message as _, Run, Time};
 
 use farcast_delivery::Channel;
 
-use super::parity::Parity;
+use super::parity::PopulationParity;
 use super::{Feedback, Population};
 use crate::message::{Body, Message, Nak, Naks, StatusType};
 use crate::receiver::answers::{self, Gaps, Question};
 
 /// Segments that one receiver lacks, in ascending order, and the parity that it holds.
-pub(super) struct List<'a> {
+pub(super) struct MissingList<'a> {
     pub(super) segments: &'a [u32],
-    pub(super) parity: Option<&'a Parity>,
+    pub(super) parity: Option<&'a PopulationParity>,
     pub(super) receiver: u32,
 }
 
-impl Gaps for List<'_> {
+impl Gaps for MissingList<'_> {
     fn next_gap(&self, from: u32) -> Option<u32> {
         self.segments.get(self.segments.partition_point(|&segment| segment < from)).copied()
     }
@@ -158,7 +158,7 @@ impl Population {
             segments
         };
         let most = self.config.naks_per_request;
-        let gaps = List { segments, parity: self.parity.as_ref(), receiver };
+        let gaps = MissingList { segments, parity: self.parity.as_ref(), receiver };
         let naks = answers::naks(&gaps, question, terms, self.id(receiver), most);
         for nak in naks.into_iter().filter(|nak| waited.is_none_or(|needless| !needless(nak.block))) {
             self.say_nak(at, receiver, nak);

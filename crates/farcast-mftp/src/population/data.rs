@@ -9,12 +9,12 @@ use farcast_delivery::Channel;
 use super::Population;
 use super::cohorts::{CohortId, FINISHED};
 use crate::message::{Body, Data, Done, Message};
-use crate::receiver::control::{Act, Control};
-use crate::receiver::delivery::Part;
+use crate::receiver::control::{Action, Control};
+use crate::receiver::delivery::DataPart;
 
 /// Run of datagrams that passes the fan-out.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Passage {
+pub(super) struct SegmentPassage {
     /// Arrival of the first datagram, and interval between datagrams.
     first: Time,
     spacing: Span,
@@ -23,7 +23,7 @@ pub(super) struct Passage {
     octets: (u64, u64),
 }
 
-impl Passage {
+impl SegmentPassage {
     pub(super) fn of(now: Time, from: &Arrival, message: &Message, channel: &Channel<'_>) -> Self {
         let count = message.segments().get();
         let octets = |segment| message.wire_len(segment) as u64 + u64::from(channel.overhead);
@@ -56,7 +56,7 @@ impl Passage {
 
 impl Population {
     /// Passes a run that no receiver can use through the channel. Returns its number of datagrams.
-    pub(super) fn let_pass(&mut self, passage: &Passage, channel: &mut Channel<'_>) -> u32 {
+    pub(super) fn let_pass(&mut self, passage: &SegmentPassage, channel: &mut Channel<'_>) -> u32 {
         for index in 0..passage.count {
             self.draw(passage.at(index), passage.octets(index), Among::These(&[]), channel);
         }
@@ -65,16 +65,16 @@ impl Population {
 
     /// Handles a run of the current transmission, as much of it as may be taken now. Returns the number of datagrams
     /// taken.
-    pub(super) fn data(&mut self, passage: &Passage, data: &Data, channel: &mut Channel<'_>) -> u32 {
+    pub(super) fn data(&mut self, passage: &SegmentPassage, data: &Data, channel: &mut Channel<'_>) -> u32 {
         let Some(terms) = &self.terms else { return passage.count };
-        let (part, whole) = (Part::of(data, terms), terms.geometry().block_run(data.block));
+        let (part, whole) = (DataPart::of(data, terms), terms.geometry().block_run(data.block));
         let (Ok(part), Some(whole)) = (part, whole) else { return self.let_pass(passage, channel) };
-        if let (Part::Symbols(_), Some(parity)) = (part, &mut self.parity) {
+        if let (DataPart::Symbols(_), Some(parity)) = (part, &mut self.parity) {
             parity.begin(data.block, whole, &mut self.lacking);
         }
         let taken = match part {
-            Part::Segments(segments) => self.source(passage, segments, channel),
-            Part::Symbols(symbols) => self.symbols(passage, data.block, symbols, channel),
+            DataPart::Segments(segments) => self.source(passage, segments, channel),
+            DataPart::Symbols(symbols) => self.symbols(passage, data.block, symbols, channel),
         };
         if let Some(parity) = &mut self.parity {
             parity.settle(whole, &mut self.lacking);
@@ -82,7 +82,7 @@ impl Population {
         taken
     }
 
-    fn source(&mut self, passage: &Passage, segments: Run, channel: &mut Channel<'_>) -> u32 {
+    fn source(&mut self, passage: &SegmentPassage, segments: Run, channel: &mut Channel<'_>) -> u32 {
         let mut limit = self.poll_timeout();
         let mut index = 0;
         while index < passage.count && !passage.is_beyond(index, limit) {
@@ -102,7 +102,13 @@ impl Population {
         index
     }
 
-    fn symbols(&mut self, passage: &Passage, block: u32, symbols: Run, channel: &mut Channel<'_>) -> u32 {
+    fn symbols(
+        &mut self,
+        passage: &SegmentPassage,
+        block: u32,
+        symbols: Run,
+        channel: &mut Channel<'_>,
+    ) -> u32 {
         let mut limit = self.poll_timeout();
         let mut index = 0;
         while index < passage.count && !passage.is_beyond(index, limit) {
@@ -120,7 +126,7 @@ impl Population {
     /// the run and the last unsent segment are left out. Returns the number of segments passed.
     fn spare(
         &mut self,
-        passage: &Passage,
+        passage: &SegmentPassage,
         index: u32,
         segment: u32,
         limit: Time,
@@ -258,7 +264,7 @@ impl Population {
     fn complete(&mut self, at: Time) {
         let got = core::mem::take(&mut self.got);
         // Receivers of one cohort move to one cohort.
-        let mut founded: Vec<(CohortId, CohortId, Act)> = Vec::new();
+        let mut founded: Vec<(CohortId, CohortId, Action)> = Vec::new();
         for &receiver in &got {
             let from = self.cohorts.of(receiver);
             let known =
@@ -272,20 +278,20 @@ impl Population {
             };
             self.completed[receiver as usize] = at;
             self.cohorts.shift(receiver, to);
-            if act == Act::Done {
+            if act == Action::Done {
                 self.say_done(at, receiver);
             }
         }
         self.got = got;
     }
 
-    fn completed_control(&mut self, at: Time, from: CohortId) -> Option<(CohortId, Act)> {
+    fn completed_control(&mut self, at: Time, from: CohortId) -> Option<(CohortId, Action)> {
         let mut control = self.cohorts.control(from)?.clone();
         if !control.complete() {
             return None;
         }
         let act = control.verified(at, self.terms.as_ref()?, &self.config);
-        let to = if matches!(act, Act::End(_)) { FINISHED } else { self.cohorts.found(Some(control)) };
+        let to = if matches!(act, Action::End(_)) { FINISHED } else { self.cohorts.found(Some(control)) };
         Some((to, act))
     }
 

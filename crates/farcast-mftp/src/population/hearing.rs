@@ -6,16 +6,16 @@ use farcast_core::engine::Arrival;
 use farcast_core::{Span, Time};
 
 use super::cohorts::{CohortId, FINISHED, GONE};
-use super::lacking::Lacking;
-use super::parity::Parity;
+use super::lacking::ReceiverGaps;
+use super::parity::PopulationParity;
 use super::{Channel, Population};
 use crate::event::ReceiverOutcome;
 use crate::message::{
-    Ack, Announce, Body, ClientId, Completion, GroupModel, Message, Quit, Registration, RegistrationEntry,
-    Standing,
+    Ack, Announce, Body, ClientId, Completion, GroupModel, HostState, Message, Quit, Registration,
+    RegistrationEntry,
 };
 use crate::receiver::answers::Question;
-use crate::receiver::control::{Act, Control, Terms};
+use crate::receiver::control::{Action, Control, Terms};
 
 impl Population {
     /// Handles a message other than data at the fan-out; the receivers in `self.lost` have lost it.
@@ -39,8 +39,8 @@ impl Population {
                         continue;
                     }
                     match act {
-                        Act::Answer => asked = true,
-                        Act::Ack => self.acknowledge(now, cohort, &Question::of(m)),
+                        Action::Answer => asked = true,
+                        Action::Ack => self.acknowledge(now, cohort, &Question::of(m)),
                         act => self.act(now, cohort, &act),
                     }
                 }
@@ -56,7 +56,7 @@ impl Population {
     }
 
     /// Handles a message for all receivers that hear it, each by its state.
-    fn all(&mut self, now: Time, decide: impl Fn(&Control) -> Act) {
+    fn all(&mut self, now: Time, decide: impl Fn(&Control) -> Action) {
         for cohort in self.cohorts.ids() {
             let Some(control) = self.cohorts.control(cohort).cloned() else { continue };
             let act = decide(&control);
@@ -71,8 +71,8 @@ impl Population {
     }
 
     /// Gives `control` to the members of `cohort` that heard the message, and carries out `act` for them.
-    fn part_and_act(&mut self, now: Time, cohort: CohortId, control: Control, act: &Act) {
-        if *act != Act::Nothing && self.part(cohort, control) {
+    fn part_and_act(&mut self, now: Time, cohort: CohortId, control: Control, act: &Action) {
+        if *act != Action::Nothing && self.part(cohort, control) {
             self.act(now, cohort, act);
         }
     }
@@ -105,8 +105,8 @@ impl Population {
         }
         if self.terms.is_none() {
             let Ok(terms) = Terms::new(from, transmission, m, &self.config) else { return };
-            self.lacking = Lacking::new(self.receivers, terms.geometry().segments());
-            self.parity = Parity::new(self.receivers, &terms, &self.config);
+            self.lacking = ReceiverGaps::new(self.receivers, terms.geometry().segments());
+            self.parity = PopulationParity::new(self.receivers, &terms, &self.config);
             self.terms = Some(terms);
         }
         let Some(terms) = &self.terms else { return };
@@ -151,7 +151,7 @@ impl Population {
     }
 
     /// Returns the members of `cohort` that an announcement lists and that heard it.
-    fn listed(&self, cohort: CohortId, m: &Announce) -> Vec<(u32, Standing)> {
+    fn listed(&self, cohort: CohortId, m: &Announce) -> Vec<(u32, HostState)> {
         let hosts = m.hosts.as_deref().unwrap_or(&[]);
         let known = hosts.iter().filter_map(|&(id, standing)| Some((self.index(id)?, standing)));
         known.filter(|&(r, _)| self.cohorts.of(r) == cohort && self.lost.binary_search(&r).is_err()).collect()
@@ -165,7 +165,7 @@ impl Population {
             let heard = |receiver: &u32| self.lost.binary_search(receiver).is_err();
             let Some(receiver) = self.index(id).filter(heard) else { continue };
             let control = self.cohorts.control(self.cohorts.of(receiver)).filter(|control| !control.accepted);
-            let Some(mut control) = control.filter(|_| standing == Standing::Accepted).cloned() else {
+            let Some(mut control) = control.filter(|_| standing == HostState::Accepted).cloned() else {
                 continue;
             };
             control.announced(now, m, Some(standing));
@@ -185,7 +185,7 @@ impl Population {
             };
             let cohort = self.cohorts.of(receiver);
             let Some(mut control) = self.cohorts.control(cohort).cloned() else { continue };
-            if matches!(control.completion(now, m, true, &self.config), Act::End(_)) {
+            if matches!(control.completion(now, m, true, &self.config), Action::End(_)) {
                 self.cohorts.shift(receiver, FINISHED);
             }
         }
@@ -197,15 +197,15 @@ impl Population {
     }
 
     /// Carries out `act` for all members of a cohort.
-    pub(super) fn act(&mut self, now: Time, cohort: CohortId, act: &Act) {
+    pub(super) fn act(&mut self, now: Time, cohort: CohortId, act: &Action) {
         let mut members = Vec::new();
         self.cohorts.members(cohort, &mut members);
         match act {
-            Act::Nothing | Act::Accepted | Act::Answer | Act::Ack | Act::Flush => {}
-            Act::RegisterLater => self.register_later(now, cohort, &members),
-            Act::Register => members.into_iter().for_each(|receiver| self.say_registration(now, receiver)),
-            Act::Done => members.into_iter().for_each(|receiver| self.say_done(now, receiver)),
-            Act::Quit(reason, text) => {
+            Action::Nothing | Action::Accepted | Action::Answer | Action::Ack | Action::Flush => {}
+            Action::RegisterLater => self.register_later(now, cohort, &members),
+            Action::Register => members.into_iter().for_each(|receiver| self.say_registration(now, receiver)),
+            Action::Done => members.into_iter().for_each(|receiver| self.say_done(now, receiver)),
+            Action::Quit(reason, text) => {
                 for receiver in members {
                     // Nobody answers a Quit, so nothing else would repeat a lost one.
                     for _ in 0..3 {
@@ -216,7 +216,7 @@ impl Population {
                     self.cohorts.shift(receiver, GONE);
                 }
             }
-            Act::End(outcome) => {
+            Action::End(outcome) => {
                 let to = if matches!(outcome, ReceiverOutcome::Complete { .. }) { FINISHED } else { GONE };
                 for receiver in members {
                     self.cohorts.shift(receiver, to);

@@ -9,7 +9,7 @@ const HANDFUL: usize = 5;
 
 /// Receivers that lack one segment.
 #[derive(Clone, Debug)]
-enum Lack {
+enum LackingReceivers {
     /// A number of receivers, in ascending order. This most common case needs no allocation.
     Handful(u8, [u32; HANDFUL]),
     /// A list of receivers, in ascending order.
@@ -20,9 +20,9 @@ enum Lack {
 
 /// Gaps of all receivers of a population. The cost of a receiver depends on its losses, not on its segments.
 #[derive(Clone, Debug)]
-pub(super) struct Lacking {
+pub(super) struct ReceiverGaps {
     receivers: u32,
-    segments: Vec<Lack>,
+    segments: Vec<LackingReceivers>,
     /// Segments that any receiver lacks.
     open: Bitmap,
     /// Segments that were never sent; every receiver lacks them, regardless of `segments`.
@@ -31,11 +31,11 @@ pub(super) struct Lacking {
     gaps: Vec<u32>,
 }
 
-impl Lacking {
+impl ReceiverGaps {
     pub(super) fn new(receivers: u32, segments: u32) -> Self {
         Self {
             receivers,
-            segments: alloc::vec![Lack::Handful(0, [0; HANDFUL]); segments as usize],
+            segments: alloc::vec![LackingReceivers::Handful(0, [0; HANDFUL]); segments as usize],
             open: Bitmap::full(segments),
             unsent: Bitmap::full(segments),
             gaps: alloc::vec![0; receivers as usize],
@@ -72,9 +72,9 @@ impl Lacking {
     pub(super) fn lacks(&self, segment: u32, receiver: u32) -> bool {
         match &self.segments[segment as usize] {
             _ if self.is_unsent(segment) => true,
-            Lack::Handful(n, list) => list[..usize::from(*n)].contains(&receiver),
-            Lack::Few(list) => list.binary_search(&receiver).is_ok(),
-            Lack::Many(bits) => bits.contains(receiver),
+            LackingReceivers::Handful(n, list) => list[..usize::from(*n)].contains(&receiver),
+            LackingReceivers::Few(list) => list.binary_search(&receiver).is_ok(),
+            LackingReceivers::Many(bits) => bits.contains(receiver),
         }
     }
 
@@ -89,9 +89,9 @@ impl Lacking {
         list.clear();
         match &self.segments[segment as usize] {
             _ if self.is_unsent(segment) => list.extend(0..self.receivers),
-            Lack::Handful(n, few) => list.extend_from_slice(&few[..usize::from(*n)]),
-            Lack::Few(few) => list.extend_from_slice(few),
-            Lack::Many(bits) => list.extend(bits.iter()),
+            LackingReceivers::Handful(n, few) => list.extend_from_slice(&few[..usize::from(*n)]),
+            LackingReceivers::Few(few) => list.extend_from_slice(few),
+            LackingReceivers::Many(bits) => list.extend(bits.iter()),
         }
     }
 
@@ -121,9 +121,9 @@ impl Lacking {
     pub(super) fn for_each(&self, segment: u32, each: impl FnMut(u32)) {
         match &self.segments[segment as usize] {
             _ if self.is_unsent(segment) => (0..self.receivers).for_each(each),
-            Lack::Handful(n, few) => few[..usize::from(*n)].iter().copied().for_each(each),
-            Lack::Few(few) => few.iter().copied().for_each(each),
-            Lack::Many(bits) => bits.iter().for_each(each),
+            LackingReceivers::Handful(n, few) => few[..usize::from(*n)].iter().copied().for_each(each),
+            LackingReceivers::Few(few) => few.iter().copied().for_each(each),
+            LackingReceivers::Many(bits) => bits.iter().for_each(each),
         }
     }
 
@@ -131,9 +131,9 @@ impl Lacking {
     pub(super) fn any(&self, segment: u32, test: impl FnMut(u32) -> bool) -> bool {
         match &self.segments[segment as usize] {
             _ if self.is_unsent(segment) => (0..self.receivers).any(test),
-            Lack::Handful(n, few) => few[..usize::from(*n)].iter().copied().any(test),
-            Lack::Few(few) => few.iter().copied().any(test),
-            Lack::Many(bits) => bits.iter().any(test),
+            LackingReceivers::Handful(n, few) => few[..usize::from(*n)].iter().copied().any(test),
+            LackingReceivers::Few(few) => few.iter().copied().any(test),
+            LackingReceivers::Many(bits) => bits.iter().any(test),
         }
     }
 
@@ -161,7 +161,7 @@ impl Lacking {
         while let Some(segment) = self.unsent.next_set(run.first()).filter(|&segment| segment < run.end()) {
             self.unsent.remove(segment);
             self.gaps.iter_mut().for_each(|gaps| *gaps += 1);
-            self.segments[segment as usize] = Lack::Many(Bitmap::full(self.receivers));
+            self.segments[segment as usize] = LackingReceivers::Many(Bitmap::full(self.receivers));
         }
     }
 
@@ -195,19 +195,19 @@ impl Lacking {
         if lacking.len() <= HANDFUL {
             let mut few = [0; HANDFUL];
             few[..lacking.len()].copy_from_slice(lacking);
-            *place = Lack::Handful(lacking.len() as u8, few);
+            *place = LackingReceivers::Handful(lacking.len() as u8, few);
         } else if dense {
             let mut bits = Bitmap::new(self.receivers);
             for &receiver in lacking {
                 bits.insert(receiver);
             }
-            *place = Lack::Many(bits);
-        } else if let Lack::Few(list) = place {
+            *place = LackingReceivers::Many(bits);
+        } else if let LackingReceivers::Few(list) = place {
             // An existing list keeps its allocation.
             list.clear();
             list.extend_from_slice(lacking);
         } else {
-            *place = Lack::Few(lacking.to_vec());
+            *place = LackingReceivers::Few(lacking.to_vec());
         }
     }
 }

@@ -5,14 +5,14 @@ use alloc::vec::Vec;
 
 use farcast_core::{Bitmap, Run};
 
-use super::lacking::Lacking;
+use super::lacking::ReceiverGaps;
 use crate::config::ReceiverConfig;
 use crate::receiver::control::Terms;
 use crate::receiver::parity::{Cost, is_decodable};
 
 /// State of one receiver for a block of which it lacks DTUs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Need {
+struct BlockNeed {
     /// Number of DTUs that it lacks.
     missing: u32,
     /// Number of symbols that it holds; a block has at most 32,768.
@@ -23,22 +23,22 @@ struct Need {
 
 /// State of a block of which parity was sent while receivers lacked DTUs of it.
 #[derive(Clone, Debug, Default)]
-struct Block {
+struct ParityBlock {
     /// Receivers that lack DTUs, in ascending order, and the state of each.
     who: Vec<u32>,
-    needs: Vec<Need>,
+    needs: Vec<BlockNeed>,
     /// For each symbol that was sent, the receivers that lacked DTUs and did not get it, in ascending order. The symbol
     /// would be new to them if it came again. The lists may contain receivers that are no longer in `who`.
     missed: BTreeMap<u32, Vec<u32>>,
 }
 
-impl Block {
-    fn need(&self, receiver: u32) -> Option<&Need> {
+impl ParityBlock {
+    fn need(&self, receiver: u32) -> Option<&BlockNeed> {
         self.who.binary_search(&receiver).ok().map(|place| &self.needs[place])
     }
 
     /// Calls `keep` for each receiver that lacks DTUs, in order, and removes those for which it returns `false`.
-    fn retain(&mut self, mut keep: impl FnMut(u32, &mut Need) -> bool) {
+    fn retain(&mut self, mut keep: impl FnMut(u32, &mut BlockNeed) -> bool) {
         let mut kept = 0;
         for place in 0..self.who.len() {
             let (receiver, mut need) = (self.who[place], self.needs[place]);
@@ -63,7 +63,7 @@ struct Memory {
 
 impl Memory {
     /// Reserves memory for symbols of a block with this state of `receiver`. Returns `false` if there is no room.
-    fn admits(&mut self, receiver: u32, need: &mut Need) -> bool {
+    fn admits(&mut self, receiver: u32, need: &mut BlockNeed) -> bool {
         let old = u32::from(need.room);
         let room = self.cost.room(old, need.missing);
         if let Some(used) = self.used.get_mut(receiver as usize) {
@@ -78,7 +78,7 @@ impl Memory {
     }
 
     /// Releases the memory of a block's symbols at `receiver`.
-    fn release(&mut self, receiver: u32, need: Need) {
+    fn release(&mut self, receiver: u32, need: BlockNeed) {
         if let Some(used) = self.used.get_mut(receiver as usize) {
             *used -= self.cost.bytes(need.room.into());
         }
@@ -88,8 +88,8 @@ impl Memory {
 /// Parity that all receivers of a population hold. The cost of a receiver depends on the incomplete blocks for which
 /// parity comes, and on the symbols that it loses.
 #[derive(Clone, Debug)]
-pub(super) struct Parity {
-    blocks: BTreeMap<u32, Block>,
+pub(super) struct PopulationParity {
+    blocks: BTreeMap<u32, ParityBlock>,
     memory: Memory,
     /// Receivers that have rebuilt the current block and are still in the lists of its segments. To remove many at once
     /// costs no more than to remove one.
@@ -98,7 +98,7 @@ pub(super) struct Parity {
     counts: Vec<u32>,
 }
 
-impl Parity {
+impl PopulationParity {
     /// Creates the empty parity state of `receivers` receivers; `None` for a transmission without parity.
     pub(super) fn new(receivers: u32, terms: &Terms, config: &ReceiverConfig) -> Option<Self> {
         if terms.offer.parity_symbols == 0 {
@@ -117,7 +117,7 @@ impl Parity {
     }
 
     /// Begins to track the parity needs of `block`, with these segments, when its parity is first sent.
-    pub(super) fn begin(&mut self, block: u32, segments: Run, lacking: &mut Lacking) {
+    pub(super) fn begin(&mut self, block: u32, segments: Run, lacking: &mut ReceiverGaps) {
         if self.blocks.contains_key(&block) {
             return;
         }
@@ -127,10 +127,10 @@ impl Parity {
         lacking.count_in(segments, &mut self.counts, &mut who);
         let need = |&receiver: &u32| {
             let missing = core::mem::take(&mut self.counts[receiver as usize]);
-            Need { missing, held: 0, room: 0 }
+            BlockNeed { missing, held: 0, room: 0 }
         };
         let needs = who.iter().map(need).collect();
-        self.blocks.insert(block, Block { who, needs, missed: BTreeMap::new() });
+        self.blocks.insert(block, ParityBlock { who, needs, missed: BTreeMap::new() });
     }
 
     /// Collects into `list`, in ascending order, the receivers to which `symbol` of `block` would be new and useful.
@@ -150,7 +150,7 @@ impl Parity {
         (block, symbol): (u32, u32),
         who: &[u32],
         lost: &[u32],
-        lacking: &mut Lacking,
+        lacking: &mut ReceiverGaps,
         rebuilt: &mut Vec<u32>,
     ) {
         rebuilt.clear();
@@ -184,7 +184,7 @@ impl Parity {
 
     /// Records that a segment of `block` has reached the receivers in `got`, in ascending order, which lacked it. Some
     /// of them may now rebuild the block.
-    pub(super) fn filled(&mut self, block: u32, got: &[u32], lacking: &mut Lacking) {
+    pub(super) fn filled(&mut self, block: u32, got: &[u32], lacking: &mut ReceiverGaps) {
         let Self { blocks, memory, rebuilt: bits, .. } = self;
         let Some(state) = blocks.get_mut(&block) else { return };
         let mut complete = false;
@@ -219,7 +219,7 @@ impl Parity {
 
     /// Removes the receivers that have rebuilt the current block, with these segments, from the lists of those that
     /// lack them.
-    pub(super) fn settle(&mut self, segments: Run, lacking: &mut Lacking) {
+    pub(super) fn settle(&mut self, segments: Run, lacking: &mut ReceiverGaps) {
         if !self.rebuilt.is_empty() {
             lacking.strike(segments, &self.rebuilt);
             self.rebuilt.clear();

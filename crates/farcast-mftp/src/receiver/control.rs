@@ -1,7 +1,7 @@
 //! Decisions of a receiver that do not depend on which segments it has.
 //!
 //! The rules are here, once, for the [engine](crate::Receiver) of one receiver and for a
-//! [population](crate::Population) of many: each calls these functions and carries out the [`Act`] that they return. A
+//! [population](crate::Population) of many: each calls these functions and carries out the [`Action`] that they return. A
 //! [`Control`] is small and cloneable: a population has one for all receivers in the same state, and copies it when a
 //! message reaches some of them and not the others.
 
@@ -13,7 +13,7 @@ use farcast_delivery::{Geometry, GeometryError, ObjectId, Offer};
 
 use crate::config::ReceiverConfig;
 use crate::event::ReceiverOutcome;
-use crate::message::{Abort, Announce, Body, Completion, GroupModel, Standing, StatusRequest};
+use crate::message::{Abort, Announce, Body, Completion, GroupModel, HostState, StatusRequest};
 use crate::wire;
 
 /// Time after a registration within which an announcement counts as a copy of the answered one, unless data has begun.
@@ -61,7 +61,7 @@ pub(crate) enum State {
 
 /// Action to be carried out, in addition to the changes of the control itself.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Act {
+pub(crate) enum Action {
     /// No action.
     Nothing,
     /// Register, after a part of the back-off window.
@@ -223,7 +223,7 @@ impl Control {
     }
 
     /// Begins to take part, by the owner's decision.
-    pub(crate) fn accept(&mut self, now: Time, terms: &Terms, config: &ReceiverConfig) -> Act {
+    pub(crate) fn accept(&mut self, now: Time, terms: &Terms, config: &ReceiverConfig) -> Action {
         self.state = State::Receiving;
         self.began = now;
         self.timers.set(Timer::Patience, now + config.patience);
@@ -232,7 +232,7 @@ impl Control {
     }
 
     /// Follows a sender that was started again. The state about the old sender is discarded.
-    pub(crate) fn follow(&mut self, now: Time, terms: &Terms, config: &ReceiverConfig) -> Act {
+    pub(crate) fn follow(&mut self, now: Time, terms: &Terms, config: &ReceiverConfig) -> Action {
         self.last_heard = now;
         self.accepted = terms.model == GroupModel::OpenUnlimited;
         (self.registrations, self.register_timer) = (0, false);
@@ -246,8 +246,8 @@ impl Control {
         self.register_if_needed()
     }
 
-    fn register_if_needed(&self) -> Act {
-        if self.accepted { Act::Nothing } else { Act::RegisterLater }
+    fn register_if_needed(&self) -> Action {
+        if self.accepted { Action::Nothing } else { Action::RegisterLater }
     }
 
     /// Records that the sender was heard.
@@ -260,42 +260,42 @@ impl Control {
 
     /// Handles an announcement of the current transmission, with this receiver's entry in its list, which may confirm
     /// the registration.
-    pub(crate) fn announced(&mut self, now: Time, m: &Announce, standing: Option<Standing>) -> Act {
+    pub(crate) fn announced(&mut self, now: Time, m: &Announce, standing: Option<HostState>) -> Action {
         let is_long = m.hosts.as_ref().is_some_and(|hosts| hosts.len() >= LONG_LIST);
         let within = if is_long { PIECES_WITHIN } else { COPY_WITHIN };
         let answered = self.registered.is_some_and(|registered| now < registered + within);
         let copy = answered && (is_long || m.announce_duration_s > 0);
         if self.state == State::Offered || self.accepted {
-            Act::Nothing
-        } else if standing == Some(Standing::Accepted) {
+            Action::Nothing
+        } else if standing == Some(HostState::Accepted) {
             (self.accepted, self.registered) = (true, None);
             self.timers.stop(Timer::Register);
-            Act::Accepted
+            Action::Accepted
         } else if copy || self.timers.is_set(Timer::Register) {
-            Act::Nothing
+            Action::Nothing
         } else {
-            Act::RegisterLater
+            Action::RegisterLater
         }
     }
 
     /// Registers after `wait`.
-    pub(crate) fn register_after(&mut self, now: Time, wait: Span, config: &ReceiverConfig) -> Act {
+    pub(crate) fn register_after(&mut self, now: Time, wait: Span, config: &ReceiverConfig) -> Action {
         if wait.is_zero() {
             return self.register(now, config);
         }
         self.timers.set(Timer::Register, now + wait);
-        Act::Nothing
+        Action::Nothing
     }
 
     /// Registers, or gives up after too many registrations.
-    fn register(&mut self, now: Time, config: &ReceiverConfig) -> Act {
+    fn register(&mut self, now: Time, config: &ReceiverConfig) -> Action {
         if self.accepted {
-            return Act::Nothing;
+            return Action::Nothing;
         }
         if self.register_timer {
             let often = self.registrations > config.register_retry_count;
             if often && config.secret.is_none() {
-                return Act::End(ReceiverOutcome::NotAccepted);
+                return Action::End(ReceiverOutcome::NotAccepted);
             }
             // As long as the sender is heard, it may also hear the receiver. With proofs this also recovers a lost
             // token.
@@ -304,7 +304,7 @@ impl Control {
         }
         self.registrations += 1;
         self.registered = Some(now);
-        Act::Register
+        Action::Register
     }
 
     /// Checks that data that comes now is taken, and returns the reason if it is not.
@@ -352,7 +352,7 @@ impl Control {
         m: &StatusRequest,
         terms: &Terms,
         config: &ReceiverConfig,
-    ) -> Result<Act, Reject> {
+    ) -> Result<Action, Reject> {
         // A request for several blocks asks about all DTUs of each (draft §12.1.6), so each block may need an answer.
         let (geometry, dtus) = (terms.geometry(), m.dtus);
         let whole = dtus.first() == 0 && dtus.count() >= geometry.block_len(0);
@@ -364,9 +364,9 @@ impl Control {
         match self.state {
             // No answer is sent before the owner has decided.
             State::Offered => Err(Reject::Unexpected),
-            State::Receiving => Ok(Act::Answer),
+            State::Receiving => Ok(Action::Answer),
             // The sender must not mistake the time of verification for silence.
-            State::Verifying => Ok(Act::Ack),
+            State::Verifying => Ok(Action::Ack),
             State::Completing { .. } => Ok(self.report(now, config)),
         }
     }
@@ -400,9 +400,9 @@ impl Control {
     }
 
     /// Records that the product is verified and has its final name.
-    pub(crate) fn verified(&mut self, now: Time, terms: &Terms, config: &ReceiverConfig) -> Act {
+    pub(crate) fn verified(&mut self, now: Time, terms: &Terms, config: &ReceiverConfig) -> Action {
         if self.state != State::Verifying {
-            return Act::Nothing;
+            return Action::Nothing;
         }
         self.state = State::Completing { since: now };
         self.timers.stop(Timer::Transfer);
@@ -414,7 +414,7 @@ impl Control {
     }
 
     /// Sends Done, and schedules the next one. The interval is longer after many unconfirmed Dones, as in an outage.
-    pub(crate) fn report(&mut self, now: Time, config: &ReceiverConfig) -> Act {
+    pub(crate) fn report(&mut self, now: Time, config: &ReceiverConfig) -> Action {
         if self.dones == 0 {
             self.reporting_since = now;
         }
@@ -422,7 +422,7 @@ impl Control {
         self.done_sent = now;
         let times = if self.dones > config.done_retry_count { 10 } else { 1 };
         self.timers.set(Timer::Done, now + config.done_retry * times);
-        Act::Done
+        Action::Done
     }
 
     /// Handles a Completion; `listed` is `true` if its list has this receiver.
@@ -432,44 +432,46 @@ impl Control {
         m: &Completion,
         listed: bool,
         config: &ReceiverConfig,
-    ) -> Act {
+    ) -> Action {
         match self.state {
             State::Completing { since } if listed => {
-                Act::End(ReceiverOutcome::Complete { confirmed: true, at: since })
+                Action::End(ReceiverOutcome::Complete { confirmed: true, at: since })
             }
             State::Completing { .. } if m.hosts.is_none() => self.finished(now),
             // Others are confirmed and this receiver is not. If its Done has had the time to arrive, the Done was lost.
             State::Completing { .. } if now.since(self.done_sent) >= config.done_retry / 2 => {
                 self.report(now, config)
             }
-            State::Receiving | State::Offered if m.hosts.is_none() => Act::End(ReceiverOutcome::Incomplete),
-            _ => Act::Nothing,
+            State::Receiving | State::Offered if m.hosts.is_none() => {
+                Action::End(ReceiverOutcome::Incomplete)
+            }
+            _ => Action::Nothing,
         }
     }
 
     /// Handles an Abort of the sender.
-    pub(crate) fn aborted(&self, now: Time, m: &Abort) -> Act {
+    pub(crate) fn aborted(&self, now: Time, m: &Abort) -> Action {
         self.over(now, || ReceiverOutcome::Aborted { reason: m.reason, text: m.text.clone() })
     }
 
     /// Handles the end of the transmission by the sender.
-    pub(crate) fn ended(&self, now: Time) -> Act {
+    pub(crate) fn ended(&self, now: Time) -> Action {
         self.over(now, || ReceiverOutcome::Incomplete)
     }
 
-    fn over(&self, now: Time, outcome: impl Fn() -> ReceiverOutcome) -> Act {
+    fn over(&self, now: Time, outcome: impl Fn() -> ReceiverOutcome) -> Action {
         match self.state {
             State::Completing { .. } => self.finished(now),
             // Verification does not need the sender any more.
-            State::Verifying => Act::Nothing,
-            State::Offered | State::Receiving => Act::End(outcome()),
+            State::Verifying => Action::Nothing,
+            State::Offered | State::Receiving => Action::End(outcome()),
         }
     }
 
     /// Ends with the complete product, confirmed or not.
-    pub(crate) fn finished(&self, now: Time) -> Act {
+    pub(crate) fn finished(&self, now: Time) -> Action {
         let at = if let State::Completing { since } = self.state { since } else { now };
-        Act::End(ReceiverOutcome::Complete { confirmed: false, at })
+        Action::End(ReceiverOutcome::Complete { confirmed: false, at })
     }
 
     /// Returns the time at which the sender's silence becomes too long.
@@ -483,31 +485,33 @@ impl Control {
     }
 
     /// Acts on the first timer that is due at `now`; `None` when none is left.
-    pub(crate) fn expire(&mut self, now: Time, config: &ReceiverConfig) -> Option<Act> {
+    pub(crate) fn expire(&mut self, now: Time, config: &ReceiverConfig) -> Option<Action> {
         let timer = self.timers.expire(now)?;
         Some(match timer {
             Timer::Register => self.register(now, config),
-            Timer::Answer => Act::Flush,
+            Timer::Answer => Action::Flush,
             Timer::Done => self.done_again(now, config),
             Timer::Patience => self.over(now, || ReceiverOutcome::SenderLost),
             Timer::Transfer => self.transfer_timeout(now),
         })
     }
 
-    fn done_again(&mut self, now: Time, config: &ReceiverConfig) -> Act {
+    fn done_again(&mut self, now: Time, config: &ReceiverConfig) -> Action {
         match self.state {
             State::Completing { .. } if now.since(self.reporting_since) >= config.done_patience => {
                 self.finished(now)
             }
             State::Completing { .. } => self.report(now, config),
-            _ => Act::Nothing,
+            _ => Action::Nothing,
         }
     }
 
-    fn transfer_timeout(&self, now: Time) -> Act {
+    fn transfer_timeout(&self, now: Time) -> Action {
         match self.state {
             State::Completing { .. } => self.finished(now),
-            _ => Act::Quit(crate::message::cancel::QUIT_TRANSFER_TIMEOUT, "the announced duration is over"),
+            _ => {
+                Action::Quit(crate::message::cancel::QUIT_TRANSFER_TIMEOUT, "the announced duration is over")
+            }
         }
     }
 }

@@ -12,14 +12,14 @@ use crate::message::{Body, Data, DataKind, Done, Message, Quit, cancel};
 
 /// Content of a DATA message, checked against the terms.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Part {
+pub(crate) enum DataPart {
     /// Segments of the product.
     Segments(Run),
     /// Parity symbols of the message's block.
     Symbols(Run),
 }
 
-impl Part {
+impl DataPart {
     /// Returns the content of `data`.
     ///
     /// # Errors
@@ -53,8 +53,8 @@ impl Receiver {
             }
             return Err(reason);
         }
-        let part = Part::of(data, &session.terms)?;
-        if data.pass == 0 && matches!(part, Part::Segments(_)) {
+        let part = DataPart::of(data, &session.terms)?;
+        if data.pass == 0 && matches!(part, DataPart::Segments(_)) {
             session.restart = true;
         }
         if data.pass > session.pass {
@@ -64,8 +64,8 @@ impl Receiver {
         session.losses.heard(data);
         session.control.data_before_confirmation(now, &self.config);
         let new = match part {
-            Part::Segments(segments) => self.source(segments),
-            Part::Symbols(symbols) => self.parity(data.block, symbols)?,
+            DataPart::Segments(segments) => self.source(segments),
+            DataPart::Symbols(symbols) => self.parity(data.block, symbols)?,
         };
         self.stats.duplicates += u64::from(data.dtus.count() - new);
         if new == 0 {
@@ -177,7 +177,7 @@ impl Receiver {
         let Some(session) = self.session.as_mut().filter(|session| session.control.is_receiving()) else {
             return;
         };
-        if let Ok(Part::Segments(segments)) = Part::of(data, &session.terms) {
+        if let Ok(DataPart::Segments(segments)) = DataPart::of(data, &session.terms) {
             session.losses.heard(data);
             session.pass = session.pass.max(data.pass);
             session.note_unstored(segments);

@@ -9,7 +9,7 @@ use crate::message::{Data, DataKind, Nak};
 
 /// State of a block.
 #[derive(Clone, Copy, Debug, Default)]
-struct Block {
+struct BlockLosses {
     /// Pass of the last NAK, 0 before the first, and the losses counted by it.
     pass: u32,
     lost: u32,
@@ -64,7 +64,7 @@ struct Unstored {
 pub(super) struct Losses {
     /// Block and place of the first DTU of the first pass that came; `None` before.
     since: Option<(u32, u32)>,
-    blocks: BTreeMap<u32, Block>,
+    blocks: BTreeMap<u32, BlockLosses>,
     unstored: BTreeMap<u32, Unstored>,
 }
 
@@ -122,7 +122,7 @@ impl Losses {
     }
 
     /// Returns the number of DTUs lost among those sent since the last NAK for their block.
-    fn lost(&self, question: &Question, nak: &Nak, restart: bool, before: Block) -> u32 {
+    fn lost(&self, question: &Question, nak: &Nak, restart: bool, before: BlockLosses) -> u32 {
         if nak.pass == 0 {
             return 0;
         }

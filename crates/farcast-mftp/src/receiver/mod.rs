@@ -18,10 +18,10 @@ pub(crate) mod answers;
 mod comparing;
 pub(crate) mod control;
 pub(crate) mod delivery;
+mod ended;
 mod guard;
 mod joining;
 mod losses;
-mod over;
 pub(crate) mod parity;
 mod rivals;
 mod session;
@@ -40,9 +40,9 @@ use crate::error::ConfigError;
 use crate::event::{ReceiverEvent, ReceiverOutcome};
 use crate::message::{Body, ClientId, Echo, Message, Query, StatusRequest};
 
-use control::Act;
+use control::Action;
+use ended::EndedTransmission;
 use guard::{Bucket, Parting, Shunned};
-use over::Over;
 use rivals::Rivals;
 use session::Session;
 
@@ -80,7 +80,7 @@ pub struct Receiver {
     rejects: RejectCounts,
     stats: ReceiverStats,
     random: RandomStream,
-    over: VecDeque<Over>,
+    over: VecDeque<EndedTransmission>,
     /// Refusal or farewell for which the sender may yet ask a proof.
     parting: Option<Parting>,
     /// Allowance for messages to senders that have not proved their address.
@@ -238,31 +238,31 @@ impl Receiver {
     fn asked(&mut self, now: Time, m: &StatusRequest) -> Result<(), Reject> {
         let session = self.session.as_mut().ok_or(Reject::Unexpected)?;
         match session.control.asked(now, m, &session.terms, &self.config)? {
-            Act::Answer if self.asked_to_compare(now, m) => {}
-            Act::Answer => self.hold_answers(now, answers::Question::of(m)),
-            Act::Ack => self.acknowledge(now, m.pass, m.blocks),
+            Action::Answer if self.asked_to_compare(now, m) => {}
+            Action::Answer => self.hold_answers(now, answers::Question::of(m)),
+            Action::Ack => self.acknowledge(now, m.pass, m.blocks),
             act => self.act(now, act),
         }
         Ok(())
     }
 
     /// Carries out an action that the control has decided.
-    fn act(&mut self, now: Time, act: Act) {
+    fn act(&mut self, now: Time, act: Action) {
         match act {
             // The caller that has the request answers and acknowledges it.
-            Act::Nothing | Act::Answer | Act::Ack => {}
-            Act::RegisterLater => {
+            Action::Nothing | Action::Answer | Action::Ack => {}
+            Action::RegisterLater => {
                 let wait = self.backoff(now);
                 let Some(session) = &mut self.session else { return };
                 let act = session.control.register_after(now, wait, &self.config);
                 self.act(now, act);
             }
-            Act::Register => self.send_registration(now, Ok(())),
-            Act::Accepted => self.events.push_back(ReceiverEvent::Accepted),
-            Act::Flush => self.send_answers(now),
-            Act::Done => self.send_done(now),
-            Act::Quit(reason, text) => self.fail(reason, Some(text.into())),
-            Act::End(outcome) => self.end(outcome),
+            Action::Register => self.send_registration(now, Ok(())),
+            Action::Accepted => self.events.push_back(ReceiverEvent::Accepted),
+            Action::Flush => self.send_answers(now),
+            Action::Done => self.send_done(now),
+            Action::Quit(reason, text) => self.fail(reason, Some(text.into())),
+            Action::End(outcome) => self.end(outcome),
         }
     }
 

@@ -16,7 +16,7 @@ use alloc::vec::Vec;
 use farcast_core::engine::Transmit;
 use farcast_core::{Run, Span, Time};
 
-use super::delivery::Step;
+use super::delivery::SendStep;
 use super::flight::Entry;
 use super::{Phase, Sender, Timer};
 use crate::config::Pace;
@@ -116,7 +116,7 @@ pub(super) struct Bottleneck {
 }
 
 /// Blocks that enough members have acknowledged.
-struct Delivery {
+struct AcknowledgedBlocks {
     dtus: u64,
     /// Loss of the last blocks on the shared path, in hundredths.
     lost: u32,
@@ -187,7 +187,7 @@ impl Bottleneck {
     }
 
     /// Evaluates a sample; estimates are valid for `lasts`.
-    fn take(&mut self, now: Time, delivery: &Delivery, lasts: Span) {
+    fn take(&mut self, now: Time, delivery: &AcknowledgedBlocks, lasts: Span) {
         let before = core::mem::replace(&mut self.lost, delivery.lost);
         // After a lost NAK nothing seems to be missing, so only two in a row are believed.
         let beyond = delivery.lost.max(before).saturating_sub(self.by_chance);
@@ -324,13 +324,13 @@ impl Sender {
 
     /// Sends the rest of the block after the train's answer has come, or has not come in time.
     pub(super) fn follow_train(&mut self, now: Time) {
-        if self.progress.step == Step::Train {
+        if self.progress.step == SendStep::Train {
             let bottleneck = &mut self.bottleneck;
             if bottleneck.search == Search::Train {
                 bottleneck.search = Search::Doubling;
             }
             (bottleneck.began, bottleneck.block_gain) = (now, bottleneck.gain());
-            self.progress.step = Step::Data;
+            self.progress.step = SendStep::Data;
             self.pacer.begin(now);
             self.pace_dtus();
         }
@@ -338,7 +338,7 @@ impl Sender {
 
     /// Returns the number of DTUs that may leave before the train's request.
     pub(super) fn left_of_train(&self) -> Option<u32> {
-        (self.bottleneck.in_train && self.progress.step == Step::Data)
+        (self.bottleneck.in_train && self.progress.step == SendStep::Data)
             .then(|| TRAIN.saturating_sub(self.progress.sent_in_block))
     }
 
@@ -348,7 +348,7 @@ impl Sender {
         let dtus = core::mem::take(&mut self.progress.sent_in_block);
         self.count_paced();
         self.flight.push((0, block), dtus, (self.bottleneck.began, now), LEVEL);
-        (self.progress.step, self.bottleneck.in_train) = (Step::Train, false);
+        (self.progress.step, self.bottleneck.in_train) = (SendStep::Train, false);
         self.timers.set(Timer::Stall, now + self.shortest_round_trip() * AWAITED);
         // The request belongs to no pass, so that its answer is not mistaken for that of the block. It need not list
         // missing DTUs.
@@ -452,7 +452,7 @@ impl Sender {
             known().fold((0, 0), |(dtus, lost), entry| (dtus + entry.dtus, lost + self.shared_loss(entry)));
         let arrived = now.since(seen_at.max(first.began + trip));
         let off = self.bottleneck.search == Search::Off;
-        let delivery = Delivery {
+        let delivery = AcknowledgedBlocks {
             dtus,
             lost: (u64::from(gone) * 100 / u64::from(reported.max(1))) as u32,
             left: entries().fold(Span::ZERO, |sum, entry| sum + entry.asked.since(entry.began)),

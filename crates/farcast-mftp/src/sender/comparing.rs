@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use farcast_core::{Bitmap, Run, Span, Time};
 
-use super::delivery::Step;
+use super::delivery::SendStep;
 use super::members::Member;
 use super::{Phase, Sender, Timer};
 use crate::message::{ClientId, Nak};
@@ -72,7 +72,7 @@ impl Sender {
         self.timers.stop(Timer::StatusRetry);
         self.pacer.begin(now);
         let progress = &mut self.progress;
-        (progress.block, progress.step, progress.sent_in_pass) = (None, Step::NextBlock, 0);
+        (progress.block, progress.step, progress.sent_in_pass) = (None, SendStep::NextBlock, 0);
         (progress.twice, progress.parity) = (true, 0);
     }
 

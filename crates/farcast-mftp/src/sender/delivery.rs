@@ -7,7 +7,7 @@ use farcast_core::engine::Transmit;
 use farcast_core::{Message as _, Run, Time};
 
 use super::members::{Member, MemberState};
-use super::schedule::{Schedule, Work};
+use super::schedule::{Schedule, ScheduledWork};
 use super::{Phase, Sender, Timer, all_blocks};
 use crate::config::{NakTiming, Pace, PassWait};
 use crate::event::SenderEvent;
@@ -16,7 +16,7 @@ use crate::wire;
 
 /// Next step of sending, once the pacer allows it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum Step {
+pub(super) enum SendStep {
     /// Take the next block, or end the pass.
     #[default]
     NextBlock,
@@ -32,12 +32,12 @@ pub(super) enum Step {
 
 /// Progress of sending.
 #[derive(Clone, Debug)]
-pub(super) struct Progress {
+pub(super) struct SendProgress {
     /// Number of the pass, from 1; 0 before data.
     pub(super) pass: u32,
     /// `true` if pass 1 sends only requested DTUs, because every receiver held something.
     pub(super) restart: bool,
-    pub(super) step: Step,
+    pub(super) step: SendStep,
     pub(super) sent_in_pass: u32,
     /// Current block; `None` at the start of a pass.
     pub(super) block: Option<u32>,
@@ -54,7 +54,7 @@ pub(super) struct Progress {
     pub(super) parity: u32,
     /// Parity symbols that follow the block's DTUs.
     pub(super) behind: Option<Run>,
-    pub(super) last_request: Option<Request>,
+    pub(super) last_request: Option<RepairRequest>,
     /// Time until which data may leave before its formal start.
     pub(super) early_until: Option<Time>,
     /// Approximate number of segments that had left early, before the sender asked all receivers first after all.
@@ -71,7 +71,7 @@ pub(super) struct Progress {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Request {
+pub(super) struct RepairRequest {
     pub(super) pass: u32,
     pub(super) blocks: Run,
     pub(super) at: Time,
@@ -79,12 +79,12 @@ pub(super) struct Request {
     pub(super) serial: u64,
 }
 
-impl Default for Progress {
+impl Default for SendProgress {
     fn default() -> Self {
         Self {
             pass: 0,
             restart: false,
-            step: Step::NextBlock,
+            step: SendStep::NextBlock,
             sent_in_pass: 0,
             block: None,
             kind: DataKind::Source,
@@ -106,7 +106,7 @@ impl Default for Progress {
     }
 }
 
-impl Progress {
+impl SendProgress {
     pub(super) fn left_in_block(&self) -> u32 {
         self.left
     }
@@ -173,7 +173,7 @@ impl Sender {
         let progress = &mut self.progress;
         progress.pass += 1;
         (progress.block, progress.step, progress.sent_in_pass, progress.silent_rounds) =
-            (None, Step::NextBlock, 0, 0);
+            (None, SendStep::NextBlock, 0, 0);
         self.progress.twice = true;
         if self.progress.pass == 1 {
             self.begin_search(now);
@@ -220,14 +220,14 @@ impl Sender {
         self.pacer.settle(now);
         while (self.phase == Phase::Sending || self.is_early()) && self.pacer.next() <= now {
             let transmit = match self.progress.step {
-                Step::Data if self.left_of_train() == Some(0) => Some(self.train_request(now)),
-                Step::Data => self.data_run(until),
-                Step::Request => self.block_request(now),
-                Step::NextBlock => {
+                SendStep::Data if self.left_of_train() == Some(0) => Some(self.train_request(now)),
+                SendStep::Data => self.data_run(until),
+                SendStep::Request => self.block_request(now),
+                SendStep::NextBlock => {
                     self.next_block(now);
                     None
                 }
-                Step::Stalled | Step::Train => return None,
+                SendStep::Stalled | SendStep::Train => return None,
             };
             if transmit.is_some() {
                 return transmit;
@@ -247,7 +247,7 @@ impl Sender {
             progress.runs.push_back(behind);
         }
         let (Some(run), Some(block)) = (progress.runs.pop_front(), progress.block) else {
-            progress.step = Step::Request;
+            progress.step = SendStep::Request;
             return None;
         };
         let len = self.geometry.segment_size();
@@ -277,7 +277,7 @@ impl Sender {
     /// Returns the request behind a block, if one is due there.
     fn block_request(&mut self, now: Time) -> Option<Transmit<Message>> {
         let block = self.progress.block?;
-        self.progress.step = Step::NextBlock;
+        self.progress.step = SendStep::NextBlock;
         if self.is_early() {
             // There are no members that would answer; the request follows when data formally begins.
             return None;
@@ -323,7 +323,8 @@ impl Sender {
             Pace::Rate { .. } => StatusType::NakOnly,
         };
         self.stats.status_requests += 1;
-        self.progress.last_request = Some(Request { pass, blocks, at: now, serial: self.flight.newest() });
+        self.progress.last_request =
+            Some(RepairRequest { pass, blocks, at: now, serial: self.flight.newest() });
         let request = StatusRequest { pass, blocks, dtus, status, hosts: None };
         Message::new(self.config.transmission, Body::StatusRequest(request))
     }
@@ -381,7 +382,7 @@ impl Sender {
         };
         let Some(block) = next else { return self.end_pass(now) };
         if self.window_is_full(block) {
-            self.progress.step = Step::Stalled;
+            self.progress.step = SendStep::Stalled;
             self.progress.stalled_since.get_or_insert(now);
             if !self.timers.is_set(Timer::Stall) {
                 self.timers.set(Timer::Stall, self.look_again(now));
@@ -412,11 +413,11 @@ impl Sender {
             let parity = if self.is_torn(block) { 0 } else { self.progress.parity };
             let margin = self.margin(self.schedule.need(block));
             match self.schedule.take(block, len, self.progress.pass, parity, self.progress.twice, margin) {
-                Some(Work::Source(runs)) if self.progress.twice => {
+                Some(ScheduledWork::Source(runs)) if self.progress.twice => {
                     (DataKind::Source, runs.iter().chain(&runs).copied().collect())
                 }
-                Some(Work::Source(runs)) => (DataKind::Source, runs.into()),
-                Some(Work::Parity(run)) => {
+                Some(ScheduledWork::Source(runs)) => (DataKind::Source, runs.into()),
+                Some(ScheduledWork::Parity(run)) => {
                     self.stats.parity_sent += u64::from(run.count());
                     (DataKind::Parity, VecDeque::from([run]))
                 }
@@ -426,7 +427,7 @@ impl Sender {
         let progress = &mut self.progress;
         progress.left = runs.iter().chain(&behind).map(|run: &Run| run.count()).sum();
         (progress.block, progress.kind, progress.runs, progress.behind) = (Some(block), kind, runs, behind);
-        (progress.sent_in_block, progress.step) = (0, Step::Data);
+        (progress.sent_in_block, progress.step) = (0, SendStep::Data);
     }
 
     /// Returns the DTUs of a block of `len`, without the withdrawn ones.
@@ -449,7 +450,7 @@ impl Sender {
             return self.begin_pass(now);
         }
         self.phase = Phase::Waiting;
-        self.progress.step = Step::NextBlock;
+        self.progress.step = SendStep::NextBlock;
         self.timers.set(Timer::StatusRetry, now + self.status_retry());
     }
 
@@ -486,8 +487,8 @@ impl Sender {
 
     /// Checks again if the window admits the next block.
     pub(super) fn unstall(&mut self, now: Time) {
-        if self.phase == Phase::Sending && self.progress.step == Step::Stalled {
-            self.progress.step = Step::NextBlock;
+        if self.phase == Phase::Sending && self.progress.step == SendStep::Stalled {
+            self.progress.step = SendStep::NextBlock;
             self.pacer.begin(now);
         }
     }

@@ -7,7 +7,7 @@
 
 use farcast_core::{Run, Span, Time};
 
-use super::delivery::Step;
+use super::delivery::SendStep;
 use super::{Phase, Sender};
 use crate::config::{Group, NakTiming, Pace, PassWait};
 use crate::event::SenderEvent;
@@ -29,7 +29,8 @@ impl Sender {
         }
         let progress = &mut self.progress;
         (progress.early_until, progress.pass) = (Some(now + READY + self.config.early_data), 1);
-        (progress.block, progress.step, progress.twice, progress.parity) = (None, Step::NextBlock, false, 0);
+        (progress.block, progress.step, progress.twice, progress.parity) =
+            (None, SendStep::NextBlock, false, 0);
         self.stats.dtus_per_pass.push(0);
         self.pacer.begin(now + READY);
     }
@@ -78,7 +79,7 @@ impl Sender {
             let sent = progress.block.map_or(0, |block| (block + 1) * self.geometry.block_size());
             progress.left_early = sent.min(self.geometry.segments());
             (progress.pass, progress.block, progress.step, progress.sent_in_pass) =
-                (0, None, Step::NextBlock, 0);
+                (0, None, SendStep::NextBlock, 0);
             progress.drop_runs();
             return false;
         }
@@ -93,7 +94,7 @@ impl Sender {
         self.events.push_back(SenderEvent::Pass { pass: 1, dtus: segments });
         let Some(block) = self.progress.block else { return true };
         // The request about the current block follows at its end.
-        let complete = if self.progress.step == Step::NextBlock { block + 1 } else { block };
+        let complete = if self.progress.step == SendStep::NextBlock { block + 1 } else { block };
         if let Some(blocks) = Run::new(0, complete) {
             let all = complete == self.geometry.blocks();
             self.expect_answers(now, all);

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use farcast_core::engine::{Reject, Transmit};
 use farcast_core::{Span, Time};
 
-use super::delivery::Step;
+use super::delivery::SendStep;
 use super::members::{GivenUp, Member, MemberState};
 use super::{Phase, Sender};
 use crate::config::Pace;
@@ -176,7 +176,7 @@ impl Sender {
     /// others, and gives up those that never answer.
     pub(super) fn stalled(&mut self, now: Time) {
         self.follow_train(now);
-        if self.phase != Phase::Sending || self.progress.step != Step::Stalled {
+        if self.phase != Phase::Sending || self.progress.step != SendStep::Stalled {
             return;
         }
         let newest = self.flight.newest();

@@ -41,7 +41,7 @@ pub enum GivenUp {
 
 /// State of a block at one receiver.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Lack {
+pub(super) struct BlockLack {
     /// Number of missing DTUs, from the latest NAK.
     count: u32,
     /// Pass of that NAK, and the DTUs counted for it as lost on the way, and as not stored.
@@ -71,7 +71,7 @@ impl Account {
     }
 }
 
-impl Lack {
+impl BlockLack {
     fn is_of(&self, pass: u32) -> bool {
         u32::from(self.pass) == pass
     }
@@ -129,7 +129,7 @@ pub struct Member {
     pub(super) granted: Option<Time>,
     /// Bytes that it reported it can buffer.
     pub(super) receive_buffer: Option<u32>,
-    pub(super) missing: BTreeMap<u32, Lack>,
+    pub(super) missing: BTreeMap<u32, BlockLack>,
     /// Number of segments in all of `missing`, now and at the start of the previous pass.
     pub(super) lacks: u64,
     pub(super) lacked: u64,

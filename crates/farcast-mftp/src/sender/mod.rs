@@ -49,7 +49,7 @@ use crate::event::{SenderEvent, SenderOutcome};
 use crate::message::{Body, ClientId, Echo, GroupModel, Join, Message, cancel};
 
 use bottleneck::Bottleneck;
-use delivery::{Progress, Step};
+use delivery::{SendProgress, SendStep};
 use flight::Flight;
 use members::Members;
 pub use members::{GivenUp, Member, MemberState};
@@ -114,7 +114,7 @@ pub struct Sender {
     phase: Phase,
     members: Members,
     schedule: Schedule,
-    progress: Progress,
+    progress: SendProgress,
     flight: Flight,
     pacer: Pacer,
     bottleneck: Bottleneck,
@@ -159,7 +159,7 @@ impl Sender {
             phase: Phase::Idle,
             members: Members::of(&config.group),
             schedule: Schedule::new(false),
-            progress: Progress::default(),
+            progress: SendProgress::default(),
             flight: Flight::default(),
             pacer: Pacer::new(config.pace.steady()),
             bottleneck: Bottleneck::default(),
@@ -418,7 +418,7 @@ impl Engine for Sender {
     fn poll_timeout(&self) -> Option<Deadline> {
         let timer = self.timers.next();
         let sends = self.phase == Phase::Sending || self.is_early();
-        if !sends || matches!(self.progress.step, Step::Stalled | Step::Train) {
+        if !sends || matches!(self.progress.step, SendStep::Stalled | SendStep::Train) {
             return timer;
         }
         let pace = Deadline { at: self.pacer.next(), timer: "pace" };
@@ -431,7 +431,7 @@ impl Engine for Sender {
 
     fn settled_until(&self) -> Time {
         // Feedback is handled between blocks: the rest of the current block is settled.
-        if self.phase != Phase::Sending || self.progress.step == Step::Train {
+        if self.phase != Phase::Sending || self.progress.step == SendStep::Train {
             return Time::ZERO;
         }
         let full = self.pacer.span(crate::wire::data_len(usize::from(self.geometry.segment_size())));

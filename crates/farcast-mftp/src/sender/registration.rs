@@ -10,7 +10,7 @@ use super::members::{Member, MemberState};
 use super::{Phase, Sender, Timer};
 use crate::config::{Group, Pace};
 use crate::event::SenderOutcome;
-use crate::message::{Announce, AnnounceOptions, Body, ClientId, GroupModel, Message, Standing};
+use crate::message::{Announce, AnnounceOptions, Body, ClientId, GroupModel, HostState, Message};
 use crate::proof::{Proof, commitment, grant, terms};
 use crate::wire;
 
@@ -113,7 +113,7 @@ impl Sender {
     }
 
     /// Returns the host list in pieces that fit a datagram; one piece, possibly absent, if it is short.
-    fn host_lists(&mut self) -> Vec<Option<Vec<(ClientId, Standing)>>> {
+    fn host_lists(&mut self) -> Vec<Option<Vec<(ClientId, HostState)>>> {
         let repeats = self.config.repeats;
         let closed = matches!(self.config.group, Group::Closed(_));
         let mut records = Vec::new();
@@ -121,9 +121,9 @@ impl Sender {
             let unshown = self.config.secret.is_some() && !member.validated;
             let standing = match member.state {
                 MemberState::Active if unshown && !closed => continue,
-                MemberState::Active if unshown => Standing::Pending,
-                MemberState::Invited => Standing::Pending,
-                MemberState::Declined(reason) => Standing::Declined(reason),
+                MemberState::Active if unshown => HostState::Pending,
+                MemberState::Invited => HostState::Pending,
+                MemberState::Declined(reason) => HostState::Declined(reason),
                 // A confirmation is kept for a few announcements before it is pruned (draft §1.1).
                 _ if member.confirmations >= repeats => {
                     if !closed || member.state == MemberState::Done {
@@ -131,11 +131,11 @@ impl Sender {
                     }
                     // A receiver that is not in the list of a closed group stays out (draft §6). One that is started
                     // again, or comes back, must find itself there. One that takes part ignores its entry.
-                    Standing::Pending
+                    HostState::Pending
                 }
                 _ => {
                     member.confirmations += 1;
-                    Standing::Accepted
+                    HostState::Accepted
                 }
             };
             records.push((id, standing));
@@ -151,7 +151,7 @@ impl Sender {
         records.chunks(room).map(|piece| Some(piece.to_vec())).collect()
     }
 
-    fn announcement(&self, now: Time, hosts: Option<Vec<(ClientId, Standing)>>) -> Announce {
+    fn announcement(&self, now: Time, hosts: Option<Vec<(ClientId, HostState)>>) -> Announce {
         let seconds = |span: Span| u32::try_from(span.as_nanos() / 1_000_000_000).unwrap_or(u32::MAX);
         let left = match self.phase {
             Phase::Announcing => self.timers.due(Timer::AnnounceLimit).since(now),

@@ -16,7 +16,7 @@ pub(super) struct Repair {
 
 /// Parity symbols sent of a block.
 #[derive(Clone, Copy, Debug)]
-struct Parity {
+struct SentParity {
     sent: u32,
     /// Last pass that sent some, and their number.
     pass: u16,
@@ -32,7 +32,7 @@ pub(super) struct Schedule {
     /// Last pass of each DTU, for blocks of which DTUs were sent again; 16 bits saturate.
     last_pass: BTreeMap<u32, Vec<u16>>,
     /// Parity symbols sent of each block.
-    parity: BTreeMap<u32, Parity>,
+    parity: BTreeMap<u32, SentParity>,
     /// Last pass of every other DTU: 1, or 0 if a restart has sent nothing yet.
     default_pass: u16,
 }
@@ -88,7 +88,7 @@ impl Schedule {
         let pass = u16::try_from(pass).unwrap_or(u16::MAX);
         let before = self.parity.get(&block).filter(|parity| parity.pass == pass);
         let of_pass = symbols.count() + before.map_or(0, |parity| parity.of_pass);
-        self.parity.insert(block, Parity { sent: symbols.end(), pass, of_pass });
+        self.parity.insert(block, SentParity { sent: symbols.end(), pass, of_pass });
     }
 
     /// Removes the DTUs `gone` of `block`, which are withdrawn.
@@ -199,14 +199,14 @@ impl Schedule {
         parity_symbols: u32,
         twice: bool,
         margin: u32,
-    ) -> Option<Work> {
+    ) -> Option<ScheduledWork> {
         let repair = self.plan.as_mut().unwrap_or(&mut self.repairs).remove(&block)?;
         if let Some(run) = self.parity_in_place_of(&repair, block, parity_symbols, twice, margin) {
             self.note_parity(block, run, pass);
-            return Some(Work::Parity(run));
+            return Some(ScheduledWork::Parity(run));
         }
         self.note_sent(block, len, pass, &repair.wanted);
-        Some(Work::Source(repair.wanted.iter_runs().collect()))
+        Some(ScheduledWork::Source(repair.wanted.iter_runs().collect()))
     }
 
     /// Returns the parity symbols that [`take`](Self::take) would return for `block` now, if any. The block is one that
@@ -250,7 +250,7 @@ impl Schedule {
 
 /// Content of one block in one pass.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Work {
+pub(super) enum ScheduledWork {
     /// DTUs of the block.
     Source(Vec<Run>),
     /// Parity symbols of the block.
@@ -276,7 +276,7 @@ mod tests {
         assert_eq!(schedule.nak(2, 10, 1, &map(16, &[2, 3]), Some(0)), 1);
         assert_eq!(schedule.count(), 4);
         let runs = [Run::new(1, 3).expect("run"), Run::one(7)].to_vec();
-        assert_eq!(schedule.take(2, 10, 2, 0, false, 0), Some(Work::Source(runs)));
+        assert_eq!(schedule.take(2, 10, 2, 0, false, 0), Some(ScheduledWork::Source(runs)));
         assert!(schedule.is_empty());
     }
 
@@ -294,16 +294,22 @@ mod tests {
         let mut schedule = Schedule::new(false);
         schedule.nak(0, 8, 1, &map(8, &[1, 2]), Some(0));
         schedule.nak(0, 8, 1, &map(8, &[5]), Some(0));
-        assert_eq!(schedule.take(0, 8, 2, 4, false, 0), Some(Work::Parity(Run::new(0, 2).expect("run"))));
+        assert_eq!(
+            schedule.take(0, 8, 2, 4, false, 0),
+            Some(ScheduledWork::Parity(Run::new(0, 2).expect("run")))
+        );
         // One of the two parity symbols was lost; a stale NAK counts for nothing.
         assert_eq!(schedule.nak(0, 8, 1, &map(8, &[1, 2]), Some(0)), 0);
         schedule.nak(0, 8, 2, &map(8, &[1, 2]), Some(1));
-        assert_eq!(schedule.take(0, 8, 3, 4, false, 0), Some(Work::Parity(Run::new(2, 1).expect("run"))));
+        assert_eq!(
+            schedule.take(0, 8, 3, 4, false, 0),
+            Some(ScheduledWork::Parity(Run::new(2, 1).expect("run")))
+        );
         // Only one of four symbols is left, and two are needed, so the DTUs themselves are sent.
         schedule.nak(0, 8, 3, &map(8, &[1, 2, 3]), Some(1));
         assert_eq!(
             schedule.take(0, 8, 4, 4, false, 0),
-            Some(Work::Source([Run::new(1, 3).expect("run")].to_vec()))
+            Some(ScheduledWork::Source([Run::new(1, 3).expect("run")].to_vec()))
         );
     }
 
@@ -312,12 +318,15 @@ mod tests {
         let mut schedule = Schedule::new(false);
         schedule.nak(0, 8, 1, &map(8, &[1, 2]), Some(0));
         schedule.nak(0, 8, 1, &map(8, &[5]), Some(0));
-        assert_eq!(schedule.take(0, 8, 2, 9, true, 0), Some(Work::Parity(Run::new(0, 4).expect("run"))));
+        assert_eq!(
+            schedule.take(0, 8, 2, 9, true, 0),
+            Some(ScheduledWork::Parity(Run::new(0, 4).expect("run")))
+        );
         schedule.nak(0, 8, 2, &map(8, &[1, 2, 6]), Some(0));
         schedule.nak(0, 8, 2, &map(8, &[0, 1, 2]), Some(0));
         assert_eq!(
             schedule.take(0, 8, 3, 9, true, 0),
-            Some(Work::Parity(Run::new(4, 5).expect("run"))),
+            Some(ScheduledWork::Parity(Run::new(4, 5).expect("run"))),
             "all that is left"
         );
     }
@@ -329,12 +338,15 @@ mod tests {
         schedule.nak(3, 8, 1, &map(8, &[1, 2, 5]), Some(1));
         // Two are needed, as one of the first two came. The third and the fourth are sent, and one more.
         let run = Run::new(2, 3).expect("run");
-        assert_eq!(schedule.take(3, 8, 2, 9, false, 1), Some(Work::Parity(run)));
+        assert_eq!(schedule.take(3, 8, 2, 9, false, 1), Some(ScheduledWork::Parity(run)));
         // For one receiver parity has no advantage without a margin.
         schedule.nak(4, 8, 1, &map(8, &[1, 2]), Some(0));
-        assert!(matches!(schedule.take(4, 8, 2, 9, false, 0), Some(Work::Source(_))));
+        assert!(matches!(schedule.take(4, 8, 2, 9, false, 0), Some(ScheduledWork::Source(_))));
         schedule.nak(5, 8, 1, &map(8, &[1, 2]), Some(0));
-        assert_eq!(schedule.take(5, 8, 2, 9, false, 1), Some(Work::Parity(Run::new(0, 3).expect("run"))));
+        assert_eq!(
+            schedule.take(5, 8, 2, 9, false, 1),
+            Some(ScheduledWork::Parity(Run::new(0, 3).expect("run")))
+        );
     }
 
     #[test]
@@ -343,13 +355,13 @@ mod tests {
         schedule.nak(0, 8, 1, &map(8, &[1, 2, 3, 5, 6]), Some(0));
         schedule.nak(0, 8, 1, &map(8, &[0, 1, 2, 3]), Some(0));
         let run = Run::new(0, 8).expect("run");
-        assert_eq!(schedule.take(0, 8, 2, 99, false, 3), Some(Work::Parity(run)));
+        assert_eq!(schedule.take(0, 8, 2, 99, false, 3), Some(ScheduledWork::Parity(run)));
         assert_eq!((schedule.parity_sent(0, 1), schedule.parity_sent(0, 2)), (0, 8));
         schedule.nak(0, 8, 2, &map(8, &[0, 1, 2, 3]), None);
         schedule.nak(0, 8, 2, &map(8, &[1, 2, 3, 5, 6]), Some(4));
         assert_eq!(schedule.need(0), 6);
         let union = [Run::new(0, 4).expect("run"), Run::new(5, 2).expect("run")].to_vec();
-        assert_eq!(schedule.take(0, 8, 3, 99, false, 2), Some(Work::Source(union)));
+        assert_eq!(schedule.take(0, 8, 3, 99, false, 2), Some(ScheduledWork::Source(union)));
     }
 
     #[test]
@@ -357,7 +369,7 @@ mod tests {
         let mut schedule = Schedule::new(false);
         for pass in 1..20 {
             schedule.nak(0, 8, pass, &map(8, &[4, 5]), Some(2));
-            if let Some(Work::Parity(run)) = schedule.take(0, 8, pass + 1, 3, false, 0) {
+            if let Some(ScheduledWork::Parity(run)) = schedule.take(0, 8, pass + 1, 3, false, 0) {
                 assert!(run.end() <= 3, "{run:?}");
             }
         }

@@ -4,11 +4,11 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use super::DecodeError;
-use super::parameter::{Parameter, Reader, Sink, kind, need, refuse_repeated, set};
-use crate::message::{Announce, AnnounceOptions, ClientId, DeclineReason, GroupModel, Standing};
+use super::parameter::{ByteSink, Parameter, ParameterReader, kind, need, refuse_repeated, set};
+use crate::message::{Announce, AnnounceOptions, ClientId, DeclineReason, GroupModel, HostState};
 use crate::proof::Proof;
 
-pub(super) fn encode<S: Sink>(m: &Announce, out: &mut S) {
+pub(super) fn encode<S: ByteSink>(m: &Announce, out: &mut S) {
     // The first five parameters are ordered.
     out.address(kind::SERVER_ADDRESS, kind::SERVER_ADDRESS_6, m.server.ip());
     out.integer(kind::SERVER_PORT, m.server.port().into());
@@ -80,15 +80,15 @@ fn options(parameter: Parameter<'_>) -> Result<AnnounceOptions, DecodeError> {
     })
 }
 
-fn standing_bytes(standing: Standing) -> [u8; 4] {
+fn standing_bytes(standing: HostState) -> [u8; 4] {
     match standing {
-        Standing::Pending => [b'P', 0, 0, 0],
-        Standing::Accepted => [b'A', 0, 0, 0],
-        Standing::Declined(reason) => [b'D', reason as u8, 0, 0],
+        HostState::Pending => [b'P', 0, 0, 0],
+        HostState::Accepted => [b'A', 0, 0, 0],
+        HostState::Declined(reason) => [b'D', reason as u8, 0, 0],
     }
 }
 
-fn hosts(parameter: Parameter<'_>) -> Result<Vec<(ClientId, Standing)>, DecodeError> {
+fn hosts(parameter: Parameter<'_>) -> Result<Vec<(ClientId, HostState)>, DecodeError> {
     let wrong = DecodeError::Value { parameter: parameter.kind };
     let (records, rest) = parameter.value.as_chunks::<8>();
     if !rest.is_empty() {
@@ -96,9 +96,9 @@ fn hosts(parameter: Parameter<'_>) -> Result<Vec<(ClientId, Standing)>, DecodeEr
     }
     let record = |&[a, b, c, d, status, reason, ..]: &[u8; 8]| {
         let standing = match status {
-            b'P' => Standing::Pending,
-            b'A' => Standing::Accepted,
-            b'D' => Standing::Declined(DeclineReason::from_wire(reason).ok_or(wrong)?),
+            b'P' => HostState::Pending,
+            b'A' => HostState::Accepted,
+            b'D' => HostState::Declined(DeclineReason::from_wire(reason).ok_or(wrong)?),
             _ => return Err(wrong),
         };
         Ok((ClientId(u32::from_be_bytes([a, b, c, d])), standing))
@@ -117,7 +117,7 @@ const ORDER: [u16; 5] = [
 
 /// Parameters after the five ordered ones, as they are found.
 #[derive(Default)]
-struct Found {
+struct FoundParameters {
     announce_duration: Option<u32>,
     options: Option<AnnounceOptions>,
     application: Option<alloc::string::String>,
@@ -130,14 +130,14 @@ struct Found {
     product_size_64: Option<u64>,
     error_threshold: Option<u32>,
     user_data: Option<Vec<u8>>,
-    hosts: Option<Vec<(ClientId, Standing)>>,
+    hosts: Option<Vec<(ClientId, HostState)>>,
     backoff_window: Option<u32>,
     product_id: Option<[u8; 32]>,
     parity_symbols: Option<u32>,
     commitment: Option<Proof>,
 }
 
-impl Found {
+impl FoundParameters {
     fn take(&mut self, p: Parameter<'_>) -> Result<(), DecodeError> {
         match p.kind {
             kind::ANNOUNCE_DURATION => set(&mut self.announce_duration, p, p.integer()?),
@@ -172,13 +172,13 @@ impl Found {
     }
 }
 
-pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Announce, DecodeError> {
+pub(super) fn decode(reader: &mut ParameterReader<'_>) -> Result<Announce, DecodeError> {
     let server = reader.expect_address(kind::SERVER_ADDRESS, kind::SERVER_ADDRESS_6)?;
     let server_port = reader.expect(&[kind::SERVER_PORT])?.port()?;
     let response = reader.expect_address(kind::RESPONSE_ADDRESS, kind::RESPONSE_ADDRESS_6)?;
     let response_port = reader.expect(&[kind::RESPONSE_PORT])?.port()?;
     let private = reader.expect_address(kind::PRIVATE_ADDRESS, kind::PRIVATE_ADDRESS_6)?;
-    let mut found = Found::default();
+    let mut found = FoundParameters::default();
     while let Some(parameter) = reader.next()? {
         found.take(parameter)?;
     }

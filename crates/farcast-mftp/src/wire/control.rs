@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 
 use super::DecodeError;
-use super::parameter::{Parameter, Reader, Sink, kind, need, refuse_repeated, set};
+use super::parameter::{ByteSink, Parameter, ParameterReader, kind, need, refuse_repeated, set};
 use crate::message::{
     Abort, Completion, DeclineReason, Echo, End, Grant, Join, Leave, Query, Quit, Registration,
     RegistrationEntry,
@@ -19,12 +19,12 @@ fn is_all(parameter: Parameter<'_>) -> Result<bool, DecodeError> {
     parameter.options(b"FA").map(|[mark, ..]| mark == b'A')
 }
 
-pub(super) fn encode_query<S: Sink>(m: &Query, out: &mut S) {
+pub(super) fn encode_query<S: ByteSink>(m: &Query, out: &mut S) {
     out.parameter(kind::APPLICATION_REFERENCE, m.application.as_bytes());
     out.parameter(kind::GROUP_OPTIONS, &group_options(m.all));
 }
 
-pub(super) fn decode_query(reader: &mut Reader<'_>) -> Result<Query, DecodeError> {
+pub(super) fn decode_query(reader: &mut ParameterReader<'_>) -> Result<Query, DecodeError> {
     let (mut application, mut all) = (None, None);
     while let Some(p) = reader.next()? {
         match p.kind {
@@ -39,14 +39,14 @@ pub(super) fn decode_query(reader: &mut Reader<'_>) -> Result<Query, DecodeError
     })
 }
 
-pub(super) fn encode_join<S: Sink>(m: &Join, out: &mut S) {
+pub(super) fn encode_join<S: ByteSink>(m: &Join, out: &mut S) {
     out.parameter(kind::APPLICATION_REFERENCE, m.application.as_bytes());
     out.address(kind::PUBLIC_ADDRESS, kind::PUBLIC_ADDRESS_6, m.public);
     out.parameter(kind::GROUP_OPTIONS, &group_options(m.all));
     out.hosts(m.hosts.as_ref());
 }
 
-pub(super) fn decode_join(reader: &mut Reader<'_>) -> Result<Join, DecodeError> {
+pub(super) fn decode_join(reader: &mut ParameterReader<'_>) -> Result<Join, DecodeError> {
     let (mut application, mut public, mut all, mut hosts) = (None, None, None, None);
     while let Some(p) = reader.next()? {
         match p.kind {
@@ -66,12 +66,12 @@ pub(super) fn decode_join(reader: &mut Reader<'_>) -> Result<Join, DecodeError> 
     })
 }
 
-pub(super) fn encode_leave<S: Sink>(m: &Leave, out: &mut S) {
+pub(super) fn encode_leave<S: ByteSink>(m: &Leave, out: &mut S) {
     out.address(kind::PUBLIC_ADDRESS, kind::PUBLIC_ADDRESS_6, m.public);
     out.hosts(m.hosts.as_ref());
 }
 
-pub(super) fn decode_leave(reader: &mut Reader<'_>) -> Result<Leave, DecodeError> {
+pub(super) fn decode_leave(reader: &mut ParameterReader<'_>) -> Result<Leave, DecodeError> {
     let (mut public, mut hosts): (Option<IpAddr>, _) = (None, None);
     while let Some(p) = reader.next()? {
         match p.kind {
@@ -84,7 +84,7 @@ pub(super) fn decode_leave(reader: &mut Reader<'_>) -> Result<Leave, DecodeError
     Ok(Leave { public: need(public, kind::PUBLIC_ADDRESS)?, hosts })
 }
 
-pub(super) fn encode_echo<S: Sink>(m: &Echo, hosts: Option<&Vec<crate::message::ClientId>>, out: &mut S) {
+pub(super) fn encode_echo<S: ByteSink>(m: &Echo, hosts: Option<&Vec<crate::message::ClientId>>, out: &mut S) {
     out.integer(kind::ECHO_SEQUENCE, m.sequence);
     if let Some(data) = &m.data {
         out.parameter(kind::ECHO_DATA, data);
@@ -92,7 +92,7 @@ pub(super) fn encode_echo<S: Sink>(m: &Echo, hosts: Option<&Vec<crate::message::
     out.hosts(hosts);
 }
 
-pub(super) fn decode_echo(reader: &mut Reader<'_>) -> Result<Echo, DecodeError> {
+pub(super) fn decode_echo(reader: &mut ParameterReader<'_>) -> Result<Echo, DecodeError> {
     let (mut sequence, mut data, mut hosts) = (None, None, None);
     while let Some(p) = reader.next()? {
         match p.kind {
@@ -106,17 +106,17 @@ pub(super) fn decode_echo(reader: &mut Reader<'_>) -> Result<Echo, DecodeError> 
 }
 
 /// Encodes the server's address and port, which open every answer.
-pub(super) fn encode_server<S: Sink>(server: SocketAddr, out: &mut S) {
+pub(super) fn encode_server<S: ByteSink>(server: SocketAddr, out: &mut S) {
     out.address(kind::SERVER_ADDRESS, kind::SERVER_ADDRESS_6, server.ip());
     out.integer(kind::SERVER_PORT, server.port().into());
 }
 
-pub(super) fn decode_server(reader: &mut Reader<'_>) -> Result<SocketAddr, DecodeError> {
+pub(super) fn decode_server(reader: &mut ParameterReader<'_>) -> Result<SocketAddr, DecodeError> {
     let address = reader.expect_address(kind::SERVER_ADDRESS, kind::SERVER_ADDRESS_6)?;
     Ok(SocketAddr::new(address, reader.expect(&[kind::SERVER_PORT])?.port()?))
 }
 
-pub(super) fn encode_registration<S: Sink>(m: &Registration, out: &mut S) {
+pub(super) fn encode_registration<S: ByteSink>(m: &Registration, out: &mut S) {
     encode_server(m.server, out);
     for entry in &m.entries {
         out.integer(kind::CLIENT_ADDRESS, entry.client.0);
@@ -135,7 +135,7 @@ pub(super) fn encode_registration<S: Sink>(m: &Registration, out: &mut S) {
     }
 }
 
-pub(super) fn decode_registration(reader: &mut Reader<'_>) -> Result<Registration, DecodeError> {
+pub(super) fn decode_registration(reader: &mut ParameterReader<'_>) -> Result<Registration, DecodeError> {
     let server = decode_server(reader)?;
     let first = reader.expect(&[kind::CLIENT_ADDRESS])?;
     let mut entries = alloc::vec![decode_entry(first, reader)?];
@@ -153,7 +153,10 @@ pub(super) fn decode_registration(reader: &mut Reader<'_>) -> Result<Registratio
     Ok(Registration { server, entries, name, segments_held: held, receive_buffer_bytes: buffer, nonce })
 }
 
-fn decode_entry(client: Parameter<'_>, reader: &mut Reader<'_>) -> Result<RegistrationEntry, DecodeError> {
+fn decode_entry(
+    client: Parameter<'_>,
+    reader: &mut ParameterReader<'_>,
+) -> Result<RegistrationEntry, DecodeError> {
     let mut p = reader.expect(&[kind::REGISTRATION_RESPONSE, kind::SERIAL_NUMBER])?;
     let mut serial = None;
     if p.kind == kind::SERIAL_NUMBER {
@@ -168,7 +171,7 @@ fn decode_entry(client: Parameter<'_>, reader: &mut Reader<'_>) -> Result<Regist
     Ok(RegistrationEntry { client: client.client()?, serial, response })
 }
 
-pub(super) fn decode_completion(reader: &mut Reader<'_>) -> Result<Completion, DecodeError> {
+pub(super) fn decode_completion(reader: &mut ParameterReader<'_>) -> Result<Completion, DecodeError> {
     let mut hosts = None;
     while let Some(p) = reader.next()? {
         if p.kind == kind::HOST_LIST {
@@ -178,13 +181,13 @@ pub(super) fn decode_completion(reader: &mut Reader<'_>) -> Result<Completion, D
     Ok(Completion { hosts })
 }
 
-pub(super) fn encode_abort<S: Sink>(m: &Abort, out: &mut S) {
+pub(super) fn encode_abort<S: ByteSink>(m: &Abort, out: &mut S) {
     out.integer(kind::CANCEL_REASON, m.reason);
     out.text(kind::REASON_TEXT, m.text.as_ref());
     out.hosts(m.hosts.as_ref());
 }
 
-pub(super) fn decode_abort(reader: &mut Reader<'_>) -> Result<Abort, DecodeError> {
+pub(super) fn decode_abort(reader: &mut ParameterReader<'_>) -> Result<Abort, DecodeError> {
     let (mut reason, mut hosts, mut text) = (None, None, None);
     while let Some(p) = reader.next()? {
         match p.kind {
@@ -197,13 +200,13 @@ pub(super) fn decode_abort(reader: &mut Reader<'_>) -> Result<Abort, DecodeError
     Ok(Abort { reason: need(reason, kind::CANCEL_REASON)?, hosts, text })
 }
 
-pub(super) fn encode_quit<S: Sink>(m: &Quit, out: &mut S) {
+pub(super) fn encode_quit<S: ByteSink>(m: &Quit, out: &mut S) {
     out.integer(kind::CANCEL_REASON, m.reason);
     out.optional(kind::CLIENT_ADDRESS, m.client.map(|client| client.0));
     out.text(kind::REASON_TEXT, m.text.as_ref());
 }
 
-pub(super) fn decode_quit(reader: &mut Reader<'_>) -> Result<Quit, DecodeError> {
+pub(super) fn decode_quit(reader: &mut ParameterReader<'_>) -> Result<Quit, DecodeError> {
     let (mut reason, mut client, mut text) = (None, None, None);
     while let Some(p) = reader.next()? {
         match p.kind {
@@ -216,13 +219,13 @@ pub(super) fn decode_quit(reader: &mut Reader<'_>) -> Result<Quit, DecodeError> 
     Ok(Quit { reason: need(reason, kind::CANCEL_REASON)?, client, text })
 }
 
-pub(super) fn encode_end<S: Sink>(m: &End, out: &mut S) {
+pub(super) fn encode_end<S: ByteSink>(m: &End, out: &mut S) {
     encode_server(m.server, out);
     out.address(kind::RESPONSE_ADDRESS, kind::RESPONSE_ADDRESS_6, m.response.ip());
     out.integer(kind::RESPONSE_PORT, m.response.port().into());
 }
 
-pub(super) fn decode_end(reader: &mut Reader<'_>) -> Result<End, DecodeError> {
+pub(super) fn decode_end(reader: &mut ParameterReader<'_>) -> Result<End, DecodeError> {
     let server = decode_server(reader)?;
     let response = reader.expect_address(kind::RESPONSE_ADDRESS, kind::RESPONSE_ADDRESS_6)?;
     let port = reader.expect(&[kind::RESPONSE_PORT])?.port()?;
@@ -230,12 +233,12 @@ pub(super) fn decode_end(reader: &mut Reader<'_>) -> Result<End, DecodeError> {
     Ok(End { server, response: SocketAddr::new(response, port) })
 }
 
-pub(super) fn encode_grant<S: Sink>(m: &Grant, out: &mut S) {
+pub(super) fn encode_grant<S: ByteSink>(m: &Grant, out: &mut S) {
     out.integer(kind::CLIENT_ADDRESS, m.client.0);
     out.parameter(kind::TOKEN, &m.token.0);
 }
 
-pub(super) fn decode_grant(reader: &mut Reader<'_>) -> Result<Grant, DecodeError> {
+pub(super) fn decode_grant(reader: &mut ParameterReader<'_>) -> Result<Grant, DecodeError> {
     let (mut client, mut token) = (None, None);
     while let Some(p) = reader.next()? {
         match p.kind {

@@ -24,7 +24,7 @@ use core::ops::Range;
 use crate::message::{Body, Data, Echo, Message};
 use crate::proof::Proof;
 use parameter::kind::PROOF;
-use parameter::{Counter, Reader, Sink, set};
+use parameter::{ByteSink, Counter, ParameterReader, set};
 
 /// Bytes of the common header.
 pub const HEADER_LEN: usize = 12;
@@ -136,7 +136,7 @@ fn kind_of(body: &Body) -> u16 {
     }
 }
 
-fn encode_body<S: Sink>(body: &Body, segment: u32, out: &mut S) {
+fn encode_body<S: ByteSink>(body: &Body, segment: u32, out: &mut S) {
     match body {
         Body::Query(m) => control::encode_query(m, out),
         Body::Join(m) => control::encode_join(m, out),
@@ -189,7 +189,7 @@ pub fn encoded_len(message: &Message, segment: u32) -> usize {
 }
 
 /// Encodes the proof, the last parameter of a control message.
-fn encode_proof<S: Sink>(message: &Message, out: &mut S) {
+fn encode_proof<S: ByteSink>(message: &Message, out: &mut S) {
     if let Some(proof) = &message.proof {
         out.parameter(PROOF, &proof.0);
     }
@@ -244,7 +244,7 @@ pub fn decode(datagram: &[u8]) -> Result<Packet, DecodeError> {
 }
 
 fn decode_proof(datagram: &[u8]) -> Result<Option<Proof>, DecodeError> {
-    let mut reader = Reader::new(datagram, HEADER_LEN);
+    let mut reader = ParameterReader::new(datagram, HEADER_LEN);
     let mut proof = None;
     while let Some(parameter) = reader.next()? {
         if parameter.kind == PROOF {
@@ -255,7 +255,7 @@ fn decode_proof(datagram: &[u8]) -> Result<Option<Proof>, DecodeError> {
 }
 
 fn decode_body(kind: u16, datagram: &[u8]) -> Result<(Body, Range<usize>), DecodeError> {
-    let mut reader = Reader::new(datagram, HEADER_LEN);
+    let mut reader = ParameterReader::new(datagram, HEADER_LEN);
     let reader = &mut reader;
     let body = match kind {
         kind::DATA => {

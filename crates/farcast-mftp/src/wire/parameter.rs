@@ -84,7 +84,7 @@ pub(super) mod kind {
 }
 
 /// Destination of encoded bytes: a buffer, a hash, or a counter that only measures.
-pub(super) trait Sink {
+pub(super) trait ByteSink {
     fn put(&mut self, bytes: &[u8]);
 
     /// Writes a parameter of `len` bytes that are costly to compute; a counter does without them.
@@ -143,13 +143,13 @@ pub(super) trait Sink {
     }
 }
 
-impl Sink for Vec<u8> {
+impl ByteSink for Vec<u8> {
     fn put(&mut self, bytes: &[u8]) {
         self.extend_from_slice(bytes);
     }
 }
 
-impl Sink for blake3::Hasher {
+impl ByteSink for blake3::Hasher {
     fn put(&mut self, bytes: &[u8]) {
         self.update(bytes);
     }
@@ -158,7 +158,7 @@ impl Sink for blake3::Hasher {
 /// Counter of the bytes that would be written.
 pub(super) struct Counter(pub(super) usize);
 
-impl Sink for Counter {
+impl ByteSink for Counter {
     fn put(&mut self, bytes: &[u8]) {
         self.0 += bytes.len();
     }
@@ -254,12 +254,12 @@ impl<'a> Parameter<'a> {
 }
 
 /// Reader of the parameters of one message, in order.
-pub(super) struct Reader<'a> {
+pub(super) struct ParameterReader<'a> {
     message: &'a [u8],
     at: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ParameterReader<'a> {
     /// Creates a reader of `message` from byte `at` on.
     pub(super) fn new(message: &'a [u8], at: usize) -> Self {
         Self { message, at }

@@ -7,11 +7,11 @@ use farcast_core::{Bitmap, Run};
 use md5::{Digest, Md5};
 
 use super::control::{decode_server, encode_server};
-use super::parameter::{Parameter, Reader, Sink, kind, need, refuse_repeated, set};
+use super::parameter::{ByteSink, Parameter, ParameterReader, kind, need, refuse_repeated, set};
 use super::{DecodeError, HEADER_LEN};
 use crate::message::{Ack, Data, DataKind, Done, Nak, StatusRequest, StatusType};
 
-pub(super) fn encode_data<S: Sink>(m: &Data, segment: u32, out: &mut S) {
+pub(super) fn encode_data<S: ByteSink>(m: &Data, segment: u32, out: &mut S) {
     out.integer(kind::PASS_NUMBER, m.pass);
     out.integer(kind::BLOCK_NUMBER, m.block + 1);
     let number = match m.kind {
@@ -23,7 +23,7 @@ pub(super) fn encode_data<S: Sink>(m: &Data, segment: u32, out: &mut S) {
 }
 
 pub(super) fn decode_data(datagram: &[u8]) -> Result<(Data, Range<usize>), DecodeError> {
-    let mut reader = Reader::new(datagram, HEADER_LEN);
+    let mut reader = ParameterReader::new(datagram, HEADER_LEN);
     let (mut pass, mut block, mut number, mut payload) = (None, None, None, None);
     while let Some(p) = reader.next()? {
         match p.kind {
@@ -53,7 +53,7 @@ pub(super) fn decode_data(datagram: &[u8]) -> Result<(Data, Range<usize>), Decod
     Ok((data, payload))
 }
 
-pub(super) fn encode_status_request<S: Sink>(m: &StatusRequest, out: &mut S) {
+pub(super) fn encode_status_request<S: ByteSink>(m: &StatusRequest, out: &mut S) {
     out.integer(kind::PASS_NUMBER, m.pass);
     out.range(kind::BLOCK_RANGE, m.blocks);
     out.range(kind::DTU_RANGE, m.dtus);
@@ -61,7 +61,7 @@ pub(super) fn encode_status_request<S: Sink>(m: &StatusRequest, out: &mut S) {
     out.hosts(m.hosts.as_ref());
 }
 
-pub(super) fn decode_status_request(reader: &mut Reader<'_>) -> Result<StatusRequest, DecodeError> {
+pub(super) fn decode_status_request(reader: &mut ParameterReader<'_>) -> Result<StatusRequest, DecodeError> {
     let (mut pass, mut blocks, mut dtus, mut status, mut hosts) = (None, None, None, None, None);
     while let Some(p) = reader.next()? {
         match p.kind {
@@ -90,7 +90,7 @@ fn status_type(p: Parameter<'_>) -> Result<StatusType, DecodeError> {
     }
 }
 
-pub(super) fn encode_nak<S: Sink>(m: &Nak, out: &mut S) {
+pub(super) fn encode_nak<S: ByteSink>(m: &Nak, out: &mut S) {
     encode_server(m.server, out);
     out.integer(kind::CLIENT_ADDRESS, m.client.0);
     out.integer(kind::PASS_NUMBER, m.pass);
@@ -128,7 +128,7 @@ const NAK_ORDER: [u16; 6] = [
     kind::EVENT_LIST,
 ];
 
-pub(super) fn decode_nak(reader: &mut Reader<'_>) -> Result<Nak, DecodeError> {
+pub(super) fn decode_nak(reader: &mut ParameterReader<'_>) -> Result<Nak, DecodeError> {
     // All of them are ordered.
     let server = decode_server(reader)?;
     let client = reader.expect(&[kind::CLIENT_ADDRESS])?.client()?;
@@ -153,14 +153,14 @@ pub(super) fn decode_nak(reader: &mut Reader<'_>) -> Result<Nak, DecodeError> {
     Ok(Nak { server, client, pass, block, missing, parity_held, unstored })
 }
 
-pub(super) fn encode_ack<S: Sink>(m: &Ack, out: &mut S) {
+pub(super) fn encode_ack<S: ByteSink>(m: &Ack, out: &mut S) {
     encode_server(m.server, out);
     out.integer(kind::PASS_NUMBER, m.pass);
     out.range(kind::BLOCK_RANGE, m.blocks);
     out.integer(kind::CLIENT_ADDRESS, m.client.0);
 }
 
-pub(super) fn decode_ack(reader: &mut Reader<'_>) -> Result<Ack, DecodeError> {
+pub(super) fn decode_ack(reader: &mut ParameterReader<'_>) -> Result<Ack, DecodeError> {
     let server = decode_server(reader)?;
     let pass = reader.expect(&[kind::PASS_NUMBER])?.integer()?;
     let blocks = reader.expect(&[kind::BLOCK_RANGE])?.range()?;
@@ -169,14 +169,14 @@ pub(super) fn decode_ack(reader: &mut Reader<'_>) -> Result<Ack, DecodeError> {
     Ok(Ack { server, pass, blocks, client })
 }
 
-pub(super) fn encode_done<S: Sink>(m: &Done, out: &mut S) {
+pub(super) fn encode_done<S: ByteSink>(m: &Done, out: &mut S) {
     encode_server(m.server, out);
     out.integer(kind::CLIENT_ADDRESS, m.client.0);
     out.integer(kind::EVENT_COUNT, m.naked_dtus);
     out.integer(kind::TRANSFER_DURATION, m.duration_s);
 }
 
-pub(super) fn decode_done(reader: &mut Reader<'_>) -> Result<Done, DecodeError> {
+pub(super) fn decode_done(reader: &mut ParameterReader<'_>) -> Result<Done, DecodeError> {
     let server = decode_server(reader)?;
     let client = reader.expect(&[kind::CLIENT_ADDRESS])?.client()?;
     let naked_dtus = reader.expect(&[kind::EVENT_COUNT])?.integer()?;

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use farcast_core::{Bitmap, Run};
 use farcast_mftp::message::{
     Abort, Ack, Announce, AnnounceOptions, Completion, Data, DataKind, DeclineReason, Done, Echo, End, Grant,
-    GroupModel, Join, Leave, Nak, Query, Quit, Registration, RegistrationEntry, Standing, StatusRequest,
+    GroupModel, HostState, Join, Leave, Nak, Query, Quit, Registration, RegistrationEntry, StatusRequest,
     StatusType,
 };
 use farcast_mftp::{Body, ClientId, Message, Proof, Token};
@@ -363,7 +363,7 @@ impl Pen<'_> {
         (announce.product_size, announce.product_id) = (u64::from(dtus) * 1000, Some([5; 32]));
         announce.hosts = same
             .chance(0.5)
-            .then(|| self.seen.known.iter().map(|known| (known.id, Standing::Accepted)).collect());
+            .then(|| self.seen.known.iter().map(|known| (known.id, HostState::Accepted)).collect());
         let blocks = Run::new(0, dtus.div_ceil(block_size)).unwrap_or(Run::one(0));
         let body = match self.draw.below(4) {
             0 => Body::Announce(announce.into()),
@@ -425,11 +425,11 @@ impl Pen<'_> {
         m
     }
 
-    fn standings(&mut self) -> Option<Vec<(ClientId, Standing)>> {
+    fn standings(&mut self) -> Option<Vec<(ClientId, HostState)>> {
         let standing = self.draw.pick(&[
-            Standing::Accepted,
-            Standing::Pending,
-            Standing::Declined(DeclineReason::Memory),
+            HostState::Accepted,
+            HostState::Pending,
+            HostState::Declined(DeclineReason::Memory),
         ]);
         let known = self.seen.known.iter().map(|known| (known.id, standing)).collect();
         self.draw.chance(0.7).then_some(known)

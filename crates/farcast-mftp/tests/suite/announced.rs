@@ -122,7 +122,8 @@ fn who_follows_another_sender_forgets_what_the_first_one_announced() {
     config.start = Start { receivers: None, after: None };
     let mut message = announcement(&config);
     let Body::Announce(m) = &mut message.body else { unreachable!() };
-    (m.transfer_duration_s, m.hosts) = (5, Some(vec![(client(0), farcast_mftp::message::Standing::Pending)]));
+    (m.transfer_duration_s, m.hosts) =
+        (5, Some(vec![(client(0), farcast_mftp::message::HostState::Pending)]));
     let mut session = Session::new("forgets", Setup::plain(1), config, 1, Link::clean(ms(100)));
     let sender = session.sender;
     session.net.appear(at(ms(4500)), sender);

@@ -7,7 +7,7 @@ use farcast_core::random::RandomStream;
 use farcast_core::{Bitmap, Run, Span, Time};
 use farcast_mftp::message::{
     Abort, Ack, Announce, AnnounceOptions, Completion, Data, DataKind, DeclineReason, Done, Echo, End, Grant,
-    GroupModel, Nak, Query, Quit, Registration, RegistrationEntry, Standing, StatusRequest, StatusType,
+    GroupModel, HostState, Nak, Query, Quit, Registration, RegistrationEntry, StatusRequest, StatusType,
 };
 use farcast_mftp::{
     Body, ClientId, Message, Pace, PassWait, Proof, Receiver, ReceiverEvent, ReceiverOutcome, Sender,
@@ -143,7 +143,7 @@ impl Forger {
             product_size: if self.flag() { 40_000 } else { self.0.bits() >> self.0.below(64) },
             error_threshold: None,
             user_data: None,
-            hosts: self.clients().map(|all| all.into_iter().map(|id| (id, Standing::Accepted)).collect()),
+            hosts: self.clients().map(|all| all.into_iter().map(|id| (id, HostState::Accepted)).collect()),
             backoff_window_ms: self.flag().then(|| self.small()),
             product_id: self.flag().then_some([7; 32]),
             parity_symbols: self.flag().then(|| self.small()),

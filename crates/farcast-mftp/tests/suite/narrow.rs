@@ -6,13 +6,13 @@ use farcast_core::engine::{Engine as _, Message as _};
 use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Span, Time};
 use farcast_mftp::{Body, Pace, Sender, SenderEvent, SenderOutcome};
-use farcast_testkit::{Link, Narrow, Setup};
+use farcast_testkit::{Link, Setup, Transmitter};
 
 use crate::common::{OVERHEAD, Ownership, Session, at, data, ms, receiver, secs, sender};
 
 /// Path: rate, one-way delay, queue in time, and loss by chance.
 #[derive(Clone, Copy, Debug)]
-struct Way {
+struct PathLimits {
     bps: u64,
     delay: Span,
     queue: Span,
@@ -20,14 +20,14 @@ struct Way {
 }
 
 /// Satellite link of 20 Mbit/s with a queue of one round trip.
-const SATELLITE: Way = Way { bps: 20_000_000, delay: ms(250), queue: ms(500), loss: 0.01 };
+const SATELLITE: PathLimits = PathLimits { bps: 20_000_000, delay: ms(250), queue: ms(500), loss: 0.01 };
 /// Bytes of a DTU with its headers, in these sessions.
 const DATAGRAM: u64 = 1040;
 
-impl Way {
+impl PathLimits {
     fn link(self) -> Link {
         let rate = BitRate::from_bps(self.bps).expect("positive");
-        let narrow = Narrow { rate, overhead: OVERHEAD as u16, queue: self.queue };
+        let narrow = Transmitter { rate, overhead: OVERHEAD as u16, queue: self.queue };
         Link { narrow: Some(narrow), ..Link::lossy(self.delay, self.loss) }
     }
 
@@ -69,14 +69,14 @@ fn what_leaves_beside_it_counts_as_sent() {
 fn little_more_than_the_product_leaves_on_a_narrow_way() {
     let ways = [
         (10_000, SATELLITE),
-        (10_000, Way { queue: ms(50), ..SATELLITE }),
-        (10_000, Way { loss: 0.0, ..SATELLITE }),
-        (1000, Way { bps: 2_000_000, ..SATELLITE }),
-        (1000, Way { bps: 2_000_000, queue: ms(100), ..SATELLITE }),
-        (1000, Way { bps: 200_000, delay: ms(300), queue: secs(1), ..SATELLITE }),
-        (4000, Way { bps: 2_000_000, delay: ms(2), ..SATELLITE }),
-        (10_000, Way { bps: 50_000_000, delay: ms(20), queue: ms(20), ..SATELLITE }),
-        (30_000, Way { bps: 1_000_000_000, delay: ms(30), queue: ms(30), ..SATELLITE }),
+        (10_000, PathLimits { queue: ms(50), ..SATELLITE }),
+        (10_000, PathLimits { loss: 0.0, ..SATELLITE }),
+        (1000, PathLimits { bps: 2_000_000, ..SATELLITE }),
+        (1000, PathLimits { bps: 2_000_000, queue: ms(100), ..SATELLITE }),
+        (1000, PathLimits { bps: 200_000, delay: ms(300), queue: secs(1), ..SATELLITE }),
+        (4000, PathLimits { bps: 2_000_000, delay: ms(2), ..SATELLITE }),
+        (10_000, PathLimits { bps: 50_000_000, delay: ms(20), queue: ms(20), ..SATELLITE }),
+        (30_000, PathLimits { bps: 1_000_000_000, delay: ms(30), queue: ms(30), ..SATELLITE }),
     ];
     for (dtus, way) in ways {
         for (receivers, seed) in [(1, 1), (8, 2), (8, 3)] {
@@ -97,14 +97,14 @@ fn a_windowful_at_once_floods_a_narrow_way() {
     // Without the estimate each DTU leaves one and a half times or more.
     let (sent, _) = SATELLITE.send(10_000, 4, false, 1);
     assert!(sent > 1.5, "{sent:.2}");
-    let (sent, _) = Way { bps: 2_000_000, ..SATELLITE }.send(1000, 4, false, 1);
+    let (sent, _) = PathLimits { bps: 2_000_000, ..SATELLITE }.send(1000, 4, false, 1);
     assert!(sent > 3.0, "{sent:.2}");
 }
 
 #[test]
 fn a_short_way_that_overflows_is_found_out() {
     // Nothing shows the narrow link beforehand: the window opens until requests are lost one after the other.
-    let way = Way { bps: 1_000_000_000, delay: ms(5), queue: ms(5), loss: 0.0 };
+    let way = PathLimits { bps: 1_000_000_000, delay: ms(5), queue: ms(5), loss: 0.0 };
     let ((sent, _), (flooded, _)) = (way.send(10_000, 2, true, 1), way.send(10_000, 2, false, 1));
     assert!(sent < 1.4 && flooded > 2.0, "{sent:.3}, and {flooded:.3} without");
 }
@@ -114,7 +114,7 @@ fn lost_answers_do_not_hide_what_is_lost() {
     let sessions = 20;
     let mut all = 0;
     for seed in 0..sessions {
-        let mut session = Way { queue: ms(50), loss: 0.0, ..SATELLITE }.session(10_000, 1, true, seed);
+        let mut session = PathLimits { queue: ms(50), loss: 0.0, ..SATELLITE }.session(10_000, 1, true, seed);
         let mut lost = RandomStream::derive(seed, &[7]);
         session.net.drop_if(move |leg| matches!(leg.message.body, Body::Nak(_)) && lost.chance(0.1));
         session.net.forget();
@@ -132,7 +132,7 @@ fn losses_by_chance_are_not_taken_for_a_narrow_way() {
     // One receiver that repairs with what it needs: 1 / (1 - p) is the minimum, and a parity symbol is as good as a
     // DTU.
     for (loss, most) in [(0.05, 2.5), (0.2, 8.0)] {
-        let way = Way { bps: 100_000_000, delay: ms(30), queue: ms(60), loss };
+        let way = PathLimits { bps: 100_000_000, delay: ms(30), queue: ms(60), loss };
         let (sent, took) = way.send(30_000, 1, true, 4);
         assert!(sent < 1.1 / (1.0 - loss), "{sent:.3} for each DTU at {loss}");
         assert!(took < most, "{took:.2} times what the link takes at {loss}");
@@ -147,7 +147,7 @@ fn delivered(session: &Session) -> Time {
 #[test]
 fn an_outage_is_not_taken_for_a_narrow_way() {
     // The outage begins while two blocks are in flight, or later; the data takes one second, or five.
-    let lan = Way { bps: 100_000_000, delay: ms(1), queue: ms(100), loss: 0.0 };
+    let lan = PathLimits { bps: 100_000_000, delay: ms(1), queue: ms(100), loss: 0.0 };
     let starts =
         [(10_000, lan, ms(4)), (10_000, lan, ms(12)), (10_000, lan, ms(300)), (10_000, SATELLITE, secs(3))];
     for (dtus, way, begins) in starts {
@@ -179,7 +179,7 @@ fn an_outage_is_not_taken_for_a_narrow_way() {
 #[test]
 fn what_was_never_sent_was_not_lost() {
     // All receivers hold two thirds of the product: the first pass sends the DTUs that they request.
-    let lan = Way { bps: 1_000_000_000, delay: ms(1), queue: ms(50), loss: 0.0 };
+    let lan = PathLimits { bps: 1_000_000_000, delay: ms(1), queue: ms(50), loss: 0.0 };
     for (way, dtus) in [(lan, 30_000), (SATELLITE, 30_000)] {
         let mut session = way.session(dtus, 0, true, 1);
         let lacks: Vec<u32> = (0..dtus).filter(|n| n % 3 == 0).collect();
@@ -200,7 +200,7 @@ fn what_was_never_sent_was_not_lost() {
 #[test]
 fn a_round_trip_that_nobody_measured_is_learned() {
     // All receivers come after so many announcements that none of them, or only a second one, measures a round trip.
-    let lan = Way { bps: 1_000_000_000, delay: ms(1), queue: ms(50), loss: 0.0 };
+    let lan = PathLimits { bps: 1_000_000_000, delay: ms(1), queue: ms(50), loss: 0.0 };
     for (way, dtus, limit) in [(lan, 10_000, 0.3), (SATELLITE, 10_000, 9.0)] {
         for comes in [ms(1500), ms(5500)] {
             let mut session = way.session(dtus, 2, true, 1);
@@ -220,7 +220,7 @@ fn a_round_trip_that_nobody_measured_is_learned() {
 #[test]
 fn nothing_is_paced_on_a_short_and_wide_way() {
     let short = |paced| {
-        let way = Way { bps: 10_000_000_000, delay: ms(1), queue: secs(1), loss: 0.02 };
+        let way = PathLimits { bps: 10_000_000_000, delay: ms(1), queue: secs(1), loss: 0.02 };
         let mut session = way.session(6000, 2, paced, 5).run();
         session.assert_complete();
         let log = session.net.take_log();
@@ -238,7 +238,7 @@ fn nothing_is_paced_on_a_short_and_wide_way() {
 #[test]
 fn the_first_dtus_tell_what_the_way_carries() {
     // 16 DTUs leave at once; the others follow a round trip later, at about the link's spacing.
-    let mut session = Way { loss: 0.0, ..SATELLITE }.session(1000, 1, true, 6).run();
+    let mut session = PathLimits { loss: 0.0, ..SATELLITE }.session(1000, 1, true, 6).run();
     session.assert_complete();
     let log = session.net.take_log();
     let left: Vec<Time> = data(&log, 0).iter().map(|(at, _)| *at).collect();

@@ -159,8 +159,13 @@ fn every_datagram_is_finished_with_its_content_in_place() {
     let listener = Endpoint::listener(any, None, &options, Transport::Udp).expect("loopback is there");
     let endpoint = Endpoint::sender(any, &options, Transport::Udp).expect("loopback is there");
     let code = (4, ErasureCode::BySize);
-    let sources =
-        vec![Source { outgoing, symbols: code, of_all: 0, parity: Some(Parity::InTurn(parity)), geometry }];
+    let sources = vec![ObjectSource {
+        outgoing,
+        symbols: code,
+        of_all: 0,
+        parity: Some(ParitySource::InTurn(parity)),
+        geometry,
+    }];
     let mut out = Outlet::new(endpoint, sources, listener.local(), None).expect("it can be coded");
     let mut batch = Batch::new(&Summed);
     let mut push = |content, last, ttl| {
@@ -197,7 +202,7 @@ fn what_leaves_otherwise_is_another_batch() {
     let endpoint = Endpoint::sender(any, &options, Transport::Udp).expect("loopback is there");
     let group = listener.local();
     let sources =
-        vec![Source { outgoing, symbols: (0, ErasureCode::BySize), of_all: 0, parity: None, geometry }];
+        vec![ObjectSource { outgoing, symbols: (0, ErasureCode::BySize), of_all: 0, parity: None, geometry }];
     let mut out = Outlet::new(endpoint, sources, group, None).expect("nothing is coded");
     let mut batch = Batch::new(&Summed);
     let mut push = |first, ttl| {
@@ -219,7 +224,7 @@ fn objects_that_are_cut_differently_share_no_batch_and_each_gives_its_own_octets
         std::fs::write(dir.path().join(name), [octet; 3000]).expect("written");
         let outgoing = Outgoing::plain(dir.path().join(name), |_| {}).expect("a file");
         let geometry = Geometry::new(outgoing.size(), segment, 20).expect("it can be cut");
-        Source { outgoing, symbols: (0, ErasureCode::BySize), of_all: 0, parity: None, geometry }
+        ObjectSource { outgoing, symbols: (0, ErasureCode::BySize), of_all: 0, parity: None, geometry }
     };
     let options = SocketOptions::default();
     let any = "127.0.0.1:0".parse().expect("an address");
@@ -254,7 +259,7 @@ fn parity_of_many_objects_is_made_for_a_few_at_once() {
         std::fs::write(&path, vec![number as u8 + 1; 20 * SEGMENT as usize]).expect("written");
         let outgoing = Outgoing::plain(path, |_| {}).expect("a file");
         let geometry = Geometry::new(outgoing.size(), SEGMENT, 20).expect("it can be cut");
-        Source { outgoing, symbols: (4, ErasureCode::BySize), of_all: 0, parity: None, geometry }
+        ObjectSource { outgoing, symbols: (4, ErasureCode::BySize), of_all: 0, parity: None, geometry }
     });
     let options = SocketOptions::default();
     let any = "127.0.0.1:0".parse().expect("an address");

@@ -9,7 +9,7 @@ use crate::socket::{Endpoint, SocketOptions};
 use crate::ssm::headers;
 
 /// Sends three datagrams as `ask` says, from a socket bound to no address. Returns the header that arrives at `at`.
-fn arrives(at: &str, ask: impl FnOnce(&mut Transmit<()>)) -> headers::Header {
+fn arrives(at: &str, ask: impl FnOnce(&mut Transmit<()>)) -> headers::PacketHeader {
     let options = SocketOptions::default();
     let at: SocketAddr = at.parse().expect("an address");
     let to = Endpoint::listener(at, None, &options, Transport::Udp).expect("loopback is there");

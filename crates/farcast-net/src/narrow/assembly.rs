@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-use super::wire::Piece;
+use super::wire::DatagramPart;
 
 /// Most senders whose pieces are kept.
 const SENDERS: usize = 16;
@@ -41,12 +41,12 @@ struct Partial {
 
 impl Assembly {
     /// Takes a piece of a datagram from `address`. Returns the datagram if the piece completes it.
-    pub(crate) fn take(&mut self, address: SocketAddr, piece: &Piece<'_>) -> Option<Vec<u8>> {
+    pub(crate) fn take(&mut self, address: SocketAddr, piece: &DatagramPart<'_>) -> Option<Vec<u8>> {
         let (total, count) = (usize::from(piece.total), usize::from(piece.count));
         if !(2..=PARTS).contains(&piece.count) || piece.index >= piece.count || total < count {
             return None;
         }
-        let unit = Piece::unit(total, count);
+        let unit = DatagramPart::unit(total, count);
         let start = unit * usize::from(piece.index);
         let end = total.min(start + unit);
         if start >= end || piece.octets.len() != end - start {
@@ -88,7 +88,7 @@ impl Assembly {
 
 impl Sender {
     /// Makes room for a datagram. Returns its index.
-    fn begin(&mut self, piece: &Piece<'_>) -> usize {
+    fn begin(&mut self, piece: &DatagramPart<'_>) -> usize {
         let total = usize::from(piece.total);
         while (self.partial.len() >= UNFINISHED || self.octets + total > OCTETS)
             && let Some(oldest) = self.partial.pop_front()
@@ -109,10 +109,15 @@ mod tests {
         SocketAddr::from(([10, 0, 0, 1], port))
     }
 
-    fn parts(id: u32, whole: &[u8], count: u8) -> Vec<Piece<'_>> {
-        let chunks = whole.chunks(Piece::unit(whole.len(), count.into()));
-        let piece =
-            |(index, octets)| Piece { id, total: whole.len() as u16, index: index as u8, count, octets };
+    fn parts(id: u32, whole: &[u8], count: u8) -> Vec<DatagramPart<'_>> {
+        let chunks = whole.chunks(DatagramPart::unit(whole.len(), count.into()));
+        let piece = |(index, octets)| DatagramPart {
+            id,
+            total: whole.len() as u16,
+            index: index as u8,
+            count,
+            octets,
+        };
         chunks.enumerate().map(piece).collect()
     }
 
@@ -136,16 +141,16 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_dropped() {
         let mut assembly = Assembly::default();
-        let good = Piece { id: 1, total: 1000, index: 1, count: 2, octets: &[0; 500] };
+        let good = DatagramPart { id: 1, total: 1000, index: 1, count: 2, octets: &[0; 500] };
         let bad = [
-            Piece { count: 0, ..good },
-            Piece { count: 1, index: 0, ..good },
-            Piece { count: 200, index: 0, octets: &[0; 5], ..good },
-            Piece { index: 2, ..good },
-            Piece { octets: &[0; 499], ..good },
-            Piece { total: 0, octets: &[], ..good },
+            DatagramPart { count: 0, ..good },
+            DatagramPart { count: 1, index: 0, ..good },
+            DatagramPart { count: 200, index: 0, octets: &[0; 5], ..good },
+            DatagramPart { index: 2, ..good },
+            DatagramPart { octets: &[0; 499], ..good },
+            DatagramPart { total: 0, octets: &[], ..good },
             // 128 parts of 2 octets are more than there are.
-            Piece { total: 129, count: 128, index: 100, octets: &[0; 2], ..good },
+            DatagramPart { total: 129, count: 128, index: 100, octets: &[0; 2], ..good },
         ];
         for piece in bad {
             assert_eq!(assembly.take(from(1), &piece), None, "{piece:?}");
@@ -159,7 +164,7 @@ mod tests {
         let octets = [0; 512];
         for port in 0..1000 {
             for id in 0..20 {
-                let piece = Piece { id, total: 65_535, index: 0, count: 128, octets: &octets };
+                let piece = DatagramPart { id, total: 65_535, index: 0, count: 128, octets: &octets };
                 assert_eq!(assembly.take(from(port), &piece), None);
             }
         }

@@ -23,7 +23,7 @@ const REMEMBERED: usize = 64;
 
 /// Narrow path that was found, to be reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Found {
+pub(crate) struct NarrowPath {
     /// Sender at its other end.
     pub(crate) sender: SocketAddr,
     /// Least length of the sender's long datagrams, octets.
@@ -32,7 +32,7 @@ pub(crate) struct Found {
 
 /// Marks and long datagrams of all senders.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct NarrowWatch {
     /// Prefixes of the senders that are heard; empty if all are.
     accept: Vec<IpNet>,
     /// Senders may be answered.
@@ -40,16 +40,16 @@ pub(crate) struct Watch {
     /// The watched address is a group, so other receivers may be behind the same hop.
     group: bool,
     /// Senders; the one heard last is the last.
-    senders: Vec<Seen>,
+    senders: Vec<SenderMarks>,
     draws: RandomState,
     drawn: u64,
     narrow: bool,
-    found: Vec<Found>,
+    found: Vec<NarrowPath>,
 }
 
 /// Marks and long datagrams of one sender.
 #[derive(Debug)]
-struct Seen {
+struct SenderMarks {
     sender: SocketAddr,
     /// The last mark.
     mark: Mark,
@@ -105,7 +105,7 @@ impl Alone {
     }
 }
 
-impl Watch {
+impl NarrowWatch {
     /// Returns a watch over senders in `accept`, or over all if it is empty. `group` says that the watched address is a
     /// group, `answers` that senders may be answered.
     pub(crate) fn new(accept: &[IpNet], group: bool, answers: bool) -> Self {
@@ -127,7 +127,7 @@ impl Watch {
     }
 
     /// Returns a narrow path that was found and not reported yet.
-    pub(crate) fn found(&mut self) -> Option<Found> {
+    pub(crate) fn found(&mut self) -> Option<NarrowPath> {
         self.found.pop()
     }
 
@@ -163,7 +163,7 @@ impl Watch {
         }
         self.narrow = true;
         if !std::mem::replace(&mut seen.told, true) && self.found.len() < SENDERS {
-            self.found.push(Found { sender, length: mark.length.into() });
+            self.found.push(NarrowPath { sender, length: mark.length.into() });
         }
         if seen.rest > 0 {
             seen.rest -= 1;
@@ -177,20 +177,20 @@ impl Watch {
     }
 
     /// Notes the mark and returns the sender's entry. A new entry takes the place of the sender heard longest ago.
-    fn seen<'a>(senders: &'a mut Vec<Seen>, sender: SocketAddr, mark: &Mark) -> &'a mut Seen {
+    fn seen<'a>(senders: &'a mut Vec<SenderMarks>, sender: SocketAddr, mark: &Mark) -> &'a mut SenderMarks {
         let known = senders.iter().position(|seen| seen.sender == sender);
         let known = known.map(|at| senders.remove(at));
-        let goes_on = |seen: &Seen| {
+        let goes_on = |seen: &SenderMarks| {
             let more = mark.long.wrapping_sub(seen.mark.long);
             seen.mark.nonce == mark.nonce && seen.mark.length == mark.length && more < u32::MAX / 2
         };
         let seen = match known.filter(goes_on) {
             Some(mut seen) => {
                 seen.alone.mark(mark.alone);
-                Seen { mark: *mark, marks: seen.marks.saturating_add(1), ..seen }
+                SenderMarks { mark: *mark, marks: seen.marks.saturating_add(1), ..seen }
             }
             // Datagrams that left before this mark perhaps left before we listened.
-            None => Seen {
+            None => SenderMarks {
                 sender,
                 mark: *mark,
                 base: mark.long,
@@ -236,17 +236,17 @@ mod tests {
 
     #[test]
     fn marks_alone_say_that_the_way_is_narrow() {
-        let mut watch = Watch::new(&[], false, true);
+        let mut watch = NarrowWatch::new(&[], false, true);
         let answered: Vec<u32> = (1..=100).filter(|&long| watch.mark(from(1), &mark(long))).collect();
         // Counting begins at the first mark.
         assert_eq!(answered, [16, 49, 82]);
-        assert_eq!(watch.found(), Some(Found { sender: from(1), length: 1400 }));
+        assert_eq!(watch.found(), Some(NarrowPath { sender: from(1), length: 1400 }));
         assert_eq!(watch.found(), None, "it is told once");
     }
 
     #[test]
     fn a_long_datagram_now_and_then_is_enough() {
-        let mut watch = Watch::new(&[], false, true);
+        let mut watch = NarrowWatch::new(&[], false, true);
         for long in 1..1000 {
             if long % 14 == 0 {
                 watch.heard(from(1), &[0; 1400], 1400);
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn a_way_that_becomes_narrow_is_found_too() {
-        let mut watch = Watch::new(&[], false, true);
+        let mut watch = NarrowWatch::new(&[], false, true);
         for long in 1..1000 {
             watch.heard(from(1), &[0; 1400], 1400);
             assert!(!watch.mark(from(1), &mark(long)));
@@ -271,12 +271,12 @@ mod tests {
 
     #[test]
     fn who_comes_late_or_hears_nothing_sent_finds_nothing() {
-        let mut watch = Watch::new(&[], false, true);
+        let mut watch = NarrowWatch::new(&[], false, true);
         for _ in 0..1000 {
             assert!(!watch.mark(from(1), &mark(500)), "nothing is sent");
         }
         assert!(!watch.mark(from(2), &mark(1_000_000)), "the first mark");
-        let foreign = Watch::new(&["10.9.0.0/16".parse().expect("a prefix")], false, true);
+        let foreign = NarrowWatch::new(&["10.9.0.0/16".parse().expect("a prefix")], false, true);
         let mut watch = foreign;
         assert!((1..1000).all(|long| !watch.mark(from(1), &mark(long))), "it is not to be heard");
     }
@@ -284,7 +284,7 @@ mod tests {
     #[test]
     fn one_in_a_group_answers_some_marks_and_a_silent_one_none() {
         let answered = |group, answers| {
-            let mut watch = Watch::new(&[], group, answers);
+            let mut watch = NarrowWatch::new(&[], group, answers);
             let count = (1..=1000).filter(|&long| watch.mark(from(1), &mark(long))).count();
             assert!(watch.is_narrow());
             count
@@ -303,7 +303,7 @@ mod tests {
         };
         for percent in [1, 10, 30, 50, 70] {
             for _ in 0..100 {
-                let mut watch = Watch::new(&[], false, true);
+                let mut watch = NarrowWatch::new(&[], false, true);
                 for long in 1..10_000 {
                     if !lost(percent) {
                         watch.heard(from(1), &[0; 1400], 1400);
@@ -317,7 +317,7 @@ mod tests {
 
     #[test]
     fn senders_are_bounded() {
-        let mut watch = Watch::new(&[], false, true);
+        let mut watch = NarrowWatch::new(&[], false, true);
         for port in 0..1000 {
             for long in 1..50 {
                 let _ = watch.mark(from(port), &mark(long));
@@ -328,7 +328,7 @@ mod tests {
 
     #[test]
     fn batches_that_pass_hide_no_hop_that_drops_what_leaves_by_itself() {
-        let (mut watch, batch) = (Watch::new(&[], false, true), vec![1; 20 * 1400]);
+        let (mut watch, batch) = (NarrowWatch::new(&[], false, true), vec![1; 20 * 1400]);
         let alone = |n: u32| [&n.to_be_bytes()[..], &[0; 1396]].concat();
         let mut answered = Vec::new();
         for n in 1..=40 {
@@ -342,7 +342,7 @@ mod tests {
         assert_eq!(answered, [16]);
         assert_eq!((watch.found().is_some(), watch.found()), (true, None));
         // Once a datagram that left alone has arrived, none counts as missed any more.
-        let mut watch = Watch::new(&[], false, true);
+        let mut watch = NarrowWatch::new(&[], false, true);
         for n in 1..=1000 {
             watch.heard(from(1), &batch, 1400);
             if n == 10 {

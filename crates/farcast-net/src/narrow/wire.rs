@@ -16,7 +16,7 @@ pub(crate) const PIECE_HEADER: usize = 13;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Small<'a> {
     /// A part of a datagram.
-    Piece(Piece<'a>),
+    Piece(DatagramPart<'a>),
     /// A sender's count, sent beside its long datagrams.
     Mark(Mark),
     /// A receiver's report that it gets marks with this nonce, and no long datagram.
@@ -30,7 +30,7 @@ pub(crate) enum Small<'a> {
 
 /// A part of a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Piece<'a> {
+pub(crate) struct DatagramPart<'a> {
     /// Number of the datagram that was cut.
     pub(crate) id: u32,
     /// Octets of the whole datagram.
@@ -43,7 +43,7 @@ pub(crate) struct Piece<'a> {
     pub(crate) octets: &'a [u8],
 }
 
-impl Piece<'_> {
+impl DatagramPart<'_> {
     /// Returns the octets of every piece but the last.
     pub(crate) fn unit(total: usize, count: usize) -> usize {
         total.div_ceil(count)
@@ -110,7 +110,7 @@ impl<'a> Small<'a> {
                 let (head, octets) = rest.split_first_chunk::<8>()?;
                 let [index, count, a, b, c, d, high, low] = *head;
                 let (id, total) = (u32::from_be_bytes([a, b, c, d]), u16::from_be_bytes([high, low]));
-                Some(Self::Piece(Piece { id, total, index, count, octets }))
+                Some(Self::Piece(DatagramPart { id, total, index, count, octets }))
             }
             MARK => {
                 let (nonce, rest) = rest.split_first_chunk::<8>()?;
@@ -149,7 +149,7 @@ mod tests {
         let header_of_a_report = usize::from(MAGIC[1]) * 4;
         let shortest = [PIECE_HEADER, mark.datagram(None).len(), narrow(9, 0).len()];
         assert!(shortest.iter().all(|&len| len >= header_of_a_report), "as NORM has it: {shortest:?}");
-        let piece = Piece { id: 5, total: 1000, index: 1, count: 2, octets: &[7; 500] };
+        let piece = DatagramPart { id: 5, total: 1000, index: 1, count: 2, octets: &[7; 500] };
         let mut datagram = Vec::new();
         piece.write_header(&mut datagram);
         assert_eq!(datagram.len(), PIECE_HEADER);

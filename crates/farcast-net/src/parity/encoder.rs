@@ -22,9 +22,9 @@ const MOST_BYTES: usize = 64 << 20;
 pub(crate) struct ParityEncoder {
     code: Arc<BlockCode>,
     geometry: Geometry,
-    thread: CodingThread<Block>,
+    thread: CodingThread<EncodedBlock>,
     /// Blocks at hand, the latest one last.
-    here: Vec<Block>,
+    here: Vec<EncodedBlock>,
     /// Numbers of the blocks that the thread works on.
     under_way: Vec<u32>,
     most: usize,
@@ -42,7 +42,7 @@ impl ParityEncoder {
         let code = Arc::new(code(&geometry, symbols, kind)?);
         let bytes = (code.source_symbols() + code.parity_symbols()) * code.symbol_len();
         let coder = Arc::clone(&code);
-        let thread = CodingThread::start(move |block: &mut Block| {
+        let thread = CodingThread::start(move |block: &mut EncodedBlock| {
             // A block that cannot be read or coded is tried again when it is needed, and the error is reported then.
             if block.is_loaded || block.load(&mut outgoing, &geometry).is_ok() {
                 let _ = block.make(&coder, block.wanted.clone());
@@ -135,9 +135,9 @@ impl ParityEncoder {
 
     /// Returns an empty block. If there are enough blocks already, it takes the place of one that `is_kept` does not
     /// protect.
-    fn room_for(&mut self, number: u32, is_kept: impl Fn(u32) -> bool) -> Option<Block> {
+    fn room_for(&mut self, number: u32, is_kept: impl Fn(u32) -> bool) -> Option<EncodedBlock> {
         let mut block = if self.here.len() + self.under_way.len() < self.most {
-            Block::default()
+            EncodedBlock::default()
         } else {
             let at = self.here.iter().position(|block| !is_kept(block.number))?;
             self.here.remove(at)
@@ -146,7 +146,7 @@ impl ParityEncoder {
         Some(block)
     }
 
-    fn take_back(&mut self, block: Block) {
+    fn take_back(&mut self, block: EncodedBlock) {
         self.under_way.retain(|&number| number != block.number);
         self.here.push(block);
     }
@@ -154,7 +154,7 @@ impl ParityEncoder {
 
 /// A block and its parity.
 #[derive(Default)]
-struct Block {
+struct EncodedBlock {
     number: u32,
     /// The source bytes are loaded.
     is_loaded: bool,
@@ -166,7 +166,7 @@ struct Block {
     wanted: Range<usize>,
 }
 
-impl Block {
+impl EncodedBlock {
     /// Turns the block into block `number`, without source or symbols.
     fn empty(&mut self, number: u32, code: &BlockCode) {
         (self.number, self.is_loaded) = (number, false);

@@ -26,13 +26,13 @@ pub fn scratch_dir() -> PathBuf {
 
 /// Parity of an object, as far as it is sent. Takes memory to code one block, and disk space for the symbols it keeps.
 pub(crate) struct WholeParity {
-    shared: Arc<Shared>,
+    shared: Arc<SharedEncoding>,
     /// Number of symbols of each block that are kept.
     keep: u32,
     symbol_len: usize,
 }
 
-struct Shared {
+struct SharedEncoding {
     file: File,
     state: Mutex<State>,
     news: Condvar,
@@ -50,7 +50,7 @@ struct State {
 }
 
 /// Reports on drop that the thread has ended, in whatever way.
-struct Ending(Arc<Shared>);
+struct Ending(Arc<SharedEncoding>);
 
 impl Drop for Ending {
     fn drop(&mut self) {
@@ -59,7 +59,7 @@ impl Drop for Ending {
     }
 }
 
-impl Shared {
+impl SharedEncoding {
     fn lock(&self) -> MutexGuard<'_, State> {
         // No holder of the lock leaves the state half changed.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -86,7 +86,7 @@ impl WholeParity {
         let (keep, symbol_len) = (keep.min(symbols), code.symbol_len());
         reserve(&file, u64::from(geometry.blocks()) * u64::from(keep) * symbol_len as u64)
             .map_err(scratch)?;
-        let shared = Arc::new(Shared { file, state: Mutex::default(), news: Condvar::new() });
+        let shared = Arc::new(SharedEncoding { file, state: Mutex::default(), news: Condvar::new() });
         let ours = Ending(Arc::clone(&shared));
         std::thread::spawn(move || {
             let made = make(&code, &geometry, keep, &mut outgoing, &ours.0, &dir);
@@ -155,7 +155,7 @@ fn make(
     geometry: &Geometry,
     keep: u32,
     outgoing: &mut Outgoing,
-    shared: &Shared,
+    shared: &SharedEncoding,
     dir: &Path,
 ) -> Result<(), NetError> {
     if keep == 0 {

@@ -24,7 +24,7 @@ use crate::loss::Loss;
 use crate::narrow::passes_everywhere;
 use crate::seal::ReceiveSeal;
 use crate::socket::Endpoint;
-use crate::store::{Arena, Opening, Step, Store};
+use crate::store::{Arena, ArenaStep, Opening, Store};
 
 /// Interval at which the owner is told about progress.
 const TICK: Span = Span::from_millis(100);
@@ -50,7 +50,7 @@ pub(super) struct Driver<'a, P: Protocol> {
     pub(super) last: Option<ReceiveReport<Event<P>>>,
     pub(super) options: &'a ReceiveOptions,
     pub(super) observer: Observer<'a, P>,
-    pub(super) counts: Counts,
+    pub(super) counts: RefusedCounts,
     /// Buffer that is being filled, until the store gets it.
     pub(super) filling: Option<Filling>,
     /// Octets of data fetched since the last wait, and the decision how long to leave data to the kernel.
@@ -71,7 +71,7 @@ pub(super) struct Driver<'a, P: Protocol> {
     /// Content that arrived before its key.
     pub(super) early: Early,
     /// Orders for the store, to be given once it has all that was received before.
-    pub(super) due: Vec<Due>,
+    pub(super) due: Vec<StoreOrder>,
     /// Objects, or files of them, that could be played back. They wait until their session is remembered.
     pub(super) unremembered: Vec<Unremembered>,
     /// The owner was told that this host itself refused to send an answer.
@@ -83,7 +83,7 @@ pub(super) struct Driver<'a, P: Protocol> {
 
 /// Counts of datagrams and objects that were not accepted, besides the messages that the engine rejects.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counts {
+pub(super) struct RefusedCounts {
     pub(super) malformed: u64,
     pub(super) unsent: u64,
     pub(super) not_accepted: u64,
@@ -106,7 +106,7 @@ pub(super) struct Unremembered {
 }
 
 /// Order for the store, to be done after all that it was handed before.
-pub(super) enum Due {
+pub(super) enum StoreOrder {
     Open(u64, Box<Offer>),
     Rename(Box<Offer>),
     Compare(ObjectId),
@@ -116,7 +116,7 @@ pub(super) enum Due {
     Discard(ObjectId),
 }
 
-impl Due {
+impl StoreOrder {
     /// Returns the object that the order concerns.
     fn object(&self) -> ObjectId {
         match self {
@@ -134,12 +134,14 @@ impl Due {
 /// the content that came with its offer is stored. An object that was left earlier must be closed before that opening:
 /// both may be one product, as when a sender was started again. An object is opened in its turn if an earlier order
 /// concerns an object with the same number.
-fn opened_first(due: Vec<Due>) -> (Vec<Due>, Vec<Due>) {
-    let (mut opened, mut rest) = (Vec::new(), Vec::<Due>::new());
+fn opened_first(due: Vec<StoreOrder>) -> (Vec<StoreOrder>, Vec<StoreOrder>) {
+    let (mut opened, mut rest) = (Vec::new(), Vec::<StoreOrder>::new());
     for one in due {
         let fresh = || rest.iter().all(|before| before.object() != one.object());
-        if matches!(one, Due::Open(..)) && fresh() {
-            opened.extend(rest.extract_if(.., |before| matches!(before, Due::Close(_) | Due::Discard(_))));
+        if matches!(one, StoreOrder::Open(..)) && fresh() {
+            opened.extend(
+                rest.extract_if(.., |before| matches!(before, StoreOrder::Close(_) | StoreOrder::Discard(_))),
+            );
             opened.push(one);
         } else {
             rest.push(one);
@@ -169,7 +171,7 @@ impl<'a, P: Protocol> Driver<'a, P> {
             last: None,
             options,
             observer,
-            counts: Counts::default(),
+            counts: RefusedCounts::default(),
             filling: None,
             drained: 0,
             nap: Nap::default(),
@@ -276,10 +278,10 @@ impl<'a, P: Protocol> Driver<'a, P> {
         self.tell(rest);
     }
 
-    fn tell(&self, due: Vec<Due>) {
+    fn tell(&self, due: Vec<StoreOrder>) {
         for due in due {
             match due {
-                Due::Open(reception, offer) => {
+                StoreOrder::Open(reception, offer) => {
                     let mut options = self.options.files;
                     if self.must_remember(offer.object) {
                         options.naming = Naming::WhenReleased;
@@ -289,12 +291,12 @@ impl<'a, P: Protocol> Driver<'a, P> {
                     let keeps_parity = P::Receiver::KEEPS_PARITY;
                     self.store.open(reception, Opening { offer, code, dir, options, keeps_parity });
                 }
-                Due::Rename(offer) => self.store.rename(offer),
-                Due::Compare(object) => self.store.compare(object),
-                Due::Release(object, count) => self.store.release(object, count),
-                Due::Finish(object) => self.store.finish(object),
-                Due::Close(object) => self.store.close(object),
-                Due::Discard(object) => self.store.discard(object),
+                StoreOrder::Rename(offer) => self.store.rename(offer),
+                StoreOrder::Compare(object) => self.store.compare(object),
+                StoreOrder::Release(object, count) => self.store.release(object, count),
+                StoreOrder::Finish(object) => self.store.finish(object),
+                StoreOrder::Close(object) => self.store.close(object),
+                StoreOrder::Discard(object) => self.store.discard(object),
             }
         }
     }
@@ -380,7 +382,7 @@ impl<'a, P: Protocol> Driver<'a, P> {
                     Self::note_session(&mut self.sessions, object, self.speaking);
                     let payloads = payloads[offset as usize..].iter();
                     arena.steps.extend(
-                        segments.segments().zip(payloads).map(|(segment, &(at, len))| Step::Store {
+                        segments.segments().zip(payloads).map(|(segment, &(at, len))| ArenaStep::Store {
                             segment,
                             at,
                             len,
@@ -393,17 +395,17 @@ impl<'a, P: Protocol> Driver<'a, P> {
                     arena.turn_to(object);
                     Self::note_session(&mut self.sessions, object, self.speaking);
                     for (symbol, &(at, len)) in symbols.segments().zip(&payloads[offset as usize..]) {
-                        arena.steps.push(Step::Parity { block, symbol, at, len });
+                        arena.steps.push(ArenaStep::Parity { block, symbol, at, len });
                     }
                     continue;
                 }
                 Some(Request::Decode { object, block }) => {
                     if let Some((_, arena)) = &mut received {
                         arena.turn_to(object);
-                        arena.steps.push(Step::Decode { block });
+                        arena.steps.push(ArenaStep::Decode { block });
                     }
                 }
-                Some(Request::Compare(object)) => self.due.push(Due::Compare(object)),
+                Some(Request::Compare(object)) => self.due.push(StoreOrder::Compare(object)),
                 Some(Request::Verify(object)) => self.verify(object),
                 Some(Request::Open(offer)) => self.offered(offer),
                 Some(Request::Rename(offer)) => self.renamed(offer),

@@ -17,7 +17,7 @@ use crate::ears::Ear;
 use crate::error::NetError;
 use crate::seal::is_sealed;
 use crate::socket::Endpoint;
-use crate::store::{ARENA_LEN, Arena, SLOT_LEN, SLOTS, Step};
+use crate::store::{ARENA_LEN, Arena, ArenaStep, SLOT_LEN, SLOTS};
 
 /// Number of unreadable datagrams after which their sender probably speaks another protocol.
 const FOREIGN: u32 = 16;
@@ -38,7 +38,7 @@ const LINE: usize = 64;
 
 /// Circumstances in which datagrams are read.
 #[derive(Clone, Copy)]
-struct Hearing {
+struct ReadPlace {
     ear: Ear,
     /// The buffer is one of the store's, so content can be stored.
     storing: bool,
@@ -47,7 +47,7 @@ struct Hearing {
 }
 
 /// Result of one system call.
-struct Heard {
+struct ReadResult {
     /// Offset from which the buffer is free now.
     end: usize,
     /// More datagrams may wait.
@@ -71,15 +71,15 @@ impl Filling {
     /// Returns `true` if it is to be handed over at once: its free part limits what one system call can bring, or a
     /// block can be rebuilt.
     pub(super) fn is_due(&self) -> bool {
-        self.end > ARENA_LEN / 2 || matches!(self.arena.steps.last(), Some(Step::Decode { .. }))
+        self.end > ARENA_LEN / 2 || matches!(self.arena.steps.last(), Some(ArenaStep::Decode { .. }))
     }
 }
 
 /// Class of a datagram's seal, and its session.
-type Sealed = (Class, SessionId);
+type SealedSession = (Class, SessionId);
 
 /// Consecutive datagrams that form one message, and the position and length of each payload in the arena.
-struct Joined<M> {
+struct JoinedDatagrams<M> {
     message: M,
     payloads: Vec<(u32, u16)>,
     /// Session in which they were sealed.
@@ -93,7 +93,7 @@ impl<P: Protocol> Driver<'_, P> {
         // Nothing that arrives on our own port is stored.
         let filling = if ear == Ear::Own { None } else { self.filling() };
         if let Some(mut filling) = filling {
-            let how = Hearing { ear, storing: true, from: filling.end };
+            let how = ReadPlace { ear, storing: true, from: filling.end };
             let heard = self.hear_into(&endpoint, how, &mut filling.arena);
             filling.end = heard.as_ref().map_or(filling.end, |heard| heard.end);
             self.filling = Some(filling);
@@ -104,7 +104,7 @@ impl<P: Protocol> Driver<'_, P> {
             return Ok(false);
         }
         let Some(mut arena) = self.spare.take() else { return Ok(false) };
-        let heard = self.hear_into(&endpoint, Hearing { ear, storing: false, from: 0 }, &mut arena);
+        let heard = self.hear_into(&endpoint, ReadPlace { ear, storing: false, from: 0 }, &mut arena);
         arena.clear();
         self.spare = Some(arena);
         self.tell_store();
@@ -153,7 +153,12 @@ impl<P: Protocol> Driver<'_, P> {
     }
 
     /// Reads datagrams into free slots of `arena` and processes them.
-    fn hear_into(&mut self, endpoint: &Endpoint, how: Hearing, arena: &mut Arena) -> Result<Heard, NetError> {
+    fn hear_into(
+        &mut self,
+        endpoint: &Endpoint,
+        how: ReadPlace,
+        arena: &mut Arena,
+    ) -> Result<ReadResult, NetError> {
         let mut meta = [RecvMeta::default(); SLOTS];
         let (count, more) = {
             let free = arena.buffer[how.from..].chunks_exact_mut(SLOT_LEN);
@@ -186,7 +191,7 @@ impl<P: Protocol> Driver<'_, P> {
                 self.drained += if arena.steps.len() > before { meta.len as u64 } else { 0 };
             }
         }
-        Ok(Heard { end, more })
+        Ok(ReadResult { end, more })
     }
 
     /// Returns `true` if the sender is accepted and the datagrams were meant for `endpoint`. Counts them otherwise.
@@ -213,12 +218,12 @@ impl<P: Protocol> Driver<'_, P> {
         &mut self,
         now: Time,
         from: &Arrival,
-        how: Hearing,
+        how: ReadPlace,
         (start, meta): (usize, &RecvMeta),
         arena: &mut Arena,
     ) {
         let stride = meta.stride.max(1);
-        let mut joined: Option<Joined<P::Message>> = None;
+        let mut joined: Option<JoinedDatagrams<P::Message>> = None;
         for at in (start..start + meta.len).step_by(stride) {
             let end = (at + stride).min(start + meta.len);
             if self.loss.strikes() {
@@ -269,7 +274,7 @@ impl<P: Protocol> Driver<'_, P> {
             if joined.as_mut().is_some_and(|run| run.extend(&packet.message, payload, session)) {
                 continue;
             }
-            let next = Joined { message: packet.message, payloads: vec![payload], session };
+            let next = JoinedDatagrams { message: packet.message, payloads: vec![payload], session };
             if let Some(run) = joined.replace(next) {
                 self.deliver(now, from, run, arena);
             }
@@ -286,7 +291,7 @@ impl<P: Protocol> Driver<'_, P> {
         now: Time,
         from: &Arrival,
         datagram: &mut [u8],
-    ) -> Option<(Range<usize>, Option<Sealed>)> {
+    ) -> Option<(Range<usize>, Option<SealedSession>)> {
         let Some(seal) = &mut self.seal else { return Some((0..datagram.len(), None)) };
         if let Some(opened) = seal.open(now, from.source, datagram) {
             return Some((opened.payload, Some((opened.class, opened.session))));
@@ -314,7 +319,7 @@ impl<P: Protocol> Driver<'_, P> {
             let Some(room) = filling.arena.buffer.get_mut(start..start + len) else { continue };
             room.copy_from_slice(&datagram);
             filling.end = (start + len).next_multiple_of(LINE);
-            let how = Hearing { ear: Ear::Public, storing: true, from: start };
+            let how = ReadPlace { ear: Ear::Public, storing: true, from: start };
             let mut meta = RecvMeta::default();
             (meta.addr, meta.len, meta.stride) = (from.source, len, len);
             self.slot(now, &from, how, (start, &meta), &mut filling.arena);
@@ -330,7 +335,7 @@ impl<P: Protocol> Driver<'_, P> {
         }
     }
 
-    fn deliver(&mut self, now: Time, from: &Arrival, run: Joined<P::Message>, arena: &mut Arena) {
+    fn deliver(&mut self, now: Time, from: &Arrival, run: JoinedDatagrams<P::Message>, arena: &mut Arena) {
         if self.seal.is_some() && !self.is_of_its_sender(from.source, run.session) {
             if let Some(seal) = &mut self.seal {
                 seal.misplaced(run.payloads.len() as u64);
@@ -363,7 +368,7 @@ impl<P: Protocol> Driver<'_, P> {
     }
 }
 
-impl<M: Delivery> Joined<M> {
+impl<M: Delivery> JoinedDatagrams<M> {
     /// Appends a datagram if it continues the run.
     fn extend(&mut self, next: &M, payload: (u32, u16), session: Option<SessionId>) -> bool {
         let continues = self.session == session && self.message.join(next);

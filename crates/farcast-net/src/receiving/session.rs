@@ -9,12 +9,12 @@ use farcast_delivery::{AT_HAND, Answer, Cause, Decline, ObjectId, Offer, Outcome
 use farcast_files::StoreError;
 use farcast_seal::SessionId;
 
-use super::driver::{Driver, Due, Unremembered};
+use super::driver::{Driver, StoreOrder, Unremembered};
 use super::nap::Nap;
 use super::report::lacks_room;
 use super::{Event, ReceiveNotice, ReceiveReport};
 use crate::error::NetError;
-use crate::seal::Kept;
+use crate::seal::HistoryState;
 use crate::store::{FileInfo, PlainFile, Reply, is_final};
 
 /// Object under way, as the driver knows it.
@@ -102,7 +102,7 @@ impl<P: Protocol> Driver<'_, P> {
         {
             return self.refuse(offer.object, error, Decline::System);
         }
-        self.due.push(Due::Open(reception, Box::new(offer.clone())));
+        self.due.push(StoreOrder::Open(reception, Box::new(offer.clone())));
     }
 
     /// Notes that content of `object` has arrived that was sealed in `session`.
@@ -136,7 +136,7 @@ impl<P: Protocol> Driver<'_, P> {
     pub(super) fn renamed(&mut self, offer: &Offer) {
         if let Some(session) = self.sessions.get_mut(&offer.object) {
             session.offer = offer.clone();
-            self.due.push(Due::Rename(Box::new(offer.clone())));
+            self.due.push(StoreOrder::Rename(Box::new(offer.clone())));
         }
     }
 
@@ -286,7 +286,7 @@ impl<P: Protocol> Driver<'_, P> {
         if self.must_remember(object) {
             self.complete_once_remembered(object, None);
         } else {
-            self.due.push(Due::Finish(object));
+            self.due.push(StoreOrder::Finish(object));
         }
     }
 
@@ -307,13 +307,15 @@ impl<P: Protocol> Driver<'_, P> {
         let Some(seal) = &mut self.seal else { return };
         let mut lost = Vec::new();
         self.unremembered.retain(|one| match seal.kept(one.number, Span::ZERO) {
-            Kept::Pending => true,
-            Kept::Safe => {
+            HistoryState::Pending => true,
+            HistoryState::Safe => {
                 let object = one.object;
-                self.due.push(one.files.map_or(Due::Finish(object), |files| Due::Release(object, files)));
+                self.due.push(
+                    one.files.map_or(StoreOrder::Finish(object), |files| StoreOrder::Release(object, files)),
+                );
                 false
             }
-            Kept::Lost(why) => {
+            HistoryState::Lost(why) => {
                 lost.push((one.object, why));
                 false
             }
@@ -352,7 +354,7 @@ impl<P: Protocol> Driver<'_, P> {
             // But its sender may not make us drop segments that were here before this session.
             let held = session.as_ref().is_some_and(|session| session.held > 0);
             let useless = !held && outcome == Outcome::SourceChanged;
-            self.due.push(if useless { Due::Discard(object) } else { Due::Close(object) });
+            self.due.push(if useless { StoreOrder::Discard(object) } else { StoreOrder::Close(object) });
         }
         let Some(session) = session else { return };
         // If a sender began again and only heard that all is here, no content has arrived in that session.

@@ -35,7 +35,7 @@ pub trait Memory {
     fn keep(&mut self, heard: &History) -> u64;
 
     /// Returns the state of the history with this number, after waiting for at most `patience` until it is written.
-    fn kept(&mut self, number: u64, patience: Span) -> Kept;
+    fn kept(&mut self, number: u64, patience: Span) -> HistoryState;
 
     /// Returns the history as it is now, including what others with the same key have kept.
     ///
@@ -46,7 +46,7 @@ pub trait Memory {
 
 /// State of a history that was to be written.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Kept {
+pub enum HistoryState {
     /// The history is written and outlives a restart.
     Safe,
     /// The disk has not answered yet.
@@ -159,7 +159,7 @@ impl ReceiveSeal {
             return;
         }
         // A slow disk alone delays nothing here: an object is complete only once the history is written.
-        if let Kept::Lost(_) = self.kept(self.number, DISK_PATIENCE) {
+        if let HistoryState::Lost(_) = self.kept(self.number, DISK_PATIENCE) {
             self.seal.leave(session);
         } else {
             self.begun = Some(session);
@@ -178,12 +178,12 @@ impl ReceiveSeal {
     }
 
     /// Returns the state of the history with this number, and notes the reason if it cannot be written.
-    pub(crate) fn kept(&mut self, number: u64, patience: Span) -> Kept {
+    pub(crate) fn kept(&mut self, number: u64, patience: Span) -> HistoryState {
         let kept = self.memory.kept(number, patience);
         match &kept {
-            Kept::Pending => {}
-            Kept::Safe => (self.forgetful, self.told_forgetful) = (None, false),
-            Kept::Lost(why) => self.forgetful = Some(why.clone()),
+            HistoryState::Pending => {}
+            HistoryState::Safe => (self.forgetful, self.told_forgetful) = (None, false),
+            HistoryState::Lost(why) => self.forgetful = Some(why.clone()),
         }
         kept
     }
@@ -271,8 +271,8 @@ impl ReceiveSeal {
             self.keep();
         }
         match self.kept(self.number, Span::ZERO) {
-            Kept::Lost(why) => Err(why),
-            Kept::Safe | Kept::Pending => Ok(()),
+            HistoryState::Lost(why) => Err(why),
+            HistoryState::Safe | HistoryState::Pending => Ok(()),
         }
     }
 
@@ -290,8 +290,8 @@ impl ReceiveSeal {
         self.seal.close_alone();
         let number = self.keep();
         match self.kept(number, patience) {
-            Kept::Lost(why) => Err(why),
-            Kept::Safe | Kept::Pending => Ok(()),
+            HistoryState::Lost(why) => Err(why),
+            HistoryState::Safe | HistoryState::Pending => Ok(()),
         }
     }
 }

@@ -17,8 +17,8 @@ impl Memory for Forgetful {
         0
     }
 
-    fn kept(&mut self, _: u64, _: Span) -> Kept {
-        Kept::Safe
+    fn kept(&mut self, _: u64, _: Span) -> HistoryState {
+        HistoryState::Safe
     }
 
     fn recall(&mut self) -> Result<History, String> {

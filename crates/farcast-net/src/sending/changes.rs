@@ -5,13 +5,13 @@ use farcast_delivery::{Cause, ObjectId, Protocol, SenderEngine as _};
 use farcast_files::{ChangedFile, SourceError};
 
 use super::{Driver, SendNotice};
-use crate::batch::Source;
+use crate::batch::ObjectSource;
 use crate::changing::Changing;
 
 impl<P: Protocol> Driver<'_, P> {
     /// Looks for files that have changed, since these cannot match their digests any more. Does nothing once all
     /// receivers have everything.
-    pub(super) fn note_changes(&mut self, now: Time, sources: &[Source]) {
+    pub(super) fn note_changes(&mut self, now: Time, sources: &[ObjectSource]) {
         let changes: usize = sources.iter().map(|source| source.outgoing.changes()).sum();
         if changes == self.changes || self.delivered.is_some() || self.error.is_some() {
             return;
@@ -24,7 +24,7 @@ impl<P: Protocol> Driver<'_, P> {
         }
     }
 
-    fn file_changed(&mut self, now: Time, object: ObjectId, source: &Source, file: &ChangedFile) {
+    fn file_changed(&mut self, now: Time, object: ObjectId, source: &ObjectSource, file: &ChangedFile) {
         let name = source.outgoing.name_of(file.file).unwrap_or_default();
         let why = format!("\"{name}\" {}", file.change.words_while_sent());
         match self.options.changing {

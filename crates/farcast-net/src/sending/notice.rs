@@ -6,7 +6,7 @@ use farcast_core::Span;
 use farcast_delivery::SenderEngine;
 use farcast_files::ChangedFile;
 
-use crate::batch::Sent;
+use crate::batch::SentCounts;
 use crate::changing::Changing;
 use crate::error::NetError;
 use crate::seal::SealCounts;
@@ -88,7 +88,7 @@ pub enum SendNotice<'a, E> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Traffic {
     /// Datagrams and octets that have left.
-    pub sent: Sent,
+    pub sent: SentCounts,
     /// Octets of all answers that arrived, without headers of UDP and IP.
     pub heard: u64,
     /// Requests for repair that arrived and were accepted.

@@ -10,13 +10,13 @@ use super::Endpoint;
 use crate::envelope::Envelope;
 use crate::error::NetError;
 use crate::narrow::{
-    Assembly, Beside, Marks, PIECE_HEADER, Piece, Small, Watch, header_of_ip, headers_of_fragments, narrow,
-    passes_everywhere, tried_below,
+    Assembly, DatagramPart, Marks, NarrowWatch, OtherTraffic, PIECE_HEADER, Small, header_of_ip,
+    headers_of_fragments, narrow, passes_everywhere, tried_below,
 };
 
 /// Report of a receiver that gets no long datagram of ours.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Narrow {
+pub(crate) struct NarrowReport {
     /// Address of the receiver.
     pub(crate) receiver: SocketAddr,
     /// Length of datagrams that do not arrive there, octets without headers of UDP and IP.
@@ -31,15 +31,15 @@ pub(super) struct Narrowness {
     /// Counts of sent datagrams, on a sender's socket.
     marks: Option<Marks>,
     /// Counts of received datagrams, on a receiver's socket.
-    watch: Option<Watch>,
+    watch: Option<NarrowWatch>,
     assembly: Assembly,
     /// Length of the longest datagram that leaves whole, octets; `None` if there is no limit.
     limit: Option<usize>,
     /// Number of the next datagram that is cut.
     next: u32,
-    beside: Beside,
+    beside: OtherTraffic,
     /// Report that made the socket cut, until the owner is told.
-    asked: Option<Narrow>,
+    asked: Option<NarrowReport>,
 }
 
 /// Content of a slot after the datagrams of this layer were taken out.
@@ -60,7 +60,7 @@ impl Endpoint {
     }
 
     /// Makes the socket watch received datagrams for a narrow path.
-    pub(crate) fn watching(self, watch: Watch) -> Self {
+    pub(crate) fn watching(self, watch: NarrowWatch) -> Self {
         self.narrowness.borrow_mut().watch = Some(watch);
         self
     }
@@ -68,7 +68,7 @@ impl Endpoint {
     /// Returns `true` if the socket cuts what it sends, or was found to receive no long datagrams.
     pub(crate) fn is_narrow(&self) -> bool {
         let state = self.narrowness.borrow();
-        state.limit.is_some() || state.watch.as_ref().is_some_and(Watch::is_narrow)
+        state.limit.is_some() || state.watch.as_ref().is_some_and(NarrowWatch::is_narrow)
     }
 
     /// Cuts datagrams that do not pass everywhere, from now on.
@@ -78,12 +78,12 @@ impl Endpoint {
     }
 
     /// Returns the traffic besides the requested datagrams since the last call.
-    pub(crate) fn beside(&self) -> Beside {
+    pub(crate) fn beside(&self) -> OtherTraffic {
         std::mem::take(&mut self.narrowness.borrow_mut().beside)
     }
 
     /// Returns the report that has made the socket cut, once.
-    pub(crate) fn asked_to_cut(&self) -> Option<Narrow> {
+    pub(crate) fn asked_to_cut(&self) -> Option<NarrowReport> {
         self.narrowness.borrow_mut().asked.take()
     }
 
@@ -131,11 +131,11 @@ impl Endpoint {
             state.beside.add(count - 1, count * PIECE_HEADER);
             state.next
         };
-        let unit = Piece::unit(datagram.len(), count);
+        let unit = DatagramPart::unit(datagram.len(), count);
         let (mut out, mut first) = (Vec::with_capacity(PIECE_HEADER + unit), Vec::new());
         for (index, octets) in (0..).zip(datagram.chunks(unit)) {
             out.clear();
-            Piece { id, total, index, count: parts, octets }.write_header(&mut out);
+            DatagramPart { id, total, index, count: parts, octets }.write_header(&mut out);
             out.extend(octets);
             // Pieces are sent one by one, since some devices take a batch for one long datagram.
             self.send_batch(envelope, &out, out.len())?;
@@ -269,7 +269,7 @@ impl Narrowness {
         let limit = if in_vain { passes_everywhere(receiver.is_ipv4(), transport) } else { tried };
         if self.limit.is_none_or(|old| limit < old) {
             self.limit = Some(limit);
-            self.asked = Some(Narrow { receiver, length, limit });
+            self.asked = Some(NarrowReport { receiver, length, limit });
             // Datagrams from now on are counted anew.
             self.marks = Some(Marks::default());
         }

@@ -28,7 +28,7 @@ const LITTLE: usize = 4 << 20;
 
 /// Use of a job's result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Fate {
+enum ResultUse {
     /// The result is stored.
     Wanted,
     /// A part of its block was found damaged, so nothing of the result is stored, and the engine is told.
@@ -38,11 +38,11 @@ enum Fate {
 }
 
 /// A job at the coding thread.
-struct UnderWay {
+struct DecodingJob {
     object: ObjectId,
     block: u32,
     bytes: usize,
-    fate: Fate,
+    fate: ResultUse,
 }
 
 /// Blocks that are being rebuilt.
@@ -51,7 +51,7 @@ pub(super) struct Decoding {
     /// Most work for which a block is rebuilt by the store thread itself.
     little: usize,
     /// Jobs at the thread, in the order in which they come back.
-    under_way: VecDeque<UnderWay>,
+    under_way: VecDeque<DecodingJob>,
     /// Blocks whose symbols are all on disk, which wait for a place.
     waiting: VecDeque<(ObjectId, u32)>,
 }
@@ -83,23 +83,23 @@ impl Decoding {
             return Err(job);
         }
         self.thread.begin(job)?;
-        self.under_way.push_back(UnderWay { object, block, bytes, fate: Fate::Wanted });
+        self.under_way.push_back(DecodingJob { object, block, bytes, fate: ResultUse::Wanted });
         Ok(())
     }
 
     /// Marks the jobs for blocks of `object` with any of `segments`: their results may come from forged segments.
     pub(super) fn spoil(&mut self, object: ObjectId, geometry: &Geometry, segments: Run) {
         let blocks = geometry.block_of(segments.first())..=geometry.block_of(segments.last());
-        let spoiled = |one: &&mut UnderWay| {
-            one.fate == Fate::Wanted && one.object == object && blocks.contains(&one.block)
+        let spoiled = |one: &&mut DecodingJob| {
+            one.fate == ResultUse::Wanted && one.object == object && blocks.contains(&one.block)
         };
-        self.under_way.iter_mut().filter(spoiled).for_each(|one| one.fate = Fate::Spoiled);
+        self.under_way.iter_mut().filter(spoiled).for_each(|one| one.fate = ResultUse::Spoiled);
     }
 
     /// Marks the jobs of `object`, which is closed.
     pub(super) fn orphan(&mut self, object: ObjectId) {
         let of_it = self.under_way.iter_mut().filter(|one| one.object == object);
-        of_it.for_each(|one| one.fate = Fate::Orphaned);
+        of_it.for_each(|one| one.fate = ResultUse::Orphaned);
         self.waiting.retain(|&(waiting, _)| waiting != object);
     }
 
@@ -137,14 +137,16 @@ impl Worker {
     /// Handles a job that has come back, or the end of the thread.
     pub(super) fn decoded(&mut self, job: Option<DecodeJob>) {
         let Some(job) = job else { return self.decode_anew() };
-        let Some(UnderWay { object, block, fate, .. }) = self.decoding.under_way.pop_front() else { return };
-        if fate == Fate::Wanted && self.no_room.is_none() {
+        let Some(DecodingJob { object, block, fate, .. }) = self.decoding.under_way.pop_front() else {
+            return;
+        };
+        if fate == ResultUse::Wanted && self.no_room.is_none() {
             if let Err(error) = self.store_rebuilt(object, job) {
                 self.failed_or_full(error, Retry::Steps { object, arena: None, from: 0 });
             }
         } else if let Some(Product { incoming, parity: Some(parity), answer, .. }) =
             self.products.get_mut(&object)
-            && fate != Fate::Orphaned
+            && fate != ResultUse::Orphaned
         {
             parity.give_up(job, incoming);
             answer.send(Reply::Decoded { block, rebuilt: false });
@@ -169,7 +171,7 @@ impl Worker {
     /// Replaces the thread, which has ended over some block. Reports all of its blocks as not rebuilt.
     fn decode_anew(&mut self) {
         let lost = std::mem::replace(&mut self.decoding, Decoding::start());
-        for one in lost.under_way.into_iter().filter(|one| one.fate != Fate::Orphaned) {
+        for one in lost.under_way.into_iter().filter(|one| one.fate != ResultUse::Orphaned) {
             if let Some(product) = self.products.get_mut(&one.object) {
                 product.forget_parity(one.block);
                 product.answer.send(Reply::Decoded { block: one.block, rebuilt: false });

@@ -12,7 +12,7 @@ use farcast_files::{
 };
 
 use super::decoding::Decoding;
-use super::worker::{Answer, CHECKPOINT_EVERY};
+use super::worker::{AnswerChannel, CHECKPOINT_EVERY};
 use super::{FileInfo, Opening, PlainFile, Removed, Reply};
 use crate::error::NetError;
 use crate::parity::ParityDecoder;
@@ -28,7 +28,7 @@ pub(super) struct Product {
     pub(super) incoming: Incoming,
     pub(super) parity: Option<ParityDecoder>,
     /// Channel for replies about the object.
-    pub(super) answer: Answer,
+    pub(super) answer: AnswerChannel,
     /// Index of each file among the entries of the manifest.
     files: Vec<usize>,
     /// Thread that writes a checkpoint.
@@ -42,7 +42,7 @@ pub(super) struct Product {
 impl Product {
     pub(super) fn open(
         opening: &Opening,
-        answer: Answer,
+        answer: AnswerChannel,
         delivered: Arc<Delivered>,
     ) -> Result<Self, NetError> {
         let Opening { offer, code, dir, options, keeps_parity } = opening;
@@ -69,7 +69,7 @@ impl Product {
         object: ObjectId,
         incoming: Incoming,
         parity: Option<ParityDecoder>,
-        answer: Answer,
+        answer: AnswerChannel,
     ) -> Self {
         Self {
             object,

@@ -11,8 +11,8 @@ use farcast_delivery::{ObjectId, Offer};
 use farcast_files::StoreError;
 
 use super::product::Product;
-use super::worker::{Answer, Worker};
-use super::{Arena, Opening, Reply, Step};
+use super::worker::{AnswerChannel, Worker};
+use super::{Arena, ArenaStep, Opening, Reply};
 use crate::error::NetError;
 
 /// Interval between two tries.
@@ -21,14 +21,17 @@ const TRY_EVERY: Span = Span::from_secs(1);
 /// Work that is tried again.
 pub(super) enum Retry {
     /// Opens an object.
-    Open { opening: Opening, answer: Answer },
+    Open { opening: Opening, answer: AnswerChannel },
     /// Does what the stored content of an object makes possible, and then the steps of this buffer from one of them on.
     Steps { object: ObjectId, arena: Option<Arena>, from: usize },
 }
 
 impl Retry {
     /// Returns the channel for replies about it, if the object is still open.
-    pub(super) fn answer<'a>(&'a self, products: &'a BTreeMap<ObjectId, Product>) -> Option<&'a Answer> {
+    pub(super) fn answer<'a>(
+        &'a self,
+        products: &'a BTreeMap<ObjectId, Product>,
+    ) -> Option<&'a AnswerChannel> {
         match self {
             Self::Open { answer, .. } => Some(answer),
             Self::Steps { object, .. } => products.get(object).map(|product| &product.answer),
@@ -45,7 +48,7 @@ pub(super) struct NoRoom {
     since: Time,
     next: Time,
     /// Channel of the object that found the disk full.
-    answer: Answer,
+    answer: AnswerChannel,
     /// Work in the order in which it is tried. Buffers are dropped as long as one waits, so there is one at most.
     retries: VecDeque<Retry>,
     /// Segments that arrived and were dropped.
@@ -56,7 +59,7 @@ pub(super) struct NoRoom {
 
 impl NoRoom {
     /// Returns the state for a disk that is full since `now`.
-    pub(super) fn new(now: Time, answer: Answer, retry: Retry) -> Self {
+    pub(super) fn new(now: Time, answer: AnswerChannel, retry: Retry) -> Self {
         Self {
             since: now,
             next: now + TRY_EVERY,
@@ -89,16 +92,16 @@ impl NoRoom {
         let mut of = None;
         for step in &arena.steps {
             match *step {
-                Step::Of(object) => of = products.get(&object),
-                Step::Store { segment, .. } => {
+                ArenaStep::Of(object) => of = products.get(&object),
+                ArenaStep::Store { segment, .. } => {
                     if let Some(product) = of {
                         let fresh = || Bitmap::new(product.incoming.held().len());
                         self.dropped.entry(product.object).or_insert_with(fresh).insert(segment);
                     }
                 }
                 // A missing symbol makes rebuilding fail, and then others are requested.
-                Step::Parity { .. } => {}
-                Step::Decode { block } => {
+                ArenaStep::Parity { .. } => {}
+                ArenaStep::Decode { block } => {
                     if let Some(product) = of {
                         product.answer.send(Reply::Decoded { block, rebuilt: false });
                     }

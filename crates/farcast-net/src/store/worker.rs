@@ -15,7 +15,7 @@ use farcast_files::{Delivered, Quota, StoreError, partials};
 use super::decoding::Decoding;
 use super::product::{Product, vouched};
 use super::room::{NoRoom, Retry};
-use super::{ARENAS, Arena, Job, Opening, Pool, Removed, Reply, Step};
+use super::{ARENAS, Arena, ArenaStep, Opening, Pool, Removed, Reply, StoreJob};
 use crate::clock::Clock;
 use crate::error::NetError;
 use crate::parity::DecodeJob;
@@ -32,13 +32,13 @@ const BETWEEN_SWEEPS: Duration = Duration::from_millis(10);
 
 /// Channel for the store thread's replies about one reception.
 #[derive(Clone)]
-pub(super) struct Answer {
+pub(super) struct AnswerChannel {
     pub(super) replies: Sender<(u64, Reply)>,
     pub(super) reception: u64,
     pub(super) wake: Arc<OwnedFd>,
 }
 
-impl Answer {
+impl AnswerChannel {
     pub(super) fn send(&self, reply: Reply) {
         let _ = self.replies.send((self.reception, reply));
         self.wake();
@@ -60,27 +60,27 @@ pub(super) struct Failure {
 }
 
 /// Next thing to do for the store thread.
-enum Next {
+enum WorkerStep {
     Decoded(Option<DecodeJob>),
-    Job(Job),
+    Job(StoreJob),
     Nothing,
     End,
 }
 
 /// State of the store thread.
 pub(super) struct Worker {
-    jobs: Receiver<Job>,
+    jobs: Receiver<StoreJob>,
     free: Pool,
     /// The receiving thread waits for a free buffer.
     wanted: Arc<AtomicBool>,
     /// Channel for replies about no reception.
-    answer: Answer,
+    answer: AnswerChannel,
     pub(super) products: BTreeMap<ObjectId, Product>,
     pub(super) decoding: Decoding,
     /// Store nothing, to measure what the network alone can do.
     discard: bool,
     /// Objects that are received and not stored in that case.
-    discarded: BTreeMap<ObjectId, Answer>,
+    discarded: BTreeMap<ObjectId, AnswerChannel>,
     pub(super) clock: Clock,
     /// Longest time to wait for room on a full disk.
     pub(super) wait_for_room: Span,
@@ -94,9 +94,9 @@ pub(super) struct Worker {
 
 impl Worker {
     pub(super) fn new(
-        jobs: Receiver<Job>,
+        jobs: Receiver<StoreJob>,
         (free, wanted): (Pool, Arc<AtomicBool>),
-        answer: Answer,
+        answer: AnswerChannel,
         discard: bool,
         wait_for_room: Span,
     ) -> Self {
@@ -122,10 +122,10 @@ impl Worker {
         let untidy = crossbeam_channel::tick(TIDY_EVERY);
         loop {
             match self.next() {
-                Next::Decoded(job) => self.decoded(job),
-                Next::Job(job) => self.job(job),
-                Next::Nothing => {}
-                Next::End => break,
+                WorkerStep::Decoded(job) => self.decoded(job),
+                WorkerStep::Job(job) => self.job(job),
+                WorkerStep::Nothing => {}
+                WorkerStep::End => break,
             }
             self.try_for_room();
             if self.products.len() > farcast_files::capacity() {
@@ -148,29 +148,29 @@ impl Worker {
     }
 
     /// Returns the next thing to do, after a wait if there is nothing yet.
-    fn next(&mut self) -> Next {
+    fn next(&mut self) -> WorkerStep {
         // A finished job makes room for another, so it goes first.
         match self.decoding.thread.done().try_recv() {
-            Ok(job) => return Next::Decoded(Some(job)),
-            Err(TryRecvError::Disconnected) => return Next::Decoded(None),
+            Ok(job) => return WorkerStep::Decoded(Some(job)),
+            Err(TryRecvError::Disconnected) => return WorkerStep::Decoded(None),
             Err(TryRecvError::Empty) => {}
         }
         match self.jobs.try_recv() {
-            Ok(job) => Next::Job(job),
-            Err(TryRecvError::Disconnected) => Next::End,
+            Ok(job) => WorkerStep::Job(job),
+            Err(TryRecvError::Disconnected) => WorkerStep::End,
             Err(TryRecvError::Empty) => {
                 // A wait in the channel itself spins before it sleeps, which is wasted if jobs are far apart. Every
                 // sender of a job unparks this thread.
                 std::thread::park_timeout(CHECKPOINT_EVERY);
-                Next::Nothing
+                WorkerStep::Nothing
             }
         }
     }
 
-    pub(super) fn job(&mut self, job: Job) {
+    pub(super) fn job(&mut self, job: StoreJob) {
         match job {
-            Job::Open { reception, opening } => {
-                let answer = Answer { reception, ..self.answer.clone() };
+            StoreJob::Open { reception, opening } => {
+                let answer = AnswerChannel { reception, ..self.answer.clone() };
                 let object = opening.offer.object;
                 self.close(object);
                 if self.discard {
@@ -180,30 +180,30 @@ impl Worker {
                     self.failed_or_full(error, Retry::Open { opening, answer });
                 }
             }
-            Job::Rename(offer) => self.rename(offer),
-            Job::Steps(arena) => match &mut self.no_room {
+            StoreJob::Rename(offer) => self.rename(offer),
+            StoreJob::Steps(arena) => match &mut self.no_room {
                 Some(no_room) => {
                     no_room.drop_steps(&arena, &self.products);
                     self.give_back(arena);
                 }
                 None => self.go_on(arena, 0),
             },
-            Job::Compare(object) => self.compare(object),
-            Job::Release { object, count } => self.release(object, count),
-            Job::Finish(object) => self.finish(object),
-            Job::Close(object) => {
+            StoreJob::Compare(object) => self.compare(object),
+            StoreJob::Release { object, count } => self.release(object, count),
+            StoreJob::Finish(object) => self.finish(object),
+            StoreJob::Close(object) => {
                 self.settle_decoding(object);
                 self.close(object);
             }
-            Job::Discard(object) => self.remove(object),
-            Job::Tidy { dir, quota } => {
+            StoreJob::Discard(object) => self.remove(object),
+            StoreJob::Tidy { dir, quota } => {
                 self.tidied = Some((dir, quota, self.clock.now()));
                 self.tidy();
             }
         }
     }
 
-    pub(super) fn open(&mut self, opening: &Opening, answer: &Answer) -> Result<(), NetError> {
+    pub(super) fn open(&mut self, opening: &Opening, answer: &AnswerChannel) -> Result<(), NetError> {
         let delivered = Arc::clone(self.delivered.entry(opening.dir.clone()).or_default());
         let mut product = Product::open(opening, answer.clone(), delivered)?;
         product.opened(&opening.offer, &mut self.decoding);
@@ -257,22 +257,22 @@ impl Worker {
     pub(super) fn steps(&mut self, arena: &Arena, from: usize) -> Result<(), Failure> {
         let mut payloads: Vec<&[u8]> = Vec::with_capacity(arena.steps.len());
         let mut at = from;
-        let said = |step: &Step| if let Step::Of(object) = *step { Some(object) } else { None };
+        let said = |step: &ArenaStep| if let ArenaStep::Of(object) = *step { Some(object) } else { None };
         let before = arena.steps[..from.min(arena.steps.len())].iter().rev().find_map(said);
         let mut object = before.unwrap_or(ObjectId::FIRST);
         while let Some(step) = arena.steps.get(at) {
             let mut taken = 1;
             let result = match *step {
-                Step::Of(next) => {
+                ArenaStep::Of(next) => {
                     object = next;
                     Ok(())
                 }
-                Step::Store { segment, .. } => {
+                ArenaStep::Store { segment, .. } => {
                     payloads.clear();
                     // Consecutive segments are written by one call.
                     let consecutive = (segment..).zip(&arena.steps[at..]);
                     payloads.extend(consecutive.map_while(|(expected, step)| match *step {
-                        Step::Store { segment, at, len } if segment == expected => {
+                        ArenaStep::Store { segment, at, len } if segment == expected => {
                             Some(slice(&arena.buffer, at, len))
                         }
                         _ => None,
@@ -281,11 +281,11 @@ impl Worker {
                     let product = self.products.get_mut(&object);
                     product.map_or(Ok(()), |product| product.store(segment, &payloads, &mut self.decoding))
                 }
-                Step::Parity { block, symbol, .. } => {
+                ArenaStep::Parity { block, symbol, .. } => {
                     payloads.clear();
                     let consecutive = (symbol..).zip(&arena.steps[at..]);
                     payloads.extend(consecutive.map_while(|(expected, step)| match *step {
-                        Step::Parity { block: same, symbol, at, len }
+                        ArenaStep::Parity { block: same, symbol, at, len }
                             if (same, symbol) == (block, expected) =>
                         {
                             Some(slice(&arena.buffer, at, len))
@@ -296,7 +296,7 @@ impl Worker {
                     let product = self.products.get_mut(&object);
                     product.map_or(Ok(()), |product| product.keep(block, symbol, &payloads))
                 }
-                Step::Decode { block } => self.decode(object, block),
+                ArenaStep::Decode { block } => self.decode(object, block),
             };
             if let Err(error) = result {
                 return Err(Failure { object, at, error });

@@ -11,10 +11,10 @@ use ipnet::IpNet;
 use quinn_udp::RecvMeta;
 
 use super::gate::Gate;
-use super::{CHUNK, Ears, Refusals, send};
+use super::{CHUNK, Refusals, StreamReader, send};
 use crate::error::NetError;
 use crate::loss::Loss;
-use crate::narrow::Watch;
+use crate::narrow::NarrowWatch;
 use crate::receiving::Unlike;
 use crate::seal::ReceiveSeal;
 use crate::socket::{Endpoint, SocketOptions};
@@ -106,11 +106,11 @@ pub fn receive_stream<R: StreamReceiverEngine>(
     stop: &AtomicBool,
     observer: &mut dyn FnMut(&StreamNotice<'_, R::Event>) -> bool,
 ) -> Result<StreamEnd, NetError> {
-    let mut ears = Ears::new();
+    let mut ears = StreamReader::new();
     let transport = options.transport;
     let public = Endpoint::listener(options.from, options.source, &options.socket, transport)?;
     let multicast = options.from.ip().is_multicast();
-    let public = public.watching(Watch::new(&options.accept, multicast, !options.silent));
+    let public = public.watching(NarrowWatch::new(&options.accept, multicast, !options.silent));
     let answers =
         multicast.then(|| Endpoint::answers(options.from, &options.socket, transport)).transpose()?;
     let mouth = answers.as_ref().unwrap_or(&public);
@@ -126,7 +126,8 @@ pub fn receive_stream<R: StreamReceiverEngine>(
     };
     let mut refusals = Refusals::default();
     let mut gate = Gate::new(seal);
-    let mut reader = Reader { output, out: Vec::new(), observer, begins: true, ended: None, over: None };
+    let mut reader =
+        StreamWriter { output, out: Vec::new(), observer, begins: true, ended: None, over: None };
     if !(reader.observer)(&StreamNotice::Listening) {
         return Ok(StreamEnd::Enough);
     }
@@ -207,7 +208,7 @@ pub fn receive_stream<R: StreamReceiverEngine>(
 }
 
 /// Writer of the octets that an engine has of its stream.
-struct Reader<'a, W, E> {
+struct StreamWriter<'a, W, E> {
     output: &'a mut W,
     out: Vec<u8>,
     observer: &'a mut dyn FnMut(&StreamNotice<'_, E>) -> bool,
@@ -219,7 +220,7 @@ struct Reader<'a, W, E> {
     over: Option<StreamEnd>,
 }
 
-impl<W: Write, E> Reader<'_, W, E> {
+impl<W: Write, E> StreamWriter<'_, W, E> {
     /// Writes the octets that the engine has, as long as they are wanted.
     fn read(&mut self, now: Time, engine: &mut impl StreamReceiverEngine<Event = E>) -> Result<(), NetError> {
         while self.over.is_none()

@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use farcast_core::Time;
 use farcast_delivery::{StreamSenderEngine, Transport};
 
-use super::{CHUNK, Ears, Refusals, send};
+use super::{CHUNK, Refusals, StreamReader, send};
 use crate::envelope::Envelope;
 use crate::error::NetError;
 use crate::seal::SendSeal;
-use crate::socket::{Endpoint, Narrow, SocketOptions};
+use crate::socket::{Endpoint, NarrowReport, SocketOptions};
 
 /// Most datagrams that are sent before answers are read again.
 const TURN: usize = 64;
@@ -65,7 +65,7 @@ pub fn send_stream<S: StreamSenderEngine, E: std::error::Error + Send + Sync + '
     stop: &AtomicBool,
     observer: &mut dyn FnMut(&S, &StreamSendNotice<'_, S::Event>),
 ) -> Result<S, NetError> {
-    let mut ears = Ears::new();
+    let mut ears = StreamReader::new();
     let transport = options.transport;
     let endpoint = Endpoint::sender(options.to, &options.socket, transport)?;
     let own = endpoint.local();
@@ -73,7 +73,7 @@ pub fn send_stream<S: StreamSenderEngine, E: std::error::Error + Send + Sync + '
     let group = options.to.ip().is_multicast() && engine.hears_group();
     let group =
         group.then(|| Endpoint::listener(options.to, None, &options.socket, transport)).transpose()?;
-    let mut source = Source { pending: Vec::new(), at: 0, over: false, lines: options.lines };
+    let mut source = StreamInput { pending: Vec::new(), at: 0, over: false, lines: options.lines };
     let (mut out, mut refusals) = (Vec::new(), Refusals::default());
     let (mut opened, mut readable, mut stopped) = (false, false, false);
     loop {
@@ -133,7 +133,7 @@ pub fn send_stream<S: StreamSenderEngine, E: std::error::Error + Send + Sync + '
             engine.spend(beside.datagrams as u64, beside.octets as u64);
         }
         if let Some(narrow) = endpoint.asked_to_cut() {
-            let Narrow { receiver, length, limit } = narrow;
+            let NarrowReport { receiver, length, limit } = narrow;
             observer(&engine, &StreamSendNotice::Narrow { receiver, datagram: length, limit });
         }
         while let Some(event) = engine.poll_event() {
@@ -155,7 +155,7 @@ pub fn send_stream<S: StreamSenderEngine, E: std::error::Error + Send + Sync + '
 }
 
 /// Input of the stream.
-struct Source {
+struct StreamInput {
     pending: Vec<u8>,
     at: usize,
     /// The input has ended.
@@ -163,7 +163,7 @@ struct Source {
     lines: bool,
 }
 
-impl Source {
+impl StreamInput {
     /// Gives the engine the octets that it takes, and reads more if the input can be read. Returns `true` if all of
     /// them were given.
     fn feed(

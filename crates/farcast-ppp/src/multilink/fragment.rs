@@ -64,7 +64,7 @@ pub struct Candidate {
 
 /// A part of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Part {
+pub struct PacketPart {
     /// The link that carries it.
     pub link: usize,
     /// Its octets, at least 1.
@@ -74,13 +74,13 @@ pub struct Part {
 impl Policy {
     /// Cuts a packet of `octets`, at least 1, over `links`, from link `turn` on. `parts` is cleared and filled with the
     /// parts in order. It stays empty if the packet must wait.
-    pub fn cut(self, octets: u32, links: &[Candidate], turn: usize, parts: &mut Vec<Part>) {
+    pub fn cut(self, octets: u32, links: &[Candidate], turn: usize, parts: &mut Vec<PacketPart>) {
         parts.clear();
         let most = (octets / u32::from(self.smallest().max(1))).max(1) as usize;
         let most = if self == Self::Whole { 1 } else { most };
         let from_turn = (0..links.len()).map(|k| (turn % links.len() + k) % links.len());
         let usable = from_turn.filter(|&link| self.uses(&links[link]));
-        parts.extend(usable.take(most).map(|link| Part { link, octets: 0 }));
+        parts.extend(usable.take(most).map(|link| PacketPart { link, octets: 0 }));
         if octets == 0 || self.waits(links, parts) {
             parts.clear();
             return;
@@ -98,7 +98,7 @@ impl Policy {
     }
 
     /// Returns `true` if a packet that would be shared like this waits instead.
-    fn waits(self, links: &[Candidate], parts: &[Part]) -> bool {
+    fn waits(self, links: &[Candidate], parts: &[PacketPart]) -> bool {
         if self == Self::Free {
             let up = links.iter().filter(|link| link.up).count();
             let free = links.iter().filter(|link| link.up && link.room).count();
@@ -108,9 +108,9 @@ impl Policy {
     }
 
     /// Divides all octets. Each part ends where the shares up to its own, rounded up, end.
-    fn share(self, octets: u32, links: &[Candidate], parts: &mut [Part]) {
+    fn share(self, octets: u32, links: &[Candidate], parts: &mut [PacketPart]) {
         let by_rate = matches!(self, Self::Free | Self::Proportional { .. });
-        let weight = |part: &Part| if by_rate { u128::from(links[part.link].rate.as_bps()) } else { 1 };
+        let weight = |part: &PacketPart| if by_rate { u128::from(links[part.link].rate.as_bps()) } else { 1 };
         let whole: u128 = parts.iter().map(weight).sum();
         let (mut weights, mut end) = (0, 0);
         for part in parts {

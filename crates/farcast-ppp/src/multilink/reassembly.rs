@@ -27,7 +27,7 @@ use crate::error::ConfigError;
 
 mod held;
 
-use held::{Fragment, Held};
+use held::{Fragment, HeldFragments};
 
 /// Limit of the links in a bundle.
 pub const MOST_LINKS: usize = 64;
@@ -128,7 +128,7 @@ pub struct ReassemblyCounters {
 /// A link as the receiver knows it. Positions count sequence numbers from the start of the bundle; a position is one
 /// past the last number.
 #[derive(Clone, Copy, Debug, Default)]
-struct Link {
+struct LinkState {
     member: bool,
     /// One past the last number received on the link.
     heard: u64,
@@ -138,7 +138,7 @@ struct Link {
     since: Time,
 }
 
-impl Link {
+impl LinkState {
     fn position(&self) -> u64 {
         self.heard.max(self.floor)
     }
@@ -152,8 +152,8 @@ impl Link {
 pub struct Reassembler<P> {
     config: ReassemblyConfig,
     format: Format,
-    links: Vec<Link>,
-    held: Held<P>,
+    links: Vec<LinkState>,
+    held: HeldFragments<P>,
     /// One past M. It never goes back.
     passed: u64,
     /// One past the highest number received.
@@ -175,7 +175,7 @@ impl<P: Payload> Reassembler<P> {
             config,
             format,
             links: Vec::new(),
-            held: Held::new(),
+            held: HeldFragments::new(),
             passed: 0,
             highest: 0,
             progress: Time::ZERO,
@@ -190,10 +190,10 @@ impl<P: Payload> Reassembler<P> {
             return;
         }
         if self.links.len() <= link {
-            self.links.resize(link + 1, Link::default());
+            self.links.resize(link + 1, LinkState::default());
         }
         if !self.links[link].member {
-            self.links[link] = Link { member: true, heard: 0, floor: self.passed, since: now };
+            self.links[link] = LinkState { member: true, heard: 0, floor: self.passed, since: now };
         }
     }
 
@@ -319,7 +319,7 @@ impl<P: Payload> Reassembler<P> {
     /// Moves M, and decides the packets that this allows.
     fn advance(&mut self, now: Time) {
         let members = self.links.iter().filter(|link| link.member);
-        let lowest = members.map(Link::position).min().unwrap_or(self.highest + 1);
+        let lowest = members.map(LinkState::position).min().unwrap_or(self.highest + 1);
         self.passed = self.passed.max(lowest);
         self.decide(now);
     }

@@ -25,7 +25,7 @@ pub struct Compressed {
 
 /// The last header of a connection.
 #[derive(Clone, Debug, Default)]
-struct Slot {
+struct ConnectionSlot {
     /// Empty before the first.
     header: Vec<u8>,
     layout: Layout,
@@ -35,7 +35,7 @@ struct Slot {
 #[derive(Clone, Debug)]
 pub struct Compressor {
     comp_slot_id: bool,
-    slots: Vec<Slot>,
+    slots: Vec<ConnectionSlot>,
     /// The numbers of slots, the one used last first.
     used: Vec<u8>,
     /// The slot that was named last.
@@ -48,7 +48,7 @@ impl Compressor {
         let count = usize::from(config.max_slot_id) + 1;
         Self {
             comp_slot_id: config.comp_slot_id,
-            slots: alloc::vec![Slot::default(); count],
+            slots: alloc::vec![ConnectionSlot::default(); count],
             used: (0..=config.max_slot_id).rev().collect(),
             told: None,
         }
@@ -107,7 +107,7 @@ fn compressible(packet: &[u8], len: usize) -> Option<Layout> {
     possible.then_some(layout)
 }
 
-impl Slot {
+impl ConnectionSlot {
     /// Returns `true` if a header is of the same connection.
     fn is_of(&self, header: &[u8], layout: Layout) -> bool {
         !self.header.is_empty()

@@ -51,7 +51,7 @@ pub struct DecompressorCounters {
 
 /// The last header of a connection.
 #[derive(Clone, Debug, Default)]
-struct Slot {
+struct ConnectionSlot {
     /// Empty before the first.
     header: Vec<u8>,
     layout: Layout,
@@ -60,7 +60,7 @@ struct Slot {
 /// The receiving end of one direction. Its memory is bounded by the number of slots, 120 octets each.
 #[derive(Clone, Debug)]
 pub struct Decompressor {
-    slots: Vec<Slot>,
+    slots: Vec<ConnectionSlot>,
     /// The slot that was named last.
     current: u8,
     /// `true` while headers without a slot are tossed.
@@ -70,7 +70,7 @@ pub struct Decompressor {
 
 /// Content of a compressed header.
 #[derive(Clone, Copy, Debug)]
-struct Told {
+struct CompressedHeader {
     changes: u8,
     checksum: u16,
     urgent: u16,
@@ -85,7 +85,7 @@ struct Told {
 impl Decompressor {
     /// Creates an end that has received nothing.
     pub fn new(config: VjConfig) -> Self {
-        let slots = alloc::vec![Slot::default(); usize::from(config.max_slot_id) + 1];
+        let slots = alloc::vec![ConnectionSlot::default(); usize::from(config.max_slot_id) + 1];
         Self { slots, current: 0, tossing: true, counters: DecompressorCounters::default() }
     }
 
@@ -130,7 +130,7 @@ impl Decompressor {
     }
 
     /// Counts a result. Returns the present slot, if the result is good.
-    fn note(&mut self, result: Result<(), Fault>) -> Result<Option<&Slot>, Fault> {
+    fn note(&mut self, result: Result<(), Fault>) -> Result<Option<&ConnectionSlot>, Fault> {
         let counters = &mut self.counters;
         match result {
             Ok(()) => return Ok(self.slots.get(usize::from(self.current))),
@@ -166,7 +166,7 @@ impl Decompressor {
     }
 
     /// Restores the next header of its slot from a compressed one.
-    fn restore(&mut self, packet: &[u8], len: usize) -> Result<Told, Fault> {
+    fn restore(&mut self, packet: &[u8], len: usize) -> Result<CompressedHeader, Fault> {
         let mut rest = packet;
         let changes = octet(&mut rest)?;
         if changes & mask::C != 0 {
@@ -177,7 +177,7 @@ impl Decompressor {
         } else if self.tossing {
             return Err(Fault::Tossed);
         }
-        let told = Told::parse(changes, packet, rest)?;
+        let told = CompressedHeader::parse(changes, packet, rest)?;
         let slot = self.slots.get_mut(usize::from(self.current)).ok_or(Fault::Slot(self.current))?;
         let data = len.checked_sub(told.len).ok_or(Fault::Truncated)?;
         let whole = slot.layout.data + data;
@@ -188,7 +188,7 @@ impl Decompressor {
     }
 }
 
-impl Told {
+impl CompressedHeader {
     /// Reads the fields behind the slot from `rest`, the end of `packet`.
     fn parse(changes: u8, packet: &[u8], mut rest: &[u8]) -> Result<Self, Fault> {
         let rest = &mut rest;
@@ -204,9 +204,9 @@ impl Told {
     }
 }
 
-impl Slot {
+impl ConnectionSlot {
     /// Advances to the next header, of a packet of `whole` octets.
-    fn go_on(&mut self, told: &Told, whole: u16) {
+    fn go_on(&mut self, told: &CompressedHeader, whole: u16) {
         let Self { header, layout: Layout { tcp, data } } = self;
         let (tcp, data) = (*tcp, *data);
         let before = short(header, TOTAL_LENGTH) - data as u16;

@@ -1,7 +1,7 @@
 //! Drawing of one direction: panels above one another, and the axis of time.
 
 use super::axis::Axis;
-use super::{Direction, Run, Way, events, panels};
+use super::{Direction, DirectionTraffic, Run, events, panels};
 use crate::scale::Scale;
 use crate::svg::{Anchor, Area, Escaped, Svg, text_width};
 use crate::words::time;
@@ -172,7 +172,7 @@ pub(super) fn draw_lateness(run: &Run, format: Format) -> String {
 }
 
 /// Draws outages as hatched areas.
-fn outages(chart: &mut Chart<'_>, way: &Way, top: f64, bottom: f64, id: &str) {
+fn outages(chart: &mut Chart<'_>, way: &DirectionTraffic, top: f64, bottom: f64, id: &str) {
     if way.outages.is_empty() {
         return;
     }
@@ -190,7 +190,7 @@ fn outages(chart: &mut Chart<'_>, way: &Way, top: f64, bottom: f64, id: &str) {
     }
 }
 
-pub(super) fn way_of(run: &Run, direction: Direction) -> &Way {
+pub(super) fn way_of(run: &Run, direction: Direction) -> &DirectionTraffic {
     match direction {
         Direction::Forward => &run.forward,
         Direction::Return => &run.back,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::axis::{Axis, Quantity};
 use super::chart::{Chart, LETTERS, SMALL};
-use super::{Bin, Cause, Delay, Way};
+use super::{Delay, DirectionTraffic, LossCause, TimeBin};
 use crate::svg::{Anchor, Area, text_width};
 use crate::words::{counted, span, time};
 
@@ -25,11 +25,11 @@ const CUT: f64 = 2.0;
 
 /// Draws the traffic that entered and that was delivered, and the set rate. If there are many bins, a step covers
 /// several of them: single packets would be visible in small bins.
-pub(super) fn throughput(chart: &mut Chart<'_>, way: &Way) {
+pub(super) fn throughput(chart: &mut Chart<'_>, way: &DirectionTraffic) {
     let together = way.bins.len().div_ceil(chart.format.steps).max(1);
     let step_s = together as f64 * chart.run.bin_s;
-    let values = |pick: fn(&Bin) -> u64| -> Vec<f64> {
-        let octets = |bins: &[Bin]| bins.iter().map(pick).fold(0, u64::saturating_add);
+    let values = |pick: fn(&TimeBin) -> u64| -> Vec<f64> {
+        let octets = |bins: &[TimeBin]| bins.iter().map(pick).fold(0, u64::saturating_add);
         way.bins.chunks(together).map(|bins| octets(bins) as f64 * 8.0 / step_s).collect()
     };
     let (entered, delivered) = (values(|bin| bin.entered.octets), values(|bin| bin.carried.octets));
@@ -77,7 +77,7 @@ fn set_rate(chart: &mut Chart<'_>, axis: &Axis, rates: &[(f64, Option<f64>)]) {
 }
 
 /// Draws the delays of packets.
-pub(super) fn delay(chart: &mut Chart<'_>, way: &Way) {
+pub(super) fn delay(chart: &mut Chart<'_>, way: &DirectionTraffic) {
     let delays = || way.bins.iter().filter_map(|bin| bin.delay);
     let most = delays().map(|delay| delay.max_s).fold(0.0, f64::max);
     let notes = if delays().next().is_none() { vec!["nothing was delivered".to_owned()] } else { Vec::new() };
@@ -101,14 +101,20 @@ pub(super) fn delay(chart: &mut Chart<'_>, way: &Way) {
 }
 
 /// Selects one figure of a delay.
-type Pick = fn(&Delay) -> f64;
+type DelayFigure = fn(&Delay) -> f64;
 
 /// Bands of delays, each between two figures.
-const BANDS: [(&str, Pick, Pick); 2] =
+const BANDS: [(&str, DelayFigure, DelayFigure); 2] =
     [("range", |d| d.min_s, |d| d.max_s), ("percentiles", |d| d.p5_s, |d| d.p95_s)];
 
 /// Returns the path of a band over adjacent bins.
-fn band(chart: &Chart<'_>, axis: &Axis, group: &[(usize, Delay)], low: Pick, high: Pick) -> String {
+fn band(
+    chart: &Chart<'_>,
+    axis: &Axis,
+    group: &[(usize, Delay)],
+    low: DelayFigure,
+    high: DelayFigure,
+) -> String {
     let mut path = String::new();
     for (index, (bin, delay)) in group.iter().enumerate() {
         let (begin, end) = chart.column(*bin, LEAST);
@@ -133,7 +139,7 @@ fn line(chart: &Chart<'_>, axis: &Axis, group: &[(usize, Delay)]) -> String {
 }
 
 /// Draws the octets inside the link.
-pub(super) fn inside(chart: &mut Chart<'_>, way: &Way) {
+pub(super) fn inside(chart: &mut Chart<'_>, way: &DirectionTraffic) {
     let values: Vec<f64> = way.bins.iter().map(|bin| bin.inside_octets as f64).collect();
     let most = values.iter().copied().fold(0.0, f64::max);
     let axis = panel(chart, "inside", Quantity::Octets, most, LOW, &["at the end of each bin".to_owned()]);
@@ -142,7 +148,7 @@ pub(super) fn inside(chart: &mut Chart<'_>, way: &Way) {
 }
 
 /// Draws a row for each cause of losses and drops, with bars whose height is the number of packets.
-pub(super) fn failures(chart: &mut Chart<'_>, way: &Way) {
+pub(super) fn failures(chart: &mut Chart<'_>, way: &DirectionTraffic) {
     if way.causes.is_empty() {
         chart.heading("losses", &["no packet was lost or dropped".to_owned()]);
     }
@@ -157,17 +163,17 @@ pub(super) fn failures(chart: &mut Chart<'_>, way: &Way) {
     }
 }
 
-fn packets_of(cause: &Cause) -> u64 {
+fn packets_of(cause: &LossCause) -> u64 {
     cause.bins.iter().fold(0, |sum, bin| sum.saturating_add(bin.1))
 }
 
 /// Returns the label of a cause.
-pub(super) fn name_of(cause: &Cause) -> String {
+pub(super) fn name_of(cause: &LossCause) -> String {
     let verdict = if cause.dropped { "dropped" } else { "lost" };
     if cause.name.is_empty() { verdict.to_owned() } else { format!("{verdict}: {}", cause.name) }
 }
 
-fn row(chart: &mut Chart<'_>, cause: &Cause) {
+fn row(chart: &mut Chart<'_>, cause: &LossCause) {
     let most = cause.bins.iter().map(|bin| bin.1).max().unwrap_or(0);
     let packets = counted(packets_of(cause), "packet");
     let notes = [format!("{packets}, up to {most} in a bin"), packets];
@@ -187,7 +193,7 @@ fn row(chart: &mut Chart<'_>, cause: &Cause) {
 pub(super) fn lateness(chart: &mut Chart<'_>) {
     let run = chart.run;
     let bins = run.forward.bins.len().max(run.back.bins.len());
-    let of = |way: &Way, bin: usize| way.bins.get(bin).map_or(0.0, |bin| bin.latest_s);
+    let of = |way: &DirectionTraffic, bin: usize| way.bins.get(bin).map_or(0.0, |bin| bin.latest_s);
     let values: Vec<f64> = (0..bins).map(|bin| of(&run.forward, bin).max(of(&run.back, bin))).collect();
     let limit = run.lateness.limit_s;
     let most = values.iter().copied().fold(limit.map_or(0.0, |limit| 1.2 * limit), f64::max);
@@ -240,9 +246,9 @@ fn steps(chart: &mut Chart<'_>, class: &str, axis: &Axis, values: &[f64], bins: 
 }
 
 /// Adds tooltips with the traffic of each bin.
-pub(super) fn tips(chart: &mut Chart<'_>, way: &Way, top: f64, bottom: f64) {
+pub(super) fn tips(chart: &mut Chart<'_>, way: &DirectionTraffic, top: f64, bottom: f64) {
     for (number, bin) in way.bins.iter().enumerate() {
-        let failed: Vec<(&Cause, u64)> = way
+        let failed: Vec<(&LossCause, u64)> = way
             .causes
             .iter()
             .filter_map(|cause| {
@@ -261,7 +267,7 @@ pub(super) fn tips(chart: &mut Chart<'_>, way: &Way, top: f64, bottom: f64) {
 }
 
 /// Returns the tooltip of a bin.
-fn told(bin_s: f64, number: usize, bin: &Bin, failed: &[(&Cause, u64)]) -> String {
+fn told(bin_s: f64, number: usize, bin: &TimeBin, failed: &[(&LossCause, u64)]) -> String {
     let rate = |octets: u64| Quantity::Rate.words(octets as f64 * 8.0 / bin_s);
     let begin = number as f64 * bin_s;
     let mut text = format!(

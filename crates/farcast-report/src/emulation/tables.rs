@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::axis::Quantity;
-use super::{Count, Run, Terminal, Way};
+use super::{Count, DirectionTraffic, Run, TerminalPackets};
 use crate::svg::Escaped;
 use crate::words::{count, time};
 
@@ -44,7 +44,7 @@ fn packets(sum: Count) -> String {
 
 /// Writes the totals of both directions.
 pub(super) fn totals(page: &mut String, run: &Run) {
-    let row = |name: &str, way: &Way| {
+    let row = |name: &str, way: &DirectionTraffic| {
         let octets: u64 = way.bins.iter().fold(0, |sum, bin| sum.saturating_add(bin.carried.octets));
         let rate = if run.duration_s > 0.0 { octets as f64 * 8.0 / run.duration_s } else { 0.0 };
         let counts = [way.entered, way.delivered, way.lost, way.dropped, way.held].map(packets);
@@ -80,10 +80,10 @@ pub(super) fn terminals(page: &mut String, run: &Run) {
 }
 
 /// Selects one figure of a terminal.
-type Pick = fn(&Terminal) -> u64;
+type TerminalFigure = fn(&TerminalPackets) -> u64;
 
 /// Columns of the table of terminals.
-const COLUMNS: [(&str, Pick); 6] = [
+const COLUMNS: [(&str, TerminalFigure); 6] = [
     ("delivered to it", |t| t.delivered[0].packets),
     ("lost", |t| t.lost[0].packets),
     ("dropped", |t| t.dropped[0].packets),
@@ -92,13 +92,13 @@ const COLUMNS: [(&str, Pick); 6] = [
     ("dropped", |t| t.dropped[1].packets),
 ];
 
-fn terminal(one: &Terminal) -> Vec<String> {
+fn terminal(one: &TerminalPackets) -> Vec<String> {
     let cells = COLUMNS.map(|(_, pick)| count(pick(one)));
     [one.terminal.to_string()].into_iter().chain(cells).collect()
 }
 
 /// Returns the value that a share `q` of the terminals does not exceed: the value of rank ⌈qn⌉.
-fn quantile(terminals: &[Terminal], q: f64, pick: Pick) -> u64 {
+fn quantile(terminals: &[TerminalPackets], q: f64, pick: TerminalFigure) -> u64 {
     let mut values: Vec<u64> = terminals.iter().map(pick).collect();
     values.sort_unstable();
     let rank = (q * values.len() as f64).ceil() as usize;

@@ -16,9 +16,9 @@ fn count(packets: u64, octets: u64) -> Count {
 }
 
 /// Returns a bin with these octets, in packets of 1000 octets; those that were delivered took 250 to 400 ms.
-fn bin(entered: u64, carried: u64, inside_octets: u64) -> Bin {
+fn bin(entered: u64, carried: u64, inside_octets: u64) -> TimeBin {
     let delay = Delay { min_s: 0.25, p5_s: 0.26, p50_s: 0.3, p95_s: 0.38, max_s: 0.4 };
-    Bin {
+    TimeBin {
         entered: count(entered / 1000, entered),
         carried: count(carried / 1000, carried),
         inside_octets,
@@ -31,19 +31,19 @@ fn bin(entered: u64, carried: u64, inside_octets: u64) -> Bin {
 /// is an outage of a second.
 fn small() -> Run {
     let octets = [125_000, 250_000, 250_000, 0, 250_000, 125_000, 125_000, 125_000];
-    let bins: Vec<Bin> = octets.iter().map(|&octets| bin(octets, octets, octets / 4)).collect();
+    let bins: Vec<TimeBin> = octets.iter().map(|&octets| bin(octets, octets, octets / 4)).collect();
     let causes = vec![
-        Cause { dropped: false, name: "losses".into(), bins: vec![(0, 1), (2, 4)] },
-        Cause { dropped: true, name: "forward: queue full".into(), bins: vec![(4, 2)] },
+        LossCause { dropped: false, name: "losses".into(), bins: vec![(0, 1), (2, 4)] },
+        LossCause { dropped: true, name: "forward: queue full".into(), bins: vec![(4, 2)] },
     ];
-    let forward = Way {
+    let forward = DirectionTraffic {
         entered: count(1257, 1_257_000),
         delivered: count(1250, 1_250_000),
         lost: count(5, 5000),
         dropped: count(2, 2000),
         held: count(0, 0),
         rates_bps: vec![(0.0, Some(2e6)), (5.0, Some(1e6))],
-        outages: vec![Interval { begin_s: 3.0, end_s: 4.0 }],
+        outages: vec![TimeSpan { begin_s: 3.0, end_s: 4.0 }],
         bins,
         causes,
     };
@@ -61,7 +61,7 @@ fn small() -> Run {
             event(5.0, EventKind::Change, Some(Direction::Forward), "rate 1 Mbit/s"),
             event(9.0, EventKind::End, None, "near ends, code 0"),
         ],
-        terminals: vec![Terminal::default()],
+        terminals: vec![TerminalPackets::default()],
         lateness: Lateness {
             packets: 1250,
             p50_s: 0.0001,
@@ -208,7 +208,7 @@ fn the_data_is_in_the_page() {
 
 #[test]
 fn a_run_without_packets_says_so() {
-    for run in [Run::default(), Run { forward: Way::default(), ..small() }] {
+    for run in [Run::default(), Run { forward: DirectionTraffic::default(), ..small() }] {
         let page = page(&run);
         assert!(page.contains("No packet entered the link, so there is nothing to draw."));
         assert!(!page.contains("<figure>") && !elements(document(&page)).is_empty());
@@ -232,10 +232,10 @@ fn an_invalid_run_says_so() {
 
 #[test]
 fn many_terminals_are_summed_up() {
-    let terminal = |n: u32| Terminal {
+    let terminal = |n: u32| TerminalPackets {
         terminal: n,
         delivered: [count(n.into(), 0), count(0, 0)],
-        ..Terminal::default()
+        ..TerminalPackets::default()
     };
     let run = Run { terminals: (0..120).map(terminal).collect(), ..small() };
     let page = page(&run);

@@ -2,7 +2,7 @@
 
 use farcast_delivery::Words;
 
-use super::Fate;
+use super::NakFate;
 use crate::svg::Svg;
 
 /// Kind of event for which a mark stands.
@@ -10,7 +10,7 @@ use crate::svg::Svg;
 pub(super) enum Mark {
     Request,
     Sent,
-    Reached(Fate),
+    Reached(NakFate),
     Lost,
     Complete,
     Milestone,
@@ -22,9 +22,9 @@ impl Mark {
         match self {
             Self::Request => ("request", "m-5 -5h10l-5 10z"),
             Self::Sent => ("sent", "m-2.5 0a2.5 2.5 0 1 0 5 0a2.5 2.5 0 1 0 -5 0z"),
-            Self::Reached(Fate::Used) => ("used", "m0 -5l5 9h-10z"),
-            Self::Reached(Fate::Known) => ("known", "m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0z"),
-            Self::Reached(Fate::Late) => ("late", "m-4 -4l8 8m0 -8l-8 8"),
+            Self::Reached(NakFate::Used) => ("used", "m0 -5l5 9h-10z"),
+            Self::Reached(NakFate::Known) => ("known", "m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0z"),
+            Self::Reached(NakFate::Late) => ("late", "m-4 -4l8 8m0 -8l-8 8"),
             Self::Lost => ("lost", "m0 -5v10"),
             Self::Complete => ("complete", "m0 -5l5 5l-5 5l-5 -5z"),
             Self::Milestone => ("milestone", "m0 -4v8l7 -4z"),
@@ -43,14 +43,14 @@ impl Mark {
 }
 
 /// Fates of NAKs with their names, in the order of display.
-pub(super) const FATES: [(Fate, &str); 3] =
-    [(Fate::Used, "used"), (Fate::Known, "known"), (Fate::Late, "late")];
+pub(super) const FATES: [(NakFate, &str); 3] =
+    [(NakFate::Used, "used"), (NakFate::Known, "known"), (NakFate::Late, "late")];
 
 /// Returns the explanation of a fate.
-pub(super) fn meaning(fate: Fate, words: &Words) -> String {
+pub(super) fn meaning(fate: NakFate, words: &Words) -> String {
     match fate {
-        Fate::Used => format!("the sender scheduled {} for it", words.segment.many),
-        Fate::Known => "all that it asked for was scheduled already".to_owned(),
-        Fate::Late => format!("a later {} had begun", words.round.one),
+        NakFate::Used => format!("the sender scheduled {} for it", words.segment.many),
+        NakFate::Known => "all that it asked for was scheduled already".to_owned(),
+        NakFate::Late => format!("a later {} had begun", words.round.one),
     }
 }

@@ -1,6 +1,6 @@
 //! NAKs of all receivers: those sent, and the fates of those that reached the sender.
 
-use super::Point;
+use super::EventPoint;
 use super::chart::{Chart, LEFT, RIGHT, SMALL};
 use super::marks::{FATES, Mark, meaning};
 use crate::scale::Column;
@@ -13,7 +13,7 @@ const ROW: f64 = 34.0;
 const COLUMN: f64 = 10.0;
 
 /// A row of the lane.
-struct Row {
+struct NakRow {
     mark: Mark,
     name: String,
     /// Explanation of a NAK in this row.
@@ -44,9 +44,9 @@ pub(super) fn naks(chart: &mut Chart<'_>) {
     chart.below(height);
 }
 
-fn rows(chart: &Chart<'_>) -> Vec<Row> {
+fn rows(chart: &Chart<'_>) -> Vec<NakRow> {
     let timeline = chart.timeline;
-    let row = |mark, name: &str, said: String, points: &[Point]| Row {
+    let row = |mark, name: &str, said: String, points: &[EventPoint]| NakRow {
         mark,
         name: name.to_owned(),
         said,
@@ -59,7 +59,7 @@ fn rows(chart: &Chart<'_>) -> Vec<Row> {
         rows.push(row(Mark::Sent, "sent", String::from("sent by receivers"), &timeline.naks_sent));
     }
     for (fate, name) in FATES {
-        let points: Vec<Point> = timeline
+        let points: Vec<EventPoint> = timeline
             .naks_reached
             .iter()
             .filter(|naks| naks.0 == fate)
@@ -75,7 +75,7 @@ fn rows(chart: &Chart<'_>) -> Vec<Row> {
     rows
 }
 
-fn draw_row(chart: &mut Chart<'_>, row: &Row, base: f64, most: u64) {
+fn draw_row(chart: &mut Chart<'_>, row: &NakRow, base: f64, most: u64) {
     let class = row.mark.class();
     chart.svg.line("base", (LEFT, base), (RIGHT, base), "");
     chart.at_the_right(base - 2.0, &[format!("{} {}", count(row.total), row.name), count(row.total)]);

@@ -23,7 +23,7 @@ const WORDS: Words = Words {
 fn small() -> Timeline {
     let pass = |number, begin_s, end_s, dtus| Pass { number, begin_s, end_s, dtus };
     let wait = |begin_s, end_s, naks| Wait { begin_s, end_s, what: "the Status Retry Timer".into(), naks };
-    let point = |at_s| Point { at_s, count: 1 };
+    let point = |at_s| EventPoint { at_s, count: 1 };
     let nak = |sent_s, reached| LaneNak { sent_s, reached, dtus: 3 };
     let lane = |name: &str, naks, completed_s| Lane { name: name.into(), naks, completed_s };
     Timeline {
@@ -34,20 +34,23 @@ fn small() -> Timeline {
         duration_s: 20.0,
         receivers: 3,
         passes: vec![pass(1, 0.0, 10.0, 1902), pass(2, 14.0, 16.0, 30)],
-        data: vec![Interval { begin_s: 0.0, end_s: 9.9 }, Interval { begin_s: 14.0, end_s: 15.9 }],
+        data: vec![TimeSpan { begin_s: 0.0, end_s: 9.9 }, TimeSpan { begin_s: 14.0, end_s: 15.9 }],
         waits: vec![
-            wait(10.0, 14.0, vec![(Fate::Used, 2), (Fate::Known, 1)]),
-            wait(16.0, 20.0, vec![(Fate::Used, 0)]),
+            wait(10.0, 14.0, vec![(NakFate::Used, 2), (NakFate::Known, 1)]),
+            wait(16.0, 20.0, vec![(NakFate::Used, 0)]),
         ],
         requests: vec![point(9.9), point(15.9)],
-        naks_sent: vec![point(10.5), Point { at_s: 11.0, count: 3 }],
-        naks_reached: vec![(Fate::Used, vec![point(11.0), point(11.5)]), (Fate::Known, vec![point(12.0)])],
+        naks_sent: vec![point(10.5), EventPoint { at_s: 11.0, count: 3 }],
+        naks_reached: vec![
+            (NakFate::Used, vec![point(11.0), point(11.5)]),
+            (NakFate::Known, vec![point(12.0)]),
+        ],
         completions: vec![point(10.0), point(15.0), point(16.0)],
         milestones: vec![(0.0, "data begins".into()), (20.0, "ended".into())],
         lanes: vec![
-            lane("receiver 0", vec![nak(10.5, Some((11.0, Fate::Used))), nak(11.0, None)], Some(16.0)),
+            lane("receiver 0", vec![nak(10.5, Some((11.0, NakFate::Used))), nak(11.0, None)], Some(16.0)),
             lane("receiver 1", vec![], Some(10.0)),
-            lane("receiver 2", vec![nak(11.0, Some((11.5, Fate::Known)))], Some(15.0)),
+            lane("receiver 2", vec![nak(11.0, Some((11.5, NakFate::Known)))], Some(15.0)),
         ],
         notes: vec!["A note.".into()],
     }
@@ -194,7 +197,7 @@ fn an_empty_timeline_is_a_page() {
 #[test]
 fn a_page_of_many_things_is_bounded() {
     let many = |count: u32| (0..count).map(|n| f64::from(n) * 1e-3);
-    let points: Vec<Point> = many(200_000).map(|at_s| Point { at_s, count: 1000 }).collect();
+    let points: Vec<EventPoint> = many(200_000).map(|at_s| EventPoint { at_s, count: 1000 }).collect();
     let lane = Lane {
         name: "receiver".into(),
         naks: many(10_000).map(|sent_s| LaneNak { sent_s, reached: None, dtus: 1 }).collect(),
@@ -207,13 +210,13 @@ fn a_page_of_many_things_is_bounded() {
             .zip(many(100_000))
             .map(|(number, t)| Pass { number, begin_s: t, end_s: t, dtus: 1 })
             .collect(),
-        data: many(100_000).map(|t| Interval { begin_s: t, end_s: t }).collect(),
+        data: many(100_000).map(|t| TimeSpan { begin_s: t, end_s: t }).collect(),
         waits: many(100_000)
             .map(|t| Wait { begin_s: t, end_s: t, what: "x".into(), naks: Vec::new() })
             .collect(),
         requests: points.clone(),
         naks_sent: points.clone(),
-        naks_reached: vec![(Fate::Late, points.clone())],
+        naks_reached: vec![(NakFate::Late, points.clone())],
         completions: points,
         lanes: vec![lane; 60],
         ..small()
@@ -318,7 +321,7 @@ proptest! {
 
     #[test]
     fn columns_keep_every_point(times in prop::collection::vec(-5.0f64..130.0, 0..200), width in 0.5f64..40.0) {
-        let points: Vec<Point> = times.iter().map(|&at_s| Point { at_s, count: 2 }).collect();
+        let points: Vec<EventPoint> = times.iter().map(|&at_s| EventPoint { at_s, count: 2 }).collect();
         let scale = scale::Scale::new(100.0, 1100.0, 120.0);
         let columns = scale.columns(&points, width);
         prop_assert_eq!(columns.iter().map(|column| column.count).sum::<u64>(), 2 * times.len() as u64);

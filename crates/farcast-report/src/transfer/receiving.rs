@@ -61,7 +61,7 @@ pub struct Product {
     pub came: Came,
 }
 
-struct UnderWay {
+struct OpenReception {
     product: Product,
     began_s: f64,
     seen_s: f64,
@@ -79,7 +79,7 @@ struct Stored {
 /// Record of a transfer at a receiver.
 pub struct Receiving {
     words: Words,
-    under_way: BTreeMap<u32, UnderWay>,
+    under_way: BTreeMap<u32, OpenReception>,
     /// The latest products that have ended, each with the time at which its reception began.
     ended: VecDeque<(f64, Product)>,
     /// Number of products that have ended, and number of complete ones among them.
@@ -124,7 +124,7 @@ impl Receiving {
         }
         self.seen_s = at_s;
         let (held, name) = (octets(&product, product.held), product.name.clone());
-        self.under_way.insert(object, UnderWay { product, began_s: at_s, seen_s: at_s });
+        self.under_way.insert(object, OpenReception { product, began_s: at_s, seen_s: at_s });
         if self.stored.len() == MOST_CURVES {
             self.stored.pop_front();
         }

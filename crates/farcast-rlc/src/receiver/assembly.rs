@@ -2,7 +2,7 @@
 
 use farcast_core::Payload;
 
-use super::Received;
+use super::ReceivedPdu;
 use crate::common::Common;
 use crate::event::Event;
 use crate::pdu::EndedBefore;
@@ -12,7 +12,7 @@ use crate::pdu::EndedBefore;
 pub(super) struct Assembly<P> {
     partial: Option<P>,
     state: State,
-    /// `true` if the last PDU was [full](Received::full).
+    /// `true` if the last PDU was [full](ReceivedPdu::full).
     full: bool,
 }
 
@@ -35,7 +35,12 @@ impl<P> Default for Assembly<P> {
 
 impl<P: Payload> Assembly<P> {
     /// Takes the next PDU. `keeps` returns `true` for each end in it, numbered from 1, whose SDU is to be delivered.
-    pub(super) fn take(&mut self, received: Received<P>, keeps: impl Fn(u8) -> bool, common: &mut Common<P>) {
+    pub(super) fn take(
+        &mut self,
+        received: ReceivedPdu<P>,
+        keeps: impl Fn(u8) -> bool,
+        common: &mut Common<P>,
+    ) {
         let mut ends = 0u8;
         if let Some(before) = received.ended_before {
             ends = 1;

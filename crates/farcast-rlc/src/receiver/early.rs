@@ -3,19 +3,19 @@
 use farcast_core::Payload;
 
 use super::assembly::{deliver, without_last_octet};
-use super::{Received, Receiver};
+use super::{ReceivedPdu, Receiver};
 use crate::common::Common;
 use crate::pdu::EndedBefore;
 
 /// Place of a segment: its PDU, as an offset from VR(R), and its index in that PDU.
-type Place = (usize, usize);
+type SegmentPosition = (usize, usize);
 
 impl<P: Payload> Receiver<P> {
     /// Delivers the SDUs that the PDU at `offset`, which has just arrived, completes.
     pub(super) fn deliver_early(&mut self, offset: usize, common: &mut Common<P>) {
         let mut pdu = self.first_that_matters(offset);
         // Start of the current SDU, if it is known.
-        let mut begin: Option<Place> = None;
+        let mut begin: Option<SegmentPosition> = None;
         while let Some(received) = self.slots.get(pdu).and_then(Option::as_ref) {
             let before = received.ended_before;
             let count = received.segments.len();
@@ -61,8 +61,8 @@ impl<P: Payload> Receiver<P> {
     /// Delivers the pieces from `begin` to before `end`, unless they have been delivered.
     fn deliver_between(
         &mut self,
-        begin: Option<Place>,
-        end: Place,
+        begin: Option<SegmentPosition>,
+        end: SegmentPosition,
         before: Option<EndedBefore>,
         common: &mut Common<P>,
     ) {
@@ -93,7 +93,7 @@ impl<P: Payload> Receiver<P> {
     }
 }
 
-impl<P> Received<P> {
+impl<P> ReceivedPdu<P> {
     /// Returns `true` if the PDU indicates the end of an SDU.
     fn has_end(&self) -> bool {
         self.ended_before.is_some() || self.segments.iter().any(|segment| segment.ends)

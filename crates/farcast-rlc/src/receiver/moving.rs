@@ -2,7 +2,7 @@
 
 use farcast_core::Payload;
 
-use super::{Received, Receiver, number};
+use super::{ReceivedPdu, Receiver, number};
 use crate::common::Common;
 use crate::pdu::{MoveWindow, SuperField};
 
@@ -57,7 +57,7 @@ impl<P: Payload> Receiver<P> {
     }
 }
 
-impl<P> Received<P> {
+impl<P> ReceivedPdu<P> {
     /// Returns the number of SDU ends that the PDU indicates.
     fn ends(&self) -> u8 {
         let ends = self.segments.iter().filter(|segment| segment.ends).count();

@@ -33,7 +33,7 @@ struct Epc {
 
 /// A STATUS PDU of a report.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Part {
+pub(crate) struct StatusPart {
     pub(crate) fields: SmallVec<[SuperField; 2]>,
     /// PDU from which the next STATUS PDU goes on; `None` if this is the last.
     rest: Option<u64>,
@@ -41,7 +41,7 @@ pub(crate) struct Part {
     asks: u32,
 }
 
-impl Part {
+impl StatusPart {
     /// Returns the length of its fields in bits.
     pub(crate) fn bits(&self) -> usize {
         self.fields.iter().map(SuperField::bits).sum()
@@ -101,7 +101,7 @@ impl<P: Payload> Receiver<P> {
     }
 
     /// Returns the next STATUS PDU of the report, of at most `room_bits`, for the present state.
-    pub(crate) fn report(&self, room_bits: usize, common: &Common<P>) -> Option<Part> {
+    pub(crate) fn report(&self, room_bits: usize, common: &Common<P>) -> Option<StatusPart> {
         if !self.has_report(common) {
             return None;
         }
@@ -122,11 +122,11 @@ impl<P: Payload> Receiver<P> {
             (end.max(first + u64::from(count)), asks + u32::from(count))
         });
         // A STATUS PDU that names nothing has no room for any PDU; the report would go on for good.
-        Some(Part { rest: Some(end).filter(|_| goes_on && asks > 0), asks, fields })
+        Some(StatusPart { rest: Some(end).filter(|_| goes_on && asks > 0), asks, fields })
     }
 
     /// Notes that a STATUS PDU of the report has been sent.
-    pub(crate) fn on_report_sent(&mut self, now: Time, part: &Part, common: &mut Common<P>) {
+    pub(crate) fn on_report_sent(&mut self, now: Time, part: &StatusPart, common: &mut Common<P>) {
         let reporting = &mut self.reporting;
         if reporting.rest.is_none() {
             (reporting.requested, reporting.asked) = (false, 0);

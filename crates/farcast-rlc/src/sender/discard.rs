@@ -3,7 +3,7 @@
 use farcast_core::{Payload, Time};
 use smallvec::smallvec;
 
-use super::{Begun, Sender, Sent, State, number};
+use super::{BegunSdu, Sender, SentPdu, State, number};
 use crate::common::{Common, Timer};
 use crate::config::Discard;
 use crate::error::Reject;
@@ -98,7 +98,7 @@ impl<P: Payload> Sender<P> {
     fn discard(&mut self, count: usize, common: &mut Common<P>) {
         let Some(&last) = count.checked_sub(1).and_then(|last| self.begun.get(last)) else { return };
         let target = match (last.end, self.begun.get(count)) {
-            (Some((pdu, end)), Some(&Begun { first, .. })) if first == pdu => Move::to(pdu, end),
+            (Some((pdu, end)), Some(&BegunSdu { first, .. })) if first == pdu => Move::to(pdu, end),
             (Some((pdu, _)), _) => Move::to(pdu + 1, 0),
             (None, _) => self.break_off(),
         };
@@ -121,7 +121,7 @@ impl<P: Payload> Sender<P> {
         }
         self.pending_end = None;
         let beyond_window = !self.may_send_new();
-        self.sent.push_back(Sent {
+        self.sent.push_back(SentPdu {
             ended_before: None,
             segments: smallvec![],
             last_end: LastEnd::Indicator,

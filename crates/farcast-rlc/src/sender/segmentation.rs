@@ -3,7 +3,7 @@
 use farcast_core::Payload;
 use smallvec::SmallVec;
 
-use super::{Begun, Sender, Sent, State, Waiting};
+use super::{BegunSdu, Sender, SentPdu, State, WaitingSdu};
 use crate::common::Common;
 use crate::config::Discard;
 use crate::format::{Format, MAX_ENDS, Placement};
@@ -40,7 +40,7 @@ impl<P: Payload> Sender<P> {
         {
             segments.push(self.place(sdu, &mut new, common));
         }
-        self.sent.push_back(Sent {
+        self.sent.push_back(SentPdu {
             ended_before,
             segments,
             last_end: new.last_end,
@@ -54,12 +54,12 @@ impl<P: Payload> Sender<P> {
     }
 
     /// Puts as much of `sdu` as fits into the PDU, and the rest back.
-    fn place(&mut self, mut sdu: Waiting<P>, new: &mut New, common: &Common<P>) -> Segment<P> {
+    fn place(&mut self, mut sdu: WaitingSdu<P>, new: &mut New, common: &Common<P>) -> Segment<P> {
         let format = common.config.format;
         if !sdu.begun {
             sdu.begun = true;
             sdu.polls = self.polls.on_sdu(common);
-            self.begun.push_back(Begun { submitted: sdu.submitted, first: new.pdu, end: None });
+            self.begun.push_back(BegunSdu { submitted: sdu.submitted, first: new.pdu, end: None });
         }
         let placement = format.place(new.room, sdu.rest.len());
         new.room = 0;

@@ -1,13 +1,13 @@
 //! Groups of four bits, most significant first: everything in a status report is a multiple of these.
 
 /// Reader of groups of four bits.
-pub(super) struct Reader<'a> {
+pub(super) struct NibbleReader<'a> {
     octets: &'a [u8],
     /// Number of groups that have been read.
     at: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> NibbleReader<'a> {
     /// Creates a reader of `octets` from group `at` on.
     pub(super) const fn new(octets: &'a [u8], at: usize) -> Self {
         Self { octets, at }
@@ -29,12 +29,12 @@ impl<'a> Reader<'a> {
 }
 
 /// Writer of groups of four bits over octets that are zero.
-pub(super) struct Writer<'a> {
+pub(super) struct NibbleWriter<'a> {
     octets: &'a mut [u8],
     at: usize,
 }
 
-impl<'a> Writer<'a> {
+impl<'a> NibbleWriter<'a> {
     /// Creates a writer to the front of `octets`.
     pub(super) const fn new(octets: &'a mut [u8]) -> Self {
         Self { octets, at: 0 }

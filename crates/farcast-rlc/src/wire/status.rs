@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::nibbles::{Reader, Writer};
+use super::nibbles::{NibbleReader, NibbleWriter};
 use super::{DecodeError, EncodeError};
 use crate::pdu::{MODULUS, MoveWindow, RelativeList, SequenceNumber, Status, StatusBitmap, SuperField};
 
@@ -50,14 +50,14 @@ fn check_field(field: &SuperField) -> Result<(), EncodeError> {
 /// Writes a report that has been checked over `out`, which is zero. The first group is the PDU type, which is 0 for a
 /// report of its own and for a piggybacked one. Groups behind the fields are `NO_MORE`, which is 0, and padding.
 pub(super) fn encode(status: &Status, out: &mut [u8]) {
-    let mut out = Writer::new(out);
+    let mut out = NibbleWriter::new(out);
     out.put(0u32, 1);
     for field in &status.fields {
         put_field(field, &mut out);
     }
 }
 
-fn put_field(field: &SuperField, out: &mut Writer<'_>) {
+fn put_field(field: &SuperField, out: &mut NibbleWriter<'_>) {
     match field {
         SuperField::Window(size) => put_number(out, WINDOW, *size),
         SuperField::Ack(sn) => put_number(out, ACK, sn.get()),
@@ -92,20 +92,20 @@ fn put_field(field: &SuperField, out: &mut Writer<'_>) {
 }
 
 /// Writes a type and a number of 12 bits.
-fn put_number(out: &mut Writer<'_>, kind: u32, number: u16) {
+fn put_number(out: &mut NibbleWriter<'_>, kind: u32, number: u16) {
     out.put(kind, 1);
     out.put(number, 3);
 }
 
 /// Writes a type and a number of 4 bits.
-fn put_length(out: &mut Writer<'_>, kind: u32, length: usize) {
+fn put_length(out: &mut NibbleWriter<'_>, kind: u32, length: usize) {
     out.put(kind, 1);
     out.put(length as u32, 1);
 }
 
 /// Reads the super fields of a report whose first four bits have been checked: up to an ACK, a `NO_MORE`, or the end.
 pub(super) fn decode(octets: &[u8]) -> Result<Status, DecodeError> {
-    let mut octets = Reader::new(octets, 1);
+    let mut octets = NibbleReader::new(octets, 1);
     let mut status = Status::default();
     while !octets.is_at_end() {
         let kind = take(&mut octets, 1)?;
@@ -120,7 +120,7 @@ pub(super) fn decode(octets: &[u8]) -> Result<Status, DecodeError> {
     Ok(status)
 }
 
-fn take_field(kind: u32, from: &mut Reader<'_>) -> Result<SuperField, DecodeError> {
+fn take_field(kind: u32, from: &mut NibbleReader<'_>) -> Result<SuperField, DecodeError> {
     Ok(match kind {
         WINDOW => SuperField::Window(take(from, 3)? as u16),
         ACK => SuperField::Ack(take_sn(from)?),
@@ -160,14 +160,18 @@ fn take_field(kind: u32, from: &mut Reader<'_>) -> Result<SuperField, DecodeErro
     })
 }
 
-fn take(from: &mut Reader<'_>, groups: usize) -> Result<u32, DecodeError> {
+fn take(from: &mut NibbleReader<'_>, groups: usize) -> Result<u32, DecodeError> {
     from.take(groups).ok_or(DecodeError::SuperFieldBeyondEnd)
 }
 
-fn take_sn(from: &mut Reader<'_>) -> Result<SequenceNumber, DecodeError> {
+fn take_sn(from: &mut NibbleReader<'_>) -> Result<SequenceNumber, DecodeError> {
     take(from, 3).map(|number| SequenceNumber::new(number as u16))
 }
 
-fn take_octets(from: &mut Reader<'_>, count: u32, groups: usize) -> Result<SmallVec<[u8; 16]>, DecodeError> {
+fn take_octets(
+    from: &mut NibbleReader<'_>,
+    count: u32,
+    groups: usize,
+) -> Result<SmallVec<[u8; 16]>, DecodeError> {
     (0..count).map(|_| take(from, groups).map(|octet| octet as u8)).collect()
 }

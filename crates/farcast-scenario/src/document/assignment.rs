@@ -1,12 +1,12 @@
 //! Assignments laid over a document: `KEY=VALUE`.
 
 use super::error::{Fault, Problem};
-use super::tree::{self, Node, Source, Table, Value};
+use super::tree::{self, KeySource, Table, Value, ValueNode};
 use super::{NESTING_LIMIT, build, nesting};
 
 /// Lays assignment `index` over `top`; an error changes nothing.
 pub(super) fn apply(top: &mut Table, assignment: &str, index: usize) -> Result<(), Fault> {
-    let source = Source::Assignment(index);
+    let source = KeySource::Assignment(index);
     let fault = |key: &str, problem| Fault { source, key: key.to_owned(), problem };
     let (keys, text) = split(assignment).ok_or_else(|| fault("", Problem::Assignment))?;
     let Some((last, tables)) = keys.split_last() else { return Err(fault("", Problem::Assignment)) };
@@ -20,7 +20,7 @@ pub(super) fn apply(top: &mut Table, assignment: &str, index: usize) -> Result<(
     let mut tables = tables.iter();
     while let Some(key) = tables.next() {
         path = tree::join(&path, key);
-        let node = table.get_or_insert(key, || Node { source, value: Value::Table(Table::default()) });
+        let node = table.get_or_insert(key, || ValueNode { source, value: Value::Table(Table::default()) });
         table = match &mut node.value {
             Value::Table(table) => table,
             Value::List(members) => {
@@ -48,13 +48,13 @@ pub(super) fn touches(assignment: &str, key: &str) -> bool {
 }
 
 /// Finds the member of a list by its name.
-fn find<'a>(members: &'a mut [Node], name: &str) -> Result<&'a mut Table, Problem> {
-    let names = |node: &Node| match &node.value {
+fn find<'a>(members: &'a mut [ValueNode], name: &str) -> Result<&'a mut Table, Problem> {
+    let names = |node: &ValueNode| match &node.value {
         Value::Table(table) => table.name().map(tree::quoted_brief),
         _ => None,
     };
     let known = members.iter().filter_map(names).take(SHOWN).collect();
-    let table = |node: &'a mut Node| match &mut node.value {
+    let table = |node: &'a mut ValueNode| match &mut node.value {
         Value::Table(table) => (table.name() == Some(name)).then_some(table),
         _ => None,
     };

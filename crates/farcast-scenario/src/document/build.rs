@@ -4,7 +4,7 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::error::{Fault, Problem};
-use super::tree::{self, Entry, Node, Source, Table, Value};
+use super::tree::{self, Entry, KeySource, Table, Value, ValueNode};
 use super::{NESTING_LIMIT, nesting};
 
 /// Builds the tree of a whole document.
@@ -17,12 +17,12 @@ pub(super) fn document(text: &str) -> Result<Table, Fault> {
 
 /// Builds the value of assignment `index`, at depth `depth` of the tree and at `path`. Text that is not TOML is taken
 /// as a text value.
-pub(super) fn assigned(text: &str, path: &str, depth: usize, index: usize) -> Result<Node, Fault> {
+pub(super) fn assigned(text: &str, path: &str, depth: usize, index: usize) -> Result<ValueNode, Fault> {
     let origins = Origins::Assignment(index);
     check_nesting(text, &origins)?;
     match DeValue::parse(text) {
         Ok(value) => build(value, path, depth, &origins),
-        Err(_) => Ok(Node { source: Source::Assignment(index), value: Value::Text(text.to_owned()) }),
+        Err(_) => Ok(ValueNode { source: KeySource::Assignment(index), value: Value::Text(text.to_owned()) }),
     }
 }
 
@@ -45,10 +45,10 @@ impl Origins {
         Self::Lines(core::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect())
     }
 
-    fn of(&self, offset: usize) -> Source {
+    fn of(&self, offset: usize) -> KeySource {
         match self {
-            Self::Lines(starts) => Source::Line(starts.partition_point(|start| *start <= offset)),
-            Self::Assignment(index) => Source::Assignment(*index),
+            Self::Lines(starts) => KeySource::Line(starts.partition_point(|start| *start <= offset)),
+            Self::Assignment(index) => KeySource::Assignment(*index),
         }
     }
 }
@@ -60,7 +60,7 @@ fn check_nesting(text: &str, origins: &Origins) -> Result<(), Fault> {
     }
 }
 
-fn too_deep(source: Source, path: &str) -> Fault {
+fn too_deep(source: KeySource, path: &str) -> Fault {
     Fault { source, key: path.to_owned(), problem: Problem::TooDeep { limit: NESTING_LIMIT } }
 }
 
@@ -90,7 +90,12 @@ fn build_table(table: DeTable<'_>, path: &str, depth: usize, origins: &Origins) 
 }
 
 /// Builds the node of `value`, which lies in the `depth`th table or list.
-fn build(value: Spanned<DeValue<'_>>, path: &str, depth: usize, origins: &Origins) -> Result<Node, Fault> {
+fn build(
+    value: Spanned<DeValue<'_>>,
+    path: &str,
+    depth: usize,
+    origins: &Origins,
+) -> Result<ValueNode, Fault> {
     let source = origins.of(value.span().start);
     let too_large = |value: String, allowed| {
         let problem = Problem::TooLarge { value: tree::printable(&value, tree::LONG), allowed };
@@ -115,7 +120,7 @@ fn build(value: Spanned<DeValue<'_>>, path: &str, depth: usize, origins: &Origin
         }
         DeValue::Table(table) => Value::Table(build_table(table, path, depth + 1, origins)?),
     };
-    Ok(Node { source, value })
+    Ok(ValueNode { source, value })
 }
 
 /// Parses a number; `None` if it is too large for a double. Infinity is a number only if written as `inf`.

@@ -5,14 +5,14 @@ use core::fmt;
 use farcast_core::units::UnitError;
 use thiserror::Error;
 
-use super::tree::Source;
+use super::tree::KeySource;
 
 /// Error of a document: one sentence with the place, the key, what is wrong and what is allowed.
 #[derive(Clone, PartialEq, Debug, Error)]
 #[error("{place}: {}{problem}", Prefix(.key))]
 pub struct DocumentError {
     /// Place of the error.
-    pub place: Place,
+    pub place: ErrorPosition,
     /// Path of the key; empty if the error concerns no key.
     pub key: String,
     /// Description of what is wrong.
@@ -21,7 +21,7 @@ pub struct DocumentError {
 
 /// Place of an error.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum ErrorPosition {
     /// The document itself.
     File {
         /// The name that the document was given.
@@ -58,7 +58,7 @@ pub enum Problem {
         allowed: &'static str,
     },
     /// A key that the schema does not have.
-    #[error("this key is unknown{}; {}", Suggestion(.suggestion), Known(.known))]
+    #[error("this key is unknown{}; {}", Suggestion(.suggestion), KnownKeys(.known))]
     UnknownKey {
         /// The known key that is most like it.
         suggestion: Option<String>,
@@ -110,7 +110,7 @@ pub enum Problem {
         error: UnitError,
     },
     /// Text that is not one of the choices.
-    #[error("{value} is not known{}; it must be one of {}", Suggestion(.suggestion), Listed(.known))]
+    #[error("{value} is not known{}; it must be one of {}", Suggestion(.suggestion), CommaList(.known))]
     Choice {
         /// The text.
         value: String,
@@ -126,7 +126,7 @@ pub enum Problem {
         name: String,
     },
     /// An assignment to a member of a list that is not there.
-    #[error("this list has no member of this name; {}", Members(.known))]
+    #[error("this list has no member of this name; {}", KnownMembers(.known))]
     NoMember {
         /// The names of its members.
         known: Vec<String>,
@@ -150,12 +150,12 @@ pub enum Problem {
 /// A problem with its place, before the document's name is known.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Fault {
-    pub(super) source: Source,
+    pub(super) source: KeySource,
     pub(super) key: String,
     pub(super) problem: Problem,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ErrorPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File { name, line: Some(line) } => write!(f, "{name}:{line}"),
@@ -183,32 +183,32 @@ impl fmt::Display for Suggestion<'_> {
 }
 
 /// Display of words with commas between them.
-struct Listed<'a>(&'a [String]);
+struct CommaList<'a>(&'a [String]);
 
-impl fmt::Display for Listed<'_> {
+impl fmt::Display for CommaList<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.join(", "))
     }
 }
 
-struct Known<'a>(&'a [String]);
+struct KnownKeys<'a>(&'a [String]);
 
-impl fmt::Display for Known<'_> {
+impl fmt::Display for KnownKeys<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             [] => f.write_str("there are no keys here"),
-            keys => write!(f, "the keys here are {}", Listed(keys)),
+            keys => write!(f, "the keys here are {}", CommaList(keys)),
         }
     }
 }
 
-struct Members<'a>(&'a [String]);
+struct KnownMembers<'a>(&'a [String]);
 
-impl fmt::Display for Members<'_> {
+impl fmt::Display for KnownMembers<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             [] => f.write_str("its members have no names"),
-            names => write!(f, "its members are {}", Listed(names)),
+            names => write!(f, "its members are {}", CommaList(names)),
         }
     }
 }

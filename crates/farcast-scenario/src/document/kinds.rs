@@ -10,7 +10,7 @@ use farcast_core::units::{BitRate, Bytes, Probability, UnitError};
 
 use super::error::Problem;
 use super::suggestion::nearest;
-use super::tree::{Node, Source, Value, quoted, quoted_brief};
+use super::tree::{KeySource, Value, ValueNode, quoted, quoted_brief};
 
 /// A kind of value.
 pub(super) trait Kind {
@@ -18,7 +18,7 @@ pub(super) trait Kind {
     type Value;
 
     /// Reads a node; an error comes with its source, since a list may span lines.
-    fn read(&self, node: &Node) -> Result<Self::Value, (Source, Problem)>;
+    fn read(&self, node: &ValueNode) -> Result<Self::Value, (KeySource, Problem)>;
 
     /// Returns `value` as TOML.
     fn literal(&self, value: &Self::Value) -> String;
@@ -113,7 +113,7 @@ impl<Q> WithUnit<Q> {
 impl<Q: Quantity> Kind for WithUnit<Q> {
     type Value = Q;
 
-    fn read(&self, node: &Node) -> Result<Q, (Source, Problem)> {
+    fn read(&self, node: &ValueNode) -> Result<Q, (KeySource, Problem)> {
         let value = node.value.brief();
         let noun = Q::NOUN;
         let parsed = match &node.value {
@@ -149,7 +149,7 @@ pub(super) struct OrWord<'a, Q>(pub(super) (&'a str, Q));
 impl<Q: Quantity + Clone + PartialEq> Kind for OrWord<'_, Q> {
     type Value = Q;
 
-    fn read(&self, node: &Node) -> Result<Q, (Source, Problem)> {
+    fn read(&self, node: &ValueNode) -> Result<Q, (KeySource, Problem)> {
         let (word, value) = &self.0;
         match &node.value {
             Value::Text(text) if text == word => return Ok(value.clone()),
@@ -186,7 +186,7 @@ impl<K: Kind> Kind for WordFor<'_, K> {
     /// `None` if the word is given.
     type Value = Option<K::Value>;
 
-    fn read(&self, node: &Node) -> Result<Self::Value, (Source, Problem)> {
+    fn read(&self, node: &ValueNode) -> Result<Self::Value, (KeySource, Problem)> {
         match &node.value {
             Value::Text(text) if text == self.word => return Ok(None),
             Value::Text(text) if nearest(text, [self.word]).is_some() => {
@@ -218,7 +218,7 @@ pub(super) struct Integer<T>(pub(super) RangeInclusive<T>);
 impl<T: Copy + Display + PartialOrd + TryFrom<i64>> Kind for Integer<T> {
     type Value = T;
 
-    fn read(&self, node: &Node) -> Result<T, (Source, Problem)> {
+    fn read(&self, node: &ValueNode) -> Result<T, (KeySource, Problem)> {
         let allowed = || self.noun();
         let Value::Integer(integer) = node.value else {
             return Err((node.source, kind(&node.value, "an integer", allowed())));
@@ -247,7 +247,7 @@ pub(super) struct Number(pub(super) RangeInclusive<f64>);
 impl Kind for Number {
     type Value = f64;
 
-    fn read(&self, node: &Node) -> Result<f64, (Source, Problem)> {
+    fn read(&self, node: &ValueNode) -> Result<f64, (KeySource, Problem)> {
         let allowed = || self.noun();
         let number = match node.value {
             Value::Integer(integer) => integer as f64,
@@ -279,7 +279,7 @@ pub(super) struct Text;
 impl Kind for Text {
     type Value = String;
 
-    fn read(&self, node: &Node) -> Result<String, (Source, Problem)> {
+    fn read(&self, node: &ValueNode) -> Result<String, (KeySource, Problem)> {
         match &node.value {
             Value::Text(text) => Ok(text.clone()),
             other => Err((node.source, kind(other, "text", "text in quotes".to_owned()))),
@@ -305,7 +305,7 @@ pub(super) struct Flag;
 impl Kind for Flag {
     type Value = bool;
 
-    fn read(&self, node: &Node) -> Result<bool, (Source, Problem)> {
+    fn read(&self, node: &ValueNode) -> Result<bool, (KeySource, Problem)> {
         match node.value {
             Value::Flag(flag) => Ok(flag),
             ref other => Err((node.source, kind(other, "a flag", self.noun()))),
@@ -335,7 +335,7 @@ pub(super) struct Choice<'a, T>(pub(super) &'a [(&'a str, T)]);
 impl<T: Clone + PartialEq> Kind for Choice<'_, T> {
     type Value = T;
 
-    fn read(&self, node: &Node) -> Result<T, (Source, Problem)> {
+    fn read(&self, node: &ValueNode) -> Result<T, (KeySource, Problem)> {
         let words = || self.0.iter().map(|(word, _)| *word);
         let chosen = match &node.value {
             Value::Text(text) => self.0.iter().find(|(word, _)| word == text),
@@ -376,7 +376,7 @@ pub(super) struct List<K>(pub(super) K);
 impl<K: Kind> Kind for List<K> {
     type Value = Vec<K::Value>;
 
-    fn read(&self, node: &Node) -> Result<Self::Value, (Source, Problem)> {
+    fn read(&self, node: &ValueNode) -> Result<Self::Value, (KeySource, Problem)> {
         match &node.value {
             Value::List(nodes) => nodes.iter().map(|node| self.0.read(node)).collect(),
             other => Err((node.source, kind(other, "a list", format!("a list, as in {}", self.example())))),

@@ -12,7 +12,7 @@ use super::error::{Fault, Problem};
 use super::kinds::{self, Choice, Flag, Integer, Kind, List, Number, OrWord, Text, WithUnit, WordFor};
 use super::questions::{Asked, Presence, Question};
 use super::suggestion::nearest;
-use super::tree::{self, Node, Source, Table, Value};
+use super::tree::{self, KeySource, Table, Value, ValueNode};
 use super::{Document, DocumentError, Origin};
 
 /// Words that count as absence at an optional key, unless the key has such a value.
@@ -31,7 +31,7 @@ pub struct Reader<'d> {
     document: &'d Document,
     table: &'d Table,
     /// Source at which the table begins.
-    source: Source,
+    source: KeySource,
     /// The path of the table as errors and assignments write it.
     path: String,
     /// The path as the header of the table in the file writes it, without names of members.
@@ -287,7 +287,7 @@ impl<'d> Reader<'d> {
             return Err(self.error(node.source, path, problem));
         };
         let mut names = BTreeSet::new();
-        let reader = |(index, node): (usize, &'d Node)| {
+        let reader = |(index, node): (usize, &'d ValueNode)| {
             let numbered = || format!("{path}[{index}]");
             let Value::Table(table) = &node.value else {
                 return Err(self.error(
@@ -335,7 +335,8 @@ impl<'d> Reader<'d> {
         if let Some(text) = self.document.attached.get(path) {
             return Ok(text.clone());
         }
-        let laid_over = self.table.get(key).is_some_and(|node| matches!(node.source, Source::Assignment(_)));
+        let laid_over =
+            self.table.get(key).is_some_and(|node| matches!(node.source, KeySource::Assignment(_)));
         let directory = Path::new(&self.document.name).parent().filter(|_| !laid_over);
         let path = directory.map_or_else(|| PathBuf::from(path), |directory| directory.join(path));
         std::fs::read_to_string(&path)
@@ -381,7 +382,7 @@ impl<'d> Reader<'d> {
         Self {
             document,
             table: &document.top,
-            source: Source::Document,
+            source: KeySource::Document,
             path: String::new(),
             header: String::new(),
             asked: Vec::new(),
@@ -389,12 +390,12 @@ impl<'d> Reader<'d> {
     }
 
     /// Returns a reader of a table inside this one.
-    fn inner(&self, table: &'d Table, source: Source, path: String, key: &str) -> Self {
+    fn inner(&self, table: &'d Table, source: KeySource, path: String, key: &str) -> Self {
         let header = tree::join(&self.header, key);
         Self { document: self.document, table, source, path, header, asked: Vec::new() }
     }
 
-    fn ask(&mut self, key: &'static str) -> Option<&'d Node> {
+    fn ask(&mut self, key: &'static str) -> Option<&'d ValueNode> {
         if !self.asked.contains(&key) {
             self.asked.push(key);
         }
@@ -406,7 +407,7 @@ impl<'d> Reader<'d> {
         let found = self.value(key, kind);
         // A word for the absence of the key may be given explicitly.
         let is_word =
-            |node: &Node| matches!(&node.value, Value::Text(text) if NOTHING.contains(&text.as_str()));
+            |node: &ValueNode| matches!(&node.value, Value::Text(text) if NOTHING.contains(&text.as_str()));
         match found {
             Err(_) if self.table.get(key).is_some_and(is_word) => Ok(None),
             found => found,
@@ -440,8 +441,8 @@ impl<'d> Reader<'d> {
         match kind.read(node) {
             Ok(value) => {
                 let origin = match node.source {
-                    Source::Assignment(_) => Origin::Setting,
-                    Source::Line(_) | Source::Document => Origin::File,
+                    KeySource::Assignment(_) => Origin::Setting,
+                    KeySource::Line(_) | KeySource::Document => Origin::File,
                 };
                 self.document.record(path, node.value.literal(), origin);
                 Ok(Some(value))
@@ -464,7 +465,7 @@ impl<'d> Reader<'d> {
         self.error(self.source, tree::join(&self.path, key), problem)
     }
 
-    fn error(&self, source: Source, key: String, problem: Problem) -> DocumentError {
+    fn error(&self, source: KeySource, key: String, problem: Problem) -> DocumentError {
         self.document.error(Fault { source, key, problem })
     }
 }

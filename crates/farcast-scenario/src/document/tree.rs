@@ -4,7 +4,7 @@ use core::fmt::Write as _;
 
 /// Source of a key or a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Source {
+pub(super) enum KeySource {
     /// The document as a whole.
     Document,
     /// A line of the document, from 1.
@@ -15,8 +15,8 @@ pub(super) enum Source {
 
 /// A value and its source.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) struct Node {
-    pub(super) source: Source,
+pub(super) struct ValueNode {
+    pub(super) source: KeySource,
     pub(super) value: Value,
 }
 
@@ -29,7 +29,7 @@ pub(super) enum Value {
     Flag(bool),
     /// A date, a time, or both, as written: scenarios have no use for them.
     Moment(String),
-    List(Vec<Node>),
+    List(Vec<ValueNode>),
     Table(Table),
 }
 
@@ -43,8 +43,8 @@ pub(super) struct Table {
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct Entry {
     pub(super) key: String,
-    pub(super) source: Source,
-    pub(super) node: Node,
+    pub(super) source: KeySource,
+    pub(super) node: ValueNode,
 }
 
 impl Table {
@@ -52,12 +52,12 @@ impl Table {
     pub(super) const EMPTY: &'static Self = &Self { entries: Vec::new() };
 
     /// Returns the value of `key`.
-    pub(super) fn get(&self, key: &str) -> Option<&Node> {
+    pub(super) fn get(&self, key: &str) -> Option<&ValueNode> {
         self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node)
     }
 
     /// Returns the value of `key`, and inserts `node` first if the key is absent.
-    pub(super) fn get_or_insert(&mut self, key: &str, node: impl FnOnce() -> Node) -> &mut Node {
+    pub(super) fn get_or_insert(&mut self, key: &str, node: impl FnOnce() -> ValueNode) -> &mut ValueNode {
         let index = self.entries.iter().position(|entry| entry.key == key).unwrap_or_else(|| {
             let node = node();
             self.entries.push(Entry { key: key.to_owned(), source: node.source, node });
@@ -67,7 +67,7 @@ impl Table {
     }
 
     /// Sets `key` to `node`, whether it had a value or not.
-    pub(super) fn set(&mut self, key: &str, node: Node) {
+    pub(super) fn set(&mut self, key: &str, node: ValueNode) {
         match self.entries.iter_mut().find(|entry| entry.key == key) {
             Some(entry) => entry.node = node,
             None => self.entries.push(Entry { key: key.to_owned(), source: node.source, node }),

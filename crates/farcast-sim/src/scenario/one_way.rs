@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use farcast_core::units::Bytes;
 use farcast_core::{BitRate, Span};
-use farcast_oneway::settings::{Sent, Settings, Way};
+use farcast_oneway::settings::{PathLimits, Sent, Settings};
 use farcast_oneway::{Codec, Duration, Population, Receiver, ReceiverConfig, Sender, SenderConfig};
 use farcast_scenario::receivers::Group as Receivers;
 use farcast_scenario::{Document, DocumentError, Links, Reader};
@@ -79,7 +79,7 @@ impl transfer::Transfer for Transfer {
             group: group(),
         };
         let grows = if sealed { MANNER.content() } else { 0 };
-        let sender = settings.sender(sent, Way { headers: overhead.saturating_add(grows), mtu: None });
+        let sender = settings.sender(sent, PathLimits { headers: overhead.saturating_add(grows), mtu: None });
         let checked = sender.and_then(|sender| Sender::new(sender.clone()).map(|_| sender));
         let sender = match checked {
             Ok(sender) => sender,

@@ -6,7 +6,7 @@ use farcast_core::engine::Message;
 use farcast_core::stage::{Figure, Frame, Port, Totals};
 use farcast_core::{Span, Time};
 use farcast_delivery::{Delivery as _, Protocol, SenderEngine as _};
-use farcast_link::chain::{Driver, Entry, Owner, follow};
+use farcast_link::chain::{ChainOwner, Driver, Entry, follow};
 
 use super::{Addressed, Event, Packet, Party, SealMessage, Star};
 use crate::traffic::End;
@@ -164,7 +164,7 @@ impl<P: Protocol> Star<'_, P> {
     }
 }
 
-impl<P: Protocol> Owner<Packet<P::Message>> for Star<'_, P> {
+impl<P: Protocol> ChainOwner<Packet<P::Message>> for Star<'_, P> {
     fn driver(&mut self) -> &mut Driver<Packet<P::Message>> {
         &mut self.links
     }

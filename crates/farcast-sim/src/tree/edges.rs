@@ -6,7 +6,7 @@ use farcast_core::engine::Message;
 use farcast_core::stage::{Fate, Figure, Frame, Port, Totals};
 use farcast_core::{Among, Losses, Span, Time};
 use farcast_delivery::SenderEngine as _;
-use farcast_link::chain::{Driver, Entry, Owner, follow};
+use farcast_link::chain::{ChainOwner, Driver, Entry, follow};
 
 use super::shape::{EVERYONE, NEAR, Step};
 use super::{Body, EdgeConfig, Event, KindCount, OnTree, Packet, Tree, TreeError};
@@ -173,7 +173,7 @@ struct Driven<'a, P: OnTree> {
     edge: u32,
 }
 
-impl<P: OnTree> Owner<Packet<P::Message>> for Driven<'_, P> {
+impl<P: OnTree> ChainOwner<Packet<P::Message>> for Driven<'_, P> {
     fn driver(&mut self) -> &mut Driver<Packet<P::Message>> {
         &mut self.tree.edges[self.edge as usize].links
     }

@@ -3,10 +3,10 @@
 use farcast_core::{Span, Time};
 
 use super::Connection;
-use super::recovery::{News, Phase};
+use super::recovery::{News, RecoveryPhase};
 use crate::config::WriteSpace;
 use crate::congestion::Growth;
-use crate::rto::Progress;
+use crate::rto::AckProgress;
 use crate::scoreboard::Delivered;
 use crate::{Recovery, Segment};
 
@@ -131,8 +131,8 @@ impl Connection {
     }
 
     /// Returns the position acknowledged and the next position of the outgoing stream.
-    pub(super) const fn progress(&self) -> Progress {
-        Progress { acknowledged: self.board.first(), next: self.board.next() }
+    pub(super) const fn progress(&self) -> AckProgress {
+        AckProgress { acknowledged: self.board.first(), next: self.board.next() }
     }
 
     /// Takes the window that the segment announces, unless a newer segment announced one (RFC 9293 section 3.10.7.4).
@@ -175,7 +175,7 @@ impl Connection {
 
     fn restarts_timer(&mut self) -> bool {
         match &mut self.repair.phase {
-            Phase::Recovery { partial, .. } if !self.agreed.sack => core::mem::take(partial),
+            RecoveryPhase::Recovery { partial, .. } if !self.agreed.sack => core::mem::take(partial),
             _ => true,
         }
     }

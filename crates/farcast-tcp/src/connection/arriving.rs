@@ -3,7 +3,7 @@
 use farcast_core::engine::Reject;
 use farcast_core::{Span, Time};
 
-use super::receiving::Piece;
+use super::receiving::WindowPart;
 use super::timing::Timer;
 use super::{Connection, State};
 use crate::event::Failure;
@@ -228,7 +228,7 @@ impl Connection {
         if at >= right {
             return;
         }
-        self.receive(now, Piece { left: at, data: data.min(right), right });
+        self.receive(now, WindowPart { left: at, data: data.min(right), right });
         if self.incoming.fin_at.is_some_and(|fin| self.incoming.reassembly.next() > fin) {
             self.peer_has_closed(now);
         }

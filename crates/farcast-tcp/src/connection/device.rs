@@ -8,7 +8,7 @@
 
 use farcast_core::{Span, Time};
 
-use super::recovery::{News, Phase};
+use super::recovery::{News, RecoveryPhase};
 use super::timing::Timer;
 use super::{Connection, State};
 use crate::{Flags, Segment};
@@ -101,7 +101,7 @@ impl Connection {
 
     /// Begins to reduce the window, unless a reduction is under way or has been made for the data in flight.
     fn come_down(&mut self) {
-        if self.repair.phase != Phase::Open || self.device.curb.is_some() {
+        if self.repair.phase != RecoveryPhase::Open || self.device.curb.is_some() {
             return;
         }
         let window = self.congestion.window;

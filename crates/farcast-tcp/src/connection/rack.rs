@@ -3,7 +3,7 @@
 use farcast_core::{Span, Time};
 
 use super::Connection;
-use super::recovery::{News, Phase, THRESHOLD};
+use super::recovery::{News, RecoveryPhase, THRESHOLD};
 use super::timing::Timer;
 use crate::scoreboard::{Delivered, LostByTime};
 
@@ -64,7 +64,9 @@ impl Connection {
     /// Returns the time for which a segment may still arrive after its turn (step 4).
     fn patience(&self) -> Span {
         let segments = self.board.sacked() / self.agreed.smss;
-        if !self.rack.reordered && (self.repair.phase != Phase::Open || segments >= u64::from(THRESHOLD)) {
+        if !self.rack.reordered
+            && (self.repair.phase != RecoveryPhase::Open || segments >= u64::from(THRESHOLD))
+        {
             return Span::ZERO;
         }
         let quarter = Span::from_nanos(self.estimator.least().as_nanos() / 4);
@@ -86,9 +88,9 @@ impl Connection {
     /// Handles expiry of the reordering timer: segments that have not arrived by now are lost.
     pub(super) fn find_losses_by_time(&mut self, now: Time) {
         let begins = match self.repair.phase {
-            Phase::Open => true,
-            Phase::Loss { .. } => self.times_out_as_linux(),
-            Phase::Recovery { .. } => false,
+            RecoveryPhase::Open => true,
+            RecoveryPhase::Loss { .. } => self.times_out_as_linux(),
+            RecoveryPhase::Recovery { .. } => false,
         };
         if !self.find_losses_by_rack(now) || !begins {
             return;
@@ -125,7 +127,7 @@ impl Connection {
             return;
         }
         self.repair.probe = None;
-        if again && !both_arrived && self.repair.phase == Phase::Open {
+        if again && !both_arrived && self.repair.phase == RecoveryPhase::Open {
             let base = if self.config.halve_window { self.congestion.window } else { news.flight };
             self.congestion.lose(base);
             self.congestion.window = self.congestion.window.min(self.congestion.threshold);

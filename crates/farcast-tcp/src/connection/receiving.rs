@@ -6,7 +6,7 @@ use super::Connection;
 use super::timing::Timer;
 use crate::config::{Config, DelayedAck, ReceiveWindow};
 use crate::event::Stored;
-use crate::reassembly::{Reassembly, Taken};
+use crate::reassembly::{Reassembly, SegmentEffect};
 use crate::sequence::Numbering;
 
 /// The peer's stream.
@@ -200,7 +200,7 @@ impl Acknowledger {
 
 /// Part of a segment that lies within the window, in positions.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Piece {
+pub(super) struct WindowPart {
     /// Start of the part and of the segment.
     pub left: u64,
     /// End of the data.
@@ -221,11 +221,11 @@ impl Connection {
     }
 
     /// Takes a piece of a segment that has arrived.
-    pub(super) fn receive(&mut self, now: Time, piece: Piece) {
-        let Piece { left, data, right } = piece;
+    pub(super) fn receive(&mut self, now: Time, piece: WindowPart) {
+        let WindowPart { left, data, right } = piece;
         let before = self.incoming.reassembly.next();
         let taken = self.incoming.reassembly.take(left, right);
-        if matches!(taken, Taken::InOrder { .. } | Taken::OutOfOrder) {
+        if matches!(taken, SegmentEffect::InOrder { .. } | SegmentEffect::OutOfOrder) {
             let from = left.max(before);
             if from < data {
                 let (skip, len) = ((from - left) as u16, (data - from) as u16);
@@ -233,7 +233,7 @@ impl Connection {
             }
         }
         match taken {
-            Taken::InOrder { filled } => {
+            SegmentEffect::InOrder { filled } => {
                 self.events.readable |= self.readable() > 0;
                 let octets = self.incoming.reassembly.next() - before;
                 let timeout = self.estimator.timeout();
@@ -246,11 +246,11 @@ impl Connection {
                     self.timers.set(Timer::Acknowledge, at);
                 }
             }
-            Taken::Old => {
+            SegmentEffect::Old => {
                 self.stats.octets_duplicate += data.saturating_sub(left);
                 self.acknowledger.now();
             }
-            Taken::OutOfOrder | Taken::TooMany => self.acknowledger.now(),
+            SegmentEffect::OutOfOrder | SegmentEffect::TooMany => self.acknowledger.now(),
         }
     }
 }

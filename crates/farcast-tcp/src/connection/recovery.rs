@@ -13,7 +13,7 @@ use crate::scoreboard::Delivered;
 
 /// Recovery that is under way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Phase {
+pub(super) enum RecoveryPhase {
     /// No recovery.
     Open,
     /// Recovery from a loss that acknowledgments reported, until everything below `point` is acknowledged.
@@ -46,7 +46,7 @@ pub(super) enum Descent {
 /// State of loss repair.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Repair {
-    pub phase: Phase,
+    pub phase: RecoveryPhase,
     /// Duplicate acknowledgments in a row.
     pub duplicates: u32,
     /// Octets of new data sent since the first duplicate.
@@ -64,7 +64,7 @@ pub(super) struct Repair {
 impl Default for Repair {
     fn default() -> Self {
         Self {
-            phase: Phase::Open,
+            phase: RecoveryPhase::Open,
             duplicates: 0,
             sent_early: 0,
             recover: 0,
@@ -103,7 +103,7 @@ impl Connection {
     pub(super) fn learn(&mut self, news: &News) {
         self.hear_of_probe(news);
         match self.repair.phase {
-            Phase::Open => {
+            RecoveryPhase::Open => {
                 if news.advanced {
                     (self.repair.duplicates, self.repair.sent_early) = (0, 0);
                 }
@@ -121,7 +121,7 @@ impl Connection {
                     self.grow(news);
                 }
             }
-            Phase::Recovery { point, .. } if news.advanced && news.position >= point => {
+            RecoveryPhase::Recovery { point, .. } if news.advanced && news.position >= point => {
                 self.leave_recovery();
                 // A loss among the segments sent in the recovery is another loss.
                 if self.find_losses(news) || self.board.first_is_lost() {
@@ -130,8 +130,8 @@ impl Connection {
                     self.grow(news);
                 }
             }
-            Phase::Recovery { .. } => self.go_on_recovering(news),
-            Phase::Loss { point } => self.climb_after_timeout(news, point),
+            RecoveryPhase::Recovery { .. } => self.go_on_recovering(news),
+            RecoveryPhase::Loss { point } => self.climb_after_timeout(news, point),
         }
     }
 
@@ -178,7 +178,7 @@ impl Connection {
 
     /// Marks the first segment as lost after three duplicates, even if the SACK blocks do not show the loss.
     fn lose_first_if(&mut self, lost: bool) -> bool {
-        let begins = lost && self.repair.phase == Phase::Open;
+        let begins = lost && self.repair.phase == RecoveryPhase::Open;
         if begins {
             self.board.lose_first();
         }
@@ -233,7 +233,8 @@ impl Connection {
             self.congestion.window = threshold + u64::from(THRESHOLD) * self.agreed.smss;
         }
         let rescue = self.board.first_end();
-        self.repair.phase = Phase::Recovery { point: self.repair.recover, partial: true, descent, rescue };
+        self.repair.phase =
+            RecoveryPhase::Recovery { point: self.repair.recover, partial: true, descent, rescue };
         self.descend(news, true);
     }
 
@@ -266,7 +267,7 @@ impl Connection {
     fn descend(&mut self, news: &News, more: bool) {
         let pipe = self.board.pipe();
         let (threshold, smss) = (self.congestion.threshold, self.agreed.smss);
-        let Phase::Recovery { descent, .. } = &mut self.repair.phase else { return };
+        let RecoveryPhase::Recovery { descent, .. } = &mut self.repair.phase else { return };
         match descent {
             Descent::Done => {}
             Descent::Proportional { delivered, sent, flight, careful } => {
@@ -302,20 +303,24 @@ impl Connection {
 
     /// Counts octets sent in a recovery.
     pub(super) fn count_sent(&mut self, octets: u64) {
-        if let Phase::Recovery { descent: Descent::Proportional { sent, .. }, .. } = &mut self.repair.phase {
+        if let RecoveryPhase::Recovery { descent: Descent::Proportional { sent, .. }, .. } =
+            &mut self.repair.phase
+        {
             *sent += octets;
         }
     }
 
     /// Takes back the count of octets that did not leave.
     pub(super) fn count_unsent(&mut self, octets: u64) {
-        if let Phase::Recovery { descent: Descent::Proportional { sent, .. }, .. } = &mut self.repair.phase {
+        if let RecoveryPhase::Recovery { descent: Descent::Proportional { sent, .. }, .. } =
+            &mut self.repair.phase
+        {
             *sent = sent.saturating_sub(octets);
         }
     }
 
     fn leave_recovery(&mut self) {
-        self.repair.phase = Phase::Open;
+        self.repair.phase = RecoveryPhase::Open;
         (self.repair.duplicates, self.repair.sent_early, self.repair.force) = (0, 0, false);
         let threshold = self.congestion.threshold;
         self.congestion.window = match self.recovery() {
@@ -343,7 +348,7 @@ impl Connection {
     /// `true` if granted.
     pub(super) fn rescue(&mut self) -> bool {
         match &mut self.repair.phase {
-            Phase::Recovery { rescue, .. } if self.board.first() > *rescue => {
+            RecoveryPhase::Recovery { rescue, .. } if self.board.first() > *rescue => {
                 *rescue = u64::MAX;
                 true
             }

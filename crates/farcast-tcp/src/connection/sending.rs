@@ -3,18 +3,18 @@
 use farcast_core::Time;
 
 use super::rack::TailProbe;
-use super::recovery::Phase;
+use super::recovery::RecoveryPhase;
 use super::timing::Timer;
 use super::{Connection, State};
 use crate::config::Recovery;
-use crate::scoreboard::Record;
+use crate::scoreboard::FlightRecord;
 use crate::segment::{SackBlock, SackBlocks};
 use crate::sequence::Numbering;
 use crate::{Flags, Options, Payload, Segment, SequenceNumber, Timestamps};
 
 /// Segments that are due besides data.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Due {
+pub(super) struct DueSegments {
     /// Our SYN.
     pub syn: bool,
     /// A reset of this connection.
@@ -31,7 +31,7 @@ pub(super) struct Due {
 
 /// Our stream.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Outgoing {
+pub(super) struct OutgoingStream {
     pub numbering: Numbering,
     /// Octets that the owner has written.
     pub written: u64,
@@ -44,7 +44,7 @@ pub(super) struct Outgoing {
     pub last_sent_at: Time,
 }
 
-impl Outgoing {
+impl OutgoingStream {
     pub(super) fn new(initial: SequenceNumber) -> Self {
         Self {
             numbering: Numbering::new(initial),
@@ -144,7 +144,7 @@ impl Connection {
         }
         self.repair.credit = self.repair.credit.saturating_sub(len);
         self.repair.sent_early +=
-            if self.repair.duplicates > 0 && self.repair.phase == Phase::Open { len } else { 0 };
+            if self.repair.duplicates > 0 && self.repair.phase == RecoveryPhase::Open { len } else { 0 };
         self.outgoing.any_size = false;
         Some(self.send_new(now, len, fin && len == left))
     }
@@ -152,7 +152,7 @@ impl Connection {
     /// Returns the octets of new data that the first duplicates let out beyond the window (limited transmit, RFC 3042).
     /// With SACK the pipe has shrunk by as much already (RFC 6675 section 5 step 3).
     fn early_octets(&self) -> u64 {
-        if self.repair.phase == Phase::Open && self.config.limited_transmit && !self.agreed.sack {
+        if self.repair.phase == RecoveryPhase::Open && self.config.limited_transmit && !self.agreed.sack {
             u64::from(self.repair.duplicates.min(2)) * self.agreed.smss
         } else {
             0
@@ -162,7 +162,7 @@ impl Connection {
     /// Returns `true` if duplicates hold new data back until a recovery begins, because limited transmit is off.
     fn holds_back(&self) -> bool {
         self.repair.duplicates > 0
-            && self.repair.phase == Phase::Open
+            && self.repair.phase == RecoveryPhase::Open
             && !self.config.limited_transmit
             && self.agreed.sack
     }
@@ -201,7 +201,7 @@ impl Connection {
 
     /// Sends segments again that may be lost, if a recovery has no new data to send (RFC 6675 `NextSeg` rules 3 and 4).
     fn next_without_new_data(&mut self, now: Time, pipe: u64) -> Option<Segment> {
-        let recovering = matches!(self.repair.phase, Phase::Recovery { .. });
+        let recovering = matches!(self.repair.phase, RecoveryPhase::Recovery { .. });
         if !recovering
             || self.recovery() != Recovery::Sack
             || pipe + self.agreed.smss > self.congestion.window
@@ -217,7 +217,7 @@ impl Connection {
 
     /// Sends a tail loss probe: new data if there is any, or the last segment again (RFC 8985 section 7.3).
     fn probe_the_tail(&mut self, now: Time) -> Option<Segment> {
-        if self.board.is_empty() || self.repair.phase != Phase::Open {
+        if self.board.is_empty() || self.repair.phase != RecoveryPhase::Open {
             return None;
         }
         let left = self.data_end().saturating_sub(self.board.next());
@@ -263,7 +263,7 @@ impl Connection {
                 other => other,
             };
         }
-        let record = Record {
+        let record = FlightRecord {
             start,
             len: taken,
             sent_at: now,
@@ -279,7 +279,7 @@ impl Connection {
     }
 
     /// Returns the segment of a record.
-    fn carrying(&mut self, now: Time, record: &Record) -> Segment {
+    fn carrying(&mut self, now: Time, record: &FlightRecord) -> Segment {
         let len = record.len - u32::from(record.fin);
         let end = record.start + u64::from(len);
         let mut flags = if record.fin { Flags::FIN } else { Flags::default() };

@@ -4,7 +4,7 @@
 use farcast_core::Time;
 
 use super::Connection;
-use super::recovery::{News, Phase};
+use super::recovery::{News, RecoveryPhase};
 use crate::congestion::Congestion;
 
 /// State kept until it is clear whether a reduction was due.
@@ -71,7 +71,7 @@ impl Connection {
 
     /// Undoes a reduction that timestamps or reported duplicates show to have been needless.
     pub(super) fn undo_if_spurious(&mut self, news: &News) {
-        if !self.config.undo || self.repair.phase == Phase::Open || !self.is_suspected() {
+        if !self.config.undo || self.repair.phase == RecoveryPhase::Open || !self.is_suspected() {
             return;
         }
         let earlier = self
@@ -92,7 +92,7 @@ impl Connection {
         self.congestion = before;
         self.congestion.window = window;
         self.board.lose_nothing();
-        self.repair.phase = Phase::Open;
+        self.repair.phase = RecoveryPhase::Open;
         (self.repair.duplicates, self.repair.sent_early, self.repair.force, self.repair.credit) =
             (0, 0, false, 0);
         self.estimator.stop_backing_off();

@@ -1,7 +1,7 @@
 //! Reaction to retransmission timeouts, and transmission after them.
 
 use super::Connection;
-use super::recovery::{News, Phase};
+use super::recovery::{News, RecoveryPhase};
 use super::timing::Timer;
 use crate::config::{AfterTimeout, Recovery};
 
@@ -19,13 +19,13 @@ impl Connection {
         // If acknowledgments have reported a loss, the timeout is not spurious (RFC 5682 section 2.1 step 1). If none
         // has come since the last timeout, it may be.
         let doubtful = if linux {
-            self.repair.phase == Phase::Open || repeated
+            self.repair.phase == RecoveryPhase::Open || repeated
         } else {
-            self.repair.phase == Phase::Open && self.board.len() > 1
+            self.repair.phase == RecoveryPhase::Open && self.board.len() > 1
         };
         self.pay_for_timeout(linux, repeated);
         self.repair.recover = self.board.next();
-        self.repair.phase = Phase::Loss { point: self.repair.recover };
+        self.repair.phase = RecoveryPhase::Loss { point: self.repair.recover };
         (self.repair.duplicates, self.repair.sent_early, self.repair.credit, self.repair.probe) =
             (0, 0, 0, None);
         self.timers.stop(Timer::Reorder);
@@ -44,17 +44,18 @@ impl Connection {
     /// Lowers the threshold, unless the threshold was already lowered for the same loss.
     fn pay_for_timeout(&mut self, linux: bool, repeated: bool) {
         let first = self.board.first();
-        let underway = matches!(self.repair.phase, Phase::Loss { point } if first < point);
+        let underway = matches!(self.repair.phase, RecoveryPhase::Loss { point } if first < point);
         let again = underway && (repeated || !linux);
         let reduced = self.config.halve_window
-            && matches!(self.repair.phase, Phase::Recovery { point, .. } if first < point);
+            && matches!(self.repair.phase, RecoveryPhase::Recovery { point, .. } if first < point);
         let paid = self.device.is_paid();
         if again || reduced || paid {
             return;
         }
         let flight = self.board.flight();
         // In a recovery without SACK duplicates have inflated both: the reduced window counts.
-        let inflated = matches!(self.repair.phase, Phase::Recovery { .. }) && !self.recovery().needs_sack();
+        let inflated =
+            matches!(self.repair.phase, RecoveryPhase::Recovery { .. }) && !self.recovery().needs_sack();
         let most = if inflated { self.congestion.threshold } else { self.congestion.window };
         let base = if self.config.halve_window { self.congestion.window } else { flight };
         self.suspect(!linux);
@@ -67,7 +68,7 @@ impl Connection {
         if self.is_asking() && self.judge_timeout(news) && !linux {
             return;
         }
-        if self.repair.phase == Phase::Open {
+        if self.repair.phase == RecoveryPhase::Open {
             // The timeout was spurious, but segments that it did not mark may be lost.
             if self.find_losses(news) {
                 self.recover_from_loss(news);
@@ -82,7 +83,7 @@ impl Connection {
         }
         let mut worse = linux && self.board.copies() < copies;
         if news.position >= point {
-            self.repair.phase = Phase::Open;
+            self.repair.phase = RecoveryPhase::Open;
             (self.repair.duplicates, self.repair.sent_early, self.repair.force) = (0, 0, false);
             self.forget_suspicion();
             worse = linux && self.board.has_lost();

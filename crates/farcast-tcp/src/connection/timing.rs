@@ -2,7 +2,7 @@
 
 use farcast_core::{Span, Time, timers};
 
-use super::recovery::Phase;
+use super::recovery::RecoveryPhase;
 use super::{Connection, State};
 use crate::event::Failure;
 
@@ -117,7 +117,7 @@ impl Connection {
     fn time_probe(&mut self, now: Time, bound: Time) {
         let wanted = self.config.tail_loss_probe
             && self.agreed.sack
-            && self.repair.phase == Phase::Open
+            && self.repair.phase == RecoveryPhase::Open
             && self.repair.probe.is_none()
             && self.board.sacked() == 0;
         if !wanted {

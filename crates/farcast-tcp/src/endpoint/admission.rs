@@ -5,7 +5,7 @@ use core::net::SocketAddr;
 use farcast_core::Time;
 use farcast_core::engine::{Arrival, Engine, Reject, Transmit};
 
-use super::table::{Pair, Slot};
+use super::table::{ConnectionSlot, Pair};
 use super::{Carries, ConnectionId, Endpoint, MOST_RESETS};
 use crate::{Connection, Flags, Payload, Segment, SequenceNumber, State};
 
@@ -55,7 +55,7 @@ impl Endpoint {
         let Ok(connection) = Connection::listen(self.config.tcp.clone(), local, initial) else {
             unreachable!("the settings were checked");
         };
-        Ok(self.table.insert(Slot::new(pair, connection, listener.carries, Some(port))))
+        Ok(self.table.insert(ConnectionSlot::new(pair, connection, listener.carries, Some(port))))
     }
 
     /// Answers a segment that belongs to no connection (RFC 9293 section 3.10.7.1).

@@ -18,7 +18,7 @@ pub(super) type Pair = (u16, SocketAddr);
 
 /// A connection, with the octets that it carries and the endpoint's state of it.
 #[derive(Clone, Debug)]
-pub(super) struct Slot {
+pub(super) struct ConnectionSlot {
     pair: Pair,
     pub(super) connection: Connection,
     pub(super) carries: Carries,
@@ -38,7 +38,7 @@ pub(super) struct Slot {
     unknown: Option<u16>,
 }
 
-impl Slot {
+impl ConnectionSlot {
     pub(super) fn new(pair: Pair, connection: Connection, carries: Carries, listener: Option<u16>) -> Self {
         Self {
             pair,
@@ -101,14 +101,14 @@ impl Slot {
 
 /// Connections by number and by addresses.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Table {
-    slots: BTreeMap<ConnectionId, Slot>,
+pub(super) struct ConnectionTable {
+    slots: BTreeMap<ConnectionId, ConnectionSlot>,
     pairs: BTreeMap<Pair, ConnectionId>,
     next: u64,
 }
 
-impl Table {
-    pub(super) fn insert(&mut self, slot: Slot) -> ConnectionId {
+impl ConnectionTable {
+    pub(super) fn insert(&mut self, slot: ConnectionSlot) -> ConnectionId {
         let id = ConnectionId(self.next);
         self.next += 1;
         self.pairs.insert(slot.pair, id);
@@ -116,7 +116,7 @@ impl Table {
         id
     }
 
-    pub(super) fn remove(&mut self, id: ConnectionId) -> Option<Slot> {
+    pub(super) fn remove(&mut self, id: ConnectionId) -> Option<ConnectionSlot> {
         let slot = self.slots.remove(&id)?;
         self.pairs.remove(&slot.pair);
         Some(slot)
@@ -126,11 +126,11 @@ impl Table {
         self.pairs.get(&pair).copied()
     }
 
-    pub(super) fn get(&self, id: ConnectionId) -> Option<&Slot> {
+    pub(super) fn get(&self, id: ConnectionId) -> Option<&ConnectionSlot> {
         self.slots.get(&id)
     }
 
-    pub(super) fn get_mut(&mut self, id: ConnectionId) -> Option<&mut Slot> {
+    pub(super) fn get_mut(&mut self, id: ConnectionId) -> Option<&mut ConnectionSlot> {
         self.slots.get_mut(&id)
     }
 
@@ -139,7 +139,7 @@ impl Table {
     }
 
     /// Returns the oldest connection for which `wanted` returns `true`.
-    pub(super) fn first(&self, wanted: impl Fn(&Slot) -> bool) -> Option<ConnectionId> {
+    pub(super) fn first(&self, wanted: impl Fn(&ConnectionSlot) -> bool) -> Option<ConnectionId> {
         self.slots.iter().find(|(_, slot)| wanted(slot)).map(|(&id, _)| id)
     }
 }

@@ -27,7 +27,7 @@ use crate::endpoint::{ConnectionId, Endpoint, EndpointConfig};
 use crate::{Failure, Segment};
 
 pub use operation::Operation;
-use transfer::Work;
+use transfer::ClientWork;
 
 /// Most connections of a client. It has one control connection, one data connection, and lingering ones.
 const MOST_CONNECTIONS: usize = 64;
@@ -118,7 +118,7 @@ pub struct Client {
     representation: Representation,
     waiting: VecDeque<(FileId, Operation)>,
     next_file: u64,
-    work: Option<Work>,
+    work: Option<ClientWork>,
     sources: Sources,
     quit: bool,
     timers: Timers<Timer>,

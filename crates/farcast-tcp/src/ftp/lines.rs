@@ -45,7 +45,7 @@ pub struct Lines {
 
 /// Octets taken by one call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Taken {
+pub struct LineOctets {
     /// Number of octets taken.
     pub octets: usize,
     /// The line is complete: [`line`](Lines::line) returns it until octets are taken again.
@@ -59,7 +59,7 @@ impl Lines {
     }
 
     /// Takes octets up to the end of the line.
-    pub fn take(&mut self, octets: &[u8]) -> Taken {
+    pub fn take(&mut self, octets: &[u8]) -> LineOctets {
         if core::mem::take(&mut self.complete) {
             self.line.clear();
             self.overlong = false;
@@ -67,10 +67,10 @@ impl Lines {
         for (at, &octet) in octets.iter().enumerate() {
             if self.take_one(octet) {
                 self.complete = true;
-                return Taken { octets: at + 1, complete: true };
+                return LineOctets { octets: at + 1, complete: true };
             }
         }
-        Taken { octets: octets.len(), complete: false }
+        LineOctets { octets: octets.len(), complete: false }
     }
 
     /// Returns the line that is complete.
@@ -126,7 +126,7 @@ mod tests {
         let mut found = vec![];
         for mut piece in octets.chunks(piece) {
             while !piece.is_empty() {
-                let Taken { octets: taken, complete } = lines.take(piece);
+                let LineOctets { octets: taken, complete } = lines.take(piece);
                 piece = &piece[taken..];
                 if complete {
                     found.push(lines.line().map(ToString::to_string));

@@ -92,7 +92,7 @@ pub enum ServerEvent {
 
 /// Session to which a connection belongs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Owner {
+enum ConnectionOwner {
     Control(SessionId),
     Data(SessionId),
 }
@@ -105,7 +105,7 @@ pub struct Server {
     config: ServerConfig,
     endpoint: Endpoint,
     sessions: BTreeMap<SessionId, Session>,
-    owners: BTreeMap<ConnectionId, Owner>,
+    owners: BTreeMap<ConnectionId, ConnectionOwner>,
     /// Sessions that wait for a data connection, by port.
     ports: BTreeMap<u16, SessionId>,
     sources: Sources,
@@ -205,7 +205,7 @@ impl Server {
         self.react(now);
         let remote = SocketAddr::new(from.source.ip(), segment.source_port);
         let owner = self.endpoint.find(segment.destination_port, remote).and_then(|id| self.owners.get(&id));
-        if let Some(&(Owner::Control(session) | Owner::Data(session))) = owner
+        if let Some(&(ConnectionOwner::Control(session) | ConnectionOwner::Data(session))) = owner
             && result.is_ok()
         {
             if let Some(session) = self.sessions.get_mut(&session) {

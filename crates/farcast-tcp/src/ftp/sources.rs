@@ -9,7 +9,7 @@ use crate::endpoint::{ConnectionId, Endpoint};
 
 /// A file that is sent, and its octet at which the stream begins.
 #[derive(Clone, Copy, Debug)]
-struct Source {
+struct SourceFile {
     file: FileId,
     first: u64,
 }
@@ -17,7 +17,7 @@ struct Source {
 /// Files of which data connections may still send octets: until everything is acknowledged, some may be lost.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sources {
-    connections: BTreeMap<ConnectionId, Source>,
+    connections: BTreeMap<ConnectionId, SourceFile>,
     /// Counters of connections that have ended.
     ended: DataReport,
 }
@@ -25,7 +25,7 @@ pub(super) struct Sources {
 impl Sources {
     /// Assigns `file` to `connection`, from octet `first` on.
     pub(super) fn insert(&mut self, connection: ConnectionId, file: FileId, first: u64) {
-        self.connections.insert(connection, Source { file, first });
+        self.connections.insert(connection, SourceFile { file, first });
     }
 
     /// Removes a connection that has ended. Returns the file that it sent, if any.

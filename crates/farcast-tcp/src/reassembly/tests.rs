@@ -45,9 +45,9 @@ proptest! {
             prop_assert_eq!(reassembly.next(), next);
             reassembly.check();
             let expected = match (old, next > before) {
-                (true, _) => Taken::Old,
-                (false, true) => Taken::InOrder { filled: gap_before },
-                (false, false) => Taken::OutOfOrder,
+                (true, _) => SegmentEffect::Old,
+                (false, true) => SegmentEffect::InOrder { filled: gap_before },
+                (false, false) => SegmentEffect::OutOfOrder,
             };
             prop_assert_eq!(taken, expected);
             prop_assert_eq!(reassembly.has_gap(), !octets.is_empty());
@@ -77,7 +77,7 @@ proptest! {
 fn the_first_of_eight_is_lost() {
     let mut reassembly = Reassembly::new(5000);
     for n in 1..8 {
-        assert_eq!(reassembly.take(5000 + 500 * n, 5500 + 500 * n), Taken::OutOfOrder);
+        assert_eq!(reassembly.take(5000 + 500 * n, 5500 + 500 * n), SegmentEffect::OutOfOrder);
         assert_eq!(reported(&mut reassembly), [(5500, 5500 + 500 * n)]);
     }
 }
@@ -107,7 +107,7 @@ fn duplicate_segments_are_reported() {
     let mut reassembly = Reassembly::new(3000);
     reassembly.take(3000, 3500);
     reassembly.take(3500, 4000);
-    assert_eq!(reassembly.take(3000, 3500), Taken::Old);
+    assert_eq!(reassembly.take(3000, 3500), SegmentEffect::Old);
     assert_eq!(reported(&mut reassembly), [(3000, 3500)]);
     assert_eq!(reported(&mut reassembly), [], "each is reported once");
 
@@ -118,7 +118,7 @@ fn duplicate_segments_are_reported() {
 
     reassembly.take(5000, 5500);
     assert_eq!(reported(&mut reassembly), [(4500, 5500)]);
-    assert_eq!(reassembly.take(5000, 5500), Taken::Old);
+    assert_eq!(reassembly.take(5000, 5500), SegmentEffect::Old);
     assert_eq!(reported(&mut reassembly), [(5000, 5500), (4500, 5500)]);
 }
 
@@ -130,13 +130,13 @@ fn duplicate_parts_are_reported() {
     reassembly.take(500, 1500);
     reassembly.take(2000, 2500);
     reported(&mut reassembly);
-    assert_eq!(reassembly.take(1000, 2000), Taken::InOrder { filled: true });
+    assert_eq!(reassembly.take(1000, 2000), SegmentEffect::InOrder { filled: true });
     assert_eq!((reassembly.next(), reported(&mut reassembly)), (2500, [(1000, 1500)].to_vec()));
 
     reassembly.take(3000, 3500);
     reassembly.take(4000, 4500);
     reported(&mut reassembly);
-    assert_eq!(reassembly.take(3200, 4200), Taken::OutOfOrder);
+    assert_eq!(reassembly.take(3200, 4200), SegmentEffect::OutOfOrder);
     assert_eq!(reported(&mut reassembly), [(3200, 3500), (3000, 4500)]);
 }
 
@@ -158,11 +158,11 @@ fn duplicates_can_be_left_out() {
 fn pieces_are_limited() {
     let mut reassembly = Reassembly::new(1);
     for n in 1..=MOST_ISLANDS as u64 {
-        assert_eq!(reassembly.take(10 * n, 10 * n + 5), Taken::OutOfOrder);
+        assert_eq!(reassembly.take(10 * n, 10 * n + 5), SegmentEffect::OutOfOrder);
     }
-    assert_eq!(reassembly.take(5, 6), Taken::TooMany);
-    assert_eq!(reassembly.take(15, 20), Taken::OutOfOrder, "what joins two is taken");
-    assert_eq!(reassembly.take(5, 6), Taken::OutOfOrder, "and then there is room for one");
-    assert_eq!(reassembly.take(1, 5), Taken::InOrder { filled: true });
+    assert_eq!(reassembly.take(5, 6), SegmentEffect::TooMany);
+    assert_eq!(reassembly.take(15, 20), SegmentEffect::OutOfOrder, "what joins two is taken");
+    assert_eq!(reassembly.take(5, 6), SegmentEffect::OutOfOrder, "and then there is room for one");
+    assert_eq!(reassembly.take(1, 5), SegmentEffect::InOrder { filled: true });
     reassembly.check();
 }

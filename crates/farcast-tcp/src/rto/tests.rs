@@ -16,7 +16,7 @@ fn exact() -> RtoConfig {
 fn after(config: RtoConfig, trips: &[Span]) -> Estimator {
     let mut estimator = Estimator::new(config);
     for &trip in trips {
-        estimator.sample(trip, Progress::default());
+        estimator.sample(trip, AckProgress::default());
     }
     estimator
 }
@@ -82,7 +82,7 @@ fn backing_off() {
     undone.stop_backing_off();
     assert_eq!(undone.timeout(), Span::from_secs(3));
     // RTTVAR = 3/4 500, SRTT as it was.
-    estimator.sample(ms(1000), Progress::default());
+    estimator.sample(ms(1000), AckProgress::default());
     assert_eq!(estimator.timeout(), ms(2500));
 }
 
@@ -94,7 +94,7 @@ fn after_a_lost_syn() {
     estimator.back_off();
     estimator.syn_was_lost();
     assert_eq!(estimator.timeout(), ms(3000));
-    estimator.sample(ms(2000), Progress::default());
+    estimator.sample(ms(2000), AckProgress::default());
     assert_eq!(estimator.timeout(), ms(6000));
 
     let mut patient = Estimator::new(RtoConfig { initial: ms(9000), ..RtoConfig::default() });

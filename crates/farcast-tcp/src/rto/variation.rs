@@ -1,6 +1,6 @@
 //! The variation of the round trip, as it enters the timeout: four times, in nanoseconds.
 
-use super::Progress;
+use super::AckProgress;
 
 /// RFC 6298's RTTVAR.
 #[derive(Clone, Copy, Debug)]
@@ -27,7 +27,7 @@ impl Smoothed {
 /// Linux's variation: see [`Variation::Linux`](super::Variation::Linux). Each value is four times the quantity of its
 /// name.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
+pub(super) struct LinuxVariation {
     /// The mean deviation.
     deviation: u64,
     /// The greatest mean deviation of this round.
@@ -38,14 +38,14 @@ pub(super) struct Held {
     round_end: u64,
 }
 
-impl Held {
-    pub(super) fn first(trip: u64, floor: u64, progress: Progress) -> Self {
+impl LinuxVariation {
+    pub(super) fn first(trip: u64, floor: u64, progress: AckProgress) -> Self {
         let deviation = trip.saturating_mul(2);
         let spread = deviation.max(floor);
         Self { deviation, greatest: spread, spread, round_end: progress.next }
     }
 
-    pub(super) fn sample(&mut self, smoothed: u64, trip: u64, floor: u64, progress: Progress) {
+    pub(super) fn sample(&mut self, smoothed: u64, trip: u64, floor: u64, progress: AckProgress) {
         let (error, mean) = (smoothed.abs_diff(trip), self.deviation / 4);
         let raise = error.saturating_sub(mean);
         let raise = if trip < smoothed { raise / 8 } else { raise };

@@ -19,12 +19,12 @@ struct Octet {
 
 /// Octets in flight, one by one from `first`.
 #[derive(Default)]
-struct Naive {
+struct NaiveScoreboard {
     first: u64,
     octets: Vec<Octet>,
 }
 
-impl Naive {
+impl NaiveScoreboard {
     fn at(&self, position: u64) -> Octet {
         self.octets[(position - self.first) as usize]
     }
@@ -101,14 +101,14 @@ fn step() -> impl Strategy<Value = Step> {
 /// The scoreboard and its model, and the latest that was delivered.
 struct Both {
     board: Scoreboard,
-    naive: Naive,
+    naive: NaiveScoreboard,
     now: Time,
     latest: Option<(Time, u64)>,
 }
 
 impl Both {
     fn new() -> Self {
-        let naive = Naive { first: 1, ..Naive::default() };
+        let naive = NaiveScoreboard { first: 1, ..NaiveScoreboard::default() };
         Self { board: Scoreboard::new(1, true), naive, now: Time::ZERO, latest: None }
     }
 

@@ -17,9 +17,9 @@ mod kind {
 const MAX_WINDOW_SCALE: u8 = 14;
 
 /// Writer to the rest of a buffer that holds exactly the octets to be put.
-struct Writer<'a>(&'a mut [u8]);
+struct OptionWriter<'a>(&'a mut [u8]);
 
-impl Writer<'_> {
+impl OptionWriter<'_> {
     fn put(&mut self, octets: &[u8]) {
         let (here, rest) = core::mem::take(&mut self.0).split_at_mut(octets.len());
         here.copy_from_slice(octets);
@@ -30,7 +30,7 @@ impl Writer<'_> {
 /// Writes `options` to `out`, which has [`Options::wire_len`] octets.
 pub(super) fn encode(options: &Options, out: &mut [u8]) {
     const NOP: u8 = kind::NO_OPERATION;
-    let mut writer = Writer(out);
+    let mut writer = OptionWriter(out);
     if let Some(mss) = options.mss {
         writer.put(&[kind::MSS, 4]);
         writer.put(&mss.to_be_bytes());

@@ -6,9 +6,9 @@ use core::net::SocketAddr;
 use farcast_core::engine::Message;
 use farcast_core::{Span, Time};
 
-use super::{Class, Departing, Incoming, Item, Key, Network, Place};
+use super::{AgendaKey, Class, Departing, HostSlot, Incoming, Item, Network};
 use crate::host::slice;
-use crate::link::{Fate, LinkState};
+use crate::link::{LinkState, SegmentFate};
 use crate::log::Leg;
 
 /// A run on its way from one host to another.
@@ -37,7 +37,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
     /// Returns the hosts that receive a message from `from` to `destination`.
     pub(super) fn targets(&self, from: usize, destination: SocketAddr) -> Vec<usize> {
         let group = destination.ip().is_multicast();
-        let hears = |place: &Place<M>| {
+        let hears = |place: &HostSlot<M>| {
             if group { place.groups.contains(&destination.ip()) } else { place.address == destination }
         };
         // A sender does not receive its own messages.
@@ -71,7 +71,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
     }
 
     /// Logs a segment's leg and applies the filter to it.
-    fn inspect(&mut self, trip: &Trip<'_, M>, segment: u32, drawn: Fate) -> Fate {
+    fn inspect(&mut self, trip: &Trip<'_, M>, segment: u32, drawn: SegmentFate) -> SegmentFate {
         if !self.record && self.filter.is_none() {
             return drawn;
         }
@@ -86,7 +86,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         if self.record {
             self.log.legs.push(leg);
         }
-        Fate { copies: if dropped { 0 } else { drawn.copies }, ..drawn }
+        SegmentFate { copies: if dropped { 0 } else { drawn.copies }, ..drawn }
     }
 
     /// Puts consecutive segments that survived on the agenda, in one run.
@@ -98,7 +98,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
     }
 
     /// Puts the copies of one segment on the agenda, each at its own time, perhaps damaged.
-    fn bring_copies(&mut self, trip: &Trip<'_, M>, segment: u32, fate: &Fate, state: &mut LinkState) {
+    fn bring_copies(&mut self, trip: &Trip<'_, M>, segment: u32, fate: &SegmentFate, state: &mut LinkState) {
         for copy in 0..fate.copies {
             let Some(message) = trip.slice(segment, 1) else { return };
             let message = match (&mut self.damage, fate.corrupt) {
@@ -113,7 +113,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
     }
 
     fn enter_arrival(&mut self, trip: &Trip<'_, M>, at: Time, number: u64, message: M) {
-        let key = Key { at, class: Class::Arrival, from: trip.from, number };
+        let key = AgendaKey { at, class: Class::Arrival, from: trip.from, number };
         let source = trip.run.source.unwrap_or(self.places[trip.from].address);
         let spacing = trip.run.spacing;
         let incoming = Incoming { message, source, destination: trip.run.destination, spacing };

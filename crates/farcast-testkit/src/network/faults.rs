@@ -9,7 +9,7 @@ use farcast_core::{Span, Time};
 
 use super::{DepartureKey, Incoming, Item, Network};
 use crate::host::Handle;
-use crate::link::Fate;
+use crate::link::SegmentFate;
 
 /// Interval during which nothing from one host reaches another; `None` stands for every host.
 #[derive(Clone, Debug)]
@@ -62,16 +62,16 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
     }
 
     /// Returns the fate of a segment that leaves at `at`, for which a link has drawn `fate`.
-    pub(super) fn suffer(&self, at: Time, from: usize, to: usize, fate: Fate) -> Fate {
+    pub(super) fn suffer(&self, at: Time, from: usize, to: usize, fate: SegmentFate) -> SegmentFate {
         let hit = |outage: &Outage| {
             outage.from.is_none_or(|host| host == from)
                 && outage.to.is_none_or(|host| host == to)
                 && outage.during.contains(&at)
         };
         if self.outages.iter().any(hit) {
-            Fate { copies: 0, ..fate }
+            SegmentFate { copies: 0, ..fate }
         } else if at >= self.calm {
-            Fate::PLAIN
+            SegmentFate::PLAIN
         } else {
             fate
         }

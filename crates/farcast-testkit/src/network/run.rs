@@ -7,7 +7,7 @@ use core::num::NonZeroU32;
 use farcast_core::engine::{Arrival, Message, Transmit};
 use farcast_core::{Span, Time};
 
-use super::{Class, Cut, Departing, DepartureKey, Incoming, Item, Key, Network, Wake};
+use super::{AgendaKey, Class, Cut, Departing, DepartureKey, Incoming, Item, Network, Wake};
 use crate::host::before;
 use crate::log::{Departure, Happening};
 
@@ -103,7 +103,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
     }
 
     /// Delivers the part of a run that may be delivered at once.
-    fn arrive(&mut self, host: usize, key: Key, incoming: Incoming<M>) {
+    fn arrive(&mut self, host: usize, key: AgendaKey, incoming: Incoming<M>) {
         let Incoming { message, source, destination, spacing } = incoming;
         let segments = message.segments().get();
         let most = before(self.horizon(host), key.at, spacing, segments);
@@ -118,7 +118,7 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
         let (message, tail) = Self::head(message, count);
         let last = key.at + spacing * u64::from(count - 1);
         if let Some(message) = tail {
-            let key = Key { at: last + spacing, number: key.number + 2 * u64::from(count), ..key };
+            let key = AgendaKey { at: last + spacing, number: key.number + 2 * u64::from(count), ..key };
             self.enter(host, key, Item::Arrival(Incoming { message, source, destination, spacing }));
         }
         let incoming = Incoming { message, source, destination, spacing };
@@ -312,12 +312,12 @@ impl<M: Message + Debug + PartialEq + 'static> Network<M> {
                 Wake::Late(most) => due + Span::from_nanos(self.wakes.below(most.as_nanos() + 1)),
                 Wake::Prompt | Wake::Early => due,
             };
-            let key = Key { at, class: Class::Wake, from: 0, number: 0 };
+            let key = AgendaKey { at, class: Class::Wake, from: 0, number: 0 };
             self.places[host].wake = Some(key);
             self.places[host].agenda.insert(key, Item::Wake);
             if self.setup.wake == Wake::Early && due > now {
                 let at = now + Span::from_nanos(self.wakes.below(due.since(now).as_nanos()));
-                let early = Key { at, class: Class::Early, from: 0, number: 0 };
+                let early = AgendaKey { at, class: Class::Early, from: 0, number: 0 };
                 self.places[host].agenda.insert(early, Item::Early);
             }
         }

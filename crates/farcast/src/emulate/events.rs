@@ -2,10 +2,10 @@
 
 use farcast_core::{BitRate, Span, Time};
 use farcast_emu::Clock;
-use farcast_emu::control::{Change, Way};
-use farcast_emu::relay::{RelayHandle, View};
+use farcast_emu::control::{Change, LinkDirection};
+use farcast_emu::relay::{RelayHandle, RelayView};
 use farcast_emu::supervise::Exit;
-use farcast_report::emulation::{Direction, Event, EventKind, Interval};
+use farcast_report::emulation::{Direction, Event, EventKind, TimeSpan};
 
 use super::session::State;
 
@@ -18,7 +18,7 @@ pub(crate) struct WayEvents {
     /// Rates in bit/s, each with the time in seconds from which on it holds.
     pub(crate) rates_bps: Vec<(f64, Option<f64>)>,
     /// Outages that somebody set.
-    pub(crate) outages: Vec<Interval>,
+    pub(crate) outages: Vec<TimeSpan>,
 }
 
 /// Events since the emulation began.
@@ -69,11 +69,11 @@ impl Events {
     }
 
     /// Records a change of the link. `view` shows the link after the change.
-    pub(crate) fn change(&mut self, change: &Change, view: &View) {
+    pub(crate) fn change(&mut self, change: &Change, view: &RelayView) {
         let at_s = view.state.now.as_secs_f64();
         let way = change.way.map(|way| match way {
-            Way::Forward => Direction::Forward,
-            Way::Return => Direction::Return,
+            LinkDirection::Forward => Direction::Forward,
+            LinkDirection::Return => Direction::Return,
         });
         let both = if way.is_none() { "both ways: " } else { "" };
         let words = format!("{both}{}", words(change));
@@ -89,7 +89,7 @@ impl Events {
         }
     }
 
-    fn note_rates(&mut self, at_s: f64, view: &View) {
+    fn note_rates(&mut self, at_s: f64, view: &RelayView) {
         for (way, view) in self.ways.iter_mut().zip([&view.forward, &view.back]) {
             let rate = view.settings.rate.map(|rate| rate.as_bps() as f64);
             if way.rates_bps.last().is_none_or(|last| last.1 != rate) {
@@ -117,7 +117,7 @@ impl WayEvents {
             last.end_s = last.end_s.min(at_s);
         }
         if !outage.is_zero() {
-            self.outages.push(Interval { begin_s: at_s, end_s: at_s + outage.as_secs_f64() });
+            self.outages.push(TimeSpan { begin_s: at_s, end_s: at_s + outage.as_secs_f64() });
         }
     }
 }

@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use farcast_core::Span;
 use farcast_core::stage::End;
 use farcast_emu::control::{
-    Bin, Change, Count, Description, Handler, HostDescription, Lateness, ProgramPhase, ProgramState,
-    Snapshot, StageDescription, TerminalState, Way, WayState,
+    Bin, Change, Count, Description, DirectionState, Handler, HostDescription, Lateness, LinkDirection,
+    ProgramPhase, ProgramState, Snapshot, StageDescription, TerminalState,
 };
 use farcast_emu::emulation::LatenessReport;
-use farcast_emu::host::Place;
+use farcast_emu::host::HostPosition;
 use farcast_emu::link::Sum;
-use farcast_emu::relay::{RelayHandle, View, WayView};
+use farcast_emu::relay::{RelayHandle, RelayView, WayView};
 use farcast_emu::supervise::Exit;
 use rustix::event::{EventfdFlags, eventfd};
 
@@ -143,9 +143,9 @@ fn count(sum: Sum) -> Count {
     Count { packets: sum.packets, octets: sum.octets }
 }
 
-fn way(view: &WayView) -> WayState {
+fn way(view: &WayView) -> DirectionState {
     let counts = &view.counts;
-    WayState {
+    DirectionState {
         entered: count(counts.entered),
         delivered: count(counts.delivered),
         lost: count(counts.lost),
@@ -158,11 +158,11 @@ fn way(view: &WayView) -> WayState {
         queue_limit_octets: view.settings.queue,
         per: view.settings.per.map(farcast_core::Probability::get),
         outage_s: view.outage.map(Span::as_secs_f64),
-        ..WayState::default()
+        ..DirectionState::default()
     }
 }
 
-fn terminals(view: &View) -> Vec<TerminalState> {
+fn terminals(view: &RelayView) -> Vec<TerminalState> {
     let one = |(terminal, counts): (u32, &farcast_emu::link::TerminalCounts)| TerminalState {
         terminal,
         delivered: count(counts.delivered[0]),
@@ -185,10 +185,10 @@ fn lateness(report: &LatenessReport) -> Lateness {
 }
 
 fn describe(wish: &Wish, pid: u32) -> Description {
-    let host = |place: Place| HostDescription {
+    let host = |place: HostPosition| HostDescription {
         name: wish.name_of(place),
         address: place.address(),
-        terminal: if let Place::Terminal(number) = place { Some(number) } else { None },
+        terminal: if let HostPosition::Terminal(number) = place { Some(number) } else { None },
     };
     Description {
         version: env!("CARGO_PKG_VERSION").into(),
@@ -206,17 +206,17 @@ pub(crate) fn stages(wish: &Wish) -> Vec<StageDescription> {
     let links = &wish.plan.link.links;
     let several = links.stages.iter().map(|(name, stage)| {
         let way = stage.direction().map(|to| match to {
-            End::Terminal => Way::Forward,
-            End::Hub => Way::Return,
+            End::Terminal => LinkDirection::Forward,
+            End::Hub => LinkDirection::Return,
         });
         one_stage(wish, name, &format!("link.stages.{name}."), way)
     });
-    let ends = [("forward", Way::Forward), ("return", Way::Return)]
+    let ends = [("forward", LinkDirection::Forward), ("return", LinkDirection::Return)]
         .map(|(name, way)| one_stage(wish, name, &format!("link.{name}."), Some(way)));
     several.chain(ends).collect()
 }
 
-fn one_stage(wish: &Wish, name: &str, prefix: &str, way: Option<Way>) -> StageDescription {
+fn one_stage(wish: &Wish, name: &str, prefix: &str, way: Option<LinkDirection>) -> StageDescription {
     let own = |(key, value, _): &(String, String, bool)| {
         Some((key.strip_prefix(prefix)?.to_owned(), value.trim_matches('"').to_owned()))
     };

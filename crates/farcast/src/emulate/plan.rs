@@ -2,7 +2,7 @@
 
 use farcast_core::Span;
 use farcast_emu::emulation::Plan;
-use farcast_emu::host::Place;
+use farcast_emu::host::HostPosition;
 use farcast_lab::shipped;
 use farcast_scenario::document::{Document, Origin};
 use farcast_scenario::links::DefaultQueue;
@@ -19,7 +19,7 @@ use crate::args::EmulateArgs;
 pub(crate) struct Job {
     /// Name in messages.
     pub(crate) name: String,
-    pub(crate) place: Place,
+    pub(crate) place: HostPosition,
     pub(crate) command: Command,
     pub(crate) start: Span,
     pub(crate) background: bool,
@@ -53,12 +53,12 @@ pub(crate) struct Wish {
 
 impl Wish {
     /// Returns the name of a place in messages.
-    pub(crate) fn name_of(&self, place: Place) -> String {
+    pub(crate) fn name_of(&self, place: HostPosition) -> String {
         match place {
-            Place::Hub if self.is_link => "far".into(),
-            Place::Terminal(_) if self.is_link => "near".into(),
-            Place::Hub => "hub".into(),
-            Place::Terminal(number) => format!("terminal {number}"),
+            HostPosition::Hub if self.is_link => "far".into(),
+            HostPosition::Terminal(_) if self.is_link => "near".into(),
+            HostPosition::Hub => "hub".into(),
+            HostPosition::Terminal(number) => format!("terminal {number}"),
         }
     }
 }
@@ -112,14 +112,14 @@ fn of_link(args: &EmulateArgs, document: &Document) -> Result<Wish, Failure> {
     let several = args.far.len() > 1;
     let far = args.far.iter().enumerate().map(|(number, line)| Job {
         name: if several { format!("far {}", number + 1) } else { "far".into() },
-        place: Place::Hub,
+        place: HostPosition::Hub,
         command: Command::Line(line.clone()),
         start: Span::ZERO,
         background: true,
     });
     let near = Job {
         name: "near".into(),
-        place: Place::Terminal(0),
+        place: HostPosition::Terminal(0),
         command: Command::Near(near),
         start: Span::ZERO,
         background: false,
@@ -186,10 +186,10 @@ fn jobs(programs: Vec<programs::Program>, terminals: u32) -> Result<Vec<Job>, Fa
     }
     let mut jobs = Vec::new();
     for program in programs {
-        let places: Vec<Place> = match program.on {
-            On::Hub => vec![Place::Hub],
-            On::Terminals => (0..terminals).map(Place::Terminal).collect(),
-            On::Terminal(number) if number < terminals => vec![Place::Terminal(number)],
+        let places: Vec<HostPosition> = match program.on {
+            On::Hub => vec![HostPosition::Hub],
+            On::Terminals => (0..terminals).map(HostPosition::Terminal).collect(),
+            On::Terminal(number) if number < terminals => vec![HostPosition::Terminal(number)],
             On::Terminal(number) => {
                 return Err(Failure::usage(format!(
                     "programs.{}.on: there is no terminal {number}; there are 0 to {}",
@@ -201,7 +201,7 @@ fn jobs(programs: Vec<programs::Program>, terminals: u32) -> Result<Vec<Job>, Fa
         let several = places.len() > 1;
         for place in places {
             let name = match place {
-                Place::Terminal(number) if several => format!("{} {number}", program.name),
+                HostPosition::Terminal(number) if several => format!("{} {number}", program.name),
                 _ => program.name.clone(),
             };
             let command = Command::Line(program.command.clone());

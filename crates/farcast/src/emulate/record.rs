@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use farcast_capture::history::Sink;
+use farcast_capture::history::HistorySink;
 use farcast_capture::output::{Output, StagedFile};
 use farcast_capture::packets::{self, PacketLog};
 use farcast_capture::pcapng::Writer;
@@ -48,7 +48,7 @@ pub(crate) fn start(
         [("farcast", env!("CARGO_PKG_VERSION")), ("link", wish.name.as_str()), ("seed", seed.as_str())];
     let log = args.log.as_ref().map(|path| packets::create(path, &about)).transpose()?;
     let log = match history {
-        Some(history) => Some(Box::new(Sink::new(history, log)) as Box<dyn PacketLog>),
+        Some(history) => Some(Box::new(HistorySink::new(history, log)) as Box<dyn PacketLog>),
         None => log,
     };
     let capture = args.trace.as_ref().map(|path| capture(path, wish)).transpose()?;

@@ -2,9 +2,9 @@
 
 use farcast_core::{Span, Time};
 use farcast_emu::emulation::{Emulation, Plan};
-use farcast_emu::host::{DEVICE, Host, Place};
+use farcast_emu::host::{DEVICE, Host, HostPosition};
 use farcast_emu::supervise::{
-    Exit, Guard, Program, ProgramId, Programs, Run, listening, wait_until_listening,
+    Exit, Guard, Program, ProgramCommand, ProgramId, Programs, listening, wait_until_listening,
 };
 use farcast_emu::{Clock, EmuError};
 
@@ -22,8 +22,8 @@ const SETTLE: Span = Span::from_secs(10);
 const LOOK: Span = Span::from_secs(1);
 
 /// Returns every place of a plan, the hub first.
-pub(crate) fn places(plan: &Plan) -> impl Iterator<Item = Place> + use<> {
-    std::iter::once(Place::Hub).chain((0..plan.link.terminals()).map(Place::Terminal))
+pub(crate) fn places(plan: &Plan) -> impl Iterator<Item = HostPosition> + use<> {
+    std::iter::once(HostPosition::Hub).chain((0..plan.link.terminals()).map(HostPosition::Terminal))
 }
 
 /// State of a job.
@@ -124,7 +124,7 @@ impl<'a> Session<'a> {
     /// Waits until the far end listens on as many ports as it has running programs, for [`SETTLE`] at most. Returns
     /// `false` if a signal or a client asked for the end meanwhile.
     fn settle(&mut self, guard: &Guard) -> Result<bool, Failure> {
-        let far = self.wish.jobs.iter().filter(|job| job.place == Place::Hub).count();
+        let far = self.wish.jobs.iter().filter(|job| job.place == HostPosition::Hub).count();
         let until = self.clock.now() + SETTLE;
         loop {
             if guard.interrupted().is_some() || self.live.is_stopped() {
@@ -145,22 +145,22 @@ impl<'a> Session<'a> {
 
     fn program(&self, job: &Job) -> Program {
         let mut program = match &job.command {
-            Command::Line(line) => Program::background(&job.name, Run::Shell(line.clone())),
+            Command::Line(line) => Program::background(&job.name, ProgramCommand::Shell(line.clone())),
             Command::Near(command) => {
                 let (program, arguments) = command.split_first().expect("checked when read");
                 let arguments = arguments.iter().map(Into::into).collect();
-                Program::foreground(&job.name, Run::Direct(program.into(), arguments))
+                Program::foreground(&job.name, ProgramCommand::Direct(program.into(), arguments))
             }
         };
         program.environment = self.environment(job.place);
         program
     }
 
-    fn environment(&self, place: Place) -> Vec<(String, String)> {
-        let hub = Place::Hub.address().to_string();
+    fn environment(&self, place: HostPosition) -> Vec<(String, String)> {
+        let hub = HostPosition::Hub.address().to_string();
         let all: Vec<String> =
             self.emulation.terminals().iter().map(|host| host.address().to_string()).collect();
-        let peer = if place == Place::Hub { all[0].clone() } else { hub.clone() };
+        let peer = if place == HostPosition::Hub { all[0].clone() } else { hub.clone() };
         let mut variables = vec![
             ("FARCAST_PEER", peer),
             ("FARCAST_ADDRESS", place.address().to_string()),
@@ -168,16 +168,16 @@ impl<'a> Session<'a> {
             ("FARCAST_TERMINALS", all.join(" ")),
             ("FARCAST_DEVICE", DEVICE.to_owned()),
         ];
-        if let Place::Terminal(number) = place {
+        if let HostPosition::Terminal(number) = place {
             variables.push(("FARCAST_TERMINAL", number.to_string()));
         }
         variables.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    fn host(&self, place: Place) -> &'a Host {
+    fn host(&self, place: HostPosition) -> &'a Host {
         match place {
-            Place::Hub => self.emulation.hub(),
-            Place::Terminal(number) => &self.emulation.terminals()[number as usize],
+            HostPosition::Hub => self.emulation.hub(),
+            HostPosition::Terminal(number) => &self.emulation.terminals()[number as usize],
         }
     }
 

@@ -26,8 +26,8 @@ pub(crate) fn begin(wish: &Wish, pid: u32) {
     let mut table = Table::new(&[("stage", Align::Left), ("way", Align::Left), ("what", Align::Left)]);
     for stage in stages(wish) {
         let way = match stage.way {
-            Some(farcast_emu::control::Way::Forward) => "forward",
-            Some(farcast_emu::control::Way::Return) => "return",
+            Some(farcast_emu::control::LinkDirection::Forward) => "forward",
+            Some(farcast_emu::control::LinkDirection::Return) => "return",
             None => "both",
         };
         let shown = |key: &str| {

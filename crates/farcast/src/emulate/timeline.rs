@@ -10,7 +10,9 @@ use farcast_capture::output::{Output, StagedFile};
 use farcast_capture::packets;
 use farcast_core::Span;
 use farcast_emu::emulation::Report;
-use farcast_report::emulation::{Bin, Cause, Count, Delay, Lateness, Run, Terminal, Way, page};
+use farcast_report::emulation::{
+    Count, Delay, DirectionTraffic, Lateness, LossCause, Run, TerminalPackets, TimeBin, page,
+};
 
 use super::events::Events;
 use super::plan::Wish;
@@ -122,8 +124,8 @@ fn drawn(history: &History, terminals: u32) -> Run {
     let (first, rest) = (history.terminals(), terminals.min(MOST_TERMINALS));
     Run {
         bin_s: history.width().as_secs_f64(),
-        forward: way(history.way(packets::Way::Forward)),
-        back: way(history.way(packets::Way::Return)),
+        forward: way(history.way(packets::PacketDirection::Forward)),
+        back: way(history.way(packets::PacketDirection::Return)),
         terminals: (0..rest)
             .map(|number| terminal(number, &first.get(&number).copied().unwrap_or_default()))
             .collect(),
@@ -142,13 +144,13 @@ fn drawn(history: &History, terminals: u32) -> Run {
 /// Most terminals of an emulation. A log may give any terminal numbers.
 const MOST_TERMINALS: u32 = farcast_emu::route::MOST_TERMINALS;
 
-fn count(sum: history::Sum) -> Count {
+fn count(sum: history::PacketTotals) -> Count {
     Count { packets: sum.packets, octets: sum.octets }
 }
 
-fn terminal(number: u32, history: &history::TerminalHistory) -> Terminal {
+fn terminal(number: u32, history: &history::TerminalHistory) -> TerminalPackets {
     let history::TerminalHistory { delivered, lost, dropped } = history;
-    Terminal {
+    TerminalPackets {
         terminal: number,
         delivered: delivered.map(count),
         lost: lost.map(count),
@@ -156,11 +158,11 @@ fn terminal(number: u32, history: &history::TerminalHistory) -> Terminal {
     }
 }
 
-fn way(history: &history::WayHistory) -> Way {
+fn way(history: &history::DirectionHistory) -> DirectionTraffic {
     let mut inside = 0_u64;
     let bins = history.bins.iter().map(|bin| {
         inside = inside.saturating_add(bin.entered.octets).saturating_sub(bin.ended.octets);
-        Bin {
+        TimeBin {
             entered: count(bin.entered),
             carried: count(bin.carried),
             inside_octets: inside,
@@ -169,7 +171,7 @@ fn way(history: &history::WayHistory) -> Way {
         }
     });
     let bins = bins.collect();
-    let causes = (0_u16..).zip(&history.causes).map(|(index, cause)| Cause {
+    let causes = (0_u16..).zip(&history.causes).map(|(index, cause)| LossCause {
         dropped: cause.dropped,
         name: cause.name.clone(),
         bins: (0..)
@@ -177,7 +179,7 @@ fn way(history: &history::WayHistory) -> Way {
             .filter_map(|(number, bin)| Some((number, *bin.failed.get(&index)?)))
             .collect(),
     });
-    Way {
+    DirectionTraffic {
         entered: count(history.entered),
         delivered: count(history.delivered),
         lost: count(history.lost),
@@ -185,7 +187,7 @@ fn way(history: &history::WayHistory) -> Way {
         held: count(history.held),
         bins,
         causes: causes.collect(),
-        ..Way::default()
+        ..DirectionTraffic::default()
     }
 }
 

@@ -10,7 +10,7 @@ mod tests;
 use std::io::{self, IsTerminal};
 
 use farcast_core::Span;
-use farcast_emu::control::{Control, ControlError, Line, Request};
+use farcast_emu::control::{AnswerLine, Control, ControlError, Request};
 use farcast_report::text::visible_json;
 use serde::Serialize;
 
@@ -63,8 +63,8 @@ fn understood(words: &[String]) -> Result<Words, Failure> {
 /// Prints the answer to one request.
 fn ask(mut control: Control, request: &Request) -> Result<u8, Failure> {
     let (line, exit) = match control.request(request) {
-        Ok(answer) => (Line::Ok(answer), 0),
-        Err(ControlError::Refused(sentence)) => (Line::Error(sentence), 1),
+        Ok(answer) => (AnswerLine::Ok(answer), 0),
+        Err(ControlError::Refused(sentence)) => (AnswerLine::Error(sentence), 1),
         Err(error) => return Err(error.into()),
     };
     print(&line)?;

@@ -1,7 +1,7 @@
 //! Tables of results for a terminal.
 
 use farcast_lab::study::Results;
-use farcast_lab::study::tables::{Part, Table as Cells, parts};
+use farcast_lab::study::tables::{ResultPart, ResultTable as Cells, parts};
 
 use crate::table::{Align, Table};
 use crate::text::Text;
@@ -9,8 +9,8 @@ use crate::text::Text;
 /// Returns all results as text.
 pub(super) fn text(results: &[Results]) -> Text {
     let text = parts(results).into_iter().map(|part| match part {
-        Part::Text(text) => Text::lines(text.lines()),
-        Part::Table(cells) => table(cells),
+        ResultPart::Text(text) => Text::lines(text.lines()),
+        ResultPart::Table(cells) => table(cells),
     });
     Text::paragraphs(text)
 }

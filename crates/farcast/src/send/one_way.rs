@@ -9,7 +9,7 @@ use farcast_core::units::Bytes;
 use farcast_core::{Span, Time};
 use farcast_files::Outgoing;
 use farcast_lab::shipped;
-use farcast_oneway::settings::{Sent, Settings, Way};
+use farcast_oneway::settings::{PathLimits, Sent, Settings};
 use farcast_oneway::{Codec, Duration, OneWay, Sender, SenderConfig, SenderEvent};
 use farcast_seal::Contents;
 use farcast_sim::scenario::one_way as scenario;
@@ -122,7 +122,7 @@ fn configuration(
     to: SocketAddr,
 ) -> Result<SenderConfig, Failure> {
     let mtu = farcast_net::path_mtu(to, &socket_options(&args.socket)).ok().flatten();
-    let way = Way { headers: sealing::headers(to, sealed), mtu };
+    let way = PathLimits { headers: sealing::headers(to, sealed), mtu };
     let name = product_name(args);
     let sent = Sent {
         session: super::mftp::transmission(),
@@ -260,7 +260,7 @@ mod tests {
             source: to,
             group: to,
         };
-        settings(&args, false).unwrap().sender(sent, Way { headers: 28, mtu: None }).unwrap()
+        settings(&args, false).unwrap().sender(sent, PathLimits { headers: 28, mtu: None }).unwrap()
     }
 
     /// Returns the configuration of a scenario with these lines in its `[protocol]`.

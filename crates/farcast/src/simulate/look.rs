@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 
 use farcast_core::Time;
 use farcast_delivery::{Figure, FigureValue, Milestone, NakFate, Protocol, SenderEngine, Words};
-use farcast_report::timeline::{self, Fate, Timeline};
+use farcast_report::timeline::{self, Timeline};
 use farcast_sim::history::{History, HistoryConfig, Lane, Point, Record, Wait, WaitFor, total};
 use farcast_sim::outcome::Replication;
 use farcast_sim::scenario::{Scenario, Task};
@@ -166,9 +166,9 @@ fn page(args: &SimulateArgs, scenario: &Scenario, pulse: &Pulse) -> Result<Strin
         requests: points(&record.status_requests),
         naks_sent: points(&record.naks_sent),
         naks_reached: vec![
-            (Fate::Used, points(&record.naks_used)),
-            (Fate::Known, points(&record.naks_known)),
-            (Fate::Late, points(&record.naks_late)),
+            (timeline::NakFate::Used, points(&record.naks_used)),
+            (timeline::NakFate::Known, points(&record.naks_known)),
+            (timeline::NakFate::Late, points(&record.naks_late)),
         ],
         completions: points(&record.completions),
         milestones: record.milestones.iter().filter_map(milestone).collect(),
@@ -207,8 +207,8 @@ fn pass(pass: &farcast_sim::history::Pass) -> timeline::Pass {
     timeline::Pass { number: pass.number, begin_s, end_s, dtus: pass.dtus }
 }
 
-fn interval(interval: &farcast_sim::history::Interval) -> timeline::Interval {
-    timeline::Interval { begin_s: interval.begin.as_secs_f64(), end_s: interval.end.as_secs_f64() }
+fn interval(interval: &farcast_sim::history::Interval) -> timeline::TimeSpan {
+    timeline::TimeSpan { begin_s: interval.begin.as_secs_f64(), end_s: interval.end.as_secs_f64() }
 }
 
 fn wait(wait: &Wait, words: &Words) -> timeline::Wait {
@@ -218,7 +218,11 @@ fn wait(wait: &Wait, words: &Words) -> timeline::Wait {
         WaitFor::Answers => words.answers,
         WaitFor::Closing => "the last confirmations",
     };
-    let counts = [(Fate::Used, wait.naks.used), (Fate::Known, wait.naks.known), (Fate::Late, wait.naks.late)];
+    let counts = [
+        (timeline::NakFate::Used, wait.naks.used),
+        (timeline::NakFate::Known, wait.naks.known),
+        (timeline::NakFate::Late, wait.naks.late),
+    ];
     let naks = if wait.waits_for == WaitFor::Answers { counts.into() } else { Vec::new() };
     let (begin_s, end_s) = (wait.begin.as_secs_f64(), wait.end.as_secs_f64());
     timeline::Wait { begin_s, end_s, what: what.into(), naks }
@@ -237,9 +241,9 @@ fn milestone(&(at, milestone): &(Time, Milestone)) -> Option<(f64, String)> {
     Some((at.as_secs_f64(), words.to_owned()))
 }
 
-fn points(points: &[Point]) -> Vec<timeline::Point> {
+fn points(points: &[Point]) -> Vec<timeline::EventPoint> {
     let middle = |point: &Point| f64::midpoint(point.from.as_secs_f64(), point.to.as_secs_f64());
-    points.iter().map(|point| timeline::Point { at_s: middle(point), count: point.count }).collect()
+    points.iter().map(|point| timeline::EventPoint { at_s: middle(point), count: point.count }).collect()
 }
 
 fn lane(number: usize, lane: &Lane) -> timeline::Lane {
@@ -255,11 +259,11 @@ fn lane(number: usize, lane: &Lane) -> timeline::Lane {
     }
 }
 
-fn of(fate: NakFate) -> Fate {
+fn of(fate: NakFate) -> timeline::NakFate {
     match fate {
-        NakFate::Used => Fate::Used,
-        NakFate::Known => Fate::Known,
-        NakFate::Late => Fate::Late,
+        NakFate::Used => timeline::NakFate::Used,
+        NakFate::Known => timeline::NakFate::Known,
+        NakFate::Late => timeline::NakFate::Late,
     }
 }
 

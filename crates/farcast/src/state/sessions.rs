@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use farcast_core::Span;
-use farcast_net::{Kept, Memory};
+use farcast_net::{HistoryState, Memory};
 use farcast_seal::{Fingerprint, History};
 
 use crate::keys::{Lock, replace};
@@ -103,14 +103,14 @@ impl Written {
         self.changed.notify_all();
     }
 
-    fn of(&self, number: u64, patience: Duration) -> Kept {
+    fn of(&self, number: u64, patience: Duration) -> HistoryState {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.changed.wait_timeout_while(state, patience, |state| state.tried < number);
         let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         match &state.why {
-            _ if state.safe >= number => Kept::Safe,
-            Some(why) if state.tried >= number => Kept::Lost(why.clone()),
-            _ => Kept::Pending,
+            _ if state.safe >= number => HistoryState::Safe,
+            Some(why) if state.tried >= number => HistoryState::Lost(why.clone()),
+            _ => HistoryState::Pending,
         }
     }
 }
@@ -144,7 +144,7 @@ impl Sessions {
 
 impl Memory for Sessions {
     fn keep(&mut self, history: &History) -> u64 {
-        let is_safe = self.written.of(self.number, Duration::ZERO) == Kept::Safe;
+        let is_safe = self.written.of(self.number, Duration::ZERO) == HistoryState::Safe;
         if (*history != self.last || !is_safe)
             && let Some(histories) = &self.histories
         {
@@ -156,7 +156,7 @@ impl Memory for Sessions {
         self.number
     }
 
-    fn kept(&mut self, number: u64, patience: Span) -> Kept {
+    fn kept(&mut self, number: u64, patience: Span) -> HistoryState {
         self.written.of(number, Duration::from_nanos(patience.as_nanos()))
     }
 

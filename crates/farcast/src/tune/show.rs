@@ -1,6 +1,6 @@
 //! Result of a race, for people.
 
-use farcast_lab::tune::{Entry, Fate};
+use farcast_lab::tune::{Entry, SettingFate};
 
 use super::{Finished, Span, rounded};
 use crate::progress::counted;
@@ -39,7 +39,7 @@ fn table(one: &Finished) -> Text {
                 .map(|set| set.split_once('=').map_or("", |(_, value)| value).to_owned())
                 .collect()
         };
-        let is_best = entry.fate == Fate::Best;
+        let is_best = entry.fate == SettingFate::Best;
         cells.extend([significant(entry.value), half(entry.standard_error)]);
         cells.extend(if is_best || one.tuned.none_within_bounds {
             [String::new(), String::new()]
@@ -57,11 +57,11 @@ fn table(one: &Finished) -> Text {
 
 fn fate(entry: &Entry) -> String {
     let what = match entry.fate {
-        Fate::Best => "best",
-        Fate::Tied => "not told from the best",
-        Fate::Worse => "worse",
-        Fate::Halved => "in the worse half of many",
-        Fate::OutOfBounds => "out of bounds",
+        SettingFate::Best => "best",
+        SettingFate::Tied => "not told from the best",
+        SettingFate::Worse => "worse",
+        SettingFate::Halved => "in the worse half of many",
+        SettingFate::OutOfBounds => "out of bounds",
     };
     if entry.is_default { format!("{what} (as the scenario has it)") } else { what.to_owned() }
 }
@@ -78,7 +78,7 @@ pub(super) fn verdict(one: &Finished) -> Vec<String> {
         let tied: Vec<&str> = tuned
             .entries
             .iter()
-            .filter(|entry| entry.fate == Fate::Tied)
+            .filter(|entry| entry.fate == SettingFate::Tied)
             .map(|entry| entry.name.as_str())
             .collect();
         lines.push(match tied.as_slice() {
@@ -119,11 +119,12 @@ pub(super) fn verdict(one: &Finished) -> Vec<String> {
 fn of_default(name: &str, default: &Entry, best: &Entry, one: &Finished) -> String {
     let minimised = &one.tuning.minimise;
     match default.fate {
-        Fate::Best => return format!("{name} is the best."),
-        Fate::OutOfBounds => return format!("{name} is out of bounds."),
+        SettingFate::Best => return format!("{name} is the best."),
+        SettingFate::OutOfBounds => return format!("{name} is out of bounds."),
         _ => {}
     }
-    let verdict = if default.fate == Fate::Tied { "may be the best as well" } else { "is not the optimum" };
+    let verdict =
+        if default.fate == SettingFate::Tied { "may be the best as well" } else { "is not the optimum" };
     if !default.value.is_finite() {
         return format!(
             "{name} {verdict}: not all of its replications were finished, so it has no {minimised} (the best's is {}).",

@@ -20,7 +20,7 @@ fn records(count: u64) -> Vec<Record> {
         let time = |stream: &mut RandomStream| Time::from_nanos(stream.below(1 << 62));
         PacketRecord {
             number: if stream.chance(0.01) { u64::MAX } else { number },
-            way: [Way::Forward, Way::Return][stream.below(2) as usize],
+            way: [PacketDirection::Forward, PacketDirection::Return][stream.below(2) as usize],
             terminal: stream.chance(0.8).then(|| stream.below(1 << 32) as u32),
             entered: time(&mut stream),
             planned: stream.chance(0.7).then(|| time(&mut stream)),

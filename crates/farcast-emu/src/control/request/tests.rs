@@ -16,7 +16,7 @@ fn reads_every_request() {
     let everything = r#" {"set": {"way": "return", "stage": "bundle", "rate": "2 Mbit/s", "delay": "260 ms",
         "queue": "64 KiB", "per": 0.001, "outage": "5 s"}} "#;
     let change = Change {
-        way: Some(Way::Return),
+        way: Some(LinkDirection::Return),
         stage: Some("bundle".into()),
         rate: BitRate::from_bps(2_000_000),
         delay: Some(Span::from_millis(260)),
@@ -48,7 +48,7 @@ fn a_probability_is_a_number_or_a_text() {
 #[test]
 fn writes_what_the_protocol_says() {
     let request = Request::Set(Change {
-        way: Some(Way::Forward),
+        way: Some(LinkDirection::Forward),
         rate: BitRate::from_bps(2_000_000),
         delay: Some(Span::from_nanos(260_000_001)),
         queue: NonZeroU64::new(3000),
@@ -140,7 +140,7 @@ fn hostile_lines_are_refused() {
 }
 
 fn requests() -> impl Strategy<Value = Request> {
-    let way = prop_oneof![Just(None), Just(Some(Way::Forward)), Just(Some(Way::Return))];
+    let way = prop_oneof![Just(None), Just(Some(LinkDirection::Forward)), Just(Some(LinkDirection::Return))];
     let stage = proptest::option::of(".{0,20}");
     let rate =
         proptest::option::of((1..=1_000_000_000_000_u64).prop_map(|bps| BitRate::from_bps(bps).unwrap()));

@@ -21,7 +21,7 @@ fn octets(octets: u64) -> Option<NonZeroU64> {
     NonZeroU64::new(octets)
 }
 
-fn of(way: Way, change: Change) -> Change {
+fn of(way: LinkDirection, change: Change) -> Change {
     Change { way: Some(way), ..change }
 }
 
@@ -39,7 +39,7 @@ fn a_change_that_is_refused_in_part_changes_nothing() {
     };
     // The return direction refuses the delay, and the forward direction has no jitter: neither changes, nor do other
     // settings of the change.
-    for change in [everything.clone(), of(Way::Return, everything.clone())] {
+    for change in [everything.clone(), of(LinkDirection::Return, everything.clone())] {
         let sentence = link.change(at(0), &change).unwrap_err().to_string();
         let expected =
             "return: the delay is less than the jitter around it; it must be at least 0.020000000 s";
@@ -50,12 +50,13 @@ fn a_change_that_is_refused_in_part_changes_nothing() {
     link.enter(at(0), End::Terminal, Some(0), &[7; 1000]);
     assert_eq!(leave(&mut link, at(500)), [(at(108), TERMINAL, 7)]);
     // An earlier part of a change is not kept if a later part is refused: no queue in this direction has a limit.
-    let change = of(Way::Return, Change { rate: bps(1000), queue: octets(5000), ..Change::default() });
+    let change =
+        of(LinkDirection::Return, Change { rate: bps(1000), queue: octets(5000), ..Change::default() });
     assert_eq!(link.change(at(500), &change), Err(ChangeError::NoneHas("queue")));
     assert_eq!(link.settings(End::Hub), back);
     // Forward alone takes all of it.
     let change = Change { per: None, outage: None, ..everything };
-    assert_eq!(link.change(at(500), &of(Way::Forward, change)), Ok(()));
+    assert_eq!(link.change(at(500), &of(LinkDirection::Forward, change)), Ok(()));
     link.enter(at(500), End::Terminal, Some(0), &[8; 1000]);
     assert_eq!(leave(&mut link, at(600)), [(at(500 + 1 + 19), TERMINAL, 8)]);
 }
@@ -99,7 +100,7 @@ fn every_kind_of_stage_shows_and_takes_what_it_has() {
         let mut link = link(&shipped(name), 1, 1);
         assert_eq!((known(&link, End::Terminal), known(&link, End::Hub)), (forward, back), "{name}");
         let delay = Some(Span::from_millis(33));
-        link.change(at(0), &of(Way::Return, Change { delay, ..Change::default() })).unwrap();
+        link.change(at(0), &of(LinkDirection::Return, Change { delay, ..Change::default() })).unwrap();
         assert_eq!(
             (known(&link, End::Terminal), known(&link, End::Hub)),
             (forward, (back.0, Some(33))),
@@ -110,7 +111,7 @@ fn every_kind_of_stage_shows_and_takes_what_it_has() {
             assert_eq!(link.change(at(0), &rate), Err(ChangeError::NoneHas("rate")), "{name}");
             continue;
         }
-        assert_eq!(link.change(at(0), &of(Way::Forward, rate)), Ok(()), "{name}");
+        assert_eq!(link.change(at(0), &of(LinkDirection::Forward, rate)), Ok(()), "{name}");
         assert_eq!(known(&link, End::Terminal), (Some(64_000), forward.1), "{name}");
         assert_eq!(known(&link, End::Hub), (back.0, Some(33)), "{name}");
     }
@@ -120,7 +121,7 @@ fn every_kind_of_stage_shows_and_takes_what_it_has() {
 fn a_delay_is_that_of_the_bearer_where_the_link_has_none_of_its_own() {
     let text = shipped("umts-384").replace("erasures = 0.1", "erasures = 0");
     let mut bearer = link(&text, 1, 1);
-    let change = of(Way::Forward, Change { delay: Some(Span::ZERO), ..Change::default() });
+    let change = of(LinkDirection::Forward, Change { delay: Some(Span::ZERO), ..Change::default() });
     bearer.change(at(0), &change).unwrap();
     bearer.enter(at(9), End::Terminal, Some(0), &[1; 479]);
     // 12 PDUs in the interval from 10 to 20 ms.
@@ -144,7 +145,7 @@ fn a_timeline_says_its_rate_and_its_delay_itself() {
     let mut link = link(&text, 1, 1);
     std::fs::remove_file(&csv).unwrap();
     let rate = Change { rate: bps(1000), ..Change::default() };
-    assert_eq!(link.change(at(0), &of(Way::Forward, rate)), Err(ChangeError::NoneHas("rate")));
+    assert_eq!(link.change(at(0), &of(LinkDirection::Forward, rate)), Err(ChangeError::NoneHas("rate")));
     assert_eq!(known(&link, End::Terminal), (None, None));
     let queue = Change { queue: octets(1000), ..Change::default() };
     assert_eq!(link.change(at(0), &queue), Ok(()));

@@ -5,7 +5,7 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::Pid;
 use signal_hook::consts::SIGINT;
 
-use super::{Place, ProgramId, Programs, Running};
+use super::{ProcessGroup, ProgramId, Programs, Running};
 use crate::EmuError;
 use crate::supervise::Exit;
 
@@ -26,8 +26,8 @@ impl Target {
         let pid = Pid::from_raw(running.pid.as_raw_pid());
         match running.place {
             // Its group is that of this process, and the outer process's.
-            Place::Foreground => Self::Process(pid),
-            Place::Background => Self::Group(pid),
+            ProcessGroup::Foreground => Self::Process(pid),
+            ProcessGroup::Background => Self::Group(pid),
         }
     }
 

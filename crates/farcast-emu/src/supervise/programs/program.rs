@@ -13,7 +13,7 @@ pub struct Program {
     /// Name that the user gave to it; it precedes each line of [`Output::Prefixed`].
     pub name: String,
     /// Command line or program to run.
-    pub run: Run,
+    pub run: ProgramCommand,
     /// Environment variables besides those of this process, or in their place.
     pub environment: Vec<(String, String)>,
     /// Standard input.
@@ -21,12 +21,12 @@ pub struct Program {
     /// Standard output and standard error.
     pub output: Output,
     /// Process group.
-    pub place: Place,
+    pub place: ProcessGroup,
 }
 
 /// Command that a program consists of.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Run {
+pub enum ProgramCommand {
     /// A command line, run by `sh -c`.
     Shell(String),
     /// A program, looked for in PATH if it has no slash, and its arguments.
@@ -54,7 +54,7 @@ pub enum Output {
 
 /// Process group of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub enum ProcessGroup {
     /// farcast's own group: keys such as Ctrl-C reach the program, and it may use the terminal.
     Foreground,
     /// A group of its own, which keys do not reach.
@@ -63,7 +63,7 @@ pub enum Place {
 
 impl Program {
     /// Creates a program in the background without input, whose output is prefixed.
-    pub fn background(name: &str, run: Run) -> Self {
+    pub fn background(name: &str, run: ProgramCommand) -> Self {
         let (name, environment) = (name.into(), Vec::new());
         Self {
             name,
@@ -71,12 +71,12 @@ impl Program {
             environment,
             input: Input::Null,
             output: Output::Prefixed,
-            place: Place::Background,
+            place: ProcessGroup::Background,
         }
     }
 
     /// Creates a program in the foreground with the input and output of this process.
-    pub fn foreground(name: &str, run: Run) -> Self {
+    pub fn foreground(name: &str, run: ProgramCommand) -> Self {
         let (name, environment) = (name.into(), Vec::new());
         Self {
             name,
@@ -84,19 +84,19 @@ impl Program {
             environment,
             input: Input::Inherit,
             output: Output::Inherit,
-            place: Place::Foreground,
+            place: ProcessGroup::Foreground,
         }
     }
 
     /// Returns the command that starts the program, and the reader of its prefixed output.
     pub(super) fn command(&self) -> Result<(Command, Option<PipeReader>), EmuError> {
         let mut command = match &self.run {
-            Run::Shell(line) => {
+            ProgramCommand::Shell(line) => {
                 let mut shell = Command::new("sh");
                 shell.arg("-c").arg(line);
                 shell
             }
-            Run::Direct(program, arguments) => {
+            ProgramCommand::Direct(program, arguments) => {
                 let mut command = Command::new(program);
                 command.args(arguments);
                 command
@@ -106,7 +106,7 @@ impl Program {
         if self.input == Input::Null {
             command.stdin(Stdio::null());
         }
-        if self.place == Place::Background {
+        if self.place == ProcessGroup::Background {
             command.process_group(0);
         }
         let output = match self.output {

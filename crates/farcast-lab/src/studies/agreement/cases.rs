@@ -52,7 +52,7 @@ const LOSSY: &[&str] = &["link.forward.per=0.001", "link.return.per=0.001"];
 
 /// Source of the link of a case.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Link {
+pub(super) enum LinkSource {
     /// A text in this program.
     Text(&'static str),
     /// A link that ships with farcast.
@@ -80,17 +80,17 @@ pub(super) enum Protocol {
 
 impl Protocol {
     /// Returns the ways of running it in real time.
-    pub(super) const fn ways(self) -> &'static [Way] {
+    pub(super) const fn ways(self) -> &'static [RealMethod] {
         match self {
-            Self::Mftp { .. } => &[Way::Sockets],
-            Self::Tcp { .. } => &[Way::Tunnel, Way::Kernel],
+            Self::Mftp { .. } => &[RealMethod::Sockets],
+            Self::Tcp { .. } => &[RealMethod::Tunnel, RealMethod::Kernel],
         }
     }
 }
 
 /// Way of running a case in real time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Way {
+pub(super) enum RealMethod {
     /// The drivers of `send` and `receive`, with real sockets and files.
     Sockets,
     /// Our TCP behind TUN devices.
@@ -99,7 +99,7 @@ pub(super) enum Way {
     Kernel,
 }
 
-impl Way {
+impl RealMethod {
     /// Returns its name for people.
     pub(super) const fn column(self) -> &'static str {
         match self {
@@ -114,7 +114,7 @@ impl Way {
 #[derive(Debug)]
 pub(super) struct Case {
     pub(super) name: &'static str,
-    link: Link,
+    link: LinkSource,
     /// Assignments that change the link's text.
     settings: &'static [&'static str],
     pub(super) protocol: Protocol,
@@ -131,12 +131,12 @@ const fn tcp(
     settings: &'static [&'static str],
     protocol: Protocol,
 ) -> Case {
-    Case { name, link: Link::Text(link), settings, protocol, draws: !settings.is_empty() }
+    Case { name, link: LinkSource::Text(link), settings, protocol, draws: !settings.is_empty() }
 }
 
 const fn mftp(
     name: &'static str,
-    link: Link,
+    link: LinkSource,
     settings: &'static [&'static str],
     octets: usize,
     (rate, preset): (&'static str, &'static str),
@@ -150,28 +150,28 @@ const DRAFT: &str = "draft";
 pub(super) const CASES: [Case; 10] = [
     mftp(
         "MFTP to 3 receivers: bgan, PER 0.005 of each PDU",
-        Link::Shipped("bgan"),
+        LinkSource::Shipped("bgan"),
         &["link.forward.per=0.005", "link.forward.queue=unlimited", "link.return.queue=unlimited"],
         60_000,
         ("300 kbit/s", DRAFT),
     ),
     mftp(
         "MFTP to 3 receivers: 2 Mbit/s, 260 ms, PER 0.01, return 64 kbit/s",
-        Link::Text(GEO),
+        LinkSource::Text(GEO),
         &["link.forward.per=0.01"],
         800_000,
         ("1.9 Mbit/s", DRAFT),
     ),
     mftp(
         "MFTP to 3 receivers: 2 Mbit/s, 260 ms, no loss, return 64 kbit/s",
-        Link::Text(GEO),
+        LinkSource::Text(GEO),
         &[],
         800_000,
         ("1.9 Mbit/s", DRAFT),
     ),
     mftp(
         "MFTP to 3 receivers at the defaults of send: 2 Mbit/s, 260 ms, PER 0.01, return 64 kbit/s",
-        Link::Text(GEO),
+        LinkSource::Text(GEO),
         &["link.forward.per=0.01"],
         800_000,
         ("1.9 Mbit/s", "farcast"),
@@ -217,8 +217,8 @@ impl Setting {
     /// Creates the content, with its file in the directory `place`, and the scenarios.
     pub(super) fn new(case: &'static Case, place: &Path) -> Result<Self, StudyError> {
         let mut document = match case.link {
-            Link::Text(text) => Document::parse("link", text)?,
-            Link::Shipped(name) => shipped::document(name)?,
+            LinkSource::Text(text) => Document::parse("link", text)?,
+            LinkSource::Shipped(name) => shipped::document(name)?,
         };
         for setting in case.settings {
             document.set(setting)?;

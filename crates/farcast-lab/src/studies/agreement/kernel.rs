@@ -15,7 +15,7 @@ use rustix::net::sockopt::{Timeout, set_socket_timeout, set_tcp_congestion};
 use rustix::net::{AddressFamily, SocketType, bind, connect, listen, socket};
 
 use super::cases::Protocol;
-use super::runs::{Ending, Job, Outcome, failure, hurry};
+use super::runs::{AgreementRun, Ending, Outcome, failure, hurry};
 use crate::study::StudyError;
 
 const PORT: u16 = 5001;
@@ -31,7 +31,11 @@ const PARAMETERS: [(&str, &str); 3] = [
 ];
 
 /// Runs a job, and returns its outcome.
-pub(super) fn run(job: &Job<'_>, emulation: &Emulation, ending: Ending<'_>) -> Result<Outcome, StudyError> {
+pub(super) fn run(
+    job: &AgreementRun<'_>,
+    emulation: &Emulation,
+    ending: Ending<'_>,
+) -> Result<Outcome, StudyError> {
     let Protocol::Tcp { congestion } = job.setting.case.protocol else {
         return Err(failure("the kernel speaks TCP here"));
     };

@@ -20,7 +20,7 @@ use farcast_net::{
 };
 
 use super::cases::RECEIVERS;
-use super::runs::{Ending, Job, Outcome, failure, hurry};
+use super::runs::{AgreementRun, Ending, Outcome, failure, hurry};
 use crate::study::StudyError;
 
 /// Sending time that is made up for at once after a late wake-up, as in `farcast send` at these rates. Without it a
@@ -28,7 +28,7 @@ use crate::study::StudyError;
 const CREDIT: Span = Span::from_millis(20);
 
 /// Data of the sender for the outcome.
-struct Sent {
+struct SentData {
     /// Time at which the first pass began.
     began: Time,
     /// DTUs of each pass.
@@ -36,7 +36,11 @@ struct Sent {
 }
 
 /// Runs a job, and returns its outcome.
-pub(super) fn run(job: &Job<'_>, emulation: &Emulation, ending: Ending<'_>) -> Result<Outcome, StudyError> {
+pub(super) fn run(
+    job: &AgreementRun<'_>,
+    emulation: &Emulation,
+    ending: Ending<'_>,
+) -> Result<Outcome, StudyError> {
     let config = job.size.scenario.sender().cloned();
     let config = config.ok_or_else(|| failure("the scenario has no transfer"))?;
     let place = tempfile::tempdir()?;
@@ -62,7 +66,7 @@ pub(super) fn run(job: &Job<'_>, emulation: &Emulation, ending: Ending<'_>) -> R
         // The sender has ended, so incomplete receivers get nothing more.
         stop.store(true, Ordering::Relaxed);
         let completed = receivers.into_iter().map(joined).collect::<Result<Vec<_>, _>>();
-        let Sent { began, dtus_per_pass } = sent?;
+        let SentData { began, dtus_per_pass } = sent?;
         let last = completed?.into_iter().max().unwrap_or(Time::NEVER);
         Ok(Outcome {
             seconds: last.since(began).as_secs_f64(),
@@ -83,12 +87,12 @@ fn socket() -> SocketOptions {
 
 /// Sends the file once all receivers listen, until all have `ended`.
 fn send(
-    job: &Job<'_>,
+    job: &AgreementRun<'_>,
     hub: &Host,
     config: SenderConfig,
     listening: &Inbox<()>,
     (ended, ending): (&AtomicUsize, Ending<'_>),
-) -> Result<Sent, StudyError> {
+) -> Result<SentData, StudyError> {
     hub.namespace().enter()?;
     hurry();
     // Fewer messages come if a receiver could not begin; its own error says why.
@@ -126,7 +130,7 @@ fn send(
     )?;
     report.error.map_or(Ok(()), |error: NetError| Err(StudyError::from(error)))?;
     let dtus_per_pass = report.sender.stats().dtus_per_pass.clone();
-    Ok(Sent { began: began.ok_or_else(|| failure("no data was sent"))?, dtus_per_pass })
+    Ok(SentData { began: began.ok_or_else(|| failure("no data was sent"))?, dtus_per_pass })
 }
 
 /// Returns the settings of the simulated sender, completed by those that only a driver in real time knows.

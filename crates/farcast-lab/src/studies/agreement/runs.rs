@@ -11,7 +11,7 @@ use farcast_emu::Clock;
 use farcast_emu::emulation::{Emulation, Plan};
 use farcast_scenario::receivers::Group;
 
-use super::cases::{Protocol, RECEIVERS, Setting, Size, Way};
+use super::cases::{Protocol, RECEIVERS, RealMethod, Setting, Size};
 use super::{STUDY, kernel, mftp, tunnel};
 use crate::study::{Runner, StudyError};
 
@@ -34,10 +34,10 @@ pub(super) struct Outcome {
 }
 
 /// A run to be made.
-pub(super) struct Job<'a> {
+pub(super) struct AgreementRun<'a> {
     pub(super) setting: &'a Setting,
     pub(super) size: &'a Size,
-    pub(super) way: Way,
+    pub(super) way: RealMethod,
     pub(super) seed: u64,
 }
 
@@ -56,11 +56,12 @@ impl Ending<'_> {
 }
 
 /// A run that waits: its number, and how often it was invalid.
-type Waiting = (usize, u32);
+type WaitingRun = (usize, u32);
 
 /// Makes all runs, and returns their outcomes in the same order.
-pub(super) fn all(runner: &Runner<'_>, jobs: &[Job<'_>]) -> Result<Vec<Outcome>, StudyError> {
-    let waiting: Mutex<VecDeque<Waiting>> = Mutex::new((0..jobs.len()).map(|number| (number, 0)).collect());
+pub(super) fn all(runner: &Runner<'_>, jobs: &[AgreementRun<'_>]) -> Result<Vec<Outcome>, StudyError> {
+    let waiting: Mutex<VecDeque<WaitingRun>> =
+        Mutex::new((0..jobs.len()).map(|number| (number, 0)).collect());
     let (sender, results) = mpsc::channel();
     let mut outcomes = vec![None; jobs.len()];
     thread::scope(|scope| {
@@ -80,8 +81,8 @@ pub(super) fn all(runner: &Runner<'_>, jobs: &[Job<'_>]) -> Result<Vec<Outcome>,
 
 /// Makes runs until none waits.
 fn work(
-    jobs: &[Job<'_>],
-    waiting: &Mutex<VecDeque<Waiting>>,
+    jobs: &[AgreementRun<'_>],
+    waiting: &Mutex<VecDeque<WaitingRun>>,
     interrupted: &AtomicBool,
     results: &Sender<(usize, Result<Outcome, StudyError>)>,
 ) {
@@ -106,7 +107,11 @@ fn work(
 }
 
 /// Makes a run that was invalid `late` times before; `None` if it is to be repeated.
-fn judged(job: &Job<'_>, late: u32, interrupted: &AtomicBool) -> Result<Option<Outcome>, StudyError> {
+fn judged(
+    job: &AgreementRun<'_>,
+    late: u32,
+    interrupted: &AtomicBool,
+) -> Result<Option<Outcome>, StudyError> {
     let name = format!("{}: {}, {}", STUDY.name, job.setting.case.name, job.way.column());
     let outcome = once(job, interrupted);
     if interrupted.load(Ordering::Relaxed) {
@@ -124,7 +129,7 @@ fn judged(job: &Job<'_>, late: u32, interrupted: &AtomicBool) -> Result<Option<O
 }
 
 /// Makes a run once; `None` if the relay was late.
-fn once(job: &Job<'_>, interrupted: &AtomicBool) -> Result<Option<Outcome>, StudyError> {
+fn once(job: &AgreementRun<'_>, interrupted: &AtomicBool) -> Result<Option<Outcome>, StudyError> {
     let links = job.setting.links.clone();
     let plan = match job.setting.case.protocol {
         Protocol::Mftp { .. } => Plan::new(links, vec![group()], job.seed),
@@ -133,9 +138,9 @@ fn once(job: &Job<'_>, interrupted: &AtomicBool) -> Result<Option<Outcome>, Stud
     let emulation = Emulation::start(plan, None)?;
     let ending = Ending { clock: Clock::start(), interrupted };
     let outcome = match job.way {
-        Way::Sockets => mftp::run(job, &emulation, ending),
-        Way::Tunnel => tunnel::run(job, &emulation, ending),
-        Way::Kernel => kernel::run(job, &emulation, ending),
+        RealMethod::Sockets => mftp::run(job, &emulation, ending),
+        RealMethod::Tunnel => tunnel::run(job, &emulation, ending),
+        RealMethod::Kernel => kernel::run(job, &emulation, ending),
     };
     // An error of the relay explains the errors of the ends.
     let report = emulation.finish()?;

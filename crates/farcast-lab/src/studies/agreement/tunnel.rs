@@ -16,7 +16,7 @@ use farcast_tcp::Event;
 use farcast_tcp::endpoint::{Carries, Endpoint, EndpointConfig, EndpointEvent};
 
 use super::cases::{Protocol, config};
-use super::runs::{Ending, Job, Outcome, failure, hurry};
+use super::runs::{AgreementRun, Ending, Outcome, failure, hurry};
 use crate::study::StudyError;
 
 /// Name of the device that leads to an engine.
@@ -34,7 +34,11 @@ fn address([a, b, c]: [u8; 3], host: u8) -> IpAddr {
 }
 
 /// Runs a job, and returns its outcome.
-pub(super) fn run(job: &Job<'_>, emulation: &Emulation, ending: Ending<'_>) -> Result<Outcome, StudyError> {
+pub(super) fn run(
+    job: &AgreementRun<'_>,
+    emulation: &Emulation,
+    ending: Ending<'_>,
+) -> Result<Outcome, StudyError> {
     let Protocol::Tcp { congestion } = job.setting.case.protocol else {
         return Err(failure("only TCP goes by TUN devices"));
     };

@@ -9,14 +9,14 @@ use crate::study::{Runner, StudyError};
 
 /// A link of a study, from a scenario that ships with farcast; the emulation reads only the link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Link {
+pub(super) enum StudyLink {
     /// The bearer of `ftp-umts`.
     Umts,
     /// The serial line of `mdp-ftp`.
     Serial,
 }
 
-impl Link {
+impl StudyLink {
     /// Both links.
     pub(super) const BOTH: [Self; 2] = [Self::Umts, Self::Serial];
 
@@ -66,8 +66,8 @@ impl Tcp {
 
 /// A link with its settings.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Cell {
-    pub(super) link: Link,
+pub(super) struct LinkCell {
+    pub(super) link: StudyLink,
     pub(super) column: &'static str,
     /// Assignments that change the link's text.
     pub(super) settings: [&'static str; 2],
@@ -78,26 +78,26 @@ pub(super) struct Cell {
 }
 
 /// Returns a bearer with this `maxDAT`.
-const fn umts(column: &'static str, max_dat: &'static str) -> Cell {
+const fn umts(column: &'static str, max_dat: &'static str) -> LinkCell {
     let settings = [max_dat, "link.mtu=\"1500 B\""];
-    Cell { link: Link::Umts, column, settings, mtu: 1500, send_buffer: 128 << 10 }
+    LinkCell { link: StudyLink::Umts, column, settings, mtu: 1500, send_buffer: 128 << 10 }
 }
 
 /// Returns a serial line with these errors in its vector; frames of 1500 octets.
-const fn serial(column: &'static str, errors: &'static str) -> Cell {
+const fn serial(column: &'static str, errors: &'static str) -> LinkCell {
     let settings = [errors, "link.mtu=\"1500 B\""];
-    Cell { link: Link::Serial, column, settings, mtu: 1500, send_buffer: 26_064 }
+    LinkCell { link: StudyLink::Serial, column, settings, mtu: 1500, send_buffer: 26_064 }
 }
 
 /// Cells, those with the longest transfers first.
-pub(super) const CELLS: [Cell; 6] = [
+pub(super) const CELLS: [LinkCell; 6] = [
     umts("maxDAT 1", "link.stages.bearer.max_transmissions=1"),
     umts("maxDAT 3", "link.stages.bearer.max_transmissions=3"),
     umts("maxDAT 10", "link.stages.bearer.max_transmissions=10"),
     serial("BER 0, frames of 1500", "link.stages.serial.forward.vector_errors=0"),
     serial("BER 1e-6, frames of 1500", "link.stages.serial.forward.vector_errors=10"),
     // This frame is the study's best for these errors. Its buffer holds 34 segments of 598 octets, as in `mdp-ftp`.
-    Cell {
+    LinkCell {
         column: "BER 1e-5, frames of 650",
         settings: ["link.stages.serial.forward.vector_errors=100", "link.mtu=\"650 B\""],
         mtu: 650,
@@ -106,12 +106,12 @@ pub(super) const CELLS: [Cell; 6] = [
     },
 ];
 
-impl Cell {
+impl LinkCell {
     /// Returns the name of the case in tables.
     pub(super) const fn case(&self) -> &'static str {
         match self.link {
-            Link::Umts => "UMTS bearer of 384 kbit/s, 100 KByte",
-            Link::Serial => "serial line of 115,200 bit/s, 100 KByte",
+            StudyLink::Umts => "UMTS bearer of 384 kbit/s, 100 KByte",
+            StudyLink::Serial => "serial line of 115,200 bit/s, 100 KByte",
         }
     }
 
@@ -139,8 +139,8 @@ impl Cell {
     /// Returns the settings of the scenario's flow.
     fn traffic(&self, tcp: Tcp) -> Vec<String> {
         let file = match self.link {
-            Link::Umts => format!("size=\"{FILE} B\""),
-            Link::Serial => format!("files=[\"{FILE} B\"]"),
+            StudyLink::Umts => format!("size=\"{FILE} B\""),
+            StudyLink::Serial => format!("files=[\"{FILE} B\"]"),
         };
         let segment = format!("mss=\"{} B\"", self.mtu - IP_AND_TCP);
         let mut settings = vec![file, segment, format!("send_buffer=\"{} B\"", self.send_buffer)];

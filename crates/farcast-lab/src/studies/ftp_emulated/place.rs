@@ -10,7 +10,7 @@ use rustix::thread::{CapabilitySet, capabilities};
 use tempfile::TempDir;
 
 use super::STUDY;
-use super::cell::Link;
+use super::cell::StudyLink;
 use crate::study::{Options, StudyError};
 
 /// Size of the file in octets: the 100 `KByte` of both studies.
@@ -107,7 +107,7 @@ impl Ground {
         fs::write(&file, &ground.contents)?;
         fs::set_permissions(&file, Permissions::from_mode(0o644))?;
         fs::write(ground.path(SETTINGS), ground.settings())?;
-        for link in Link::BOTH {
+        for link in StudyLink::BOTH {
             fs::write(ground.path(link.name()), link.text())?;
         }
         Ok(ground)

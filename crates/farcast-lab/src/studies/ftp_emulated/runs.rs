@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::STUDY;
-use super::cell::Cell;
+use super::cell::LinkCell;
 use super::curl::{self, TRACE};
 use super::place::{self, Ground, NAME, SETTINGS, failure};
 use crate::study::{Runner, StudyError};
@@ -36,13 +36,17 @@ const COMMANDS: [&str; 6] = ["USER", "PASS", "PWD", "PASV", "TYPE", "RETR"];
 
 /// A transfer to be made.
 #[derive(Clone, Copy)]
-pub(super) struct Job<'a> {
-    pub(super) cell: &'a Cell,
+pub(super) struct TransferJob<'a> {
+    pub(super) cell: &'a LinkCell,
     pub(super) seed: u64,
 }
 
 /// Returns the time of each transfer in seconds, in order.
-pub(super) fn all(runner: &Runner<'_>, ground: &Ground, jobs: &[Job<'_>]) -> Result<Vec<f64>, StudyError> {
+pub(super) fn all(
+    runner: &Runner<'_>,
+    ground: &Ground,
+    jobs: &[TransferJob<'_>],
+) -> Result<Vec<f64>, StudyError> {
     let executable = runner.executable().ok_or_else(|| failure("there is no program that emulates"))?;
     let crew = Crew {
         executable,
@@ -80,7 +84,7 @@ pub(super) fn all(runner: &Runner<'_>, ground: &Ground, jobs: &[Job<'_>]) -> Res
 struct Crew<'a> {
     executable: &'a Path,
     ground: &'a Ground,
-    jobs: &'a [Job<'a>],
+    jobs: &'a [TransferJob<'a>],
     /// Index of the next job.
     next: AtomicUsize,
     /// Set when a job has failed.
@@ -109,7 +113,7 @@ impl Crew<'_> {
     }
 
     /// Returns the time of a transfer; `None` if it was stopped.
-    fn time(&self, job: &Job<'_>) -> Result<Option<f64>, StudyError> {
+    fn time(&self, job: &TransferJob<'_>) -> Result<Option<f64>, StudyError> {
         for attempt in 0..ATTEMPTS {
             let again = attempt > 0;
             let _alone = again.then(|| self.machine.write().unwrap_or_else(PoisonError::into_inner));
@@ -127,7 +131,7 @@ impl Crew<'_> {
     }
 
     /// Runs an emulation in `dir`; `None` if it was stopped.
-    fn emulate(&self, job: &Job<'_>, dir: &Path) -> Result<Option<ExitStatus>, StudyError> {
+    fn emulate(&self, job: &TransferJob<'_>, dir: &Path) -> Result<Option<ExitStatus>, StudyError> {
         let mut child = command(self.executable, self.ground, job, dir)?.spawn()?;
         loop {
             if let Some(status) = child.try_wait()? {
@@ -156,7 +160,12 @@ fn stop(child: &mut Child) -> Result<(), StudyError> {
 }
 
 /// Returns the command `farcast emulate LINK --far vsftpd -- curl`.
-fn command(executable: &Path, ground: &Ground, job: &Job<'_>, dir: &Path) -> Result<Command, StudyError> {
+fn command(
+    executable: &Path,
+    ground: &Ground,
+    job: &TransferJob<'_>,
+    dir: &Path,
+) -> Result<Command, StudyError> {
     let mut command = Command::new(executable);
     command.current_dir(dir).env("PATH", place::path()).env("TZ", "UTC0");
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(File::create(dir.join(SAID))?);
@@ -176,7 +185,12 @@ const SAID: &str = "said";
 const REPORT: &str = "report.json";
 
 /// Returns the time of a transfer; `None` if its run is invalid.
-fn judged(ground: &Ground, job: &Job<'_>, dir: &Path, status: ExitStatus) -> Result<Option<f64>, StudyError> {
+fn judged(
+    ground: &Ground,
+    job: &TransferJob<'_>,
+    dir: &Path,
+    status: ExitStatus,
+) -> Result<Option<f64>, StudyError> {
     let report = fs::read_to_string(dir.join(REPORT)).ok();
     let report = report.and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok());
     if report.as_ref().is_some_and(|report| report["valid"] == false) {
@@ -192,7 +206,7 @@ fn judged(ground: &Ground, job: &Job<'_>, dir: &Path, status: ExitStatus) -> Res
 }
 
 /// Returns the time of a transfer that has ended well.
-fn measured(ground: &Ground, job: &Job<'_>, dir: &Path) -> Result<f64, StudyError> {
+fn measured(ground: &Ground, job: &TransferJob<'_>, dir: &Path) -> Result<f64, StudyError> {
     let column = job.cell.column;
     let trace = fs::read(dir.join("trace"))?;
     let transfer = curl::transfer(&String::from_utf8_lossy(&trace))

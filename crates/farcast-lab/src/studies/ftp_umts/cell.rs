@@ -6,7 +6,7 @@ use farcast_sim::outcome::{FlowCounts, Measure, Replication};
 use farcast_sim::scenario::Scenario;
 use farcast_stats::{StatsError, Summary};
 
-use super::{Line, Reading, STUDY};
+use super::{CurveParameters, ErasureUnit, STUDY};
 use crate::shipped;
 use crate::study::{Runner, StudyError};
 
@@ -32,7 +32,7 @@ pub(super) enum Metric {
 }
 
 /// Replications of one setting.
-pub(super) struct Cell {
+pub(super) struct BearerCell {
     pub(super) max_dat: u32,
     /// Result of each replication.
     transfers: Vec<Transfer>,
@@ -47,12 +47,12 @@ struct Transfer {
     repeats: Option<f64>,
 }
 
-impl Cell {
+impl BearerCell {
     /// Simulates the setting, as `farcast simulate umts` with these settings does.
     pub(super) fn simulate(
         runner: &Runner<'_>,
-        reading: Reading,
-        line: Line,
+        reading: ErasureUnit,
+        line: CurveParameters,
         max_dat: u32,
     ) -> Result<Self, StudyError> {
         let mut document = shipped::document("umts")?;
@@ -158,7 +158,7 @@ impl Transfer {
 }
 
 /// Returns the assignments that make this setting of the shipped scenario.
-fn settings(reading: Reading, line: Line, max_dat: u32) -> [String; 6] {
+fn settings(reading: ErasureUnit, line: CurveParameters, max_dat: u32) -> [String; 6] {
     let bearer = |setting: String| format!("link.stages.bearer.{setting}");
     [
         format!("traffic.file.size=\"{} KiB\"", line.file),
@@ -174,9 +174,9 @@ fn settings(reading: Reading, line: Line, max_dat: u32) -> [String; 6] {
 mod tests {
     use super::*;
 
-    fn cell(times: &[Option<f64>]) -> Cell {
+    fn cell(times: &[Option<f64>]) -> BearerCell {
         let of = |&time| Transfer { bits: 1000.0, time, overhead: None, delay: None, repeats: None };
-        Cell { max_dat: 1, transfers: times.iter().map(of).collect() }
+        BearerCell { max_dat: 1, transfers: times.iter().map(of).collect() }
     }
 
     #[test]

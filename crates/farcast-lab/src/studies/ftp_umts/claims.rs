@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use farcast_stats::{StatsError, Summary, prediction_half_width};
 
-use super::cell::{Cell, Metric};
+use super::cell::{BearerCell, Metric};
 use super::{Curve, Experiments, STUDY};
 use crate::study::{Judged, Row, Rule, Verdict, rules};
 
@@ -31,12 +31,12 @@ const HURTS: &str = "the paper has no number, only that it hurts: ours is the ra
 const OURS: &str = "the paper does not say how many end";
 
 /// Pairs of cells that a claim compares: the first should be less than the second or the same, by the metric.
-type Pairs<'a> = Vec<(&'a Cell, &'a Cell, Metric)>;
+type Pairs<'a> = Vec<(&'a BearerCell, &'a BearerCell, Metric)>;
 type Counted = fn(&Experiments) -> Pairs<'_>;
 
 /// Numbers of a claim: the name, the decimals and the verdict of each.
-type Numbers = Vec<(String, usize, Judged)>;
-type Numbered = fn(&Experiments) -> Result<Numbers, StatsError>;
+type ClaimNumbers = Vec<(String, usize, Judged)>;
+type Numbered = fn(&Experiments) -> Result<ClaimNumbers, StatsError>;
 
 const COUNTED_CLAIMS: [(&str, Counted); 11] = [
     ("T1: time falls as maxDAT rises", |study| falling(&study.prohibits, Metric::Time)),
@@ -168,7 +168,7 @@ fn nothing_is_faster(study: &Experiments) -> Pairs<'_> {
 
 /// Returns the numbers of T2: time at maxDAT 1 over time at 10. The increase that the paper prints is this ratio less
 /// one.
-fn ratios(study: &Experiments) -> Result<Numbers, StatsError> {
+fn ratios(study: &Experiments) -> Result<ClaimNumbers, StatsError> {
     let mut numbers = Vec::new();
     for (curve, published) in study.prohibits.iter().zip([9.0, 7.47, 6.89]) {
         let Some((one, ten)) = curve.ends() else { continue };
@@ -197,11 +197,11 @@ fn relative(one: &Summary, ten: &Summary, runs: u64) -> Result<f64, StatsError> 
 }
 
 /// Returns the numbers of T2: the share of transfers that end, without repetition.
-fn shares(study: &Experiments) -> Result<Numbers, StatsError> {
+fn shares(study: &Experiments) -> Result<ClaimNumbers, StatsError> {
     let mut numbers = Vec::new();
     for max_dat in [1, 2] {
         let cells = study.prohibits.iter().flat_map(|curve| &curve.cells);
-        let ended = cells.filter(|cell| cell.max_dat == max_dat).map(Cell::ended);
+        let ended = cells.filter(|cell| cell.max_dat == max_dat).map(BearerCell::ended);
         let (ended, all) = ended.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
         let (share, half) = rules::our_share(ended, all)?;
         let item = format!("T2: transfers that end within 1 h, maxDAT {max_dat}, %");
@@ -217,7 +217,7 @@ fn spread(means: &[f64]) -> f64 {
     100.0 * (greatest - least) / greatest
 }
 
-fn apart(item: &str, means: Option<Vec<f64>>, most: f64) -> Numbers {
+fn apart(item: &str, means: Option<Vec<f64>>, most: f64) -> ClaimNumbers {
     let number = |means: Vec<f64>| {
         let spread = spread(&means);
         let verdict = if spread <= most { Verdict::Agrees } else { Verdict::Differs };
@@ -226,17 +226,20 @@ fn apart(item: &str, means: Option<Vec<f64>>, most: f64) -> Numbers {
     means.map(number).into_iter().collect()
 }
 
-fn means<'a>(cells: impl Iterator<Item = &'a Cell>, metric: Metric) -> Result<Option<Vec<f64>>, StatsError> {
+fn means<'a>(
+    cells: impl Iterator<Item = &'a BearerCell>,
+    metric: Metric,
+) -> Result<Option<Vec<f64>>, StatsError> {
     cells.map(|cell| Ok(cell.summary(metric)?.map(|summary| summary.mean))).collect()
 }
 
-fn curves_coincide(study: &Experiments) -> Result<Numbers, StatsError> {
+fn curves_coincide(study: &Experiments) -> Result<ClaimNumbers, StatsError> {
     let last = study.prohibits.iter().filter_map(|curve| curve.cells.last());
     Ok(apart("T3: times at maxDAT 10 are the same, % apart", means(last, Metric::Time)?, SAME))
 }
 
 /// Returns the numbers of T5, for each status prohibit.
-fn delay_is_flat(study: &Experiments) -> Result<Numbers, StatsError> {
+fn delay_is_flat(study: &Experiments) -> Result<ClaimNumbers, StatsError> {
     let mut numbers = Vec::new();
     for curve in &study.prohibits {
         let flat = curve.cells.iter().filter(|cell| cell.max_dat >= 3);
@@ -249,7 +252,7 @@ fn delay_is_flat(study: &Experiments) -> Result<Numbers, StatsError> {
 
 /// Returns the numbers of T9: mean throughput at maxDAT 10 of the least and the greatest file, in per cent of 384
 /// kbit/s.
-fn utilisation(study: &Experiments) -> Result<Numbers, StatsError> {
+fn utilisation(study: &Experiments) -> Result<ClaimNumbers, StatsError> {
     let mut numbers = Vec::new();
     let ends = study.files.first().into_iter().chain(study.files.last());
     for (curve, published) in ends.zip([15.0, 81.0]) {
@@ -268,7 +271,7 @@ fn utilisation(study: &Experiments) -> Result<Numbers, StatsError> {
 }
 
 /// Returns the number of T11, of medians if not all transfers end; those count as later than all others.
-fn very_high(study: &Experiments) -> Result<Numbers, StatsError> {
+fn very_high(study: &Experiments) -> Result<ClaimNumbers, StatsError> {
     let same = study.prohibits.iter().find(|curve| curve.line.prohibit == 100);
     let cells = same.and_then(|curve| curve.cells.last()).zip(study.slow.cells.last());
     let Some((usual, slow)) = cells else { return Ok(Vec::new()) };

@@ -2,8 +2,8 @@
 
 use farcast_stats::StatsError;
 
-use super::cell::{Cell, Metric};
-use super::{Curve, Experiments, Line, STUDY};
+use super::cell::{BearerCell, Metric};
+use super::{Curve, CurveParameters, Experiments, STUDY};
 use crate::study::{Row, rules};
 
 const FIGURE: &str = "the paper has it in a figure only";
@@ -22,7 +22,7 @@ const THROUGHPUT: Item = ("mean throughput, kbit/s", Metric::Throughput, 1.0, 1)
 pub(super) fn rows(study: &Experiments) -> Result<Vec<Row>, StatsError> {
     let mut rows = Vec::new();
     for curve in &study.prohibits {
-        let Line { prohibit, .. } = curve.line;
+        let CurveParameters { prohibit, .. } = curve.line;
         let case = format!("Figure 3: 100 KByte, timer poll 100 ms, status prohibit {prohibit} ms");
         for item in [TIME, OVERHEAD, DELAY, REPEATS] {
             rows.extend(line(curve, &case, item)?);
@@ -30,7 +30,7 @@ pub(super) fn rows(study: &Experiments) -> Result<Vec<Row>, StatsError> {
         rows.extend(unfinished(curve, &case)?);
     }
     for curve in &study.files {
-        let Line { file, .. } = curve.line;
+        let CurveParameters { file, .. } = curve.line;
         let case = format!("Figure 4: {file} KByte, timer poll 300 ms, status prohibit 100 ms");
         rows.extend(line(curve, &case, TIME)?);
         rows.extend(normalised(curve, &case)?);
@@ -42,7 +42,7 @@ pub(super) fn rows(study: &Experiments) -> Result<Vec<Row>, StatsError> {
     Ok(rows)
 }
 
-fn column(cell: &Cell) -> String {
+fn column(cell: &BearerCell) -> String {
     format!("maxDAT {}", cell.max_dat)
 }
 
@@ -63,7 +63,7 @@ fn normalised(curve: &Curve, case: &str) -> Result<Vec<Row>, StatsError> {
     let means = curve.cells.iter().map(|cell| Ok(cell.summary(Metric::Time)?.map(|summary| summary.mean)));
     let Some(means) = means.collect::<Result<Option<Vec<f64>>, StatsError>>()? else { return Ok(Vec::new()) };
     let greatest = means.iter().copied().fold(0.0, f64::max);
-    let row = |(cell, mean): (&Cell, f64)| {
+    let row = |(cell, mean): (&BearerCell, f64)| {
         let judged = rules::unpublished(mean / greatest, None, FIGURE);
         Row::new(STUDY.name, ("download time by its greatest", case, &column(cell)), 3, judged)
     };

@@ -3,8 +3,8 @@
 
 use farcast_stats::{Summary, TukeyHsd, tukey_hsd};
 
-use super::session::{Reading, Session};
-use super::{Cell, FURTHER, RUNS as FTP_RUNS, STUDY, published_runs};
+use super::session::{MdpReading, Session};
+use super::{FURTHER, FileCell, RUNS as FTP_RUNS, STUDY, published_runs};
 use crate::study::{Judged, Row, Rule, Runner, StudyError, Verdict, rules};
 
 /// The published runs.
@@ -61,15 +61,15 @@ type Sessions = Vec<Vec<Option<f64>>>;
 /// Adds the rows of MDP, and those of its comparison with `ftp`, which has the cells of each file.
 pub(super) fn rows(
     runner: &Runner<'_>,
-    ftp: &[(&str, Vec<Cell<'_>>)],
+    ftp: &[(&str, Vec<FileCell<'_>>)],
     rows: &mut Vec<Row>,
 ) -> Result<(), StudyError> {
     let mut compared = Vec::new();
     for (reading, item, share, most) in [
-        (Reading::A, "MDP, reading A, s", "MDP, reading A, throughput (10), %", u64::MAX),
+        (MdpReading::A, "MDP, reading A, s", "MDP, reading A, throughput (10), %", u64::MAX),
         // Without errors B differs little from A; with errors it only shows how far off it is.
         (
-            Reading::B,
+            MdpReading::B,
             "MDP, reading B, s",
             "MDP, reading B, throughput (10), %",
             (runner.replications() / 8).max(2),
@@ -89,7 +89,7 @@ pub(super) fn rows(
         if let Some(judged) = throughput(reading, &all[0].1)? {
             rows.push(Row::new(STUDY.name, (share, FILES[3].1, "BER 0"), 1, judged));
         }
-        if reading == Reading::A {
+        if reading == MdpReading::A {
             compared = all;
         }
     }
@@ -141,7 +141,7 @@ fn within(published: f64, ours: &Summary, half: f64, sentence: &'static str) -> 
 }
 
 /// Returns the share of the channel of 10 MB without errors, which the report gives as 97.6 %.
-fn throughput(reading: Reading, sessions: &Sessions) -> Result<Option<Judged>, StudyError> {
+fn throughput(reading: MdpReading, sessions: &Sessions) -> Result<Option<Judged>, StudyError> {
     const PUBLISHED: f64 = 97.6;
     let Some(means) = means("10M", sessions) else { return Ok(None) };
     let bits = 8.0 * reading.octets("10M") as f64;
@@ -152,7 +152,7 @@ fn throughput(reading: Reading, sessions: &Sessions) -> Result<Option<Judged>, S
 /// Adds the rows of sessions with one file and further settings.
 fn further(runner: &Runner<'_>, rows: &mut Vec<Row>) -> Result<(), StudyError> {
     for (column, settings) in FURTHER {
-        let session = Session { reading: Reading::A, files: &["1M"], errors: 100, settings };
+        let session = Session { reading: MdpReading::A, files: &["1M"], errors: 100, settings };
         let times: Option<Vec<f64>> = session.times(runner, u64::MAX)?.into_iter().flatten().collect();
         let judged = match times {
             Some(times) => {
@@ -171,7 +171,7 @@ fn further(runner: &Runner<'_>, rows: &mut Vec<Row>) -> Result<(), StudyError> {
 /// Adds the rows of MDP less FTP. Their runs form pairs: the n-th file of a size, and here the n-th replication.
 fn compare(
     mdp: &[(&str, Sessions)],
-    ftp: &[(&str, Vec<Cell<'_>>)],
+    ftp: &[(&str, Vec<FileCell<'_>>)],
     rows: &mut Vec<Row>,
 ) -> Result<(), StudyError> {
     for (name, cells) in ftp {

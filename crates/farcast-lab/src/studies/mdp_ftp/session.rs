@@ -10,14 +10,14 @@ use crate::study::{Runner, StudyError};
 
 /// Reading of the report's MDP ([`farcast_mdp::Preset`]).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Reading {
+pub(super) enum MdpReading {
     /// Only payload counts; packets have 1,500 octets, and 1 MB is 2^20.
     A,
     /// Whole messages count; segments have 1,024 octets, and 1 MB is 1,024,000.
     B,
 }
 
-impl Reading {
+impl MdpReading {
     const fn preset(self) -> &'static str {
         match self {
             Self::A => "space_link_a",
@@ -41,7 +41,7 @@ impl Reading {
 
 /// A session: its files, and the settings of its line.
 pub(super) struct Session<'a> {
-    pub(super) reading: Reading,
+    pub(super) reading: MdpReading,
     /// The files, by the names of their sizes.
     pub(super) files: &'a [&'a str],
     /// Errors in the vector.

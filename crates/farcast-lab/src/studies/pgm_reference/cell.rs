@@ -13,13 +13,13 @@ const TREE: &str = include_str!("tree.toml");
 const TCP: &str = include_str!("tcp.toml");
 
 /// A measurement: its values by column name.
-pub(super) struct Cell<'a> {
+pub(super) struct ReferenceCell<'a> {
     fields: BTreeMap<&'a str, &'a str>,
     /// The first receiver behind the satellite.
     first_of_b: String,
 }
 
-impl<'a> Cell<'a> {
+impl<'a> ReferenceCell<'a> {
     /// Returns all cells of a table whose first line names the columns.
     pub(super) fn all(table: &'a str) -> Vec<Self> {
         let mut lines = table.lines();

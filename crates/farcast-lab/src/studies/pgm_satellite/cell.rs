@@ -40,20 +40,20 @@ const METRICS: usize = 6;
 type Rates = [f64; METRICS];
 
 /// Instants, in seconds, between which octets are counted.
-type Window = (u32, u32);
+type CountWindow = (u32, u32);
 
 /// Windows for full and, below, for quick effort. The warm-up ends at the first instant; octets counted by then are
 /// subtracted.
-const FULL: Window = (60, 300);
-const QUICK: Window = (20, 45);
+const FULL: CountWindow = (60, 300);
+const QUICK: CountWindow = (20, 45);
 
 /// Replications of a setting.
 #[derive(Debug)]
-pub(super) struct Cell {
+pub(super) struct SatelliteCell {
     rates: Vec<Rates>,
 }
 
-impl Cell {
+impl SatelliteCell {
     /// Returns the metric of each replication.
     pub(super) fn values(&self, metric: Metric) -> Vec<f64> {
         self.rates.iter().map(|rates| rates[metric as usize]).collect()
@@ -67,7 +67,7 @@ impl Cell {
 /// Settings that were simulated, each once.
 pub(super) struct Cells<'r, 'o> {
     runner: &'r Runner<'o>,
-    known: RefCell<Vec<(Setup, Window, Rc<Cell>)>>,
+    known: RefCell<Vec<(Setup, CountWindow, Rc<SatelliteCell>)>>,
 }
 
 impl<'r, 'o> Cells<'r, 'o> {
@@ -80,23 +80,24 @@ impl<'r, 'o> Cells<'r, 'o> {
     }
 
     /// Simulates a setting, unless that was done before.
-    pub(super) fn of(&self, setup: Setup) -> Result<Rc<Cell>, StudyError> {
+    pub(super) fn of(&self, setup: Setup) -> Result<Rc<SatelliteCell>, StudyError> {
         self.between(setup, self.window())
     }
 
-    fn window(&self) -> Window {
+    fn window(&self) -> CountWindow {
         if self.is_quick() { QUICK } else { FULL }
     }
 
     /// Returns the cells of the first and the second half of the window.
-    pub(super) fn halves(&self, setup: Setup) -> Result<[Rc<Cell>; 2], StudyError> {
+    pub(super) fn halves(&self, setup: Setup) -> Result<[Rc<SatelliteCell>; 2], StudyError> {
         let (begin, end) = self.window();
         let middle = u32::midpoint(begin, end);
         Ok([self.between(setup, (begin, middle))?, self.between(setup, (middle, end))?])
     }
 
-    fn between(&self, setup: Setup, window: Window) -> Result<Rc<Cell>, StudyError> {
-        let is = |(known, when, _): &&(Setup, Window, Rc<Cell>)| *known == setup && *when == window;
+    fn between(&self, setup: Setup, window: CountWindow) -> Result<Rc<SatelliteCell>, StudyError> {
+        let is =
+            |(known, when, _): &&(Setup, CountWindow, Rc<SatelliteCell>)| *known == setup && *when == window;
         if let Some((.., cell)) = self.known.borrow().iter().find(is) {
             return Ok(Rc::clone(cell));
         }
@@ -106,25 +107,29 @@ impl<'r, 'o> Cells<'r, 'o> {
     }
 }
 
-fn simulate(runner: &Runner<'_>, setup: &Setup, (begin, end): Window) -> Result<Cell, StudyError> {
+fn simulate(
+    runner: &Runner<'_>,
+    setup: &Setup,
+    (begin, end): CountWindow,
+) -> Result<SatelliteCell, StudyError> {
     let (scenario, seed) = (scenario(setup, end)?, runner.seed());
     let rates = runner.map(u64::MAX, |index, pulse| {
-        let counted = Counted { index, pulse, from: Time::ZERO + Span::from_secs(begin.into()) };
+        let counted = CountingTask { index, pulse, from: Time::ZERO + Span::from_secs(begin.into()) };
         let octets = scenario.visit(seed, index, counted).map_err(ReplicationError::from)?;
         let seconds = f64::from(end - begin);
         Ok(octets?.map(|octets| octets.map(|octets| octets * 8.0 / 1000.0 / seconds)))
     })?;
-    Ok(Cell { rates })
+    Ok(SatelliteCell { rates })
 }
 
 /// Task that runs a tree and counts from an instant on.
-struct Counted<'a> {
+struct CountingTask<'a> {
     index: u64,
     pulse: &'a Pulse,
     from: Time,
 }
 
-impl TreeTask for Counted<'_> {
+impl TreeTask for CountingTask<'_> {
     type Output = Result<Option<Rates>, ReplicationError>;
 
     fn on<P: OnTree>(self, world: TreeConfig<P>, _codec: P::Codec) -> Self::Output {

@@ -5,7 +5,7 @@ use farcast_stats::Summary;
 use super::STUDY;
 use super::cell::{Cells, Metric};
 use super::figures::WINDOW;
-use super::setup::{Dlr, Setup, Source};
+use super::setup::{Dlr, Setup, SourceTraffic};
 use crate::study::{Judged, Row, Rule, StudyError, Verdict};
 
 const CASE: &str = "Claims";
@@ -81,7 +81,7 @@ impl Judge<'_, '_, '_> {
 
     /// Judges T1 and T2: goodput over the payload.
     fn payloads(&mut self) -> Result<(), StudyError> {
-        let ftp = Setup::new(Source::FtpPgmcc);
+        let ftp = Setup::new(SourceTraffic::FtpPgmcc);
         let ways = [
             ("as everywhere", ftp),
             ("window 32", ftp.with(CEILING)),
@@ -96,14 +96,15 @@ impl Judge<'_, '_, '_> {
             let shares: Vec<f64> = values.iter().map(|one| one / 2000.0).collect();
             self.push("T1: ftp, payload 5000 B by the link's 2 Mbit/s", name, &shares, (0.9, 1.0))?;
         }
-        for source in [Source::CbrPgm, Source::CbrPgmcc] {
+        for source in [SourceTraffic::CbrPgm, SourceTraffic::CbrPgmcc] {
             let of = |payload| (Setup::new(source).payload(payload), Metric::UsefulAtR6);
             self.ratio("T2: goodput, payload 500 B by 5000 B", source.name(), [of(500), of(5000)], SAME)?;
         }
-        let small = self.cells.of(Setup::new(Source::CbrPgm).payload(100))?.values(Metric::OnSatellite);
+        let small =
+            self.cells.of(Setup::new(SourceTraffic::CbrPgm).payload(100))?.values(Metric::OnSatellite);
         self.push(
             "T2: on the wire at 100 B, kbit/s, about 900",
-            Source::CbrPgm.name(),
+            SourceTraffic::CbrPgm.name(),
             &small,
             (855.0, 945.0),
         )
@@ -111,7 +112,7 @@ impl Judge<'_, '_, '_> {
 
     /// Judges T3 and T4: ftp beside TCP.
     fn with_tcp(&mut self) -> Result<(), StudyError> {
-        let ftp = Setup::new(Source::FtpPgmcc);
+        let ftp = Setup::new(SourceTraffic::FtpPgmcc);
         let of = |window| (ftp.tcp(window), Metric::UsefulAtR6);
         self.ratio("T3: ftp beside TCP by without", "rwnd 20", [of(Some(20)), of(None)], (0.8, 1.05))?;
         self.ratio("T3: ftp, rwnd 100 by rwnd 20", "", [of(Some(100)), of(Some(20))], (0.0, 0.95))?;
@@ -136,9 +137,9 @@ impl Judge<'_, '_, '_> {
 
     /// Judges T5 to T8: losses without a repairer.
     fn no_repairer(&mut self) -> Result<(), StudyError> {
-        let cbr = Setup::new(Source::CbrPgm);
+        let cbr = Setup::new(SourceTraffic::CbrPgm);
         let of = |per| (cbr.per(per), Metric::UsefulAtR1);
-        self.ratio("T5: R1, PER 0.1 by 0", Source::CbrPgm.name(), [of(HIGH), of(0.0)], SAME)?;
+        self.ratio("T5: R1, PER 0.1 by 0", SourceTraffic::CbrPgm.name(), [of(HIGH), of(0.0)], SAME)?;
         let ways = [("routers", cbr), ("elements", cbr.with(ELEMENTS))];
         for (name, cbr) in ways {
             let useless = self.cells.of(cbr.per(HIGH))?.values(Metric::UselessAtR1);
@@ -149,16 +150,16 @@ impl Judge<'_, '_, '_> {
             // In proportion to losses, the ratio would be two.
             self.ratio("T6: useless at R1, PER 0.2 by 0.1", name, [of(0.2), of(HIGH)], (2.5, ANY))?;
         }
-        for source in [Source::CbrPgmcc, Source::FtpPgmcc] {
+        for source in [SourceTraffic::CbrPgmcc, SourceTraffic::FtpPgmcc] {
             let of = |source| (Setup::new(source).per(HIGH), Metric::UselessAtR1);
-            let pair = [of(source), of(Source::CbrPgm)];
+            let pair = [of(source), of(SourceTraffic::CbrPgm)];
             self.ratio("T7: useless at R1 at PER 0.1 by CBR/PGM's", source.name(), pair, (0.0, 0.5))?;
         }
         for (item, metric) in [
             ("T8: R1 collapses, PER 0.1 by 0", Metric::UsefulAtR1),
             ("T8: R6 collapses, PER 0.1 by 0", Metric::UsefulAtR6),
         ] {
-            for source in [Source::CbrPgmcc, Source::FtpPgmcc] {
+            for source in [SourceTraffic::CbrPgmcc, SourceTraffic::FtpPgmcc] {
                 let of = |per| (Setup::new(source).per(per), metric);
                 self.ratio(item, source.name(), [of(HIGH), of(0.0)], (0.0, 0.25))?;
             }
@@ -169,9 +170,11 @@ impl Judge<'_, '_, '_> {
     /// Judges T9 and T10: the same beside TCP.
     fn beside_tcp(&mut self) -> Result<(), StudyError> {
         let beside = |source| Setup::new(source).tcp(Some(WINDOW));
-        for (source, within) in
-            [(Source::CbrPgm, SAME), (Source::CbrPgmcc, SAME), (Source::FtpPgmcc, (0.0, 0.95))]
-        {
+        for (source, within) in [
+            (SourceTraffic::CbrPgm, SAME),
+            (SourceTraffic::CbrPgmcc, SAME),
+            (SourceTraffic::FtpPgmcc, (0.0, 0.95)),
+        ] {
             let of = |setup| (setup, Metric::UsefulAtR6);
             let pair = [of(beside(source)), of(Setup::new(source))];
             self.ratio("T9: R6 beside TCP by without, PER 0", source.name(), pair, within)?;
@@ -179,7 +182,7 @@ impl Judge<'_, '_, '_> {
         for (per, item, most) in
             [(LOW, "T10: TCP, PER 0.001 by 0", 0.7), (HIGH, "T10: TCP, PER 0.1 by 0", 0.1)]
         {
-            for source in Source::ALL {
+            for source in SourceTraffic::ALL {
                 let of = |per| (beside(source).per(per), Metric::Tcp);
                 self.ratio(item, source.name(), [of(per), of(0.0)], (0.0, most))?;
             }
@@ -194,14 +197,14 @@ impl Judge<'_, '_, '_> {
             ("T11: R1, DLR at 2 by none, PER 0.1", Metric::UsefulAtR1),
             ("T11: R6, DLR at 2 by none, PER 0.1", Metric::UsefulAtR6),
         ] {
-            for source in Source::ALL {
+            for source in SourceTraffic::ALL {
                 let pair =
                     [(at(source, Dlr::Behind, HIGH), metric), (at(source, Dlr::Nowhere, HIGH), metric)];
                 self.ratio(item, source.name(), pair, (0.8, 1.25))?;
             }
         }
-        let ways = Source::ALL.map(|source| (source.name(), at(source, Dlr::Before, 0.0)));
-        let feedback = at(Source::FtpPgmcc, Dlr::Before, 0.0).with(FEEDBACK);
+        let ways = SourceTraffic::ALL.map(|source| (source.name(), at(source, Dlr::Before, 0.0)));
+        let feedback = at(SourceTraffic::FtpPgmcc, Dlr::Before, 0.0).with(FEEDBACK);
         for (name, setup) in ways.into_iter().chain([("ftp/PGMCC, DLR tells the source", feedback)]) {
             let of = |per| (setup.per(per), Metric::UsefulAtR1);
             self.ratio("T12: R1, DLR at 1, PER 0.1 by 0", name, [of(HIGH), of(0.0)], SAME)?;
@@ -214,7 +217,7 @@ impl Judge<'_, '_, '_> {
             let of = |per| (setup.per(per), Metric::UsefulAtR6);
             self.ratio("T14: R6, DLR at 1, PER 0.001 by 0", name, [of(LOW), of(0.0)], (0.9, 1.1))?;
         }
-        for source in [Source::CbrPgmcc, Source::FtpPgmcc] {
+        for source in [SourceTraffic::CbrPgmcc, SourceTraffic::FtpPgmcc] {
             let of = |dlr| (at(source, dlr, HIGH), Metric::UsefulAtR6);
             let pair = [of(Dlr::Before), of(Dlr::Nowhere)];
             self.ratio("T14: R6, DLR at 1 by none, PER 0.1", source.name(), pair, (2.0, ANY))?;
@@ -225,10 +228,10 @@ impl Judge<'_, '_, '_> {
     /// Judges T15: TCP beside a repairer.
     fn unfair(&mut self) -> Result<(), StudyError> {
         let beside = |source| Setup::new(source).tcp(Some(WINDOW)).per(LOW);
-        let ways = Source::ALL.map(|source| (source.name(), source, beside(source).dlr(Dlr::Before)));
-        let told = beside(Source::FtpPgmcc).dlr(Dlr::Before).with(FEEDBACK);
+        let ways = SourceTraffic::ALL.map(|source| (source.name(), source, beside(source).dlr(Dlr::Before)));
+        let told = beside(SourceTraffic::FtpPgmcc).dlr(Dlr::Before).with(FEEDBACK);
         for (name, source, setup) in
-            ways.into_iter().chain([("ftp/PGMCC, DLR tells the source", Source::FtpPgmcc, told)])
+            ways.into_iter().chain([("ftp/PGMCC, DLR tells the source", SourceTraffic::FtpPgmcc, told)])
         {
             let pair = [(setup, Metric::Tcp), (beside(source), Metric::Tcp)];
             self.ratio("T15: TCP, DLR at 1 by none, PER 0.001", name, pair, (0.0, 0.5))?;
@@ -238,8 +241,8 @@ impl Judge<'_, '_, '_> {
 
     /// Judges T16 and T17: the delay, and the number of receivers.
     fn delay_and_size(&mut self) -> Result<(), StudyError> {
-        let ftp = Setup::new(Source::FtpPgmcc);
-        let ways = Source::ALL.map(|source| (source.name(), Setup::new(source)));
+        let ftp = Setup::new(SourceTraffic::FtpPgmcc);
+        let ways = SourceTraffic::ALL.map(|source| (source.name(), Setup::new(source)));
         let lossy = [
             ("ftp/PGMCC, PER 0.001", ftp.per(LOW)),
             ("ftp/PGMCC, PER 0.001, DLR at 1", ftp.per(LOW).dlr(Dlr::Before)),
@@ -248,7 +251,7 @@ impl Judge<'_, '_, '_> {
             let of = |delay| (setup.delay(delay), Metric::UsefulAtR6);
             self.ratio("T16: R6, delay 260 ms by 7 ms", name, [of(260), of(7)], SAME)?;
         }
-        for source in Source::ALL {
+        for source in SourceTraffic::ALL {
             let setup = Setup::new(source).per(LOW);
             let of = |setup| (setup, Metric::UsefulAtR6);
             let pair = [of(setup.with(MORE)), of(setup)];
@@ -259,7 +262,7 @@ impl Judge<'_, '_, '_> {
 
     /// Checks that the warm-up is over when counting begins.
     fn steady(&mut self) -> Result<(), StudyError> {
-        let ftp = Setup::new(Source::FtpPgmcc);
+        let ftp = Setup::new(SourceTraffic::FtpPgmcc);
         for (name, setup) in [("ftp/PGMCC, PER 0", ftp), ("ftp/PGMCC, PER 0.001", ftp.per(LOW))] {
             let halves = self.cells.halves(setup)?;
             let [first, second] = halves.map(|half| half.values(Metric::UsefulAtR6));

@@ -2,7 +2,7 @@
 
 use super::STUDY;
 use super::cell::{Cells, Metric};
-use super::setup::{Dlr, Setup, Source};
+use super::setup::{Dlr, Setup, SourceTraffic};
 use crate::study::{Row, StudyError, rules};
 
 const FIGURE: &str = "the paper has it in a figure only";
@@ -55,13 +55,13 @@ fn payloads(cells: &Cells<'_, '_>) -> Result<Vec<Row>, StudyError> {
         Ok(())
     };
     let figure = "Figure 2a: goodput at R6 over the payload, no TCP, kbit/s";
-    for source in Source::ALL {
+    for source in SourceTraffic::ALL {
         curve(figure, source.name(), Setup::new(source))?;
     }
-    let ceiling = Setup::new(Source::FtpPgmcc).without_a().with(super::claims::CEILING);
+    let ceiling = Setup::new(SourceTraffic::FtpPgmcc).without_a().with(super::claims::CEILING);
     curve(figure, "ftp/PGMCC, window 32, no network A", ceiling)?;
     let figure = "Figure 2b: goodput of ftp/PGMCC at R6 over the payload, kbit/s";
-    let ftp = Setup::new(Source::FtpPgmcc);
+    let ftp = Setup::new(SourceTraffic::FtpPgmcc);
     for (name, tcp) in [("rwnd 100", Some(100)), ("rwnd 20", Some(20)), ("no TCP", None)] {
         curve(figure, name, ftp.tcp(tcp))?;
     }
@@ -80,7 +80,7 @@ fn losses(cells: &Cells<'_, '_>, figure: &str, dlr: Dlr) -> Result<Vec<Row>, Stu
     ];
     for (part, metric, tcp) in parts {
         let figure = format!("Figure {figure}{part} over PER, kbit/s");
-        for source in Source::ALL {
+        for source in SourceTraffic::ALL {
             let curve = Curve { figure: &figure, metric, name: source.name() };
             let setup = Setup::new(source).dlr(dlr).tcp(tcp);
             for &per in pers {
@@ -103,10 +103,10 @@ fn delays(cells: &Cells<'_, '_>) -> Result<Vec<Row>, StudyError> {
         }
         Ok(())
     };
-    for source in Source::ALL {
+    for source in SourceTraffic::ALL {
         curve(source.name(), Setup::new(source))?;
     }
-    curve("ftp/PGMCC, PER 0.001", Setup::new(Source::FtpPgmcc).per(1e-3))?;
-    curve("ftp/PGMCC, PER 0.001, DLR at 1", Setup::new(Source::FtpPgmcc).per(1e-3).dlr(Dlr::Before))?;
+    curve("ftp/PGMCC, PER 0.001", Setup::new(SourceTraffic::FtpPgmcc).per(1e-3))?;
+    curve("ftp/PGMCC, PER 0.001, DLR at 1", Setup::new(SourceTraffic::FtpPgmcc).per(1e-3).dlr(Dlr::Before))?;
     Ok(rows)
 }

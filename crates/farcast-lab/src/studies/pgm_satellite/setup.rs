@@ -2,7 +2,7 @@
 
 /// Traffic of the source, and its congestion control.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Source {
+pub(super) enum SourceTraffic {
     /// 600 kbit/s, without congestion control.
     CbrPgm,
     /// 600 kbit/s, under PGMCC.
@@ -11,7 +11,7 @@ pub(super) enum Source {
     FtpPgmcc,
 }
 
-impl Source {
+impl SourceTraffic {
     pub(super) const ALL: [Self; 3] = [Self::CbrPgm, Self::CbrPgmcc, Self::FtpPgmcc];
 
     /// Returns the name in the paper's legends.
@@ -48,7 +48,7 @@ pub(super) enum Dlr {
 /// A setting: the parameters that the figures vary, and further changes to the shipped scenario.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Setup {
-    pub(super) source: Source,
+    pub(super) source: SourceTraffic,
     pub(super) dlr: Dlr,
     /// Receiver's window of the TCP beside it, in packets; `None` without TCP.
     pub(super) tcp: Option<u32>,
@@ -67,7 +67,7 @@ pub(super) struct Setup {
 impl Setup {
     /// Creates the basic setting: packets of 1000 octets over a geostationary satellite, without losses, TCP or
     /// repairer.
-    pub(super) const fn new(source: Source) -> Self {
+    pub(super) const fn new(source: SourceTraffic) -> Self {
         let (dlr, tcp, more) = (Dlr::Nowhere, None, &[]);
         Self { source, dlr, tcp, per: 0.0, payload: 1000, delay: 260, has_a: true, more }
     }

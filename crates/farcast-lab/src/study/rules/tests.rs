@@ -121,11 +121,11 @@ fn an_extreme_is_judged_by_how_often_so_many_runs_reach_it() {
         all[..twos].fill(2);
         vec![all]
     };
-    let least = |published, twos| extreme(published, 14, &runs(twos), End::Least).verdict;
+    let least = |published, twos| extreme(published, 14, &runs(twos), RangeEnd::Least).verdict;
     assert_eq!((least(2, 5000), least(3, 5000)), (Verdict::Agrees, Verdict::Differs));
     assert_eq!((least(2, 500), least(3, 500)), (Verdict::Agrees, Verdict::Agrees));
     assert_eq!((least(2, 1), least(3, 1)), (Verdict::Differs, Verdict::Agrees));
-    let greatest = |published, twos| extreme(published, 14, &runs(twos), End::Greatest).verdict;
+    let greatest = |published, twos| extreme(published, 14, &runs(twos), RangeEnd::Greatest).verdict;
     assert_eq!((greatest(3, 5000), greatest(2, 5000)), (Verdict::Agrees, Verdict::Differs));
     assert_eq!((greatest(2, 9500), greatest(3, 9500)), (Verdict::Agrees, Verdict::Agrees));
     assert_eq!((greatest(4, 5000), greatest(2, 9999)), (Verdict::Differs, Verdict::Agrees));
@@ -136,7 +136,7 @@ fn an_extreme_is_judged_by_how_often_so_many_runs_reach_it() {
 fn an_extreme_is_of_all_settings() {
     let mut settings = vec![vec![4_u64; 10_000]; 5];
     settings[3][..5000].fill(3);
-    let judged = extreme(3, 14, &settings, End::Least);
+    let judged = extreme(3, 14, &settings, RangeEnd::Least);
     assert_eq!((judged.verdict, judged.farcast), (Verdict::Agrees, 3.0));
     assert_eq!(judged.rule.agrees_within, Some((3.0, 3.0)));
 }
@@ -145,7 +145,7 @@ fn an_extreme_is_of_all_settings() {
 #[test]
 fn further_runs_are_beta_binomial() {
     let ours = [2, 3, 3, 3];
-    assert!((beyond(3, 1, &ours, End::Least) - 3.5 / 5.0).abs() < 1e-12);
-    assert!((beyond(3, 2, &ours, End::Least) - 3.5 / 5.0 * 4.5 / 6.0).abs() < 1e-12);
-    assert!((beyond(2, 1, &ours, End::Greatest) - 1.5 / 5.0).abs() < 1e-12);
+    assert!((beyond(3, 1, &ours, RangeEnd::Least) - 3.5 / 5.0).abs() < 1e-12);
+    assert!((beyond(3, 2, &ours, RangeEnd::Least) - 3.5 / 5.0 * 4.5 / 6.0).abs() < 1e-12);
+    assert!((beyond(2, 1, &ours, RangeEnd::Greatest) - 1.5 / 5.0).abs() < 1e-12);
 }

@@ -22,12 +22,12 @@ fn results() -> Vec<Results> {
 fn each_case_is_a_table_and_the_verdicts_are_counted() {
     let parts = parts(&results());
     let cells = |cells: [&str; COLUMNS]| cells.map(str::to_owned);
-    let text = |text: &str| Part::Text(text.to_owned());
+    let text = |text: &str| ResultPart::Text(text.to_owned());
     let heading = ["", "", "published", "farcast", "95 % interval", "agrees within", "verdict"];
     let expected = [
         text("mftp-bgan: somebody, somewhere; 100 replications of each setting, seed 7"),
         text("all"),
-        Part::Table(Table {
+        ResultPart::Table(ResultTable {
             heading,
             rows: vec![
                 cells(["delay, s", "n = 1", "2.5", "2.35", "\u{b1} 0.50", "1.50 .. 3.50", "agrees"]),
@@ -36,7 +36,7 @@ fn each_case_is_a_table_and_the_verdicts_are_counted() {
             ],
         }),
         text("some"),
-        Part::Table(Table {
+        ResultPart::Table(ResultTable {
             heading,
             rows: vec![
                 cells(["passes", "", "-", "2.35", "\u{b1} 0.50", "-", "not published"]),

@@ -3,19 +3,19 @@
 use farcast_core::Time;
 use farcast_core::stage::Backlog;
 
-use crate::pipe::{QueueLimit, Waiting};
+use crate::pipe::{QueueLimit, WaitingFrames};
 
 /// The packets of a terminal that have entered and have not been sent. A packet that was given slots may have long to
 /// wait for them, so it counts until the last of them has ended.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Held {
+pub(super) struct HeldPackets {
     /// Packets that have not been given slots.
     asking: Backlog,
     /// Packets that have been given slots; each leaves when its last slot ends.
-    granted: Waiting,
+    granted: WaitingFrames,
 }
 
-impl Held {
+impl HeldPackets {
     /// Takes a packet that enters at `now`, if `limit` has room for it. Returns `false` if there is no room.
     pub(super) fn admit(&mut self, now: Time, octets: u64, limit: QueueLimit) -> bool {
         self.granted.settle(now);

@@ -6,7 +6,7 @@ use super::ReturnConfig;
 
 /// The return schedule: every frame alike, contention slots first. Reservation slots are numbered through all frames.
 #[derive(Clone, Debug)]
-pub(super) struct Schedule {
+pub(super) struct SlotSchedule {
     frame: Span,
     contention_slot: Span,
     /// At least 1: with no contention slots, ideal access gives a request the time of one.
@@ -17,7 +17,7 @@ pub(super) struct Schedule {
     reservation_slots: u64,
 }
 
-impl Schedule {
+impl SlotSchedule {
     /// Creates the schedule of a checked configuration.
     pub(super) fn new(config: &ReturnConfig) -> Self {
         Self {
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn the_study_has_50_contention_and_37_5_reservation_slots_a_second() {
-        let schedule = Schedule::new(&ReturnConfig::default());
+        let schedule = SlotSchedule::new(&ReturnConfig::default());
         assert_eq!(schedule.contention_end(0, 3), Time::ZERO + Span::from_millis(20));
         assert_eq!(schedule.reserved_start(0), Time::ZERO + Span::from_millis(20));
         assert_eq!(schedule.reserved_end(2), schedule.contention_start(1, 0));
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn the_end_of_time_is_never() {
-        let schedule = Schedule::new(&ReturnConfig::default());
+        let schedule = SlotSchedule::new(&ReturnConfig::default());
         assert_eq!(schedule.contention_start(u64::MAX, u32::MAX), Time::NEVER);
         assert_eq!(schedule.reserved_end(u64::MAX), Time::NEVER);
         assert!(
@@ -121,7 +121,7 @@ mod tests {
                 frame: Span::from_nanos(u64::from(contention) * 5 + u64::from(reserved) * 11 + idle),
                 ..ReturnConfig::default()
             };
-            let (schedule, list) = (Schedule::new(&config), listed(&config));
+            let (schedule, list) = (SlotSchedule::new(&config), listed(&config));
             for (slot, &start) in list.iter().enumerate() {
                 prop_assert_eq!(schedule.reserved_start(slot as u64), Time::from_nanos(start));
             }

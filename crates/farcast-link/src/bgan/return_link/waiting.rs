@@ -21,12 +21,12 @@ pub(super) struct Packet<M> {
 /// packet costs no allocation once the store has grown.
 #[derive(Clone, Debug)]
 pub(super) struct Store<M> {
-    places: Vec<Place<M>>,
+    places: Vec<StoreSlot<M>>,
     free: u32,
 }
 
 #[derive(Clone, Debug)]
-struct Place<M> {
+struct StoreSlot<M> {
     packet: Option<Packet<M>>,
     /// The place behind this one in its queue, or the next free one.
     next: u32,
@@ -92,7 +92,7 @@ impl<M> Store<M> {
     }
 
     fn put(&mut self, packet: Packet<M>) -> u32 {
-        let filled = Place { packet: Some(packet), next: NONE };
+        let filled = StoreSlot { packet: Some(packet), next: NONE };
         if self.free == NONE {
             self.places.push(filled);
             return self.places.len() as u32 - 1;

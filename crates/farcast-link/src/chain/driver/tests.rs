@@ -64,7 +64,7 @@ struct World {
     left: Vec<Left>,
 }
 
-impl Owner<Probe> for World {
+impl ChainOwner<Probe> for World {
     fn driver(&mut self) -> &mut Driver<Probe> {
         &mut self.driver
     }

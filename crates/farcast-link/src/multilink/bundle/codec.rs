@@ -11,21 +11,21 @@ use farcast_ppp::{Deframer, Framing};
 
 /// A part of a packet, with its octets if those of the packet are at hand.
 #[derive(Clone, Debug)]
-pub(super) struct Carried {
+pub(super) struct FragmentOctets {
     pub(super) piece: Piece,
     /// Octets on a link: its frame up to the closing flag. Octets behind the link: the part itself. Empty if they are
     /// not at hand.
     pub(super) octets: Vec<u8>,
 }
 
-impl Carried {
+impl FragmentOctets {
     /// Returns `true` if octets are carried; no part is empty.
     pub(super) const fn has_octets(&self) -> bool {
         !self.octets.is_empty()
     }
 }
 
-impl Payload for Carried {
+impl Payload for FragmentOctets {
     fn len(&self) -> usize {
         self.piece.len()
     }
@@ -88,7 +88,7 @@ impl Codec {
 
     /// Decodes a frame that has arrived. Returns its header, and replaces the frame by the fragment that it carries.
     /// Returns `None` if the frame has no fragment of the right length.
-    pub(super) fn decode(&mut self, carried: &mut Carried) -> Option<Header> {
+    pub(super) fn decode(&mut self, carried: &mut FragmentOctets) -> Option<Header> {
         let packet = self.deframer.next(&mut &carried.octets[..])?;
         if packet.protocol != PROTOCOL_MP {
             return None;

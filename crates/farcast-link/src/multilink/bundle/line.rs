@@ -6,7 +6,7 @@ use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Piece, Probability, Span, Time};
 use farcast_ppp::multilink::Header;
 
-use super::codec::Carried;
+use super::codec::FragmentOctets;
 
 /// Pause after which a frame begins with a flag of its own. After a shorter pause, the flag that ended the frame before
 /// serves. Linux's asynchronous PPP does so (`flag_time`).
@@ -18,7 +18,7 @@ const MOST_ECHOES: usize = 8;
 /// Load of a frame.
 #[derive(Clone, Debug)]
 pub(super) enum Load {
-    Fragment(Header, Carried),
+    Fragment(Header, FragmentOctets),
     /// An Echo-Request with this identifier.
     Request(u8),
     Reply(u8),
@@ -58,7 +58,7 @@ pub struct LineCounters {
 
 /// The line of a link in one direction.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
+pub(super) struct LinkLine {
     rate: BitRate,
     octet_bits: u64,
     delay: Span,
@@ -79,14 +79,14 @@ pub(super) struct Line {
 }
 
 /// Fate of a load whose sending ended.
-pub(super) enum Ended {
+pub(super) enum LoadFate {
     /// The load is on its way, or was sent into a call that is gone, or is an echo lost to errors.
     Sent,
     /// A fragment that is lost to errors.
-    Damaged(Carried),
+    Damaged(FragmentOctets),
 }
 
-impl Line {
+impl LinkLine {
     pub(super) const fn new(
         (rate, octet_bits, delay): (BitRate, u8, Span),
         loss: Probability,
@@ -189,18 +189,18 @@ impl Line {
     }
 
     /// Ends the sending that is due at `now`, if one is, and begins the next.
-    pub(super) fn end(&mut self, now: Time) -> Option<Ended> {
+    pub(super) fn end(&mut self, now: Time) -> Option<LoadFate> {
         let load = self.sending.take_if(|_| self.free <= now)?;
         let damaged = self.loss != Probability::ZERO && self.losses.chance(self.loss.get());
         self.counters.errors += u64::from(damaged);
         let ended = match load {
-            Load::Fragment(_, carried) if damaged => Ended::Damaged(carried),
+            Load::Fragment(_, carried) if damaged => LoadFate::Damaged(carried),
             load => {
                 if self.connected && !damaged {
                     let last = self.flying.back().map_or(Time::ZERO, |(arrives, _)| *arrives);
                     self.flying.push_back((last.max(now + self.delay), load));
                 }
-                Ended::Sent
+                LoadFate::Sent
             }
         };
         self.begin(now);

@@ -9,13 +9,13 @@ use crate::pipe::QueueLimit;
 
 /// Packets that wait for the bundle.
 #[derive(Clone, Debug)]
-pub(super) struct Waiting<M> {
+pub(super) struct WaitingPackets<M> {
     limit: QueueLimit,
     frames: VecDeque<Frame<M>>,
     octets: u64,
 }
 
-impl<M: Message> Waiting<M> {
+impl<M: Message> WaitingPackets<M> {
     pub(super) const fn new(limit: QueueLimit) -> Self {
         Self { limit, frames: VecDeque::new(), octets: 0 }
     }

@@ -119,7 +119,7 @@ proptest! {
         cuts in proptest::collection::vec(1u32..10, 0..60),
     ) {
         let (mut whole, mut pieces) = (pipe(config(OCTET_RATE, limit)), pipe(config(OCTET_RATE, limit)));
-        let mut naive = Naive::new(OCTET_RATE, limit);
+        let mut naive = NaiveQueue::new(OCTET_RATE, limit);
         let (mut now, mut number, mut late, mut latest) = (0, 0, Span::ZERO, Time::ZERO);
         let mut cuts = cuts.iter();
         for (&(gap, count, spacing, octets, last), &(bps, changed)) in runs.iter().zip(&changes) {

@@ -13,8 +13,8 @@ fn stream(seed: u64) -> RandomStream {
     RandomStream::derive(seed, &[53])
 }
 
-fn line(config: LineConfig) -> Line {
-    Line::new(config, stream(1)).expect("valid")
+fn line(config: LineConfig) -> SerialLine {
+    SerialLine::new(config, stream(1)).expect("valid")
 }
 
 /// An asynchronous line that begins every frame with a flag of its own.
@@ -26,9 +26,11 @@ fn flagged(bps: u64) -> LineConfig {
 const PACKET: Information<'_> = Information::Octets(&[0x41; 1500]);
 
 /// Returns the times at which a packet departs and arrives, if it arrives.
-fn send(line: &mut Line, now: Time, information: Information<'_>) -> Option<(u64, u64)> {
+fn send(line: &mut SerialLine, now: Time, information: Information<'_>) -> Option<(u64, u64)> {
     match line.send(now, PROTOCOL_IPV4, information) {
-        Sent::Frame { departs, arrives, intact: true } => Some((departs.as_nanos(), arrives.as_nanos())),
+        PacketFate::Frame { departs, arrives, intact: true } => {
+            Some((departs.as_nanos(), arrives.as_nanos()))
+        }
         _ => None,
     }
 }
@@ -104,7 +106,7 @@ fn a_flag_leads_after_the_line_was_idle() {
 fn the_queue_counts_what_waits_and_what_is_sent() {
     let config = |queue| LineConfig { queue, ..flagged(1_000_000) };
     let octets = |n: usize| Information::Octets(&[0x41; 1500][..n]);
-    let fits = |line: &mut Line, at, n| send(line, ns(at), octets(n)).is_some();
+    let fits = |line: &mut SerialLine, at, n| send(line, ns(at), octets(n)).is_some();
     let mut packets = line(config(QueueLimit::Packets(2)));
     // The first has gone after (200 + 5) · 10 µs.
     assert!(fits(&mut packets, 0, 200) && fits(&mut packets, 0, 10) && !fits(&mut packets, 0, 0));
@@ -115,8 +117,8 @@ fn the_queue_counts_what_waits_and_what_is_sent() {
     assert_eq!((bounded.counters().queue_dropped, bounded.counters().sent), (2, 3));
     // Longer than an MRU can say: none such is sent, whatever the queue.
     let mut any = line(flagged(1_000_000));
-    assert_eq!(any.send(ns(0), PROTOCOL_IPV4, Information::Length(65_536)), Sent::Dropped);
-    assert!(any.send(ns(0), PROTOCOL_IPV4, Information::Length(65_535)) != Sent::Dropped);
+    assert_eq!(any.send(ns(0), PROTOCOL_IPV4, Information::Length(65_536)), PacketFate::Dropped);
+    assert!(any.send(ns(0), PROTOCOL_IPV4, Information::Length(65_535)) != PacketFate::Dropped);
     assert_eq!((any.counters().too_long, any.counters().queue_dropped), (1, 0));
 }
 
@@ -126,7 +128,8 @@ fn the_queue_counts_what_waits_and_what_is_sent() {
 fn bit_errors_lose_frames_as_their_ratio_says() {
     for (ber, packets, seed) in [(1e-6, 40_000, 1), (1e-5, 10_000, 2), (1e-4, 2000, 3)] {
         let errors = LineErrors::Ber(Probability::new(ber).expect("a probability"));
-        let mut line = Line::new(LineConfig { errors, ..flagged(115_200) }, stream(seed)).expect("valid");
+        let mut line =
+            SerialLine::new(LineConfig { errors, ..flagged(115_200) }, stream(seed)).expect("valid");
         let lost = (0..packets).filter(|_| send(&mut line, Time::ZERO, PACKET).is_none()).count();
         let p = 1.0 - (1.0 - ber).powi(8 * 1505);
         let n = f64::from(packets);
@@ -143,7 +146,7 @@ fn bit_errors_lose_frames_as_their_ratio_says() {
 fn a_shared_flag_loses_both() {
     let errors = LineErrors::Ber(Probability::new(0.01).expect("a probability"));
     let config = LineConfig { errors, framing: Framing::default(), ..LineConfig::new(rate(115_200)) };
-    let mut line = Line::new(config, stream(4)).expect("valid");
+    let mut line = SerialLine::new(config, stream(4)).expect("valid");
     // Their FCS-16 has no octet that is escaped.
     let mut lost = || send(&mut line, Time::ZERO, Information::Octets(&[])).is_none();
     let pairs = 100_000;
@@ -249,7 +252,7 @@ fn a_cut_off_loses_what_is_sent_in_it() {
 }
 
 /// A naive line, which sends octet by octet.
-struct Naive {
+struct NaiveLine {
     bps: u128,
     octet_bits: u128,
     flag_after: u128,
@@ -265,7 +268,7 @@ struct Naive {
     cut: bool,
 }
 
-impl Naive {
+impl NaiveLine {
     /// Sends the octets of a frame one at a time: finds its end, and if it is cut off, and flips the bits in error.
     fn send(&mut self, now: u128, framing: Framing, information: &[u8]) -> u128 {
         let start = now.max(self.free);
@@ -331,7 +334,7 @@ proptest! {
             errors: LineErrors::Vector { vector, start: Some(start) },
             ..LineConfig::new(rate(bps))
         });
-        let mut naive = Naive {
+        let mut naive = NaiveLine {
             bps: bps.into(), octet_bits: octet_bits.into(), flag_after: flag_after.into(),
             windows: windows.iter().map(|&(from, to)| (from.into(), to.into())).collect(),
             bits, errors, met: start, free: 0, received: Vec::new(), cut: false,
@@ -344,7 +347,7 @@ proptest! {
             information.extend([number as u8, 0xA5]);
             let naive_departs = naive.send(now.into(), framing, &information);
             let sent = line.send(ns(now), PROTOCOL_IPV4, Information::Octets(&information));
-            let Sent::Frame { departs, intact: arrives, .. } = sent else { panic!("no queue limit") };
+            let PacketFate::Frame { departs, intact: arrives, .. } = sent else { panic!("no queue limit") };
             prop_assert_eq!(u128::from(departs.as_nanos()), naive_departs);
             if naive.cut {
                 prop_assert!(!arrives);
@@ -368,7 +371,7 @@ fn a_long_recording_lacks_what_the_line_lost() {
     for (errors, seed) in [(100, 1), (1000, 2)] {
         let vector = ErrorVector::random(1_000_000, errors, &mut stream(seed)).expect("valid");
         let framing = Framing::UNCONFIGURED;
-        let mut naive = Naive {
+        let mut naive = NaiveLine {
             bps: 115_200,
             octet_bits: 10,
             flag_after: 1_000_000_000,
@@ -406,7 +409,7 @@ fn where_a_vector_begins_is_drawn_unless_given() {
     let information = Information::Octets(&[0x41; 20]);
     let first = |seed| {
         let config = LineConfig { errors: errors.clone(), ..flagged(1000) };
-        send(&mut Line::new(config, stream(seed)).expect("valid"), Time::ZERO, information).is_none()
+        send(&mut SerialLine::new(config, stream(seed)).expect("valid"), Time::ZERO, information).is_none()
     };
     let lost = (0..2000).filter(|&seed| first(seed)).count() as f64;
     assert!((lost - 400.0).abs() < 4.0 * (2000.0 * 0.2 * 0.8_f64).sqrt(), "{lost}");
@@ -414,7 +417,7 @@ fn where_a_vector_begins_is_drawn_unless_given() {
 
 #[test]
 fn settings_without_sense_are_refused() {
-    let refuse = |config| Line::new(config, stream(1)).map(|_| ());
+    let refuse = |config| SerialLine::new(config, stream(1)).map(|_| ());
     let good = LineConfig::new(rate(1));
     for octet_bits in [0, 7, 13, 255] {
         assert_eq!(refuse(LineConfig { octet_bits, ..good.clone() }), Err(PppError::OctetBits(octet_bits)));
@@ -446,7 +449,7 @@ fn extremes_saturate() {
         });
         for now in [0, u64::MAX - 5, u64::MAX, 3] {
             for information in [Information::Length(65_535), Information::Length(u64::MAX), PACKET] {
-                if let Sent::Frame { arrives, .. } = line.send(ns(now), 0xFFFF, information) {
+                if let PacketFate::Frame { arrives, .. } = line.send(ns(now), 0xFFFF, information) {
                     assert_eq!(arrives, Time::NEVER);
                 }
             }

@@ -40,7 +40,7 @@ fn play(ppp: &mut Ppp<Packet>, entries: &[Entry]) -> Vec<(Time, Port, u32)> {
 fn lines(config: &PppConfig, seed: u64, entries: &[Entry]) -> Vec<(Time, Port, u32)> {
     let mut stream = RandomStream::derive(seed, &[]);
     let mut line = |config: &LineConfig| {
-        let line = Line::new(config.clone(), RandomStream::derive(stream.bits(), &[])).expect("valid");
+        let line = SerialLine::new(config.clone(), RandomStream::derive(stream.bits(), &[])).expect("valid");
         let _magic = stream.below(u32::MAX.into());
         line
     };
@@ -54,7 +54,7 @@ fn lines(config: &PppConfig, seed: u64, entries: &[Entry]) -> Vec<(Time, Port, u
         }
         let port = if back { Port::Hub } else { Port::Terminals };
         let sent = lines[usize::from(back)].send(now, PROTOCOL_IPV4, Information::Octets(packet.contents()));
-        if let Sent::Frame { arrives, intact: true, .. } = sent {
+        if let PacketFate::Frame { arrives, intact: true, .. } = sent {
             out.push((arrives, port, number));
         }
     }

@@ -114,7 +114,7 @@ fn settings_without_sense_are_refused_and_extremes_saturate() {
 
 /// A naive link, millisecond by millisecond, in mahimahi's order: due opportunities are used up before a packet is
 /// taken in.
-struct Naive {
+struct NaiveReplay {
     lines: Vec<u64>,
     limit: QueueLimit,
     /// The next millisecond to be worked off.
@@ -125,7 +125,7 @@ struct Naive {
     dropped: u64,
 }
 
-impl Naive {
+impl NaiveReplay {
     fn opportunities(&self, millisecond: u64) -> u64 {
         let period = self.lines[self.lines.len() - 1];
         let due = |line: &&u64| millisecond >= **line && (millisecond - **line).is_multiple_of(period);
@@ -204,7 +204,7 @@ proptest! {
     ) {
         let (mut whole, mut pieces) = (stage(&lines, limit), stage(&lines, limit));
         let (queue, out) = (VecDeque::new(), Vec::new());
-        let mut naive = Naive { lines, limit, next: 0, queue, out, dropped: 0 };
+        let mut naive = NaiveReplay { lines, limit, next: 0, queue, out, dropped: 0 };
         let (mut now, mut number, mut at_once, mut in_pieces) = (0, 0, Vec::new(), Vec::new());
         let mut lengths = Vec::new();
         for (gap, count, spacing, octets, last) in runs {

@@ -49,7 +49,7 @@ fn steps_hold_until_the_next() {
 #[test]
 fn a_watch_says_what_the_table_says_wherever_it_is_asked() {
     let timeline = Arc::new(Timeline::parse(TABLE, Some(Span::from_secs(3))).expect("valid"));
-    let mut watch = Watch::new(timeline.clone());
+    let mut watch = TimelineCursor::new(timeline.clone());
     for tenth in [0, 1, 14, 15, 15, 19, 20, 29, 30, 31, 500, 45, 3, 90_000_000, 0] {
         let now = Time::ZERO + Span::from_millis(tenth * 100);
         assert_eq!(watch.at(now), timeline.at(now), "at {tenth} tenths of a second");

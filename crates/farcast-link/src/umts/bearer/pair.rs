@@ -12,23 +12,23 @@ use farcast_rlc::config::BufferLimit;
 use farcast_rlc::{Entity, Event};
 
 use super::{BearerConfig, BearerError, Counters};
-use crate::umts::channel::{Channel, ChannelConfig, ChannelError};
+use crate::umts::channel::{ChannelConfig, ChannelError, UmtsChannel};
 use crate::umts::sdu::Sdu;
 
 /// A frame between entering and leaving.
 #[derive(Clone, Debug)]
-struct Held<M> {
+struct HeldFrame<M> {
     entered: Time,
     frame: Frame<M>,
 }
 
 /// One end: its entity, the channel from it, and the frames on their way from it.
 #[derive(Clone, Debug)]
-struct Side<M, P: Sdu> {
+struct BearerEnd<M, P: Sdu> {
     entity: Entity<P>,
-    channel: Channel<P>,
+    channel: UmtsChannel<P>,
     /// Frames by number, from `first` on; `None` for a frame that has left.
-    held: VecDeque<Option<Held<M>>>,
+    held: VecDeque<Option<HeldFrame<M>>>,
     first: u64,
     /// Frames before this number that have not left were given up.
     given_up: u64,
@@ -63,7 +63,7 @@ struct TurnedDown {
     given_up: u64,
 }
 
-impl<M: Message, P: Sdu> Side<M, P> {
+impl<M: Message, P: Sdu> BearerEnd<M, P> {
     fn new(
         rlc: farcast_rlc::Config,
         channel: ChannelConfig,
@@ -72,7 +72,7 @@ impl<M: Message, P: Sdu> Side<M, P> {
     ) -> Result<Self, BearerError> {
         let own = RandomStream::derive(stream.bits(), &[]);
         Ok(Self {
-            channel: Channel::new(channel, rlc.format, own)
+            channel: UmtsChannel::new(channel, rlc.format, own)
                 .map_err(|kind| BearerError::Channel(ChannelError { channel: "channel", kind }))?,
             reports_periodically: rlc.status.periodic.is_some(),
             max_sdu_octets: rlc.max_sdu_octets.get(),
@@ -96,7 +96,7 @@ impl<M: Message, P: Sdu> Side<M, P> {
         let number = self.first + self.held.len() as u64;
         self.submitted += 1;
         if self.entity.submit(now, P::of(number, &frame, self.max_sdu_octets)) {
-            self.held.push_back(Some(Held { entered: now, frame }));
+            self.held.push_back(Some(HeldFrame { entered: now, frame }));
             return;
         }
         let TurnedDown { full, too_long, down, .. } = &mut self.turned_down;
@@ -111,7 +111,7 @@ impl<M: Message, P: Sdu> Side<M, P> {
     }
 
     /// Takes out a frame that has crossed.
-    fn take(&mut self, number: u64) -> Option<Held<M>> {
+    fn take(&mut self, number: u64) -> Option<HeldFrame<M>> {
         let at = usize::try_from(number.checked_sub(self.first)?).ok()?;
         let held = self.held.get_mut(at)?.take();
         self.forget(0);
@@ -155,7 +155,7 @@ impl<M: Message, P: Sdu> Side<M, P> {
 #[derive(Clone, Debug)]
 pub(super) struct Pair<M, P: Sdu> {
     /// The network's side, and the terminal's.
-    sides: [Side<M, P>; 2],
+    sides: [BearerEnd<M, P>; 2],
     /// Frames of a run that have not entered yet, by time.
     entering: VecDeque<(Time, usize, Frame<M>)>,
     outputs: VecDeque<Output<M>>,
@@ -167,7 +167,7 @@ pub(super) struct Pair<M, P: Sdu> {
 /// interval leaves with the next interval. A frame that enters as an interval begins waits for the one after. So the
 /// driver may hand a frame over before or after it wakes the stage at that instant.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Next {
+enum BearerEvent {
     Timer(usize),
     Arrival(usize),
     Interval(usize),
@@ -184,8 +184,8 @@ impl<M: Message, P: Sdu> Pair<M, P> {
         config.check()?;
         let [(_, downlink, network), (_, uplink, terminal)] = config.ends();
         let sides = [
-            Side::new(network, downlink, Port::Terminals, &mut stream)?,
-            Side::new(terminal, uplink, Port::Hub, &mut stream)?,
+            BearerEnd::new(network, downlink, Port::Terminals, &mut stream)?,
+            BearerEnd::new(terminal, uplink, Port::Hub, &mut stream)?,
         ];
         Ok(Self { sides, entering: VecDeque::new(), outputs: VecDeque::new(), now: Time::ZERO })
     }
@@ -205,16 +205,16 @@ impl<M: Message, P: Sdu> Pair<M, P> {
     }
 
     /// Returns the next event and its time.
-    fn next(&self) -> (Time, Next) {
-        let entry = (self.entering.front().map_or(Time::NEVER, |&(at, ..)| at), Next::Entry);
+    fn next(&self) -> (Time, BearerEvent) {
+        let entry = (self.entering.front().map_or(Time::NEVER, |&(at, ..)| at), BearerEvent::Entry);
         (0..2).fold(entry, |first, number| {
             let side = &self.sides[number];
             let timer = side.entity.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at);
             let arrival = side.channel.next_arrival();
             first
-                .min((timer, Next::Timer(number)))
-                .min((arrival, Next::Arrival(number)))
-                .min((side.wants, Next::Interval(number)))
+                .min((timer, BearerEvent::Timer(number)))
+                .min((arrival, BearerEvent::Arrival(number)))
+                .min((side.wants, BearerEvent::Interval(number)))
         })
     }
 
@@ -226,20 +226,20 @@ impl<M: Message, P: Sdu> Pair<M, P> {
                 return;
             }
             match what {
-                Next::Timer(number) => self.sides[number].entity.handle_timeout(at),
-                Next::Arrival(number) => self.arrive(number, at),
-                Next::Entry => {
+                BearerEvent::Timer(number) => self.sides[number].entity.handle_timeout(at),
+                BearerEvent::Arrival(number) => self.arrive(number, at),
+                BearerEvent::Entry => {
                     if let Some((_, number, frame)) = self.entering.pop_front() {
                         self.sides[number].submit(at, frame);
                     }
                 }
-                Next::Interval(number) => {
-                    let Side { entity, channel, .. } = &mut self.sides[number];
+                BearerEvent::Interval(number) => {
+                    let BearerEnd { entity, channel, .. } = &mut self.sides[number];
                     channel.send(at, || entity.poll_pdu(at));
                 }
             }
             // A frame that has entered is too late for the intervals that begin now.
-            let from = if what == Next::Entry { at + Span::from_nanos(1) } else { at };
+            let from = if what == BearerEvent::Entry { at + Span::from_nanos(1) } else { at };
             self.settle(at, from);
         }
     }
@@ -284,7 +284,8 @@ impl<M: Message, P: Sdu> Pair<M, P> {
     /// Lets out a frame that entered at side `from` and has crossed.
     fn deliver(&mut self, from: usize, now: Time, sdu: &P) {
         let side = &mut self.sides[from];
-        let Some(Held { entered, mut frame }) = side.take(sdu.piece().packet()).filter(|_| sdu.is_whole())
+        let Some(HeldFrame { entered, mut frame }) =
+            side.take(sdu.piece().packet()).filter(|_| sdu.is_whole())
         else {
             return;
         };
@@ -332,10 +333,10 @@ impl<M: Message, P: Sdu> Stage<M> for Pair<M, P> {
     fn poll_timeout(&self) -> Option<Deadline> {
         let (at, what) = self.next();
         let timer = match what {
-            Next::Timer(_) => "rlc",
-            Next::Arrival(_) => "arrival",
-            Next::Entry => "entry",
-            Next::Interval(_) => "interval",
+            BearerEvent::Timer(_) => "rlc",
+            BearerEvent::Arrival(_) => "arrival",
+            BearerEvent::Entry => "entry",
+            BearerEvent::Interval(_) => "interval",
         };
         (at != Time::NEVER).then_some(Deadline { at, timer })
     }
@@ -368,7 +369,7 @@ impl<M: Message, P: Sdu> Stage<M> for Pair<M, P> {
     fn set(&mut self, now: Time, port: Port, setting: Setting) -> Result<(), NotSettable> {
         self.may_set(port, setting)?;
         self.handle_timeout(now);
-        let Side { channel, entity, .. } = &mut self.sides[side_of(port)];
+        let BearerEnd { channel, entity, .. } = &mut self.sides[side_of(port)];
         channel.set(setting);
         if let Setting::Queue(octets) = setting {
             entity.limit_transmission_buffer(BufferLimit::Octets(octets.get()));

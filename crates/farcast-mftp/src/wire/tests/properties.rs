@@ -15,8 +15,8 @@ use proptest::prelude::*;
 use super::{assemble, assert_stable, encode_whole, with_length};
 use crate::message::{
     Abort, Ack, Announce, AnnounceOptions, Body, ClientId, Completion, Data, DataKind, DeclineReason, Done,
-    Echo, End, Grant, GroupModel, Join, Leave, Message, Nak, Query, Quit, Registration, RegistrationEntry,
-    Standing, StatusRequest, StatusType,
+    Echo, End, Grant, GroupModel, HostState, Join, Leave, Message, Nak, Query, Quit, Registration,
+    RegistrationEntry, StatusRequest, StatusType,
 };
 use crate::proof::{Proof, Token};
 use crate::wire::{Packet, decode, encode, encoded_len};
@@ -89,8 +89,8 @@ fn options() -> impl Strategy<Value = AnnounceOptions> {
     })
 }
 
-fn standing() -> impl Strategy<Value = Standing> {
-    prop_oneof![Just(Standing::Pending), Just(Standing::Accepted), decline().prop_map(Standing::Declined)]
+fn standing() -> impl Strategy<Value = HostState> {
+    prop_oneof![Just(HostState::Pending), Just(HostState::Accepted), decline().prop_map(HostState::Declined)]
 }
 
 fn announce() -> impl Strategy<Value = Body> {

@@ -9,8 +9,8 @@ use farcast_core::{Bitmap, Run};
 
 use crate::message::{
     Abort, Ack, Announce, AnnounceOptions, Body, ClientId, Completion, Data, DataKind, DeclineReason, Done,
-    Echo, End, Grant, GroupModel, Join, Leave, Message, Nak, Query, Quit, Registration, RegistrationEntry,
-    Standing, StatusRequest, StatusType, cancel,
+    Echo, End, Grant, GroupModel, HostState, Join, Leave, Message, Nak, Query, Quit, Registration,
+    RegistrationEntry, StatusRequest, StatusType, cancel,
 };
 use crate::proof::{Proof, Token};
 use crate::wire::{decode, encode, encoded_len};
@@ -134,9 +134,9 @@ fn full_announcement() -> Announce {
         error_threshold: Some(25),
         user_data: Some(b"Q3".to_vec()),
         hosts: Some(vec![
-            (CLIENT, Standing::Pending),
-            (CLIENT_8, Standing::Accepted),
-            (GLOBAL, Standing::Declined(DeclineReason::AlreadyHave)),
+            (CLIENT, HostState::Pending),
+            (CLIENT_8, HostState::Accepted),
+            (GLOBAL, HostState::Declined(DeclineReason::AlreadyHave)),
         ]),
         backoff_window_ms: Some(1000),
         product_id: Some(core::array::from_fn(|i| i as u8)),

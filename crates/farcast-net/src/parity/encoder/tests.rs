@@ -116,7 +116,7 @@ fn a_thread_that_has_ended_is_missed_by_nobody() {
     let dir = tempfile::tempdir().unwrap();
     let (mut outgoing, mut encoder) = product(&dir, 20, 10);
     let truth = truth(&mut outgoing, &encoder, 1);
-    encoder.thread = CodingThread::start(|_: &mut Block| panic!("as a mistake in the code would"));
+    encoder.thread = CodingThread::start(|_: &mut EncodedBlock| panic!("as a mistake in the code would"));
     for _ in 0..2 {
         encoder.prepare([Some((1, run(0, 2))), Some((2, run(0, 2)))]);
         assert_eq!(encoder.symbol(&mut outgoing, 1, 1).unwrap(), &truth[100..200]);

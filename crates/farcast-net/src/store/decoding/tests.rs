@@ -10,8 +10,8 @@ use rustix::event::{EventfdFlags, eventfd};
 use super::*;
 use crate::parity::{ParityDecoder, ParityEncoder};
 use crate::store::room::{NoRoom, Retry};
-use crate::store::worker::Answer;
-use crate::store::{Arena, Job, Step};
+use crate::store::worker::AnswerChannel;
+use crate::store::{Arena, ArenaStep, StoreJob};
 
 const SIZE: usize = 95_500;
 const BLOCK: u32 = 10;
@@ -26,7 +26,7 @@ struct Scene {
     worker: Worker,
     replies: Receiver<(u64, Reply)>,
     leave: Sender<()>,
-    answer: Answer,
+    answer: AnswerChannel,
 }
 
 impl Scene {
@@ -39,7 +39,7 @@ impl Scene {
         let geometry = Geometry::new(outgoing.size(), 1000, BLOCK).unwrap();
         let (replies_in, replies) = unbounded();
         let wake = Arc::new(eventfd(0, EventfdFlags::NONBLOCK).unwrap());
-        let answer = Answer { replies: replies_in, wake, reception: 1 };
+        let answer = AnswerChannel { replies: replies_in, wake, reception: 1 };
         let free = (crate::store::Pool::default(), Arc::new(AtomicBool::new(false)));
         let mut worker = Worker::new(unbounded().1, free, answer.clone(), false, Span::ZERO);
         worker.decoding.little = 0;
@@ -79,15 +79,15 @@ impl Scene {
     /// Stores a segment that arrives.
     fn store(&mut self, segment: u32) {
         let payload = self.payload(segment);
-        let step = Step::Store { segment, at: 0, len: payload.len() as u16 };
+        let step = ArenaStep::Store { segment, at: 0, len: payload.len() as u16 };
         self.step(step, payload);
     }
 
     fn symbol(&mut self, block: u32, symbol: u32, bytes: &[u8]) {
-        self.step(Step::Parity { block, symbol, at: 0, len: bytes.len() as u16 }, bytes.to_vec());
+        self.step(ArenaStep::Parity { block, symbol, at: 0, len: bytes.len() as u16 }, bytes.to_vec());
     }
 
-    fn step(&mut self, step: Step, buffer: Vec<u8>) {
+    fn step(&mut self, step: ArenaStep, buffer: Vec<u8>) {
         let mut arena = Arena::new();
         arena.buffer = buffer.into();
         arena.turn_to(OBJECT);
@@ -210,7 +210,7 @@ fn a_product_is_closed_with_what_was_under_way() {
     let mut scene = Scene::new();
     (0..3).for_each(|block| scene.worker.decode(OBJECT, block).unwrap());
     (0..3).for_each(|_| scene.leave.send(()).unwrap());
-    scene.worker.job(Job::Close(OBJECT));
+    scene.worker.job(StoreJob::Close(OBJECT));
     assert_eq!(scene.told(), [(0, true), (1, true), (2, true)]);
     let (into, id, size) = (scene.dir.path().join("into"), scene.outgoing.id(), scene.outgoing.size());
     let again = Incoming::open(&into, id, size, 1000, Options::default()).unwrap();
@@ -221,7 +221,7 @@ fn a_product_is_closed_with_what_was_under_way() {
 fn what_was_for_another_product_is_dropped() {
     let mut scene = Scene::new();
     (0..2).for_each(|block| scene.worker.decode(OBJECT, block).unwrap());
-    scene.worker.job(Job::Discard(OBJECT));
+    scene.worker.job(StoreJob::Discard(OBJECT));
     // The next object looks the same, and has the same segments missing.
     let next = Scene::new();
     let mut product = next.worker.products.into_values().next().unwrap();

@@ -12,7 +12,7 @@ fn links(states: &str) -> Vec<Candidate> {
 }
 
 fn cut(policy: Policy, octets: u32, links: &[Candidate], turn: usize) -> Vec<(usize, u32)> {
-    let mut parts = vec![Part { link: 99, octets: 99 }];
+    let mut parts = vec![PacketPart { link: 99, octets: 99 }];
     policy.cut(octets, links, turn, &mut parts);
     parts.iter().map(|part| (part.link, part.octets)).collect()
 }

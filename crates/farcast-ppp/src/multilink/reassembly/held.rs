@@ -16,7 +16,7 @@ pub(super) struct Fragment<P> {
 /// Fragments from the first undecided number on. Gaps cost nothing: numbers that a peer claims to have left out take no
 /// memory.
 #[derive(Clone, Debug)]
-pub(super) struct Held<P> {
+pub(super) struct HeldFragments<P> {
     fragments: VecDeque<Fragment<P>>,
     octets: u64,
     /// The first number that is not decided.
@@ -27,7 +27,7 @@ pub(super) struct Held<P> {
     end: Option<u64>,
 }
 
-impl<P: Payload> Held<P> {
+impl<P: Payload> HeldFragments<P> {
     pub(super) const fn new() -> Self {
         Self { fragments: VecDeque::new(), octets: 0, first: 0, filled: 0, end: None }
     }

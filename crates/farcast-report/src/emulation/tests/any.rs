@@ -18,8 +18,8 @@ fn number() -> impl Strategy<Value = u64> {
 }
 
 prop_compose! {
-    fn bins()(list in prop::collection::vec((number(), number(), number(), prop::option::of(time())), 0..60)) -> Vec<Bin> {
-        let bin = |(entered, carried, inside_octets, delay): (u64, u64, u64, Option<f64>)| Bin {
+    fn bins()(list in prop::collection::vec((number(), number(), number(), prop::option::of(time())), 0..60)) -> Vec<TimeBin> {
+        let bin = |(entered, carried, inside_octets, delay): (u64, u64, u64, Option<f64>)| TimeBin {
             entered: Count { packets: entered, octets: entered },
             carried: Count { packets: carried, octets: carried },
             inside_octets,
@@ -37,17 +37,17 @@ prop_compose! {
         outages in prop::collection::vec((time(), time()), 0..4),
         causes in prop::collection::vec((any::<bool>(), words(), prop::collection::btree_map(0usize..80, number(), 0..9)), 0..9),
         packets in number(),
-    ) -> Way {
-        Way {
+    ) -> DirectionTraffic {
+        DirectionTraffic {
             entered: Count { packets, octets: packets },
             rates_bps,
-            outages: outages.into_iter().map(|(begin_s, end_s)| Interval { begin_s, end_s }).collect(),
+            outages: outages.into_iter().map(|(begin_s, end_s)| TimeSpan { begin_s, end_s }).collect(),
             causes: causes
                 .into_iter()
-                .map(|(dropped, name, bins)| Cause { dropped, name, bins: bins.into_iter().collect() })
+                .map(|(dropped, name, bins)| LossCause { dropped, name, bins: bins.into_iter().collect() })
                 .collect(),
             bins,
-            ..Way::default()
+            ..DirectionTraffic::default()
         }
     }
 }

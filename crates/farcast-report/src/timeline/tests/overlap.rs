@@ -24,13 +24,13 @@ fn words() -> impl Strategy<Value = String> {
     ]
 }
 
-fn points() -> impl Strategy<Value = Vec<Point>> {
+fn points() -> impl Strategy<Value = Vec<EventPoint>> {
     let count = prop_oneof![1u64..4, any::<u64>()];
-    prop::collection::vec((time(), count).prop_map(|(at_s, count)| Point { at_s, count }), 0..40)
+    prop::collection::vec((time(), count).prop_map(|(at_s, count)| EventPoint { at_s, count }), 0..40)
 }
 
-fn fate() -> impl Strategy<Value = Fate> {
-    prop_oneof![Just(Fate::Used), Just(Fate::Known), Just(Fate::Late)]
+fn fate() -> impl Strategy<Value = NakFate> {
+    prop_oneof![Just(NakFate::Used), Just(NakFate::Known), Just(NakFate::Late)]
 }
 
 fn passes() -> impl Strategy<Value = Vec<Pass>> {
@@ -78,8 +78,8 @@ prop_compose! {
             subtitle: title.clone(),
             words: WORDS,
             figures: vec![(title.clone(), title.clone())],
-            data: passes.iter().map(|pass| Interval { begin_s: pass.begin_s, end_s: pass.end_s }).collect(),
-            naks_reached: vec![(Fate::Used, used), (Fate::Known, known)],
+            data: passes.iter().map(|pass| TimeSpan { begin_s: pass.begin_s, end_s: pass.end_s }).collect(),
+            naks_reached: vec![(NakFate::Used, used), (NakFate::Known, known)],
             notes: vec![title],
             duration_s, receivers, passes, waits, requests, naks_sent, completions, milestones, lanes,
         }

@@ -12,7 +12,7 @@ use crate::links::queues::{Queue, queue, queue_of};
 
 /// Means by which the end of a call is detected.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Known {
+enum HangUpDetection {
     Carrier,
     Echo,
 }
@@ -99,16 +99,16 @@ fn calls(table: &mut Reader<'_>) -> Result<Option<Calls>, DocumentError> {
         return Err(table.refuse("time_between_drops", wrong, "1 ms or more"));
     }
     let redial = table.span_or("redial", Span::from_secs(30))?;
-    let detections = [("carrier", Known::Carrier), ("echo", Known::Echo)];
+    let detections = [("carrier", HangUpDetection::Carrier), ("echo", HangUpDetection::Echo)];
     // The keys of both means are accepted in any case, so that one can be tried in place of the other.
     let after = table.span_or("carrier_delay", Span::ZERO)?;
     let echo = EchoConfig {
         interval: table.span_or("echo_interval", Span::from_secs(10))?,
         failures: table.integer_or("echo_failures", 1..=1000, 3)?,
     };
-    let detection = match table.choice_or("detection", &detections, Known::Carrier)? {
-        Known::Carrier => Detection::Carrier { after },
-        Known::Echo => Detection::Echo(echo),
+    let detection = match table.choice_or("detection", &detections, HangUpDetection::Carrier)? {
+        HangUpDetection::Carrier => Detection::Carrier { after },
+        HangUpDetection::Echo => Detection::Echo(echo),
     };
     Ok(Some(Calls { time_between_drops, redial, detection }))
 }

@@ -28,9 +28,9 @@ fn lost(document: &Document) -> String {
 }
 
 /// Temporary directory of a test, with two files of vectors.
-struct Place(std::path::PathBuf);
+struct TestDirectory(std::path::PathBuf);
 
-impl Place {
+impl TestDirectory {
     fn new() -> Self {
         let path = std::env::temp_dir().join(format!("farcast-error-vectors-{}", std::process::id()));
         std::fs::create_dir_all(path.join("below")).expect("a new directory");
@@ -44,7 +44,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for TestDirectory {
     fn drop(&mut self) {
         // A directory that cannot be removed stays among the temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
@@ -53,7 +53,7 @@ impl Drop for Place {
 
 #[test]
 fn an_error_vector_file_lies_beside_the_document_and_that_of_an_assignment_where_the_program_runs() {
-    let place = Place::new();
+    let place = TestDirectory::new();
     let mut document = place.document("link.toml");
     assert_eq!(lost(&document), "00100010");
     assert_eq!(lost(&place.document("below/link.toml")), "01010101");

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use farcast_core::Span;
 use farcast_core::units::Bytes;
 use farcast_link::bgan::Packing;
-use farcast_mftp::settings::{Audience, Parity, Way};
+use farcast_mftp::settings::{Audience, Parity, PathLimits};
 use farcast_mftp::{Group, Invited, Pace, Product, ReceiverConfig, Sender, SenderConfig, Settings};
 
 use super::table::{self as keys, interval};
@@ -55,7 +55,7 @@ pub(super) fn read(
     let around = if sealed {
         // A sealed datagram has to fit a packet.
         let headers = way.headers.saturating_add(manner(true).content());
-        Way { headers, mtu: Some(MTU), ..way }
+        PathLimits { headers, mtu: Some(MTU), ..way }
     } else {
         way
     };
@@ -134,7 +134,7 @@ fn seal(sender: &SenderConfig, sealed: Sealed) -> SealConfig {
 }
 
 /// Reads the octets that packets take on the links besides the message.
-fn way(table: &mut Reader<'_>, forward: &LinkSpec) -> Result<Way, DocumentError> {
+fn way(table: &mut Reader<'_>, forward: &LinkSpec) -> Result<PathLimits, DocumentError> {
     let Bytes(overhead) = table.bytes_or("packet_overhead", Bytes(28))?;
     let Ok(headers) = u16::try_from(overhead) else {
         return Err(table.refuse("packet_overhead", "it is larger than any packet", "at most 65535 B"));
@@ -150,7 +150,7 @@ fn way(table: &mut Reader<'_>, forward: &LinkSpec) -> Result<Way, DocumentError>
     let Some(granule) = u16::try_from(granule).ok().filter(|&granule| granule > 0) else {
         return Err(table.refuse("granule", "it must hold something and fit a packet", "1 B to 65535 B"));
     };
-    Ok(Way { headers, mtu: None, granule })
+    Ok(PathLimits { headers, mtu: None, granule })
 }
 
 /// Reads the receivers that are admitted. The flag is `true` if they have joined already.

@@ -9,7 +9,7 @@ use farcast_core::Time;
 use super::{Client, ClientEvent, State, Timer};
 use crate::Event;
 use crate::endpoint::{Carries, EndpointEvent};
-use crate::ftp::lines::Taken;
+use crate::ftp::lines::LineOctets;
 use crate::ftp::reply::{Reply, ReplyError};
 use crate::ftp::{Code, Command, Mode, OperationError, SessionError};
 
@@ -67,7 +67,7 @@ impl Client {
     /// Takes the lines that have arrived.
     fn read(&mut self, now: Time) {
         while let Some(id) = self.control.filter(|_| self.state != State::Ended) {
-            let Taken { octets: taken, complete } = self.lines.take(self.endpoint.readable(id));
+            let LineOctets { octets: taken, complete } = self.lines.take(self.endpoint.readable(id));
             self.session.octets_received += taken as u64;
             self.endpoint.consume(id, taken as u64);
             if !complete {

@@ -13,7 +13,7 @@ use crate::{Event, Failure};
 
 /// Reply or connection that an operation waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Step {
+enum ClientStep {
     /// The reply to TYPE.
     Type,
     /// The reply to PASV, EPSV, PORT or EPRT.
@@ -32,10 +32,10 @@ enum Step {
 
 /// The current operation.
 #[derive(Clone, Debug)]
-pub(super) struct Work {
+pub(super) struct ClientWork {
     pub(super) file: FileId,
     operation: Operation,
-    step: Step,
+    step: ClientStep,
     /// Port at which the client awaits the server's connection.
     pub(super) port: Option<u16>,
     data: Option<ConnectionId>,
@@ -54,7 +54,7 @@ pub(super) struct Work {
     clock_runs: bool,
 }
 
-impl Work {
+impl ClientWork {
     fn new(now: Time, file: FileId, operation: Operation) -> Self {
         let report = FileReport {
             octets: 0,
@@ -70,7 +70,7 @@ impl Work {
             file,
             unwritten: operation.sends().unwrap_or(0),
             operation,
-            step: Step::Command,
+            step: ClientStep::Command,
             port: None,
             data: None,
             open: false,
@@ -99,7 +99,7 @@ impl Client {
         let text = operation.lists() || self.config.representation == Representation::Ascii;
         let wanted = if text { Representation::Ascii } else { Representation::Image };
         let transfers = operation.transfers();
-        let mut work = Work::new(now, file, operation);
+        let mut work = ClientWork::new(now, file, operation);
         if !transfers {
             self.say(&work.operation.command());
             self.work = Some(work);
@@ -108,17 +108,17 @@ impl Client {
             self.arrange_data(now);
         } else {
             self.say(&Command::Type(wanted));
-            work.step = Step::Type;
+            work.step = ClientStep::Type;
             self.work = Some(work);
         }
     }
 
     fn arrange_data(&mut self, now: Time) {
-        self.step(Step::Arranging);
+        self.step(ClientStep::Arranging);
         self.arrange(now);
     }
 
-    fn step(&mut self, step: Step) {
+    fn step(&mut self, step: ClientStep) {
         if let Some(work) = &mut self.work {
             work.step = step;
         }
@@ -129,25 +129,25 @@ impl Client {
         let Some(work) = &mut self.work else { return };
         let code = reply.code;
         match work.step {
-            Step::Aborting(left) => {
+            ClientStep::Aborting(left) => {
                 let left = left - u8::from(!code.is_preliminary());
                 if left == 0 {
                     let error = work.failure.unwrap_or(OperationError::Aborted);
                     return self.finish(now, Err(error));
                 }
-                work.step = Step::Aborting(left);
+                work.step = ClientStep::Aborting(left);
             }
-            Step::Command | Step::Transfer => self.hear_of_command(now, reply),
+            ClientStep::Command | ClientStep::Transfer => self.hear_of_command(now, reply),
             // A preliminary reply is not allowed here.
             _ if code.is_preliminary() => self.end(now, Err(SessionError::Unexpected(code))),
             _ if work.cancelled => self.finish(now, Err(OperationError::Aborted)),
-            Step::Rest if code.is_intermediate() => self.command(now),
-            Step::Type if code.is_completion() => {
+            ClientStep::Rest if code.is_intermediate() => self.command(now),
+            ClientStep::Type if code.is_completion() => {
                 let other = self.representation == Representation::Ascii;
                 self.representation = if other { Representation::Image } else { Representation::Ascii };
                 self.arrange_data(now);
             }
-            Step::Arranging if code.is_completion() => self.hear_where(now, &reply),
+            ClientStep::Arranging if code.is_completion() => self.hear_where(now, &reply),
             _ => self.finish(now, Err(OperationError::Refused(code))),
         }
     }
@@ -170,7 +170,7 @@ impl Client {
         let server = SocketAddr::new(self.config.server.ip(), port);
         match self.endpoint.connect(now, None, server, Carries::Ranges) {
             Ok(id) => {
-                self.step(Step::Opening);
+                self.step(ClientStep::Opening);
                 self.use_data(id);
             }
             Err(error) => self.finish(now, Err(OperationError::Endpoint(error))),
@@ -188,7 +188,7 @@ impl Client {
 
     /// Takes a connection that the server has opened to `port`.
     pub(super) fn data_was_accepted(&mut self, now: Time, port: u16, id: ConnectionId, peer: SocketAddr) {
-        let wanted = |work: &Work| work.port == Some(port) && work.data.is_none();
+        let wanted = |work: &ClientWork| work.port == Some(port) && work.data.is_none();
         if !self.work.as_ref().is_some_and(wanted) || peer.ip() != self.config.server.ip() {
             return self.endpoint.abort(id);
         }
@@ -200,7 +200,7 @@ impl Client {
     fn data_is_open(&mut self, now: Time) {
         let Some(work) = &mut self.work else { return };
         work.open = true;
-        if work.step == Step::Opening {
+        if work.step == ClientStep::Opening {
             self.restart_or_command(now);
         } else {
             self.start_clock(now);
@@ -212,7 +212,7 @@ impl Client {
         match work.operation.offset() {
             0 => self.command(now),
             offset => {
-                work.step = Step::Rest;
+                work.step = ClientStep::Rest;
                 self.say(&Command::Rest(offset));
             }
         }
@@ -221,7 +221,7 @@ impl Client {
     fn command(&mut self, now: Time) {
         let Some(work) = &mut self.work else { return };
         work.report.commanded = now;
-        work.step = Step::Command;
+        work.step = ClientStep::Command;
         let command = work.operation.command();
         self.say(&command);
     }
@@ -231,12 +231,12 @@ impl Client {
         let Some(work) = &mut self.work else { return };
         let code = reply.code;
         let transfers = work.operation.transfers();
-        if code.is_preliminary() && transfers && work.step == Step::Command {
-            work.step = Step::Transfer;
+        if code.is_preliminary() && transfers && work.step == ClientStep::Command {
+            work.step = ClientStep::Transfer;
             self.start_clock(now);
         } else if !transfers && code.is_completion() {
             self.finish(now, Ok(Completion::Reply(reply)));
-        } else if code.is_completion() && work.step == Step::Transfer {
+        } else if code.is_completion() && work.step == ClientStep::Transfer {
             work.confirmed = true;
             if work.sends() && !work.data_ended {
                 work.failure.get_or_insert(OperationError::CutShort);
@@ -254,7 +254,7 @@ impl Client {
     /// Starts the client's clock once the data connection is open and the preliminary reply has come.
     fn start_clock(&mut self, now: Time) {
         let Some(work) = &mut self.work else { return };
-        if !work.open || work.step != Step::Transfer || work.clock_runs {
+        if !work.open || work.step != ClientStep::Transfer || work.clock_runs {
             return;
         }
         work.clock_runs = true;
@@ -338,10 +338,10 @@ impl Client {
         let Some(work) = &mut self.work else { return };
         work.failure.get_or_insert(error);
         match work.step {
-            Step::Command | Step::Transfer if work.confirmed => self.finish_if_done(now),
+            ClientStep::Command | ClientStep::Transfer if work.confirmed => self.finish_if_done(now),
             // The server may not know of a timeout. It has seen any other end, and sends a reply.
-            Step::Command | Step::Transfer if error == TIMED_OUT => self.say_abort(),
-            Step::Command | Step::Transfer | Step::Aborting(_) | Step::Rest => {}
+            ClientStep::Command | ClientStep::Transfer if error == TIMED_OUT => self.say_abort(),
+            ClientStep::Command | ClientStep::Transfer | ClientStep::Aborting(_) | ClientStep::Rest => {}
             _ => self.finish(now, Err(error)),
         }
     }
@@ -389,9 +389,9 @@ impl Client {
     pub(super) fn abort_work(&mut self, now: Time) {
         let Some(work) = &mut self.work else { return };
         match work.step {
-            Step::Aborting(_) => {}
-            Step::Opening => self.finish(now, Err(OperationError::Aborted)),
-            Step::Command | Step::Transfer if work.operation.transfers() => {
+            ClientStep::Aborting(_) => {}
+            ClientStep::Opening => self.finish(now, Err(OperationError::Aborted)),
+            ClientStep::Command | ClientStep::Transfer if work.operation.transfers() => {
                 work.failure.get_or_insert(OperationError::Aborted);
                 self.say_abort();
             }
@@ -402,7 +402,7 @@ impl Client {
     /// Asks the server to end the transfer, and drops the data connection.
     fn say_abort(&mut self) {
         let Some(work) = &mut self.work else { return };
-        work.step = Step::Aborting(if work.confirmed { 1 } else { 2 });
+        work.step = ClientStep::Aborting(if work.confirmed { 1 } else { 2 });
         let ends = work.loose_ends();
         self.drop_data(ends);
         self.say(&Command::Abor);

@@ -5,7 +5,7 @@ use alloc::string::String;
 use core::net::SocketAddr;
 
 use super::request::Request;
-use super::session::{Phase, Plan};
+use super::session::{Plan, SessionPhase};
 use super::{Server, ServerEvent, SessionId};
 use crate::endpoint::Carries;
 use crate::ftp::config::Access;
@@ -227,7 +227,7 @@ impl Server {
 
     /// Aborts a transfer (ABOR). RFC 959 section 4.1.3 requires two replies if a transfer is aborted.
     fn abort_transfer(&mut self, id: SessionId) {
-        let transfers = self.sessions.get(&id).is_some_and(|session| session.phase == Phase::Transfer);
+        let transfers = self.sessions.get(&id).is_some_and(|session| session.phase == SessionPhase::Transfer);
         if transfers {
             self.end_transfer(id, Err(TransferError::Aborted), 426, "Transfer aborted.");
         }

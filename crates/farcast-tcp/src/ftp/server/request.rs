@@ -5,7 +5,7 @@ use alloc::string::String;
 
 use farcast_core::Time;
 
-use super::session::Phase;
+use super::session::SessionPhase;
 use super::{Server, ServerEvent, SessionId};
 use crate::ftp::{FileId, TransferError};
 
@@ -121,7 +121,7 @@ impl Server {
 
     pub(super) fn ask_about(&mut self, id: SessionId, file: FileId, request: Request) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
-        session.phase = Phase::Asked { file, request: request.clone() };
+        session.phase = SessionPhase::Asked { file, request: request.clone() };
         self.events.push_back(ServerEvent::Asked { session: id, file, request });
     }
 
@@ -132,10 +132,10 @@ impl Server {
         answer: Answer,
     ) -> Result<(), AnswerError> {
         let session = self.sessions.get_mut(&id).ok_or(AnswerError::NotAsked)?;
-        let Phase::Asked { file, request } = session.phase.clone() else {
+        let SessionPhase::Asked { file, request } = session.phase.clone() else {
             return Err(AnswerError::NotAsked);
         };
-        session.phase = Phase::Idle;
+        session.phase = SessionPhase::Idle;
         match (&request, answer) {
             (_, Answer::Refused(refusal)) => self.take_refusal(id, &request, refusal),
             (Request::Retrieve { offset, .. }, Answer::Octets(size)) => {
@@ -160,7 +160,7 @@ impl Server {
                 self.reply(id, 250, "Directory changed.");
             }
             _ => {
-                session.phase = Phase::Asked { file, request };
+                session.phase = SessionPhase::Asked { file, request };
                 return Err(AnswerError::Unfit);
             }
         }

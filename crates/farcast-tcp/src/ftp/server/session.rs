@@ -8,11 +8,11 @@ use farcast_core::Time;
 
 use super::request::Request;
 use super::transfer::Transfer;
-use super::{Owner, Server, ServerEvent, SessionId};
+use super::{ConnectionOwner, Server, ServerEvent, SessionId};
 use crate::Event;
 use crate::endpoint::{ConnectionId, EndpointEvent};
 use crate::ftp::config::MOST_LINE;
-use crate::ftp::lines::{Lines, Taken};
+use crate::ftp::lines::{LineOctets, Lines};
 use crate::ftp::{Command, CommandError, FileId, Representation, TransferError};
 
 /// Octets of unacknowledged replies beyond which a session reads no more commands.
@@ -39,7 +39,7 @@ pub(super) struct Session {
     /// The client has sent EPSV ALL.
     pub(super) extended_only: bool,
     pub(super) plan: Plan,
-    pub(super) phase: Phase,
+    pub(super) phase: SessionPhase,
     /// The current transfer.
     pub(super) transfer: Option<Transfer>,
     pub(super) heard_at: Time,
@@ -63,7 +63,7 @@ pub(super) enum Plan {
 
 /// Activity of a session.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) enum Phase {
+pub(super) enum SessionPhase {
     /// Waits for a command.
     #[default]
     Idle,
@@ -88,7 +88,7 @@ impl Session {
             rest: 0,
             extended_only: false,
             plan: Plan::Default,
-            phase: Phase::Idle,
+            phase: SessionPhase::Idle,
             transfer: None,
             heard_at: now,
             idle_at: now,
@@ -115,8 +115,8 @@ impl Server {
                     self.events.extend(released.map(ServerEvent::Released));
                 }
                 match owner {
-                    Some(Owner::Control(session)) => self.note_control(session, event),
-                    Some(Owner::Data(session)) => {
+                    Some(ConnectionOwner::Control(session)) => self.note_control(session, event),
+                    Some(ConnectionOwner::Data(session)) => {
                         self.note_data(now, session, id, event);
                         // A command may have waited for the end of the transfer.
                         self.read(session);
@@ -142,7 +142,7 @@ impl Server {
         session.idle_at = now + self.config.idle_limit;
         self.idle.insert((session.idle_at, id));
         self.sessions.insert(id, session);
-        self.owners.insert(control, Owner::Control(id));
+        self.owners.insert(control, ConnectionOwner::Control(id));
         self.events.push_back(ServerEvent::Opened { session: id, peer });
         self.reply(id, 220, "farcast FTP server ready.");
     }
@@ -159,7 +159,7 @@ impl Server {
     pub(super) fn read(&mut self, id: SessionId) {
         loop {
             let Some(session) = self.sessions.get_mut(&id) else { return };
-            if matches!(session.phase, Phase::Asked { .. })
+            if matches!(session.phase, SessionPhase::Asked { .. })
                 || self.endpoint.unacknowledged(session.control) > MOST_UNREAD
             {
                 return;
@@ -172,7 +172,7 @@ impl Server {
                 },
             };
             let Some(session) = self.sessions.get_mut(&id) else { return };
-            if session.phase == Phase::Transfer && command != Ok(Command::Abor) {
+            if session.phase == SessionPhase::Transfer && command != Ok(Command::Abor) {
                 session.held = Some(command);
                 return;
             }
@@ -184,7 +184,7 @@ impl Server {
     fn next_command(&mut self, id: SessionId) -> Option<Result<Command, CommandError>> {
         let session = self.sessions.get_mut(&id)?;
         let control = session.control;
-        let Taken { octets: taken, complete } = session.lines.take(self.endpoint.readable(control));
+        let LineOctets { octets: taken, complete } = session.lines.take(self.endpoint.readable(control));
         let command = complete.then(|| match session.lines.line() {
             Ok(line) => Command::read(line),
             Err(_) => Err(CommandError::Unknown),

@@ -5,8 +5,8 @@ use core::net::SocketAddr;
 use farcast_core::Time;
 
 use super::request::Request;
-use super::session::{Phase, Plan};
-use super::{Owner, Server, ServerEvent, SessionId};
+use super::session::{Plan, SessionPhase};
+use super::{ConnectionOwner, Server, ServerEvent, SessionId};
 use crate::Event;
 use crate::endpoint::{Carries, ConnectionId};
 use crate::ftp::report::TransferReport;
@@ -39,7 +39,7 @@ impl Server {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         let plan = core::mem::take(&mut session.plan);
         let report = TransferReport { file, octets: 0, opened: now, delivered: None, completed: now };
-        session.phase = Phase::Transfer;
+        session.phase = SessionPhase::Transfer;
         session.transfer = Some(Transfer { file, first, unwritten: octets, data: None, open: false, report });
         let remote = match plan {
             Plan::Passive { connection: Some(connection), .. } => {
@@ -61,7 +61,7 @@ impl Server {
     }
 
     fn use_data(&mut self, id: SessionId, connection: ConnectionId) {
-        self.owners.insert(connection, Owner::Data(id));
+        self.owners.insert(connection, ConnectionOwner::Data(id));
         if let Some(transfer) = self.transfer(id) {
             transfer.data = Some(connection);
             if transfer.unwritten.is_some() {
@@ -96,7 +96,7 @@ impl Server {
         let waits = session.transfer.is_some_and(|transfer| transfer.data.is_none());
         session.plan =
             if waits { Plan::Default } else { Plan::Passive { port, connection: Some(connection) } };
-        self.owners.insert(connection, Owner::Data(id));
+        self.owners.insert(connection, ConnectionOwner::Data(id));
         self.stop_listening(port);
         if waits {
             self.use_data(id, connection);
@@ -174,7 +174,7 @@ impl Server {
             Event::Writable => self.write(now, id),
             Event::PeerClosed => self.peer_has_closed(now, id, connection),
             Event::Failed(_) if !transfer.open => self.not_opened(id),
-            Event::Failed(failure) if session.phase == Phase::Transfer => {
+            Event::Failed(failure) if session.phase == SessionPhase::Transfer => {
                 let result = Err(TransferError::DataConnection(failure));
                 self.end_transfer(id, result, 426, "Connection closed; transfer aborted.");
             }
@@ -233,7 +233,7 @@ impl Server {
     ) {
         let Some(session) = self.sessions.get_mut(&id) else { return };
         let Some(transfer) = session.transfer.take() else { return };
-        session.phase = Phase::Idle;
+        session.phase = SessionPhase::Idle;
         if result.is_err() {
             self.endpoint_abort(transfer.data);
             self.drop_plan(id);

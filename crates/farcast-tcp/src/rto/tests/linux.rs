@@ -7,8 +7,8 @@ use farcast_core::random::RandomStream;
 
 use super::super::*;
 
-const fn progress(acknowledged: u64, next: u64) -> Progress {
-    Progress { acknowledged, next }
+const fn progress(acknowledged: u64, next: u64) -> AckProgress {
+    AckProgress { acknowledged, next }
 }
 
 const fn us(microseconds: u64) -> Span {
@@ -77,7 +77,7 @@ fn a_peak_is_held_for_its_round_trip() {
 }
 
 /// The rules once more, in seconds and as they are described: with the mean deviation itself, and lists of a round's.
-struct Naive {
+struct NaiveVariation {
     smoothed: f64,
     deviation: f64,
     variation: f64,
@@ -85,7 +85,7 @@ struct Naive {
     end: u64,
 }
 
-impl Naive {
+impl NaiveVariation {
     fn first(trip: f64, next: u64) -> Self {
         let deviation = trip / 2.0;
         let variation = deviation.max(0.05);
@@ -121,7 +121,7 @@ fn a_naive_implementation_says_the_same() {
         let first = trip().0;
         let mut estimator = Estimator::new(RtoConfig::linux());
         estimator.sample(us(first), progress(1, 5));
-        let mut naive = Naive::first(first as f64 / 1e6, 5);
+        let mut naive = NaiveVariation::first(first as f64 / 1e6, 5);
         let mut acknowledged = 1;
         for _ in 0..400 {
             let (trip, step) = trip();
@@ -153,7 +153,7 @@ fn beside_the_kernel(variation: Variation) -> (Span, Span, Span) {
         let (low, high) = (us(1000 * rto.saturating_sub(4)), us(1000 * rto));
         let beyond = low.saturating_sub(told).max(told.saturating_sub(high));
         worst.0 = worst.0.max(apart(estimator.smoothed().unwrap(), us(smoothed)));
-        if let Some(Measured { variation: Kept::Linux(kept), .. }) = &estimator.measured {
+        if let Some(Measured { variation: VariationState::Linux(kept), .. }) = &estimator.measured {
             worst.1 = worst.1.max(apart(Span::from_nanos(kept.mean_deviation()), us(deviation)));
         }
         worst.2 = worst.2.max(beyond);

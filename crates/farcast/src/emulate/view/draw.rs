@@ -2,7 +2,9 @@
 
 use farcast_core::BitRate;
 use farcast_core::units::Bytes;
-use farcast_emu::control::{Lateness, ProgramPhase, ProgramState, Snapshot, TerminalState, Way, WayState};
+use farcast_emu::control::{
+    DirectionState, Lateness, LinkDirection, ProgramPhase, ProgramState, Snapshot, TerminalState,
+};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Style, Stylize};
@@ -42,8 +44,8 @@ pub(super) fn draw(frame: &mut Frame, view: &View) {
         return;
     };
     let [forward, back] = Layout::horizontal([Constraint::Fill(1); 2]).areas(ways);
-    way(frame, forward, view, Way::Forward, &snapshot.forward);
-    way(frame, back, view, Way::Return, &snapshot.back);
+    way(frame, forward, view, LinkDirection::Forward, &snapshot.forward);
+    way(frame, back, view, LinkDirection::Return, &snapshot.back);
     let [terminals, programs] = Layout::horizontal([Constraint::Fill(1); 2]).areas(middle);
     terminal_table(frame, terminals, snapshot, view.scroll);
     program_table(frame, programs, &snapshot.programs);
@@ -73,10 +75,10 @@ fn validity(lateness: &Lateness) -> Span<'static> {
     if lateness.valid { Span::from("VALID").bold().green() } else { Span::from("INVALID").bold().red() }
 }
 
-fn way(frame: &mut Frame, area: Rect, view: &View, way: Way, state: &WayState) {
+fn way(frame: &mut Frame, area: Rect, view: &View, way: LinkDirection, state: &DirectionState) {
     let ends = match way {
-        Way::Forward => "hub to terminals",
-        Way::Return => "terminals to hub",
+        LinkDirection::Forward => "hub to terminals",
+        LinkDirection::Return => "terminals to hub",
     };
     let is_chosen = view.way.is_none_or(|chosen| chosen == way);
     let mark = if is_chosen { "\u{25b6} " } else { "" };
@@ -92,14 +94,14 @@ fn way(frame: &mut Frame, area: Rect, view: &View, way: Way, state: &WayState) {
 }
 
 /// Draws the chart of the last minute. Its top is the rate, or the highest throughput if that is higher.
-fn throughput(frame: &mut Frame, area: Rect, view: &View, way: Way, state: &WayState) {
+fn throughput(frame: &mut Frame, area: Rect, view: &View, way: LinkDirection, state: &DirectionState) {
     let data = view.chart(way, usize::from(area.width));
     let most = data.iter().flatten().copied().max().unwrap_or(0).max(state.rate_bps.unwrap_or(0)).max(1);
     let line = Sparkline::default().data(data).max(most).style(Style::new().fg(Color::Cyan));
     frame.render_widget(line, area);
 }
 
-fn way_lines(state: &WayState) -> Vec<Line<'static>> {
+fn way_lines(state: &DirectionState) -> Vec<Line<'static>> {
     let queue = state.queue_octets.map_or_else(String::new, |octets| format!(", queue {}", Bytes(octets)));
     let lost = share(state.lost.packets, state.entered.packets);
     let settings = [

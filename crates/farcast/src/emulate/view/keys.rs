@@ -1,7 +1,7 @@
 //! Keys of the view and their effects.
 
 use farcast_core::{BitRate, Probability, Span};
-use farcast_emu::control::{Change, Request, Way, WayState};
+use farcast_emu::control::{Change, DirectionState, LinkDirection, Request};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::state::View;
@@ -53,9 +53,9 @@ pub(super) fn press(view: &mut View, key: KeyEvent) -> Action {
         }
         KeyCode::Tab => {
             view.way = match view.way {
-                None => Some(Way::Forward),
-                Some(Way::Forward) => Some(Way::Return),
-                Some(Way::Return) => None,
+                None => Some(LinkDirection::Forward),
+                Some(LinkDirection::Forward) => Some(LinkDirection::Return),
+                Some(LinkDirection::Return) => None,
             }
         }
         code => scroll(view, code),
@@ -84,7 +84,7 @@ fn outage(view: &View) -> Action {
 }
 
 /// Asks for a change of each chosen direction for which `next` returns one. `what` names the setting in messages.
-fn change(view: &mut View, what: &str, next: impl Fn(&WayState) -> Option<(String, Change)>) -> Action {
+fn change(view: &mut View, what: &str, next: impl Fn(&DirectionState) -> Option<(String, Change)>) -> Action {
     let asked = view.chosen().into_iter().filter_map(|(way, state)| {
         let (value, change) = next(state)?;
         let change = Change { way: Some(way), ..change };
@@ -99,15 +99,15 @@ fn change(view: &mut View, what: &str, next: impl Fn(&WayState) -> Option<(Strin
 }
 
 /// Returns the name of a direction.
-pub(super) fn name(way: Way) -> &'static str {
+pub(super) fn name(way: LinkDirection) -> &'static str {
     match way {
-        Way::Forward => "forward",
-        Way::Return => "return",
+        LinkDirection::Forward => "forward",
+        LinkDirection::Return => "return",
     }
 }
 
 /// Returns a change of the rate by a tenth, up or down.
-fn rate(way: &WayState, more: bool) -> Option<(String, Change)> {
+fn rate(way: &DirectionState, more: bool) -> Option<(String, Change)> {
     let bps = way.rate_bps?;
     let step = (bps / 10).max(1);
     let bps = if more { bps.saturating_add(step) } else { bps.saturating_sub(step) };
@@ -116,7 +116,7 @@ fn rate(way: &WayState, more: bool) -> Option<(String, Change)> {
 }
 
 /// Returns a change of the delay by a tenth, a millisecond at least, up or down.
-fn delay(way: &WayState, more: bool) -> Option<(String, Change)> {
+fn delay(way: &DirectionState, more: bool) -> Option<(String, Change)> {
     let delay = Span::from_secs_f64(way.delay_s?);
     let step = Span::from_nanos(delay.as_nanos() / 10).max(SMALLEST_STEP);
     let delay = if more { (delay + step).min(LONGEST_DELAY) } else { delay.saturating_sub(step) };
@@ -124,7 +124,7 @@ fn delay(way: &WayState, more: bool) -> Option<(String, Change)> {
 }
 
 /// Returns a change of the loss: twice or half as much.
-fn loss(way: &WayState, more: bool) -> Option<(String, Change)> {
+fn loss(way: &DirectionState, more: bool) -> Option<(String, Change)> {
     let per = match (way.per, more) {
         (None, false) => return None,
         (Some(per), true) if per > 0.0 => (per * 2.0).min(1.0),

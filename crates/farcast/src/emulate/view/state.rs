@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use farcast_emu::control::{Answer, Description, Line, Snapshot, Way, WayState};
+use farcast_emu::control::{Answer, AnswerLine, Description, DirectionState, LinkDirection, Snapshot};
 
 /// Length of the charts in seconds.
 pub(super) const MEMORY_S: f64 = 60.0;
@@ -27,7 +27,7 @@ pub(super) struct View {
     /// Last message to the user.
     pub(super) message: String,
     /// Direction that the keys change, or both for `None`.
-    pub(super) way: Option<Way>,
+    pub(super) way: Option<LinkDirection>,
     /// First terminal in the table.
     pub(super) scroll: usize,
     /// Set if the user was asked to confirm the end of the emulation.
@@ -43,15 +43,15 @@ impl View {
     }
 
     /// Takes a line from the emulation.
-    pub(super) fn hear(&mut self, line: Line) {
+    pub(super) fn hear(&mut self, line: AnswerLine) {
         let answer = match line {
-            Line::Snapshot(snapshot) => return self.see(*snapshot),
-            Line::Ok(Answer::Description(description)) => {
+            AnswerLine::Snapshot(snapshot) => return self.see(*snapshot),
+            AnswerLine::Ok(Answer::Description(description)) => {
                 self.description = *description;
                 Ok(())
             }
-            Line::Ok(_) => Ok(()),
-            Line::Error(sentence) => Err(sentence),
+            AnswerLine::Ok(_) => Ok(()),
+            AnswerLine::Error(sentence) => Err(sentence),
         };
         let what = self.asked.pop_front().unwrap_or_default();
         match (answer, &*what) {
@@ -79,15 +79,15 @@ impl View {
     }
 
     /// Returns the directions that the keys change, with their latest states.
-    pub(super) fn chosen(&self) -> Vec<(Way, &WayState)> {
+    pub(super) fn chosen(&self) -> Vec<(LinkDirection, &DirectionState)> {
         let Some(latest) = &self.latest else { return Vec::new() };
-        let both = [(Way::Forward, &latest.forward), (Way::Return, &latest.back)];
+        let both = [(LinkDirection::Forward, &latest.forward), (LinkDirection::Return, &latest.back)];
         both.into_iter().filter(|(way, _)| self.way.is_none_or(|chosen| chosen == *way)).collect()
     }
 
     /// Returns the throughput of a direction over the last minute in bit/s, as `columns` means from old to new. A
     /// column without a point is `None`.
-    pub(super) fn chart(&self, way: Way, columns: usize) -> Vec<Option<u64>> {
+    pub(super) fn chart(&self, way: LinkDirection, columns: usize) -> Vec<Option<u64>> {
         let now = self.latest.as_ref().map_or(0.0, |latest| latest.time_s);
         let mut sums = vec![(0.0, 0_u32); columns];
         for point in &self.points {

@@ -1,7 +1,7 @@
 use farcast_core::{BitRate, Probability};
 use farcast_emu::control::{
-    Answer, Bin, Change, Count, Description, Lateness, ProgramPhase, ProgramState, Snapshot, TerminalState,
-    Way, WayState,
+    Answer, Bin, Change, Count, Description, DirectionState, Lateness, LinkDirection, ProgramPhase,
+    ProgramState, Snapshot, TerminalState,
 };
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
@@ -57,7 +57,7 @@ fn program(
 fn minute() -> View {
     let mut view = View::default();
     view.ask(String::new());
-    view.hear(Line::Ok(Answer::Description(Box::new(Description {
+    view.hear(AnswerLine::Ok(Answer::Description(Box::new(Description {
         version: "0.1.0".into(),
         pid: 4711,
         link: "geo".into(),
@@ -67,7 +67,7 @@ fn minute() -> View {
     for step in 0..=120_u32 {
         let time_s = f64::from(step) / 2.0;
         let share = if (40.0..45.0).contains(&time_s) { 0.0 } else { (time_s / 20.0).min(1.0) };
-        let forward = WayState {
+        let forward = DirectionState {
             entered: count(5300, 7_950_000),
             delivered: count(5253, 7_879_500),
             lost: count(12, 18_000),
@@ -83,7 +83,8 @@ fn minute() -> View {
             per: Some(0.001),
             outage_s: Some(3.25),
         };
-        let back = WayState { rate_bps: Some(128_000), delay_s: Some(0.26), ..WayState::default() };
+        let back =
+            DirectionState { rate_bps: Some(128_000), delay_s: Some(0.26), ..DirectionState::default() };
         let programs = vec![
             program("http", "far", ProgramPhase::Running, None, None),
             program("curl", "near", ProgramPhase::Ended, Some(22), None),
@@ -99,7 +100,7 @@ fn minute() -> View {
             lateness: lateness(),
             programs,
         };
-        view.hear(Line::Snapshot(Box::new(snapshot)));
+        view.hear(AnswerLine::Snapshot(Box::new(snapshot)));
     }
     view
 }
@@ -159,7 +160,7 @@ fn a_wide_terminal_shows_more() {
 fn the_chart_is_the_last_minute_and_its_top_the_rate() {
     let view = minute();
     // Each column is a second. It is the mean of two points while the rate rises, then the rate, except for the outage.
-    let chart = view.chart(Way::Forward, 60);
+    let chart = view.chart(LinkDirection::Forward, 60);
     let expected = |second: u64| match second {
         40..45 => 0,
         // A column has two points, such as those at 44.5 and 45, of which one is in the outage.
@@ -168,15 +169,15 @@ fn the_chart_is_the_last_minute_and_its_top_the_rate() {
     for second in [0, 5, 19, 30, 41, 43, 50, 59] {
         assert_eq!(chart[second as usize], Some(expected(second)), "second {second}");
     }
-    assert_eq!(view.chart(Way::Return, 60), vec![Some(0); 60]);
+    assert_eq!(view.chart(LinkDirection::Return, 60), vec![Some(0); 60]);
     // On the screen the plateau is full blocks from the bottom to the top of the chart's rows, the outage is empty.
     let rows = rows(&drawn(&view, 122, 24));
     let column = |second: usize| rows[2..5].iter().map(move |row| row.chars().nth(1 + second).unwrap());
     assert!(column(30).all(|symbol| symbol == '\u{2588}'), "{}", rows.join("\n"));
     assert!(column(42).all(|symbol| symbol == ' '), "{}", rows.join("\n"));
     // With more columns than points there are gaps, with none there is nothing.
-    assert_eq!(view.chart(Way::Forward, 600).iter().flatten().count(), 120);
-    assert_eq!(view.chart(Way::Forward, 0), []);
+    assert_eq!(view.chart(LinkDirection::Forward, 600).iter().flatten().count(), 120);
+    assert_eq!(view.chart(LinkDirection::Forward, 0), []);
 }
 
 #[test]
@@ -219,7 +220,7 @@ fn an_invalid_run_is_told_in_red() {
 fn any_size_and_any_number_can_be_drawn() {
     let mut extreme = minute();
     let latest = extreme.latest.as_mut().unwrap();
-    latest.forward = WayState {
+    latest.forward = DirectionState {
         entered: count(u64::MAX, u64::MAX),
         delivered: count(u64::MAX, u64::MAX),
         lost: count(u64::MAX, u64::MAX),
@@ -230,7 +231,7 @@ fn any_size_and_any_number_can_be_drawn() {
         delay_s: Some(f64::MAX),
         per: Some(f64::MIN_POSITIVE),
         outage_s: Some(f64::INFINITY),
-        ..WayState::default()
+        ..DirectionState::default()
     };
     latest.back.delay_s = Some(-1.0);
     latest.terminals = terminals(3);
@@ -280,7 +281,7 @@ fn keys_change_the_chosen_ways() {
     let rates = |asked: Vec<(String, Change)>| -> Vec<_> {
         asked.into_iter().map(|(_, change)| (change.way, change.rate.map(BitRate::as_bps))).collect()
     };
-    let (forward, back) = (Some(Way::Forward), Some(Way::Return));
+    let (forward, back) = (Some(LinkDirection::Forward), Some(LinkDirection::Return));
     assert_eq!(rates(asked(&mut view, '+')), [(forward, Some(2_200_000)), (back, Some(140_800))]);
     assert_eq!(rates(asked(&mut view, '-')), [(forward, Some(1_800_000)), (back, Some(115_200))]);
     assert_eq!(key(&mut view, KeyCode::Tab), Action::Draw);
@@ -307,23 +308,27 @@ fn keys_change_the_chosen_ways() {
 #[test]
 fn keys_stay_within_what_can_be_set() {
     let mut view = minute();
-    view.way = Some(Way::Forward);
+    view.way = Some(LinkDirection::Forward);
     for (letter, state, expected) in [
-        ('-', WayState { rate_bps: Some(1), ..WayState::default() }, "{\"rate\":\"1 bit/s\"}"),
+        ('-', DirectionState { rate_bps: Some(1), ..DirectionState::default() }, "{\"rate\":\"1 bit/s\"}"),
         (
             '+',
-            WayState { rate_bps: Some(u64::MAX), ..WayState::default() },
+            DirectionState { rate_bps: Some(u64::MAX), ..DirectionState::default() },
             "{\"rate\":\"1000000000000 bit/s\"}",
         ),
-        ('d', WayState { delay_s: Some(0.0), ..WayState::default() }, "{\"delay\":\"0 ns\"}"),
-        ('D', WayState { delay_s: Some(0.0), ..WayState::default() }, "{\"delay\":\"1000000 ns\"}"),
+        ('d', DirectionState { delay_s: Some(0.0), ..DirectionState::default() }, "{\"delay\":\"0 ns\"}"),
         (
             'D',
-            WayState { delay_s: Some(1e300), ..WayState::default() },
+            DirectionState { delay_s: Some(0.0), ..DirectionState::default() },
+            "{\"delay\":\"1000000 ns\"}",
+        ),
+        (
+            'D',
+            DirectionState { delay_s: Some(1e300), ..DirectionState::default() },
             "{\"delay\":\"1000000000000000 ns\"}",
         ),
-        ('L', WayState { per: Some(0.7), ..WayState::default() }, "{\"per\":\"1\"}"),
-        ('l', WayState { per: Some(1.5e-6), ..WayState::default() }, "{\"per\":\"0\"}"),
+        ('L', DirectionState { per: Some(0.7), ..DirectionState::default() }, "{\"per\":\"1\"}"),
+        ('l', DirectionState { per: Some(1.5e-6), ..DirectionState::default() }, "{\"per\":\"0\"}"),
     ] {
         view.latest.as_mut().unwrap().forward = state;
         let change = Change { way: None, ..asked(&mut view, letter)[0].1.clone() };
@@ -377,15 +382,15 @@ fn answers_are_told_with_what_was_asked() {
     for what in ["", "forward: rate 1 Mbit/s", "return: delay 5 ms"] {
         view.ask(what.into());
     }
-    view.hear(Line::Ok(Answer::Done));
+    view.hear(AnswerLine::Ok(Answer::Done));
     assert_eq!(view.message, "");
-    view.hear(Line::Snapshot(Box::default()));
-    view.hear(Line::Ok(Answer::Done));
+    view.hear(AnswerLine::Snapshot(Box::default()));
+    view.hear(AnswerLine::Ok(Answer::Done));
     assert_eq!(view.message, "forward: rate 1 Mbit/s: done");
-    view.hear(Line::Error("there is no such stage".into()));
+    view.hear(AnswerLine::Error("there is no such stage".into()));
     assert_eq!(view.message, "return: delay 5 ms: there is no such stage");
     // An answer without a question is shown, and is no failure.
-    view.hear(Line::Error("16 clients are connected already".into()));
+    view.hear(AnswerLine::Error("16 clients are connected already".into()));
     assert_eq!(view.message, "16 clients are connected already");
 }
 

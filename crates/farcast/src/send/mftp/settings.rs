@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use farcast_lab::shipped;
-use farcast_mftp::settings::{Audience, Rate, Way};
+use farcast_mftp::settings::{Audience, PathLimits, Rate};
 use farcast_mftp::{Invited, NakTiming, Pace, PassWait, Product, SenderConfig, Settings, StatusRetry};
 use farcast_sim::scenario::mftp::table;
 
@@ -101,7 +101,7 @@ pub(super) fn configuration(
         Audience::Listed(group.receivers.iter().map(|label| Invited::new(label)).collect())
     };
     let mtu = farcast_net::path_mtu(to.private, &socket_options(&args.socket)).ok().flatten();
-    let way = Way { headers: sealing::headers(to.private, sealed), mtu, granule: 1 };
+    let way = PathLimits { headers: sealing::headers(to.private, sealed), mtu, granule: 1 };
     let config = settings.sender(product, (server, to.public, to.private), &audience, way);
     // Receivers that have an older version compare it with the list of files.
     let list_segments = u32::try_from(list.div_ceil(config.dtu_size.into())).unwrap_or(u32::MAX);

@@ -32,10 +32,10 @@ fn large_files_take_as_long_as_they_took() {
         Summary::of(&runs).expect("runs").mean
     };
     for (reading, errors, ber, most) in [
-        (Reading::A, 0, "0", 0.01),
-        (Reading::B, 0, "0", 0.01),
-        (Reading::A, 100, "1e-5", 0.05),
-        (Reading::A, 1000, "1e-4", 0.05),
+        (MdpReading::A, 0, "0", 0.01),
+        (MdpReading::B, 0, "0", 0.01),
+        (MdpReading::A, 100, "1e-5", 0.05),
+        (MdpReading::A, 1000, "1e-4", 0.05),
     ] {
         let session = Session { reading, files: &ORDER, errors, settings: &[] };
         let sessions = session.times(&runner, u64::MAX).expect("sessions");

@@ -15,7 +15,7 @@ type Entry = (u64, bool, usize);
 
 /// All that can be seen of a bearer from outside.
 #[derive(PartialEq, Debug)]
-struct Seen {
+struct BearerRecord {
     left: Vec<(Time, Port, u32)>,
     woken: Vec<Time>,
     held: Vec<u32>,
@@ -26,7 +26,7 @@ struct Seen {
 }
 
 /// Plays `entries` and 60 s more, with octets or without. Checks the octets of all that leaves.
-fn play(config: &BearerConfig, seed: u64, entries: &[Entry], octets: bool) -> Seen {
+fn play(config: &BearerConfig, seed: u64, entries: &[Entry], octets: bool) -> BearerRecord {
     let mut stage = Bearer::new(config, RandomStream::derive(seed, &[])).unwrap();
     let (mut left, mut woken, mut now) = (Vec::new(), Vec::new(), Time::ZERO);
     let mut run = |stage: &mut Bearer<Packet>, end: Time| {
@@ -51,11 +51,11 @@ fn play(config: &BearerConfig, seed: u64, entries: &[Entry], octets: bool) -> Se
     stage.each_held(&mut |_, frame| held.push(frame.message.number));
     let rlc = stage.rlc().map(|counters| *counters);
     let totals = [stage.totals(), stage.return_totals()];
-    Seen { left, woken, held, counters: stage.counters(), rlc, totals, figures: stage.figures() }
+    BearerRecord { left, woken, held, counters: stage.counters(), rlc, totals, figures: stage.figures() }
 }
 
 /// Plays both ways, which must be alike, and gives what was seen.
-fn both(config: &BearerConfig, seed: u64, entries: &[Entry]) -> Seen {
+fn both(config: &BearerConfig, seed: u64, entries: &[Entry]) -> BearerRecord {
     let (plain, octets) = (play(config, seed, entries, false), play(config, seed, entries, true));
     assert_eq!(plain, octets);
     let faults = octets.figures.iter().find(|figure| figure.name == "codec_faults").unwrap();

@@ -7,13 +7,13 @@ use farcast_core::{Among, Bitmap, Run, Span, Time};
 use farcast_delivery::Channel;
 
 use super::Population;
-use super::asking::{List, Lists};
+use super::asking::{Lists, MissingList};
 use crate::message::Nak;
 use crate::receiver::answers::{Question, says_the_same};
 
 /// Answers to one request that are held back, each receiver's for a time of its own.
 #[derive(Clone, Debug)]
-pub(super) struct Held {
+pub(super) struct HeldAnswers {
     question: Question,
     lists: Lists,
     /// Time of each answer and its place in `lists`, in the order of time.
@@ -25,7 +25,7 @@ pub(super) struct Held {
     needless: BTreeSet<(u32, u32)>,
 }
 
-impl Held {
+impl HeldAnswers {
     pub(super) fn due(&self) -> Time {
         self.queue.get(self.next).map_or(Time::NEVER, |&(at, _)| at)
     }
@@ -45,7 +45,7 @@ impl Population {
         let mut queue: Vec<(Time, u32)> = (0..places).zip(&lists.receivers).map(wait).collect();
         queue.sort_unstable();
         let waiting = Bitmap::full(places);
-        self.held.push(Held { question, lists, queue, next: 0, waiting, needless: BTreeSet::new() });
+        self.held.push(HeldAnswers { question, lists, queue, next: 0, waiting, needless: BTreeSet::new() });
     }
 
     /// Sends the answers to earlier requests that are still held back when a new request comes (draft §4.1.1). A
@@ -95,7 +95,7 @@ impl Population {
         self.held = all;
     }
 
-    fn answer_held(&mut self, at: Time, held: &Held, place: u32) {
+    fn answer_held(&mut self, at: Time, held: &HeldAnswers, place: u32) {
         let needless = |block| held.needless.contains(&(place, block));
         self.answer(at, &held.question, held.lists.get(place as usize), Some(&needless));
     }
@@ -151,7 +151,7 @@ impl Population {
     /// given.
     fn would_say(
         &self,
-        held: &Held,
+        held: &HeldAnswers,
         receiver: u32,
         (block, theirs): (Run, &Nak),
         lacks: &mut Vec<u32>,
@@ -162,7 +162,7 @@ impl Population {
         let from = asked.partition_point(|&segment| segment < block.first());
         let of_block = asked[from..].iter().copied().take_while(|&segment| segment < block.end());
         lacks.extend(of_block.filter(|&segment| self.lacking.lacks(segment, receiver)));
-        let gaps = List { segments: lacks, parity: self.parity.as_ref(), receiver };
+        let gaps = MissingList { segments: lacks, parity: self.parity.as_ref(), receiver };
         says_the_same(&gaps, &held.question, terms, theirs)
     }
 }

@@ -19,7 +19,7 @@ const FLOWS_ON_AFTER: Span = Span::from_secs(1);
 
 /// Transmission that is over for this receiver.
 #[derive(Clone, Debug)]
-pub(super) struct Over {
+pub(super) struct EndedTransmission {
     source: SocketAddr,
     transmission: u32,
     at: Time,
@@ -32,7 +32,7 @@ pub(super) struct Over {
     report: Vec<Transmit<Message>>,
 }
 
-impl Over {
+impl EndedTransmission {
     fn is(&self, source: SocketAddr, transmission: u32) -> bool {
         (self.source, self.transmission) == (source, transmission)
     }
@@ -54,7 +54,7 @@ impl Receiver {
         let complete = matches!(outcome, ReceiverOutcome::Complete { .. });
         let ended_by_sender =
             matches!(outcome, ReceiverOutcome::Aborted { .. } | ReceiverOutcome::Incomplete);
-        self.over.push_back(Over {
+        self.over.push_back(EndedTransmission {
             source: session.terms.source,
             transmission: session.terms.transmission,
             at: session.control.last_heard,
@@ -90,7 +90,7 @@ impl Receiver {
     /// Handles a message of a transmission that is over, or that never was this receiver's.
     pub(super) fn over_again(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
         let flows = matches!(message.body, Body::Data(_) | Body::StatusRequest(_));
-        let known = |over: &Over| over.is(from.source, message.transmission);
+        let known = |over: &EndedTransmission| over.is(from.source, message.transmission);
         let reason = if self.session.is_some() { Reject::OtherSession } else { Reject::Unexpected };
         let index = self.over.iter().position(known).filter(|_| flows).ok_or(reason)?;
         let over = &self.over[index];
@@ -113,7 +113,8 @@ impl Receiver {
         message: &Message,
         m: &Grant,
     ) -> Result<(), Reject> {
-        let known = |over: &Over| over.is(from.source, message.transmission) && !over.report.is_empty();
+        let known =
+            |over: &EndedTransmission| over.is(from.source, message.transmission) && !over.report.is_empty();
         let index = self.over.iter().position(known).ok_or(Reject::Unexpected)?;
         self.over[index].guard.take_token(now, message.proof, m.token)?;
         self.report_again(now, index);

@@ -9,14 +9,14 @@ use farcast_core::{Message, Payload, Piece, Span, Time};
 use farcast_ppp::Framing;
 use farcast_ppp::framing::{PROTOCOL_IPV4, PROTOCOL_LCP, PROTOCOL_MP};
 use farcast_ppp::lcp::{self, Code, ECHO_OCTETS};
-use farcast_ppp::multilink::fragment::{Candidate, Part};
+use farcast_ppp::multilink::fragment::{Candidate, PacketPart};
 use farcast_ppp::multilink::{Format, Header, Policy, Reassembler, ReassemblyCounters};
 use smallvec::SmallVec;
 
-use super::codec::{Carried, Codec};
+use super::codec::{Codec, FragmentOctets};
 use super::config::MultilinkConfig;
-use super::line::{Ended, Line, LineCounters, Load, Ready};
-use super::packets::{Packets, Waiting};
+use super::line::{LineCounters, LinkLine, Load, LoadFate, Ready};
+use super::packets::{Packets, WaitingPackets};
 use crate::multilink::error::MultilinkError;
 use crate::pipe::QueueLimit;
 
@@ -50,7 +50,7 @@ pub struct WayCounters {
 
 /// One direction of a bundle.
 #[derive(Clone, Debug)]
-pub(super) struct Way<M> {
+pub(super) struct BundleDirection<M> {
     format: Format,
     policy: Policy,
     framing: Framing,
@@ -58,30 +58,30 @@ pub(super) struct Way<M> {
     protocol: SmallVec<[u8; 4]>,
     link_buffer: u16,
     mrru: u16,
-    lines: Vec<Line>,
+    lines: Vec<LinkLine>,
     escapes: Vec<RandomStream>,
     /// Marks of the links that are in the bundle.
     up: Vec<bool>,
-    waiting: Waiting<M>,
+    waiting: WaitingPackets<M>,
     packets: Packets<M>,
-    reassembler: Reassembler<Carried>,
+    reassembler: Reassembler<FragmentOctets>,
     codec: Codec,
     /// The next sequence number, counted from the start.
     sequence: u64,
     /// The link whose turn it is.
     turn: usize,
     candidates: Vec<Candidate>,
-    parts: Vec<Part>,
+    parts: Vec<PacketPart>,
     counters: WayCounters,
 }
 
-impl<M: Message> Way<M> {
+impl<M: Message> BundleDirection<M> {
     /// Creates a direction over `lines`, all of them up, with a queue of the limit `queue` before it. Escapes are drawn
     /// from `escapes`, one stream a line. The damaged bits of frames whose octets are at hand are drawn from `damage`.
     pub(super) fn new(
         config: &MultilinkConfig,
         queue: QueueLimit,
-        lines: Vec<Line>,
+        lines: Vec<LinkLine>,
         escapes: Vec<RandomStream>,
         damage: RandomStream,
     ) -> Result<Self, MultilinkError> {
@@ -101,7 +101,7 @@ impl<M: Message> Way<M> {
             up: alloc::vec![true; lines.len()],
             lines,
             escapes,
-            waiting: Waiting::new(queue),
+            waiting: WaitingPackets::new(queue),
             packets: Packets::new(),
             reassembler,
             sequence: 0,
@@ -121,7 +121,7 @@ impl<M: Message> Way<M> {
     }
 
     pub(super) fn line(&self, link: usize) -> Option<&LineCounters> {
-        self.lines.get(link).map(Line::counters)
+        self.lines.get(link).map(LinkLine::counters)
     }
 
     /// Returns the sum of one counter over all lines.
@@ -143,7 +143,7 @@ impl<M: Message> Way<M> {
     /// Returns the settings of the direction; rate and delay are those of the first link.
     pub(super) fn settings(&self) -> Settings {
         let link = self.lines.first();
-        let (rate, delay) = (link.map(Line::rate), link.map(Line::delay));
+        let (rate, delay) = (link.map(LinkLine::rate), link.map(LinkLine::delay));
         Settings { rate, delay, queue: self.waiting.limit().octets() }
     }
 
@@ -264,7 +264,7 @@ impl<M: Message> Way<M> {
             let drawn = framing.escapes(unknown + framing.fcs.octets(), &mut self.escapes[link]);
             (Vec::new(), overhead + len + known + drawn)
         };
-        let load = Load::Fragment(header, Carried { piece, octets: encoded });
+        let load = Load::Fragment(header, FragmentOctets { piece, octets: encoded });
         Ready { load, overhead, escapes: octets - overhead - len, octets }
     }
 
@@ -294,8 +294,8 @@ impl<M: Message> Way<M> {
             None => {}
         }
         match self.lines[link].end(now)? {
-            Ended::Sent => {}
-            Ended::Damaged(carried) => {
+            LoadFate::Sent => {}
+            LoadFate::Damaged(carried) => {
                 self.lose(carried.piece.packet(), false);
                 let missed = carried.has_octets() && self.codec.misses(carried.octets);
                 self.counters.fcs_missed += u64::from(missed);
@@ -306,7 +306,7 @@ impl<M: Message> Way<M> {
     }
 
     /// Takes a fragment that has arrived, with the header that it was sent with.
-    fn receive(&mut self, now: Time, link: usize, mut header: Header, mut carried: Carried) {
+    fn receive(&mut self, now: Time, link: usize, mut header: Header, mut carried: FragmentOctets) {
         if carried.has_octets() {
             let Some(decoded) = self.codec.decode(&mut carried) else {
                 self.counters.codec_faults += 1;

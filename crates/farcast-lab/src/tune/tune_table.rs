@@ -15,7 +15,7 @@ use farcast_scenario::document::{Document, DocumentError};
 
 /// Content of the table `tune`, which simulations ignore.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Wish {
+pub struct TuneTable {
     /// Varied settings, as arguments of `--vary`.
     pub vary: Vec<String>,
     /// Figure to minimise.
@@ -37,7 +37,7 @@ pub struct Case {
     pub set: Vec<String>,
 }
 
-impl Wish {
+impl TuneTable {
     /// Reads the table, if there is one.
     ///
     /// # Errors

@@ -19,7 +19,7 @@ const STOP_LATENCY: Span = Span::from_secs(1);
 
 /// Change of a sender's path.
 #[derive(Debug)]
-pub(crate) enum Turn {
+pub(crate) enum PathChange {
     /// The path is gone.
     Lost(NetError),
     /// The path is there again, as it was before.
@@ -30,7 +30,7 @@ pub(crate) enum Turn {
 
 /// Watch over the path to one destination.
 #[derive(Debug)]
-pub(crate) struct Way<'a> {
+pub(crate) struct PathWatch<'a> {
     destination: SocketAddr,
     options: &'a SocketOptions,
     transport: Transport,
@@ -41,7 +41,7 @@ pub(crate) struct Way<'a> {
     look: Time,
 }
 
-impl<'a> Way<'a> {
+impl<'a> PathWatch<'a> {
     pub(crate) fn new(destination: SocketAddr, options: &'a SocketOptions, transport: Transport) -> Self {
         Self {
             destination,
@@ -69,7 +69,7 @@ impl<'a> Way<'a> {
     }
 
     /// Looks at changes of the interfaces, and makes `endpoint` use the present interface if needed.
-    pub(crate) fn follow(&mut self, now: Time, endpoint: &mut Endpoint) -> Option<Turn> {
+    pub(crate) fn follow(&mut self, now: Time, endpoint: &mut Endpoint) -> Option<PathChange> {
         let links = self.links.as_mut()?;
         self.changes.add(links.changes());
         if !self.changes.any || now < self.look {
@@ -78,12 +78,12 @@ impl<'a> Way<'a> {
         self.look = now + LOOK_EVERY;
         self.changes = Changes::default();
         match self.turn(endpoint) {
-            Ok(None) => std::mem::take(&mut self.lost).then_some(Turn::Back),
+            Ok(None) => std::mem::take(&mut self.lost).then_some(PathChange::Back),
             Ok(Some(fresh)) => {
                 self.lost = false;
-                Some(Turn::Moved(Box::new(fresh)))
+                Some(PathChange::Moved(Box::new(fresh)))
             }
-            Err(error) => (!std::mem::replace(&mut self.lost, true)).then_some(Turn::Lost(error)),
+            Err(error) => (!std::mem::replace(&mut self.lost, true)).then_some(PathChange::Lost(error)),
         }
     }
 

@@ -13,7 +13,7 @@ const FIRST_MOMENTS: Span = Span::from_secs(5);
 const LONG: Span = Span::from_secs(600);
 
 /// Reports once, after the first moments or later, that a simulation will take long.
-pub(super) struct Patience {
+pub(super) struct LengthNotice {
     begin: Instant,
     limit: Time,
     threads: u64,
@@ -23,7 +23,7 @@ pub(super) struct Patience {
     last: (Span, Time),
 }
 
-impl Patience {
+impl LengthNotice {
     #[expect(clippy::disallowed_methods, reason = "somebody waits in real time")]
     pub(super) fn new(scenario: &impl Replicable, plan: &Plan) -> Self {
         let total = match plan.how_many {
