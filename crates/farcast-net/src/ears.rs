@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::rc::Rc;
 
-use farcast_core::Time;
+use farcast_core::{Span, Time};
 use farcast_delivery::Transport;
 
 use crate::error::NetError;
@@ -13,6 +13,9 @@ use crate::links::{Changes, LOOK_EVERY, Links};
 use crate::narrow::NarrowWatch;
 use crate::receiving::ReceiveOptions;
 use crate::socket::Endpoint;
+
+/// Time between two tries to join groups again after one that failed.
+const TRY_EVERY: Span = Span::from_secs(1);
 
 /// Socket on which a datagram was received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,6 +45,8 @@ pub(crate) struct Ears<'a> {
     answers: bool,
     public: Option<Rc<Endpoint>>,
     private: Option<Rc<Endpoint>>,
+    /// The private group that a transmission needs. It stays while its socket cannot be opened again.
+    private_group: Option<IpAddr>,
     own: Option<Rc<Endpoint>>,
     /// Watch over the interfaces; absent if the system refuses one. Then no change is followed.
     links: Option<Links>,
@@ -74,6 +79,7 @@ impl<'a> Ears<'a> {
             answers,
             public: None,
             private: None,
+            private_group: None,
             own,
             links,
             changes: Changes::default(),
@@ -142,27 +148,27 @@ impl<'a> Ears<'a> {
         if self.changes.any { self.look } else { Time::NEVER }
     }
 
-    /// Returns the private group that is joined.
+    /// Returns the private group that is joined, or will be once its interface can be used again.
     pub(crate) fn private_group(&self) -> Option<IpAddr> {
-        self.private.as_ref().and_then(|endpoint| endpoint.group())
+        self.private_group
     }
 
     /// Joins the private group of a transmission. The objects of one sender share it; a second group at a time is an
     /// error.
     pub(crate) fn join(&mut self, group: IpAddr) -> Result<(), NetError> {
-        match self.private_group() {
+        match self.private_group {
             None => {}
             Some(joined) if joined == group => return Ok(()),
             Some(joined) => return Err(NetError::OtherGroup { group, joined }),
         }
-        let address = SocketAddr::new(group, self.options.from.port());
-        self.private = Some(self.listener(address)?);
+        self.private = Some(self.listener(SocketAddr::new(group, self.options.from.port()))?);
+        self.private_group = Some(group);
         Ok(())
     }
 
     /// Leaves the private group.
     pub(crate) fn leave(&mut self) {
-        self.private = None;
+        (self.private, self.private_group) = (None, None);
     }
 
     /// Looks at changes of the interfaces, and joins groups again if needed. The caller must hold no endpoint
@@ -179,7 +185,12 @@ impl<'a> Ears<'a> {
             Ok(Joined::Moved) => Some(Followed::Back { moved: true }),
             Ok(Joined::Anew) => Some(Followed::Back { moved: false }),
             Ok(Joined::Still) => None,
-            Err(error) => (!std::mem::replace(&mut self.waiting, true)).then_some(Followed::Waiting(error)),
+            Err(error) => {
+                // The kernel tells of an interface that is back, but not of memory or a limit that lets groups be joined.
+                self.changes.any = true;
+                self.look = now + TRY_EVERY;
+                (!std::mem::replace(&mut self.waiting, true)).then_some(Followed::Waiting(error))
+            }
         }
     }
 
@@ -187,7 +198,8 @@ impl<'a> Ears<'a> {
         let (from, socket) = (self.options.from, &self.options.socket);
         let found = Interface::heard_through(socket, from)?;
         let shaken = found.as_ref().is_some_and(|one| self.changes.shake(one.index, from.is_ipv6()));
-        if found == self.joined && !shaken && self.public.is_some() {
+        let is_whole = self.public.is_some() && self.private.is_some() == self.private_group.is_some();
+        if found == self.joined && !shaken && is_whole {
             self.changes = Changes::default();
             let back = std::mem::take(&mut self.waiting);
             return Ok(if back { Joined::Anew } else { Joined::Still });
@@ -198,11 +210,10 @@ impl<'a> Ears<'a> {
         }
         // Groups are left first: a socket that stays a member tells nothing to a switch that has forgotten the
         // membership.
-        let private = self.private.take().and_then(|endpoint| endpoint.group());
-        self.public = None;
+        (self.public, self.private) = (None, None);
         self.public = Some(self.listener(from)?);
-        if let Some(group) = private {
-            self.join(group)?;
+        if let Some(group) = self.private_group {
+            self.private = Some(self.listener(SocketAddr::new(group, from.port()))?);
         }
         if let Some(own) = self.own.as_mut().and_then(Rc::get_mut) {
             own.aim(from.ip(), socket)?;

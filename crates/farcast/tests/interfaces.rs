@@ -176,6 +176,32 @@ fn a_receiver_goes_on_under_another_address() {
     assert!(from.len() == 2 && from[1].contains("10.77.0.22"), "{from:?}");
 }
 
+/// The receiver listens to two groups, and the kernel lets it join only one of them for a while. No change of an
+/// interface tells it when it may join again.
+#[test]
+fn a_receiver_joins_its_private_group_again_however_late() {
+    let (place, hosts) = (Place::new(), Hosts::new(2));
+    let file = place.file("product.bin", SIZE);
+    let receiver = receive(&place, &hosts, &ON);
+    receiver.until("listening");
+    let port = place.group.rsplit(':').next().unwrap();
+    let mut command = place.farcast(["send", "--announce", &place.group, "--receivers", "ant", "--json"]);
+    command.args(["--to", &format!("239.255.77.99:{port}")]).arg(&file).args(with(&SLOW));
+    let sender = place.start("sender", hosts.at(1, &command));
+    receiver.until("files");
+    hosts.sysctl(2, "net.ipv4.igmp_max_memberships=0");
+    hosts.ip(2, &["address", "delete", "10.77.0.2/24", "dev", "eth0"]);
+    hosts.ip(2, &["address", "add", "10.77.0.2/24", "dev", "eth0"]);
+    receiver.until("waiting");
+    // The news of the address has been read by then.
+    pause(Duration::from_millis(500));
+    hosts.sysctl(2, "net.ipv4.igmp_max_memberships=20");
+    receiver.until("rejoined");
+    sender.succeed();
+    receiver.succeed();
+    place.assert_received(&file, &["ant"]);
+}
+
 #[test]
 fn a_receiver_joins_anew_when_the_carrier_is_back() {
     let (place, hosts) = (Place::new(), Hosts::new(2));

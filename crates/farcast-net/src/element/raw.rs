@@ -20,6 +20,8 @@ use crate::ssm;
 
 /// Initial capacity of the buffer in which an outgoing packet is assembled, octets.
 const DATAGRAM: usize = 2048;
+/// Most packets that one call passes over, so that a flood of foreign packets does not keep the engine from its timers.
+const MOST_PASSED_OVER: usize = 64;
 
 /// The sockets of all ports.
 #[derive(Debug)]
@@ -80,9 +82,10 @@ impl RawPorts {
         self.hears.as_fd()
     }
 
-    /// Returns the next packet that arrived at one of the ports; `None` if there is none.
+    /// Returns the next packet that arrived at one of the ports; `None` if there is none, or if it lies behind more
+    /// foreign packets than one call passes over.
     pub(super) fn hear(&self, buffer: &mut [u8]) -> Result<Option<Heard>, NetError> {
-        loop {
+        for _ in 0..MOST_PASSED_OVER {
             let (_, len, address) = match rustix::net::recvfrom(&self.hears, &mut *buffer, RecvFlags::TRUNC) {
                 Ok(heard) => heard,
                 Err(rustix::io::Errno::INTR) => continue,
@@ -119,6 +122,7 @@ impl RawPorts {
                 content: packet.content,
             }));
         }
+        Ok(None)
     }
 
     fn is_ours(&self, address: Ipv4Addr) -> bool {
@@ -223,4 +227,35 @@ pub(super) fn join(socket: &Socket, ports: &[Port], groups: &[SocketAddr]) -> Re
 fn forwards_multicast(name: &str) -> bool {
     let path = format!("/proc/sys/net/ipv4/conf/{name}/mc_forwarding");
     std::fs::read_to_string(path).is_ok_and(|said| said.trim() == "1")
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "a stranger's socket needs none of our settings")]
+mod tests {
+    use std::net::UdpSocket;
+
+    use super::*;
+
+    #[test]
+    fn foreign_packets_are_passed_over_a_few_at_a_time() {
+        // A datagram that comes with no address of a link stands for a foreign packet; such a socket needs no rights.
+        let socket = || UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        let (hears, stranger) = (socket(), socket());
+        hears.set_nonblocking(true).expect("a setting");
+        for _ in 0..MOST_PASSED_OVER + 3 {
+            stranger.send_to(b"foreign", hears.local_addr().expect("an address")).expect("it leaves");
+        }
+        let ports = RawPorts {
+            hears: hears.try_clone().expect("a descriptor").into(),
+            _alerts: socket().into(),
+            speak: Vec::new(),
+            ports: Vec::new(),
+            protocol: 113,
+            routed: false,
+            buffer: Vec::new(),
+        };
+        assert!(ports.hear(&mut [0; 64]).expect("no error").is_none());
+        let left = std::iter::from_fn(|| hears.recv(&mut [0; 64]).ok()).count();
+        assert_eq!(left, 3);
+    }
 }

@@ -32,7 +32,7 @@ pub(super) struct UdpPorts {
     /// Index into `ears` of the socket that sends, for each port.
     speak: Vec<usize>,
     ports: Vec<Port>,
-    /// Index of the socket that is read first.
+    /// Index of the socket that is read next.
     turn: usize,
 }
 
@@ -72,10 +72,12 @@ impl UdpPorts {
         self.ears.iter().map(|ear| ear.socket.as_fd())
     }
 
-    /// Returns the next datagram; `None` if there is none.
+    /// Returns the next datagram; `None` if none was found at any socket. Sockets take turns, so that a busy one leaves
+    /// room for the others. What is passed over at one socket leaves the rest of that socket to the next call.
     pub(super) fn hear(&mut self, buffer: &mut [u8]) -> Result<Option<Heard>, NetError> {
         for _ in 0..self.ears.len() {
             let Some(ear) = self.ears.get(self.turn) else { return Ok(None) };
+            self.turn = (self.turn + 1) % self.ears.len();
             match rustix::net::recvfrom(&ear.socket, &mut *buffer, RecvFlags::empty()) {
                 Ok((_, len, from)) => {
                     let Some(from) = from.and_then(|from| SocketAddr::try_from(from).ok()) else { continue };
@@ -87,11 +89,10 @@ impl UdpPorts {
                     let (port, destination) = (ear.port, ear.address);
                     return Ok(Some(Heard { port, source: from, destination, ttl: 2, way, content: 0..len }));
                 }
-                Err(rustix::io::Errno::AGAIN | rustix::io::Errno::CONNREFUSED) => {
-                    self.turn = (self.turn + 1) % self.ears.len();
-                }
                 Err(
-                    rustix::io::Errno::INTR
+                    rustix::io::Errno::AGAIN
+                    | rustix::io::Errno::CONNREFUSED
+                    | rustix::io::Errno::INTR
                     | rustix::io::Errno::NETDOWN
                     | rustix::io::Errno::NETUNREACH
                     | rustix::io::Errno::HOSTUNREACH,
@@ -130,4 +131,33 @@ fn bound(address: SocketAddr, receive_buffer: usize) -> Result<Socket, NetError>
     ssm::force_receive_buffer(&socket, receive_buffer);
     socket.bind(&SockAddr::from(address)).map_err(|source| NetError::Bind { address, source })?;
     Ok(socket)
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "a stranger's socket needs none of our settings")]
+mod tests {
+    use std::net::{Ipv4Addr, UdpSocket};
+
+    use super::*;
+
+    #[test]
+    fn a_busy_port_leaves_room_for_the_others() {
+        let port = |last| Port { name: "lo".into(), address: Ipv4Addr::new(127, 0, 0, last), index: 1 };
+        let group = SocketAddr::from(([239, 255, 78, 77], 0));
+        let mut ports = UdpPorts::open(&[port(2), port(3)], &[group], (1 << 20, 1)).expect("sockets");
+        let stranger = UdpSocket::bind("127.0.0.9:0").expect("a socket");
+        let send = |ports: &UdpPorts, port: usize| {
+            let ear = &ports.ears[ports.speak[port]];
+            let to = ear.socket.local_addr().ok().and_then(|to| to.as_socket()).expect("an address");
+            stranger.send_to(b"datagram", to).expect("it leaves");
+        };
+        (0..100).for_each(|_| send(&ports, 0));
+        send(&ports, 1);
+        let mut buffer = [0; 64];
+        let mut heard = || ports.hear(&mut buffer).expect("no error").map(|heard| heard.port);
+        let first: Vec<_> = (0..3).map(|_| heard()).collect();
+        assert_eq!(first, [Some(0), Some(1), Some(0)]);
+        assert_eq!((0..98).filter(|_| heard() == Some(0)).count(), 98, "nothing is lost");
+        assert_eq!(heard(), None);
+    }
 }

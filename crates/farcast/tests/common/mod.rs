@@ -587,7 +587,7 @@ impl Hosts {
     }
 
     /// Sets a kernel setting of host `n`.
-    fn sysctl(&self, n: usize, setting: &str) {
+    pub(crate) fn sysctl(&self, n: usize, setting: &str) {
         let mut sysctl = Command::new("sysctl");
         sysctl.args(["-qw", setting]);
         run(&mut self.at(n, &sysctl));
