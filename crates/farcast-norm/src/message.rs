@@ -179,6 +179,12 @@ impl Fec {
         }
     }
 
+    /// Returns the m with which to read FEC Encoding ID 2 where a datagram does not tell it: that of this code, or 16 if
+    /// this is another one.
+    pub const fn field_bits(self) -> u8 {
+        if let Self::ReedSolomon(m) = self { m } else { 16 }
+    }
+
     /// Returns the number of bits of a block's number.
     pub const fn block_bits(self) -> u32 {
         match self {

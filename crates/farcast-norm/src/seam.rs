@@ -58,8 +58,7 @@ impl farcast_delivery::Codec for Codec {
     }
 
     fn decode(&self, datagram: &[u8]) -> Result<Packet<Message>, wire::DecodeError> {
-        let field_bits = if let Fec::ReedSolomon(m) = self.fec { m } else { 16 };
-        wire::decode(datagram, field_bits)
+        wire::decode(datagram, self.fec.field_bits())
     }
 }
 

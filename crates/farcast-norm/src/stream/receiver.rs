@@ -163,6 +163,12 @@ impl StreamReceiver {
         self.remote.as_ref().and_then(|remote| remote.window.as_ref()).map_or(0, Window::kept)
     }
 
+    /// Returns the m with which to read FEC Encoding ID 2: that of the stream, once any of it has come.
+    fn field_bits(&self) -> u8 {
+        let window = self.remote.as_ref().and_then(|remote| remote.window.as_ref());
+        window.map_or(Fec::ReedSolomon8, Window::fec).field_bits()
+    }
+
     /// Begins to wait for a request, unless nothing is lacking, or the receiver waits already or has just asked.
     fn consider(&mut self, now: Time) {
         let (silent, node) = (self.config.receiver.silent, self.config.receiver.node);
@@ -302,11 +308,11 @@ impl StreamEngine for StreamReceiver {
     type Event = StreamReceiverEvent;
 
     fn may_say(&self, datagram: &[u8], who: &Proved<'_>) -> bool {
-        wire::decode(datagram, 8).is_ok_and(|packet| packet.message.may_be_sent_by(who))
+        wire::decode(datagram, self.field_bits()).is_ok_and(|packet| packet.message.may_be_sent_by(who))
     }
 
     fn handle(&mut self, now: Time, from: &Arrival, datagram: &[u8]) {
-        let Ok(packet) = wire::decode(datagram, 8) else {
+        let Ok(packet) = wire::decode(datagram, self.field_bits()) else {
             self.malformed += 1;
             return;
         };

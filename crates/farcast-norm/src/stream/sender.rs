@@ -368,11 +368,12 @@ impl StreamEngine for StreamSender {
     type Event = StreamSenderEvent;
 
     fn may_say(&self, datagram: &[u8], who: &Proved<'_>) -> bool {
-        wire::decode(datagram, 8).is_ok_and(|packet| packet.message.may_be_said_by(who))
+        wire::decode(datagram, self.config.fec.field_bits())
+            .is_ok_and(|packet| packet.message.may_be_said_by(who))
     }
 
     fn handle(&mut self, now: Time, from: &Arrival, datagram: &[u8]) {
-        let Ok(packet) = wire::decode(datagram, 8) else {
+        let Ok(packet) = wire::decode(datagram, self.config.fec.field_bits()) else {
             self.malformed += 1;
             return;
         };

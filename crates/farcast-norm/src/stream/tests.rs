@@ -15,7 +15,7 @@ use farcast_core::{BitRate, Span, Time};
 use farcast_delivery::{KeyNumber, Proved, StreamEngine, StreamReceiverEngine, StreamSenderEngine, Taken};
 
 use super::{StreamReceiver, StreamReceiverConfig, StreamReceiverEvent, StreamSender, StreamSenderEvent};
-use crate::message::{Body, Flags, FromSender};
+use crate::message::{Body, Fec, Flags, FromSender};
 use crate::{NodeId, ReceiverConfig, SenderConfig, SenderOutcome, wire};
 
 const SEGMENT: u16 = 100;
@@ -235,6 +235,26 @@ fn every_octet_comes_in_order_whatever_is_lost() {
             world.assert_whole();
             assert_eq!(world.outcome(), Some(SenderOutcome::Acknowledged), "{loss} {len}");
         }
+    }
+}
+
+/// The transmission information tells the field of the code; requests and flushes do not.
+#[test]
+fn blocks_of_more_symbols_than_octets_can_number_are_repaired() {
+    for (seed, loss) in [(1, 0.0), (2, 0.05), (3, 0.2)] {
+        let wide = |ackers| {
+            let config = sender(0, ackers);
+            SenderConfig { fec: Fec::ReedSolomon(16), block_len: 300, parity: 100, ..config }
+        };
+        let text = text(100_000);
+        let clean = World::new(wide(3), 3, text.clone(), 250).run(at(600_000));
+        let mut world = World::new(wide(3), 3, text, 250);
+        world.lossy(loss, seed);
+        let world = world.run(at(600_000));
+        world.assert_whole();
+        assert_eq!(world.outcome(), Some(SenderOutcome::Acknowledged), "{loss}");
+        let most = clean.sent as f64 * (1.02 + 2.0 * loss);
+        assert!((world.sent as f64) < most, "{loss}: {} octets of {}", world.sent, clean.sent);
     }
 }
 
