@@ -116,7 +116,8 @@ impl SenderConfig {
         }
     }
 
-    /// Returns the number of symbols of each block that a round sends.
+    /// Returns the number of symbols of each block that a round sends. To end with a whole stripe, a round may send up to
+    /// three more, which the next one sends less.
     pub fn round_symbols(&self) -> u32 {
         let block = u64::from(self.shape.geometry.block_size());
         (block + (block * u64::from(self.overhead_percent)).div_ceil(100)) as u32

@@ -182,7 +182,7 @@ impl Sender {
     pub fn parity_planned(&self) -> u32 {
         let block = self.geometry().block_size();
         let symbols = match self.config.duration {
-            Duration::Rounds(rounds) => u64::from(rounds) * u64::from(self.config.round_symbols()),
+            Duration::Rounds(rounds) => self.symbols_until(rounds),
             Duration::For(span) => {
                 let each = self.symbol_span().as_nanos() * u64::from(self.geometry().blocks());
                 // A late sender makes up for some of its time.
@@ -209,9 +209,9 @@ impl Sender {
         self.config.head.min(self.geometry().segments())
     }
 
-    /// Returns the number of symbols of a round.
+    /// Returns the number of symbols of the current round, or of the first one before it.
     fn round_len(&self) -> u32 {
-        let (blocks, each) = (u64::from(self.geometry().blocks()), u64::from(self.config.round_symbols()));
+        let (blocks, each) = (u64::from(self.geometry().blocks()), u64::from(self.round_each()));
         // A block with one segment less skips the symbol of that number, which is not worth counting.
         u32::try_from(blocks * each).unwrap_or(u32::MAX)
     }
@@ -246,7 +246,7 @@ impl Sender {
         match self.config.duration {
             Duration::For(_) => self.end_at.since(now),
             Duration::Rounds(rounds) => {
-                let all = u64::from(rounds).saturating_mul(self.round_len().into());
+                let all = self.symbols_until(rounds).saturating_mul(self.geometry().blocks().into());
                 let symbols = all.saturating_sub(self.sent.iter().sum());
                 let time = self.symbol_span() * symbols;
                 // Add the time of descriptions and repeated head segments.
@@ -310,20 +310,43 @@ impl Sender {
             let at = self.cursor.first + self.cursor.width;
             let (block, ring) = (self.geometry().block_size(), self.ring());
             let first = if at == ring { 0 } else { at };
-            let mut left = self.cursor.left;
-            if left == 0 {
-                if self.config.duration == Duration::Rounds(self.round) {
-                    return false;
-                }
-                left = self.config.round_symbols();
-                self.round += 1;
-                self.sent.push(0);
-                self.events.push_back(SenderEvent::Round { round: self.round, symbols: self.round_len() });
+            if self.cursor.left == 0 && !self.begin_round() {
+                return false;
             }
-            let end = if first < block { block } else { ring };
-            let width = stripe(block).min(left).min(end - first);
+            let (end, left) = (if first < block { block } else { ring }, self.cursor.left);
+            let width = stripe(block).min(end - first);
             self.cursor = Cursor { first, width, block: 0, within: 0, left: left - width };
         }
+    }
+
+    /// Begins the next round. Returns `false` if there is none.
+    fn begin_round(&mut self) -> bool {
+        if self.config.duration == Duration::Rounds(self.round) {
+            return false;
+        }
+        self.round += 1;
+        self.cursor.left = self.round_each();
+        self.sent.push(0);
+        self.events.push_back(SenderEvent::Round { round: self.round, symbols: self.round_len() });
+        true
+    }
+
+    /// Returns the number of symbols of each block that the current round sends, or the first one before it.
+    fn round_each(&self) -> u32 {
+        let round = self.round.max(1);
+        (self.symbols_until(round) - self.symbols_until(round - 1)) as u32
+    }
+
+    /// Returns the number of symbols of each block that the first `rounds` rounds send. A round ends with a whole
+    /// stripe, because receivers compute losses from the order of whole stripes. What it sends more than its share, the
+    /// next round sends less.
+    fn symbols_until(&self, rounds: u32) -> u64 {
+        let (block, parity) = (self.geometry().block_size(), self.config.shape.parity());
+        let share = u64::from(rounds) * u64::from(self.config.round_symbols());
+        let at = (share % u64::from(self.ring())) as u32;
+        let (from, len) = if at <= block { (0, block) } else { (block, parity) };
+        let end = from + (at - from).next_multiple_of(stripe(block)).min(len);
+        share + u64::from(end - at)
     }
 
     /// Returns the number of symbols in a block's ring.

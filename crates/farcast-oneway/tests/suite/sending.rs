@@ -2,11 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use farcast_core::{BitRate, Engine as _, Message as _, Span, Time};
-use farcast_delivery::SenderEngine as _;
-use farcast_oneway::{ConfigError, Duration, Kind, Sender, SenderConfig, Shape};
+use farcast_core::random::RandomStream;
+use farcast_core::{Arrival, BitRate, Engine as _, Message as _, Span, Time};
+use farcast_delivery::{ObjectId, SenderEngine as _};
+use farcast_oneway::{
+    ConfigError, Duration, Kind, Message, Receiver, ReceiverConfig, Sender, SenderConfig, Shape,
+};
 
-use crate::common::{described, everything, ms, sender, symbols};
+use crate::common::{described, everything, group, ms, own, sender, server, symbols};
 
 /// Returns the place of a symbol in the ring of its block.
 fn place(shape: &Shape, kind: Kind, symbol: u32) -> u32 {
@@ -54,6 +57,58 @@ fn whatever_leaves_in_a_row_is_of_all_blocks_alike() {
     }
 }
 
+/// Receivers compute losses from the order of whole stripes of four symbols. Here a round has 1,111 symbols of a block.
+#[test]
+fn a_receiver_tells_the_losses_that_there_are() {
+    for duration in [Duration::Rounds(2), Duration::For(Span::from_secs(130))] {
+        let config = SenderConfig { duration, ..sender(70 * 1010, 1010) };
+        let mut engine = Receiver::new(ReceiverConfig::default());
+        let (mut chance, mut sent, mut lost) = (RandomStream::derive(1, &[]), 0u64, 0u64);
+        for (now, message) in everything(config) {
+            if let Message::Symbols(symbols) = &message {
+                sent += 1;
+                // One block can never be rebuilt, so that the receiver listens to the end.
+                if symbols.block == 5 && symbols.run.first() % 4 != 0 || chance.unit() < 0.02 {
+                    lost += 1;
+                    continue;
+                }
+            }
+            let _ = engine.handle(now, &Arrival::new(server(), group()), &message);
+            while let Some(event) = engine.poll_event() {
+                own(&mut engine, now, &event);
+            }
+        }
+        let told = engine.received(ObjectId::FIRST);
+        assert!(told.sent.abs_diff(sent) < 20, "{duration:?}: {told:?} of {sent}");
+        assert!(told.lost.abs_diff(lost) < 20, "{duration:?}: {told:?}, and {lost} were lost");
+    }
+}
+
+/// Rounds end with whole stripes, and what one sends more the next one sends less.
+#[test]
+fn rounds_are_as_long_as_they_should_be_in_all() {
+    for (overhead_percent, rounds) in [(0, 1), (0, 5), (10, 1), (10, 7), (33, 20)] {
+        let duration = Duration::Rounds(rounds);
+        let config = SenderConfig { duration, overhead_percent, ..sender(3 * 1010, 1010) };
+        let share = u64::from(config.round_symbols()) * 3;
+        let mut engine = Sender::new(config.clone()).expect("valid");
+        engine.open(Time::ZERO);
+        while let Some(deadline) = engine.poll_timeout() {
+            while engine.poll_transmit(deadline.at, deadline.at).is_some() {}
+        }
+        assert_eq!(engine.sent().len(), rounds as usize);
+        for (round, _) in (1..).zip(engine.sent()) {
+            let all: u64 = engine.sent()[..round].iter().sum();
+            let more = all - share * round as u64;
+            assert!(more <= 9 && more.is_multiple_of(3), "{overhead_percent} %, round {round}: {more}");
+        }
+        assert!(
+            overhead_percent > 0 || rounds > 1 || engine.sent() == [share],
+            "nothing is added to one round"
+        );
+    }
+}
+
 #[test]
 fn a_block_without_a_last_segment_skips_it() {
     // 129 segments: blocks of 65 and 64.
@@ -76,7 +131,7 @@ fn descriptions_come_often_and_take_little() {
         }
         let head = config.head;
         let all = everything(config);
-        let octets = |of: &[(Time, farcast_oneway::Message)]| -> usize {
+        let octets = |of: &[(Time, Message)]| -> usize {
             of.iter().map(|(_, message)| message.wire_len(0) + 28).sum()
         };
         // Without the lead, in which only descriptions leave.
@@ -188,13 +243,14 @@ fn the_owner_is_told_how_much_parity_it_takes() {
     let planned = |duration, overhead_percent| {
         let config = SenderConfig { duration, overhead_percent, ..sender(1000, 1000) };
         let sender = Sender::new(config.clone()).expect("valid");
-        let planned = sender.parity_of_all(farcast_delivery::ObjectId::FIRST);
+        let planned = sender.parity_of_all(ObjectId::FIRST);
         let sent = symbols(&everything(config)).into_iter().filter(|(_, one)| one.kind == Kind::Parity);
         let used = sent.map(|(_, one)| one.run.end()).max().unwrap_or(0);
         (planned, used)
     };
     assert_eq!(planned(Duration::Rounds(1), 0), (0, 0));
-    assert_eq!(planned(Duration::Rounds(1), 7), (70, 70));
+    // The last stripe is whole.
+    assert_eq!(planned(Duration::Rounds(1), 7), (72, 72));
     assert_eq!(planned(Duration::Rounds(2), 10), (1000, 1000));
     let (told, used) = planned(Duration::For(Span::from_secs(1)), 10);
     assert!(told >= used && told < used + 100, "{told} for {used}");
