@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use farcast_core::{BitRate, Span};
-use farcast_delivery::{Geometry, Vouched};
+use farcast_delivery::{Geometry, MAX_SEGMENTS, Vouched};
 use farcast_norm::NodeId;
 use farcast_norm::quantise::GroupSize;
 
@@ -154,7 +154,12 @@ impl SenderConfig {
             if info > room {
                 return Err(ConfigError::Info(info));
             }
-            Ok(geometry(object.size, self.segment_size, block)?)
+            let geometry = geometry(object.size, self.segment_size, block)?;
+            if u64::from(geometry.blocks()) * u64::from(parity) > u64::from(MAX_SEGMENTS) {
+                let octets = u32::from(block) * u32::from(self.segment_size);
+                return Err(ConfigError::Symbols { size: object.size, octets, parity });
+            }
+            Ok(geometry)
         };
         self.objects.iter().map(cut).collect()
     }

@@ -24,6 +24,19 @@ pub enum ConfigError {
         /// Parity symbols of a block.
         parity: u8,
     },
+    /// An object has more parity symbols in all than can be numbered.
+    #[error(
+        "an object of {size} octets in blocks of {octets} octets with {parity} parity symbols each has too many parity \
+         symbols, over 2^30: choose larger blocks or segments, or less parity"
+    )]
+    Symbols {
+        /// Octets of the object.
+        size: u64,
+        /// Octets of a block.
+        octets: u32,
+        /// Parity symbols of a block.
+        parity: u8,
+    },
     /// More parity symbols are to be sent unasked than a block has.
     #[error("{auto} parity symbols unasked, of {parity}")]
     AutoParity {

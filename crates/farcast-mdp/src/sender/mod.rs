@@ -47,8 +47,13 @@ timers! {
 /// Rounds that are counted one by one; symbols of later rounds count to the last of these.
 const ROUNDS: usize = 4096;
 
-/// Number of objects for which a flush asks for acknowledgements.
-const ASKED_AT_ONCE: usize = 8;
+/// Least and greatest number of objects for which a flush asks for acknowledgements. Receivers remember no more
+/// questions.
+const ASKED_AT_ONCE: (u64, u64) = (8, 256);
+/// Divisor of the rate for questions and their answers, where a flush asks for more than the least.
+const SHARE: u64 = 8;
+/// Octets of an acknowledgement, and of a question without its list of nodes.
+const ANSWER: usize = 32;
 
 /// Flushes that are sent for receivers that lack only withdrawn objects.
 const BEREFT_FLUSHES: u32 = 3;
@@ -318,15 +323,26 @@ impl Sender {
             }
             return;
         }
+        let at_once = self.asked_at_once();
         self.flushes = self.flushes.saturating_add(1);
         self.outbox.push_back(FromSender::Flush { eot: false, object: self.last_begun() });
         let waiting = self.begun.iter_mut().enumerate().filter(|(_, one)| !asked(one));
-        for (object, one) in waiting.take(ASKED_AT_ONCE) {
+        for (object, one) in waiting.take(at_once) {
             one.asks += 1;
             let nodes = one.waiting.clone();
             self.outbox.push_back(FromSender::AckReq { object: object as u32, nodes });
         }
         self.timers.set(Timer::Flush, now + self.advertised().span() * 2);
+    }
+
+    /// Returns the number of objects for which a flush asks. With many small ones, a few for each flush would take longer
+    /// than the objects.
+    fn asked_at_once(&self) -> usize {
+        let nodes = self.config.ackers.len();
+        let each = self.pacer.span(ANSWER + 4 * nodes) + self.pacer.span(ANSWER) * nodes as u64;
+        let all = self.advertised().span() * 2 / SHARE;
+        let (least, most) = ASKED_AT_ONCE;
+        (all.as_nanos() / each.as_nanos().max(1)).clamp(least, most) as usize
     }
 
     fn conclude(&mut self) {

@@ -190,6 +190,27 @@ fn what_nothing_vouches_for_has_no_number_to_be_known_again_by() {
     assert_eq!(serial(&late), Some(1 << 32 | 3), "INFO may yet vouch");
 }
 
+/// All parity symbols of an object are numbered, and a bit of memory is kept for each.
+#[test]
+fn an_object_has_no_more_parity_than_can_be_numbered() {
+    let config = |size, block_len, parity| {
+        let objects = vec![Object { size, info: Vec::new(), vouched: None }];
+        let one =
+            SenderConfig { objects, segment_size: 64, block_len, parity, auto_parity: 0, ..sender(1, 0) };
+        Sender::new(one).map(drop)
+    };
+    let most = (1u64 << 30) / 254 * 64;
+    assert_eq!(config(most, 1, 254), Ok(()));
+    for size in [most + 64, 1_200_000_000, u64::from(u32::MAX)] {
+        let refused = ConfigError::Symbols { size, octets: 64, parity: 254 };
+        assert_eq!(config(size, 1, 254), Err(refused));
+        assert!(
+            refused.to_string().contains(&size.to_string()) && refused.to_string().contains("larger blocks")
+        );
+        assert_eq!(config(size, 20, 20), Ok(()));
+    }
+}
+
 #[test]
 fn a_name_has_to_fit_with_what_is_vouched_for() {
     let vouched = Some(Vouched { digest: [1; 32], mode: 0, mtime_ns: 0 });

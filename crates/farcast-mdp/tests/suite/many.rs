@@ -8,7 +8,7 @@ use farcast_core::{Bitmap, Span, Time};
 use farcast_delivery::{Answer, Decline, ObjectId, ReceiverEngine as _};
 use farcast_mdp::message::FromSender;
 use farcast_mdp::{
-    Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome, SenderConfig, SenderOutcome, Sync,
+    Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome, SenderConfig, SenderEvent, SenderOutcome, Sync,
 };
 use farcast_testkit::{Host, Link, Setup};
 
@@ -31,7 +31,12 @@ struct Hands {
 /// Receives `count` objects of a segment over `link` for `owner`.
 fn receives(name: &str, count: usize, owner: Owner, link: Link) -> (Session, Client) {
     let objects = (0..count).map(|_| object(1)).collect();
-    let config = SenderConfig { objects, grtt: ms(20), ..sender(1, 1) };
+    receives_from(name, SenderConfig { objects, grtt: ms(20), ..sender(1, 1) }, owner, link)
+}
+
+/// Receives what a sender with the settings `config` sends over `link`, for `owner`.
+fn receives_from(name: &str, config: SenderConfig, owner: Owner, link: Link) -> (Session, Client) {
+    let count = config.objects.len();
     let mut session = Session::empty(name, Setup::plain(1), config, link);
     let told = Rc::new(RefCell::new(Vec::new()));
     let hands = Rc::new(RefCell::new(Hands::default()));
@@ -95,6 +100,19 @@ fn what_is_declined_for_lack_of_room_is_asked_for_again() {
     assert_all(&session, &client, 100);
     let declined = client.outcomes().iter().filter(|one| **one == ReceiverOutcome::Lost).count();
     assert!(declined > 0, "there was no room for some");
+}
+
+/// The round trip stays long for longer than the objects take. Each flush waits for two of them.
+#[test]
+fn many_objects_are_acknowledged_in_a_few_round_trips() {
+    let owner = Owner { room: 400, each: ms(5) };
+    let objects = (0..400).map(|_| object(1)).collect();
+    let config = SenderConfig { objects, grtt: ms(500), ..sender(1, 1) };
+    let (session, client) = receives_from("acknowledged", config, owner, Link::clean(ms(5)));
+    assert_all(&session, &client, 400);
+    let told = session.told.borrow();
+    let ended = told.iter().find(|(_, event)| matches!(event, SenderEvent::Ended(_))).map(|(at, _)| *at);
+    assert!(ended.is_some_and(|at| at < Time::ZERO + Span::from_secs(15)), "{ended:?}");
 }
 
 /// The owner verifies for longer than a sender asks, and lacks nothing.
