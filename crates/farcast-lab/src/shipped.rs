@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use farcast_scenario::document::{Document, DocumentError};
+use farcast_scenario::document::{Document, DocumentError, text_of};
 use farcast_scenario::links::Links;
 
 /// A scenario or a link that ships inside the program.
@@ -187,7 +187,7 @@ pub fn document(name: &str) -> Result<Document, OpenError> {
 /// There is neither, or the file is not a valid document.
 pub fn open(name: &str) -> Result<Document, OpenError> {
     // A file takes precedence, so that it may have the name of a shipped document.
-    match read(Path::new(name)) {
+    match text_of(Path::new(name)) {
         Ok(text) => Ok(Document::parse(name, &text)?),
         Err(source) => match named(name) {
             Some(shipped) => Ok(shipped.document()?),
@@ -217,21 +217,6 @@ pub fn open_link(name: &str) -> Result<Document, OpenError> {
 /// # Errors
 /// The file cannot be read, has more than 16 MiB, or is not a valid document.
 pub fn file(path: &Path) -> Result<Document, OpenError> {
-    let text = read(path).map_err(|source| OpenError::Unreadable { path: path.into(), source })?;
+    let text = text_of(path).map_err(|source| OpenError::Unreadable { path: path.into(), source })?;
     Ok(Document::parse(&path.display().to_string(), &text)?)
-}
-
-/// Most octets of a document.
-const MOST_OCTETS: u64 = 16 << 20;
-
-/// Reads the text of a file, unless it is too long: a device may have no end.
-#[expect(clippy::disallowed_methods, reason = "it is read whole, as settings are")]
-fn read(path: &Path) -> io::Result<String> {
-    use io::Read as _;
-    let mut text = String::new();
-    let read = std::fs::File::open(path)?.take(MOST_OCTETS + 1).read_to_string(&mut text)?;
-    if read as u64 > MOST_OCTETS {
-        return Err(io::Error::other("it is longer than any scenario, which has 16 MiB at most"));
-    }
-    Ok(text)
 }

@@ -28,6 +28,7 @@
 mod assignment;
 mod build;
 mod error;
+mod file;
 mod given;
 mod kinds;
 mod nesting;
@@ -40,6 +41,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 pub use error::{DocumentError, ErrorPosition, Problem};
+pub use file::text_of;
 pub use given::Given;
 pub use questions::{Asked, Presence, Question};
 pub use reader::Reader;

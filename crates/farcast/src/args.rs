@@ -2,13 +2,15 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use farcast_core::Probability;
 use farcast_core::units::Bytes;
-use farcast_core::{BitRate, Probability};
+use farcast_mftp::settings::Rate;
+use farcast_transfer::ProtocolName;
+use farcast_transfer::host::{Endpoint, Host};
 
 mod element;
 mod lab;
@@ -18,13 +20,12 @@ mod send;
 pub(crate) use element::{ElementArgs, RepairArgs};
 pub(crate) use lab::{CompareArgs, LabArgs, SweepArgs, TuneArgs};
 pub(crate) use receive::ReceiveArgs;
-pub(crate) use send::{ChangingArg, NakTimingArg, PassWaitArg, SendArgs};
+pub(crate) use send::SendArgs;
 
-use crate::host::{Endpoint, Host};
 use crate::keys::KeyArgs;
 use crate::model::ModelArgs;
 use crate::partials::PartialsArgs;
-use crate::protocols::Speaks;
+use crate::protocols;
 use crate::report::{Chosen, options};
 
 /// Deliver files reliably to many receivers over links that break ordinary transfer: satellites, polar modems,
@@ -46,22 +47,22 @@ impl Cli {
         let matches = command.try_get_matches_from_mut(words)?;
         let mut cli = Self::from_arg_matches(&matches)?;
         if let (Command::Send(args), Some((_, given))) = (&mut cli.command, matches.subcommand())
-            && let Some(plan) = &args.protocol.plan
+            && let Some(plan) = &args.job.protocol.plan
             && let Some(planned) = planned(plan)
         {
             let said = given.value_source("speaks") == Some(ValueSource::CommandLine);
-            if said && planned != args.speaks {
-                let [of, not] = [planned, args.speaks].map(Speaks::name);
+            if said && planned != args.job.by {
+                let [of, not] = [planned, args.job.by].map(ProtocolName::word);
                 let plan = plan.display();
                 let wrong =
                     format!("{plan} plans a transfer by {of}, and --protocol says {not}: leave one out");
                 return Err(command.error(ErrorKind::ArgumentConflict, wrong));
             }
-            args.speaks = planned;
+            args.job.by = planned;
         }
         let speaks = match &cli.command {
-            Command::Send(args) => Some(args.speaks()),
-            Command::Receive(args) => Some(args.speaks()),
+            Command::Send(args) => Some(args.job.protocol_name()),
+            Command::Receive(args) => Some(args.job.protocol_name()),
             _ => None,
         };
         if let Err(wrong) = cli.follow_zones() {
@@ -69,7 +70,7 @@ impl Cli {
         }
         if let (Some(speaks), Some((name, given))) = (speaks, matches.subcommand())
             && let Some(inner) = command.find_subcommand_mut(name)
-            && let Err(wrong) = speaks.check(inner, given)
+            && let Err(wrong) = protocols::check(speaks, inner, given)
         {
             return Err(inner.error(ErrorKind::ArgumentConflict, wrong));
         }
@@ -82,7 +83,7 @@ impl Cli {
             && let Some(inner) = command.find_subcommand(name)
         {
             page.options = options(inner, given, speaks);
-            page.protocol = speaks.heading();
+            page.protocol = speaks.title();
         }
         Ok(cli)
     }
@@ -91,10 +92,12 @@ impl Cli {
     fn follow_zones(&mut self) -> Result<(), String> {
         let (zones, socket) = match &mut self.command {
             Command::Send(args) => {
-                (vec![args.to.zone(), args.announce.as_ref().and_then(Endpoint::zone)], &mut args.socket)
+                let job = &mut args.job;
+                (vec![job.to.zone(), job.announce.as_ref().and_then(Endpoint::zone)], &mut job.socket)
             }
             Command::Receive(args) => {
-                (vec![args.from.zone(), args.source.as_ref().and_then(Host::zone)], &mut args.socket)
+                let job = &mut args.job;
+                (vec![job.from.zone(), job.source.as_ref().and_then(Host::zone)], &mut job.socket)
             }
             _ => return Ok(()),
         };
@@ -114,13 +117,13 @@ impl Cli {
 
 /// Protocol that a plan names. A plan that is wrong is refused later, when its settings are read; one from a pipe can
 /// be read only then.
-fn planned(plan: &Path) -> Option<Speaks> {
+fn planned(plan: &Path) -> Option<ProtocolName> {
     if !plan.is_file() {
         return None;
     }
     let document = farcast_lab::shipped::file(plan).ok()?;
     let name = document.root().table("protocol").ok()?.optional_text("name").ok()??;
-    Speaks::value_variants().iter().copied().find(|speaks| speaks.name() == name)
+    ProtocolName::ALL.into_iter().find(|one| one.word() == name)
 }
 
 const EXIT_CODES: &str = "Exit codes: 0 done, 1 failed, 2 wrong usage or bad file, 3 some receivers incomplete,\n\
@@ -360,31 +363,6 @@ pub(crate) struct ReproduceArgs {
     pub(crate) quiet: bool,
 }
 
-/// How sockets are made.
-#[derive(Args, Debug, Clone)]
-#[command(next_help_heading = "Network")]
-pub(crate) struct SocketArgs {
-    /// The interface for multicast, by name or address [default: the routing table's choice].
-    #[arg(long, value_name = "IFACE")]
-    pub(crate) interface: Option<String>,
-    /// UDP port at this end of answers: a sender sends from it and hears answers at it, a receiver of a group answers
-    /// from it. For firewalls [default: any that is free].
-    #[arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..))]
-    pub(crate) answer_port: Option<u16>,
-    /// Time to live (hop limit) of multicast; 1 stays on the local network.
-    #[arg(long, default_value_t = 1, value_name = "HOPS", value_parser = clap::value_parser!(u8).range(0..=255))]
-    pub(crate) ttl: u8,
-    /// Differentiated services code point of what is sent.
-    #[arg(long, default_value_t = 0, value_name = "0..63", value_parser = clap::value_parser!(u8).range(0..=63))]
-    pub(crate) dscp: u8,
-    /// Kernel buffer for receiving; above the system's limit only with privileges.
-    #[arg(long, default_value = "16 MiB", value_name = "SIZE")]
-    pub(crate) receive_buffer: Bytes,
-    /// Send and receive datagrams one by one, without segmentation offload.
-    #[arg(long)]
-    pub(crate) no_offload: bool,
-}
-
 /// What is shown.
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Output")]
@@ -429,26 +407,6 @@ pub(crate) struct DemoArgs {
     #[arg(long, default_value = "2 %", value_name = "PART")]
     pub(crate) loss: Probability,
     /// How fast.
-    #[arg(long, default_value = "100 Mbit/s")]
-    pub(crate) rate: RateArg,
-}
-
-/// A rate, or as fast as receivers acknowledge.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum RateArg {
-    Max,
-    Rate(BitRate),
-}
-
-impl FromStr for RateArg {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "max" => Ok(Self::Max),
-            _ => text
-                .parse()
-                .map(Self::Rate)
-                .map_err(|error: farcast_core::units::UnitError| error.to_string()),
-        }
-    }
+    #[arg(long, default_value = "100 Mbit/s", value_parser = farcast_transfer::parse::rate)]
+    pub(crate) rate: Rate,
 }

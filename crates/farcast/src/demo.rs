@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use farcast_core::random::RandomStream;
 use farcast_core::units::Bytes;
+use farcast_mftp::settings::Rate;
 
-use crate::args::{DemoArgs, RateArg};
+use crate::args::DemoArgs;
 use crate::output::{Output, error};
 use crate::{Exit, Failure};
 
@@ -34,8 +35,8 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit, Failure> {
         receivers.push(Ours(receiver(place.path(), name, args)?));
     }
     let rate = match args.rate {
-        RateArg::Max => "max".to_owned(),
-        RateArg::Rate(rate) => rate.to_string(),
+        Rate::Max => "max".to_owned(),
+        Rate::Limit(rate) => rate.to_string(),
     };
     let mut sender = Command::new(std::env::current_exe()?);
     sender

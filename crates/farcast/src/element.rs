@@ -7,13 +7,14 @@ use farcast_core::units::Bytes;
 use farcast_delivery::{ElementEngine as _, Figure, FigureValue};
 use farcast_net::{ElementCounts, ElementNotice, ElementOptions, Port};
 use farcast_pgm::{Codec, Element, ElementConfig, StoreConfig};
+use farcast_transfer::names;
 use serde_json::{Map, Value, json};
 
 use crate::args::{ElementArgs, RepairArgs};
 use crate::interrupt::interrupted_service;
 use crate::output::Output;
 use crate::text::Text;
-use crate::{Exit, Failure, names};
+use crate::{Exit, Failure};
 
 /// UDP port of PGM groups where none is given: that of OpenPGM's programs.
 const UDP_PORT: u16 = 7500;
@@ -132,7 +133,7 @@ fn serve(
         }
     };
     let served = farcast_net::serve(options, &codec, make, &stop, &mut observer);
-    let (engine, counts) = served.map_err(Failure::of_net)?;
+    let (engine, counts) = served?;
     output.event("summary", said(&engine, &counts, &options.interfaces));
     output.result(&Text::line(&told(&engine, &counts, repairs)));
     Ok(Exit::Done)

@@ -7,17 +7,14 @@ mod compare;
 mod demo;
 mod element;
 mod emulate;
+mod failure;
 mod help;
 mod hook;
-mod host;
 mod interrupt;
 mod keys;
 mod laboratory;
-mod lock;
 mod manual;
 mod model;
-mod names;
-mod node;
 mod output;
 mod outputs;
 mod partials;
@@ -26,38 +23,20 @@ mod protocols;
 mod receive;
 mod report;
 mod reproduce;
-mod sealing;
 mod send;
 mod simulate;
-mod state;
 mod stdio;
 mod sweep;
 mod table;
 mod text;
 mod tune;
+mod warnings;
 
 use std::process::ExitCode;
 
 use args::{Cli, Command};
-use farcast_net::NetError;
+use failure::{Exit, Failure};
 use farcast_report::text::{is_obeyed, visible};
-
-/// Result of a command. The number is the exit code.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Exit {
-    /// The command did its work.
-    Done = 0,
-    /// The command failed.
-    Failed = 1,
-    /// The command line or a file of the user's is wrong.
-    Usage = 2,
-    /// Some receivers are incomplete.
-    Incomplete = 3,
-    /// Everything was sent, but no receiver can tell whether it has it.
-    Unknown = 4,
-    /// Internal value, not an exit code: files have changed, and all is to be sent again.
-    Again = 125,
-}
 
 fn main() -> ExitCode {
     let cli = match Cli::read(std::env::args_os()) {
@@ -65,6 +44,7 @@ fn main() -> ExitCode {
         Err(error) => return refused(&error),
     };
     allow_descriptors();
+    warnings::print();
     let result = match cli.command {
         Command::Emulate(args) => return emulate::run(&args),
         Command::Send(args) => send::run(&args),
@@ -135,43 +115,5 @@ fn say_refusal(error: &clap::Error) {
         let _ = shown.as_ref().unwrap_or(error).print();
     } else {
         stdio::say(text.trim_end());
-    }
-}
-
-/// Failure of a command: one sentence, and the exit code.
-#[derive(Debug)]
-pub(crate) struct Failure {
-    sentence: String,
-    exit: Exit,
-}
-
-impl Failure {
-    pub(crate) fn usage(sentence: impl Into<String>) -> Self {
-        Self { sentence: sentence.into(), exit: Exit::Usage }
-    }
-
-    /// Returns the failure for an error in the caller's wish or in a file of the caller's.
-    pub(crate) fn wrong(error: impl std::error::Error) -> Self {
-        Self::usage(error.to_string())
-    }
-
-    /// Returns the failure for an error of the network crate. Settings that contradict each other are wrong usage.
-    /// Other errors are those of the network or the machine.
-    pub(crate) fn of_net(error: NetError) -> Self {
-        match error {
-            NetError::Config(_)
-            | NetError::Parity { .. }
-            | NetError::SourceWithoutGroup(_)
-            | NetError::NotADirectory(_)
-            | NetError::DanglingDirectory { .. }
-            | NetError::GroupWithoutSource(_) => Self::usage(error.to_string()),
-            other => other.into(),
-        }
-    }
-}
-
-impl<E: std::error::Error> From<E> for Failure {
-    fn from(error: E) -> Self {
-        Self { sentence: error.to_string(), exit: Exit::Failed }
     }
 }

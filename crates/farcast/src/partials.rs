@@ -15,7 +15,7 @@ use crate::{Exit, Failure};
 
 mod args;
 
-pub(crate) use args::{PartialsArgs, QuotaArgs};
+pub(crate) use args::PartialsArgs;
 
 /// Number of digits of an identifier that are shown.
 const SHORT: usize = 8;

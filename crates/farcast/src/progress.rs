@@ -3,9 +3,9 @@
 use std::io::IsTerminal;
 use std::time::Duration;
 
-use farcast_core::units::Bytes;
-use farcast_core::{BitRate, Span, Time};
+use farcast_core::{Span, Time};
 use farcast_report::text::visible;
+pub(crate) use farcast_transfer::words::{loss_percent, part_of, percent, rate, size};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::output::Output;
@@ -13,11 +13,6 @@ use crate::output::Output;
 mod terminal;
 
 use terminal::Terminal;
-
-/// Returns `lost` as a percentage of `sent`, or `None` if nothing was sent.
-pub(crate) fn loss_percent(lost: u64, sent: u64) -> Option<f64> {
-    (sent > 0).then(|| 100.0 * lost as f64 / sent as f64)
-}
 
 /// Interval between lines where there is no terminal.
 const LINE_EVERY: Span = Span::from_secs(2);
@@ -131,28 +126,6 @@ fn cut(text: &str, columns: usize) -> String {
     console::truncate_str(&visible(text), columns, "").into_owned()
 }
 
-/// Returns a part as a percentage with one decimal, or a dash if the whole is 0.
-pub(crate) fn percent(part: u64, whole: u64) -> String {
-    if whole == 0 { "-".into() } else { format!("{:.1} %", part as f64 * 100.0 / whole as f64) }
-}
-
-/// Shortest time that gives a meaningful rate.
-const SHORTEST: Span = Span::from_millis(1);
-
-/// Returns the rate at which `bytes` were moved in `span`. It is a dash if nothing was moved, or in too short a time.
-pub(crate) fn rate(bytes: u64, span: Span) -> String {
-    if span < SHORTEST {
-        return "-".into();
-    }
-    let bps = bytes as f64 * 8.0 / span.as_secs_f64().max(1e-9);
-    BitRate::from_bps(bps as u64).map_or_else(|| "-".into(), |rate| rate.to_string())
-}
-
-/// Returns the bytes in `count` of the `segments` of a product of `size` bytes.
-pub(crate) fn part_of(size: u64, count: u64, segments: u64) -> u64 {
-    (u128::from(size) * u128::from(count) / u128::from(segments.max(1))) as u64
-}
-
 /// Returns the octets on the wire divided by the octets of the files, or `None` if there are none of these.
 pub(crate) fn times_the_size(wire: u64, octets: u64) -> Option<f64> {
     (octets > 0).then(|| wire as f64 / octets as f64)
@@ -161,16 +134,6 @@ pub(crate) fn times_the_size(wire: u64, octets: u64) -> Option<f64> {
 /// Returns that ratio in words, or a dash if the files have no octets.
 pub(crate) fn overhead(wire: u64, octets: u64) -> String {
     times_the_size(wire, octets).map_or_else(|| "-".into(), |times| format!("{times:.3} times the size"))
-}
-
-/// Returns a count with its noun, as in "1 round" and "2 rounds".
-pub(crate) fn counted(count: u64, one: &str) -> String {
-    format!("{count} {one}{}", if count == 1 { "" } else { "s" })
-}
-
-/// Returns bytes as a person writes them.
-pub(crate) fn size(bytes: u64) -> String {
-    Bytes(bytes).to_string()
 }
 
 /// Returns the time that is left at the pace so far, or nothing if that is unknown or all is done.

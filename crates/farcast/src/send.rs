@@ -1,205 +1,181 @@
 //! `farcast send`.
 //!
-//! This module holds the parts that all protocols share. Each protocol has a module of its own, which [`run`] chooses.
-//! The module `delivery` shows the protocols without a view of their own.
+//! The transfer itself is `farcast_transfer`'s. This module shows it: `common` for all protocols but MFTP, whose view is
+//! in `mftp`, and `predict` what would come of it.
 
 use std::net::SocketAddr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 
-use farcast_core::{BitRate, Span};
-use farcast_files::{Change, ChangedFile, Grain, Outgoing, ScanProgress, Scanning, Skipped, SourceError};
-use farcast_net::{NetError, SocketOptions};
+use farcast_core::Time;
+use farcast_files::{ChangedFile, Compressed};
+use farcast_net::SendNotice;
+use farcast_transfer::sealing::Sealing;
+use farcast_transfer::send::{
+    Changing, Controls, Preparation, Scanned, SendFace, SendMdp, SendMftp, SendNorm, SendOneWay, SendPgm,
+    SendProtocol, Sent, change_word, datagram_to, scan, send, shown,
+};
+use farcast_transfer::{Error, ProtocolName};
 use serde_json::{Value, json};
 
-use crate::args::{ChangingArg, SendArgs, SocketArgs};
-use crate::host::{Endpoint, Family};
+use crate::args::SendArgs;
 use crate::output::Output;
 use crate::progress::{Progress, size};
-use crate::protocols::Speaks;
-use crate::sealing::{self, Sealing};
-use crate::{Exit, Failure, names, outputs, report};
+use crate::{Exit, Failure, outputs, report};
 
-mod compress;
-mod delivery;
-mod mdp;
+mod common;
 mod mftp;
-mod nack;
-mod named;
 mod narrow;
-mod norm;
-mod one_way;
-mod pgm;
 mod predict;
 mod stream;
-mod turn;
+#[cfg(test)]
+mod tests;
 
-pub(crate) use mdp::MdpArgs;
-pub(crate) use nack::NackArgs;
-pub(crate) use norm::NormArgs;
-pub(crate) use one_way::OneWayArgs;
-pub(crate) use pgm::PgmArgs;
-pub(crate) use stream::StreamArgs;
-
-/// Most changed files that a message names.
-const MOST_CHANGED: usize = 10;
-/// Longest time by which datagrams that leave together may be ahead of the clock.
-const MOST_AHEAD: Span = Span::from_millis(1);
-
-/// Highest number of transmissions, if files change during each.
-const TRIES: usize = 10;
+use predict::Predict;
 
 pub(crate) fn run(args: &SendArgs) -> Result<Exit, Failure> {
-    for number in 0..TRIES {
-        match once(args) {
-            Ok(Exit::Again) => {}
-            // The command line was right at the first try, so a later error is not wrong usage.
-            Err(failure) if number > 0 => return Err(Failure { exit: Exit::Failed, ..failure }),
-            ended => return ended,
-        }
+    let job = &args.job;
+    check(args)?;
+    match job.protocol_name() {
+        ProtocolName::Norm | ProtocolName::Pgm if job.stream.stream => stream::run(args),
+        ProtocolName::Mftp => mftp::run(args),
+        ProtocolName::Norm => common::run::<SendNorm>(args),
+        ProtocolName::Mdp => common::run::<SendMdp>(args),
+        ProtocolName::Pgm => common::run::<SendPgm>(args),
+        ProtocolName::OneWay => common::run::<SendOneWay>(args),
     }
-    let sentence =
-        format!("files changed each of the {TRIES} times that they were sent; send a copy of them");
-    Err(Failure { sentence, exit: Exit::Failed })
 }
 
-/// Sends once. Files that change meanwhile are not sent again.
-fn once(args: &SendArgs) -> Result<Exit, Failure> {
-    args.stream.check()?;
-    names::check_all("--receivers", &args.group.receivers)?;
-    answer_port(args)?;
-    if args.pgm.unicast_port.is_some() && !args.stream.stream {
-        return Err(Failure::usage("--unicast-port goes with --stream"));
-    }
+/// Refuses outputs that cannot be written beside the transfer.
+fn check(args: &SendArgs) -> Result<(), Failure> {
     let (log, page) = (args.output.log.as_deref(), args.page.report.as_deref());
-    for path in &args.paths {
-        outputs::outside(
-            &[("--log", log), ("--report", page)],
-            path,
-            "which must not change while it is sent",
-        )?;
+    for path in &args.job.paths {
+        let why = "which must not change while it is sent";
+        outputs::outside(&[("--log", log), ("--report", page)], path, why)?;
     }
-    if page.is_some() && args.stream.stream {
+    if page.is_some() && args.job.stream.stream {
         return Err(Failure::usage("--report draws how files are delivered, and --stream sends none"));
     }
-    if page.is_some() && args.protocol.predict.is_some() {
+    if page.is_some() && args.predict.is_some() {
         return Err(Failure::usage(
             "--report draws a transfer, and --predict sends nothing; farcast simulate --report draws a prediction",
         ));
     }
-    compress::check(args)?;
-    report::check(&args.output, &args.page, &[("--plan", args.protocol.plan.as_deref())])?;
-    let sealing = Sealing::to_send(args)?;
-    match args.speaks() {
-        Speaks::Mftp => mftp::run(args, sealing.as_ref()),
-        Speaks::Norm if args.stream.stream => stream::by_norm(args, sealing.as_ref()),
-        Speaks::Pgm if args.stream.stream => stream::by_pgm(args, sealing.as_ref()),
-        Speaks::Norm => norm::run(args, sealing.as_ref()),
-        Speaks::Mdp => mdp::run(args, sealing.as_ref()),
-        Speaks::Pgm => pgm::run(args, sealing.as_ref()),
-        Speaks::OneWay => one_way::run(args, sealing.as_ref()),
-    }
+    report::check(&args.output, &args.page, &[("--plan", args.job.protocol.plan.as_deref())])
 }
 
-/// Refuses options that do not go with `--answer-port`.
-fn answer_port(args: &SendArgs) -> Result<(), Failure> {
-    if args.socket.answer_port.is_none() {
-        return Ok(());
-    }
-    if args.pgm.raw {
-        return Err(Failure::usage("--answer-port is of UDP, and --raw does without"));
-    }
-    if args.pgm.unicast_port.is_some() {
-        return Err(Failure::usage(
-            "--unicast-port and --answer-port both say where to send from: leave one out",
-        ));
-    }
-    if args.speaks() == Speaks::OneWay {
-        return Err(Failure::usage("--answer-port: nobody answers what is sent one way"));
-    }
-    Ok(())
+/// Steps of a transfer before data leaves, as they are shown.
+struct Steps<'a> {
+    args: &'a SendArgs,
+    output: Output,
+    progress: Option<Progress>,
+    clock: farcast_net::Clock,
 }
 
-/// Returns the destination, with its name resolved.
-fn destination(args: &SendArgs) -> Result<SocketAddr, Failure> {
-    // A host that is given as an address fixes the family.
-    let wanted = args.announce.as_ref().and_then(Endpoint::address).map(Family::of);
-    let to = args.to.resolve("--to", wanted)?;
-    if to.port() == 0 {
-        return Err(Failure::usage("--to must not have port 0"));
+impl<'a> Steps<'a> {
+    fn new(args: &'a SendArgs) -> Result<Self, Failure> {
+        let output = Output::new(&args.output)?;
+        Ok(Self { args, output, progress: None, clock: farcast_net::Clock::start() })
     }
-    Ok(to)
-}
 
-/// Waits until the network has a path to the destination, up to `limit`.
-fn await_network(
-    args: &SendArgs,
-    (to, limit): (SocketAddr, Span),
-    output: &mut Output,
-    stop: &AtomicBool,
-) -> Result<(), Failure> {
-    let mut say = |missing: &NetError| {
-        output.line(&format!("waiting: {missing}"));
-        output.event("waiting", json!({ "reason": missing.to_string() }));
-    };
-    let socket = socket_options(&args.socket);
-    if farcast_net::wait_to_send(to, &socket, limit, stop, &mut say).map_err(Failure::of_net)? {
-        return Ok(());
+    /// Shows a step.
+    fn show(&mut self, note: &Preparation<'_>) {
+        match note {
+            Preparation::Hashing { hashed, total } => {
+                let message = format!("{} of {}", size(*hashed), size(*total));
+                self.update(self.clock.now(), "hashing", &message, (*hashed, *total));
+            }
+            Preparation::Hashed | Preparation::Waited => self.clear(),
+            Preparation::Skipped(skipped) => {
+                let (path, reason) = (shown(&skipped.path), skipped.reason.to_string());
+                self.output.line(&format!("not sent: {path} ({reason})"));
+                self.output.event("skipped", json!({ "path": path, "reason": reason }));
+            }
+            Preparation::Compressed(compressed) => {
+                self.output.line(&compressed_sentence(compressed));
+                self.output.event("compressed", compressed_fields(compressed));
+            }
+            Preparation::NoNetwork(missing) => {
+                self.output.line(&format!("waiting: {missing}"));
+                self.output.event("waiting", json!({ "reason": missing.to_string() }));
+            }
+            Preparation::GroupInUse { to, whom, process, address } => {
+                let reason = format!("{to} is in use by {whom}");
+                self.output.line(&format!("waiting: {reason}; this one begins when the group is free"));
+                let mut fields = match address {
+                    Some(address) => json!({ "address": address.to_string() }),
+                    None => json!({ "process": process }),
+                };
+                fields["reason"] = reason.into();
+                self.output.event("waiting", fields);
+            }
+            Preparation::Waiting { whom, now } => {
+                // Elsewhere than on a terminal one line is enough.
+                let progress = self.progress.get_or_insert_with(|| Progress::new(&self.output));
+                if progress.shows_lines() {
+                    self.update(*now, "waiting", &format!("for {whom}"), (0, 1));
+                }
+            }
+            _ => {}
+        }
     }
-    Err(Failure { sentence: "stopped before there was a way to send".into(), exit: Exit::Failed })
-}
 
-/// Returns the octets of a datagram to `to` that passes unfragmented, as far as this host knows.
-fn datagram_to(args: &SendArgs, to: SocketAddr) -> usize {
-    let mtu = farcast_net::path_mtu(to, &socket_options(&args.socket)).ok().flatten().unwrap_or(1500);
-    (mtu as usize).saturating_sub(sealing::headers(to, false).into())
-}
-
-/// Reports whether the transfer is sealed, for whom, and with which kinds of receivers' keys.
-fn tell_seal(args: &SendArgs, to: SocketAddr, sealing: Option<&Sealing>, output: &mut Output) {
-    let Some(sealing) = sealing else { return output.line("not sealed") };
-    output.line(&sealing.sentence());
-    let Some(hybrids) = sealing.hybrids(datagram_to(args, to)) else { return };
-    for line in hybrids.lines() {
-        output.line(&line);
+    fn update(&mut self, now: Time, prefix: &str, message: &str, done: (u64, u64)) {
+        let progress = self.progress.get_or_insert_with(|| Progress::new(&self.output));
+        progress.update(&self.output, now, (prefix, message), done, &[]);
     }
-    output.event("hybrid_keys", hybrids.fields());
+
+    fn clear(&mut self) {
+        if let Some(mut progress) = self.progress.take() {
+            progress.clear();
+        }
+    }
+
+    /// Announces a transmission: what is sent where, for whom, and how it is sealed.
+    fn announce<P: SendProtocol>(&mut self, protocol: &P, files: &Scanned) {
+        let job = &self.args.job;
+        let to = protocol.basis().to;
+        let count = files.files();
+        let what = if count == 1 { "1 file".to_owned() } else { format!("{count} files") };
+        let (on_disk, sent) = (files.files_octets(), files.octets());
+        let octets = if on_disk == sent {
+            size(on_disk)
+        } else {
+            format!("{}, {} as they are sent", size(on_disk), size(sent))
+        };
+        let by = match P::NAME {
+            ProtocolName::Mftp => String::new(),
+            ProtocolName::OneWay => " one way".into(),
+            other => format!(" by {}", other.title()),
+        };
+        let (name, destined) = (&files.name, protocol.destined(job));
+        self.output.line(&format!("sending {name} ({what}, {octets}){by} to {to}, {destined}"));
+        self.seal(to, protocol.basis().sealing.as_ref());
+    }
+
+    /// Tells whether the transfer is sealed, for whom, and with which kinds of receivers' keys.
+    fn seal(&mut self, to: SocketAddr, sealing: Option<&Sealing>) {
+        let Some(sealing) = sealing else { return self.output.line("not sealed") };
+        self.output.line(&sealing.sentence());
+        let Some(hybrids) = sealing.hybrids(datagram_to(&self.args.job, to)) else { return };
+        for line in hybrids.lines() {
+            self.output.line(&line);
+        }
+        self.output.event("hybrid_keys", hybrids.fields());
+    }
 }
 
 /// Returns the message about a file that has changed, in a line and for programs.
 fn changed(args: &SendArgs, file: &ChangedFile, name: &str) -> (String, Value) {
-    let then = match args.changing {
-        ChangingArg::Skip if matches!(args.speaks(), Speaks::Mftp | Speaks::Norm | Speaks::Mdp) => {
-            "nothing of it is sent any more"
-        }
+    let takes_back =
+        matches!(args.job.protocol_name(), ProtocolName::Mftp | ProtocolName::Norm | ProtocolName::Mdp);
+    let then = match args.job.changing {
+        Changing::Skip if takes_back => "nothing of it is sent any more",
         // These protocols cannot withdraw a file: its new content is sent, and receivers find it wrong.
-        ChangingArg::Skip => "no receiver can complete it",
-        ChangingArg::Again => "all is sent again",
-        ChangingArg::Fail => "so this ends",
+        Changing::Skip => "no receiver can complete it",
+        Changing::Again => "all is sent again",
+        Changing::Fail => "so this ends",
     };
     let line = format!("{name} {}: {then}", file.change.words_while_sent());
     (line, json!({ "path": name, "change": change_word(file.change) }))
-}
-
-/// Returns the word for programs on the change of a file.
-fn change_word(change: Change) -> &'static str {
-    match change {
-        Change::Changed => "changed",
-        Change::Removed => "removed",
-        Change::Replaced => "replaced",
-        Change::Unreadable => "unreadable",
-    }
-}
-
-/// Returns the files that have changed, in words.
-fn changed_files(changed: &[ChangedFile]) -> String {
-    let one = |file: &ChangedFile| format!("\"{}\" {}", shown(&file.path), file.change.words_while_sent());
-    let mut words: Vec<String> = changed.iter().take(MOST_CHANGED).map(one).collect();
-    if changed.len() > MOST_CHANGED {
-        words.push(format!("and {} more", changed.len() - MOST_CHANGED));
-    }
-    words.join(", ")
 }
 
 /// Returns the files that have changed, for programs.
@@ -210,100 +186,57 @@ fn changed_fields(changed: &[ChangedFile]) -> Value {
         .collect()
 }
 
-/// Returns a number of receivers in words.
-fn receivers(n: usize) -> String {
-    if n == 1 { "1 receiver".into() } else { format!("{n} receivers") }
+/// Returns the result of compression in words.
+fn compressed_sentence(compressed: &Compressed) -> String {
+    match compressed.files {
+        0 => "not compressed: that would make nothing shorter".into(),
+        _ => format!("compressed {} to {}", size(compressed.size), size(compressed.stored)),
+    }
 }
 
-/// Returns the name of the lock: a group or receiver, as seen from one of our addresses. One sender of this host may
-/// hold it.
-fn lock_name(args: &SendArgs, to: SocketAddr) -> String {
-    let own = farcast_net::own_address(to, &socket_options(&args.socket));
-    format!("{to}-{}", own.map_or_else(|_| "any".into(), |own| own.to_string()))
-}
-
-/// Scans the files that are sent as one product, with a list of files. Sealed products have small parts, because an
-/// attacker gains more from damaging them.
-fn scan(args: &SendArgs, sealed: bool, output: &mut Output) -> Result<Outgoing, Failure> {
-    let grain = if sealed { Grain::Fine } else { Grain::Coarse };
-    let scanning = Scanning { grain, compress: args.compress.then(farcast_net::scratch_dir) };
-    let outgoing = hashed(output, |progress| Outgoing::scan_by(&scanning, &args.paths, progress))?;
-    tell_skipped(outgoing.skipped(), output);
-    compress::tell(args, &outgoing, output);
-    Ok(outgoing)
-}
-
-/// Scans and hashes files by `scan`, and shows the progress.
-fn hashed<T>(
-    output: &mut Output,
-    scan: impl FnOnce(&mut dyn FnMut(ScanProgress)) -> Result<T, SourceError>,
-) -> Result<T, Failure> {
-    let mut progress = Progress::new(output);
-    let clock = farcast_net::Clock::start();
-    let found = scan(&mut |p| {
-        let message = format!("{} of {}", size(p.hashed), size(p.total));
-        progress.update(output, clock.now(), ("hashing", &message), (p.hashed, p.total), &[]);
-    });
-    progress.clear();
-    found.map_err(|error| {
-        let failed = matches!(
-            error,
-            SourceError::Changed { .. } | SourceError::Removed { .. } | SourceError::Spool { .. }
-        );
-        let exit = if failed { Exit::Failed } else { Exit::Usage };
-        Failure { sentence: error.to_string(), exit }
+/// Returns the result of compression for programs.
+fn compressed_fields(compressed: &Compressed) -> Value {
+    json!({
+        "files": compressed.files,
+        "size_bytes": compressed.size,
+        "stored_bytes": compressed.stored,
     })
 }
 
-/// Reports files that were found and are not sent.
-fn tell_skipped(skipped: &[Skipped], output: &mut Output) {
-    for skipped in skipped {
-        output.line(&format!("not sent: {} ({})", shown(&skipped.path), skipped.reason));
-        output
-            .event("skipped", json!({ "path": shown(&skipped.path), "reason": skipped.reason.to_string() }));
-    }
-}
-
-/// Returns the size of the files, and the size as sent if it differs.
-fn files_size(outgoing: &Outgoing) -> String {
-    let (files, content) = (outgoing.manifest().files_len(), outgoing.manifest().content_len());
-    if files == content {
-        size(files)
-    } else {
-        format!("{}, {} as they are sent", size(files), size(content))
-    }
-}
-
-fn shown(path: &Path) -> String {
-    farcast_files::shown_name(path.as_os_str().as_bytes())
-}
-
-fn product_name(args: &SendArgs) -> String {
-    // The name is the same as in the list of files: receivers look under it for an older version.
-    let base = |path: &PathBuf| match path.file_name() {
-        Some(base) => Some(base.to_owned()),
-        None => path.canonicalize().ok()?.file_name().map(ToOwned::to_owned),
-    };
-    let base = args.paths.first().and_then(base).and_then(|base| base.into_string().ok());
-    let mut name = args.name.clone().or(base).unwrap_or_else(|| "product".into());
-    let end = (0..=name.len().min(256)).rev().find(|&at| name.is_char_boundary(at)).unwrap_or(0);
-    name.truncate(end);
-    name
-}
-
-pub(crate) fn socket_options(args: &SocketArgs) -> SocketOptions {
-    SocketOptions {
-        interface: args.interface.clone(),
-        port: args.answer_port.unwrap_or(0),
-        ttl: u32::from(args.ttl),
-        dscp: args.dscp,
-        receive_buffer: usize::try_from(args.receive_buffer.0).unwrap_or(usize::MAX),
-        offload: !args.no_offload,
-        ..SocketOptions::default()
-    }
-}
-
-/// Returns the time by which a batch may be ahead of the clock: that of the burst at the rate, a millisecond at most.
-fn burst(rate: Option<BitRate>, burst: u64) -> Span {
-    rate.map_or(MOST_AHEAD, |rate| rate.time_of_bytes(burst).min(MOST_AHEAD))
+/// Returns the words about a notice of the network driver: a line for people, its kind and its fields. `option` sets the
+/// length of segments. Events of the engine and ticks have none.
+fn notice_words<E>(
+    args: &SendArgs,
+    notice: &SendNotice<'_, E>,
+    option: &str,
+) -> Option<(String, &'static str, Value)> {
+    Some(match notice {
+        SendNotice::Waiting { why } => {
+            (format!("waiting: {why}"), "waiting", json!({ "reason": why.to_string() }))
+        }
+        SendNotice::Back => ("going on: the way out is back".into(), "back", json!({})),
+        SendNotice::Moved { address } => (
+            format!("our address has changed: sending from {address} from now on"),
+            "moved",
+            json!({ "address": address.to_string() }),
+        ),
+        SendNotice::Revoked { name } => (
+            format!("{name} is trusted no more: it can open nothing that is sent from now on"),
+            "revoked",
+            json!({ "receiver": name }),
+        ),
+        SendNotice::Refused { why } => (why.to_string(), "blocked", json!({ "reason": why.to_string() })),
+        SendNotice::Fragmenting { packet, segment } => {
+            (narrow::fragmenting(*packet, *segment, option), "fragmenting", narrow::fits(*segment))
+        }
+        SendNotice::Narrow { receiver, datagram, limit, segment } => {
+            let narrow = narrow::Narrow { receiver: *receiver, datagram: *datagram, limit: *limit };
+            (narrow.sentence(Some((*segment, option))), "narrow", narrow.fields(Some(*segment)))
+        }
+        SendNotice::Changed { file, name } => {
+            let (line, fields) = changed(args, file, name);
+            (line, "changed", fields)
+        }
+        SendNotice::Event(_) | SendNotice::Tick(_) => return None,
+    })
 }

@@ -17,12 +17,13 @@ use farcast_sim::outcome::{Replication, Together};
 use farcast_sim::replicate::{HowMany, Plan, Replicable};
 use farcast_sim::scenario::{Scenario, TreeScenario};
 use farcast_stats::Precision;
+use farcast_transfer::words::counted;
 use serde::Serialize;
 
 use crate::args::SimulateArgs;
 use crate::laboratory::{VERSION, write_page};
 use crate::output::Output;
-use crate::progress::{Progress, counted};
+use crate::progress::Progress;
 use crate::table::{Align, Table};
 use crate::text::Text;
 use crate::{Exit, Failure, outputs};

@@ -12,10 +12,10 @@ use serde::Serialize;
 use crate::args::SweepArgs;
 use crate::laboratory::{self, VERSION, Waiting, failed};
 use crate::output::Output;
-use crate::progress::counted;
 use crate::table::{Align, Table};
 use crate::text::Text;
 use crate::{Exit, Failure, outputs};
+use farcast_transfer::words::counted;
 
 /// Number of replications of a point if the user gives none.
 const REPLICATIONS: u64 = 100;

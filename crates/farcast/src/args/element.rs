@@ -9,7 +9,7 @@ use super::OutputArgs;
 #[derive(Args, Debug)]
 pub(crate) struct ElementArgs {
     /// The interfaces that it connects, two at least.
-    #[arg(long, required = true, value_name = "IFACE,IFACE[,...]", value_delimiter = ',', value_parser = crate::names::trimmed)]
+    #[arg(long, required = true, value_name = "IFACE,IFACE[,...]", value_delimiter = ',', value_parser = farcast_transfer::names::trimmed)]
     pub(crate) interfaces: Vec<String>,
     /// Groups to join at each interface, for switches and routers that send only what is asked for; may be given again.
     #[arg(long, value_name = "GROUP")]

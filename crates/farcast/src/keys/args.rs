@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use farcast_seal::Fingerprint;
-
-use super::trust::Role;
+use farcast_transfer::keys::Role;
 
 /// What is done with keys.
 #[derive(Args, Debug)]

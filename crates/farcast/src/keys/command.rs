@@ -6,17 +6,15 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use farcast_seal::{Identity, Listed};
+use farcast_transfer::keys::{Added, KEY, Lock, Own, Place, Trust, file, lines, listed, name, nowhere, own};
+use farcast_transfer::state;
 use zeroize::Zeroizing;
 
 use super::args::{KeyArgs, NewArgs, RenewArgs, RevokeArgs, ShowArgs, TrustArgs, What};
-use super::file;
-use super::lock::Lock;
-use super::own::{KEY, Place};
-use super::trust::{Added, listed};
-use super::{Own, Trust, lines, list, name, nowhere};
+use super::list;
 use crate::output::Output;
 use crate::text::Text;
-use crate::{Exit, Failure, state};
+use crate::{Exit, Failure};
 
 /// Prefixes of keys, secret keys included although they do not belong here. A text with one of them is no file name.
 const KEYS: [&str; 2] = ["farcast-key-", "farcast-secret-"];
@@ -58,7 +56,7 @@ fn new(args: &NewArgs) -> Result<(), Failure> {
         )));
     }
     let output = Output::for_people();
-    output.result(&own.shown());
+    output.result(&Text::lines(own.shown()));
     output.line(&format!("The key of {} is in {}: keep it from everybody else.", own.name, path.display()));
     if let Some(before) = before {
         let old = before.identity.public().fingerprint();
@@ -82,8 +80,8 @@ fn replace(path: &Path, own: &Own) -> Result<Option<Own>, Failure> {
 }
 
 fn show(args: &ShowArgs) -> Result<(), Failure> {
-    let own = super::own(args.key.file.as_deref())?.ok_or_else(no_key)?;
-    Output::for_people().result(&own.shown());
+    let own = own(args.key.file.as_deref())?.ok_or_else(no_key)?;
+    Output::for_people().result(&Text::lines(own.shown()));
     Ok(())
 }
 
@@ -98,7 +96,7 @@ fn renew(args: &RenewArgs) -> Result<(), Failure> {
     renew(&mut own.identity, *seed()?);
     file::replace(&path, own.to_text().as_bytes(), Some(0o600))?;
     let output = Output::for_people();
-    output.result(&own.shown());
+    output.result(&Text::lines(own.shown()));
     output.line(
         "Give the line above to all who send to this host; they say `farcast key trust` and the line, and until then what \
          they begin to send cannot be opened here. The fingerprint is the same.",

@@ -1,18 +1,17 @@
 //! `farcast key list`: this host's key and the trusted ones, in a table or for programs.
 
 use farcast_seal::PublicIdentity;
+use farcast_transfer::keys::{Own, Trust, agreement, own};
 use serde_json::{Value, json};
 
 use super::args::ListArgs;
-use super::own::agreement;
-use super::{Own, Trust};
 use crate::Failure;
 use crate::output::Output;
 use crate::table::{Align, Table};
 use crate::text::Text;
 
 pub(super) fn list(args: &ListArgs) -> Result<(), Failure> {
-    let own = super::own(args.key.file.as_deref())?;
+    let own = own(args.key.file.as_deref())?;
     let trust = Trust::load()?;
     let output = Output::of(args.json, false);
     if args.json {

@@ -3,31 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use farcast_core::Span;
-use farcast_core::units::Bytes;
-use farcast_files::Quota;
-
-/// How much is kept of what is not complete.
-#[derive(Args, Debug, Clone)]
-#[command(next_help_heading = "Products that are not complete")]
-pub(crate) struct QuotaArgs {
-    /// What all of them may take on disk; the oldest makes room [default: 95 % of what is free].
-    #[arg(long, value_name = "SIZE")]
-    pub(crate) quota: Option<Bytes>,
-    /// For how long one is kept after something of it last came.
-    #[arg(long, default_value = "14 d", value_name = "TIME")]
-    pub(crate) keep_partials: Span,
-}
-
-impl QuotaArgs {
-    pub(crate) fn quota(&self) -> Quota {
-        Quota {
-            octets: self.quota.map(|Bytes(octets)| octets),
-            age: std::time::Duration::from_nanos(self.keep_partials.as_nanos()),
-            ..Quota::default()
-        }
-    }
-}
+use farcast_transfer::receive::options::QuotaOptions;
 
 /// Which unfinished products are shown, and which removed.
 #[derive(Args, Debug)]
@@ -52,5 +28,5 @@ pub(crate) struct PartialsArgs {
     #[arg(long, short)]
     pub(crate) quiet: bool,
     #[command(flatten)]
-    pub(crate) quota: QuotaArgs,
+    pub(crate) quota: QuotaOptions,
 }

@@ -8,20 +8,24 @@ use std::process::ExitStatus;
 use std::sync::Arc;
 
 use farcast_core::{Span, Time};
-use farcast_delivery::{ObjectId, Received, ReceiverEngine};
+use farcast_delivery::{ObjectId, Protocol, Received, ReceiverEngine};
 use farcast_files::partials::Partial;
-use farcast_files::{StoreError, shown_name};
+use farcast_files::shown_name;
 use farcast_net::{FileInfo, NetError, Removed};
+use farcast_transfer::ErrorKind;
+use farcast_transfer::receive::{
+    EventOf, NoticeOf, ReceiveFace, ReceivePlace, ReceiveProtocol, ReceiverOf, ReportOf, kind_of, never_came,
+};
+use farcast_transfer::sealing::{self, Sealing};
 use serde_json::{Value, json};
 
 use super::files::{self, Files};
 use super::narrow::Narrow;
-use super::{Engine_, Event, Face, Heard, Notice, Report, nothing};
+use super::{nothing, waiting};
 use crate::args::ReceiveArgs;
 use crate::hook::Hook;
 use crate::output::Output;
-use crate::progress::{Pace, Progress, counted, loss_percent, percent, rate, size};
-use crate::sealing::{self, Sealing};
+use crate::progress::{Pace, Progress, loss_percent, percent, rate, size};
 use crate::{Exit, Failure, report};
 
 /// Interval between progress events for programs.
@@ -31,15 +35,17 @@ const REPORT_EVERY: Span = Span::from_secs(1);
 const MOST_LACKING: usize = 1 << 14;
 
 /// Output for the user of a receiver, of all objects that it receives.
-pub(super) struct View<'a, F> {
+pub(super) struct View<'a, P: ReceiveProtocol> {
     output: Output,
     progress: Option<Progress>,
     args: &'a ReceiveArgs,
-    face: F,
     /// Record for a page, if a page is asked for.
     seen: Option<report::Receiving>,
-    /// Addresses that the receiver hears.
-    heard: &'a Heard,
+    /// Address that is listened to, and the receiver's name.
+    from: String,
+    own_name: String,
+    /// Sentence about the keys of both sides, if transfers are sealed.
+    sealed: Option<String>,
     /// Objects that are being received.
     joined: BTreeMap<ObjectId, Joined>,
     /// Objects that have ended incomplete, by sender and name, each with the reason. Only protocols with several
@@ -51,6 +57,7 @@ pub(super) struct View<'a, F> {
     next_report: Time,
     /// Set if `--on-complete` failed.
     hook_failed: bool,
+    protocol: std::marker::PhantomData<P>,
 }
 
 struct Joined {
@@ -62,27 +69,42 @@ struct Joined {
     pace: Pace,
 }
 
-impl<'a, F: Face> View<'a, F> {
-    pub(super) fn new(
-        output: Output,
-        args: &'a ReceiveArgs,
-        face: F,
-        (heard, seen): (&'a Heard, Option<report::Receiving>),
-    ) -> Self {
-        Self {
-            output,
+impl<P: ReceiveProtocol> ReceiveFace<P> for View<'_, P> {
+    fn waiting(&mut self, missing: &NetError) {
+        waiting(&mut self.output, missing);
+    }
+
+    fn begin(&mut self, place: &ReceivePlace) {
+        self.own_name = place.own_name(&self.args.job);
+        self.from = place.from.to_string();
+        self.sealed = place.sealing.as_ref().map(Sealing::sentence);
+        let (page, words) = (&self.args.page, <P::Protocol as Protocol>::WORDS);
+        self.seen = report::Receiving::new(page, words, self.own_name.clone(), place.from);
+    }
+
+    fn observe(&mut self, now: Time, protocol: &P, receiver: &ReceiverOf<P>, notice: &NoticeOf<'_, P>) {
+        self.notice(now, protocol, receiver, notice);
+    }
+}
+
+impl<'a, P: ReceiveProtocol> View<'a, P> {
+    pub(super) fn new(args: &'a ReceiveArgs) -> Result<Self, Failure> {
+        Ok(Self {
+            output: Output::new(&args.output)?,
             progress: None,
             args,
-            face,
-            seen,
-            heard,
+            seen: None,
+            from: String::new(),
+            own_name: String::new(),
+            sealed: None,
             joined: BTreeMap::new(),
             lacking: BTreeMap::new(),
             hook: args.on_complete.as_deref().map(|command| Hook::new(command, args.output.json)),
             summaries: VecDeque::new(),
             next_report: Time::ZERO,
             hook_failed: false,
-        }
+            protocol: std::marker::PhantomData,
+        })
     }
 
     /// Takes the record for a page.
@@ -91,15 +113,16 @@ impl<'a, F: Face> View<'a, F> {
     }
 
     /// Returns the result of the command after the last product.
-    pub(super) fn over(self, last: Result<Option<Report<F>>, Failure>) -> Result<Exit, Failure> {
-        match last? {
-            Some(report) if self.args.once && !report.is_complete() => {
-                let failure = Failure { sentence: self.face.outcome(&report), exit: exit_of(&report) };
-                Err(if F::SEVERAL { self.told(&report.offer.name, failure) } else { failure })
+    pub(super) fn over(self, last: Result<(P, Option<ReportOf<P>>), Failure>) -> Result<Exit, Failure> {
+        let (protocol, last) = last?;
+        match last {
+            Some(report) if self.args.job.once && !report.is_complete() => {
+                let failure = Failure { sentence: protocol.outcome(&report), exit: exit_of(&report) };
+                Err(if P::SEVERAL { self.told(&report.offer.name, failure) } else { failure })
             }
             None => nothing(self.args),
             // Objects that other senders announced and did not send are not missing.
-            Some(report) if self.args.once && self.lacks(report.offer.sender) => {
+            Some(report) if self.args.job.once && self.lacks(report.offer.sender) => {
                 let mut lacking = self.lacking.iter();
                 let of_sender = lacking.find(|((sender, _), _)| *sender == report.offer.sender);
                 let nothing = || Failure { sentence: String::new(), exit: Exit::Failed };
@@ -108,11 +131,11 @@ impl<'a, F: Face> View<'a, F> {
                 });
                 Err(of_sender.unwrap_or_else(nothing))
             }
-            Some(report) if self.args.once && report.missed > 0 => {
+            Some(report) if self.args.job.once && report.missed > 0 => {
                 Err(Failure { sentence: never_came(&report), exit: Exit::Failed })
             }
             // The reason has been printed.
-            Some(_) if self.args.once && self.hook_failed => Ok(Exit::Failed),
+            Some(_) if self.args.job.once && self.hook_failed => Ok(Exit::Failed),
             _ => Ok(Exit::Done),
         }
     }
@@ -126,7 +149,7 @@ impl<'a, F: Face> View<'a, F> {
         Failure { sentence: format!("not complete: {}; see above", shown_name(name)), ..failure }
     }
 
-    pub(super) fn observe(&mut self, now: Time, receiver: &Engine_<F>, notice: &Notice<'_, F>) {
+    fn notice(&mut self, now: Time, protocol: &P, receiver: &ReceiverOf<P>, notice: &NoticeOf<'_, P>) {
         self.tell_of_hook();
         if let Some(seen) = &mut self.seen {
             seen.observe(now, receiver, notice);
@@ -137,8 +160,8 @@ impl<'a, F: Face> View<'a, F> {
                 self.tell(&format!("waiting: {why}"), "waiting", json!({ "reason": why.to_string() }));
             }
             farcast_net::ReceiveNotice::Rejoined => {
-                self.say(&format!("listening again on {}", self.heard.from));
-                self.output.event("rejoined", json!({ "address": self.heard.from.to_string() }));
+                self.say(&format!("listening again on {}", self.from));
+                self.output.event("rejoined", json!({ "address": self.from }));
             }
             farcast_net::ReceiveNotice::Blocked { why } => {
                 self.tell(
@@ -152,7 +175,7 @@ impl<'a, F: Face> View<'a, F> {
                 self.output.event("not_accepted", json!({ "source": source.to_string() }));
             }
             farcast_net::ReceiveNotice::Unlike { source, why } => {
-                let (kind, text) = sealing::unlike(*why, *source, self.args.seal.unsealed);
+                let (kind, text) = sealing::unlike(*why, *source, self.args.job.seal.unsealed);
                 self.tell(&text, kind, json!({ "source": source.to_string() }));
             }
             farcast_net::ReceiveNotice::Narrow { source, datagram, passes, told } => {
@@ -211,18 +234,18 @@ impl<'a, F: Face> View<'a, F> {
                 self.say(&format!("arrived damaged: {what}; {segments} segments are asked for again"));
                 self.output.event("damaged", json!({ "path": path, "segments": segments }));
             }
-            farcast_net::ReceiveNotice::Event(event) => self.event(event),
+            farcast_net::ReceiveNotice::Event(event) => self.event(protocol, event),
             farcast_net::ReceiveNotice::Tick => {
                 self.output.follow_log();
                 self.tick(now, receiver);
             }
-            farcast_net::ReceiveNotice::Ended(report) => self.ended(now, report, receiver),
+            farcast_net::ReceiveNotice::Ended(report) => self.ended(now, protocol, report, receiver),
             of_disk => self.observe_disk(of_disk),
         }
     }
 
     /// Reports a notice about the receiving directory or its file system.
-    fn observe_disk(&mut self, notice: &Notice<'_, F>) {
+    fn observe_disk(&mut self, notice: &NoticeOf<'_, P>) {
         match notice {
             farcast_net::ReceiveNotice::Forgetful { why } => {
                 let text = format!("nothing sealed is accepted: {why}");
@@ -251,19 +274,14 @@ impl<'a, F: Face> View<'a, F> {
     }
 
     fn listening(&mut self, address: SocketAddr) {
-        let id = self.own_name();
+        let id = self.own_name.clone();
         // Packets without UDP have no port.
         let address = if address.port() == 0 { address.ip().to_string() } else { address.to_string() };
-        self.say(&format!("{id} listens on {address}, files go into {}", self.args.into.display()));
-        let sealing = self.heard.sealing.as_ref();
-        self.say(&sealing.map_or_else(|| "not sealed".into(), Sealing::sentence));
-        let sealed = sealing.is_some();
+        self.say(&format!("{id} listens on {address}, files go into {}", self.args.job.into.display()));
+        let sealed = self.sealed.is_some();
+        self.say(&self.sealed.clone().unwrap_or_else(|| "not sealed".into()));
         let fields = json!({ "address": address, "receiver": id, "sealed": sealed });
         self.output.event("listening", fields);
-    }
-
-    fn own_name(&self) -> String {
-        self.heard.own_name(self.args)
     }
 
     /// Reports that the stored part of a product was removed.
@@ -308,15 +326,15 @@ impl<'a, F: Face> View<'a, F> {
         }
     }
 
-    fn event(&mut self, event: &Event<F>) {
-        let Some(told) = self.face.told(event, &self.own_name()) else { return };
+    fn event(&mut self, protocol: &P, event: &EventOf<P>) {
+        let Some(told) = protocol.event(event, &self.own_name) else { return };
         if let Some(line) = &told.line {
             self.say(line);
         }
         self.output.event(told.kind, told.fields);
     }
 
-    fn tick(&mut self, now: Time, receiver: &Engine_<F>) {
+    fn tick(&mut self, now: Time, receiver: &ReceiverOf<P>) {
         if self.joined.len() > 1 {
             return self.tick_of_several(now, receiver);
         }
@@ -360,7 +378,7 @@ impl<'a, F: Face> View<'a, F> {
     }
 
     /// Shows the progress of all objects together, where several are under way.
-    fn tick_of_several(&mut self, now: Time, receiver: &Engine_<F>) {
+    fn tick_of_several(&mut self, now: Time, receiver: &ReceiverOf<P>) {
         let (mut count, mut total, mut came) = (0, 0, Received::default());
         for &object in self.joined.keys() {
             let Some(have) = receiver.have(object) else { continue };
@@ -386,7 +404,7 @@ impl<'a, F: Face> View<'a, F> {
         }
     }
 
-    fn ended(&mut self, now: Time, report: &Report<F>, receiver: &Engine_<F>) {
+    fn ended(&mut self, now: Time, protocol: &P, report: &ReportOf<P>, receiver: &ReceiverOf<P>) {
         if let Some(mut progress) = self.progress.take() {
             progress.clear();
         }
@@ -400,7 +418,7 @@ impl<'a, F: Face> View<'a, F> {
             "product": shown_name(&report.offer.name),
             "sender": report.offer.sender.to_string(),
             "complete": report.is_complete(),
-            "outcome": self.face.outcome(report),
+            "outcome": protocol.outcome(report),
             "size_bytes": report.offer.geometry.size(),
             "time_s": report.duration.as_secs_f64(),
             "segments": total,
@@ -421,19 +439,19 @@ impl<'a, F: Face> View<'a, F> {
             "rejected_messages": rejects,
             "seal": sealing::summary(report.seal.as_ref()),
         });
-        if F::SEVERAL {
+        if P::SEVERAL {
             fields["lacking"] = self.lacking_of(report).into();
         }
-        let own = self.face.figures(report, receiver);
+        let own = protocol.figures(report, receiver);
         if let (Value::Object(fields), Value::Object(own)) = (&mut fields, own) {
             fields.extend(own);
         }
-        let outcome = self.face.outcome(report);
+        let outcome = protocol.outcome(report);
         if let Some(seen) = &mut self.seen {
             seen.ended(now, report, &outcome, &fields);
         }
         // If the report ends the receiver, its outcome is printed as the last sentence.
-        if !self.args.once || F::SEVERAL || report.is_complete() || !report.counts() {
+        if !self.args.job.once || P::SEVERAL || report.is_complete() || !report.counts() {
             self.output.line(&outcome);
         }
         self.joined.remove(&report.offer.object);
@@ -443,14 +461,14 @@ impl<'a, F: Face> View<'a, F> {
             self.on_complete(report, fields);
         } else {
             self.output.event("summary", fields);
-            if F::SEVERAL {
+            if P::SEVERAL {
                 self.note_lacking(report, Failure { sentence: outcome, exit: exit_of(report) });
             }
         }
     }
 
     /// Returns the names of the same sender's objects that ended before, incomplete.
-    fn lacking_of(&self, report: &Report<F>) -> Vec<String> {
+    fn lacking_of(&self, report: &ReportOf<P>) -> Vec<String> {
         let of_sender = self.lacking.keys().filter(|(sender, _)| *sender == report.offer.sender);
         let others = of_sender.filter(|(_, name)| *name != report.offer.name);
         others.map(|(_, name)| shown_name(name)).collect()
@@ -462,7 +480,7 @@ impl<'a, F: Face> View<'a, F> {
     }
 
     /// Remembers an object that is not complete. Above the limit, an object of another sender is forgotten.
-    fn note_lacking(&mut self, report: &Report<F>, failure: Failure) {
+    fn note_lacking(&mut self, report: &ReportOf<P>, failure: Failure) {
         let sender = report.offer.sender;
         if self.lacking.len() >= MOST_LACKING {
             let other = self.lacking.keys().find(|(of, _)| *of != sender).cloned();
@@ -473,11 +491,11 @@ impl<'a, F: Face> View<'a, F> {
 
     /// Starts the user's command. The product stays complete, whatever the command does. The product's summary is
     /// reported after the command has ended.
-    fn on_complete(&mut self, report: &Report<F>, summary: Value) {
+    fn on_complete(&mut self, report: &ReportOf<P>, summary: Value) {
         let Some(hook) = &mut self.hook else { return self.output.event("summary", summary) };
         self.summaries.push_back(summary);
         hook.run([
-            ("FARCAST_DIR", self.args.into.clone().into()),
+            ("FARCAST_DIR", self.args.job.into.clone().into()),
             ("FARCAST_PRODUCT", shown_name(&report.offer.name).into()),
             ("FARCAST_SENDER", report.offer.sender.to_string().into()),
         ]);
@@ -518,32 +536,7 @@ impl<'a, F: Face> View<'a, F> {
     }
 }
 
-/// Returns the exit code of a reception that is not complete. It is another one if only names are in the way.
+/// Returns the exit code of a reception that is not complete.
 fn exit_of<E>(report: &farcast_net::ReceiveReport<E>) -> Exit {
-    let named = |error: &NetError| {
-        use StoreError as E;
-        matches!(error, NetError::Store(E::Withheld { .. } | E::NamesMeet { .. } | E::ImpossibleName { .. }))
-    };
-    if report.error.as_ref().is_some_and(named) { Exit::Incomplete } else { Exit::Failed }
-}
-
-/// Returns the sentence about a sender that has left, and about files of it that never came.
-fn never_came<E>(report: &farcast_net::ReceiveReport<E>) -> String {
-    let (files, sender) = (counted(report.missed.into(), "file"), report.offer.sender);
-    format!("{sender} has ended or fallen silent, and {files} that it had sent did not come: send them again")
-}
-
-/// Returns the share of an incomplete object that is here, and whether it is kept. The text `until` follows "kept".
-pub(super) fn kept<E>(report: &farcast_net::ReceiveReport<E>, until: &str) -> String {
-    let have = percent(u64::from(report.have), u64::from(report.offer.geometry.segments()));
-    if report.kept { format!("{have} is here and kept{until}") } else { "nothing of it is kept".into() }
-}
-
-/// Returns the size, time and rate of a complete object.
-pub(super) fn brought<E>(report: &farcast_net::ReceiveReport<E>) -> String {
-    let bytes = report.offer.geometry.size();
-    let segments = u64::from(report.offer.geometry.segments());
-    let fresh = segments - segments.min(report.held.into());
-    let now = bytes.min(fresh * u64::from(report.offer.geometry.segment_size()));
-    format!("{} in {}, {}", size(bytes), report.duration, rate(now, report.duration))
+    if kind_of(report) == ErrorKind::Incomplete { Exit::Incomplete } else { Exit::Failed }
 }

@@ -2,8 +2,9 @@
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use farcast_transfer::ProtocolName;
 
-use crate::protocols::Speaks;
+use crate::protocols;
 
 /// Most values of one option that are shown: a user may send a thousand paths.
 const MOST_VALUES: usize = 8;
@@ -20,8 +21,8 @@ pub(crate) struct Chosen {
 
 /// Returns the options of `command` that apply to this protocol, with their values in `given`. Options about output are
 /// no settings and are left out.
-pub(crate) fn options(command: &Command, given: &ArgMatches, speaks: Speaks) -> Vec<Chosen> {
-    let of_it = |arg: &&Arg| arg.get_help_heading().is_none_or(|heading| speaks.has(heading));
+pub(crate) fn options(command: &Command, given: &ArgMatches, protocol: ProtocolName) -> Vec<Chosen> {
+    let of_it = |arg: &&Arg| arg.get_help_heading().is_none_or(|heading| protocols::has(protocol, heading));
     let is_setting = |arg: &&Arg| {
         let id = arg.get_id().as_str();
         !arg.is_hide_set() && arg.get_help_heading() != Some("Output") && !["help", "version"].contains(&id)
@@ -37,7 +38,7 @@ pub(crate) fn options(command: &Command, given: &ArgMatches, speaks: Speaks) -> 
             _ => values(given, id),
         };
         if id == "speaks" {
-            (said, value) = (said || speaks == Speaks::OneWay, Some(speaks.name()));
+            (said, value) = (said || protocol == ProtocolName::OneWay, Some(protocol.word().into()));
         }
         Chosen { name: arg.get_long().unwrap_or(id).to_owned(), value, said }
     };

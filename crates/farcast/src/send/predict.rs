@@ -1,10 +1,19 @@
 //! Prediction of a transfer over a link, without sending anything.
 
 use farcast_lab::replications::Memory;
+use farcast_lab::shipped;
+use farcast_mdp::Sender as MdpSender;
+use farcast_mftp::figures::PASSES;
+use farcast_mftp::{Product, SenderConfig as MftpConfig};
+use farcast_pgm::Sender as PgmSender;
+use farcast_scenario::Document;
 use farcast_sim::outcome::{Measure, Remedies, Replication, reasons};
 use farcast_sim::replicate::{HowMany, Plan};
-use farcast_sim::scenario::Scenario;
+use farcast_sim::scenario::{Scenario, Sealed, mdp, norm, pgm};
 use farcast_stats::quantile;
+use farcast_transfer::send::{
+    Scanned, SendJob, SendMdp, SendMftp, SendNorm, SendOneWay, SendPgm, SendProtocol, datagram_to,
+};
 use serde_json::{Value, json};
 
 use crate::args::SendArgs;
@@ -14,54 +23,207 @@ use crate::table::{Align, Table};
 use crate::text::Text;
 use crate::{Exit, Failure, simulate};
 
+mod one_way;
+
 /// Random seed of all predictions: the same command predicts the same.
 const SEED: u64 = 1;
 
-/// Transfer to predict.
-pub(super) struct Predicted<'a> {
-    /// Scenario of the transfer over the link.
-    pub(super) scenario: Scenario,
-    /// Name of the link, as the user gave it.
-    pub(super) link: &'a str,
-    /// Number of receivers.
-    pub(super) receivers: u32,
-    /// Octets of the files.
-    pub(super) octets: u64,
-    /// Name of the figure that counts the protocol's rounds.
-    pub(super) rounds: &'static str,
-    /// Options that help if the transfer is not complete.
-    pub(super) help: Remedies,
-}
+const HOW_MANY: &str = "--predict has to know how many receive: list them with --receivers, or give their number with --group-size";
+const HOW_MANY_REGISTER: &str = "--predict has to know how many receive: list them with --receivers, or give their number with --wait-for";
+const NOBODY_KNOWN: &str = "--predict has to know how many receive, and nobody is known where nobody registers: predict it without --unlimited, with their number by --wait-for";
 
 /// Returns the remedies, with the options that help against `silence` and against the end of repair `requests`.
-pub(super) const fn remedies(silence: &'static str, requests: &'static str) -> Remedies {
+const fn remedies(silence: &'static str, requests: &'static str) -> Remedies {
     let time = "Raise --time-limit.";
     Remedies { time, transfer_time: time, silence, requests, nobody: "Raise --announce-time." }
 }
 
-/// Prints the predicted transfer.
-pub(super) fn predict(args: &SendArgs, what: &Predicted<'_>, output: &mut Output) -> Result<Exit, Failure> {
-    let Predicted { scenario, link, receivers, octets, rounds, help } = what;
-    let replications = replications(args, scenario, false, output)?;
-    let took = Took::of(&replications, rounds)?;
-    let why = reasons(&replications, help);
-    let mut fields = took.fields(link, *receivers, *octets);
-    if !why.is_empty() {
-        fields["why_unfinished"] = json!(why);
+/// Options that help by NORM and MDP.
+const ROBUST: Remedies = remedies(
+    "Raise --robust.",
+    "Name the receivers with --receivers, so that each is waited for, or raise --robust.",
+);
+
+/// Protocol whose transfers can be predicted.
+pub(super) trait Predict: SendProtocol {
+    /// Name of the figure that counts the protocol's rounds.
+    const ROUNDS: &'static str = "rounds";
+    /// Options that help if the transfer is not complete.
+    const HELP: Remedies;
+
+    /// Returns the transfer of `files` over the link in `document`, and the number of its receivers.
+    fn scenario(
+        &self,
+        job: &SendJob,
+        files: &Scanned,
+        document: &Document,
+    ) -> Result<(Scenario, u32), Failure>;
+
+    /// Prints the predicted transfer of `files` over `link`.
+    fn predict(
+        &self,
+        args: &SendArgs,
+        files: &Scanned,
+        link: &str,
+        output: &mut Output,
+    ) -> Result<Exit, Failure> {
+        let document = shipped::open_link(link).map_err(Failure::wrong)?;
+        let (scenario, receivers) = self.scenario(&args.job, files, &document)?;
+        let replications = replications(args, &scenario, false, output)?;
+        let took = Took::of(&replications, Self::ROUNDS)?;
+        let why = reasons(&replications, &Self::HELP);
+        let octets = files.octets();
+        let mut fields = took.fields(link, receivers, octets);
+        if !why.is_empty() {
+            fields["why_unfinished"] = json!(why);
+        }
+        output.event("prediction", fields);
+        output.result(&took.table(link, receivers, octets).then(Text::lines(why)));
+        Ok(if took.unfinished > 0 { Exit::Incomplete } else { Exit::Done })
     }
-    output.event("prediction", fields);
-    output.result(&took.table(link, *receivers, *octets).then(Text::lines(why)));
-    Ok(if took.unfinished > 0 { Exit::Incomplete } else { Exit::Done })
+}
+
+/// Returns the seal of a transfer whose keys leave in datagrams of `datagram` octets.
+fn sealed<P: SendProtocol>(protocol: &P, datagram: usize) -> Option<Sealed> {
+    let sealing = protocol.basis().sealing.as_ref();
+    sealing.map(|sealing| Sealed { listed: sealing.peers(), datagram })
+}
+
+/// Returns the number of receivers: that of the `named` ones, or the `given` number.
+fn how_many(named: usize, given: Option<u32>) -> Result<u32, Failure> {
+    match named {
+        0 => given.ok_or_else(|| Failure::usage(HOW_MANY)),
+        named => Ok(u32::try_from(named).unwrap_or(u32::MAX)),
+    }
+}
+
+impl Predict for SendMftp {
+    const ROUNDS: &'static str = PASSES;
+    const HELP: Remedies = remedies(
+        "Raise --silence or --status-retries.",
+        "Have receivers registered (without --unlimited), so that each is waited for, or raise --status-retries.",
+    );
+
+    fn scenario(
+        &self,
+        job: &SendJob,
+        files: &Scanned,
+        document: &Document,
+    ) -> Result<(Scenario, u32), Failure> {
+        let receivers = match (job.group.receivers.len(), self.settings().wait_for) {
+            (0, Some(receivers)) => receivers,
+            (0, None) if job.group.unlimited => return Err(Failure::usage(NOBODY_KNOWN)),
+            (0, None) => return Err(Failure::usage(HOW_MANY_REGISTER)),
+            (listed, _) => u32::try_from(listed).unwrap_or(u32::MAX),
+        };
+        let [outgoing] = &files.objects[..] else { return Err(Failure::usage("there is nothing to send")) };
+        let product =
+            Product { id: *outgoing.id().as_bytes(), size: outgoing.size(), name: files.name.clone() };
+        let list = outgoing.manifest().head_len();
+        let config = self.configuration(job, list, product, self.basis().to);
+        let config = MftpConfig { early_data: self.early_data(job, &files.name), ..config };
+        let seal = sealed(self, self.keys_in(job));
+        let scenario = Scenario::over(document, (config, seal), receivers);
+        Ok((scenario.map_err(Failure::wrong)?, receivers))
+    }
+}
+
+impl Predict for SendNorm {
+    const HELP: Remedies = ROBUST;
+
+    fn scenario(
+        &self,
+        job: &SendJob,
+        files: &Scanned,
+        document: &Document,
+    ) -> Result<(Scenario, u32), Failure> {
+        let (settings, to) = (self.settings(), self.basis().to);
+        let receivers = how_many(self.named(), settings.receivers)?;
+        let config = self.configured(job, files, to);
+        let seal = sealed(self, datagram_to(job, to));
+        let scenario = norm::over(document, &config, receivers, (settings.time_limit, seal));
+        Ok((scenario.map_err(Failure::wrong)?, receivers))
+    }
+}
+
+impl Predict for SendMdp {
+    const HELP: Remedies = ROBUST;
+
+    fn scenario(
+        &self,
+        job: &SendJob,
+        files: &Scanned,
+        document: &Document,
+    ) -> Result<(Scenario, u32), Failure> {
+        let (settings, to) = (self.settings(), self.basis().to);
+        let planned = !job.protocol.keys.is_empty() || job.protocol.plan.is_some();
+        let given = job.nack.group_size.or(planned.then_some(settings.receivers));
+        let receivers = how_many(self.named(), given)?;
+        let config = self.configured(job, files, to);
+        // A configuration that cannot be sent is not predicted either.
+        MdpSender::new(config.clone()).map_err(Failure::wrong)?;
+        let seal = sealed(self, datagram_to(job, to));
+        let scenario = mdp::over(document, (settings, &config), receivers, (settings.time_limit, seal));
+        Ok((scenario.map_err(Failure::wrong)?, receivers))
+    }
+}
+
+impl Predict for SendPgm {
+    const HELP: Remedies = remedies(
+        "Raise --linger.",
+        "Name the receivers with --receivers, so that each is waited for, or raise --linger.",
+    );
+
+    fn scenario(
+        &self,
+        job: &SendJob,
+        files: &Scanned,
+        document: &Document,
+    ) -> Result<(Scenario, u32), Failure> {
+        let (settings, to) = (self.settings(), self.basis().to);
+        let receivers = how_many(self.named(), settings.receivers)?;
+        let config = self.configured(job, files, to);
+        // A configuration that cannot be sent is not predicted either.
+        PgmSender::new(config.clone()).map_err(Failure::wrong)?;
+        let limits = (settings.time_limit, sealed(self, datagram_to(job, to)));
+        let scenario = pgm::over(document, (&config, settings.round_trip), receivers, limits);
+        Ok((scenario.map_err(Failure::wrong)?, receivers))
+    }
+}
+
+impl Predict for SendOneWay {
+    const HELP: Remedies = one_way::HELP;
+
+    fn scenario(
+        &self,
+        job: &SendJob,
+        files: &Scanned,
+        document: &Document,
+    ) -> Result<(Scenario, u32), Failure> {
+        let config = self.configured(job, files)?;
+        let limit = job.protocol.time_limit.unwrap_or(farcast_core::Span::MAX);
+        one_way::scenario(&config, document, limit, sealed(self, self.keys_in()))
+    }
+
+    fn predict(
+        &self,
+        args: &SendArgs,
+        files: &Scanned,
+        link: &str,
+        output: &mut Output,
+    ) -> Result<Exit, Failure> {
+        one_way::predict(args, self, files, link, output)
+    }
 }
 
 /// Simulates the transfer as often as `args` ask for, with the time of each receiver if `per_receiver` is set.
-pub(super) fn replications(
+fn replications(
     args: &SendArgs,
     scenario: &Scenario,
     per_receiver: bool,
     output: &Output,
 ) -> Result<Vec<Replication>, Failure> {
-    let total = u64::from(args.protocol.replications);
+    let total = u64::from(args.replications);
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
     let plan = Plan { seed: SEED, how_many: HowMany::Count(total), threads, per_receiver };
     let interrupted = crate::interrupt::interrupted()?;

@@ -6,9 +6,9 @@ use farcast_sim::outcome::{
 use farcast_sim::scenario::Scenario;
 use farcast_stats::StatsError;
 
-use crate::progress::counted;
 use crate::table::{Align, Table};
 use crate::text::Text;
+use farcast_transfer::words::counted;
 
 /// Returns the heading and the tables: of the transfer, of the links, of the flows, of the stages.
 pub(super) fn summary(

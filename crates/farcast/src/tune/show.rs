@@ -3,9 +3,9 @@
 use farcast_lab::tune::{Entry, SettingFate};
 
 use super::{Finished, Span, rounded};
-use crate::progress::counted;
 use crate::table::{Align, Table};
 use crate::text::Text;
+use farcast_transfer::words::counted;
 
 /// Most rows of a table for a person.
 const MOST_ROWS: usize = 40;

@@ -1,11 +1,13 @@
 //! Advice on the rate, from the losses of the first pass.
 
 use farcast_core::{BitRate, Span};
-use farcast_mftp::{Judgement, Pace, Sender, SenderOutcome, wire};
+use farcast_mftp::{Judgement, Pace, Sender, SenderEvent, SenderOutcome, wire};
 use serde_json::{Value, json};
 
-use super::view::{has_it, label, wire_bytes};
-use super::{SendReport, outcome};
+use farcast_transfer::send::has_it;
+
+use super::SendReport;
+use super::view::{label, wire_bytes};
 use crate::progress::{percent, size};
 
 /// Suggested share of the rate that arrives. The path also carries announcements and requests, and the measured rate
@@ -148,7 +150,7 @@ fn least_time(sender: &Sender, rate: BitRate) -> Span {
 
 /// Returns the time of data, if every receiver has everything.
 fn took(report: &SendReport, draft: bool) -> Option<Span> {
-    let whole = *outcome(report) == SenderOutcome::Finished && report.error.is_none();
+    let whole = report.end == SenderEvent::Ended(SenderOutcome::Finished) && report.error.is_none();
     let everyone = || report.sender.members().all(|(_, member)| has_it(member, draft));
     (whole && everyone()).then_some(report.data_duration)
 }

@@ -4,16 +4,14 @@ use farcast_core::Time;
 use farcast_files::Compressed;
 use farcast_mftp::{Member, MemberState, Sender};
 use farcast_report::transfer::Receiver;
+use farcast_transfer::sealing;
+use farcast_transfer::send::{Verdict, has_it, standing};
 use serde_json::{Value, json};
 
 use super::advice::Advice;
-use super::view::{has_it, outcome_word, standing};
-use super::{SendReport, outcome};
-use crate::Exit;
+use super::{Exit, SendReport};
 use crate::progress::{loss_percent, overhead, part_of, percent, rate, size, times_the_size};
-use crate::sealing;
-use crate::send::changed_fields;
-use crate::send::compress;
+use crate::send::{changed_fields, compressed_sentence};
 use crate::table::{Align, Table};
 use crate::text::Text;
 
@@ -58,7 +56,7 @@ pub(super) fn closing_table(report: &SendReport, draft: bool) -> Option<Text> {
 
 /// Returns the result of the transfer in a sentence: the last line.
 pub(super) fn closing_sentence(report: &SendReport, closing: Closing<'_>) -> String {
-    let compressed = closing.compressed.map(|brought| format!("; {}", compress::sentence(brought)));
+    let compressed = closing.compressed.map(|brought| format!("; {}", compressed_sentence(brought)));
     let unknown = if closing.unlimited {
         "; who has it is not known, as nobody registers with --unlimited"
     } else {
@@ -115,7 +113,7 @@ fn brought(sender: &Sender, size: u64) -> Option<u64> {
     (sent > 0).then(|| part_of(size, lacked.min(sent), segments))
 }
 
-pub(super) fn summary(report: &SendReport, name: &str, size: u64, exit: Exit, draft: bool) -> Value {
+pub(super) fn summary(report: &SendReport, name: &str, size: u64, verdict: &Verdict, draft: bool) -> Value {
     let stats = report.sender.stats();
     let members: Vec<Value> = report
         .sender
@@ -142,9 +140,9 @@ pub(super) fn summary(report: &SendReport, name: &str, size: u64, exit: Exit, dr
         .collect();
     json!({
         "product": name,
-        "outcome": outcome_word(outcome(report)),
+        "outcome": verdict.word,
         "error": report.error.as_ref().map(ToString::to_string),
-        "exit_code": exit as u8,
+        "exit_code": Exit::of(verdict.outcome) as u8,
         "size_bytes": size,
         "time_s": report.duration.as_secs_f64(),
         "data_time_s": report.data_duration.as_secs_f64(),

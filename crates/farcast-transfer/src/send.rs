@@ -1,0 +1,747 @@
+//! Sending: from options to a finished transfer, by any protocol.
+//!
+//! [`send`] does what every transfer needs, in this order. It reads the settings, scans the files, waits for the network
+//! and for the group, and runs the protocol's engine over the network driver. What a protocol does in its own way is in
+//! its [`SendProtocol`]. Everything that a user may want to see goes to a [`SendFace`].
+//!
+//! | file | contents |
+//! |---|---|
+//! | `send/options.rs` | choices of the caller |
+//! | `send/mftp.rs`, `norm.rs`, `mdp.rs`, `pgm.rs`, `one_way.rs` | one [`SendProtocol`] each |
+//! | `send/nack.rs`, `send/named.rs` | parts that NORM, MDP and PGM share |
+//! | `send/stream.rs` | streams by NORM and PGM |
+//! | `send/turn.rs` | waiting for a group that another sender uses |
+
+use std::net::SocketAddr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use farcast_core::engine::Engine;
+use farcast_core::{BitRate, Span, Time};
+use farcast_delivery::Protocol;
+use farcast_files::{
+    Change, ChangedFile, Compressed, Grain, Outgoing, Progress as Hashed, Scanning, Skipped, SourceError,
+};
+use farcast_net::{NetError, SendNotice, SendOptions, SendReport, SendSeal, Waited};
+use farcast_scenario::Document;
+use serde_json::Value;
+
+use crate::host::{Endpoint, Family};
+use crate::lock::Lock;
+use crate::sealing::{self, Sealing};
+use crate::{Error, ErrorKind, ProtocolName, names};
+
+mod mdp;
+mod mftp;
+pub mod nack;
+mod named;
+mod norm;
+mod one_way;
+pub mod options;
+mod pgm;
+pub mod stream;
+mod turn;
+
+pub use mdp::SendMdp;
+pub use mftp::{
+    SendMftp, given_up, has_it, outcome_word as mftp_outcome_word, quit_reason, standing, state_words,
+};
+pub use named::outcome_word;
+pub use norm::SendNorm;
+pub use one_way::{OneWayObject, SendOneWay, how_long};
+pub use options::{Changing, SendJob};
+pub use pgm::SendPgm;
+use turn::Turn;
+
+/// Most changed files that a message names.
+const MOST_CHANGED: usize = 10;
+/// Longest time by which datagrams that leave together may be ahead of the clock.
+const MOST_AHEAD: Span = Span::from_millis(1);
+/// Highest number of transmissions, if files change during each.
+const TRIES: usize = 10;
+
+/// Engine of the sender of `P`.
+pub type SenderOf<P> = <<P as SendProtocol>::Protocol as Protocol>::Sender;
+/// Event of the engine of `P`.
+pub type EventOf<P> = <SenderOf<P> as Engine>::Event;
+/// Notice of the network driver to a sender of `P`.
+pub type NoticeOf<'a, P> = SendNotice<'a, EventOf<P>>;
+/// Report of the network driver on a transmission of `P`.
+pub type ReportOf<P> = SendReport<SenderOf<P>>;
+/// Maker of the engine that sends from an address.
+pub type MakeSender<'a, P> =
+    Box<dyn FnOnce(SocketAddr) -> Result<SenderOf<P>, <P as SendProtocol>::ConfigError> + 'a>;
+
+/// Files of a transfer, scanned.
+#[derive(Clone, Debug)]
+pub struct Scanned {
+    /// Name of the product at receivers.
+    pub name: String,
+    /// Objects to send: one with a list of all files, or one for each file.
+    pub objects: Vec<Outgoing>,
+    /// Savings of compression, if that was asked for.
+    pub compressed: Option<Compressed>,
+}
+
+impl Scanned {
+    /// Returns the octets of all files as they are sent.
+    pub fn octets(&self) -> u64 {
+        self.objects.iter().map(|one| one.manifest().content_len()).sum()
+    }
+
+    /// Returns the octets of all files as they are on disk.
+    pub fn files_octets(&self) -> u64 {
+        self.objects.iter().map(|one| one.manifest().files_len()).sum()
+    }
+
+    /// Returns the number of files.
+    pub fn files(&self) -> usize {
+        let entries = self.objects.iter().flat_map(|one| one.manifest().entries());
+        entries.filter(|entry| entry.is_file()).count()
+    }
+}
+
+/// Parts of a transfer that all protocols have.
+#[derive(Debug)]
+pub struct Basis {
+    /// Destination of data.
+    pub to: SocketAddr,
+    /// Keys of a sealed transfer.
+    pub sealing: Option<Sealing>,
+    /// Longest wait for a path out of this host.
+    pub patience: Span,
+    /// Time after which the transfer is stopped from outside; [`Span::MAX`] if its engine does that.
+    pub time_limit: Span,
+    /// Time by which datagrams that leave together may be ahead of the clock.
+    pub burst: Span,
+}
+
+/// What a protocol does in its own way when it sends files.
+pub trait SendProtocol: Sized {
+    /// Protocol of the transfer.
+    type Protocol: Protocol;
+    /// Error of a configuration that cannot be sent.
+    type ConfigError: std::error::Error + Send + Sync + 'static;
+
+    /// Name of the protocol.
+    const NAME: ProtocolName;
+    /// Option that sets the length of segments.
+    const SEGMENT_SIZE: &'static str = "--segment-size";
+    /// Set if the files are looked at once more at the end, as not all receivers can tell data that differs from the
+    /// announced data.
+    const LOOKS_AGAIN: bool = true;
+
+    /// Reads the settings of `job`.
+    ///
+    /// # Errors
+    /// Options contradict each other, or do not suit the protocol.
+    fn new(job: &SendJob, sealing: Option<Sealing>) -> Result<Self, Error>;
+
+    /// Returns the parts of a transfer that all protocols have.
+    fn basis(&self) -> &Basis;
+
+    /// Scans the files.
+    ///
+    /// # Errors
+    /// A file cannot be read, or cannot be sent by this protocol.
+    fn scan(&self, job: &SendJob, note: &mut dyn FnMut(Preparation<'_>)) -> Result<Vec<Outgoing>, Error>;
+
+    /// Checks that the protocol can send the files.
+    ///
+    /// # Errors
+    /// The name of a file does not fit.
+    fn check(&self, _job: &SendJob, _files: &Scanned) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Takes the locks of the group.
+    ///
+    /// # Errors
+    /// Another sender has one, and the wait is over.
+    fn lock(
+        &self,
+        turn: &mut Turn<'_>,
+        note: &mut dyn FnMut(Preparation<'_>),
+        stop: &AtomicBool,
+    ) -> Result<Locked, Error> {
+        turn.lock(note, stop)
+    }
+
+    /// Returns the rest of the sentence that announces the transfer, such as "for 3 receivers".
+    fn destined(&self, job: &SendJob) -> String;
+
+    /// Returns the codec of the protocol's messages.
+    fn codec(&self) -> <Self::Protocol as Protocol>::Codec;
+
+    /// Makes the seal of one transmission.
+    ///
+    /// # Errors
+    /// The keys cannot be read.
+    fn seal(&self, job: &SendJob) -> Result<Option<SendSeal>, Error>;
+
+    /// Returns a function that makes the engine for the address that it sends from.
+    ///
+    /// # Errors
+    /// The settings do not suit the files.
+    fn engine<'a>(&mut self, job: &'a SendJob, files: &Scanned) -> Result<MakeSender<'a, Self>, Error>;
+
+    /// Takes note of an event. Returns the message about it, or `None` if it needs none.
+    fn event(&mut self, now: Time, sender: &SenderOf<Self>, event: &EventOf<Self>) -> Option<SendEvent>;
+
+    /// Takes note of the end of a transmission.
+    fn ended(&mut self, _job: &SendJob, _files: &Scanned, _report: &ReportOf<Self>) {}
+
+    /// Returns the sender that used the group first and the number of its transmission, if that ended this one.
+    fn outdone(_report: &ReportOf<Self>) -> Option<(SocketAddr, u32)> {
+        None
+    }
+
+    /// Turns a transmission that another sender ended into one that was stopped.
+    fn stopped(_report: &mut ReportOf<Self>) {}
+
+    /// Returns `true` if the transmission has ended so that changed files are sent again.
+    fn again(job: &SendJob, report: &ReportOf<Self>) -> bool {
+        job.changing == Changing::Again && !report.changed.is_empty()
+    }
+
+    /// Returns the known receivers with their states.
+    fn receivers(&self) -> Vec<ReceiverState>;
+
+    /// Returns the result of the transmission.
+    fn verdict(&self, job: &SendJob, report: &ReportOf<Self>, late: bool) -> Verdict;
+
+    /// Returns the figures that only this protocol reports in the end, for programs.
+    fn figures(&self, sender: &SenderOf<Self>) -> Value;
+
+    /// Returns the values that came into effect, by the names of their options.
+    fn in_effect(sender: &SenderOf<Self>) -> Vec<(&'static str, String)>;
+}
+
+/// Step of a transfer before data leaves.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Preparation<'a> {
+    /// Files are read and hashed.
+    Hashing {
+        /// Octets that were hashed.
+        hashed: u64,
+        /// Octets in all.
+        total: u64,
+    },
+    /// All files are hashed.
+    Hashed,
+    /// A file was found and is not sent.
+    Skipped(&'a Skipped),
+    /// Files were compressed.
+    Compressed(&'a Compressed),
+    /// The network has no path to the destination, and is waited for.
+    NoNetwork(&'a NetError),
+    /// Another sender has the group, and is waited for.
+    GroupInUse {
+        /// The group.
+        to: SocketAddr,
+        /// The other sender, in words.
+        whom: &'a str,
+        /// The other sender, if it runs on this host and its process is known.
+        process: Option<u32>,
+        /// Address of the other sender, if it was heard.
+        address: Option<SocketAddr>,
+    },
+    /// Time has passed while the other sender is waited for.
+    Waiting {
+        /// The other sender, in words.
+        whom: &'a str,
+        /// Time since the transfer was begun.
+        now: Time,
+    },
+    /// The wait is over.
+    Waited,
+}
+
+/// Event of a protocol that its user is told of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum SendEvent {
+    /// Data begins, for receivers that are named or have registered.
+    Started {
+        /// Number of these receivers.
+        receivers: u64,
+    },
+    /// A round of sending begins: a pass in MFTP.
+    Round {
+        /// Number of the round, from 1.
+        round: u32,
+        /// Segments scheduled for it.
+        segments: u32,
+    },
+    /// A file begins.
+    Object(u64),
+    /// A receiver was heard to lack nothing of an object so far.
+    Reached {
+        /// Name of the receiver.
+        receiver: String,
+        /// Number of the object.
+        object: u64,
+    },
+    /// A receiver has everything.
+    Has(String),
+    /// A receiver does not answer, and is waited for no longer.
+    Lost(String),
+    /// Every receiver that is waited for has everything.
+    Delivered,
+    /// The transfer has ended, with this outcome in one word.
+    Ended(&'static str),
+    /// Any other event of the protocol: a line for people, if it needs one, its kind, and its fields.
+    Other {
+        /// Line for people.
+        line: Option<String>,
+        /// Kind, in one word.
+        kind: &'static str,
+        /// Fields, for programs.
+        fields: Value,
+    },
+}
+
+/// Receiver that a sender knows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ReceiverState {
+    /// Name of the receiver.
+    pub name: String,
+    /// State in words.
+    pub state: String,
+    /// Time since the beginning at which it had everything.
+    pub complete: Option<Time>,
+}
+
+/// Result of a transfer, by what is known of its receivers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SendOutcome {
+    /// Every receiver that was to have it has it, or nobody was named.
+    Done,
+    /// Everything was sent, and no receiver can tell whether it has it.
+    Unknown,
+    /// Some receivers are incomplete.
+    Incomplete,
+    /// The transfer failed or was stopped.
+    Failed,
+}
+
+/// Result of a transfer, with its sentence.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Verdict {
+    /// Result in one word, for programs.
+    pub word: &'static str,
+    /// Result.
+    pub outcome: SendOutcome,
+    /// Sentence for people. That of a failure is its error.
+    pub sentence: Option<String>,
+}
+
+impl Verdict {
+    /// Returns the outcome, or the error of a transfer that did not do what was asked of it.
+    ///
+    /// # Errors
+    /// Some receivers are incomplete, or the transfer failed.
+    pub fn result(&self) -> Result<SendOutcome, Error> {
+        let kind = match self.outcome {
+            SendOutcome::Done | SendOutcome::Unknown => return Ok(self.outcome),
+            SendOutcome::Incomplete => ErrorKind::Incomplete,
+            SendOutcome::Failed => ErrorKind::Failed,
+        };
+        Err(Error { kind, sentence: self.sentence.clone().unwrap_or_else(|| self.word.into()) })
+    }
+}
+
+/// Observer of a transfer, who shows it to a user.
+pub trait SendFace<P: SendProtocol> {
+    /// Takes note of a step before data leaves.
+    fn prepare(&mut self, note: &Preparation<'_>);
+
+    /// Takes note of a transmission that begins.
+    fn begin(&mut self, protocol: &P, files: &Scanned);
+
+    /// Takes note of what the network driver and the engine report. `told` is the message about an event of the engine.
+    fn observe(
+        &mut self,
+        now: Time,
+        transfer: (&P, &SenderOf<P>),
+        notice: &NoticeOf<'_, P>,
+        told: Option<SendEvent>,
+    );
+
+    /// Takes note of a transmission that could not go on.
+    fn failed(&mut self, _error: &Error) {}
+
+    /// Takes note of a transmission that has ended so that changed files are sent again.
+    fn again(&mut self, report: &ReportOf<P>);
+}
+
+/// Switches by which a user controls a transfer, from any thread.
+#[derive(Clone, Copy, Debug)]
+pub struct Controls<'a> {
+    /// Set to begin with the receivers known so far.
+    pub start: &'a AtomicBool,
+    /// Set to end in good order.
+    pub stop: &'a AtomicBool,
+}
+
+/// Transfer that has ended.
+pub struct Sent<P: SendProtocol> {
+    /// Protocol, with what it knows of receivers.
+    pub protocol: P,
+    /// Files that were sent.
+    pub files: Scanned,
+    /// Report of the network driver.
+    pub report: ReportOf<P>,
+    /// Set if the time limit ended it.
+    pub late: bool,
+}
+
+/// Locks of a group, held while this lives.
+#[derive(Debug)]
+pub struct Locked {
+    /// Locks.
+    pub locks: Vec<Lock>,
+    /// Set if another sender was waited for.
+    pub waited: bool,
+}
+
+impl<P: SendProtocol> Sent<P> {
+    /// Returns the result of the transfer.
+    pub fn verdict(&self, job: &SendJob) -> Verdict {
+        self.protocol.verdict(job, &self.report, self.late)
+    }
+}
+
+/// Checks options that all protocols share. Returns the keys of a sealed transfer.
+///
+/// # Errors
+/// Options contradict each other, or a key cannot be used.
+pub fn prepare(job: &SendJob) -> Result<Option<Sealing>, Error> {
+    job.stream.check()?;
+    names::check_all("--receivers", &job.group.receivers)?;
+    check_answer_port(job)?;
+    if job.pgm.unicast_port.is_some() && !job.stream.stream {
+        return Err(Error::usage("--unicast-port goes with --stream"));
+    }
+    check_compress(job)?;
+    Sealing::to_send(job)
+}
+
+/// Sends the files of `job` by the protocol `P`, again where files change and the job wants that.
+///
+/// # Errors
+/// The job cannot be done as it is, or the transfer could not go on. The result of a transfer that ran to its end is
+/// in [`SendProtocol::verdict`].
+pub fn send<P: SendProtocol>(
+    job: &SendJob,
+    face: &mut impl SendFace<P>,
+    controls: Controls<'_>,
+) -> Result<Sent<P>, Error> {
+    for number in 0..TRIES {
+        match once(job, face, controls) {
+            Ok(sent) if P::again(job, &sent.report) => face.again(&sent.report),
+            // The options were right at the first try, so a later error is not wrong usage.
+            Err(error) if number > 0 => return Err(Error { kind: ErrorKind::Failed, ..error }),
+            ended => return ended,
+        }
+    }
+    Err(Error::failed(format!(
+        "files changed each of the {TRIES} times that they were sent; send a copy of them"
+    )))
+}
+
+/// Sends once. Files that change meanwhile are not sent again.
+fn once<P: SendProtocol>(
+    job: &SendJob,
+    face: &mut impl SendFace<P>,
+    controls: Controls<'_>,
+) -> Result<Sent<P>, Error> {
+    let mut protocol = P::new(job, prepare(job)?)?;
+    let mut files = scan(&protocol, job, face)?;
+    protocol.check(job, &files)?;
+    let &Basis { to, patience: limit, .. } = protocol.basis();
+    await_network(job, to, limit, &mut |note| face.prepare(&note), controls.stop)?;
+    let mut turn = Turn::new(job, to);
+    let locked = protocol.lock(&mut turn, &mut |note| face.prepare(&note), controls.stop)?;
+    if locked.waited {
+        // Files that have changed meanwhile are sent as they are now.
+        files = scan(&protocol, job, face)?;
+    }
+    loop {
+        face.begin(&protocol, &files);
+        let sent = transmit(&mut protocol, job, &files, face, controls);
+        let (mut report, late) = sent.inspect_err(|error| face.failed(error))?;
+        let waited = match P::outdone(&report) {
+            Some((by, transmission)) if job.group.wait.is_some() => {
+                turn.after(by, transmission, &mut |note| face.prepare(&note), controls.stop)?
+            }
+            _ => Waited::Over,
+        };
+        if waited == Waited::Free {
+            await_network(job, to, limit, &mut |note| face.prepare(&note), controls.stop)?;
+            files = scan(&protocol, job, face)?;
+            continue;
+        }
+        if waited == Waited::Stopped {
+            P::stopped(&mut report);
+        }
+        return Ok(Sent { protocol, files, report, late });
+    }
+}
+
+/// Scans the files of `job`.
+///
+/// # Errors
+/// A file cannot be read, or cannot be sent by this protocol.
+pub fn scan<P: SendProtocol>(
+    protocol: &P,
+    job: &SendJob,
+    face: &mut impl SendFace<P>,
+) -> Result<Scanned, Error> {
+    let objects = protocol.scan(job, &mut |note| face.prepare(&note))?;
+    let compressed = objects.first().filter(|_| job.compress).map(|one| one.manifest().compressed());
+    if let Some(compressed) = &compressed {
+        face.prepare(&Preparation::Compressed(compressed));
+    }
+    Ok(Scanned { name: product_name(job), objects, compressed })
+}
+
+/// Runs the engine once. Returns the report, and `true` if the time limit ended it.
+fn transmit<P: SendProtocol>(
+    protocol: &mut P,
+    job: &SendJob,
+    files: &Scanned,
+    face: &mut impl SendFace<P>,
+    Controls { start, stop }: Controls<'_>,
+) -> Result<(ReportOf<P>, bool), Error> {
+    let &Basis { to, burst, time_limit: limit, .. } = protocol.basis();
+    let options = SendOptions {
+        to,
+        socket: job.socket.socket(),
+        burst,
+        changing: job.changing.of(),
+        look_again: P::LOOKS_AGAIN,
+    };
+    let codec = protocol.codec();
+    let mut seal = protocol.seal(job)?;
+    let make = protocol.engine(job, files)?;
+    let end = Time::ZERO + limit;
+    let mut late = false;
+    let mut observer = |now: Time, sender: &SenderOf<P>, notice: &NoticeOf<'_, P>| {
+        let told = match notice {
+            SendNotice::Event(event) => protocol.event(now, sender, event),
+            _ => None,
+        };
+        face.observe(now, (&*protocol, sender), notice, told);
+        if matches!(notice, SendNotice::Tick(_)) && now >= end {
+            late = true;
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
+    let objects = files.objects.clone();
+    let report = farcast_net::send::<P::Protocol, _>(
+        objects,
+        (&codec, seal.as_mut()),
+        &options,
+        make,
+        (start, stop),
+        &mut observer,
+    )?;
+    protocol.ended(job, files, &report);
+    Ok((report, late))
+}
+
+/// Refuses options that do not go with `--answer-port`.
+fn check_answer_port(job: &SendJob) -> Result<(), Error> {
+    if job.socket.answer_port.is_none() {
+        return Ok(());
+    }
+    if job.pgm.raw {
+        return Err(Error::usage("--answer-port is of UDP, and --raw does without"));
+    }
+    if job.pgm.unicast_port.is_some() {
+        return Err(Error::usage(
+            "--unicast-port and --answer-port both say where to send from: leave one out",
+        ));
+    }
+    if job.protocol_name() == ProtocolName::OneWay {
+        return Err(Error::usage("--answer-port: nobody answers what is sent one way"));
+    }
+    Ok(())
+}
+
+/// Refuses options that do not go with `--compress`. Compression needs a list of files that names the compressed ones,
+/// and receivers that understand the list.
+fn check_compress(job: &SendJob) -> Result<(), Error> {
+    if !job.compress {
+        return Ok(());
+    }
+    if job.stream.stream {
+        return Err(Error::usage(
+            "--compress is for files, and --stream sends none: compress what goes into it, as with zstd",
+        ));
+    }
+    if !matches!(job.protocol_name(), ProtocolName::Mftp | ProtocolName::OneWay) {
+        return Err(Error::usage(
+            "--compress needs the list of files that travels by MFTP and one way: leave out --protocol, or compress the \
+             files before they are sent",
+        ));
+    }
+    if job.group.draft {
+        return Err(Error::usage(
+            "--compress needs receivers that are farcast, and --draft is for others: leave one of them out",
+        ));
+    }
+    Ok(())
+}
+
+/// Returns the document with the plan of `job` and its keys, or `None` if it has neither.
+///
+/// # Errors
+/// The file cannot be read or is no document, or a key is no key.
+fn plan(job: &SendJob) -> Result<Option<Document>, Error> {
+    let (plan, keys) = (&job.protocol.plan, &job.protocol.keys);
+    let mut document = match plan {
+        Some(path) => {
+            let unreadable = |error| Error::usage(format!("{}: {error}", path.display()));
+            let text = farcast_scenario::document::text_of(path).map_err(unreadable)?;
+            Document::parse(&path.display().to_string(), &text).map_err(Error::wrong)?
+        }
+        None if keys.is_empty() => return Ok(None),
+        None => {
+            let name = job.protocol_name();
+            Document::parse("settings", &format!("[protocol]\nname = \"{name}\"\n")).map_err(Error::wrong)?
+        }
+    };
+    for (key, value) in keys {
+        document.set(&format!("protocol.{key}={value}")).map_err(Error::wrong)?;
+    }
+    Ok(Some(document))
+}
+
+/// Returns the destination, with its name resolved.
+///
+/// # Errors
+/// The name has no address, or the port is 0.
+pub fn destination(job: &SendJob) -> Result<SocketAddr, Error> {
+    // A host that is given as an address fixes the family.
+    let wanted = job.announce.as_ref().and_then(Endpoint::address).map(Family::of);
+    let to = job.to.resolve("--to", wanted)?;
+    if to.port() == 0 {
+        return Err(Error::usage("--to must not have port 0"));
+    }
+    Ok(to)
+}
+
+/// Waits until the network has a path to the destination, up to `limit`.
+///
+/// # Errors
+/// The limit has passed, or `stop` was set.
+pub fn await_network(
+    job: &SendJob,
+    to: SocketAddr,
+    limit: Span,
+    note: &mut dyn FnMut(Preparation<'_>),
+    stop: &AtomicBool,
+) -> Result<(), Error> {
+    let mut say = |missing: &NetError| note(Preparation::NoNetwork(missing));
+    if farcast_net::wait_to_send(to, &job.socket.socket(), limit, stop, &mut say)? {
+        return Ok(());
+    }
+    Err(Error::failed("stopped before there was a way to send"))
+}
+
+/// Returns the octets of the longest IP packet that passes unfragmented to `to`, if this host knows.
+pub fn path_mtu(job: &SendJob, to: SocketAddr) -> Option<u32> {
+    farcast_net::path_mtu(to, &job.socket.socket()).ok().flatten()
+}
+
+/// Returns the octets of a datagram to `to` that passes unfragmented, as far as this host knows.
+pub fn datagram_to(job: &SendJob, to: SocketAddr) -> usize {
+    let mtu = path_mtu(job, to).unwrap_or(1500);
+    (mtu as usize).saturating_sub(sealing::headers(to, false).into())
+}
+
+/// Returns the files that have changed, in words.
+pub fn changed_files(changed: &[ChangedFile]) -> String {
+    let one = |file: &ChangedFile| format!("\"{}\" {}", shown(&file.path), file.change.words_while_sent());
+    let mut words: Vec<String> = changed.iter().take(MOST_CHANGED).map(one).collect();
+    if changed.len() > MOST_CHANGED {
+        words.push(format!("and {} more", changed.len() - MOST_CHANGED));
+    }
+    words.join(", ")
+}
+
+/// Returns the word for programs on the change of a file.
+pub fn change_word(change: Change) -> &'static str {
+    match change {
+        Change::Changed => "changed",
+        Change::Removed => "removed",
+        Change::Replaced => "replaced",
+        Change::Unreadable => "unreadable",
+    }
+}
+
+/// Returns a number of receivers in words.
+pub fn receivers(n: usize) -> String {
+    if n == 1 { "1 receiver".into() } else { format!("{n} receivers") }
+}
+
+/// Scans the files that are sent as one product, with a list of files. Sealed products have small parts, because an
+/// attacker gains more from damaging them.
+fn scan_product(
+    job: &SendJob,
+    sealed: bool,
+    note: &mut dyn FnMut(Preparation<'_>),
+) -> Result<Vec<Outgoing>, Error> {
+    let grain = if sealed { Grain::Fine } else { Grain::Coarse };
+    let scanning = Scanning { grain, compress: job.compress.then(farcast_net::scratch_dir) };
+    let outgoing = hashed(note, |progress| Outgoing::scan_by(&scanning, &job.paths, progress))?;
+    outgoing.skipped().iter().for_each(|skipped| note(Preparation::Skipped(skipped)));
+    Ok(vec![outgoing])
+}
+
+/// Scans and hashes files by `scan`, and tells the progress.
+fn hashed<T>(
+    note: &mut dyn FnMut(Preparation<'_>),
+    scan: impl FnOnce(&mut dyn FnMut(Hashed)) -> Result<T, SourceError>,
+) -> Result<T, Error> {
+    let found = scan(&mut |progress| {
+        note(Preparation::Hashing { hashed: progress.hashed, total: progress.total });
+    });
+    note(Preparation::Hashed);
+    found.map_err(|error| {
+        let failed = matches!(
+            error,
+            SourceError::Changed { .. } | SourceError::Removed { .. } | SourceError::Spool { .. }
+        );
+        let kind = if failed { ErrorKind::Failed } else { ErrorKind::Usage };
+        Error { kind, sentence: error.to_string() }
+    })
+}
+
+/// Returns a path as it is shown.
+pub fn shown(path: &Path) -> String {
+    farcast_files::shown_name(path.as_os_str().as_bytes())
+}
+
+/// Returns the name of the product: the one that was chosen, or that of the first path.
+pub fn product_name(job: &SendJob) -> String {
+    // The name is the same as in the list of files: receivers look under it for an older version.
+    let base = |path: &PathBuf| match path.file_name() {
+        Some(base) => Some(base.to_owned()),
+        None => path.canonicalize().ok()?.file_name().map(ToOwned::to_owned),
+    };
+    let base = job.paths.first().and_then(base).and_then(|base| base.into_string().ok());
+    let mut name = job.name.clone().or(base).unwrap_or_else(|| "product".into());
+    let end = (0..=name.len().min(256)).rev().find(|&at| name.is_char_boundary(at)).unwrap_or(0);
+    name.truncate(end);
+    name
+}
+
+/// Returns the time by which a batch may be ahead of the clock: that of the burst at the rate, a millisecond at most.
+fn burst(rate: Option<BitRate>, burst: u64) -> Span {
+    rate.map_or(MOST_AHEAD, |rate| rate.time_of_bytes(burst).min(MOST_AHEAD))
+}

@@ -1,0 +1,198 @@
+//! Sending files by MDP.
+
+use std::net::SocketAddr;
+
+use farcast_core::Time;
+use farcast_files::{Entry, Outgoing};
+use farcast_mdp::settings::{Counts, Sent as Plan, Way};
+use farcast_mdp::{Codec, ConfigError, Mdp, NodeId, Object, Sender, SenderConfig, SenderEvent, Settings};
+use farcast_mftp::settings::Parity;
+use farcast_net::SendSeal;
+use farcast_sim::scenario::mdp::plan;
+use serde_json::Value;
+
+use super::nack::{self, NameRoom, base, check_names, named, said_of, set};
+use super::named::{Ending, Named, figures, outcome_word};
+use super::options::Counted;
+use super::{
+    Basis, MakeSender, Preparation, ReceiverState, ReportOf, Scanned, SendEvent, SendJob, SendProtocol,
+    Verdict, burst, destination, path_mtu,
+};
+use crate::sealing::{Sealing, signed_headers};
+use crate::{Error, ProtocolName};
+
+/// Sender of files by MDP.
+#[derive(Debug)]
+pub struct SendMdp {
+    basis: Basis,
+    settings: Settings,
+    named: Named,
+}
+
+impl SendMdp {
+    /// Returns the settings in effect.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Returns the number of named receivers.
+    pub fn named(&self) -> usize {
+        self.named.len()
+    }
+
+    /// Returns the configuration for sending `objects` from `source`.
+    pub fn configuration(&self, job: &SendJob, objects: Vec<Object>, source: SocketAddr) -> SenderConfig {
+        let plan = Plan {
+            node: job.nack.node(source, self.basis.sealing.as_ref()),
+            source,
+            group: self.basis.to,
+            objects,
+            ackers: self.named.nodes().collect(),
+        };
+        let headers = signed_headers(self.basis.to, self.basis.sealing.is_some());
+        self.settings.sender(plan, Way { headers, mtu: path_mtu(job, self.basis.to) })
+    }
+
+    /// Returns the configuration for sending `files` from `source`.
+    pub fn configured(&self, job: &SendJob, files: &Scanned, source: SocketAddr) -> SenderConfig {
+        let object = |entry: &Entry| {
+            let (size, info, vouched) = said_of(job, entry);
+            Object { size, info, vouched: vouched.filter(|_| !job.mdp.names_alone) }
+        };
+        let entries = files.objects.iter().flat_map(|one| one.manifest().entries());
+        self.configuration(job, entries.map(object).collect(), source)
+    }
+}
+
+impl SendProtocol for SendMdp {
+    type Protocol = Mdp;
+    type ConfigError = ConfigError;
+
+    const NAME: ProtocolName = ProtocolName::Mdp;
+
+    fn new(job: &SendJob, sealing: Option<Sealing>) -> Result<Self, Error> {
+        let settings = settings(job, sealing.is_some())?;
+        let to = destination(job)?;
+        let named = Named::new(Self::NAME, sealing.is_some(), named(job, sealing.as_ref())?);
+        let (limit, burst) = (settings.time_limit, burst(Some(settings.rate), settings.burst));
+        let basis = Basis { to, sealing, patience: limit, time_limit: limit, burst };
+        Ok(Self { basis, settings, named })
+    }
+
+    fn basis(&self) -> &Basis {
+        &self.basis
+    }
+
+    fn scan(&self, job: &SendJob, note: &mut dyn FnMut(Preparation<'_>)) -> Result<Vec<Outgoing>, Error> {
+        nack::scan(job, note)
+    }
+
+    fn check(&self, job: &SendJob, files: &Scanned) -> Result<(), Error> {
+        let segment = self.configured(job, files, self.basis.to).segment_size.into();
+        let beside = if job.mdp.names_alone { 0 } else { farcast_mdp::VOUCHED_LEN };
+        check_names(job, files, &NameRoom { by: "MDP", segment, beside, longest: usize::MAX })
+    }
+
+    fn destined(&self, _job: &SendJob) -> String {
+        format!("for {}", nack::whom(self.named.len()))
+    }
+
+    fn codec(&self) -> Codec {
+        Codec
+    }
+
+    fn seal(&self, job: &SendJob) -> Result<Option<SendSeal>, Error> {
+        nack::seal(job, self.basis.to, self.settings.rate, self.basis.sealing.as_ref())
+    }
+
+    fn engine<'a>(&mut self, job: &'a SendJob, files: &Scanned) -> Result<MakeSender<'a, Self>, Error> {
+        let config = self.configured(job, files, self.basis.to);
+        let chosen = self.basis.sealing.as_ref().map(|sealing| sealing.number().sender());
+        Ok(Box::new(move |source| {
+            let node = chosen.map_or_else(|| job.nack.node(source, None), NodeId);
+            Sender::new(SenderConfig { node, source, ..config })
+        }))
+    }
+
+    fn event(&mut self, now: Time, _sender: &Sender, event: &SenderEvent) -> Option<SendEvent> {
+        Some(match *event {
+            SenderEvent::Started { ackers } => SendEvent::Started { receivers: ackers as u64 },
+            SenderEvent::Round { round, segments } => SendEvent::Round { round, segments },
+            SenderEvent::Object(object) => SendEvent::Object(object.into()),
+            SenderEvent::Acknowledged(node) => self.named.acknowledged(now, node),
+            SenderEvent::Lost(node) => self.named.lost(node),
+            SenderEvent::Delivered => SendEvent::Delivered,
+            SenderEvent::Ended(outcome) => SendEvent::Ended(outcome_word(outcome)),
+        })
+    }
+
+    fn receivers(&self) -> Vec<ReceiverState> {
+        self.named.receivers()
+    }
+
+    fn verdict(&self, _job: &SendJob, report: &ReportOf<Self>, late: bool) -> Verdict {
+        let ended = if let SenderEvent::Ended(outcome) = report.end { Some(outcome) } else { None };
+        let ending = Ending {
+            error: report.error.as_ref(),
+            late,
+            changed: &report.changed,
+            takes_back: true,
+            known: self.named.len() > 0,
+        };
+        ending.judge(self.named.verdict(ended))
+    }
+
+    fn figures(&self, sender: &Sender) -> Value {
+        figures(sender.sent_per_round(), Some(sender.grtt()), sender.rejects())
+    }
+
+    fn in_effect(sender: &Sender) -> Vec<(&'static str, String)> {
+        let config = sender.config();
+        vec![
+            ("rate", config.rate.to_string()),
+            ("segment-size", format!("{} B", config.segment_size)),
+            ("block-size", format!("{} segments", config.block_len)),
+            ("parity", format!("{} symbols of a block", config.parity)),
+            ("parity-ahead", format!("{} symbols of a block", config.auto_parity)),
+            ("rtt", config.grtt.to_string()),
+            ("robust", config.robust.to_string()),
+            ("gap", config.gap.to_string()),
+        ]
+    }
+}
+
+/// Returns the settings that `job` asks for. Options override a plan, and a plan overrides defaults.
+fn settings(job: &SendJob, sealed: bool) -> Result<Settings, Error> {
+    let mut settings = base(job, "MDP", plan, Settings::new)?;
+    let (mdp, nack, protocol) = (&job.mdp, &job.nack, &job.protocol);
+    settings.segment_size = nack.segment_size.or(settings.segment_size);
+    set(&mut settings.block_len, protocol.block_size.map(|block| symbols("block-size", block)).transpose()?);
+    if let Some(Parity::Symbols(parity)) = protocol.parity {
+        settings.parity = symbols("parity", parity)?;
+    }
+    if let Some(Parity::Symbols(ahead)) = nack.parity_ahead {
+        settings.auto_parity = symbols("parity-ahead", ahead)?;
+    }
+    set(&mut settings.receivers, nack.group_size);
+    set(&mut settings.round_trip, protocol.rtt);
+    set(&mut settings.unicast, nack.unicast());
+    // Only the sender can open a sealed answer.
+    settings.unicast |= sealed;
+    set(&mut settings.robust, nack.robust);
+    set(&mut settings.gap, mdp.gap);
+    let counts = |counted| match counted {
+        Counted::Payload => Counts::Payload,
+        Counted::Message => Counts::Message,
+        Counted::Packet => Counts::Packet,
+    };
+    set(&mut settings.counts, mdp.counts.map(counts));
+    set(&mut settings.burst, protocol.burst.map(|burst| burst.0));
+    set(&mut settings.time_limit, protocol.time_limit);
+    Ok(settings)
+}
+
+/// Returns a number of symbols of a block, if it is at most 254.
+fn symbols(what: &str, number: u32) -> Result<u8, Error> {
+    let fits = u8::try_from(number).ok().filter(|number| *number < u8::MAX);
+    fits.ok_or_else(|| Error::usage(format!("--{what} is at most 254 by MDP")))
+}

@@ -1,0 +1,354 @@
+//! Sending files by MFTP.
+
+use std::net::SocketAddr;
+use std::sync::atomic::AtomicBool;
+
+use farcast_core::{Span, Time};
+use farcast_files::Outgoing;
+use farcast_mftp::message::cancel;
+use farcast_mftp::settings::{Audience, Rate, Settings, Way};
+use farcast_mftp::{
+    Codec, ConfigError, Invited, Mftp, Product, Sender, SenderConfig, SenderEvent, SenderOutcome,
+};
+use farcast_net::SendSeal;
+use farcast_seal::Contents;
+use serde_json::{Value, json};
+
+use super::turn::Turn;
+use super::{
+    Basis, Locked, MakeSender, Preparation, ReceiverState, Scanned, SendEvent, SendJob, SendProtocol,
+    Verdict, burst, datagram_to, path_mtu, receivers,
+};
+use crate::host::Family;
+use crate::sealing::{self, Sealing};
+use crate::state::{Known, State, random_secret, transmission};
+use crate::{Error, ProtocolName};
+
+mod settings;
+mod verdict;
+
+pub use verdict::{given_up, has_it, outcome_word, quit_reason, standing, state_words};
+
+/// Report of the network driver on a transmission by MFTP.
+type Report = farcast_net::SendReport<Sender>;
+
+/// Longest time for which data leaves after the first announcement, before receivers have registered. It is longer than
+/// registrations take over a satellite, and shorter than the time after which others take the group for used.
+const EARLY: Span = Span::from_millis(900);
+
+/// Addresses of a transfer, with names resolved.
+#[derive(Clone, Copy, Debug)]
+struct Destination {
+    /// Address of announcements.
+    public: SocketAddr,
+    /// Address of data.
+    private: SocketAddr,
+}
+
+impl Destination {
+    fn of(job: &SendJob) -> Result<Self, Error> {
+        let private = super::destination(job)?;
+        let family = Some(Family::of(private.ip()));
+        let public =
+            job.announce.as_ref().map(|announce| announce.resolve("--announce", family)).transpose()?;
+        Ok(Self { public: public.unwrap_or(private), private })
+    }
+}
+
+/// Sender of files by MFTP.
+#[derive(Debug)]
+pub struct SendMftp {
+    basis: Basis,
+    settings: Settings,
+    to: Destination,
+    /// Memory of this transfer, while one runs.
+    state: Option<State>,
+    /// Memory of the group.
+    known: Option<Known>,
+    receivers: Vec<ReceiverState>,
+}
+
+impl SendMftp {
+    /// Returns the settings in effect.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Returns the most octets of a datagram with keys.
+    pub fn keys_in(&self, job: &SendJob) -> usize {
+        let dtu = self.settings.dtu_size.map_or(usize::MAX, |dtu| dtu as usize);
+        dtu.min(datagram_to(job, self.to.private))
+    }
+
+    /// Returns the time for which data may leave before any receiver has registered, for a product called `name`.
+    pub fn early_data(&self, job: &SendJob, name: &str) -> Span {
+        // A long list of keys together with data would be too much at once.
+        let few = self.basis.sealing.as_ref().is_none_or(Sealing::is_for_few);
+        if few { early(job, &Known::load(self.to.private), name) } else { Span::ZERO }
+    }
+
+    /// Returns the configuration of a sender of `product`, which begins with a list of files of `list` octets.
+    pub fn configuration(
+        &self,
+        job: &SendJob,
+        list: u64,
+        product: Product,
+        server: SocketAddr,
+    ) -> SenderConfig {
+        let (group, to, sealed) = (&job.group, self.to, self.basis.sealing.is_some());
+        let audience = if group.unlimited {
+            Audience::Anybody
+        } else if group.receivers.is_empty() {
+            Audience::Open(group.limit)
+        } else {
+            Audience::Listed(group.receivers.iter().map(|label| Invited::new(label)).collect())
+        };
+        let headers = sealing::headers(to.private, sealed);
+        let way = Way { headers, mtu: path_mtu(job, to.private), granule: 1 };
+        let config = self.settings.sender(product, (server, to.public, to.private), &audience, way);
+        // Receivers that have an older version compare it with the list of files.
+        let list_segments = u32::try_from(list.div_ceil(config.dtu_size.into())).unwrap_or(u32::MAX);
+        // A signed datagram grows by more octets than a datagram of content.
+        let datagram = config.datagram.saturating_sub(if sealed { sealing::SIGNED } else { 0 });
+        SenderConfig { transmission: transmission(), list_segments, datagram, ..config }
+    }
+
+    fn rate_limit(&self) -> Option<farcast_core::BitRate> {
+        match self.settings.rate {
+            Rate::Max => None,
+            Rate::Limit(rate) => Some(rate),
+        }
+    }
+}
+
+impl SendProtocol for SendMftp {
+    type Protocol = Mftp;
+    type ConfigError = ConfigError;
+
+    const NAME: ProtocolName = ProtocolName::Mftp;
+    const SEGMENT_SIZE: &'static str = "--dtu-size";
+    // A receiver that is done has verified its data.
+    const LOOKS_AGAIN: bool = false;
+
+    fn new(job: &SendJob, sealing: Option<Sealing>) -> Result<Self, Error> {
+        let settings = settings::of(job)?;
+        let to = Destination::of(job)?;
+        check(job, to, &settings, sealing.is_some())?;
+        let rate = if let Rate::Limit(rate) = settings.rate { Some(rate) } else { None };
+        let basis = Basis {
+            to: to.private,
+            sealing,
+            patience: settings.announce_time,
+            time_limit: Span::MAX,
+            burst: burst(rate, settings.burst),
+        };
+        Ok(Self { basis, settings, to, state: None, known: None, receivers: Vec::new() })
+    }
+
+    fn basis(&self) -> &Basis {
+        &self.basis
+    }
+
+    fn scan(&self, job: &SendJob, note: &mut dyn FnMut(Preparation<'_>)) -> Result<Vec<Outgoing>, Error> {
+        super::scan_product(job, self.basis.sealing.is_some(), note)
+    }
+
+    fn lock(
+        &self,
+        turn: &mut Turn<'_>,
+        note: &mut dyn FnMut(Preparation<'_>),
+        stop: &AtomicBool,
+    ) -> Result<Locked, Error> {
+        let mut locked = turn.lock(note, stop)?;
+        if self.basis.sealing.is_some() {
+            let announced = turn.lock_announcements(self.to.public, note, stop)?;
+            locked.waited |= announced.waited;
+            locked.locks.extend(announced.locks);
+        }
+        Ok(locked)
+    }
+
+    fn destined(&self, job: &SendJob) -> String {
+        match job.group.receivers.len() {
+            0 if job.group.unlimited => "for whoever listens".to_owned(),
+            0 => "for whoever registers".to_owned(),
+            n if job.group.unlimited => format!("for whoever listens of {}", receivers(n)),
+            n => format!("for {}", receivers(n)),
+        }
+    }
+
+    fn codec(&self) -> Codec {
+        Codec
+    }
+
+    fn seal(&self, job: &SendJob) -> Result<Option<SendSeal>, Error> {
+        // Without registration no receiver asks for the key of content.
+        let contents = if job.group.unlimited { Contents::Together } else { Contents::Apart };
+        let scope = sealing::scope(job.protocol_name(), false, self.to.public);
+        let seal = |sealing: &Sealing| sealing.sender(scope, contents, self.rate_limit(), self.keys_in(job));
+        self.basis.sealing.as_ref().map(seal).transpose()
+    }
+
+    fn engine<'a>(&mut self, job: &'a SendJob, files: &Scanned) -> Result<MakeSender<'a, Self>, Error> {
+        let [outgoing] = &files.objects[..] else { return Err(Error::failed("there is nothing to send")) };
+        let state = State::load(outgoing.id(), self.to.private);
+        let remembered = state.done().to_vec();
+        let early_data = if state.done().is_empty() { self.early_data(job, &files.name) } else { Span::ZERO };
+        self.known = Some(Known::load(self.to.private));
+        self.state = Some(state);
+        let secret = if job.group.draft { None } else { Some(random_secret()?) };
+        let list = outgoing.manifest().head_len();
+        let product =
+            Product { id: *outgoing.id().as_bytes(), size: outgoing.size(), name: files.name.clone() };
+        let config = self.configuration(job, list, product, self.to.private);
+        Ok(Box::new(move |server| {
+            let mut sender = Sender::new(SenderConfig { server, secret, early_data, ..config })?;
+            // The sender does not wait for a receiver that had everything in an earlier run.
+            for client in remembered {
+                sender.remember(client);
+            }
+            Ok(sender)
+        }))
+    }
+
+    fn event(&mut self, _now: Time, sender: &Sender, event: &SenderEvent) -> Option<SendEvent> {
+        if let (SenderEvent::Done { client, .. }, Some(state)) = (event, &mut self.state) {
+            state.add(*client);
+        }
+        let label = |client| label(sender, client);
+        Some(match event {
+            SenderEvent::Started { receivers, .. } => SendEvent::Started { receivers: u64::from(*receivers) },
+            SenderEvent::Pass { pass, dtus } => SendEvent::Round { round: *pass, segments: *dtus },
+            SenderEvent::Done { client, .. } => SendEvent::Has(label(*client)),
+            SenderEvent::Lost { client, .. } => SendEvent::Lost(label(*client)),
+            SenderEvent::Ended(outcome) => SendEvent::Ended(verdict::outcome_word(outcome)),
+            _ => return None,
+        })
+    }
+
+    fn ended(&mut self, job: &SendJob, files: &Scanned, report: &Report) {
+        let draft = job.group.draft;
+        let members = || report.sender.members().map(|(_, member)| member);
+        let finished = *outcome(report) == SenderOutcome::Finished;
+        if let (true, Some(known)) = (finished, &mut self.known) {
+            let got_it = members().filter(|member| has_it(member, draft));
+            let compares = report.sender.compares();
+            known.add(&files.name, compares, got_it.map(|member| member.label.as_str()));
+        }
+        let everyone = members().all(|member| has_it(member, draft));
+        if let (true, Some(state)) = (finished && report.error.is_none() && everyone, &self.state) {
+            state.forget();
+        }
+        let state = |member: &farcast_mftp::Member| ReceiverState {
+            name: member.label.clone(),
+            state: standing(member, draft),
+            complete: member.done_at.filter(|_| has_it(member, draft)),
+        };
+        self.receivers = members().map(state).collect();
+    }
+
+    fn outdone(report: &Report) -> Option<(SocketAddr, u32)> {
+        match outcome(report) {
+            &SenderOutcome::GroupInUse { by, transmission } => Some((by, transmission)),
+            _ => None,
+        }
+    }
+
+    fn stopped(report: &mut Report) {
+        report.end = SenderEvent::Ended(SenderOutcome::Aborted { reason: cancel::ABORT_APPLICATION });
+    }
+
+    fn again(_job: &SendJob, report: &Report) -> bool {
+        *outcome(report) == (SenderOutcome::Aborted { reason: cancel::ABORT_SOURCE_RENEWED })
+    }
+
+    fn receivers(&self) -> Vec<ReceiverState> {
+        self.receivers.clone()
+    }
+
+    fn verdict(&self, job: &SendJob, report: &Report, _late: bool) -> Verdict {
+        verdict::verdict(job, self.to.private, report)
+    }
+
+    fn figures(&self, sender: &Sender) -> Value {
+        let stats = sender.stats();
+        json!({
+            "round_trip_s": sender.round_trip().as_secs_f64(),
+            "passes": stats.dtus_per_pass.len(),
+            "dtus_per_pass": stats.dtus_per_pass,
+            "parity_dtus": stats.parity_sent,
+            "left_out_segments": sender.left_out(),
+            "naks": stats.naks,
+            "status_requests": stats.status_requests,
+        })
+    }
+
+    fn in_effect(sender: &Sender) -> Vec<(&'static str, String)> {
+        settings::in_use(sender.config())
+    }
+}
+
+/// Returns the name of a receiver, or its identifier if it is not known.
+fn label(sender: &Sender, client: farcast_mftp::ClientId) -> String {
+    let mut members = sender.members();
+    let found = members.find(|(id, _)| *id == client);
+    found.map_or_else(|| client.to_string(), |(_, member)| member.label.clone())
+}
+
+/// Returns the outcome of the transfer.
+fn outcome(report: &Report) -> &SenderOutcome {
+    match &report.end {
+        SenderEvent::Ended(outcome) => outcome,
+        // Any other event is no success.
+        _ => &SenderOutcome::Aborted { reason: cancel::ABORT_SYSTEM },
+    }
+}
+
+/// Checks the options against each other, beyond the checks that clap makes.
+fn check(job: &SendJob, to: Destination, settings: &Settings, sealed: bool) -> Result<(), Error> {
+    if let Some(after) = settings.start_after.filter(|&after| after > settings.announce_time) {
+        let limit = settings.announce_time;
+        return Err(Error::usage(format!(
+            "--start-after {after} is later than --announce-time {limit}, at which it begins or gives up: give a longer \
+             --announce-time"
+        )));
+    }
+    if job.group.unlimited && settings.rate == Rate::Max {
+        return Err(Error::usage(
+            "--rate max needs receivers that register, and --unlimited has none; set a rate",
+        ));
+    }
+    if job.group.unlimited && !job.group.receivers.is_empty() && !sealed {
+        return Err(Error::usage(
+            "--receivers names who gets the keys of an --unlimited transfer, and this one is not sealed: leave one of them out",
+        ));
+    }
+    if job.group.unlimited && settings.wait_for.is_some() {
+        return Err(Error::usage(
+            "the plan says start_receivers, and with --unlimited nobody registers: leave one of them out",
+        ));
+    }
+    let listed = job.group.receivers.len();
+    if let Some(wanted) = settings.wait_for.filter(|&wanted| listed > 0 && wanted as usize > listed) {
+        return Err(Error::usage(format!(
+            "--wait-for {wanted} waits for more than the {listed} in --receivers: nobody else is served"
+        )));
+    }
+    if to.public.port() != to.private.port() {
+        return Err(Error::usage("--announce and --to must have the same port: receivers listen on one"));
+    }
+    if to.public.is_ipv4() != to.private.is_ipv4() {
+        return Err(Error::usage("--announce and --to must both be IPv4 or both IPv6"));
+    }
+    Ok(())
+}
+
+/// Returns the time for which data may leave before any receiver has registered. It is more than zero if the listed
+/// receivers are most likely there, and compared no older version the last time.
+fn early(job: &SendJob, known: &Known, name: &str) -> Span {
+    let group = &job.group;
+    let told = group.start_on_enter || group.wait_for.is_some() || group.unlimited;
+    // Receivers of the draft throw away data that arrives before they are confirmed.
+    let listed = !group.receivers.is_empty() && known.has_all(&group.receivers);
+    if listed && !group.draft && !told && !known.compares(name) { EARLY } else { Span::ZERO }
+}

@@ -1,0 +1,176 @@
+//! State of named receivers that acknowledge, for NORM, MDP and PGM.
+
+use std::collections::BTreeMap;
+
+use farcast_core::engine::RejectCounts;
+use farcast_core::{Span, Time};
+use farcast_files::ChangedFile;
+use farcast_net::NetError;
+use farcast_norm::{NodeId, SenderOutcome};
+use serde_json::{Value, json};
+
+use super::{ReceiverState, SendEvent, SendOutcome, Verdict, changed_files};
+use crate::ProtocolName;
+
+/// Named receivers, which are to acknowledge, by their nodes.
+#[derive(Clone, Debug)]
+pub(super) struct Named {
+    receivers: BTreeMap<NodeId, Acker>,
+    protocol: ProtocolName,
+    sealed: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Acker {
+    label: String,
+    acknowledged: Option<Time>,
+    lost: bool,
+}
+
+impl Named {
+    pub(super) fn new(protocol: ProtocolName, sealed: bool, named: BTreeMap<NodeId, String>) -> Self {
+        let fresh = |label: String| Acker { label, acknowledged: None, lost: false };
+        let receivers = named.into_iter().map(|(node, label)| (node, fresh(label))).collect();
+        Self { receivers, protocol, sealed }
+    }
+
+    /// Returns the nodes of the receivers.
+    pub(super) fn nodes(&self) -> impl Iterator<Item = NodeId> {
+        self.receivers.keys().copied()
+    }
+
+    /// Returns the number of receivers.
+    pub(super) fn len(&self) -> usize {
+        self.receivers.len()
+    }
+
+    pub(super) fn label(&self, node: NodeId) -> String {
+        self.receivers.get(&node).map_or_else(|| node.to_string(), |one| one.label.clone())
+    }
+
+    /// Records that a receiver has everything since `now`.
+    pub(super) fn acknowledged(&mut self, now: Time, node: NodeId) -> SendEvent {
+        if let Some(one) = self.receivers.get_mut(&node) {
+            one.acknowledged = Some(now);
+        }
+        SendEvent::Has(self.label(node))
+    }
+
+    /// Records that a receiver does not answer.
+    pub(super) fn lost(&mut self, node: NodeId) -> SendEvent {
+        if let Some(one) = self.receivers.get_mut(&node) {
+            one.lost = true;
+        }
+        SendEvent::Lost(self.label(node))
+    }
+
+    /// Returns the receivers with their states.
+    pub(super) fn receivers(&self) -> Vec<ReceiverState> {
+        let state = |one: &Acker| match one.acknowledged {
+            Some(_) => "has it",
+            None if one.lost => "did not acknowledge",
+            None => "is to acknowledge",
+        };
+        let told = |one: &Acker| ReceiverState {
+            name: one.label.clone(),
+            state: state(one).into(),
+            complete: one.acknowledged,
+        };
+        self.receivers.values().map(told).collect()
+    }
+
+    /// Returns the verdict for an outcome, or for a transfer without one.
+    pub(super) fn verdict(&self, outcome: Option<SenderOutcome>) -> Verdict {
+        let Some(outcome) = outcome else {
+            let sentence = Some("it did not end".into());
+            return Verdict { word: "aborted", outcome: SendOutcome::Failed, sentence };
+        };
+        let (result, sentence) = match outcome {
+            SenderOutcome::Acknowledged => (SendOutcome::Done, None),
+            SenderOutcome::Unknown => (
+                SendOutcome::Done,
+                Some("sent; nobody was named, so who has it is not known (--receivers has receivers acknowledge)".into()),
+            ),
+            SenderOutcome::Incomplete { .. } => {
+                let lacking = self.receivers.values().filter(|one| one.acknowledged.is_none());
+                let lacking: Vec<&str> = lacking.map(|one| one.label.as_str()).collect();
+                let keys = if self.sealed { ", and trust this host's key (farcast key list)" } else { "" };
+                let sentence = format!(
+                    "not every receiver is known to have it: {} did not acknowledge; one that hears this and cannot \
+                     keep it, as on a full disk, says why in its own output; otherwise check that they listen with \
+                     --protocol {} under these names{keys}",
+                    lacking.join(", "),
+                    self.protocol
+                );
+                (SendOutcome::Incomplete, Some(sentence))
+            }
+            SenderOutcome::Aborted => (
+                SendOutcome::Failed,
+                Some("stopped; receivers keep what has come, if any, for the next try".into()),
+            ),
+        };
+        Verdict { word: outcome_word(outcome), outcome: result, sentence }
+    }
+}
+
+/// Facts on the end of a transmission that go before its engine's own verdict.
+pub(super) struct Ending<'a> {
+    /// Error for which it had to stop.
+    pub(super) error: Option<&'a NetError>,
+    /// Set if the time limit ended it.
+    pub(super) late: bool,
+    /// Files that have changed.
+    pub(super) changed: &'a [ChangedFile],
+    /// Set if the protocol stops sending a file that changes, so that a receiver that lacks it never gets it.
+    pub(super) takes_back: bool,
+    /// Set if receivers are known.
+    pub(super) known: bool,
+}
+
+impl Ending<'_> {
+    /// Returns the verdict of the transmission, where the engine's own is `verdict`.
+    pub(super) fn judge(&self, verdict: Verdict) -> Verdict {
+        if let Some(error) = self.error {
+            let sentence = Some(error.to_string());
+            return Verdict { word: "aborted", outcome: SendOutcome::Failed, sentence };
+        }
+        if self.late {
+            let sentence = Some("the transfer took longer than --time-limit".into());
+            return Verdict { word: "time_limit", outcome: SendOutcome::Failed, sentence };
+        }
+        let Some(changed) = self.spoiled(&verdict) else { return verdict };
+        let sentence = Some(format!("{changed}: receivers do not have it as it was; send it again"));
+        Verdict { word: "changed", outcome: SendOutcome::Incomplete, sentence }
+    }
+
+    /// Returns in words the files that receivers may have got wrong. Receivers that are known to have everything have
+    /// verified it.
+    fn spoiled(&self, verdict: &Verdict) -> Option<String> {
+        let acknowledged = verdict.outcome == SendOutcome::Done && self.known;
+        let all_lack = self.takes_back && verdict.outcome == SendOutcome::Incomplete;
+        let sent: Vec<_> = self.changed.iter().filter(|file| all_lack || file.was_sent).cloned().collect();
+        (!acknowledged && !sent.is_empty()).then(|| changed_files(&sent))
+    }
+}
+
+/// Returns an outcome for programs.
+pub fn outcome_word(outcome: SenderOutcome) -> &'static str {
+    match outcome {
+        SenderOutcome::Acknowledged => "acknowledged",
+        SenderOutcome::Unknown => "unknown",
+        SenderOutcome::Incomplete { .. } => "incomplete",
+        SenderOutcome::Aborted => "aborted",
+    }
+}
+
+/// Returns the figures that these protocols report in the end. Only some of them measure a `round_trip`.
+pub(super) fn figures(sent_per_round: &[u64], round_trip: Option<Span>, rejects: &RejectCounts) -> Value {
+    let rejects: Vec<Value> =
+        rejects.iter().map(|(reason, n)| json!({ "reason": reason.to_string(), "count": n })).collect();
+    json!({
+        "rounds": sent_per_round.len(),
+        "segments_per_round": sent_per_round,
+        "round_trip_s": round_trip.map(Span::as_secs_f64),
+        "rejected_messages": rejects,
+    })
+}
