@@ -286,7 +286,10 @@ impl Link {
             let terminal = first + number;
             match live.or_else(|| self.channels[channel as usize].fates.cause(number)) {
                 None => {
-                    each(self, Departure { at, to: HostPosition::Terminal(terminal), packet: packet.clone() });
+                    each(
+                        self,
+                        Departure { at, to: HostPosition::Terminal(terminal), packet: packet.clone() },
+                    );
                 }
                 Some(cause) => self.lose_at(terminal, &label, cause),
             }

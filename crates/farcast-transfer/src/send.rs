@@ -21,7 +21,7 @@ use farcast_core::engine::Engine;
 use farcast_core::{BitRate, Span, Time};
 use farcast_delivery::Protocol;
 use farcast_files::{
-    Change, ChangedFile, Compressed, Grain, Outgoing, Progress as Hashed, Scanning, Skipped, SourceError,
+    Change, ChangedFile, Compressed, Grain, Outgoing, ScanProgress, Scanning, Skipped, SourceError,
 };
 use farcast_net::{NetError, SendNotice, SendOptions, SendReport, SendSeal, Waited};
 use farcast_scenario::Document;
@@ -706,7 +706,7 @@ fn scan_product(
 /// Scans and hashes files by `scan`, and tells the progress.
 fn hashed<T>(
     note: &mut dyn FnMut(Preparation<'_>),
-    scan: impl FnOnce(&mut dyn FnMut(Hashed)) -> Result<T, SourceError>,
+    scan: impl FnOnce(&mut dyn FnMut(ScanProgress)) -> Result<T, SourceError>,
 ) -> Result<T, Error> {
     let found = scan(&mut |progress| {
         note(Preparation::Hashing { hashed: progress.hashed, total: progress.total });

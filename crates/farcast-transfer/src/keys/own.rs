@@ -14,7 +14,7 @@ use crate::Error;
 /// Environment variable that holds the secret itself, as in a file.
 pub const KEY: &str = "FARCAST_KEY";
 /// Environment variable that names the file of the key.
-pub const KEY_FILE: &str = "FARCAST_KEY_FILE";
+const KEY_FILE: &str = "FARCAST_KEY_FILE";
 /// Name of the key's file in the user's directory.
 const FILE: &str = "key";
 

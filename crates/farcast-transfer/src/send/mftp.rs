@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use farcast_core::{Span, Time};
 use farcast_files::Outgoing;
 use farcast_mftp::message::cancel;
-use farcast_mftp::settings::{Audience, Rate, Settings, Way};
+use farcast_mftp::settings::{Audience, PathLimits, Rate, Settings};
 use farcast_mftp::{
     Codec, ConfigError, Invited, Mftp, Product, Sender, SenderConfig, SenderEvent, SenderOutcome,
 };
@@ -104,8 +104,8 @@ impl SendMftp {
             Audience::Listed(group.receivers.iter().map(|label| Invited::new(label)).collect())
         };
         let headers = sealing::headers(to.private, sealed);
-        let way = Way { headers, mtu: path_mtu(job, to.private), granule: 1 };
-        let config = self.settings.sender(product, (server, to.public, to.private), &audience, way);
+        let path = PathLimits { headers, mtu: path_mtu(job, to.private), granule: 1 };
+        let config = self.settings.sender(product, (server, to.public, to.private), &audience, path);
         // Receivers that have an older version compare it with the list of files.
         let list_segments = u32::try_from(list.div_ceil(config.dtu_size.into())).unwrap_or(u32::MAX);
         // A signed datagram grows by more octets than a datagram of content.
@@ -221,7 +221,7 @@ impl SendProtocol for SendMftp {
             SenderEvent::Pass { pass, dtus } => SendEvent::Round { round: *pass, segments: *dtus },
             SenderEvent::Done { client, .. } => SendEvent::Has(label(*client)),
             SenderEvent::Lost { client, .. } => SendEvent::Lost(label(*client)),
-            SenderEvent::Ended(outcome) => SendEvent::Ended(verdict::outcome_word(outcome)),
+            SenderEvent::Ended(outcome) => SendEvent::Ended(outcome_word(outcome)),
             _ => return None,
         })
     }

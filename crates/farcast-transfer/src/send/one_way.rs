@@ -7,7 +7,7 @@ use farcast_core::{Span, Time};
 use farcast_files::Outgoing;
 use farcast_mftp::settings::Rate;
 use farcast_net::SendSeal;
-use farcast_oneway::settings::{Sent as Plan, Settings, Way};
+use farcast_oneway::settings::{PathLimits, Sent as Plan, Settings};
 use farcast_oneway::{Codec, ConfigError, Duration, OneWay, Sender, SenderConfig, SenderEvent};
 use farcast_seal::Contents;
 use farcast_sim::scenario::one_way::plan;
@@ -51,11 +51,14 @@ impl SendOneWay {
     /// The settings do not suit the size.
     pub fn configuration(&self, job: &SendJob, object: OneWayObject) -> Result<SenderConfig, Error> {
         let to = self.basis.to;
-        let way = Way { headers: sealing::headers(to, self.basis.sealing.is_some()), mtu: path_mtu(job, to) };
+        let path = PathLimits {
+            headers: sealing::headers(to, self.basis.sealing.is_some()),
+            mtu: path_mtu(job, to),
+        };
         let OneWayObject { id, name, size, head } = object;
         let name = name.as_bytes()[..name.len().min(255)].to_vec();
         let plan = Plan { session: transmission(), id, name, size, head, source: to, group: to };
-        self.settings.sender(plan, way).map_err(Error::wrong)
+        self.settings.sender(plan, path).map_err(Error::wrong)
     }
 
     /// Returns the configuration for sending `files`.
