@@ -289,7 +289,7 @@ fn play(case: Case, population: bool, cut: Cut) -> (Outcome, Story) {
         completed: (0..case.receivers).map(|n| group.completed(n)).collect(),
         nacks: group.naks(),
         // The number of events is not part of the outcome.
-        tally: Tally { events: 0, ..*star.tally() },
+        tally: Tally { events: 0, ..star.tally() },
         rounds: star.sender().unwrap().sent_per_round().to_vec(),
     };
     drop(star);

@@ -10,3 +10,4 @@ pub mod star;
 pub mod trace;
 pub mod traffic;
 pub mod tree;
+mod world;

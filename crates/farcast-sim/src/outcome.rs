@@ -11,7 +11,8 @@ use farcast_delivery::Protocol;
 use farcast_stats::{StatsError, Summary, quantile};
 use serde::Serialize;
 
-use crate::star::{Group, SealCounts, Star};
+use crate::traffic::End;
+use crate::world::{Group, Layout, SealCounts, World};
 
 pub use flows::{CbrCounts, Direction, FlowCounts, FlowOutcome, FlowTogether};
 pub use shortfall::{Limit, Remedies, Shortfall, Stop, reasons};
@@ -72,30 +73,28 @@ impl AsRef<Self> for Replication {
 }
 
 impl Replication {
-    /// Returns the outcome of `star`, which has run.
-    pub fn of<P: Protocol>(index: u64, star: &Star<'_, P>, per_receiver: bool) -> Self {
-        let transfer = star.sender().map(|sender| TransferOutcome::of(star, sender, per_receiver));
-        let tally = star.tally();
+    /// Returns the outcome of `world`, which has run.
+    pub fn of<P: Protocol, L: Layout<P>>(index: u64, world: &World<'_, P, L>, per_receiver: bool) -> Self {
+        let transfer = world.sender().map(|sender| TransferOutcome::of(world, sender, per_receiver));
         // Merged NAKs do not pass the return path one by one, so the populations' own counts are added.
-        let unseen: Vec<_> = star.groups().iter().map(Group::counts).collect();
-        let flows: Vec<_> = star.flows().iter().map(|flow| FlowOutcome::of(flow, star.end())).collect();
-        let mut ends = flows::ends(star.flows());
+        let unseen: Vec<_> = world.groups().iter().map(Group::counts).collect();
+        let mut ends = flows::ends(world.flows());
         ends.extend(transfer.as_ref().map(|transfer| transfer.completion_time_s));
         let has_end = !ends.is_empty();
         let last = ends.into_iter().try_fold(0.0, |last: f64, end| end.map(|end| last.max(end)));
+        let mut back = carried(world, End::Hub);
+        back.datagrams += unseen.iter().map(|counts| counts.merged).sum::<u64>();
+        back.octets += unseen.iter().map(|counts| counts.merged_octets).sum::<u64>();
+        let figures = world.layout.figures();
         Self {
             index,
             completion_time_s: last.filter(|_| has_end),
             transfer,
-            forward: carried(tally.forward_datagrams, tally.forward_octets, star.forward_totals()),
-            back: carried(
-                tally.return_datagrams + unseen.iter().map(|stats| stats.merged).sum::<u64>(),
-                tally.return_octets + unseen.iter().map(|stats| stats.merged_octets).sum::<u64>(),
-                star.return_totals(),
-            ),
-            seal: star.seal_counts().copied(),
-            flows,
-            stages: star.figures().map(|(name, figures)| StageOutcome::of(name, figures)).collect(),
+            forward: carried(world, End::Terminal),
+            back,
+            seal: world.seal_counts().copied(),
+            flows: world.flows().iter().map(|flow| FlowOutcome::of(flow, world.end())).collect(),
+            stages: figures.map(|(name, figures)| StageOutcome::of(name, figures)).collect(),
             has_end,
         }
     }
@@ -110,14 +109,23 @@ impl Replication {
     }
 }
 
-fn carried(datagrams: u64, octets: u64, totals: impl Iterator<Item = Totals>) -> Carried {
-    let mut carried = Carried { datagrams, octets, ..Carried::default() };
-    for totals in totals {
-        carried.dropped += totals.dropped;
-        carried.given_up += totals.given_up;
-        carried.airtime_s = carried.airtime_s.max(totals.airtime.as_secs_f64());
+/// Returns the traffic of a world in the direction to `to`.
+fn carried<P: Protocol, L: Layout<P>>(world: &World<'_, P, L>, to: End) -> Carried {
+    let (datagrams, octets) = world.layout.entered(to);
+    Carried { datagrams, octets, ..Carried::of(world.layout.totals(to)) }
+}
+
+impl Carried {
+    /// Returns the traffic that stages in a row count.
+    fn of(all: impl Iterator<Item = Totals>) -> Self {
+        let mut carried = Self::default();
+        for totals in all {
+            carried.dropped += totals.dropped;
+            carried.given_up += totals.given_up;
+            carried.airtime_s = carried.airtime_s.max(totals.airtime.as_secs_f64());
+        }
+        carried
     }
-    carried
 }
 
 /// Summary of one measure over all replications.

@@ -170,7 +170,7 @@ impl TreeTask for Replicate<'_> {
     type Output = Result<(bool, TreeReplication), TreeError>;
 
     fn on<P: OnTree>(self, world: TreeConfig<P>, _codec: P::Codec) -> Self::Output {
-        let mut tree = Tree::new(world)?;
+        let mut tree = Tree::new(world, None)?;
         let over = tree.run_while(self.pulse);
         Ok((over, TreeReplication::of(self.index, &tree, self.per_receiver)))
     }

@@ -22,88 +22,34 @@
 //! transfer enters a stage that it shares with a flow make no difference.
 
 mod back;
-pub(crate) mod config;
-pub(crate) mod ears;
+mod config;
+mod event;
 mod flights;
-pub(crate) mod flows;
-pub(crate) mod group;
+mod flows;
+mod layout;
 mod links;
-mod observe;
 mod packet;
-pub(crate) mod pulse;
-mod run;
-pub mod seal;
-mod sealed;
-mod session;
+mod transfer;
 
-use farcast_core::random::RandomStream;
-use farcast_core::stage::Frame;
-use farcast_core::{EventQueue, Span, Time};
-use farcast_delivery::{Ending, Merged, Protocol, Routes};
-use farcast_link::chain::{Driver, Entry};
+use farcast_core::EventQueue;
+use farcast_delivery::Protocol;
+use farcast_link::chain::Driver;
 
 use crate::traffic::End;
+use crate::world::World;
 
-use flights::{Flights, Flying};
-use seal::Seal;
+use event::{Event, FlowEvent};
+use flights::{Flight, Flights};
 
+pub use crate::world::{
+    Cut, FlowConfig, FlowPacket, FlowState, Group, GroupConfig, Kind, Maker, Observer, Party, Passage, Pulse,
+    Receivers, SealConfig, SealCounts, SealMessage, SenderEvent, StarError, Station, hub_address,
+    receiver_address,
+};
 pub use back::{Back, BackLosses};
-pub use config::{Cut, GroupConfig, Maker, Receivers, StarConfig, StarError, hub_address, receiver_address};
+pub use config::StarConfig;
 pub use farcast_link::{BoxedStage, Chains};
-pub use flows::{FlowConfig, FlowState, Passage};
-pub use group::{Group, Kind, Station};
-pub use observe::{FlowPacket, Observer, SenderEvent};
-pub use packet::{Addressed, Packet, Party};
-pub use pulse::Pulse;
-pub use seal::{SealConfig, SealCounts, SealMessage};
-
-/// Event of a star. `M` is the message type of the transfer's engines, `G` the merged feedback of many receivers.
-enum Event<M, G> {
-    /// Timer of the sender.
-    Wake,
-    /// A receiver's message has passed the stages of the return path; it can still be lost.
-    Reach(Frame<Addressed<M>>),
-    /// A receiver's message arrives at the sender.
-    Arrive(Frame<Addressed<M>>),
-    /// The NAKs of a population reach the sender.
-    Merged(G),
-    /// Timer of a stage.
-    StageWake(u32),
-    /// The first datagram of a frame reaches the receivers of a group.
-    FanOut { group: u32, frame: Frame<Addressed<M>> },
-    /// Timer of a receiver of a group. A population has one timer, with station 0.
-    GroupWake { group: u32, station: u32 },
-    /// A receiver sends a message.
-    Answer(Addressed<M>),
-    /// KEYS may be due.
-    Keys,
-    /// The turn of a receiver that is owed the content key may have come.
-    Owed,
-    /// A datagram that only the seal sends reaches the receivers of a group.
-    Unseal { group: u32, message: SealMessage },
-    /// A receiver asks for the content key.
-    Ask(u32),
-    /// A receiver's request for the content key has passed the stages of the return path; it can still be lost.
-    ReachAsk(u32),
-    /// A receiver's request for the content key arrives at the sender.
-    ArriveAsk(u32),
-    /// A frame enters a stage, or the rest of a run enters the chain. No other variant is as large, so the tag of an
-    /// event has room in this one, and events move by aligned words.
-    Enter(Entry<Packet<M>>),
-}
-
-/// Event of a flow. Flow events come last in their instant, so they have a queue of their own, of small events.
-#[derive(Clone, Copy)]
-enum FlowEvent {
-    /// Start of a flow.
-    Start(u32),
-    /// Stop of a flow.
-    Stop(u32),
-    /// Timer of a flow, which may have moved since.
-    Wake(u32),
-    /// A packet of a flow has passed the links; it can still be lost.
-    Reach { flow: u32, end: End, packet: Flying },
-}
+pub use packet::{Addressed, Packet};
 
 /// Counters of packets and their fates in one replication.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -116,8 +62,6 @@ pub struct Tally {
     pub return_octets: u64,
     /// Datagrams that receivers and the terminals of flows sent.
     pub return_datagrams: u64,
-    /// NAKs that receivers sent.
-    pub naks_sent: u64,
     /// NAKs that reached the sender after the pass that follows the one they answer had begun.
     pub naks_late: u64,
     /// NAKs that the sender took in time for the pass behind the one they answer.
@@ -126,51 +70,38 @@ pub struct Tally {
     pub events: u64,
 }
 
-/// Simulated world with one hub. Make it from a [`StarConfig`], and [`run`](Self::run) it.
-pub struct Star<'o, P: Protocol> {
-    now: Time,
-    queue: EventQueue<Event<P::Message, Merged<P>>>,
+/// Layout of a star: the links between its hub and its terminals.
+pub struct Hub<P: Protocol> {
     flow_queue: EventQueue<FlowEvent>,
     /// Packets of flows that have passed the links and wait for their time.
     flights: Flights,
-    sender: Option<P::Sender>,
-    /// Addresses of the transfer.
-    routes: Routes,
     /// `true` if receivers answer to a group, so that they hear each other.
     relays: bool,
-    wake: Time,
-    overhead: u16,
-    /// Sender's side of the seal, if the transfer is sealed.
-    seal: Option<Box<Seal>>,
-    /// `true` if receivers learn of the transmission at once and without loss when the sender opens; no link carries
-    /// this.
-    given: bool,
     links: Driver<Packet<P::Message>>,
-    groups: Vec<Group<P>>,
-    /// Number of receivers in all groups, which is also the number of the first flow's terminal.
-    receivers: u32,
     back: Back,
-    flows: Vec<FlowState>,
-    /// Flows with an end that have not reached it.
-    unended: u32,
-    /// `true` if something never ends, a flow or a stage's timers, while something else has an end.
-    stops_early: bool,
-    /// Frames of the transfer that the hub has sent and that wait for an event before they reach receivers.
-    under_way: u32,
-    /// Span within which no answer to a message that leaves the hub now can reach the hub.
-    lookahead: Span,
-    limit: Time,
-    /// End of the replication.
-    end: Time,
-    cut: Cut,
-    cuts: RandomStream,
-    began: Option<Time>,
-    /// Time and kind of the sender's end, if it has ended.
-    ending: Option<(Time, Ending)>,
-    /// Receivers that the sender gave up.
-    left: u64,
-    tally: Tally,
-    /// Receivers that lose a frame (a buffer that is reused).
-    lost: Vec<u32>,
-    observer: Option<&'o mut dyn Observer<P>>,
+    traffic: Traffic,
 }
+
+/// Counters of the datagrams that entered each direction.
+#[derive(Default)]
+struct Traffic {
+    forward_octets: u64,
+    forward_datagrams: u64,
+    return_octets: u64,
+    return_datagrams: u64,
+}
+
+impl Traffic {
+    /// Counts datagrams that enter the direction to `to`.
+    fn count(&mut self, to: End, datagrams: u64, octets: u64) {
+        let (all_datagrams, all_octets) = match to {
+            End::Terminal => (&mut self.forward_datagrams, &mut self.forward_octets),
+            End::Hub => (&mut self.return_datagrams, &mut self.return_octets),
+        };
+        *all_datagrams += datagrams;
+        *all_octets += octets;
+    }
+}
+
+/// Simulated world with one hub. Make it from a [`StarConfig`], and [`run`](Self::run) it.
+pub type Star<'o, P> = World<'o, P, Hub<P>>;

@@ -1,13 +1,13 @@
 //! Outcomes of the multicast transfer.
 
 use farcast_core::Time;
-use farcast_delivery::{Figure, FigureValue, Protocol, RequestCounts, SenderEngine as _};
+use farcast_delivery::{Figure, FigureValue, Protocol, SenderEngine as _};
 use farcast_stats::{StatsError, quantile};
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::{Measure, Replication, Shortfall, Stop};
-use crate::star::{Group, Star};
+use super::{Measure, Replication, Shortfall};
+use crate::world::{Group, Layout, World};
 
 /// Summary of the times at which receivers had everything, in seconds. Quantiles are of Hyndman and Fan's type 7.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
@@ -59,26 +59,20 @@ pub struct TransferOutcome {
 }
 
 impl TransferOutcome {
-    /// Returns the outcome of the transfer of `star`, which has run.
-    pub(super) fn of<P: Protocol>(star: &Star<'_, P>, sender: &P::Sender, per_receiver: bool) -> Self {
-        let stop = star.stop(requests(star));
-        Self::of_groups::<P>(star.groups(), star.began(), (sender, &stop), per_receiver)
-    }
-
-    /// Returns the outcome of a transfer from its receivers and the final state of its sender.
-    pub(super) fn of_groups<P: Protocol>(
-        groups: &[Group<P>],
-        began: Option<Time>,
-        (sender, stop): (&P::Sender, &Stop),
+    /// Returns the outcome of the transfer of `world`, which has run.
+    pub(super) fn of<P: Protocol, L: Layout<P>>(
+        world: &World<'_, P, L>,
+        sender: &P::Sender,
         per_receiver: bool,
     ) -> Self {
+        let (groups, stop) = (world.groups(), world.stop());
         let seconds = |at: Time| (at != Time::NEVER).then(|| at.as_secs_f64());
         let each = || groups.iter().flat_map(|group| (0..group.receivers()).map(|n| group.completed(n)));
         let mut done: Vec<f64> = each().filter_map(seconds).collect();
         done.sort_unstable_by(f64::total_cmp);
         let incomplete = (each().count() - done.len()) as u64;
         Self {
-            data_begins_s: began.map(Time::as_secs_f64),
+            data_begins_s: world.began().map(Time::as_secs_f64),
             figures: sender.figures(&stop.requests),
             incomplete,
             receiver_time_s: ReceiverTimes::of(&done),
@@ -89,7 +83,7 @@ impl TransferOutcome {
                 groups.iter().flat_map::<Vec<_>, _>(needed).collect()
             }),
             completion_time_s: done.last().copied().filter(|_| incomplete == 0),
-            shortfall: Shortfall::of(sender, groups, stop),
+            shortfall: Shortfall::of(sender, groups, &stop),
         }
     }
 
@@ -111,17 +105,6 @@ impl TransferOutcome {
     /// Returns the time at which the median receiver had everything, if every receiver had.
     pub fn median_receiver_time_s(&self) -> Option<f64> {
         self.receiver_time_s.filter(|_| self.incomplete == 0).map(|times| times.p50)
-    }
-}
-
-/// Returns the counters of repair requests.
-fn requests<P: Protocol>(star: &Star<'_, P>) -> RequestCounts {
-    let tally = star.tally();
-    RequestCounts {
-        sent: star.groups().iter().map(Group::naks).sum(),
-        collided: star.return_totals().map(|totals| totals.collided).sum(),
-        late: tally.naks_late,
-        used: tally.naks_used,
     }
 }
 

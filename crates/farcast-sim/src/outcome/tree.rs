@@ -1,15 +1,14 @@
 //! Outcomes of replications in a tree.
 
-use farcast_core::stage::Totals;
 use farcast_delivery::{ElementEngine as _, Figure};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
 
 use super::transfer::by_name;
-use super::{FlowOutcome, Replication, StageOutcome, TransferOutcome, carried, flows};
-use crate::star::{Group, Kind};
+use super::{Carried, Replication};
 use crate::traffic::End;
-use crate::tree::{Edge, Heard, KindCount, OnTree, Tree};
+use crate::tree::{Edge, KindCount, OnTree, Tree};
+use crate::world::{Group, Kind, ReceivedContent};
 
 /// Outcome of one replication in a tree.
 #[derive(Clone, PartialEq, Debug, Serialize)]
@@ -137,41 +136,9 @@ impl AsRef<Replication> for TreeReplication {
 
 impl TreeReplication {
     /// Returns the outcome of `tree`, which has run.
-    pub fn of<P: OnTree>(index: u64, tree: &Tree<P>, per_receiver: bool) -> Self {
-        let transfer = tree.sender().map(|sender| {
-            let stop = tree.stop(tree.requests());
-            TransferOutcome::of_groups::<P>(tree.groups(), tree.began(), (sender, &stop), per_receiver)
-        });
-        let unseen: Vec<_> = tree.groups().iter().map(Group::counts).collect();
-        let flow = |flow| FlowOutcome::of(flow, tree.end());
-        let mut ends = flows::ends(tree.flows());
-        ends.extend(transfer.as_ref().map(|transfer| transfer.completion_time_s));
-        let has_end = !ends.is_empty();
-        let last = ends.into_iter().try_fold(0.0, |last: f64, end| end.map(|end| last.max(end)));
-        let total = |to: End| {
-            let counts = tree.edges().iter().flat_map(|edge| edge.counts(to));
-            let (packets, octets) =
-                counts.fold((0, 0), |(packets, octets), one| (packets + one.packets, octets + one.octets));
-            (packets, octets, tree.edges().iter().flat_map(move |edge| edge.totals(to)))
-        };
-        let (forward, back) = (total(End::Terminal), total(End::Hub));
-        let figures = tree.edges().iter().flat_map(Edge::figures);
+    pub fn of<P: OnTree>(index: u64, tree: &Tree<'_, P>, per_receiver: bool) -> Self {
         Self {
-            common: Replication {
-                index,
-                completion_time_s: last.filter(|_| has_end),
-                transfer,
-                forward: carried(forward.0, forward.1, forward.2),
-                back: carried(
-                    back.0 + unseen.iter().map(|stats| stats.merged).sum::<u64>(),
-                    back.1 + unseen.iter().map(|stats| stats.merged_octets).sum::<u64>(),
-                    back.2,
-                ),
-                seal: None,
-                flows: tree.flows().iter().map(flow).collect(),
-                stages: figures.map(|(name, figures)| StageOutcome::of(name, figures)).collect(),
-                has_end,
-            },
+            common: Replication::of(index, tree, per_receiver),
             edges: tree.edges().iter().map(edge::<P>).collect(),
             nodes: (0..tree.groups().len()).map(|group| node(tree, group)).collect(),
             elements: elements(tree),
@@ -196,8 +163,7 @@ fn edge<P: OnTree>(edge: &Edge<P::Message>) -> EdgeOutcome {
         let kinds = P::KINDS.iter().copied().chain(["flow"]);
         let counts: Vec<(&'static str, KindCount)> =
             kinds.zip(edge.counts(to).iter().copied()).filter(|(_, count)| count.packets > 0).collect();
-        let totals: Vec<Totals> = edge.totals(to).collect();
-        let totals = carried(0, 0, totals.into_iter());
+        let totals = Carried::of(edge.totals(to));
         EdgeDirection {
             packets: counts.iter().map(|(kind, count)| (*kind, count.packets)).collect(),
             octets: counts.iter().map(|(kind, count)| (*kind, count.octets)).collect(),
@@ -209,7 +175,7 @@ fn edge<P: OnTree>(edge: &Edge<P::Message>) -> EdgeOutcome {
     EdgeOutcome { name: edge.name().to_owned(), forward: direction(End::Terminal), back: direction(End::Hub) }
 }
 
-fn node<P: OnTree>(tree: &Tree<P>, number: usize) -> NodeOutcome {
+fn node<P: OnTree>(tree: &Tree<'_, P>, number: usize) -> NodeOutcome {
     let group = &tree.groups()[number];
     let last = (0..group.receivers()).map(|n| group.completed(n)).max();
     let done = last.filter(|at| *at != farcast_core::Time::NEVER);
@@ -227,7 +193,8 @@ fn node<P: OnTree>(tree: &Tree<P>, number: usize) -> NodeOutcome {
 
 fn heard<P: OnTree>(group: &Group<P>, seconds: f64) -> Option<HeardOutcome> {
     let Kind::Engines(stations) = &group.kind else { return None };
-    let each: Vec<&Heard> = stations.iter().filter_map(|station| station.heard.as_deref()).collect();
+    let each: Vec<&ReceivedContent> =
+        stations.iter().filter_map(|station| station.content.as_deref()).collect();
     if each.is_empty() {
         return None;
     }
@@ -246,7 +213,7 @@ fn heard<P: OnTree>(group: &Group<P>, seconds: f64) -> Option<HeardOutcome> {
     })
 }
 
-fn elements<P: OnTree>(tree: &Tree<P>) -> Vec<ElementOutcome> {
+fn elements<P: OnTree>(tree: &Tree<'_, P>) -> Vec<ElementOutcome> {
     let with = |node: u32| {
         let figures = tree.element(node)?.figures();
         Some(ElementOutcome { name: tree.name(node).to_owned(), figures })

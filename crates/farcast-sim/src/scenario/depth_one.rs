@@ -50,16 +50,7 @@ impl Scenario {
             let made = spec.make(number, receivers, links, streams);
             nodes.push(node(made.name.clone(), Role::Plain));
             let ends = [0, end(Some(forward), Some(back))];
-            flows.push(TreeFlow {
-                name: made.name,
-                ends,
-                source: made.source,
-                flow: made.flow,
-                start: made.start,
-                stop: made.stop,
-                overhead: made.overhead,
-                local_congestion: made.local_congestion,
-            });
+            flows.push(TreeFlow { ends, flow: made });
         }
         let edge = EdgeConfig {
             name: "link".into(),

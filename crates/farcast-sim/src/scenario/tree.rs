@@ -23,7 +23,7 @@ use super::transfer::{Transfer, TransferSpec, TreeTask, Visit};
 use crate::outcome::Remedies;
 use crate::star::{Cut, GroupConfig, StarError};
 use crate::traffic::End;
-use crate::tree::{Between, EdgeConfig, FarEnd, NodeConfig, Role, Shape, TreeConfig, TreeError, TreeFlow};
+use crate::tree::{EdgeConfig, EdgeShape, FarEnd, NodeConfig, Role, Shape, TreeConfig, TreeError, TreeFlow};
 
 /// Kind of a node.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -157,18 +157,9 @@ impl TreeScenario {
 
     /// Returns the flows. Their losses are those of the edges.
     fn flows(&self, receivers: u32, streams: Streams) -> Vec<TreeFlow> {
-        let flow = |(number, (ends, spec)): (u32, &([u32; 2], TrafficSpec))| {
-            let made = spec.make(number, receivers, &self.slowest, streams);
-            TreeFlow {
-                name: made.name,
-                ends: *ends,
-                source: made.source,
-                flow: made.flow,
-                start: made.start,
-                stop: made.stop,
-                overhead: made.overhead,
-                local_congestion: made.local_congestion,
-            }
+        let flow = |(number, (ends, spec)): (u32, &([u32; 2], TrafficSpec))| TreeFlow {
+            ends: *ends,
+            flow: spec.make(number, receivers, &self.slowest, streams),
         };
         (0..).zip(&self.flows).map(flow).collect()
     }
@@ -261,8 +252,8 @@ impl NodeSpec {
 }
 
 impl EdgeSpec {
-    fn between(&self) -> Between<'_> {
-        Between { near: self.near, far: &self.far, relayed: self.relayed }
+    fn between(&self) -> EdgeShape<'_> {
+        EdgeShape { near: self.near, far: &self.far, relayed: self.relayed }
     }
 }
 

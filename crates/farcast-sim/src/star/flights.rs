@@ -11,24 +11,24 @@ pub(super) struct Flights {
 
 /// Place of a packet in [`Flights`].
 #[derive(Clone, Copy)]
-pub(super) struct Flying(u32);
+pub(super) struct Flight(u32);
 
 impl Flights {
-    pub(super) fn begin(&mut self, message: FlowMessage) -> Flying {
+    pub(super) fn begin(&mut self, message: FlowMessage) -> Flight {
         if let Some(slot) = self.free.pop() {
             self.packets[slot as usize] = message;
-            return Flying(slot);
+            return Flight(slot);
         }
         self.packets.push(message);
-        Flying(self.packets.len() as u32 - 1)
+        Flight(self.packets.len() as u32 - 1)
     }
 
-    pub(super) fn of(&self, packet: Flying) -> &FlowMessage {
+    pub(super) fn of(&self, packet: Flight) -> &FlowMessage {
         &self.packets[packet.0 as usize]
     }
 
     /// Frees the place of a packet that has arrived or is lost.
-    pub(super) fn end(&mut self, packet: Flying) {
+    pub(super) fn end(&mut self, packet: Flight) {
         self.free.push(packet.0);
     }
 }

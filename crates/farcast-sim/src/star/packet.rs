@@ -6,38 +6,8 @@ use std::num::NonZeroU32;
 use farcast_core::engine::Message;
 use farcast_tcp::{Segment, wire};
 
-use super::{SealMessage, hub_address, receiver_address};
+use super::{Party, SealMessage, hub_address, receiver_address};
 use crate::traffic::FlowMessage;
-
-/// Sender or addressee of a message of the transfer. It is one number, so that packets stay small; receivers are fewer
-/// than the numbers that stand for other parties.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Party(u32);
-
-impl Party {
-    /// The sender, at the hub.
-    pub const HUB: Self = Self(u32::MAX);
-    /// All receivers. A receiver's message to this party reaches the sender as well.
-    pub const GROUP: Self = Self(u32::MAX - 1);
-
-    /// All receivers that have the content key, where content has a key of its own.
-    pub const APART: Self = Self(u32::MAX - 2);
-
-    /// Returns the party of receiver `n`.
-    pub const fn receiver(n: u32) -> Self {
-        Self(n)
-    }
-
-    /// Returns the number of the receiver, if the party is one.
-    pub fn as_receiver(self) -> Option<u32> {
-        (self.0 < Self::APART.0).then_some(self.0)
-    }
-
-    /// Returns `true` if the party is all receivers together.
-    pub(crate) fn is_group(self) -> bool {
-        self == Self::GROUP || self == Self::APART
-    }
-}
 
 /// Message of the transfer, or a run of messages, with its sender and addressee.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -1,20 +1,19 @@
 //! Configuration of a tree.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
-use farcast_core::random::RandomStream;
-use farcast_core::{EventQueue, Losses, Span, Time};
-use farcast_delivery::SenderEngine as _;
-use farcast_link::losses::NoLoss;
+use farcast_core::{Losses, Span, Time};
+use farcast_link::Chains;
+use farcast_link::losses::BackLosses;
 
 use super::edges::Edge;
 use super::nodes::Node;
 use super::shape::NEAR;
-use super::{Between, OnTree, Packet, Seat, Shape, Tree, TreeTally};
-use crate::star::Group;
-use crate::star::config::{NOWHERE, make_groups};
-use crate::star::{BackLosses, Chains, Cut, FlowConfig, FlowState, GroupConfig, Kind, StarError};
-use crate::traffic::{End, Flow};
+use super::{Branches, EdgeShape, OnTree, Packet, Seat, Shape, Tree, TreeTally};
+use crate::world::{
+    Cut, FlowConfig, Group, GroupConfig, Kind, MOST_TERMINALS, Observer, Settings, StarError, check_parts,
+    hub_address, receivers_of,
+};
 
 /// Use of a node.
 pub enum Role<P: OnTree> {
@@ -67,22 +66,10 @@ pub struct EdgeConfig<M> {
 
 /// Configuration of a flow between two nodes.
 pub struct TreeFlow {
-    /// Name of the flow.
-    pub name: String,
     /// Nodes of the flow's ends: of its hub, and of its terminal.
     pub ends: [u32; 2],
-    /// End that the flow's data comes from.
-    pub source: End,
-    /// Protocol at both ends.
-    pub flow: Box<dyn Flow>,
-    /// Time at which the flow starts.
-    pub start: Time,
-    /// Time at which the flow stops, if it does.
-    pub stop: Option<Time>,
-    /// Octets that the links add to the `wire_len` of each packet.
-    pub overhead: u16,
-    /// `true` if each host learns of packets that its own queue, the first stage's, has no room for.
-    pub local_congestion: bool,
+    /// Flow. Its loss processes are not used, because the edges have losses.
+    pub flow: FlowConfig,
 }
 
 /// Configuration of a [`Tree`].
@@ -167,152 +154,135 @@ pub enum TreeError {
     TooManyPorts,
 }
 
-impl<P: OnTree> Tree<P> {
+impl<'o, P: OnTree> Tree<'o, P> {
     /// Makes a tree at time zero, in which the sender is about to open and the first flows are about to start.
     ///
     /// # Errors
     /// A setting that cannot work.
-    pub fn new(config: TreeConfig<P>) -> Result<Self, TreeError> {
+    pub fn new(config: TreeConfig<P>, observer: Option<&'o mut dyn Observer<P>>) -> Result<Self, TreeError> {
         let root = config.sender.as_ref().map_or(0, |(node, _)| *node);
-        let count = config.nodes.len() as u32;
-        let flows_at = config.flows.iter().flat_map(|flow| flow.ends);
-        if count == 0 || flows_at.chain([root]).any(|node| node >= count) {
-            return Err(TreeError::Nowhere);
-        }
-        if let Some(flow) = config.flows.iter().find(|flow| flow.ends[0] == flow.ends[1]) {
-            return Err(TreeError::NoWay { node: flow.ends[0] });
-        }
-        let shape = shape_of(count, &config.edges, root)?;
-        let mut sole = config.flows.is_empty();
-        let mut nodes: Vec<Node<P>> = Vec::with_capacity(config.nodes.len());
-        let mut groups = Vec::new();
-        let mut seats = Vec::new();
-        for (number, node) in (0..).zip(config.nodes) {
-            let mut made = Node::new(node.name);
-            match node.role {
-                Role::Plain => {}
-                Role::Receivers(group) => {
-                    let [port] = shape.ports_of(number) else {
-                        return Err(TreeError::NoLeaf { node: number });
-                    };
-                    if port.place == NEAR || number == root && config.sender.is_some() {
-                        return Err(TreeError::NoLeaf { node: number });
-                    }
-                    made.group = Some(groups.len() as u32);
-                    groups.push(group);
-                    seats.push(Seat { edge: port.edge, place: port.place });
-                }
-                Role::Element(element) => {
-                    sole = false;
-                    made.set_element(*element);
-                }
-            }
-            nodes.push(made);
-        }
-        let receivers = receivers_of(&groups)?;
-        match (&config.sender, receivers) {
-            (Some(_), 0) => return Err(StarError::NoReceivers.into()),
-            (None, 1..) => return Err(StarError::NoSender.into()),
-            (None, 0) if config.flows.is_empty() => return Err(StarError::Nothing.into()),
-            _ => {}
-        }
-        let mut groups = make_groups(groups)?;
-        count_heard(&mut groups);
-        let terminals =
-            |node: u32| nodes[node as usize].group.map_or(1, |group| groups[group as usize].receivers());
-        let edges =
-            (0..).zip(config.edges).map(|(number, edge)| Edge::new(number, edge, terminals, P::KINDS.len()));
-        let mut edges = edges.collect::<Result<Vec<_>, _>>()?;
-        for (group, seat) in groups.iter().zip(&seats) {
-            edges[seat.edge as usize].delays_differ(seat.place, group.delay);
-        }
-        let routes = config.sender.as_ref().map(|(_, sender)| sender.routes());
-        let relays = routes.is_some_and(|routes| routes.answers.ip().is_multicast());
-        let flow_ends = config.flows.iter().map(|flow| flow.ends).collect();
-        let flows: Vec<FlowState> = config.flows.into_iter().map(state).collect();
-        let unended = flows.iter().filter(|flow| flow.flow().has_end()).count() as u32;
-        let something_ends = config.sender.is_some() || unended > 0;
-        let endless = edges.iter().any(Edge::never_rests) || flows.iter().any(FlowState::is_endless);
-        let cuts = RandomStream::derive(if let Cut::Random(seed) = config.cut { seed } else { 0 }, &[]);
-        let mut routes = routes.unwrap_or(NOWHERE);
-        if routes.source.ip() == IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED) {
-            routes.source.set_ip(crate::star::hub_address());
-        }
-        Ok(Self {
-            now: Time::ZERO,
-            queue: EventQueue::default(),
+        check_flows(&config, root)?;
+        let shape = shape_of(config.nodes.len() as u32, &config.edges, root)?;
+        let has_sender = config.sender.is_some();
+        let mut placed = Placed::new(config.nodes, &shape, Some(root).filter(|_| has_sender))?;
+        let groups = std::mem::take(&mut placed.groups);
+        let receivers = receivers_of(&groups);
+        check_parts(has_sender, receivers, config.flows.len())?;
+        let receivers =
+            u32::try_from(receivers).ok().filter(|&n| n < MOST_TERMINALS).ok_or(StarError::TooMany)?;
+        let flow_ends: Vec<[u32; 2]> = config.flows.iter().map(|flow| flow.ends).collect();
+        let settings = Settings {
             sender: config.sender.map(|(_, sender)| sender),
-            seat: root,
-            routes,
-            sole: sole && !relays,
-            wake: Time::NEVER,
-            overhead: config.overhead,
-            given: config.given,
-            shape,
-            nodes,
-            edges,
             groups,
-            seats,
             receivers,
-            unended,
-            stops_early: something_ends && endless,
-            flows,
-            flow_ends,
-            under_way: 0,
+            flows: config.flows.into_iter().map(|flow| flow.flow).collect(),
+            overhead: config.overhead,
+            seal: None,
+            given: config.given,
             lookahead: config.lookahead,
             limit: config.limit,
-            end: config.limit,
             cut: config.cut,
-            cuts,
-            began: None,
-            ending: None,
-            left: 0,
-            tally: TreeTally::default(),
-            lost: Vec::new(),
+            never_rests: config.edges.iter().any(|edge| edge.chains.never_rest()),
+        };
+        Self::make(settings, observer, |groups, routes| {
+            let sole = flow_ends.is_empty() && !placed.has_elements && !routes.answers.ip().is_multicast();
+            if routes.source.ip() == IpAddr::V4(Ipv4Addr::UNSPECIFIED) {
+                routes.source.set_ip(hub_address());
+            }
+            count_content(groups);
+            let edges = edges_of(config.edges, groups, &placed)?;
+            let Placed { nodes, seats, .. } = placed;
+            let tally = TreeTally::default();
+            Ok(Branches { seat: root, sole, shape, nodes, edges, seats, flow_ends, tally })
         })
     }
 }
 
+/// Checks that the sender and the flows are at nodes, and no flow at one alone.
+fn check_flows<P: OnTree>(config: &TreeConfig<P>, root: u32) -> Result<(), TreeError> {
+    let count = config.nodes.len() as u32;
+    let flows_at = config.flows.iter().flat_map(|flow| flow.ends);
+    if count == 0 || flows_at.chain([root]).any(|node| node >= count) {
+        return Err(TreeError::Nowhere);
+    }
+    match config.flows.iter().find(|flow| flow.ends[0] == flow.ends[1]) {
+        Some(flow) => Err(TreeError::NoWay { node: flow.ends[0] }),
+        None => Ok(()),
+    }
+}
+
+/// Nodes of a tree with the groups of receivers at them.
+struct Placed<P: OnTree> {
+    nodes: Vec<Node<P>>,
+    groups: Vec<GroupConfig<P>>,
+    /// Position of each group.
+    seats: Vec<Seat>,
+    has_elements: bool,
+}
+
+impl<P: OnTree> Placed<P> {
+    /// Places what is at each node. The `sender` is at a node without receivers.
+    fn new(configs: Vec<NodeConfig<P>>, shape: &Shape, sender: Option<u32>) -> Result<Self, TreeError> {
+        let nodes = Vec::with_capacity(configs.len());
+        let mut placed = Self { nodes, groups: Vec::new(), seats: Vec::new(), has_elements: false };
+        for (number, config) in (0..).zip(configs) {
+            let mut node = Node::new(config.name);
+            match config.role {
+                Role::Plain => {}
+                Role::Receivers(group) => {
+                    let port = match shape.ports_of(number) {
+                        [port] if port.place != NEAR && sender != Some(number) => port,
+                        _ => return Err(TreeError::NoLeaf { node: number }),
+                    };
+                    node.group = Some(placed.groups.len() as u32);
+                    placed.groups.push(group);
+                    placed.seats.push(Seat { edge: port.edge, place: port.place });
+                }
+                Role::Element(element) => {
+                    placed.has_elements = true;
+                    node.set_element(*element);
+                }
+            }
+            placed.nodes.push(node);
+        }
+        Ok(placed)
+    }
+}
+
 /// Makes every receiver with an engine of its own count the content that it hears.
-fn count_heard<P: OnTree>(groups: &mut [Group<P>]) {
+fn count_content<P: OnTree>(groups: &mut [Group<P>]) {
     for group in groups {
         if let Kind::Engines(stations) = &mut group.kind {
             for station in stations {
-                station.heard = Some(Box::default());
+                station.content = Some(Box::default());
             }
         }
     }
+}
+
+/// Makes the edges, with a terminal for each receiver.
+fn edges_of<P: OnTree>(
+    configs: Vec<EdgeConfig<P::Message>>,
+    groups: &[Group<P>],
+    placed: &Placed<P>,
+) -> Result<Vec<Edge<P::Message>>, TreeError> {
+    let terminals = |node: u32| {
+        let group = placed.nodes[node as usize].group;
+        group.map_or(1, |group| groups[group as usize].receivers())
+    };
+    let made = (0..).zip(configs).map(|(number, edge)| Edge::new(number, edge, terminals, P::KINDS.len()));
+    let mut edges = made.collect::<Result<Vec<_>, _>>()?;
+    for (group, seat) in groups.iter().zip(&placed.seats) {
+        edges[seat.edge as usize].delays_differ(seat.place, group.delay);
+    }
+    Ok(edges)
 }
 
 /// Returns the shape of a tree with these edges.
 fn shape_of<M>(nodes: u32, edges: &[EdgeConfig<M>], root: u32) -> Result<Shape, TreeError> {
     let far: Vec<Vec<u32>> = edges.iter().map(|edge| edge.far.iter().map(|end| end.node).collect()).collect();
-    let between = edges.iter().zip(&far);
-    let between: Vec<_> =
-        between.map(|(edge, far)| Between { near: edge.near, far, relayed: edge.relayed }).collect();
-    Shape::new(nodes, &between, root)
-}
-
-fn receivers_of<P: OnTree>(groups: &[GroupConfig<P>]) -> Result<u32, StarError> {
-    let receivers: u64 = groups.iter().map(|group| u64::from(group.receivers)).sum();
-    u32::try_from(receivers).ok().filter(|&n| n < MOST_RECEIVERS).ok_or(StarError::TooMany)
-}
-
-/// Limit of receivers: the addresses behind those of receivers are multicast addresses.
-const MOST_RECEIVERS: u32 = 0xE000_0000 - crate::star::config::FIRST_RECEIVER;
-
-/// Returns the state of a flow without losses of its own; the edges have the losses.
-fn state(flow: TreeFlow) -> FlowState {
-    let TreeFlow { name, ends: _, source, flow, start, stop, overhead, local_congestion } = flow;
-    FlowState::new(FlowConfig {
-        name,
-        source,
-        flow,
-        start,
-        stop,
-        overhead,
-        local_congestion,
-        forward_losses: Box::new(NoLoss),
-        return_losses: Box::new(NoLoss),
-    })
+    let shapes = edges.iter().zip(&far);
+    let shapes: Vec<_> =
+        shapes.map(|(edge, far)| EdgeShape { near: edge.near, far, relayed: edge.relayed }).collect();
+    Shape::new(nodes, &shapes, root)
 }

@@ -5,8 +5,8 @@ use std::num::NonZeroU32;
 use farcast_core::engine::Message;
 use farcast_core::stage::{Fate, Figure, Frame, Port, Totals};
 use farcast_core::{Among, Losses, Span, Time};
-use farcast_delivery::SenderEngine as _;
 use farcast_link::chain::{ChainOwner, Driver, Entry, follow};
+use farcast_link::losses::BackLosses;
 
 use super::shape::{EVERYONE, NEAR, Step};
 use super::{Body, EdgeConfig, Event, KindCount, OnTree, Packet, Tree, TreeError};
@@ -107,10 +107,6 @@ impl<M: Message> Edge<M> {
         all.filter(|(_, figures)| !figures.is_empty())
     }
 
-    pub(super) fn never_rests(&self) -> bool {
-        self.links.chains().never_rest()
-    }
-
     /// Calls `each` for every frame inside a stage, with the end that the frame is on its way to.
     pub(super) fn each_held(&self, each: impl FnMut(End, &Packet<M>)) {
         self.links.chains().each_held(each);
@@ -124,7 +120,7 @@ impl<M: Message> Edge<M> {
     /// Returns the loss process of merged NAKs; `None` where NAKs may not be merged.
     pub(super) fn merged(&mut self) -> Option<&mut (dyn Losses + 'static)> {
         match (self.return_delay(), &mut self.return_losses.losses) {
-            (Some(_), crate::star::BackLosses::Shared(losses)) => Some(losses.as_mut()),
+            (Some(_), BackLosses::Shared(losses)) => Some(losses.as_mut()),
             _ => None,
         }
     }
@@ -168,14 +164,14 @@ fn port(to: End, entered: u32) -> Port {
 }
 
 /// Owner of one edge's chains, for the chain driver.
-struct Driven<'a, P: OnTree> {
-    tree: &'a mut Tree<P>,
+struct Driven<'a, 'o, P: OnTree> {
+    tree: &'a mut Tree<'o, P>,
     edge: u32,
 }
 
-impl<P: OnTree> ChainOwner<Packet<P::Message>> for Driven<'_, P> {
+impl<P: OnTree> ChainOwner<Packet<P::Message>> for Driven<'_, '_, P> {
     fn driver(&mut self) -> &mut Driver<Packet<P::Message>> {
-        &mut self.tree.edges[self.edge as usize].links
+        &mut self.tree.layout.edges[self.edge as usize].links
     }
 
     fn keep(&mut self, at: Time, entry: Entry<Packet<P::Message>>) {
@@ -194,14 +190,14 @@ impl<P: OnTree> ChainOwner<Packet<P::Message>> for Driven<'_, P> {
     }
 }
 
-impl<P: OnTree> Tree<P> {
+impl<P: OnTree> Tree<'_, P> {
     /// Returns the edges, in the order in which they were given.
     pub fn edges(&self) -> &[Edge<P::Message>] {
-        &self.edges
+        &self.layout.edges
     }
 
     /// Schedules an event that a frame waits for. Flow events come last in their instant.
-    fn plan(&mut self, at: Time, event: Event<P::Message, farcast_delivery::Merged<P>>) {
+    pub(super) fn plan(&mut self, at: Time, event: Event<P::Message, farcast_delivery::Merged<P>>) {
         let (Event::Leave { frame, .. } | Event::Reach { frame, .. } | Event::Pass { frame, .. }) = &event
         else {
             return self.queue.push(at, event);
@@ -217,12 +213,9 @@ impl<P: OnTree> Tree<P> {
     /// Returns the time before which only the frame at hand enters `edge` in the direction to `to`.
     fn alone_until(&self, edge: u32, to: End) -> Time {
         // Datagrams that are not handed over yet may answer those that are, but then an answer has come back meanwhile.
-        let known = self.queue.next_at().min(self.now + self.lookahead);
-        // While the sender is quiet, no answer changes its transmissions. Only the queue knows of other packets that go
-        // outwards.
-        let outwards = self.sole && to == End::Terminal && self.shape.is_outward(edge);
-        let quiet = self.sender.as_ref().filter(|_| outwards);
-        quiet.map_or(known, |sender| sender.quiet_until().max(known))
+        // Only the queue knows of other packets that go outwards.
+        let layout = &self.layout;
+        self.quiet_until(layout.sole && to == End::Terminal && layout.shape.is_outward(edge))
     }
 
     /// Enters a packet into an edge at one of its ends.
@@ -232,7 +225,7 @@ impl<P: OnTree> Tree<P> {
         let to = if from == NEAR { End::Terminal } else { End::Hub };
         frame.message.leaves = leaves;
         self.count(edge, to, &frame);
-        let Some(delay) = self.edges[number].delays[to.way()] else {
+        let Some(delay) = self.layout.edges[number].delays[to.way()] else {
             return self.enter_chain(edge, to, frame);
         };
         let at = self.now + delay;
@@ -240,13 +233,13 @@ impl<P: OnTree> Tree<P> {
             return self.reach(at, edge, to, frame);
         }
         // The loss of a receiver's message is drawn when it is sent, as for a population's message.
-        let said = matches!(&frame.message.body, Body::Transfer(carried) if !carried.awaited);
+        let said = matches!(&frame.message.body, Body::Transfer(carried) if !carried.header.awaited);
         if !said {
             return self.plan(at, Event::Leave { edge, frame });
         }
         let (octets, terminal) = (frame.octets(0), frame.message.entered);
         let mut lost = std::mem::take(&mut self.lost);
-        let loses = self.edges[number].loses(at, octets, terminal, &mut lost);
+        let loses = self.layout.edges[number].loses(at, octets, terminal, &mut lost);
         self.lost = lost;
         if !loses {
             self.reach(at, edge, to, frame);
@@ -257,7 +250,7 @@ impl<P: OnTree> Tree<P> {
     fn enter_chain(&mut self, edge: u32, to: End, mut frame: Frame<Packet<P::Message>>) {
         let known = if frame.segments() == 1 {
             let (port, octets) = (port(to, frame.message.entered), frame.octets(0));
-            self.edges[edge as usize].links.pass(self.now, port, to, octets)
+            self.layout.edges[edge as usize].links.pass(self.now, port, to, octets)
         } else {
             None
         };
@@ -287,7 +280,7 @@ impl<P: OnTree> Tree<P> {
         let segments = frame.segments();
         let full = frame.octets(0);
         let last = if segments == 1 { full } else { frame.octets(segments - 1) };
-        self.edges[edge as usize].counts[to.way()][kind].count(segments, full, last);
+        self.layout.edges[edge as usize].counts[to.way()][kind].count(segments, full, last);
     }
 
     /// Enters a frame into a chain, or into a stage behind the first.
@@ -297,18 +290,20 @@ impl<P: OnTree> Tree<P> {
         let single = entry.message().segments() == NonZeroU32::MIN;
         let known = if single { Time::NEVER } else { self.alone_until(edge, entry.to()) };
         let (cut, cuts) = (self.cut, &mut self.cuts);
-        self.edges[edge as usize].links.enter(self.now, port, entry, known, |most| cut.choose(most, cuts));
+        self.layout.edges[edge as usize]
+            .links
+            .enter(self.now, port, entry, known, |most| cut.choose(most, cuts));
         follow(&mut Driven { tree: self, edge });
     }
 
     pub(super) fn wake_stage(&mut self, edge: u32, stage: u32) {
-        self.edges[edge as usize].links.wake(self.now, stage);
+        self.layout.edges[edge as usize].links.wake(self.now, stage);
         follow(&mut Driven { tree: self, edge });
     }
 
     /// Returns `true` if the first stage would take a packet from the node that is about to send it.
     pub(super) fn has_room(&mut self, step: Step, octets: u64) -> bool {
-        let edge = &mut self.edges[step.edge as usize];
+        let edge = &mut self.layout.edges[step.edge as usize];
         let (port, to) = match step.from {
             NEAR => (Port::Hub, End::Terminal),
             place => (Port::Terminal(edge.terminal(place)), End::Hub),
@@ -323,7 +318,7 @@ impl<P: OnTree> Tree<P> {
         let later = self.now + frame.spacing;
         let octets = frame.octets(0);
         let mut lost = std::mem::take(&mut self.lost);
-        let loses = self.edges[edge as usize].loses(self.now, octets, terminal, &mut lost);
+        let loses = self.layout.edges[edge as usize].loses(self.now, octets, terminal, &mut lost);
         self.lost = lost;
         let (head, tail) = frame.split(NonZeroU32::MIN);
         if let Some(frame) = tail {
@@ -338,7 +333,7 @@ impl<P: OnTree> Tree<P> {
 
     /// Schedules the arrival of a frame at ends of an edge: at `at`, and at far ends later by their delays.
     fn reach(&mut self, at: Time, edge: u32, to: End, frame: Frame<Packet<P::Message>>) {
-        let state = &self.edges[edge as usize];
+        let state = &self.layout.edges[edge as usize];
         let leaves = frame.message.leaves;
         if state.together || leaves == NEAR {
             return self.plan(at, Event::Reach { edge, to, place: EVERYONE, frame });
@@ -349,12 +344,12 @@ impl<P: OnTree> Tree<P> {
         }
         if to == End::Hub {
             self.plan(at, Event::Reach { edge, to, place: NEAR, frame: frame.clone() });
-            if self.shape.is_relayed(edge) {
+            if self.layout.shape.is_relayed(edge) {
                 return;
             }
         }
-        for place in 0..self.edges[edge as usize].far.len() as u32 {
-            let at = at + self.edges[edge as usize].far[place as usize].delay;
+        for place in 0..self.layout.edges[edge as usize].far.len() as u32 {
+            let at = at + self.layout.edges[edge as usize].far[place as usize].delay;
             self.plan(at, Event::Reach { edge, to, place, frame: frame.clone() });
         }
     }
@@ -367,11 +362,11 @@ impl<P: OnTree> Tree<P> {
         }
         let from = match frame.message.entered {
             NEAR => NEAR,
-            terminal => self.edges[edge as usize].place_of(terminal),
+            terminal => self.layout.edges[edge as usize].place_of(terminal),
         };
-        let ends = self.edges[edge as usize].far.len() as u32;
+        let ends = self.layout.edges[edge as usize].far.len() as u32;
         let (near, far) = match to {
-            End::Hub => (true, !self.shape.is_relayed(edge)),
+            End::Hub => (true, !self.layout.shape.is_relayed(edge)),
             End::Terminal => (false, true),
         };
         if near && !far {
@@ -393,23 +388,23 @@ impl<P: OnTree> Tree<P> {
 
     /// Returns `true` if receivers are at an end of an edge.
     fn is_group(&self, edge: u32, place: u32) -> bool {
-        self.nodes[self.shape.node_at(edge, place) as usize].group.is_some()
+        self.layout.nodes[self.layout.shape.node_at(edge, place) as usize].group.is_some()
     }
 
     /// Delivers a frame to one end of an edge.
     fn arrive(&mut self, edge: u32, place: u32, frame: Frame<Packet<P::Message>>) {
-        let node = self.shape.node_at(edge, place);
-        if let Some(group) = self.nodes[node as usize].group {
-            return self.arrive_at_group(node, edge, place, group as usize, frame);
+        let node = self.layout.shape.node_at(edge, place);
+        if let Some(group) = self.layout.nodes[node as usize].group {
+            return self.reach_receivers(node, group as usize, frame);
         }
-        if place == NEAR || self.edges[edge as usize].far[place as usize].losses.is_none() {
+        if place == NEAR || self.layout.edges[edge as usize].far[place as usize].losses.is_none() {
             return self.pass(edge, place, frame);
         }
         // Other frames may arrive here before the rest of a run.
         let known = if frame.segments() == 1 { Time::NEVER } else { self.alone_until(edge, End::Terminal) };
         let most = self.cut.choose(frame.due_before(self.now, known), &mut self.cuts).get();
         let octets = frame.octets(0);
-        let state = &mut self.edges[edge as usize];
+        let state = &mut self.layout.edges[edge as usize];
         let Some(losses) = &mut state.far[place as usize].losses else { return };
         // The last datagram of a run may be shorter, and its loss may depend on its length.
         let alike = most.min(frame.segments() - 1);
@@ -439,10 +434,5 @@ impl<P: OnTree> Tree<P> {
     /// Schedules for `at` the forwarding of a frame from an end of an edge that it has reached.
     pub(super) fn pass_later(&mut self, at: Time, edge: u32, place: u32, frame: Frame<Packet<P::Message>>) {
         self.plan(at, Event::Pass { edge, place, frame });
-    }
-
-    /// Schedules for `at` the arrival of a frame at an end of an edge.
-    pub(super) fn reach_later(&mut self, at: Time, edge: u32, place: u32, frame: Frame<Packet<P::Message>>) {
-        self.plan(at, Event::Reach { edge, to: End::Terminal, place, frame });
     }
 }

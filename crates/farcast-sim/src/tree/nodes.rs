@@ -6,12 +6,12 @@ use std::num::NonZeroU32;
 use farcast_core::engine::{Arrival, Engine as _, Message, Transmit};
 use farcast_core::stage::Frame;
 use farcast_core::{Span, Time};
-use farcast_delivery::{ElementEngine, SenderEngine as _};
+use farcast_delivery::ElementEngine;
 
+use super::packet::Header;
 use super::shape::{EVERYONE, NEAR, Step};
-use super::{Body, Carried, Event, OnTree, Packet, TTL, Tree, v4};
-use crate::star::Cut;
-use crate::star::config::FIRST_RECEIVER;
+use super::{Body, Carried, Event, OnTree, Packet, TTL, Tree, TreeTally, v4};
+use crate::world::{Cut, Party};
 
 /// State of a node.
 pub(super) struct Node<P: OnTree> {
@@ -37,20 +37,30 @@ impl<P: OnTree> Node<P> {
     }
 }
 
-impl<P: OnTree> Tree<P> {
+impl<P: OnTree> Tree<'_, P> {
     /// Returns the name of a node.
     pub fn name(&self, node: u32) -> &str {
-        &self.nodes[node as usize].name
+        &self.layout.nodes[node as usize].name
     }
 
     /// Returns the element at a node, if there is one.
     pub fn element(&self, node: u32) -> Option<&P::Element> {
-        self.nodes[node as usize].element.as_ref().map(|station| &station.engine)
+        self.layout.nodes[node as usize].element.as_ref().map(|station| &station.engine)
     }
 
     /// Returns the tree's shape.
     pub fn shape(&self) -> &super::Shape {
-        &self.shape
+        &self.layout.shape
+    }
+
+    /// Returns the counters of the tree's nodes.
+    pub fn tally(&self) -> &TreeTally {
+        &self.layout.tally
+    }
+
+    /// Returns the node of a group of receivers.
+    pub fn node_of(&self, group: usize) -> u32 {
+        self.layout.node_of(group)
     }
 
     /// Returns the node that has an address, or [`EVERYONE`] for a group that all nodes listen to. A receiver's message
@@ -60,27 +70,26 @@ impl<P: OnTree> Tree<P> {
             let routes = &self.routes;
             let heard = [routes.answers, routes.content, routes.announcements];
             let all = !is_receiver || heard.iter().any(|group| group.ip() == address);
-            return Some(if all { EVERYONE } else { self.seat });
+            return Some(if all { EVERYONE } else { self.layout.seat });
         }
         if address == self.routes.source.ip() {
-            return self.sender.as_ref().map(|_| self.seat);
+            return self.sender.as_ref().map(|_| self.layout.seat);
         }
-        let IpAddr::V4(v4) = address else { return None };
-        if let Some(receiver) = v4.to_bits().checked_sub(FIRST_RECEIVER).filter(|&n| n < self.receivers) {
+        if let Some(receiver) = Party::at(address, self.receivers).and_then(Party::as_receiver) {
             let group = self.groups.partition_point(|group| group.first() <= receiver) - 1;
-            let seat = self.seats[group];
-            return Some(self.shape.node_at(seat.edge, seat.place));
+            return Some(self.node_of(group));
         }
-        self.shape.node_with(v4)
+        let IpAddr::V4(address) = address else { return None };
+        self.layout.shape.node_with(address)
     }
 
     /// Returns the address that a node sends from over one of its interfaces.
     fn address(&self, node: u32, interface: u32) -> SocketAddr {
-        if node == self.seat && self.sender.is_some() {
+        if node == self.layout.seat && self.sender.is_some() {
             return self.routes.source;
         }
         let at = interface.saturating_sub(1) as usize;
-        let address = self.shape.addresses(node).nth(at);
+        let address = self.layout.shape.addresses(node).nth(at);
         SocketAddr::new(
             IpAddr::V4(address.unwrap_or(std::net::Ipv4Addr::UNSPECIFIED)),
             self.routes.source.port(),
@@ -91,9 +100,9 @@ impl<P: OnTree> Tree<P> {
     /// packet to one node leaves by the interface that leads there.
     pub(super) fn depart(&mut self, node: u32, interface: u32, frame: Frame<Packet<P::Message>>) {
         match frame.message.target() {
-            Some(target) if target == node => self.tally.unheard += 1,
+            Some(target) if target == node => self.layout.tally.unheard += 1,
             Some(target) => {
-                let step = self.shape.step(node, target);
+                let step = self.layout.shape.step(node, target);
                 self.step_on(step, frame);
             }
             None => self.flood(node, Some(interface).filter(|&one| one != 0), None, &frame),
@@ -102,7 +111,7 @@ impl<P: OnTree> Tree<P> {
 
     /// Sends a packet over one edge.
     fn step_on(&mut self, step: Step, mut frame: Frame<Packet<P::Message>>) {
-        frame.message.entered = self.edges[step.edge as usize].terminal(step.from);
+        frame.message.entered = self.layout.edges[step.edge as usize].terminal(step.from);
         self.enter_edge(step, frame);
     }
 
@@ -115,22 +124,22 @@ impl<P: OnTree> Tree<P> {
         came: Option<(u32, u32)>,
         frame: &Frame<Packet<P::Message>>,
     ) {
-        let ports = self.shape.ports_of(node).len();
+        let ports = self.layout.shape.ports_of(node).len();
         for at in 0..ports {
-            let port = self.shape.ports_of(node)[at];
+            let port = self.layout.shape.ports_of(node)[at];
             if interface.is_some_and(|interface| interface != at as u32 + 1) {
                 continue;
             }
             let mut frame = frame.clone();
-            frame.message.entered = self.edges[port.edge as usize].terminal(port.place);
+            frame.message.entered = self.layout.edges[port.edge as usize].terminal(port.place);
             if let Some((edge, entered)) = came.filter(|(edge, _)| *edge == port.edge) {
-                if port.place != NEAR || !self.shape.is_relayed(edge) {
+                if port.place != NEAR || !self.layout.shape.is_relayed(edge) {
                     continue;
                 }
                 // The receiver that sent the packet does not hear it again.
                 frame.message.entered = entered;
                 if let Body::Transfer(carried) = &mut frame.message.body {
-                    carried.awaited = true;
+                    carried.header.awaited = true;
                 }
             }
             self.enter_edge(Step { edge: port.edge, from: port.place, to: EVERYONE }, frame);
@@ -140,14 +149,14 @@ impl<P: OnTree> Tree<P> {
     /// Handles a frame that has reached the node at an end of an edge and is not lost: takes it there, forwards it, or
     /// both.
     pub(super) fn pass(&mut self, edge: u32, place: u32, frame: Frame<Packet<P::Message>>) {
-        let node = self.shape.node_at(edge, place);
+        let node = self.layout.shape.node_at(edge, place);
         let Body::Transfer(carried) = &frame.message.body else {
             return self.pass_flow(node, frame);
         };
         let target = frame.message.target();
         let for_it = target == Some(node);
-        let element = self.nodes[node as usize].element.as_ref();
-        let stops = for_it || element.is_some() && carried.alert;
+        let element = self.layout.nodes[node as usize].element.as_ref();
+        let stops = for_it || element.is_some() && carried.header.alert;
         let overhears = element.is_some_and(|station| target.is_none() && station.engine.overhears());
         let is_sender = self.is_sender(node);
         let hears = stops || overhears || is_sender && target.is_none();
@@ -177,21 +186,22 @@ impl<P: OnTree> Tree<P> {
 
     /// Returns `true` if the sender is at a node.
     fn is_sender(&self, node: u32) -> bool {
-        node == self.seat && self.sender.is_some()
+        node == self.layout.seat && self.sender.is_some()
     }
 
     /// Forwards a frame that came to a node by an edge.
     fn go_on(&mut self, node: u32, edge: u32, mut frame: Frame<Packet<P::Message>>) {
         let segments = frame.segments();
         let Body::Transfer(carried) = &mut frame.message.body else { return };
-        if carried.ttl <= 1 {
+        if carried.header.ttl <= 1 {
             // A leaf has no node to forward to.
-            self.tally.expired += u64::from(self.shape.ports_of(node).len() > 1) * u64::from(segments);
+            self.layout.tally.expired +=
+                u64::from(self.layout.shape.ports_of(node).len() > 1) * u64::from(segments);
             return;
         }
-        carried.ttl -= 1;
+        carried.header.ttl -= 1;
         if let Some(target) = frame.message.target() {
-            self.step_on(self.shape.step(node, target), frame);
+            self.step_on(self.layout.shape.step(node, target), frame);
         } else {
             let came = (edge, frame.message.entered);
             self.flood(node, None, Some(came), &frame);
@@ -200,14 +210,14 @@ impl<P: OnTree> Tree<P> {
 
     /// Delivers a datagram to the sender or the element at a node.
     fn take(&mut self, node: u32, edge: u32, carried: &Carried<P::Message>, spacing: Span) {
-        let interface = self.shape.interface(node, edge);
-        let (source, destination) = (carried.source.into(), carried.destination.into());
+        let interface = self.layout.shape.interface(node, edge);
+        let (source, destination) = (carried.header.source.into(), carried.header.destination.into());
         let from = Arrival { interface, spacing, ..Arrival::new(source, destination) };
         if self.is_sender(node) {
             return self.sender_hears(&from, carried.message());
         }
-        let Some(station) = &mut self.nodes[node as usize].element else {
-            self.tally.unheard += 1;
+        let Some(station) = &mut self.layout.nodes[node as usize].element else {
+            self.layout.tally.unheard += 1;
             return;
         };
         // Due timers come before arrivals of the same instant.
@@ -215,7 +225,7 @@ impl<P: OnTree> Tree<P> {
             station.engine.handle_timeout(self.now);
             self.drain_element(node);
         }
-        if let Some(station) = &mut self.nodes[node as usize].element {
+        if let Some(station) = &mut self.layout.nodes[node as usize].element {
             // The element counts what it refuses.
             let _ = station.engine.handle(self.now, &from, carried.message());
             self.drain_element(node);
@@ -224,7 +234,7 @@ impl<P: OnTree> Tree<P> {
 
     /// Wakes an element if its timer is due; the timer may have moved since the event was scheduled.
     pub(super) fn wake_element(&mut self, node: u32) {
-        let Some(station) = &mut self.nodes[node as usize].element else { return };
+        let Some(station) = &mut self.layout.nodes[node as usize].element else { return };
         if station.wake == self.now {
             station.wake = Time::NEVER;
             station.engine.handle_timeout(self.now);
@@ -236,9 +246,9 @@ impl<P: OnTree> Tree<P> {
     /// because simulated content has no octets.
     fn drain_element(&mut self, node: u32) {
         loop {
-            let answered = self.queue.next_at().min(self.now + self.lookahead);
+            let answered = self.unanswered_until();
             let beyond = self.beyond();
-            let Some(station) = &mut self.nodes[node as usize].element else { return };
+            let Some(station) = &mut self.layout.nodes[node as usize].element else { return };
             if station.engine.poll_event().is_some() {
                 continue;
             }
@@ -249,7 +259,7 @@ impl<P: OnTree> Tree<P> {
             let Some(transmit) = station.engine.poll_transmit(self.now, until) else { break };
             self.element_says(node, transmit);
         }
-        let Some(station) = &mut self.nodes[node as usize].element else { return };
+        let Some(station) = &mut self.layout.nodes[node as usize].element else { return };
         let due = station.engine.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at);
         if due != station.wake {
             station.wake = due;
@@ -259,7 +269,7 @@ impl<P: OnTree> Tree<P> {
 
     /// Sends the first messages of elements, and schedules their first timers.
     pub(super) fn start_elements(&mut self) {
-        for node in 0..self.nodes.len() as u32 {
+        for node in 0..self.layout.nodes.len() as u32 {
             self.drain_element(node);
         }
     }
@@ -267,13 +277,13 @@ impl<P: OnTree> Tree<P> {
     fn element_says(&mut self, node: u32, transmit: Transmit<P::Message>) {
         let target = self.target(transmit.destination.ip(), false);
         let Some(to) = target else {
-            self.tally.unheard += 1;
+            self.layout.tally.unheard += 1;
             return;
         };
         let interface = match to {
             EVERYONE => transmit.interface,
             to if to == node => 0,
-            to => self.shape.interface(node, self.shape.step(node, to).edge),
+            to => self.layout.shape.interface(node, self.layout.shape.step(node, to).edge),
         };
         let source = transmit.source.unwrap_or_else(|| self.address(node, interface.max(1)));
         let frame = self.packet(to, source, transmit, true);
@@ -295,28 +305,9 @@ impl<P: OnTree> Tree<P> {
         Some(Frame { message, overhead: self.overhead, spacing })
     }
 
-    /// Returns the first instant that is no longer simulated.
-    pub(super) fn beyond(&self) -> Time {
-        self.limit + Span::from_nanos(1)
-    }
-
     pub(super) fn sender_hears(&mut self, from: &Arrival, message: &P::Message) {
         self.wake_sender_if_due();
-        let Some(sender) = &mut self.sender else { return };
-        let taken = sender.handle(self.now, from, message).is_ok();
-        self.note_asked(taken);
-        self.drain_sender();
-    }
-
-    /// Counts NAKs by their fate, if the sender has just taken or refused any.
-    pub(super) fn note_asked(&mut self, taken: bool) {
-        use farcast_delivery::NakFate;
-        let Some(asked) = self.sender.as_ref().and_then(P::Sender::asked) else { return };
-        match asked.fate {
-            NakFate::Late => self.tally.naks_late += asked.count,
-            NakFate::Used | NakFate::Known if taken => self.tally.naks_used += asked.count,
-            NakFate::Used | NakFate::Known => {}
-        }
+        self.deliver_to_sender(from, message);
     }
 }
 
@@ -326,6 +317,12 @@ pub(super) fn carried<M: Message>(
     transmit: Transmit<M>,
     awaited: bool,
 ) -> Option<Carried<M>> {
-    let header = (transmit.ttl.unwrap_or(TTL), transmit.router_alert, awaited);
-    Some(Carried::new((v4(source)?, v4(transmit.destination)?), header, transmit.message))
+    let header = Header {
+        source: v4(source)?,
+        destination: v4(transmit.destination)?,
+        ttl: transmit.ttl.unwrap_or(TTL),
+        alert: transmit.router_alert,
+        awaited,
+    };
+    Some(Carried::new(header, transmit.message))
 }

@@ -10,9 +10,9 @@ use super::shape::{EVERYONE, NEAR};
 use crate::star;
 use crate::traffic::FlowMessage;
 
-/// Message of the transfer, or a run of messages, with its IP header.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Carried<M> {
+/// Fields of a message's IP header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Header {
     /// Source address.
     pub source: SocketAddrV4,
     /// Destination address.
@@ -23,6 +23,13 @@ pub struct Carried<M> {
     pub alert: bool,
     /// `true` if the transfer is not over before the message has arrived: the sender or an element has sent it.
     pub awaited: bool,
+}
+
+/// Message of the transfer, or a run of messages, with its IP header.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Carried<M> {
+    /// IP header.
+    pub header: Header,
     /// Octets of the first datagram without UDP and IP. It is kept because every edge and every stage reads it.
     len: u32,
     /// Message. It is shared and never copied: each edge, queue and destination has its own packet, and all packets
@@ -32,13 +39,9 @@ pub struct Carried<M> {
 
 impl<M: Message> Carried<M> {
     /// Wraps a message that nothing else shares yet.
-    pub(super) fn new(
-        (source, destination): (SocketAddrV4, SocketAddrV4),
-        (ttl, alert, awaited): (u8, bool, bool),
-        message: M,
-    ) -> Self {
+    pub(super) fn new(header: Header, message: M) -> Self {
         let len = message.wire_len(0) as u32;
-        Self { source, destination, ttl, alert, awaited, len, message: Arc::new(message) }
+        Self { header, len, message: Arc::new(message) }
     }
 
     /// Returns the message.
@@ -55,8 +58,8 @@ impl<M: Message> Carried<M> {
         if count >= self.message.segments() {
             return (self, None);
         }
-        let Self { source, destination, ttl, alert, awaited, message, .. } = self;
-        let carried = |message| Self::new((source, destination), (ttl, alert, awaited), message);
+        let Self { header, message, .. } = self;
+        let carried = |message| Self::new(header, message);
         let (head, tail) = Arc::unwrap_or_clone(message).split(count);
         (carried(head), tail.map(carried))
     }
@@ -104,7 +107,7 @@ impl<M> Packet<M> {
 
     /// Returns `true` if the packet belongs to the transfer and the transfer is not over before it has arrived.
     pub(super) fn is_awaited(&self) -> bool {
-        matches!(&self.body, Body::Transfer(carried) if carried.awaited)
+        matches!(&self.body, Body::Transfer(carried) if carried.header.awaited)
     }
 }
 

@@ -71,7 +71,7 @@ pub struct Shape {
 
 /// Edge of a shape: its nodes, and the far ends' hearing of each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Between<'a> {
+pub struct EdgeShape<'a> {
     /// Node at the near end.
     pub near: u32,
     /// Nodes at the far ends.
@@ -87,7 +87,7 @@ impl Shape {
     /// # Errors
     /// The graph is not a tree: [`TreeError::Cycle`], [`TreeError::Alone`], or an edge without a far end, with a number
     /// that no node has, or with more ports in all than there are addresses.
-    pub fn new(nodes: u32, edges: &[Between<'_>], root: u32) -> Result<Self, TreeError> {
+    pub fn new(nodes: u32, edges: &[EdgeShape<'_>], root: u32) -> Result<Self, TreeError> {
         let mut at: Vec<Vec<Port>> = vec![Vec::new(); nodes as usize];
         for (number, edge) in (0..).zip(edges) {
             if edge.far.is_empty() {

@@ -395,7 +395,7 @@ fn play(case: Case, population: bool, cut: Cut) -> (Outcome, Story) {
         completed: (0..case.receivers).map(|n| group.completed(n)).collect(),
         naks: group.naks(),
         // The number of events is not part of the outcome; merged NAKs enter the return path uncounted.
-        tally: Tally { events: 0, naks_sent: 0, return_datagrams: 0, return_octets: 0, ..*star.tally() },
+        tally: Tally { events: 0, return_datagrams: 0, return_octets: 0, ..star.tally() },
         passes: sender.stats().dtus_per_pass.clone(),
         scheduled: sender.stats().scheduled,
         parity_sent: sender.stats().parity_sent,

@@ -24,7 +24,7 @@ impl TreeTask for Run {
     type Output = TreeReplication;
 
     fn on<P: OnTree>(self, world: TreeConfig<P>, _codec: <P as Protocol>::Codec) -> TreeReplication {
-        let mut tree = Tree::new(TreeConfig { cut: self.cut, ..world }).unwrap();
+        let mut tree = Tree::new(TreeConfig { cut: self.cut, ..world }, None).unwrap();
         tree.run();
         TreeReplication::of(self.index, &tree, true)
     }
@@ -132,7 +132,7 @@ impl TreeTask for LookAt {
     type Output = (Option<TreeReplication>, TreeReplication);
 
     fn on<P: OnTree>(self, world: TreeConfig<P>, _codec: <P as Protocol>::Codec) -> Self::Output {
-        let mut tree = Tree::new(world).unwrap();
+        let mut tree = Tree::new(world, None).unwrap();
         let mut then = None;
         let over = tree.run_with_look(&Pulse::default(), self.0, |tree| {
             then = Some(TreeReplication::of(0, tree, true));

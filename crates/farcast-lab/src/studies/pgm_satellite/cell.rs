@@ -133,7 +133,7 @@ impl TreeTask for CountingTask<'_> {
     type Output = Result<Option<Rates>, ReplicationError>;
 
     fn on<P: OnTree>(self, world: TreeConfig<P>, _codec: P::Codec) -> Self::Output {
-        let mut tree = Tree::new(world)?;
+        let mut tree = Tree::new(world, None)?;
         let count = |tree: &Tree<P>| octets(&TreeReplication::of(self.index, tree, false));
         let mut before = None;
         let over = tree.run_with_look(self.pulse, self.from, |tree| before = Some(count(tree)));

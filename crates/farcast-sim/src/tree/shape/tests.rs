@@ -23,7 +23,7 @@ fn some(nodes: u32, seed: u64) -> Vec<(u32, Vec<u32>, bool)> {
 
 fn shape(edges: &[(u32, Vec<u32>, bool)], nodes: u32, root: u32) -> Result<Shape, TreeError> {
     let between: Vec<_> =
-        edges.iter().map(|(near, far, relayed)| Between { near: *near, far, relayed: *relayed }).collect();
+        edges.iter().map(|(near, far, relayed)| EdgeShape { near: *near, far, relayed: *relayed }).collect();
     Shape::new(nodes, &between, root)
 }
 

@@ -11,7 +11,7 @@ use farcast_mftp::Message;
 use farcast_sim::scenario::mftp::Mftp;
 use farcast_sim::star::{BackLosses, Chains, Cut, GroupConfig, Receivers};
 use farcast_sim::traffic::End;
-use farcast_sim::tree::{Between, EdgeConfig, FarEnd, NodeConfig, OnTree, Role, Shape, Tree, TreeConfig};
+use farcast_sim::tree::{EdgeConfig, EdgeShape, FarEnd, NodeConfig, OnTree, Role, Shape, Tree, TreeConfig};
 
 use crate::worlds::{PIPE, scenario};
 
@@ -100,7 +100,7 @@ impl ElementEngine for Counter {
 const EDGES: [(u32, u32); 4] = [(0, 1), (1, 2), (1, 3), (2, 4)];
 
 /// Returns a tree with these elements.
-fn tree(first: Counter, second: Counter, cut: Cut) -> Tree<Counted> {
+fn tree(first: Counter, second: Counter, cut: Cut) -> Tree<'static, Counted> {
     let star = scenario(PIPE, &[]).with_engines().star(1, 0).unwrap();
     let mut groups = star.groups.into_iter();
     let GroupConfig { kind, .. } = groups.next().unwrap();
@@ -146,7 +146,7 @@ fn tree(first: Counter, second: Counter, cut: Cut) -> Tree<Counted> {
             relayed: false,
         }
     });
-    Tree::new(TreeConfig {
+    let config = TreeConfig {
         sender: star.sender.map(|sender| (0, sender)),
         nodes,
         edges: edges.into(),
@@ -156,11 +156,11 @@ fn tree(first: Counter, second: Counter, cut: Cut) -> Tree<Counted> {
         lookahead: Span::from_millis(20),
         limit: star.limit,
         cut,
-    })
-    .unwrap()
+    };
+    Tree::new(config, None).unwrap()
 }
 
-fn content(tree: &Tree<Counted>, edge: usize) -> u64 {
+fn content(tree: &Tree<'_, Counted>, edge: usize) -> u64 {
     tree.edges()[edge].counts(End::Terminal)[1].packets
 }
 
@@ -183,7 +183,7 @@ fn an_element_that_overhears_is_handed_each_packet_for_everyone_and_it_goes_on()
 fn what_bears_the_router_alert_or_a_nodes_own_address_is_handed_over_and_goes_no_further() {
     let between: Vec<_> = EDGES
         .iter()
-        .map(|(near, far)| Between { near: *near, far: std::slice::from_ref(far), relayed: false })
+        .map(|(near, far)| EdgeShape { near: *near, far: std::slice::from_ref(far), relayed: false })
         .collect();
     let shape = Shape::new(5, &between, 0).unwrap();
     let own = SocketAddr::new(shape.addresses(2).nth(1).unwrap().into(), 7);

@@ -9,37 +9,37 @@ use farcast_link::losses::NoLoss;
 use farcast_seal::{ASK_AGAIN, ASK_LATEST};
 
 /// Loss process between the channel and a group, with or without a seal.
-pub(crate) enum Air {
+pub(crate) enum GroupLosses {
     /// No seal: a receiver hears everything that it does not lose.
     Open(Box<dyn Losses>),
     /// Seal: a receiver also needs the key.
-    Sealed(Box<Ears>),
+    Sealed(Box<KeyLosses>),
 }
 
 /// Key that opens a datagram.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Needs {
+pub(crate) enum RequiredKey {
     /// Keys that KEYS datagrams carry.
     Keys,
     /// Content key, where content has a key of its own.
     ContentKey,
 }
 
-impl Air {
+impl GroupLosses {
     /// Adds a seal. All `receivers` have the keys if they are `given`, else none has them.
     pub(crate) fn seal(self, receivers: u32, apart: bool, given: bool) -> Self {
         let Self::Open(channel) = self else { return self };
         let all = || if given { Bitmap::new(receivers) } else { Bitmap::full(receivers) };
-        Self::Sealed(Box::new(Ears {
+        Self::Sealed(Box::new(KeyLosses {
             channel,
             apart,
             keyless: all(),
             strangers: all(),
-            needs: Needs::Keys,
+            needs: RequiredKey::Keys,
             spared: false,
-            asks: BTreeMap::new(),
-            asking: Vec::new(),
-            who: Vec::new(),
+            requests: BTreeMap::new(),
+            due: Vec::new(),
+            asked: Vec::new(),
             missed: Vec::new(),
         }))
     }
@@ -48,7 +48,7 @@ impl Air {
     pub(crate) fn channel(&mut self) -> &mut Box<dyn Losses> {
         match self {
             Self::Open(channel) => channel,
-            Self::Sealed(ears) => &mut ears.channel,
+            Self::Sealed(keys) => &mut keys.channel,
         }
     }
 
@@ -63,30 +63,30 @@ impl Air {
     }
 
     /// Returns the receivers' side of the seal, if there is one.
-    pub(crate) fn ears(&mut self) -> Option<&mut Ears> {
+    pub(crate) fn keys(&mut self) -> Option<&mut KeyLosses> {
         match self {
             Self::Open(_) => None,
-            Self::Sealed(ears) => Some(ears),
+            Self::Sealed(keys) => Some(keys),
         }
     }
 
     /// Returns `true` if a receiver may lack the key of something that it hears.
-    pub(crate) fn lacks(&self) -> bool {
+    pub(crate) fn lacks_keys(&self) -> bool {
         match self {
             Self::Open(_) => false,
-            Self::Sealed(ears) if ears.apart => !ears.strangers.is_empty(),
-            Self::Sealed(ears) => !ears.keyless.is_empty(),
+            Self::Sealed(keys) if keys.apart => !keys.strangers.is_empty(),
+            Self::Sealed(keys) => !keys.keyless.is_empty(),
         }
     }
 
     /// Returns the loss process for a datagram that `needs` a key. The channel loses nothing of a datagram that is
     /// `spared`. The caller has to see to that if the returned flag is `true`; else the process does.
-    pub(crate) fn losses(&mut self, needs: Needs, spared: bool) -> (&mut (dyn Losses + 'static), bool) {
+    pub(crate) fn losses(&mut self, needs: RequiredKey, spared: bool) -> (&mut (dyn Losses + 'static), bool) {
         match self {
             Self::Open(channel) => (channel.as_mut(), spared),
-            Self::Sealed(ears) => {
-                (ears.needs, ears.spared) = (needs, spared);
-                (ears.as_mut(), false)
+            Self::Sealed(keys) => {
+                (keys.needs, keys.spared) = (needs, spared);
+                (keys.as_mut(), false)
             }
         }
     }
@@ -94,7 +94,7 @@ impl Air {
 
 /// Receivers' side of a seal.
 #[derive(Debug)]
-pub(crate) struct Ears {
+pub(crate) struct KeyLosses {
     channel: Box<dyn Losses>,
     /// `true` if content has a key of its own.
     apart: bool,
@@ -104,34 +104,34 @@ pub(crate) struct Ears {
     /// key material that its reader needs.
     strangers: Bitmap,
     /// Key that the datagram at hand needs.
-    needs: Needs,
+    needs: RequiredKey,
     spared: bool,
     /// Earliest time of the next request, for each receiver that has heard content without its key.
-    asks: BTreeMap<u32, Ask>,
+    requests: BTreeMap<u32, KeyRequest>,
     /// Requests for the content key to send: time and receiver.
-    pub(crate) asking: Vec<(Time, u32)>,
+    pub(crate) due: Vec<(Time, u32)>,
     /// Buffers that are reused.
-    who: Vec<u32>,
+    asked: Vec<u32>,
     missed: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Ask {
+struct KeyRequest {
     at: Time,
     again: Span,
 }
 
-impl Ears {
+impl KeyLosses {
     /// Notes that KEYS have reached `receiver`.
-    pub(crate) fn told(&mut self, receiver: u32) {
+    pub(crate) fn keys_reach(&mut self, receiver: u32) {
         self.keyless.remove(receiver);
     }
 
     /// Notes that a datagram for `receiver` alone has reached it. The datagram carries the content key if the receiver
     /// lacked it.
-    pub(crate) fn told_alone(&mut self, receiver: u32) {
+    pub(crate) fn content_key_reaches(&mut self, receiver: u32) {
         self.strangers.remove(receiver);
-        self.asks.remove(&receiver);
+        self.requests.remove(&receiver);
     }
 
     /// Returns `true` if no datagram for `receiver` alone has reached it.
@@ -141,26 +141,26 @@ impl Ears {
 
     /// Queues requests for the content key. Receivers ask that heard content, lack its key, have the keys of KEYS, and
     /// may ask again by now.
-    fn ask(&mut self, now: Time) {
-        let Self { keyless, strangers, asks, asking, missed, .. } = self;
+    fn request_keys(&mut self, now: Time) {
+        let Self { keyless, strangers, requests, due, missed, .. } = self;
         let mut missed = missed.iter().copied().peekable();
         for n in strangers.iter() {
             if is_next(&mut missed, n) || keyless.contains(n) {
                 continue;
             }
-            let ask = asks.entry(n).or_insert(Ask { at: now, again: ASK_AGAIN });
-            if now >= ask.at {
-                (ask.at, ask.again) = (now + ask.again, (ask.again * 2).min(ASK_LATEST));
-                asking.push((now, n));
+            let request = requests.entry(n).or_insert(KeyRequest { at: now, again: ASK_AGAIN });
+            if now >= request.at {
+                (request.at, request.again) = (now + request.again, (request.again * 2).min(ASK_LATEST));
+                due.push((now, n));
             }
         }
     }
 }
 
-impl Losses for Ears {
+impl Losses for KeyLosses {
     fn draw(&mut self, now: Time, octets: u64, among: Among<'_>, lost: &mut Vec<u32>) {
-        let Self { channel, keyless, strangers, needs, spared, who, missed, .. } = self;
-        let lacking = if *needs == Needs::Keys { keyless } else { strangers };
+        let Self { channel, keyless, strangers, needs, spared, asked, missed, .. } = self;
+        let lacking = if *needs == RequiredKey::Keys { keyless } else { strangers };
         if lacking.is_empty() {
             let among = if *spared { Among::These(&[]) } else { among };
             return channel.draw(now, octets, among, lost);
@@ -170,9 +170,9 @@ impl Losses for Ears {
             _ if *spared => channel.draw(now, octets, Among::These(&[]), missed),
             Among::All => channel.draw(now, octets, among, missed),
             Among::These(members) => {
-                who.clear();
-                unite(members, lacking.iter(), who);
-                channel.draw(now, octets, Among::These(who), missed);
+                asked.clear();
+                unite(members, lacking.iter(), asked);
+                channel.draw(now, octets, Among::These(asked), missed);
             }
         }
         match among {
@@ -183,13 +183,13 @@ impl Losses for Ears {
                 lost.extend(members.iter().copied().filter(is_lost));
             }
         }
-        if *needs == Needs::ContentKey {
-            self.ask(now);
+        if *needs == RequiredKey::ContentKey {
+            self.request_keys(now);
         }
     }
 
     fn spared(&mut self, octets: u64, frames: u32) -> u32 {
-        let lacking = if self.needs == Needs::Keys { &self.keyless } else { &self.strangers };
+        let lacking = if self.needs == RequiredKey::Keys { &self.keyless } else { &self.strangers };
         if lacking.is_empty() { self.channel.spared(octets, frames) } else { 0 }
     }
 
@@ -239,63 +239,69 @@ mod tests {
         }
     }
 
-    fn ears(lossy: &[u32]) -> Box<Ears> {
-        let Air::Sealed(ears) = Air::Open(Box::new(Always(lossy.to_vec()))).seal(6, true, false) else {
+    fn key_losses(lossy: &[u32]) -> Box<KeyLosses> {
+        let GroupLosses::Sealed(keys) =
+            GroupLosses::Open(Box::new(Always(lossy.to_vec()))).seal(6, true, false)
+        else {
             panic!("sealed")
         };
-        ears
+        keys
     }
 
-    fn lost(ears: &mut Ears, ms: u64, needs: Needs, among: Among<'_>) -> Vec<u32> {
+    fn lost(keys: &mut KeyLosses, ms: u64, needs: RequiredKey, among: Among<'_>) -> Vec<u32> {
         let mut lost = Vec::new();
-        ears.needs = needs;
-        ears.draw(Time::ZERO + Span::from_millis(ms), 100, among, &mut lost);
+        keys.needs = needs;
+        keys.draw(Time::ZERO + Span::from_millis(ms), 100, among, &mut lost);
         lost
     }
 
     #[test]
-    fn who_lacks_a_key_loses_what_it_opens() {
-        let mut ears = ears(&[1, 4]);
-        assert_eq!(lost(&mut ears, 0, Needs::Keys, Among::All), [0, 1, 2, 3, 4, 5]);
+    fn a_receiver_without_a_key_loses_what_it_opens() {
+        let mut keys = key_losses(&[1, 4]);
+        assert_eq!(lost(&mut keys, 0, RequiredKey::Keys, Among::All), [0, 1, 2, 3, 4, 5]);
         for n in [0, 1, 2, 3] {
-            ears.told(n);
+            keys.keys_reach(n);
         }
-        assert_eq!(lost(&mut ears, 0, Needs::Keys, Among::All), [1, 4, 5]);
-        assert_eq!(lost(&mut ears, 0, Needs::Keys, Among::These(&[0, 1, 5])), [1, 5]);
-        assert!(ears.asking.is_empty(), "what all can open asks for nothing");
-        ears.spared = true;
-        assert_eq!(lost(&mut ears, 0, Needs::Keys, Among::All), [4, 5], "and where only content is lost");
+        assert_eq!(lost(&mut keys, 0, RequiredKey::Keys, Among::All), [1, 4, 5]);
+        assert_eq!(lost(&mut keys, 0, RequiredKey::Keys, Among::These(&[0, 1, 5])), [1, 5]);
+        assert!(keys.due.is_empty(), "what all can open asks for nothing");
+        keys.spared = true;
+        assert_eq!(
+            lost(&mut keys, 0, RequiredKey::Keys, Among::All),
+            [4, 5],
+            "and where only content is lost"
+        );
     }
 
     #[test]
-    fn who_hears_content_without_its_key_asks_less_and_less_often() {
-        let mut ears = ears(&[1]);
+    fn requests_for_the_content_key_become_rarer() {
+        let mut keys = key_losses(&[1]);
         for n in 0..5 {
-            ears.told(n);
+            keys.keys_reach(n);
         }
-        ears.told_alone(0);
-        ears.told_alone(4);
+        keys.content_key_reaches(0);
+        keys.content_key_reaches(4);
         for ms in (0..=8000).step_by(500) {
-            assert_eq!(lost(&mut ears, ms, Needs::ContentKey, Among::These(&[0, 4])), [], "{ms}");
+            assert_eq!(lost(&mut keys, ms, RequiredKey::ContentKey, Among::These(&[0, 4])), [], "{ms}");
             if ms == 2000 {
-                ears.told_alone(2);
+                keys.content_key_reaches(2);
             }
         }
         let at = |ms| Time::ZERO + Span::from_millis(ms);
         // Receiver 1 does not hear the content, and receiver 5 has no keys at all.
         let asked = [(0, 2), (0, 3), (1000, 2), (1000, 3), (3000, 3), (7000, 3)];
-        assert_eq!(ears.asking, asked.map(|(ms, n)| (at(ms), n)));
+        assert_eq!(keys.due, asked.map(|(ms, n)| (at(ms), n)));
     }
 
     #[test]
-    fn whoever_is_given_the_keys_has_them() {
-        let mut air = Air::Open(Box::new(Always(vec![2]))).seal(4, true, true);
-        assert!(!air.lacks());
+    fn given_keys_are_there() {
+        let mut losses = GroupLosses::Open(Box::new(Always(vec![2]))).seal(4, true, true);
+        assert!(!losses.lacks_keys());
         let mut lost = Vec::new();
-        air.losses(Needs::ContentKey, false).0.draw(Time::ZERO, 9, Among::All, &mut lost);
+        losses.losses(RequiredKey::ContentKey, false).0.draw(Time::ZERO, 9, Among::All, &mut lost);
         assert_eq!(lost, [2]);
         lost.clear();
-        air.losses(Needs::Keys, true).0.draw(Time::ZERO, 9, Among::All, &mut lost);
+        losses.losses(RequiredKey::Keys, true).0.draw(Time::ZERO, 9, Among::All, &mut lost);
         assert_eq!(lost, []);
     }
 }

@@ -4,16 +4,14 @@ use std::borrow::Cow;
 use std::num::NonZeroU32;
 
 use farcast_core::engine::{Arrival, Engine as _, Message};
-use farcast_core::stage::Frame;
 use farcast_core::{Among, Bitmap, Losses, Span, Time};
 use farcast_delivery::{
     Answer, Channel, Delivery as _, Feedback, FeedbackCounts, Merged, ObjectId, Population as _, Protocol,
     ReceiverEngine as _, Request,
 };
 
-use super::ears::{Air, Needs};
-use super::{Addressed, Party};
-use crate::tree::Heard;
+use super::keys::{GroupLosses, RequiredKey};
+use super::{Party, ReceivedContent};
 
 /// Receiver with an engine of its own.
 pub struct Station<P: Protocol> {
@@ -29,7 +27,7 @@ pub struct Station<P: Protocol> {
     /// Time at which the receiver had all objects that it has accepted.
     pub completed: Time,
     /// Content that the receiver has heard, where that is counted.
-    pub heard: Option<Box<Heard>>,
+    pub content: Option<Box<ReceivedContent>>,
 }
 
 /// Simulation of a group: as one population or as single engines.
@@ -51,7 +49,7 @@ pub struct Group<P: Protocol> {
     pub(crate) receivers: u32,
     /// Population or single engines.
     pub kind: Kind<P>,
-    pub(crate) air: Air,
+    pub(crate) losses: GroupLosses,
     pub(crate) delay: Span,
     pub(crate) data_only: bool,
     pub(crate) lost: Vec<u32>,
@@ -63,7 +61,7 @@ pub struct Group<P: Protocol> {
 pub(crate) type TimedFeedback<P> = farcast_delivery::TimedFeedback<<P as Protocol>::Message, Merged<P>>;
 
 /// Message, or a run of messages, that reaches a group.
-pub(crate) struct Hearing<'a, M> {
+pub struct Incoming<'a, M> {
     /// Party that sent the message.
     pub(crate) from: Party,
     /// Party that the message is for.
@@ -76,14 +74,7 @@ pub(crate) struct Hearing<'a, M> {
     pub(crate) overhead: u16,
 }
 
-impl<'a, M: Message> From<&'a Frame<Addressed<M>>> for Hearing<'a, M> {
-    fn from(frame: &'a Frame<Addressed<M>>) -> Self {
-        let Addressed { from, to, message } = &frame.message;
-        Self { from: *from, to: *to, message, octets: frame.octets(0), overhead: frame.overhead }
-    }
-}
-
-impl<M: Message> Hearing<'_, M> {
+impl<M: Message> Incoming<'_, M> {
     /// Returns the first datagram.
     fn head(&self) -> Cow<'_, M> {
         if self.message.segments() == NonZeroU32::MIN {
@@ -171,26 +162,26 @@ impl<P: Protocol> Group<P> {
         &mut self,
         now: Time,
         from: &Arrival,
-        hearing: &Hearing<'_, P::Message>,
+        incoming: &Incoming<'_, P::Message>,
         merged: Option<&mut (dyn Losses + 'static)>,
         feedback: &mut Vec<TimedFeedback<P>>,
     ) -> u32 {
-        if let Some(member) = self.member(hearing.to) {
-            self.take_alone(now, from, hearing, member, feedback);
+        if let Some(member) = self.member(incoming.to) {
+            self.take_alone(now, from, incoming, member, feedback);
             return 1;
         }
-        let speaker = self.member(hearing.from);
-        let Self { kind, air, lost, touched, data_only, .. } = self;
-        let message = hearing.message;
-        let needs = if hearing.to == Party::APART { Needs::ContentKey } else { Needs::Keys };
+        let speaker = self.member(incoming.from);
+        let Self { kind, losses, lost, touched, data_only, .. } = self;
+        let message = incoming.message;
+        let needs = if incoming.to == Party::APART { RequiredKey::ContentKey } else { RequiredKey::Keys };
         let spared = *data_only && !message.content().is_some();
         match kind {
             Kind::Population { population, .. } => {
                 if population.poll_timeout() <= now {
                     population.handle_timeout(now);
                 }
-                let (overhead, open) = (hearing.overhead, matches!(air, Air::Open(_)));
-                let (losses, _) = air.losses(needs, spared);
+                let (overhead, open) = (incoming.overhead, matches!(losses, GroupLosses::Open(_)));
+                let (losses, _) = losses.losses(needs, spared);
                 let mut channel = Channel { losses, overhead, data_only: *data_only && open, merged };
                 let taken = population.handle(now, from, message, &mut channel);
                 feedback.extend(std::iter::from_fn(|| population.poll_feedback()));
@@ -198,10 +189,10 @@ impl<P: Protocol> Group<P> {
             }
             Kind::Engines(stations) => {
                 lost.clear();
-                let (losses, spared) = air.losses(needs, spared);
+                let (losses, spared) = losses.losses(needs, spared);
                 let among = if spared { Among::These(&[]) } else { Among::All };
-                losses.draw(now, hearing.octets, among, lost);
-                let head = hearing.head();
+                losses.draw(now, incoming.octets, among, lost);
+                let head = incoming.head();
                 let mut losers = lost.iter().copied().peekable();
                 for (n, station) in (0..).zip(stations.iter_mut()) {
                     if losers.next_if_eq(&n).is_some() || speaker == Some(n) {
@@ -220,23 +211,23 @@ impl<P: Protocol> Group<P> {
         &mut self,
         now: Time,
         from: &Arrival,
-        hearing: &Hearing<'_, P::Message>,
+        incoming: &Incoming<'_, P::Message>,
         member: u32,
         feedback: &mut Vec<TimedFeedback<P>>,
     ) {
-        let message = hearing.message;
+        let message = incoming.message;
         let spared = self.data_only && !message.content().is_some();
         let alone = [member];
         let among = if spared { Among::These(&[]) } else { Among::These(&alone) };
         self.lost.clear();
-        self.air.channel().draw(now, hearing.octets, among, &mut self.lost);
+        self.losses.channel().draw(now, incoming.octets, among, &mut self.lost);
         if !self.lost.is_empty() {
             return;
         }
-        if let Some(ears) = self.air.ears() {
-            ears.told_alone(member);
+        if let Some(keys) = self.losses.keys() {
+            keys.content_key_reaches(member);
         }
-        let head = hearing.head();
+        let head = incoming.head();
         match &mut self.kind {
             Kind::Population { population, .. } => {
                 if population.poll_timeout() <= now {
@@ -245,7 +236,7 @@ impl<P: Protocol> Group<P> {
                 let mut others = Others { member, receivers: self.receivers };
                 let mut channel = Channel {
                     losses: &mut others,
-                    overhead: hearing.overhead,
+                    overhead: incoming.overhead,
                     data_only: false,
                     merged: None,
                 };
@@ -264,35 +255,35 @@ impl<P: Protocol> Group<P> {
         &mut self,
         now: Time,
         from: &Arrival,
-        hearing: &Hearing<'_, P::Message>,
+        incoming: &Incoming<'_, P::Message>,
         feedback: &mut Vec<TimedFeedback<P>>,
     ) {
-        let channel = self.air.replace(Air::lossless());
-        self.take(now, from, hearing, None, feedback);
-        self.air.replace(channel);
+        let channel = self.losses.replace(GroupLosses::lossless());
+        self.take(now, from, incoming, None, feedback);
+        self.losses.replace(channel);
     }
 
     /// Adds a seal to the group's channel. Content has a key of its own if `apart`; every receiver has the keys if
     /// `given`.
     pub(crate) fn seal(&mut self, apart: bool, given: bool) {
-        let air = std::mem::replace(&mut self.air, Air::Open(Air::lossless()));
-        self.air = air.seal(self.receivers, apart, given);
+        let losses = std::mem::replace(&mut self.losses, GroupLosses::Open(GroupLosses::lossless()));
+        self.losses = losses.seal(self.receivers, apart, given);
     }
 
     /// Delivers a datagram of the seal of `octets`. The `readers` that do not lose it have the KEYS keys from then on,
     /// or the content key if the datagram is for one receiver `alone`.
     pub(crate) fn unseal(&mut self, now: Time, octets: u64, readers: &[u32], alone: bool) {
-        let Self { air, lost, data_only, .. } = self;
+        let Self { losses, lost, data_only, .. } = self;
         lost.clear();
         let among = Among::These(if *data_only { &[] } else { readers });
-        air.channel().draw(now, octets, among, lost);
-        let Some(ears) = air.ears() else { return };
+        losses.channel().draw(now, octets, among, lost);
+        let Some(keys) = losses.keys() else { return };
         let mut lost = lost.iter().copied().peekable();
         for &reader in readers.iter().filter(|reader| lost.next_if_eq(reader).is_none()) {
             if alone {
-                ears.told_alone(reader);
+                keys.content_key_reaches(reader);
             } else {
-                ears.told(reader);
+                keys.keys_reach(reader);
             }
         }
     }
@@ -342,7 +333,7 @@ impl<P: Protocol> Station<P> {
             place: 0,
             open: Vec::new(),
             completed: Time::NEVER,
-            heard: None,
+            content: None,
         }
     }
 
@@ -364,14 +355,14 @@ impl<P: Protocol> Station<P> {
         if self.due() <= now {
             self.wake_up(now, n, feedback);
         }
-        if let Some(heard) = &mut self.heard {
-            heard.arrives(message.payload_len(0) as u64);
+        if let Some(content) = &mut self.content {
+            content.arrives(message.payload_len(0) as u64);
         }
         // The engine counts what it refuses.
         let _ = self.engine.handle(now, from, message);
         self.drain(now, n, feedback);
-        if let Some(heard) = &mut self.heard {
-            heard.is_over();
+        if let Some(content) = &mut self.content {
+            content.is_over();
         }
     }
 
@@ -404,14 +395,14 @@ impl<P: Protocol> Station<P> {
                         (object, Answer::Verified)
                     }
                     Some(Request::Store { object, segments, .. }) => {
-                        if let Some(heard) = &mut self.heard {
-                            heard.stores(now, object, Some(segments));
+                        if let Some(content) = &mut self.content {
+                            content.stores(now, object, Some(segments));
                         }
                         continue;
                     }
                     Some(Request::Parity { object, .. }) => {
-                        if let Some(heard) = &mut self.heard {
-                            heard.stores(now, object, None);
+                        if let Some(content) = &mut self.content {
+                            content.stores(now, object, None);
                         }
                         continue;
                     }

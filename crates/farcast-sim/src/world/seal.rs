@@ -2,6 +2,7 @@
 //! encrypted here; the simulation only keeps account of the keys that each receiver has.
 
 use std::num::NonZeroU32;
+use std::ops::Range;
 
 use farcast_core::engine::Message;
 use farcast_core::{BitRate, Bitmap, Time};
@@ -183,11 +184,10 @@ impl Seal {
         );
     }
 
-    /// Appends the receivers of a group that a datagram of the seal is for. `group` is the number of its first receiver
-    /// and the number of its receivers; the appended numbers count from that first receiver.
-    pub(super) fn readers(&self, message: SealMessage, group: (u32, u32), out: &mut Vec<u32>) {
-        let (begin, receivers) = group;
-        let mut add = |n: u32| out.extend(n.checked_sub(begin).filter(|&n| n < receivers));
+    /// Appends the receivers of a group that a datagram of the seal is for. `group` are the numbers of
+    /// its receivers; the appended numbers count from its first receiver.
+    pub(super) fn readers(&self, message: SealMessage, group: Range<u32>, out: &mut Vec<u32>) {
+        let mut add = |n: u32| out.extend(group.contains(&n).then(|| n - group.start));
         match message {
             SealMessage::Keys { round, first, count } => match &self.audiences[round as usize] {
                 Audience::All => (first..first + count).for_each(add),
@@ -289,7 +289,7 @@ mod tests {
             let now = seal.due();
             let Some((keys, _)) = seal.next_keys(now) else { return round };
             let mut readers = Vec::new();
-            seal.readers(keys, (0, 1000), &mut readers);
+            seal.readers(keys, 0..1000, &mut readers);
             round.push(readers);
             if seal.left == seal.of_round {
                 return round;

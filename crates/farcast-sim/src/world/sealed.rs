@@ -1,22 +1,43 @@
-//! Seal in a star: its own datagrams on the links, and their times.
+//! Seal of a transfer: its own datagrams, and their times.
 
 use std::net::SocketAddr;
 
 use farcast_core::Time;
 use farcast_core::engine::Message as _;
-use farcast_core::stage::Frame;
 use farcast_delivery::{Delivery as _, Phase, Protocol, SenderEngine as _};
-use farcast_link::chain::Entry;
 use farcast_seal::TO_ONE_KEY_OVERHEAD;
 
 use super::seal::Seal;
-use super::{Event, Group, Packet, Party, SealCounts, SealMessage, Star};
-use crate::traffic::End;
+use super::{Group, Layout, Party, SealCounts, SealMessage, Timer, World};
 
-impl<P: Protocol> Star<'_, P> {
+impl<P: Protocol, L: Layout<P>> World<'_, P, L> {
     /// Returns the counters of the seal, if there is one.
     pub fn seal_counts(&self) -> Option<&SealCounts> {
         self.seal.as_ref().map(|seal| &seal.counts)
+    }
+
+    /// Returns `true` if the transfer is sealed.
+    pub(super) fn is_sealed(&self) -> bool {
+        self.seal.is_some()
+    }
+
+    /// Returns `true` if a receiver is to get the content key now.
+    pub(crate) fn owes_key(&self) -> bool {
+        self.seal.as_ref().is_some_and(|seal| seal.owed_at() <= self.now)
+    }
+
+    /// Returns the octets on the links of a datagram that only the seal sends.
+    pub(crate) fn sealed_octets(&self, message: SealMessage) -> u64 {
+        message.wire_len(0) as u64 + u64::from(self.overhead)
+    }
+
+    /// Handles the time of KEYS. The sender opens behind the first round.
+    pub(super) fn wake_keys(&mut self) {
+        let began = !self.lacks_keys();
+        self.send_keys();
+        if !began {
+            self.open_sender();
+        }
     }
 
     /// Sends the KEYS that are due, until the transfer is over.
@@ -28,14 +49,14 @@ impl<P: Protocol> Star<'_, P> {
         }
         while let Some((keys, copies)) = self.seal.as_mut().and_then(|seal| seal.next_keys(self.now)) {
             for _ in 0..copies {
-                self.leave_hub_sealed(keys);
+                self.send_sealed(keys);
             }
             if let Some(sender) = &mut self.sender {
                 sender.spend(copies as u64, (copies * keys.wire_len(0)) as u64);
             }
         }
         if let Some(seal) = &self.seal {
-            self.queue.push(seal.due(), Event::Keys);
+            self.queue.push(seal.due(), Timer::Keys.into());
         }
     }
 
@@ -53,13 +74,13 @@ impl<P: Protocol> Star<'_, P> {
             sender.spend(owed, owed * TO_ONE_KEY_OVERHEAD as u64);
         }
         while let Some(receiver) = self.seal.as_mut().and_then(|seal| seal.next_owed(self.now)) {
-            self.leave_hub_sealed(SealMessage::Key(receiver));
+            self.send_sealed(SealMessage::Key(receiver));
         }
         if let Some(seal) = &mut self.seal
             && seal.owed_at() != Time::NEVER
             && !std::mem::replace(&mut seal.awaited, true)
         {
-            self.queue.push(seal.owed_at(), Event::Owed);
+            self.queue.push(seal.owed_at(), Timer::Owed.into());
         }
     }
 
@@ -71,15 +92,14 @@ impl<P: Protocol> Star<'_, P> {
         self.send_owed();
     }
 
-    fn leave_hub_sealed(&mut self, message: SealMessage) {
-        self.watch_sealed(message);
-        let frame = Frame::new(Packet::Seal(message), self.overhead);
-        self.tally.forward_datagrams += 1;
-        self.tally.forward_octets += frame.octets(0);
+    /// Sends a datagram of the seal from the sender.
+    fn send_sealed(&mut self, message: SealMessage) {
+        let octets = self.sealed_octets(message);
         if let Some(seal) = &mut self.seal {
-            seal.counts.forward_octets += frame.octets(0);
+            seal.counts.forward_octets += octets;
         }
-        self.enter(Entry::new(End::Terminal, frame));
+        self.watch_sealed(message);
+        L::send_sealed(self, message);
     }
 
     /// Reports a datagram of the seal to the observer.
@@ -89,31 +109,21 @@ impl<P: Protocol> Star<'_, P> {
         }
     }
 
-    /// Schedules the arrival at groups of a datagram of the seal that leaves the last stage at `at`.
-    pub(super) fn unseal_later(&mut self, at: Time, message: SealMessage) {
-        for (number, group) in (0..).zip(&self.groups) {
-            let alone = if let SealMessage::Key(receiver) = message { Some(receiver) } else { None };
-            if alone.is_none_or(|one| group.member(Party::receiver(one)).is_some()) {
-                self.queue.push(at + group.delay, Event::Unseal { group: number, message });
-            }
-        }
-    }
-
     /// Delivers a datagram of the seal to a group.
-    pub(super) fn unseal(&mut self, group: usize, message: SealMessage) {
+    pub(crate) fn unseal(&mut self, group: usize, message: SealMessage) {
+        let octets = self.sealed_octets(message);
         let Some(seal) = &self.seal else { return };
         let mut readers = std::mem::take(&mut self.lost);
         readers.clear();
         let group = &mut self.groups[group];
-        seal.readers(message, (group.first, group.receivers), &mut readers);
-        let octets = message.wire_len(0) as u64 + u64::from(self.overhead);
+        seal.readers(message, group.first..group.first + group.receivers, &mut readers);
         group.unseal(self.now, octets, &readers, matches!(message, SealMessage::Key(_)));
         self.lost = readers;
     }
 
     /// Returns the octets that the seal adds to a message of the sender, and the party that can open it; `None` if it
     /// cannot leave.
-    pub(super) fn seal_for(
+    pub(crate) fn seal_for(
         &mut self,
         message: &P::Message,
         destination: SocketAddr,
@@ -132,11 +142,11 @@ impl<P: Protocol> Star<'_, P> {
     }
 
     /// Returns the octets that the seal adds to an answer of `receiver` that leaves now.
-    pub(super) fn seal_answer(&mut self, receiver: u32) -> u16 {
+    pub(crate) fn seal_answer(&mut self, receiver: u32) -> u16 {
         let Some(seal) = &mut self.seal else { return 0 };
         let of_group = |group: &mut Group<P>| {
             let member = group.member(Party::receiver(receiver))?;
-            Some(group.air.ears()?.is_stranger(member))
+            Some(group.losses.keys()?.is_stranger(member))
         };
         let grows = seal.answer(self.groups.iter_mut().find_map(of_group).unwrap_or_default());
         seal.counts.return_octets += u64::from(grows);
@@ -144,7 +154,7 @@ impl<P: Protocol> Star<'_, P> {
     }
 
     /// Notes that an answer of `receiver` has arrived, with `overhead` octets besides the message.
-    pub(super) fn open_answer(&mut self, receiver: u32, overhead: u16) {
+    pub(crate) fn open_answer(&mut self, receiver: u32, overhead: u16) {
         let first = Seal::is_first(overhead.saturating_sub(self.overhead));
         if let Some(seal) = &mut self.seal {
             seal.hears(self.now, receiver, first);
@@ -152,41 +162,29 @@ impl<P: Protocol> Star<'_, P> {
     }
 
     /// Schedules the requests of a group's receivers that have heard content without its key.
-    pub(super) fn say_asks(&mut self, group: usize) {
-        let Group { air, first, .. } = &mut self.groups[group];
-        let Some(ears) = air.ears() else { return };
-        for (at, receiver) in ears.asking.drain(..) {
-            self.queue.push(at, Event::Ask(*first + receiver));
+    pub(super) fn schedule_key_requests(&mut self, group: usize) {
+        let Group { losses, first, .. } = &mut self.groups[group];
+        let Some(keys) = losses.keys() else { return };
+        for (at, receiver) in keys.due.drain(..) {
+            self.queue.push(at, Timer::KeyRequest(*first + receiver).into());
         }
     }
 
     /// Sends a receiver's request for the content key.
-    pub(super) fn ask(&mut self, receiver: u32) {
-        self.watch_sealed(SealMessage::Ask(receiver));
-        let frame = Frame::new(Packet::Seal(SealMessage::Ask(receiver)), self.overhead);
-        let octets = frame.octets(0);
-        self.tally.return_datagrams += 1;
-        self.tally.return_octets += octets;
+    pub(super) fn request_key(&mut self, receiver: u32) {
+        let message = SealMessage::Ask(receiver);
+        let octets = self.sealed_octets(message);
         if let Some(seal) = &mut self.seal {
             seal.counts.first_answers += 1;
             seal.counts.asks += 1;
             seal.counts.return_octets += octets;
         }
-        let Some(delay) = self.back.delay else { return self.enter(Entry::new(End::Hub, frame)) };
-        let at = self.now + delay;
-        if !self.loses_ask(at, receiver) {
-            self.queue.push(at, Event::ArriveAsk(receiver));
-        }
-    }
-
-    /// Returns `true` if a receiver's request for the content key that leaves the return path at `at` is lost.
-    pub(super) fn loses_ask(&mut self, at: Time, receiver: u32) -> bool {
-        let octets = SealMessage::Ask(receiver).wire_len(0) as u64 + u64::from(self.overhead);
-        self.back.loses(at, octets, receiver)
+        self.watch_sealed(message);
+        L::send_sealed(self, message);
     }
 
     /// Delivers a receiver's request for the content key to the sender.
-    pub(super) fn reach_ask(&mut self, receiver: u32) {
+    pub(crate) fn hear_key_request(&mut self, receiver: u32) {
         if let Some(seal) = &mut self.seal {
             seal.hears(self.now, receiver, true);
         }
