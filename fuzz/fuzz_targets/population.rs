@@ -11,7 +11,7 @@ use farcast_core::{Among, Losses, Probability, Run, Span, Time};
 use farcast_fuzz::repair;
 use farcast_link::losses::{Bernoulli, NoLoss};
 use farcast_mftp::message::{
-    Abort, Announce, AnnounceOptions, Completion, Data, DataKind, GroupModel, Standing, StatusRequest, StatusType,
+    Abort, Announce, AnnounceOptions, Completion, Data, DataKind, GroupModel, HostState, StatusRequest, StatusType,
 };
 use farcast_delivery::{Channel, Geometry};
 use farcast_mftp::{Body, ClientId, Message, Population, ReceiverConfig, wire};
@@ -69,7 +69,7 @@ fn run(first: u32, count: u32, wild: bool, bound: u32) -> Run {
 
 fn announce(step: &Step) -> Option<Announce> {
     let Step::Announce { size, dtu, block, model, backoff_ms, standing, hosts } = step else { return None };
-    let standing = if standing % 2 == 0 { Standing::Accepted } else { Standing::Pending };
+    let standing = if standing % 2 == 0 { HostState::Accepted } else { HostState::Pending };
     let source: SocketAddr = "192.0.2.1:40000".parse().expect("address");
     Some(Announce {
         server: source,

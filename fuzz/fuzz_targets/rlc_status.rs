@@ -60,7 +60,7 @@ fn write(input: &Input) {
     let room = 48 + usize::from(input.room % 4096);
     for form in [ReportForm::List, ReportForm::Bitmap, ReportForm::RelativeList] {
         let missing = runs.iter().map(|&(start, count)| (first.plus(start), count));
-        let reports = report(form, (first, first.plus(span)), window, missing, room);
+        let reports = report(form, first, first.plus(span), window, missing, room);
         let named: BTreeSet<u16> = reports.iter().flat_map(|status| numbers(status, first)).collect();
         assert_eq!(named, lacks);
         let lsn = first.plus(if reports.len() == 1 { span } else { 0 });

@@ -272,13 +272,16 @@ impl Root {
     /// Renames `from` to the last component of `to`, in the directory of `from`.
     pub(crate) fn rename_beside(&self, from: &[u8], to: &[u8], replace: bool) -> Result<()> {
         let (_, new) = parent_of(to);
-        self.in_parent(from, |dir, old| rename((dir, old), (dir, new), replace))
+        self.in_parent(from, |dir, old| {
+            rename(DirEntry { dir, name: old }, DirEntry { dir, name: new }, replace)
+        })
     }
 
     /// Renames `from` to `to`.
     pub(crate) fn rename(&self, from: &[u8], to: &[u8], replace: bool) -> Result<()> {
         self.in_parent(from, |dir, old| {
-            self.in_parent(to, |into, new| rename((dir, old), (into, new), replace))
+            let from = DirEntry { dir, name: old };
+            self.in_parent(to, |into, new| rename(from, DirEntry { dir: into, name: new }, replace))
         })
     }
 
@@ -312,7 +315,15 @@ impl Root {
     }
 }
 
-fn rename((from, old): (&OwnedFd, &[u8]), (to, new): (&OwnedFd, &[u8]), replace: bool) -> Result<()> {
+/// Name in an open directory.
+#[derive(Clone, Copy)]
+struct DirEntry<'a> {
+    dir: &'a OwnedFd,
+    name: &'a [u8],
+}
+
+fn rename(from: DirEntry<'_>, to: DirEntry<'_>, replace: bool) -> Result<()> {
+    let (DirEntry { dir: from, name: old }, DirEntry { dir: to, name: new }) = (from, to);
     if replace {
         return system::renameat(from, old, to, new);
     }

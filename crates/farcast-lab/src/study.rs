@@ -28,6 +28,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 pub use error::StudyError;
+pub(crate) use row::RowPlace;
 pub use row::{Judged, Row, Rule, Verdict};
 pub(crate) use runner::Runner;
 

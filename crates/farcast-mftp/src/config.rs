@@ -394,6 +394,14 @@ pub struct ReceiverConfig {
     pub waits: Waits,
 }
 
+/// Receiver for which a wait is drawn.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Waiter {
+    /// Seed of the receiver's random numbers.
+    pub(crate) seed: u64,
+    pub(crate) id: ClientId,
+}
+
 /// Method by which a receiver's random waits are drawn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Waits {
@@ -406,19 +414,15 @@ pub enum Waits {
 }
 
 impl Waits {
-    /// Draws a uniform part of `window` for a receiver of this id, whose wait begins now; `turn` is the stream for
+    /// Draws a uniform part of `window` for a receiver whose wait begins now; `turn` is the stream for
     /// [`InTurn`](Self::InTurn).
-    pub(crate) fn draw(
-        self,
-        (seed, id): (u64, ClientId),
-        now: Time,
-        window: Span,
-        turn: &mut RandomStream,
-    ) -> Span {
+    pub(crate) fn draw(self, waiter: Waiter, now: Time, window: Span, turn: &mut RandomStream) -> Span {
         let bound = window.as_nanos().saturating_add(1);
         Span::from_nanos(match self {
             Self::InTurn => turn.below(bound),
-            Self::ByReceiver => RandomStream::derive(seed, &[u64::from(id.0), now.as_nanos()]).below(bound),
+            Self::ByReceiver => {
+                RandomStream::derive(waiter.seed, &[u64::from(waiter.id.0), now.as_nanos()]).below(bound)
+            }
         })
     }
 }

@@ -43,7 +43,7 @@ use crate::receiver::control::Terms;
 
 use cohorts::{Cohorts, FINISHED, GONE};
 use data::SegmentPassage;
-use held_answers::HeldAnswers;
+use held_answers::{HeldAnswers, OverheardNak};
 use lacking::ReceiverGaps;
 use parity::PopulationParity;
 
@@ -160,7 +160,8 @@ impl Population {
             }
             Body::Nak(nak) => {
                 let octets = message.wire_len(0) as u64 + u64::from(channel.overhead);
-                self.overhear(now, octets, (message.transmission, nak), channel);
+                let heard = OverheardNak { transmission: message.transmission, nak };
+                self.overhear(now, octets, heard, channel);
                 1
             }
             // Other messages of receivers concern no receiver.

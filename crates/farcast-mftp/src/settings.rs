@@ -73,6 +73,17 @@ pub struct PathLimits {
     pub granule: u16,
 }
 
+/// Addresses of a transmission.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Addresses {
+    /// Address of the sender.
+    pub server: SocketAddr,
+    /// Address to which announcements go.
+    pub public: SocketAddr,
+    /// Address to which data goes.
+    pub private: SocketAddr,
+}
+
 /// Settings that the user may choose.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
@@ -207,15 +218,15 @@ impl Settings {
         rate.time_of_bytes(self.burst).clamp(least, most)
     }
 
-    /// Returns the configuration of a sender of `product` from `server`: announcements go to `public` and data to
-    /// `private`.
+    /// Returns the configuration of a sender of `product`.
     pub fn sender(
         &self,
         product: Product,
-        (server, public, private): (SocketAddr, SocketAddr, SocketAddr),
+        addresses: Addresses,
         audience: &Audience,
         way: PathLimits,
     ) -> SenderConfig {
+        let Addresses { server, public, private } = addresses;
         let mut config = SenderConfig::new(product, server, private);
         let listed = if let Audience::Listed(invited) = audience { invited.len() } else { 0 };
         config.public = public;

@@ -10,13 +10,13 @@ use std::ops::{AddAssign, Range};
 use farcast_core::Run;
 use farcast_core::engine::{Message as _, Transmit};
 use farcast_delivery::{
-    Ahead, Codec, Content, Delivery, ErasureCode, Geometry, Gone, ObjectId, Purpose, SenderEngine, Transport,
+    Ahead, Codec, Content, Delivery, Geometry, Gone, ObjectId, Purpose, SenderEngine, Transport,
 };
 use farcast_files::{Outgoing, SourceError};
 
 use crate::envelope::Envelope;
 use crate::error::NetError;
-use crate::parity::{ParityEncoder, WholeParity};
+use crate::parity::{BlockParity, ParityEncoder, WholeParity};
 use crate::seal::SendSeal;
 use crate::socket::Endpoint;
 
@@ -117,7 +117,8 @@ impl<'a> Outlet<'a> {
         if self.coding.last() == Some(&object) {
             return Ok(());
         }
-        let Some(source) = self.sources.get_mut(object.get() as usize).filter(|source| source.symbols.0 > 0)
+        let Some(source) =
+            self.sources.get_mut(object.get() as usize).filter(|source| source.code.symbols > 0)
         else {
             return Ok(());
         };
@@ -147,14 +148,20 @@ pub(crate) enum ParitySource {
 /// An object to be sent: its files, its geometry and its parity.
 pub(crate) struct ObjectSource {
     pub(crate) outgoing: Outgoing,
-    /// Number of parity symbols of a block, and the code that makes them.
-    symbols: (u32, ErasureCode),
+    /// Parity symbols of each block.
+    code: BlockParity,
     /// Number of symbols of each block that leave in turns with those of the other blocks
     /// ([`SenderEngine::parity_of_all`]).
     of_all: u32,
     /// Computation of the parity symbols; absent if no symbol was needed lately.
     parity: Option<ParitySource>,
     pub(crate) geometry: Geometry,
+}
+
+/// Seal of content. Content that leaves `early` leaves before any receiver can have answered.
+struct ContentSeal<'a> {
+    seal: &'a mut SendSeal,
+    early: bool,
 }
 
 impl ObjectSource {
@@ -165,17 +172,17 @@ impl ObjectSource {
         outgoing: Outgoing,
     ) -> Result<Self, NetError> {
         let geometry = *sender.geometry(object).ok_or(NetError::UnknownObject(object))?;
-        let symbols = (sender.parity_symbols(object), sender.erasure_code(object));
-        Ok(Self { outgoing, symbols, of_all: sender.parity_of_all(object), parity: None, geometry })
+        let code = BlockParity { symbols: sender.parity_symbols(object), kind: sender.erasure_code(object) };
+        Ok(Self { outgoing, code, of_all: sender.parity_of_all(object), parity: None, geometry })
     }
 
     /// Starts the computation of the parity.
     fn coding(&self) -> Result<ParitySource, NetError> {
-        let (geometry, symbols, outgoing) = (self.geometry, self.symbols, self.outgoing.clone());
+        let (geometry, code, outgoing) = (self.geometry, self.code, self.outgoing.clone());
         if self.of_all > 0 {
-            return WholeParity::start(geometry, symbols, self.of_all, outgoing).map(ParitySource::Whole);
+            return WholeParity::start(geometry, code, self.of_all, outgoing).map(ParitySource::Whole);
         }
-        ParityEncoder::new(geometry, symbols, outgoing).map(ParitySource::InTurn)
+        ParityEncoder::new(geometry, code, outgoing).map(ParitySource::InTurn)
     }
 
     /// Returns the segments that are lost if `bytes` of the object are lost.
@@ -342,12 +349,12 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
             Content::None | Content::Passing { .. } | Content::Kept { .. } => {
                 self.push_alone(out, message, &envelope)
             }
-            Content::Source { object, segments: run, .. } | Content::Parity { object, symbols: run, .. } => {
+            Content::Source { object, .. } | Content::Parity { object, .. } => {
                 if matches!(content, Content::Parity { .. }) {
                     out.code(object)?;
                 }
                 out.keep_few_open(object);
-                self.push_run(out, message, (content, object, run.count()), envelope)
+                self.push_run(out, message, envelope)
             }
         }
     }
@@ -384,9 +391,13 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
         &mut self,
         Outlet { endpoint, sources, seal, early, .. }: &mut Outlet<'_>,
         message: &C::Message,
-        (content, object, total): (Content, ObjectId, u32),
         envelope: Envelope,
     ) -> Result<(), NetError> {
+        let (Content::Source { object, segments: run, .. } | Content::Parity { object, symbols: run, .. }) =
+            message.content()
+        else {
+            return Ok(());
+        };
         let source = sources.get_mut(object.get() as usize).ok_or(NetError::UnknownObject(object))?;
         // Some headers may be longer than that of most segments.
         let most = self.codec.datagram_len(usize::from(source.geometry.segment_size()));
@@ -399,7 +410,7 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
         };
         let most = most.max(1);
         let mut next = 0;
-        while next < total {
+        while next < run.count() {
             // Objects may be cut differently.
             let other = self.envelope.is_some_and(|e| e != envelope) || self.stride != stride;
             if self.closed || other || self.filled >= most * stride {
@@ -407,15 +418,10 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
             }
             (self.stride, self.envelope) = (stride, Some(envelope));
             let room = (most - self.filled / stride) as u32;
-            let count = room.min(total - next);
+            let count = room.min(run.count() - next);
             let filled = self.filled;
-            self.fill(
-                (source, seal.as_deref_mut().map(|seal| (seal, *early))),
-                message,
-                content,
-                next,
-                count,
-            )?;
+            let seal = seal.as_deref_mut().map(|seal| ContentSeal { seal, early: *early });
+            self.fill(source, seal, message, next..next + count)?;
             let octets = self.with_headers(envelope.to, self.filled - filled, count as usize);
             *self.waiting.of(message) += octets;
             next += count;
@@ -423,20 +429,19 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
         Ok(())
     }
 
-    /// Appends datagrams `first .. first + count` of `message` to the buffer.
+    /// Appends these datagrams of `message` to the buffer.
     fn fill(
         &mut self,
-        (source, seal): (&mut ObjectSource, Option<(&mut SendSeal, bool)>),
+        source: &mut ObjectSource,
+        seal: Option<ContentSeal<'_>>,
         message: &C::Message,
-        content: Content,
-        first: u32,
-        count: u32,
+        segments: Range<u32>,
     ) -> Result<(), NetError> {
         let start = self.filled;
-        let (before, behind) = seal.as_ref().map_or((0, 0), |(seal, _)| seal.around_content());
-        let mut slots = Vec::with_capacity(count as usize);
+        let (before, behind) = seal.as_ref().map_or((0, 0), |one| one.seal.around_content());
+        let mut slots = Vec::with_capacity(segments.len());
         let mut rest = &mut self.buffer[start..];
-        for segment in first..first + count {
+        for segment in segments.clone() {
             let (len, payload) = (message.wire_len(segment), message.payload_len(segment));
             let (datagram, others) = rest[before..].split_at_mut(len);
             rest = &mut others[behind..];
@@ -450,11 +455,11 @@ impl<'a, C: Codec<Message: Delivery>> Batch<'a, C> {
             self.filled += before + len + behind;
         }
         self.closed = !(self.filled - start).is_multiple_of(self.stride);
-        source.read(content, first, &mut slots)?;
+        source.read(message.content(), segments.start, &mut slots)?;
         let datagrams = self.buffer[start..self.filled].chunks_mut(self.stride);
         match seal {
             None => datagrams.for_each(|datagram| self.codec.finish(datagram)),
-            Some((seal, early)) => {
+            Some(ContentSeal { seal, early }) => {
                 for datagram in datagrams {
                     let end = datagram.len() - behind;
                     self.codec.finish(&mut datagram[before..end]);

@@ -58,13 +58,13 @@ pub use error::NetError;
 pub use interface::own_address;
 pub use parity::scratch_dir;
 pub use path_watch::{wait_to_listen, wait_to_send};
-pub use receiving::{ReceiveNotice, ReceiveOptions, ReceiveReport, Unlike, receive};
+pub use receiving::{ReceiveJob, ReceiveNotice, ReceiveOptions, ReceiveReport, Unlike, receive};
 pub use seal::{HistoryState, Memory, ReceiveSeal, Revoked, SealCounts, SendSeal};
-pub use sending::{SendNotice, SendOptions, SendReport, Traffic, send};
+pub use sending::{SendJob, SendNotice, SendOptions, SendReport, Traffic, send};
 pub use socket::{SocketOptions, path_mtu};
 pub use store::{FileInfo, PlainFile, Removed};
 pub use stream::{
-    StreamEnd, StreamNotice, StreamReceiveOptions, StreamSendNotice, StreamSendOptions, receive_stream,
-    send_stream,
+    StreamEnd, StreamNotice, StreamReceiveJob, StreamReceiveOptions, StreamSendJob, StreamSendNotice,
+    StreamSendOptions, receive_stream, send_stream,
 };
-pub use waiting::{Waited, wait_until_free};
+pub use waiting::{GroupWait, Waited, wait_until_free};

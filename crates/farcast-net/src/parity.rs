@@ -17,6 +17,13 @@ pub(crate) use thread::CodingThread;
 pub(crate) use whole::WholeParity;
 pub use whole::scratch_dir;
 
+/// Parity symbols of each block: their number, and the code that makes them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BlockParity {
+    pub(crate) symbols: u32,
+    pub(crate) kind: ErasureCode,
+}
+
 /// Most memory that coding one block may take, bytes. Announced numbers alone could ask for gigabytes.
 const CODING_BUDGET: usize = 256 << 20;
 

@@ -22,13 +22,11 @@ use farcast_core::{Span, Time};
 use farcast_delivery::{Codec, Protocol, ReceiverEngine as _};
 use rustix::fs::{Access, access};
 
-use crate::clock::{Clock, sharpen_timers};
+use crate::clock::sharpen_timers;
 use crate::ears::Ears;
 use crate::error::NetError;
-use crate::loss::Loss;
 use crate::seal::ReceiveSeal;
 use crate::socket::is_source_specific;
-use crate::store::Store;
 
 use driver::Driver;
 
@@ -45,32 +43,38 @@ type Event<P> = <<P as Protocol>::Receiver as Engine>::Event;
 /// Callback that tells the owner of the receiver what happens.
 type Observer<'a, P> = &'a mut dyn FnMut(Time, &<P as Protocol>::Receiver, &ReceiveNotice<'_, Event<P>>);
 
-/// Receives products by the protocol `P` until `stop` is set or, with [`ReceiveOptions::once`], one transmission is
-/// over. Returns the last report. `make` makes the engine; its argument is the size of the kernel's buffer in octets.
-/// With a seal, all answers are sealed, and only sealed datagrams are accepted.
+/// Reception by the protocol `P`.
+pub struct ReceiveJob<'a, P: Protocol> {
+    /// Options of the reception.
+    pub options: &'a ReceiveOptions,
+    /// Codec of the protocol's messages.
+    pub codec: &'a P::Codec,
+    /// Seal of all answers. With a seal, only sealed datagrams are accepted.
+    pub seal: Option<&'a mut ReceiveSeal>,
+    /// Flag that ends the reception.
+    pub stop: &'a AtomicBool,
+}
+
+/// Receives products until `stop` is set or, with [`ReceiveOptions::once`], one transmission is over. Returns the last
+/// report. `make` makes the engine; its argument is the size of the kernel's buffer in octets.
 ///
 /// # Errors
 /// If the receiver cannot listen. Errors of one transmission are in its report.
 pub fn receive<P: Protocol, E: Error + Send + Sync + 'static>(
-    options: &ReceiveOptions,
-    (codec, seal): (&P::Codec, Option<&mut ReceiveSeal>),
+    job: ReceiveJob<'_, P>,
     make: impl FnOnce(usize) -> Result<P::Receiver, E>,
-    stop: &AtomicBool,
     observer: Observer<'_, P>,
 ) -> Result<Option<ReceiveReport<Event<P>>>, NetError> {
+    let ReceiveJob { options, stop, .. } = job;
     sharpen_timers();
     check_directory(&options.into)?;
     if options.source.is_none() && is_source_specific(options.from.ip()) {
         return Err(NetError::GroupWithoutSource(options.from.ip()));
     }
-    let ears = Ears::open(options, codec.transport(), P::Receiver::ANSWERS && !options.silent)?;
-    let room = ears.receive_buffer();
-    let clock = Clock::start();
-    let store = Store::start(options.discard, options.wait_for_room)?;
-    store.tidy(options.into.clone(), options.files.quota);
-    let loss = Loss::new(options.simulate_loss, options.seed);
-    let engine = make(room).map_err(NetError::config)?;
-    let mut driver = Driver::<P>::new(clock, (engine, codec, seal), (ears, store, loss), options, observer);
+    let ears = Ears::open(options, job.codec.transport(), P::Receiver::ANSWERS && !options.silent)?;
+    let engine = make(ears.receive_buffer()).map_err(NetError::config)?;
+    let mut driver = Driver::new(job, engine, ears, observer)?;
+    let clock = driver.clock;
     let heard = driver.run(stop);
     let mut until = Time::NEVER;
     let ended = driver.end(|| {

@@ -36,20 +36,32 @@ const TICK: Span = Span::from_millis(100);
 /// Time after which a refusal of this host to send ends the transmission, if nothing has left before.
 const LONGEST_REFUSED: Span = Span::from_secs(3);
 
-/// Sends `objects` by the protocol `P`, which knows each by its index here, from 0. `make` makes the engine for our own
-/// address. Setting `start` begins without waiting longer for receivers; setting `stop` aborts. With a seal, all
-/// datagrams are sealed, and only sealed answers are accepted.
+/// Transmission by the protocol `P`.
+pub struct SendJob<'a, P: Protocol> {
+    /// Objects to send. The protocol knows each by its index here, from 0.
+    pub objects: Vec<Outgoing>,
+    /// Codec of the protocol's messages.
+    pub codec: &'a P::Codec,
+    /// Seal of all datagrams. With a seal, only sealed answers are accepted.
+    pub seal: Option<&'a mut SendSeal>,
+    /// Options of the transmission.
+    pub options: &'a SendOptions,
+    /// Flag that begins the transmission without waiting longer for receivers.
+    pub start: &'a AtomicBool,
+    /// Flag that aborts the transmission.
+    pub stop: &'a AtomicBool,
+}
+
+/// Carries out `job`. `make` makes the engine for our own address.
 ///
 /// # Errors
 /// If the transmission cannot begin. Later errors are in the report.
 pub fn send<P: Protocol, E: Error + Send + Sync + 'static>(
-    objects: Vec<Outgoing>,
-    (codec, seal): (&P::Codec, Option<&mut SendSeal>),
-    options: &SendOptions,
+    job: SendJob<'_, P>,
     make: impl FnOnce(SocketAddr) -> Result<P::Sender, E>,
-    (start, stop): (&AtomicBool, &AtomicBool),
     observer: Observer<'_, P>,
 ) -> Result<SendReport<P::Sender>, NetError> {
+    let SendJob { objects, codec, seal, options, start, stop } = job;
     sharpen_timers();
     // The watch starts before anything is looked at, so that no change is missed.
     let way = PathWatch::new(options.to, &options.socket, codec.transport());

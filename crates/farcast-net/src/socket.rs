@@ -123,7 +123,7 @@ impl Endpoint {
         let socket = new_socket(destination, options, transport)?;
         set_sending(&socket, destination.ip(), interface.as_ref(), options)?;
         let address = SocketAddr::new(address, options.port);
-        Self::bound(socket, address, interface, (options, transport)).map(Self::marking)
+        Self::bound(socket, address, interface, transport, options.offload).map(Self::marking)
     }
 
     /// Returns a socket that listens at `address`: a group, or one of our own addresses. A group is joined on the
@@ -141,12 +141,12 @@ impl Endpoint {
             if source.is_some() {
                 return Err(NetError::SourceWithoutGroup(group));
             }
-            return Self::bound(socket, address, interface, (options, transport));
+            return Self::bound(socket, address, interface, transport, options.offload);
         }
         // Receivers on one host share the group's port; each gets every datagram.
         socket.set_reuse_address(true).map_err(NetError::socket("share the group's port"))?;
         hear_own_groups_only(&socket, group)?;
-        let mut endpoint = Self::bound(socket, address, interface, (options, transport))?;
+        let mut endpoint = Self::bound(socket, address, interface, transport, options.offload)?;
         endpoint.group = Some(group);
         let interface = endpoint.interface.as_ref();
         match join(&endpoint.socket, group, source, interface) {
@@ -173,7 +173,7 @@ impl Endpoint {
             if family.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
         let interface = Interface::choose(options, family.ip())?;
         set_sending(&socket, family.ip(), interface.as_ref(), options)?;
-        Self::bound(socket, SocketAddr::new(any, options.port), interface, (options, transport))
+        Self::bound(socket, SocketAddr::new(any, options.port), interface, transport, options.offload)
     }
 
     /// Sends multicast through the interface as it is now: its number changes when it comes back.
@@ -186,7 +186,8 @@ impl Endpoint {
         socket: Socket,
         address: SocketAddr,
         interface: Option<Interface>,
-        (options, transport): (&SocketOptions, Transport),
+        transport: Transport,
+        offload: bool,
     ) -> Result<Self, NetError> {
         // Without UDP there are no ports, whatever number stands for one.
         let address = if transport == Transport::Udp { address } else { SocketAddr::new(address.ip(), 0) };
@@ -199,8 +200,8 @@ impl Endpoint {
         let local = socket.local_addr().ok().and_then(|a| a.as_socket()).map_or(address, unscoped);
         // A raw socket has its protocol's number in place of the port.
         let local = if transport == Transport::Udp { local } else { SocketAddr::new(local.ip(), 0) };
-        let offload = options.offload && transport == Transport::Udp;
-        if transport == Transport::Udp && !options.offload {
+        let is_udp = transport == Transport::Udp;
+        if is_udp && !offload {
             ssm::disable_gro(&socket);
         }
         Ok(Self {
@@ -210,7 +211,7 @@ impl Endpoint {
             interface,
             group: None,
             transport,
-            offload: AtomicBool::new(offload),
+            offload: AtomicBool::new(offload && is_udp),
             longest: Cell::new(0),
             carried: Cell::new(None),
             narrowness: RefCell::default(),

@@ -27,7 +27,7 @@ mod room;
 mod worker;
 
 pub(crate) use worker::is_final;
-use worker::{AnswerChannel, Worker};
+use worker::{AnswerChannel, Worker, WorkerChannels};
 
 /// Datagram slots in an empty arena: the most that one system call fills.
 pub(crate) const SLOTS: usize = 16;
@@ -235,8 +235,9 @@ impl Store {
         free.lock().extend(std::iter::repeat_with(Arena::new).take(ARENAS));
         let wanted = Arc::new(AtomicBool::new(false));
         let answer = AnswerChannel { replies: reply_queue, wake: Arc::clone(&wake), reception: 0 };
-        let mut worker =
-            Worker::new(job_queue, (free.clone(), Arc::clone(&wanted)), answer, discard, wait_for_room);
+        let channels =
+            WorkerChannels { jobs: job_queue, free: free.clone(), wanted: Arc::clone(&wanted), answer };
+        let mut worker = Worker::new(channels, discard, wait_for_room);
         let (alive, ended) = bounded(0);
         let thread = std::thread::spawn(move || {
             worker.run();

@@ -22,8 +22,8 @@ mod gate;
 mod receiving;
 mod sending;
 
-pub use receiving::{StreamEnd, StreamNotice, StreamReceiveOptions, receive_stream};
-pub use sending::{StreamSendNotice, StreamSendOptions, send_stream};
+pub use receiving::{StreamEnd, StreamNotice, StreamReceiveJob, StreamReceiveOptions, receive_stream};
+pub use sending::{StreamSendJob, StreamSendNotice, StreamSendOptions, send_stream};
 
 /// Number of buffers of one system call, and octets of each.
 const SLOTS: usize = 32;

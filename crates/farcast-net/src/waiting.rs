@@ -33,27 +33,43 @@ pub enum Waited {
     Stopped,
 }
 
-/// Waits until `group` is free in the eyes of a protocol, for at most `limit`. `codec` reads the protocol's messages.
-/// `occupied` makes the judge of them for the time at which it begins. Setting `stop` ends the wait; the flag is
-/// cleared then. `tick` is called ten times a second.
+/// Wait for a group that another transmission uses.
+pub struct GroupWait<'a, C> {
+    /// Address of the group.
+    pub group: SocketAddr,
+    /// Options of the socket that listens to the group.
+    pub socket: &'a SocketOptions,
+    /// Codec of the protocol's messages.
+    pub codec: &'a C,
+    /// Longest wait.
+    pub limit: Span,
+    /// Flag that ends the wait; it is cleared then.
+    pub stop: &'a AtomicBool,
+}
+
+/// Waits until the group is free. `occupied` makes the judge of the group's messages for the time at which the wait
+/// begins. `tick` is called ten times a second.
 ///
 /// # Errors
 /// If the group cannot be listened to.
 pub fn wait_until_free<C: Codec, O: Occupancy<Message = C::Message>>(
-    group: SocketAddr,
-    options: &SocketOptions,
-    (codec, occupied): (&C, impl FnOnce(Time) -> O),
-    limit: Span,
-    stop: &AtomicBool,
+    wait: &GroupWait<'_, C>,
+    occupied: impl FnOnce(Time) -> O,
     tick: &mut dyn FnMut(),
 ) -> Result<Waited, NetError> {
+    let GroupWait { group, socket, codec, limit, stop } = *wait;
     let clock = Clock::start();
-    let options = SocketOptions { receive_buffer: KERNEL_BUFFER, ..options.clone() };
+    let options = SocketOptions { receive_buffer: KERNEL_BUFFER, ..socket.clone() };
     let endpoint = Endpoint::listener(group, None, &options, codec.transport())?;
     let mut occupancy = occupied(clock.now());
     let mut buffer = vec![0; SLOTS * SLOT_LEN];
     loop {
-        listen((&endpoint, &clock), &mut buffer, codec, &mut occupancy)?;
+        listen(&endpoint, &mut buffer, |from, datagram| {
+            // Other datagrams to the group do not count.
+            if let Ok(packet) = codec.decode(datagram) {
+                occupancy.hear(clock.now(), from, &packet.message);
+            }
+        })?;
         let now = clock.now();
         if stop.swap(false, Ordering::Relaxed) {
             return Ok(Waited::Stopped);
@@ -69,12 +85,11 @@ pub fn wait_until_free<C: Codec, O: Occupancy<Message = C::Message>>(
     }
 }
 
-/// Reads the datagrams that have arrived.
-fn listen<C: Codec>(
-    (endpoint, clock): (&Endpoint, &Clock),
+/// Passes the datagrams that have arrived to `hear`, with their senders.
+fn listen(
+    endpoint: &Endpoint,
     buffer: &mut [u8],
-    codec: &C,
-    occupancy: &mut impl Occupancy<Message = C::Message>,
+    mut hear: impl FnMut(SocketAddr, &[u8]),
 ) -> Result<(), NetError> {
     for _ in 0..HEARINGS {
         let mut meta = [RecvMeta::default(); SLOTS];
@@ -82,12 +97,7 @@ fn listen<C: Codec>(
         let count = endpoint.receive(&mut slots, &mut meta)?;
         for (slot, meta) in slots.iter().zip(&meta[..count]) {
             let Some(content) = endpoint.content(&slot[..meta.len]) else { continue };
-            for datagram in slot[content].chunks(meta.stride.max(1)) {
-                // Other datagrams to the group do not count.
-                if let Ok(packet) = codec.decode(datagram) {
-                    occupancy.hear(clock.now(), meta.addr, &packet.message);
-                }
-            }
+            slot[content].chunks(meta.stride.max(1)).for_each(|datagram| hear(meta.addr, datagram));
         }
         if count < SLOTS {
             break;

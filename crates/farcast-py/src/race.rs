@@ -21,13 +21,14 @@ pub(crate) fn tune(
     minimise: &str,
     subject_to: Vec<String>,
     robust: Vec<String>,
-    replications: (Bound<'_, PyAny>, Bound<'_, PyAny>),
+    first: Bound<'_, PyAny>,
+    replications: Bound<'_, PyAny>,
     confidence: f64,
     seed: Bound<'_, PyAny>,
     threads: Option<Bound<'_, PyAny>>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<String> {
-    let replications = (count("first", &replications.0)?, count("replications", &replications.1)?);
+    let replications = (count("first", &first)?, count("replications", &replications)?);
     let (seed, threads) = (count("seed", &seed)?, workers(threads.as_ref())?);
     let document = scenario.document();
     farcast_lab::World::read(&document).map_err(wrong)?;

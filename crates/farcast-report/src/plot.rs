@@ -103,12 +103,12 @@ impl Plot {
         svg.text("title", (FIELD.x, 26.0), Anchor::Start, &self.title);
         let points = || self.curves.iter().flat_map(|curve| curve.points.iter().filter(|one| one.is_drawn()));
         let bottom = FIELD.y + FIELD.height;
-        let x =
-            Along::of(&self.x, &points().map(|one| one.x), (FIELD.x + 14.0, FIELD.x + FIELD.width - 14.0));
-        let y = Along::of(&self.y, &points().map(|one| one.y + one.half), (bottom, FIELD.y + 6.0));
+        let x = Along::of(&self.x, &points().map(|one| one.x), FIELD.x + 14.0, FIELD.x + FIELD.width - 14.0);
+        let y = Along::of(&self.y, &points().map(|one| one.y + one.half), bottom, FIELD.y + 6.0);
         self.frame(&mut svg, &x, &y);
+        let axes = PlotAxes { x, y, labels: [&self.x.label, &self.y.label] };
         for (number, curve) in self.curves.iter().enumerate() {
-            draw(&mut svg, number % MARKS.len(), curve, (&x, &y), [&self.x.label, &self.y.label]);
+            draw(&mut svg, number % MARKS.len(), curve, &axes);
         }
         self.legend(&mut svg, &keys);
         svg.raw("</svg>\n");
@@ -166,8 +166,16 @@ impl Point {
     }
 }
 
+/// Axes of a plot, with their labels.
+struct PlotAxes<'a> {
+    x: Along,
+    y: Along,
+    labels: [&'a str; 2],
+}
+
 /// Draws a curve: its line, its bars, and its markers with tooltips.
-fn draw(svg: &mut Svg, number: usize, curve: &Curve, (x, y): (&Along, &Along), labels: [&str; 2]) {
+fn draw(svg: &mut Svg, number: usize, curve: &Curve, axes: &PlotAxes<'_>) {
+    let PlotAxes { x, y, labels } = axes;
     let points: Vec<_> = curve.points.iter().filter(|point| point.is_drawn()).collect();
     let mut path = String::new();
     for point in &points {

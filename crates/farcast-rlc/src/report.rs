@@ -40,7 +40,8 @@ pub enum ReportForm {
 /// PDUs that have arrived in sequence. It is true, but it asks for no PDU. No report has less than 20 bits.
 pub fn report(
     form: ReportForm,
-    (vr_r, vr_h): (SequenceNumber, SequenceNumber),
+    vr_r: SequenceNumber,
+    vr_h: SequenceNumber,
     window: u16,
     missing: impl Iterator<Item = (SequenceNumber, u16)> + Clone,
     room_bits: usize,

@@ -118,7 +118,7 @@ impl History {
             epoch: 0,
             counter: 0,
         });
-        past.note_last(scope, (began_ms, session));
+        past.note_last(scope, began_ms, session);
     }
 
     /// Updates the epoch and counter up to which a session was heard.
@@ -150,8 +150,8 @@ impl History {
             }
             let here = self.0.entry(*signing).or_default();
             here.forgotten_ms = here.forgotten_ms.max(past.forgotten_ms);
-            for (&scope, &last) in &past.last {
-                here.note_last(scope, last);
+            for (&scope, &(began_ms, session)) in &past.last {
+                here.note_last(scope, began_ms, session);
             }
         }
     }
@@ -239,7 +239,7 @@ impl History {
                     past.sessions.push(one);
                     // A session without a later one in the text is itself the latest of its scope.
                     if past.last.len() < SCOPES {
-                        past.note_last(one.scope, (one.began_ms, one.session));
+                        past.note_last(one.scope, one.began_ms, one.session);
                     }
                 }
                 _ => return None,
@@ -262,7 +262,7 @@ impl Past {
 
     /// Records that a session of `scope` began at `began_ms`. It closes all earlier sessions of the scope that are
     /// alone.
-    fn note_last(&mut self, scope: Scope, (began_ms, session): (u64, SessionId)) {
+    fn note_last(&mut self, scope: Scope, began_ms: u64, session: SessionId) {
         let last = self.last.entry(scope).or_insert((began_ms, session));
         if last.0 < began_ms {
             *last = (began_ms, session);

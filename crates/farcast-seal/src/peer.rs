@@ -32,6 +32,15 @@ pub(crate) struct Peer {
     pub(crate) removed: bool,
 }
 
+/// Parameters of a sender for opening answers.
+pub(crate) struct AnswerContext<'a> {
+    /// Agreement secret of the session.
+    pub(crate) own: &'a SessionSecret,
+    pub(crate) session: SessionId,
+    /// Buffer for a copy of an answer's body.
+    pub(crate) scratch: &'a mut Vec<u8>,
+}
+
 /// State between the sender and one beginning of a receiver.
 struct Context {
     between: PairSecrets,
@@ -47,11 +56,11 @@ impl Context {
     }
 
     /// Opens `body` and marks its counter as seen.
-    fn open(&mut self, header: &Header, nonce: &[u8; HEADER], body: &mut [u8]) -> Result<(), Refusal> {
+    fn open(&mut self, header: &Header, body: &mut [u8]) -> Result<(), Refusal> {
         if !self.seen.is_new(header.counter) {
             return Err(Refusal::Replayed);
         }
-        if !Cipher::new(&self.between.up).open(nonce, body) {
+        if !Cipher::new(&self.between.up).open(&header.emit(), body) {
             return Err(Refusal::Forged);
         }
         self.seen.mark(header.counter);
@@ -104,23 +113,22 @@ impl Peer {
     /// Opens the `body` of an answer, the octets behind its header. Returns the offset of the payload in `body`.
     pub(crate) fn open(
         &mut self,
-        (header, nonce): (&Header, &[u8; HEADER]),
+        header: &Header,
         body: &mut [u8],
-        (own, session): (&SessionSecret, SessionId),
-        scratch: &mut Vec<u8>,
+        context: &mut AnswerContext<'_>,
     ) -> Result<usize, Refusal> {
         if header.kind == Kind::FirstAnswer {
-            self.open_first((header, nonce), body, (own, session)).map(|()| OPENING)
+            self.open_first(header, body, context).map(|()| OPENING)
         } else {
-            self.open_later((header, nonce), body, scratch).map(|()| 0)
+            self.open_later(header, body, context.scratch).map(|()| 0)
         }
     }
 
     fn open_first(
         &mut self,
-        (header, nonce): (&Header, &[u8; HEADER]),
+        header: &Header,
         body: &mut [u8],
-        (own, session): (&SessionSecret, SessionId),
+        answers: &AnswerContext<'_>,
     ) -> Result<(), Refusal> {
         let (opening, sealed) = body.split_first_chunk_mut::<OPENING>().ok_or(Refusal::Malformed)?;
         let Some((&mut enc, &mut guard)) = opening
@@ -130,7 +138,7 @@ impl Peer {
             return Err(Refusal::Malformed);
         };
         if let Some(at) = self.contexts.iter().position(|context| context.between.enc == enc) {
-            self.contexts[at].open(header, nonce, sealed)?;
+            self.contexts[at].open(header, sealed)?;
             self.heard_last(at);
             return Ok(());
         }
@@ -143,9 +151,10 @@ impl Peer {
         if self.spent.len() >= SPENT {
             return Err(Refusal::Limit);
         }
-        let between = schedule::take_answer(own, &enc, pair, session).ok_or(Refusal::Forged)?;
+        let between =
+            schedule::take_answer(answers.own, &enc, pair, answers.session).ok_or(Refusal::Forged)?;
         let mut context = Context::new(between);
-        context.open(header, nonce, sealed)?;
+        context.open(header, sealed)?;
         if self.contexts.len() >= CONTEXTS {
             self.spent.push(self::short(&self.contexts.remove(0).between.enc));
         }
@@ -153,17 +162,12 @@ impl Peer {
         Ok(())
     }
 
-    fn open_later(
-        &mut self,
-        (header, nonce): (&Header, &[u8; HEADER]),
-        body: &mut [u8],
-        scratch: &mut Vec<u8>,
-    ) -> Result<(), Refusal> {
+    fn open_later(&mut self, header: &Header, body: &mut [u8], scratch: &mut Vec<u8>) -> Result<(), Refusal> {
         scratch.clear();
         scratch.extend_from_slice(body);
         let mut refusal = Refusal::Forged;
         for at in (0..self.contexts.len()).rev() {
-            match self.contexts[at].open(header, nonce, body) {
+            match self.contexts[at].open(header, body) {
                 Ok(()) => {
                     self.heard_last(at);
                     return Ok(());
@@ -180,10 +184,14 @@ impl Peer {
         self.contexts[at..].rotate_left(1);
     }
 
-    /// Seals `datagram` for the receiver, together with `key` (an epoch and its secret) if the receiver lacks it.
-    pub(crate) fn seal(&mut self, key: (u8, &Secret), datagram: &mut Vec<u8>) -> Result<(), Unsealable> {
+    /// Seals `datagram` for the receiver, together with the `secret` of `epoch` if the receiver lacks it.
+    pub(crate) fn seal(
+        &mut self,
+        epoch: u8,
+        secret: &Secret,
+        datagram: &mut Vec<u8>,
+    ) -> Result<(), Unsealable> {
         let context = self.contexts.last_mut().ok_or(Unsealable::UnknownAddress)?;
-        let (epoch, secret) = key;
         let lacks = context.epoch < epoch;
         let kind = if lacks { Kind::ToOneKey } else { Kind::ToOne };
         let counter = wire::next(&mut context.sealed)?;

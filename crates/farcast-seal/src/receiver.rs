@@ -15,7 +15,7 @@ use crate::draws::Draws;
 use crate::history::{Admitted, History, SessionStart};
 use crate::identity::{Identity, Listed, verify};
 use crate::refusal::{Refusal, RefusalCounts, Unsealable};
-use crate::schedule;
+use crate::schedule::{self, EpochId, SessionParameters};
 use crate::scope::{Contents, Scope};
 use crate::sender::SIGNED_KEYS;
 use crate::session::{KeyGrant, Session};
@@ -120,7 +120,7 @@ impl Receiver {
 
     /// Returns `true` if `datagram` seems to be content whose key is still to come, as KEYS have announced.
     pub fn is_early(&self, datagram: &[u8]) -> bool {
-        let Ok((header, _)) = Header::parse(datagram) else { return false };
+        let Ok(header) = Header::parse(datagram) else { return false };
         let mut named = self.sessions.iter().filter(|one| one.id.short() == header.whose);
         named.any(|one| header.kind == one.kind_of_content() && one.awaits(header.epoch))
     }
@@ -128,7 +128,7 @@ impl Receiver {
     /// Returns the sender's address if `datagram` needs a key that is missing, and it is time to request the key with
     /// an empty answer.
     pub fn wants_key(&mut self, now: Time, datagram: &[u8]) -> Option<SocketAddr> {
-        let (header, _) = Header::parse(datagram).ok()?;
+        let header = Header::parse(datagram).ok()?;
         let mut named = self.sessions.iter_mut().filter(|one| one.id.short() == header.whose);
         named.find_map(|one| {
             let has_content = header.kind == one.kind_of_content();
@@ -161,7 +161,13 @@ impl Receiver {
             return Err(Refusal::OtherScope);
         }
         let (began_ms, scope) = (keys.began_ms, keys.scope);
-        let id = schedule::session((keys.contents, scope), began_ms, (keys.signing, keys.agreement));
+        let id = schedule::session(&SessionParameters {
+            contents: keys.contents,
+            scope,
+            began_ms,
+            signing: keys.signing,
+            agreement: keys.agreement,
+        });
         let begun = SessionStart { session: id, began_ms, scope, alone: is_alone(keys.contents) };
         let opened = |new| Opened { class: Class::Keys { new }, session: id, payload: HEADER..HEADER };
         let known = self.sessions.iter().position(|one| one.id == id);
@@ -186,10 +192,11 @@ impl Receiver {
         if !verify(keys.signing, &[SIGNED_KEYS, signed].concat(), signature) {
             return Err(Refusal::BadSignature);
         }
-        let unwrap = |entry| schedule::unwrap((own, self.identity.public()), (id, keys.epoch), entry);
+        let of = EpochId { session: id, epoch: keys.epoch };
+        let unwrap = |entry| schedule::unwrap(own, self.identity.public(), of, entry);
         // An entry with the same tag may by chance be another receiver's.
         let (secret, pair) = mine.find_map(unwrap).ok_or(Refusal::NotListed)?;
-        let told = KeyGrant {
+        let grant = KeyGrant {
             id,
             began_ms: keys.began_ms,
             scope: keys.scope,
@@ -204,22 +211,22 @@ impl Receiver {
         };
         if let Some(at) = known {
             let session = &mut self.sessions[at];
-            session.rekey(told);
+            session.rekey(grant);
             (session.from, session.heard) = (from, now);
             return Ok(opened(false));
         }
-        self.follow_earlier(keys.signing, (began_ms, scope));
+        self.follow_earlier(keys.signing, began_ms, scope);
         self.make_room(keys.signing, began_ms)?;
         self.history.began(keys.signing, begun);
         let counter = if keys.epoch == admitted.epoch { admitted.counter } else { 0 };
-        self.sessions.push(Session::new(told, Admitted { counter, ..admitted }, (from, now)));
+        self.sessions.push(Session::new(grant, Admitted { counter, ..admitted }, from, now));
         Ok(opened(true))
     }
 
     fn group(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> Result<Opened, Refusal> {
         let is = |session: &Session, header: &Header| session.id.short() == header.whose;
-        let open = |session: &mut Session, what: (&Header, &[u8; HEADER]), body: &mut [u8]| {
-            session.open_group(what, body).map(|behind| (0, behind))
+        let open = |session: &mut Session, header: &Header, body: &mut [u8]| {
+            session.open_group(header, body).map(|behind| (0, behind))
         };
         let (header, at, payload) = self.open_by(datagram, is, open)?;
         let session = &mut self.sessions[at];
@@ -233,8 +240,8 @@ impl Receiver {
 
     fn alone(&mut self, now: Time, from: SocketAddr, datagram: &mut [u8]) -> Result<Opened, Refusal> {
         let is = |session: &Session, header: &Header| session.tag == header.whose;
-        let open = |session: &mut Session, what: (&Header, &[u8; HEADER]), body: &mut [u8]| {
-            session.open_own(what, body).map(|skipped| (skipped, TAG))
+        let open = |session: &mut Session, header: &Header, body: &mut [u8]| {
+            session.open_own(header, body).map(|skipped| (skipped, TAG))
         };
         let (_, at, payload) = self.open_by(datagram, is, open)?;
         let session = &mut self.sessions[at];
@@ -249,9 +256,9 @@ impl Receiver {
         &mut self,
         datagram: &mut [u8],
         is: impl Fn(&Session, &Header) -> bool,
-        open: impl Fn(&mut Session, (&Header, &[u8; HEADER]), &mut [u8]) -> Result<(usize, usize), Refusal>,
+        open: impl Fn(&mut Session, &Header, &mut [u8]) -> Result<(usize, usize), Refusal>,
     ) -> Result<(Header, usize, Range<usize>), Refusal> {
-        let (header, nonce) = Header::parse(datagram)?;
+        let header = Header::parse(datagram)?;
         let len = datagram.len();
         let body = datagram.get_mut(HEADER..).ok_or(Refusal::Malformed)?;
         let mut candidates = (0..self.sessions.len()).filter(|&at| is(&self.sessions[at], &header));
@@ -259,14 +266,14 @@ impl Receiver {
         let others: Vec<_> = candidates.collect();
         // A failed attempt to open destroys the body.
         let copy = if others.is_empty() { Vec::new() } else { body.to_vec() };
-        let mut result = open(&mut self.sessions[first], (&header, &nonce), body);
+        let mut result = open(&mut self.sessions[first], &header, body);
         let mut at = first;
         for &other in &others {
             if result.is_ok() {
                 break;
             }
             body.copy_from_slice(&copy);
-            (result, at) = (open(&mut self.sessions[other], (&header, &nonce), body), other);
+            (result, at) = (open(&mut self.sessions[other], &header, body), other);
         }
         let (skipped, behind) = result?;
         Ok((header, at, HEADER + skipped..len - behind))
@@ -351,7 +358,7 @@ impl Receiver {
 
     /// Marks the earlier sessions of a sender that has begun another one, and ends those whose content has no keys
     /// apart. The part of them that was not heard until now could be anybody's recording.
-    fn follow_earlier(&mut self, signing: &[u8; 32], (began_ms, scope): (u64, Scope)) {
+    fn follow_earlier(&mut self, signing: &[u8; 32], began_ms: u64, scope: Scope) {
         let Self { sessions, history, .. } = self;
         sessions.retain_mut(|one| {
             one.followed |= one.signing == *signing && one.began_ms < began_ms;

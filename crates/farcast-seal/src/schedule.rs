@@ -35,6 +35,24 @@ pub(crate) struct Wrapped {
     pub(crate) pair: Secret,
 }
 
+/// Public values from which the identifier of a session derives.
+pub(crate) struct SessionParameters<'a> {
+    pub(crate) contents: Contents,
+    pub(crate) scope: Scope,
+    pub(crate) began_ms: u64,
+    /// Signing key of the sender.
+    pub(crate) signing: &'a [u8; 32],
+    /// Agreement key of the sender for the session.
+    pub(crate) agreement: &'a [u8; 32],
+}
+
+/// Epoch of a session.
+#[derive(Clone, Copy)]
+pub(crate) struct EpochId {
+    pub(crate) session: SessionId,
+    pub(crate) epoch: u8,
+}
+
 /// Keys between a receiver and its sender, and the `enc` from which the sender derives them.
 pub(crate) struct PairSecrets {
     pub(crate) enc: [u8; 32],
@@ -51,11 +69,8 @@ pub(crate) fn agreement(draws: &mut Draws) -> (SessionSecret, [u8; 32]) {
 /// Derives the identifier of a session, which no other sender's session has. It depends on the sender's two keys, one
 /// of which is drawn for the session. It also depends on the scope and the kind of contents, so that the keys are valid
 /// for nothing else.
-pub(crate) fn session(
-    (contents, scope): (Contents, Scope),
-    began_ms: u64,
-    (signing, agreement): (&[u8; 32], &[u8; 32]),
-) -> SessionId {
+pub(crate) fn session(of: &SessionParameters<'_>) -> SessionId {
+    let SessionParameters { contents, scope, began_ms, signing, agreement } = *of;
     let (contents, began) = ([contents as u8], began_ms.to_be_bytes());
     SessionId(digest(&[b"farcast seal 1 session", &contents, &began, signing, agreement, &scope.0]))
 }
@@ -87,18 +102,13 @@ pub(crate) fn opened(secret: &Secret, session: SessionId, epoch: u8) -> Secret {
 /// Returns the HPKE `info` of an entry of KEYS. It contains the receiver's signing key. A receiver that claims
 /// another's agreement key therefore gets an entry that the other cannot open, and that the other never answers by
 /// mistake.
-fn keys_info(session: SessionId, epoch: u8, receiver: &PublicIdentity) -> Vec<u8> {
-    [&b"farcast seal 1 keys"[..], &session.0, &[epoch], receiver.signing()].concat()
+fn keys_info(of: EpochId, receiver: &PublicIdentity) -> Vec<u8> {
+    [&b"farcast seal 1 keys"[..], &of.session.0, &[of.epoch], receiver.signing()].concat()
 }
 
 /// Wraps `secret` for one receiver as an entry of KEYS; `None` if no agreement with its key is possible.
-pub(crate) fn wrap(
-    to: &PublicIdentity,
-    (session, epoch): (SessionId, u8),
-    secret: &Secret,
-    draws: &mut Draws,
-) -> Option<Wrapped> {
-    let info = keys_info(session, epoch, to);
+pub(crate) fn wrap(to: &PublicIdentity, of: EpochId, secret: &Secret, draws: &mut Draws) -> Option<Wrapped> {
+    let info = keys_info(of, to);
     match to.suite() {
         Suite::X25519 => wrap_by::<X25519>(to.agreement(), &info, secret, draws),
         Suite::Hybrid => wrap_by::<XWing>(to.agreement(), &info, secret, draws),
@@ -116,12 +126,13 @@ fn wrap_by<K: Kem>(to: &[u8], info: &[u8], secret: &Secret, draws: &mut Draws) -
 
 /// Unwraps an entry of KEYS for `receiver`, whose key is `own`. Returns the secret of the epoch and the pair secret.
 pub(crate) fn unwrap(
-    (own, receiver): (&AgreementSecret, &PublicIdentity),
-    (session, epoch): (SessionId, u8),
+    own: &AgreementSecret,
+    receiver: &PublicIdentity,
+    of: EpochId,
     entry: &[u8],
 ) -> Option<(Secret, Secret)> {
     let (enc, wrapped) = entry.get(4..)?.split_last_chunk::<WRAPPED>()?;
-    let info = keys_info(session, epoch, receiver);
+    let info = keys_info(of, receiver);
     match own {
         AgreementSecret::X25519(own) => unwrap_by::<X25519>(own, enc, &info, wrapped),
         AgreementSecret::Hybrid(own) => unwrap_by::<XWing>(own, enc, &info, wrapped),

@@ -12,9 +12,9 @@ use zeroize::Zeroizing;
 use crate::cipher::Cipher;
 use crate::draws::Draws;
 use crate::identity::{Identity, Listed};
-use crate::peer::Peer;
+use crate::peer::{AnswerContext, Peer};
 use crate::refusal::{Refusal, RefusalCounts, Unsealable};
-use crate::schedule::{self, Secret, SessionSecret};
+use crate::schedule::{self, EpochId, Secret, SessionParameters, SessionSecret};
 use crate::scope::{Contents, Scope};
 use crate::suite::Suite;
 use crate::wire::{self, HEADER, Header, Keys, Kind, SIGNATURE, SessionId, TAG};
@@ -128,9 +128,15 @@ impl Sender {
         let SenderConfig { identity, receivers, began_ms, scope, contents, datagram } = config;
         let mut draws = Draws::new(&Zeroizing::new(seed));
         let (own, agreement) = schedule::agreement(&mut draws);
-        let session =
-            schedule::session((contents, scope), began_ms, (identity.public().signing(), &agreement));
-        let (epoch, told) = Epoch::new(0, contents, session, &mut draws);
+        let signing = identity.public().signing();
+        let session = schedule::session(&SessionParameters {
+            contents,
+            scope,
+            began_ms,
+            signing,
+            agreement: &agreement,
+        });
+        let (epoch, secret) = Epoch::new(0, contents, session, &mut draws);
         let mut known = alloc::collections::BTreeSet::new();
         let fresh = receivers.into_iter().filter(|listed| known.insert(*listed.key.signing()));
         let peers: Vec<_> = fresh.map(|listed| Peer::new(listed, session)).collect();
@@ -155,7 +161,7 @@ impl Sender {
             refusals: RefusalCounts::default(),
             scratch: Vec::new(),
         };
-        sender.wrap(&told);
+        sender.wrap(&secret);
         sender
     }
 
@@ -267,7 +273,7 @@ impl Sender {
         let peer = self.by_address.get(&to).and_then(|&at| self.peers.get_mut(at));
         let peer = peer.ok_or(Unsealable::UnknownAddress)?;
         let (epoch, secret) = &self.epoch.secret;
-        peer.seal((*epoch, secret), datagram)
+        peer.seal(*epoch, secret, datagram)
     }
 
     /// Returns the number of the receiver that was heard last from `from`.
@@ -299,7 +305,7 @@ impl Sender {
         if !matches!(kind, Kind::Answer | Kind::FirstAnswer) {
             return Err(Refusal::Misdirected);
         }
-        let (header, nonce) = Header::parse(datagram)?;
+        let header = Header::parse(datagram)?;
         if header.epoch > self.epoch.secret.0 {
             return Err(Refusal::UnknownEpoch);
         }
@@ -309,6 +315,7 @@ impl Sender {
         // A failed attempt to open destroys the body.
         let copy = if candidates.len() > 1 { body.to_vec() } else { Vec::new() };
         let mut refusal = Refusal::NotListed;
+        let mut context = AnswerContext { own: &self.own, session: self.session, scratch: &mut self.scratch };
         for (n, &receiver) in candidates.iter().enumerate() {
             let peer = &mut self.peers[receiver];
             if peer.removed {
@@ -317,7 +324,7 @@ impl Sender {
             if n > 0 {
                 body.copy_from_slice(&copy);
             }
-            match peer.open((&header, &nonce), body, (&self.own, self.session), &mut self.scratch) {
+            match peer.open(&header, body, &mut context) {
                 Ok(skipped) => {
                     self.heard(receiver, from);
                     return Ok(Answer { receiver, payload: payload.start + skipped..payload.end });
@@ -343,17 +350,17 @@ impl Sender {
             }
             peer.remove();
         }
-        let (epoch, told) = Epoch::new(next, self.contents, self.session, &mut self.draws);
+        let (epoch, secret) = Epoch::new(next, self.contents, self.session, &mut self.draws);
         self.epoch = epoch;
-        self.wrap(&told);
+        self.wrap(&secret);
         Ok(())
     }
 
-    /// Wraps the secret `told` for each receiver.
-    fn wrap(&mut self, told: &Secret) {
-        let of = (self.session, self.epoch.number);
+    /// Wraps the secret of the epoch for each receiver.
+    fn wrap(&mut self, secret: &Secret) {
+        let of = EpochId { session: self.session, epoch: self.epoch.number };
         for peer in self.peers.iter_mut().filter(|peer| !peer.removed) {
-            let wrapped = schedule::wrap(&peer.listed.key, of, told, &mut self.draws);
+            let wrapped = schedule::wrap(&peer.listed.key, of, secret, &mut self.draws);
             peer.wrapped(wrapped);
         }
     }

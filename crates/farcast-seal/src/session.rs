@@ -105,23 +105,23 @@ pub(crate) struct KeyGrant {
 
 impl Session {
     /// Creates the session that KEYS announce, whose counters were heard up to that of `admitted`.
-    pub(crate) fn new(told: KeyGrant, admitted: Admitted, (from, now): (SocketAddr, Time)) -> Self {
+    pub(crate) fn new(grant: KeyGrant, admitted: Admitted, from: SocketAddr, now: Time) -> Self {
         Self {
-            id: told.id,
-            began_ms: told.began_ms,
-            signatory: Signatory::new(&told.signing),
-            number: Fingerprint::of(&told.signing).number(),
-            signing: told.signing,
-            name: told.name,
-            agreement: told.agreement,
-            tag: told.tag,
-            epoch: told.epoch,
-            open: GroupKey::new(&told.secret, told.id, told.epoch, admitted.counter),
-            scope: told.scope,
-            contents: told.contents,
+            id: grant.id,
+            began_ms: grant.began_ms,
+            signatory: Signatory::new(&grant.signing),
+            number: Fingerprint::of(&grant.signing).number(),
+            signing: grant.signing,
+            name: grant.name,
+            agreement: grant.agreement,
+            tag: grant.tag,
+            epoch: grant.epoch,
+            open: GroupKey::new(&grant.secret, grant.id, grant.epoch, admitted.counter),
+            scope: grant.scope,
+            contents: grant.contents,
             followed: admitted.followed,
             apart: None,
-            pair: told.pair,
+            pair: grant.pair,
             between: None,
             from,
             heard: now,
@@ -132,11 +132,11 @@ impl Session {
     }
 
     /// Switches to the keys of a later epoch from KEYS.
-    pub(crate) fn rekey(&mut self, told: KeyGrant) {
-        self.epoch = told.epoch;
-        self.open = GroupKey::new(&told.secret, self.id, told.epoch, 0);
+    pub(crate) fn rekey(&mut self, grant: KeyGrant) {
+        self.epoch = grant.epoch;
+        self.open = GroupKey::new(&grant.secret, self.id, grant.epoch, 0);
         self.apart = None;
-        self.pair = told.pair;
+        self.pair = grant.pair;
         // The sender may know only the pair secret of the last KEYS.
         self.between = self.between.take().filter(|between| between.confirmed);
     }
@@ -178,11 +178,7 @@ impl Session {
 
     /// Opens `body`, the octets behind the header of a datagram for the group. Returns the number of octets at its end
     /// that are not payload.
-    pub(crate) fn open_group(
-        &mut self,
-        (header, nonce): (&Header, &[u8; HEADER]),
-        body: &mut [u8],
-    ) -> Result<usize, Refusal> {
+    pub(crate) fn open_group(&mut self, header: &Header, body: &mut [u8]) -> Result<usize, Refusal> {
         let key = match header.epoch {
             epoch if epoch == self.epoch => &mut self.open,
             epoch if epoch == self.epoch + 1 && header.kind == self.kind_of_content() => {
@@ -203,7 +199,7 @@ impl Session {
         if seen {
             return Err(Refusal::Replayed);
         }
-        if !key.cipher.open(nonce, body) {
+        if !key.cipher.open(&header.emit(), body) {
             return Err(Refusal::Forged);
         }
         if !signed {
@@ -212,7 +208,8 @@ impl Session {
         }
         let sealed = body.len().checked_sub(TAG).ok_or(Refusal::Malformed)?;
         let (said, signature) = body[..sealed].split_last_chunk::<SIGNATURE>().ok_or(Refusal::Malformed)?;
-        if !self.signatory.has_signed(&[SIGNED_CONTROL, &self.id.0, nonce, said].concat(), signature) {
+        if !self.signatory.has_signed(&[SIGNED_CONTROL, &self.id.0, &header.emit(), said].concat(), signature)
+        {
             return Err(Refusal::BadSignature);
         }
         key.control.mark(header.counter);
@@ -221,16 +218,12 @@ impl Session {
 
     /// Opens `body`, the octets behind the header of a datagram for this receiver alone. Returns the offset of the
     /// payload.
-    pub(crate) fn open_own(
-        &mut self,
-        (header, nonce): (&Header, &[u8; HEADER]),
-        body: &mut [u8],
-    ) -> Result<usize, Refusal> {
+    pub(crate) fn open_own(&mut self, header: &Header, body: &mut [u8]) -> Result<usize, Refusal> {
         let between = self.between.as_mut().ok_or(Refusal::Forged)?;
         if !between.seen.is_new(header.counter) {
             return Err(Refusal::Replayed);
         }
-        if !between.down.open(nonce, body) {
+        if !between.down.open(&header.emit(), body) {
             return Err(Refusal::Forged);
         }
         between.seen.mark(header.counter);

@@ -143,17 +143,18 @@ pub(crate) struct Header {
 
 impl Header {
     /// Reads the header of a datagram, whose length it checks by [`kind`].
-    pub(crate) fn parse(datagram: &[u8]) -> Result<(Self, [u8; HEADER]), Refusal> {
+    pub(crate) fn parse(datagram: &[u8]) -> Result<Self, Refusal> {
         let kind = kind(datagram)?;
-        let nonce = *datagram.first_chunk::<HEADER>().ok_or(Refusal::Malformed)?;
-        let [_, epoch, a, b, c, d, counter @ ..] = nonce;
+        let [_, epoch, a, b, c, d, counter @ ..] =
+            *datagram.first_chunk::<HEADER>().ok_or(Refusal::Malformed)?;
         let counter = counter.iter().fold(0, |sum, &octet| sum << 8 | u64::from(octet));
         if counter == 0 || counter > MAX_COUNTER {
             return Err(Refusal::Malformed);
         }
-        Ok((Self { kind, epoch, whose: [a, b, c, d], counter }, nonce))
+        Ok(Self { kind, epoch, whose: [a, b, c, d], counter })
     }
 
+    /// Returns the octets of the header, which are also the nonce of its datagram.
     pub(crate) fn emit(self) -> [u8; HEADER] {
         let mut octets = [0; HEADER];
         octets[0] = self.kind as u8;
@@ -264,7 +265,7 @@ mod tests {
         let mut datagram = vec![0; 28];
         datagram[..HEADER].copy_from_slice(&header.emit());
         assert_eq!(datagram[..HEADER], [0xE2, 3, 1, 2, 3, 4, 0, 1, 2, 3, 4, 5]);
-        assert_eq!(Header::parse(&datagram).map(|(header, _)| header), Ok(header));
+        assert_eq!(Header::parse(&datagram), Ok(header));
         assert_eq!(Header::parse(&datagram[..27]), Err(Refusal::Malformed));
         assert_eq!(Header::parse(&[]), Err(Refusal::Unsealed));
         datagram[6..HEADER].fill(0);

@@ -488,12 +488,7 @@ impl Scoreboard {
 
     /// Finds losses by time (RFC 8985 section 6.2). The reference segment was sent at `latest` and ends at `end`. Every
     /// segment sent before it is lost once it has been in flight for `patience`.
-    pub(crate) fn lose_by_time(
-        &mut self,
-        now: Time,
-        (latest, end): (Time, u64),
-        patience: Span,
-    ) -> LostByTime {
+    pub(crate) fn lose_by_time(&mut self, now: Time, latest: Time, end: u64, patience: Span) -> LostByTime {
         let mut any = false;
         while let Some(&(sent, start)) = self.log.as_ref().and_then(VecDeque::front) {
             if let Some((index, record)) = self.in_flight_since(sent, start) {
@@ -502,7 +497,7 @@ impl Scoreboard {
                     return LostByTime { any, rest_at: None };
                 }
                 if sent + patience > now {
-                    let last = self.last_sent_before((latest, end)).unwrap_or(sent);
+                    let last = self.last_sent_before(latest, end).unwrap_or(sent);
                     return LostByTime { any, rest_at: Some(last + patience) };
                 }
                 self.lose_again(index);
@@ -523,11 +518,11 @@ impl Scoreboard {
         (current && !record.sacked && (!record.lost || record.resent)).then_some((index, record))
     }
 
-    /// Returns the time of the last transmission before `limit` that may still arrive. Only the nearest few are
+    /// Returns the time of the last transmission before that of octet `end` at `latest` that may still arrive. Only the nearest few are
     /// checked, so that the cost of an acknowledgment does not grow with the octets in flight.
-    fn last_sent_before(&self, limit: (Time, u64)) -> Option<Time> {
+    fn last_sent_before(&self, latest: Time, end: u64) -> Option<Time> {
         let log = self.log.as_ref()?;
-        let end = log.partition_point(|entry| *entry < limit);
+        let end = log.partition_point(|entry| *entry < (latest, end));
         let nearest = log.range(..end).rev().take(NEAREST);
         nearest
             .copied()

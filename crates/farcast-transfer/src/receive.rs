@@ -220,8 +220,9 @@ pub fn receive<P: ReceiveProtocol>(
     let mut observer = |now: Time, receiver: &ReceiverOf<P>, notice: &NoticeOf<'_, P>| {
         face.observe(now, &protocol, receiver, notice);
     };
-    let with = (&codec, seal.as_mut());
-    let last = farcast_net::receive::<P::Protocol, _>(&options, with, make, stop, &mut observer)?;
+    let seal = seal.as_mut();
+    let reception = farcast_net::ReceiveJob::<P::Protocol> { options: &options, codec: &codec, seal, stop };
+    let last = farcast_net::receive(reception, make, &mut observer)?;
     Ok((protocol, last))
 }
 

@@ -216,7 +216,7 @@ impl Sealing {
             datagram,
         };
         let seal = farcast_seal::Sender::new(config, state::random_secret()?.0);
-        Ok(SendSeal::new(seal, rate, (revoked, left_out)))
+        Ok(SendSeal::new(seal, rate, revoked, left_out))
     }
 
     /// Makes the seal of a receiver, which remembers the sessions that it has heard over restarts. A silent receiver

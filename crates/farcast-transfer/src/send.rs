@@ -541,14 +541,9 @@ fn transmit<P: SendProtocol>(
         }
     };
     let objects = files.objects.clone();
-    let report = farcast_net::send::<P::Protocol, _>(
-        objects,
-        (&codec, seal.as_mut()),
-        &options,
-        make,
-        (start, stop),
-        &mut observer,
-    )?;
+    let (seal, codec, options) = (seal.as_mut(), &codec, &options);
+    let transmission = farcast_net::SendJob::<P::Protocol> { objects, codec, seal, options, start, stop };
+    let report = farcast_net::send(transmission, make, &mut observer)?;
     protocol.ended(job, files, &report);
     Ok((report, late))
 }

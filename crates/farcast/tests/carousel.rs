@@ -24,7 +24,7 @@ use farcast_core::{BitRate, Probability, Span, Time};
 use farcast_delivery::{Geometry, Noun, Outcome, Protocol, Routes, Words};
 use farcast_files::{Options, Outgoing};
 use farcast_link::losses::{Bernoulli, NoLoss};
-use farcast_net::{Changing, ReceiveNotice, ReceiveOptions, SendOptions, SocketOptions};
+use farcast_net::{Changing, ReceiveJob, ReceiveNotice, ReceiveOptions, SendJob, SendOptions, SocketOptions};
 use farcast_sim::outcome::{Replication, Together};
 use farcast_sim::star::{Back, BackLosses, Chains, Cut, GroupConfig, Receivers, Star, StarConfig};
 use farcast_sim::trace::{Trace, TraceConfig};
@@ -181,7 +181,10 @@ fn receive(group: SocketAddr, into: &Path, seed: u64, listening: &AtomicUsize) -
     };
     let stop = AtomicBool::new(false);
     let make = |_| Ok::<_, Infallible>(Receiver::default());
-    let report = farcast_net::receive::<Carousel, _>(&options, (&Codec, None), make, &stop, &mut observer);
+    let report = {
+        let job = ReceiveJob::<Carousel> { options: &options, codec: &Codec, seal: None, stop: &stop };
+        farcast_net::receive(job, make, &mut observer)
+    };
     report.unwrap().map(|report| report.outcome)
 }
 
@@ -219,15 +222,15 @@ fn it_carries_a_file_over_the_network() {
             look_again: false,
         };
         let start = AtomicBool::new(false);
-        let report = farcast_net::send::<Carousel, _>(
-            vec![outgoing],
-            (&Codec, None),
-            &options,
-            make,
-            (&start, &stop),
-            &mut |_, _, _| {},
-        );
-        let report = report.unwrap();
+        let job = SendJob::<Carousel> {
+            objects: vec![outgoing],
+            codec: &Codec,
+            seal: None,
+            options: &options,
+            start: &start,
+            stop: &stop,
+        };
+        let report = farcast_net::send(job, make, &mut |_, _, _| {}).unwrap();
         assert_eq!((report.end, report.traffic.heard), (Told::Over, 0), "nobody answers");
         for (n, receiver) in (0..).zip(receivers) {
             assert!(matches!(receiver.join().unwrap(), Some(Outcome::Complete(_))));

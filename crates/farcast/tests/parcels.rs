@@ -29,7 +29,8 @@ use farcast_core::{BitRate, Probability, Span, Time};
 use farcast_delivery::{Channel, FeedbackCounts, Geometry, Outcome, Protocol, TimedFeedback, Transport};
 use farcast_files::{Options, Outgoing};
 use farcast_net::{
-    Changing, NetError, ReceiveNotice, ReceiveOptions, ReceiveReport, SendOptions, SocketOptions,
+    Changing, NetError, ReceiveJob, ReceiveNotice, ReceiveOptions, ReceiveReport, SendJob, SendOptions,
+    SocketOptions,
 };
 
 use receiver::{Asks, Receiver};
@@ -131,7 +132,8 @@ fn receive(
         _ => {}
     };
     let make = |_| Ok::<_, Infallible>(Receiver::default());
-    farcast_net::receive::<Parcels, _>(&options, (&Codec(transport), None), make, stop, &mut observer)?;
+    let job = ReceiveJob::<Parcels> { options: &options, codec: &Codec(transport), seal: None, stop };
+    farcast_net::receive(job, make, &mut observer)?;
     Ok(told)
 }
 
@@ -198,14 +200,9 @@ fn send(
         look_again: false,
     };
     let (codec, start) = (Codec(transport), AtomicBool::new(false));
-    let report = farcast_net::send::<Parcels, _>(
-        objects,
-        (&codec, None),
-        &options,
-        make,
-        (&start, stop),
-        &mut |_, _, _| {},
-    )?;
+    let job =
+        SendJob::<Parcels> { objects, codec: &codec, seal: None, options: &options, start: &start, stop };
+    let report = farcast_net::send(job, make, &mut |_, _, _| {})?;
     report.error.map_or(Ok(()), Err)
 }
 

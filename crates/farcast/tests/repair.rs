@@ -21,7 +21,7 @@ use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Probability, Span, Time};
 use farcast_delivery::{Channel, FeedbackCounts, Outcome, Protocol, TimedFeedback};
 use farcast_files::{Options, Outgoing};
-use farcast_net::{Changing, ReceiveNotice, ReceiveOptions, SendOptions, SocketOptions};
+use farcast_net::{Changing, ReceiveJob, ReceiveNotice, ReceiveOptions, SendJob, SendOptions, SocketOptions};
 use farcast_pgm::{
     Codec, Gsi, Message, NodeId, Object, Receiver, ReceiverConfig, Sender, SenderConfig, SenderEvent,
     SenderOutcome, Sending, Tsi,
@@ -114,8 +114,9 @@ fn receive(into: &Path, node: u32, raw: bool) {
         Receiver::new(config)
     };
     let codec = Codec { raw };
-    farcast_net::receive::<Pgm, _>(&options, (&codec, None), make, &AtomicBool::new(false), &mut observer)
-        .unwrap();
+    let stop = AtomicBool::new(false);
+    let job = ReceiveJob::<Pgm> { options: &options, codec: &codec, seal: None, stop: &stop };
+    farcast_net::receive(job, make, &mut observer).unwrap();
 }
 
 /// Sends `file` until all receivers have it.
@@ -143,15 +144,15 @@ fn send(file: &Path, megabits: u64, raw: bool) {
     };
     let (start, stop) = (AtomicBool::new(false), AtomicBool::new(false));
     let codec = Codec { raw };
-    let report = farcast_net::send::<Pgm, _>(
-        vec![outgoing],
-        (&codec, None),
-        &options,
-        make,
-        (&start, &stop),
-        &mut |_, _, _| {},
-    )
-    .unwrap();
+    let job = SendJob::<Pgm> {
+        objects: vec![outgoing],
+        codec: &codec,
+        seal: None,
+        options: &options,
+        start: &start,
+        stop: &stop,
+    };
+    let report = farcast_net::send(job, make, &mut |_, _, _| {}).unwrap();
     assert!(report.error.is_none(), "{:?}", report.error);
     assert_eq!(report.end, SenderEvent::Ended(SenderOutcome::Acknowledged));
 }

@@ -150,7 +150,7 @@ fn charts(swept: &Swept, figure: &str) -> Result<Vec<Part>, StatsError> {
     if let [other] = others[..] {
         let title = format!("Over {} and {}", axes[over].key(), axes[other].key());
         let note = "mean".to_owned();
-        return Ok(vec![Part::Figure(Figure { title, note, chart: map(swept, figure, (over, other))? })]);
+        return Ok(vec![Part::Figure(Figure { title, note, chart: map(swept, figure, over, other)? })]);
     }
     let held = |by: usize| others.iter().filter(move |&&other| other != by);
     let view = |&by: &usize| {
@@ -219,7 +219,7 @@ fn rows(swept: &Swept, figure: &str) -> Result<Chart, StatsError> {
     Ok(Chart::Intervals { x: Axis::linear(&label(figure)), rows, reference: None })
 }
 
-fn map(swept: &Swept, figure: &str, (across, down): (usize, usize)) -> Result<Chart, StatsError> {
+fn map(swept: &Swept, figure: &str, across: usize, down: usize) -> Result<Chart, StatsError> {
     let axes = swept.grid.axes();
     let mut cells = Vec::new();
     for (number, point) in swept.points.iter().enumerate() {

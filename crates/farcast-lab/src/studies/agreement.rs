@@ -16,7 +16,7 @@ use farcast_emu::host::{Host, HostPosition};
 use farcast_mftp::figures;
 use farcast_sim::outcome::{FlowCounts, Replication};
 
-use crate::study::{Options, Row, Runner, Study, StudyError};
+use crate::study::{Options, Row, RowPlace, Runner, Study, StudyError};
 use cases::{CASES, Case, Protocol, RealMethod, Setting, Size};
 use judge::{compare, compare_sizes};
 use runs::{AgreementRun, Outcome};
@@ -96,7 +96,12 @@ fn add_rows(
             [ours] => compare(ours, &theirs)?,
             sizes => compare_sizes(sizes, &theirs)?,
         };
-        rows.push(Row::new(STUDY.name, (item, case.name, way.column()), decimals, judged));
+        rows.push(Row::new(
+            STUDY.name,
+            RowPlace { item, row: case.name, column: way.column() },
+            decimals,
+            judged,
+        ));
         Ok(())
     };
     add("completion time, s", 3, |outcome| Some(outcome.seconds))?;

@@ -13,7 +13,7 @@ use farcast_sim::scenario::Scenario;
 use farcast_stats::Summary;
 
 use crate::study::rules::unpublished;
-use crate::study::{Judged, Row, Rule, Runner, Study, StudyError, Verdict};
+use crate::study::{Judged, Row, RowPlace, Rule, Runner, Study, StudyError, Verdict};
 
 pub(super) const STUDY: Study = Study {
     name: "efficiency",
@@ -173,7 +173,12 @@ fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
                 let (row, column) = (format!("an ideal code, {loss} lost"), named(receivers));
                 let ideal = ideal::symbols(file.segments, loss, receivers) / f64::from(file.segments);
                 let judged = Judged { published: Some(limit(loss)), ..unpublished(ideal, None, WITHOUT) };
-                rows.push(Row::new(STUDY.name, (file.table, &row, &column), 3, judged));
+                rows.push(Row::new(
+                    STUDY.name,
+                    RowPlace { item: file.table, row: &row, column: &column },
+                    3,
+                    judged,
+                ));
             }
         }
         for way in &WAYS {
@@ -183,11 +188,21 @@ fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
                     let (row, column) = (format!("{way}, {loss} lost", way = way.name), named(receivers));
                     let ratio = sum_up(&replications, |one| Some(octets(way, one)? / file.octets))?;
                     let judged = judge(way, loss, receivers, &ratio);
-                    rows.push(Row::new(STUDY.name, (file.table, &row, &column), 3, judged));
+                    rows.push(Row::new(
+                        STUDY.name,
+                        RowPlace { item: file.table, row: &row, column: &column },
+                        3,
+                        judged,
+                    ));
                     if way.asks && file.size == SHORT.size {
                         let nacks = sum_up(&replications, nacks)?;
                         let judged = unpublished(nacks.mean, nacks.ci95_half_width, NO_LIMIT);
-                        requests.push(Row::new(STUDY.name, (NACKS, &row, &column), 1, judged));
+                        requests.push(Row::new(
+                            STUDY.name,
+                            RowPlace { item: NACKS, row: &row, column: &column },
+                            1,
+                            judged,
+                        ));
                     }
                 }
             }

@@ -11,7 +11,7 @@ mod runs;
 use farcast_core::random::RandomStream;
 use farcast_stats::Summary;
 
-use crate::study::{Judged, Row, Rule, Runner, Study, StudyError, Verdict};
+use crate::study::{Judged, Row, RowPlace, Rule, Runner, Study, StudyError, Verdict};
 
 use cell::{CELLS, LinkCell, Tcp};
 use place::{FILE, Ground};
@@ -79,7 +79,9 @@ impl Simulated {
     }
 
     fn rows(&self, cell: &LinkCell, emulated: &Summary) -> [Row; 2] {
-        let row = |item, judged| Row::new(STUDY.name, (item, cell.case(), cell.column), 3, judged);
+        let row = |item, judged| {
+            Row::new(STUDY.name, RowPlace { item, row: cell.case(), column: cell.column }, 3, judged)
+        };
         [row(ITEMS[0], compare(&self.kernel, emulated)), row(ITEMS[1], beside(&self.study, emulated))]
     }
 }

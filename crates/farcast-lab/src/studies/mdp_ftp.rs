@@ -13,7 +13,7 @@ use farcast_sim::scenario::Scenario;
 use farcast_stats::Summary;
 
 use crate::shipped;
-use crate::study::{Judged, Row, Rule, Runner, Study, StudyError, Verdict, rules};
+use crate::study::{Judged, Row, RowPlace, Rule, Runner, Study, StudyError, Verdict, rules};
 
 pub(super) const STUDY: Study = Study {
     name: "mdp-ftp",
@@ -142,14 +142,14 @@ fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
         ];
         for (item, decimals, judge) in items {
             for (column, cell) in columns() {
-                let place = (item, file.title, &*column);
+                let place = RowPlace { item, row: file.title, column: &column };
                 rows.extend(judge(cell)?.map(|judged| Row::new(STUDY.name, place, decimals, judged)));
             }
         }
         if file.name == LARGE.name {
             for (column, extra) in FURTHER {
                 let cell = FileCell::simulate(runner, file, &CHANNELS[4], extra)?;
-                let place = ("client's clock, s", file.title, column);
+                let place = RowPlace { item: "client's clock, s", row: file.title, column };
                 let judged = cell.client()?.or(cell.median()?);
                 rows.extend(judged.map(|judged| Row::new(STUDY.name, place, 2, judged)));
             }

@@ -11,7 +11,7 @@ use farcast_stats::Summary;
 
 use crate::shipped;
 use crate::study::{
-    Judged, Row, Runner, Study, StudyError,
+    Judged, Row, RowPlace, Runner, Study, StudyError,
     rules::{self, Compared, RangeEnd},
 };
 
@@ -164,7 +164,7 @@ fn simulate(runner: &Runner<'_>, case: &Case, n: u32, shares: Shares) -> Result<
 /// Returns the rows of Table 1.
 fn timers(cells: &[FigureCell]) -> Vec<Row> {
     let row = |(cell, published): (&FigureCell, f64)| {
-        let place = ("Status Retry Timer, s", "all cases", &*cell.column());
+        let place = RowPlace { item: "Status Retry Timer, s", row: "all cases", column: &cell.column() };
         Row::new(STUDY.name, place, 3, rules::printed(published, cell.timer, 3))
     };
     cells.iter().zip(TIMERS).map(row).collect()
@@ -174,7 +174,7 @@ fn timers(cells: &[FigureCell]) -> Vec<Row> {
 fn compare(case: &Case, cells: &[FigureCell], rows: &mut Vec<Row>) -> Result<(), StudyError> {
     let name = format!("{} receivers, PER {}", case.receivers, case.per);
     let mut add = |item: &str, column: &str, decimals, judged| {
-        rows.push(Row::new(STUDY.name, (item, &name, column), decimals, judged));
+        rows.push(Row::new(STUDY.name, RowPlace { item, row: &name, column }, decimals, judged));
     };
     for cell in cells {
         add("delay, s", &cell.column(), 2, delay(case, cell)?);

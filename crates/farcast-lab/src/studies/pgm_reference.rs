@@ -6,7 +6,7 @@ use farcast_sim::outcome::{FlowCounts, TreeReplication};
 use farcast_sim::scenario::TreeScenario;
 use farcast_stats::Summary;
 
-use crate::study::{Judged, Row, Rule, Runner, Study, StudyError, Verdict, rules};
+use crate::study::{Judged, Row, RowPlace, Rule, Runner, Study, StudyError, Verdict, rules};
 use cell::ReferenceCell;
 
 pub(super) const STUDY: Study = Study {
@@ -86,7 +86,12 @@ fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
             let (Some(published), Some(ours)) = (published, ours) else { continue };
             let scale = if column.ends_with("_bps") { 1e3 } else { 1.0 };
             let judged = judge(published / scale, cell.runs(), &ours)?;
-            rows.push(Row::new(STUDY.name, (item, &cell.case(), &cell.column()), decimals, judged));
+            rows.push(Row::new(
+                STUDY.name,
+                RowPlace { item, row: &cell.case(), column: &cell.column() },
+                decimals,
+                judged,
+            ));
         }
     }
     rows.sort_by(|a, b| a.row.cmp(&b.row));

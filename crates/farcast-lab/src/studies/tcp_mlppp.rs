@@ -18,7 +18,7 @@ use farcast_stats::Summary;
 
 use simulated::{Iridium, Transfers};
 
-use crate::study::{Judged, Row, Rule, Runner, Study, StudyError, Verdict, rules};
+use crate::study::{Judged, Row, RowPlace, Rule, Runner, Study, StudyError, Verdict, rules};
 
 pub(super) const STUDY: Study = Study {
     name: "tcp-mlppp",
@@ -58,16 +58,13 @@ struct ColumnCell {
     /// Window in packets.
     window: u32,
     /// Predicted time in minutes, and the number of its printed decimals.
-    predicted: (f64, i32),
+    predicted: f64,
+    decimals: i32,
     /// Measured time in minutes.
     measured: f64,
 }
 
 impl ColumnCell {
-    const fn new(links: u32, megabytes: f64, window: u32, predicted: (f64, i32), measured: f64) -> Self {
-        Self { links, megabytes, window, predicted, measured }
-    }
-
     /// Returns the model's time in minutes.
     fn modelled(&self) -> Result<f64, ModelError> {
         minutes(iridium(self.links, self.window, DROPS), self.megabytes, 1448)
@@ -80,21 +77,21 @@ impl ColumnCell {
 }
 
 const TABLE_1: [ColumnCell; 4] = [
-    ColumnCell::new(8, 1.38, 34, (12.5, 1), 11.0),
-    ColumnCell::new(8, 5.62, 34, (51.0, 0), 46.0),
-    ColumnCell::new(8, 20.6, 34, (187.0, 0), 180.0),
-    ColumnCell::new(8, 35.7, 34, (324.0, 0), 315.0),
+    ColumnCell { links: 8, megabytes: 1.38, window: 34, predicted: 12.5, decimals: 1, measured: 11.0 },
+    ColumnCell { links: 8, megabytes: 5.62, window: 34, predicted: 51.0, decimals: 0, measured: 46.0 },
+    ColumnCell { links: 8, megabytes: 20.6, window: 34, predicted: 187.0, decimals: 0, measured: 180.0 },
+    ColumnCell { links: 8, megabytes: 35.7, window: 34, predicted: 324.0, decimals: 0, measured: 315.0 },
 ];
 
 /// Columns of Table II. At 7 links the printed window, 41 KB, gives 29 packets; 30 follow from any size between 41.01
 /// and 42.42 KB.
 const TABLE_2: [ColumnCell; 6] = [
-    ColumnCell::new(3, 4.82, 12, (98.1, 1), 96.0),
-    ColumnCell::new(4, 0.85, 16, (13.4, 1), 15.0),
-    ColumnCell::new(5, 1.91, 21, (24.1, 1), 21.0),
-    ColumnCell::new(6, 1.39, 25, (15.4, 1), 13.0),
-    ColumnCell::new(7, 3.40, 30, (33.2, 1), 30.0),
-    ColumnCell::new(8, 1.40, 34, (12.7, 1), 12.0),
+    ColumnCell { links: 3, megabytes: 4.82, window: 12, predicted: 98.1, decimals: 1, measured: 96.0 },
+    ColumnCell { links: 4, megabytes: 0.85, window: 16, predicted: 13.4, decimals: 1, measured: 15.0 },
+    ColumnCell { links: 5, megabytes: 1.91, window: 21, predicted: 24.1, decimals: 1, measured: 21.0 },
+    ColumnCell { links: 6, megabytes: 1.39, window: 25, predicted: 15.4, decimals: 1, measured: 13.0 },
+    ColumnCell { links: 7, megabytes: 3.40, window: 30, predicted: 33.2, decimals: 1, measured: 30.0 },
+    ColumnCell { links: 8, megabytes: 1.40, window: 34, predicted: 12.7, decimals: 1, measured: 12.0 },
 ];
 
 /// Round trip of the tables, in seconds.
@@ -134,7 +131,9 @@ fn table(
 ) -> Result<(), StudyError> {
     let transfers = cells.iter().map(|cell| cell.simulate(runner)).collect::<Result<Vec<_>, _>>()?;
     let items: [(&str, usize, Item); 6] = [
-        ("predicted transfer time, min", 2, |cell, _| Ok(prediction(cell.predicted, cell.modelled()?))),
+        ("predicted transfer time, min", 2, |cell, _| {
+            Ok(prediction(cell.predicted, cell.decimals, cell.modelled()?))
+        }),
         ("simulated transfer time, min", 2, |cell, ours| {
             Ok(rules::mean(cell.measured, 1, &ours.minutes()?)?)
         }),
@@ -150,7 +149,7 @@ fn table(
     ];
     for (item, decimals, judge) in items {
         for (cell, ours) in cells.iter().zip(&transfers) {
-            let place = (item, title, &*name(cell));
+            let place = RowPlace { item, row: title, column: &name(cell) };
             rows.push(Row::new(STUDY.name, place, decimals, judge(cell, ours)?));
         }
     }
@@ -170,7 +169,7 @@ fn figure_4(runner: &Runner<'_>, rows: &mut Vec<Row>) -> Result<u64, StudyError>
     let points = FIGURE_4.into_iter().map(simulate).collect::<Result<Vec<_>, _>>()?;
     let mut add = |item: &str, interval_min: u64, (ours, half): (f64, Option<f64>)| {
         let column = format!("a drop of a link every {interval_min} min");
-        let place = (item, "Figure 4: 10 MB over 6 links", &*column);
+        let place = RowPlace { item, row: "Figure 4: 10 MB over 6 links", column: &column };
         rows.push(Row::new(STUDY.name, place, 2, rules::unpublished(ours, half, FIGURE)));
     };
     for interval_min in FIGURE_4 {
@@ -195,7 +194,11 @@ fn figure_5(runner: &Runner<'_>, quick: bool, rows: &mut Vec<Row>) -> Result<(),
     let (losses, intervals_min) = FIGURE_5;
     let mut add = |item: &str, interval_min: u64, judged| {
         let column = format!("every {interval_min} min");
-        let place = (item, "Figure 5: 100 MB over 4 Inmarsat links, a drop of a link", &*column);
+        let place = RowPlace {
+            item,
+            row: "Figure 5: 100 MB over 4 Inmarsat links, a drop of a link",
+            column: &column,
+        };
         rows.push(Row::new(STUDY.name, place, 2, judged));
     };
     for (name, p) in losses {
@@ -209,7 +212,7 @@ fn figure_5(runner: &Runner<'_>, quick: bool, rows: &mut Vec<Row>) -> Result<(),
                 continue;
             }
             let most = if quick { 1 } else { FEW };
-            let ours = simulated::inmarsat(runner, most, (name, interval_min))?.minutes()?;
+            let ours = simulated::inmarsat(runner, most, name, interval_min)?.minutes()?;
             let item = format!("simulated transfer time at p = {name}, min");
             add(&item, interval_min, rules::unpublished(ours.mean, ours.ci95_half_width, FIGURE_5_ONLY));
         }
@@ -226,7 +229,11 @@ fn drops(samples: u64) -> Result<Row, StudyError> {
     let mut judged = rules::unpublished(rejected, Some(half), WHY);
     judged.published = Some(5.0);
     judged.verdict = if (rejected - 5.0).abs() <= half { Verdict::Agrees } else { Verdict::Differs };
-    let place = ("samples that chi-square rejects, %", "Figure 2: 394 calls of a channel", "20 classes");
+    let place = RowPlace {
+        item: "samples that chi-square rejects, %",
+        row: "Figure 2: 394 calls of a channel",
+        column: "20 classes",
+    };
     Ok(Row::new(STUDY.name, place, 1, judged))
 }
 
@@ -263,7 +270,7 @@ fn minutes(bundle: Bundle, megabytes: f64, mss: u32) -> Result<f64, ModelError> 
     Ok(Model::new(bundle)?.transfer_time_s(size, mss) / 60.0)
 }
 
-fn prediction((published, decimals): (f64, i32), farcast: f64) -> Judged {
+fn prediction(published: f64, decimals: i32, farcast: f64) -> Judged {
     // Half a unit of the last printed digit, or the share if that is more.
     let half = (CLOSE * published).max(0.5 * 10_f64.powi(-decimals));
     let within = (published - half, published + half);

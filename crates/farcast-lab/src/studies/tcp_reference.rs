@@ -8,7 +8,7 @@ use farcast_sim::scenario::Scenario;
 use farcast_stats::Summary;
 
 use crate::shipped;
-use crate::study::{Judged, Row, Rule, Runner, Study, StudyError, Verdict, rules};
+use crate::study::{Judged, Row, RowPlace, Rule, Runner, Study, StudyError, Verdict, rules};
 
 pub(super) const STUDY: Study = Study {
     name: "tcp-reference",
@@ -164,7 +164,7 @@ fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
         let window = cell.window.map_or_else(String::new, |window| format!("window {window}, "));
         let column = format!("{window}PER {}", cell.per);
         let goodput = |(one, _): &(f64, f64)| one / 1e3;
-        let place = ("goodput, kbit/s", &*case, &*column);
+        let place = RowPlace { item: "goodput, kbit/s", row: &case, column: &column };
         rows.push(Row::new(
             STUDY.name,
             place,
@@ -181,7 +181,12 @@ fn reproduce(runner: &Runner<'_>) -> Result<Vec<Row>, StudyError> {
                 verdict: Verdict::Undetermined,
                 rule,
             };
-            rows.push(Row::new(STUDY.name, ("segments sent again", &case, &column), 1, judged));
+            rows.push(Row::new(
+                STUDY.name,
+                RowPlace { item: "segments sent again", row: &case, column: &column },
+                1,
+                judged,
+            ));
         }
     }
     rows.sort_by(|a, b| a.row.cmp(&b.row).then(a.item.cmp(&b.item)));

@@ -101,15 +101,19 @@ pub struct Row {
     pub decimals: usize,
 }
 
+/// Place of a row: its item, its case, and its setting within the case.
+#[derive(Clone, Copy)]
+pub(crate) struct RowPlace<'a> {
+    pub(crate) item: &'a str,
+    pub(crate) row: &'a str,
+    pub(crate) column: &'a str,
+}
+
 impl Row {
-    /// Creates the row of `judged` at its place: (item, row, column).
-    pub(crate) fn new(
-        paper: &'static str,
-        (item, row, column): (&str, &str, &str),
-        decimals: usize,
-        judged: Judged,
-    ) -> Self {
+    /// Creates the row of `judged` at its place.
+    pub(crate) fn new(paper: &'static str, place: RowPlace<'_>, decimals: usize, judged: Judged) -> Self {
         let Judged { published, farcast, ci95_half_width, verdict, rule } = judged;
+        let RowPlace { item, row, column } = place;
         let (item, row, column) = (item.to_owned(), row.to_owned(), column.to_owned());
         Self { paper, item, row, column, published, farcast, ci95_half_width, verdict, rule, decimals }
     }

@@ -35,7 +35,14 @@ pub fn mean(published: f64, runs: u64, ours: &Summary) -> Result<Judged, StatsEr
     let sd = ours.sd.ok_or(StatsError::TooFew { given: ours.n, needed: 2 })?;
     let half = prediction_half_width(sd, runs, ours.n)?;
     let within = (ours.mean - half, ours.mean + half);
-    Ok(judged(published, ours.mean, ours.ci95_half_width, contains(within, published), RULE, Some(within)))
+    Ok(judged(
+        published,
+        ours.mean,
+        ours.ci95_half_width,
+        contains(within.0, within.1, published),
+        RULE,
+        Some(within),
+    ))
 }
 
 /// Judges a share in per cent of `runs` published runs, 1 at least, by `successes` in `trials` of ours.
@@ -51,7 +58,7 @@ pub fn share(published: f64, runs: u64, successes: u64, trials: u64) -> Result<J
     let counts = (*counts.start() as f64, *counts.end() as f64);
     let (percent, half) = our_share(successes, trials)?;
     let within = (counts.0 * per_run, counts.1 * per_run);
-    Ok(judged(published, percent, Some(half), contains(counts, count), RULE, Some(within)))
+    Ok(judged(published, percent, Some(half), contains(counts.0, counts.1, count), RULE, Some(within)))
 }
 
 /// Returns our share in per cent of at least one trial, and half the width of its interval (Clopper and Pearson).
@@ -180,7 +187,7 @@ pub fn extreme(published: u64, runs: u64, settings: &[Vec<u64>], end: RangeEnd) 
     let within = (values().fold(f64::INFINITY, f64::min), values().fold(0.0, f64::max));
     let farcast = likely.map_or(0.0, |at| inward[at] as f64);
     let published = published as f64;
-    judged(published, farcast, None, contains(within, published), RULE, Some(within))
+    judged(published, farcast, None, contains(within.0, within.1, published), RULE, Some(within))
 }
 
 /// Returns the probability that all of `runs` further runs come to `value` or beyond it, after ours.
@@ -190,7 +197,7 @@ fn beyond(value: u64, runs: u64, ours: &[u64], end: RangeEnd) -> f64 {
     (0..runs).map(|run| (k + 0.5 + run as f64) / (n + 1.0 + run as f64)).product()
 }
 
-fn contains((low, high): (f64, f64), value: f64) -> bool {
+fn contains(low: f64, high: f64, value: f64) -> bool {
     low <= value && value <= high
 }
 

@@ -130,7 +130,7 @@ impl<M: Message> Multilink<M> {
             let line = |(number, link): (usize, &LinkConfig)| {
                 let rate = if to == End::Terminal { link.forward } else { link.back };
                 let losses = draws(number, Purpose::Errors, to);
-                LinkLine::new((rate, link.octet_bits, link.delay), config.frame_loss, losses)
+                LinkLine::new(link, rate, config.frame_loss, losses)
             };
             let escapes = (0..links).map(|link| draws(link, Purpose::Escapes, to)).collect();
             let damage = draws(0, Purpose::Damage, to);

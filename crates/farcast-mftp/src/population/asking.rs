@@ -57,10 +57,17 @@ pub(super) struct Lists {
     segments: Vec<u32>,
 }
 
+/// Segments that a receiver lacked when it was asked, in ascending order.
+#[derive(Clone, Copy)]
+pub(super) struct LackedSegments<'a> {
+    pub(super) receiver: u32,
+    pub(super) segments: &'a [u32],
+}
+
 impl Lists {
-    pub(super) fn get(&self, index: usize) -> (u32, &[u32]) {
+    pub(super) fn get(&self, index: usize) -> LackedSegments<'_> {
         let (begin, end) = (self.begins[index] as usize, self.begins[index + 1] as usize);
-        (self.receivers[index], &self.segments[begin..end])
+        LackedSegments { receiver: self.receivers[index], segments: &self.segments[begin..end] }
     }
 }
 
@@ -143,9 +150,10 @@ impl Population {
         &mut self,
         at: Time,
         question: &Question,
-        (receiver, segments): (u32, &[u32]),
+        lacked: LackedSegments<'_>,
         waited: Option<&dyn Fn(u32) -> bool>,
     ) {
+        let LackedSegments { receiver, segments } = lacked;
         let Some(terms) = &self.terms else { return };
         if waited.is_some() && !self.is_receiving(receiver) {
             return;

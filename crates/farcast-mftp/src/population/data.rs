@@ -8,6 +8,7 @@ use farcast_delivery::Channel;
 
 use super::Population;
 use super::cohorts::{CohortId, FINISHED};
+use super::parity::{Reach, SymbolId};
 use crate::message::{Body, Data, Done, Message};
 use crate::receiver::control::{Action, Control};
 use crate::receiver::delivery::DataPart;
@@ -114,7 +115,8 @@ impl Population {
         while index < passage.count && !passage.is_beyond(index, limit) {
             let at = passage.at(index);
             self.last_heard = at;
-            if self.symbol(at, passage.octets(index), (block, symbols.first() + index), channel) {
+            let id = SymbolId { block, symbol: symbols.first() + index };
+            if self.symbol(at, passage.octets(index), id, channel) {
                 limit = self.poll_timeout();
             }
             index += 1;
@@ -180,21 +182,16 @@ impl Population {
         self.complete_whole(at) || !plain
     }
 
-    /// Handles one parity symbol of `block` at the fan-out. Returns `true` if a timer may have moved.
-    fn symbol(
-        &mut self,
-        at: Time,
-        octets: u64,
-        (block, symbol): (u32, u32),
-        channel: &mut Channel<'_>,
-    ) -> bool {
+    /// Handles one parity symbol at the fan-out. Returns `true` if a timer may have moved.
+    fn symbol(&mut self, at: Time, octets: u64, id: SymbolId, channel: &mut Channel<'_>) -> bool {
         let mut who = core::mem::take(&mut self.who);
         if let Some(parity) = &self.parity {
-            parity.who(block, symbol, &mut who);
+            parity.who(id.block, id.symbol, &mut who);
         }
         let plain = self.offer(at, octets, &who, channel);
         if let Some(parity) = &mut self.parity {
-            parity.sent((block, symbol), &who, &self.lost, &mut self.lacking, &mut self.got);
+            let reach = Reach { who: &who, lost: &self.lost };
+            parity.sent(id, reach, &mut self.lacking, &mut self.got);
         }
         self.who = who;
         self.complete_whole(at) || !plain

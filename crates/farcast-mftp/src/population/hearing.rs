@@ -9,6 +9,7 @@ use super::cohorts::{CohortId, FINISHED, GONE};
 use super::lacking::ReceiverGaps;
 use super::parity::PopulationParity;
 use super::{Channel, Population};
+use crate::config::Waiter;
 use crate::event::ReceiverOutcome;
 use crate::message::{
     Ack, Announce, Body, ClientId, Completion, GroupModel, HostState, Message, Quit, Registration,
@@ -251,7 +252,7 @@ impl Population {
     /// Draws a uniform part of the back-off window for one receiver.
     pub(super) fn wait(&mut self, now: Time, receiver: u32, window: Span) -> Span {
         let id = self.id(receiver);
-        self.config.waits.draw((self.config.seed, id), now, window, &mut self.random)
+        self.config.waits.draw(Waiter { seed: self.config.seed, id }, now, window, &mut self.random)
     }
 
     fn say_registration(&mut self, now: Time, receiver: u32) {

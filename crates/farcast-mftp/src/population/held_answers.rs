@@ -11,6 +11,20 @@ use super::asking::{Lists, MissingList};
 use crate::message::Nak;
 use crate::receiver::answers::{Question, says_the_same};
 
+/// NAK of another receiver, with the transmission that it is for.
+#[derive(Clone, Copy)]
+pub(super) struct OverheardNak<'a> {
+    pub(super) transmission: u32,
+    pub(super) nak: &'a Nak,
+}
+
+/// NAK of another receiver, with the segments of its block.
+#[derive(Clone, Copy)]
+struct BlockNak<'a> {
+    block: Run,
+    nak: &'a Nak,
+}
+
 /// Answers to one request that are held back, each receiver's for a time of its own.
 #[derive(Clone, Debug)]
 pub(super) struct HeldAnswers {
@@ -106,11 +120,12 @@ impl Population {
         &mut self,
         now: Time,
         octets: u64,
-        (transmission, theirs): (u32, &Nak),
+        theirs: OverheardNak<'_>,
         channel: &mut Channel<'_>,
     ) {
         let mut who = core::mem::take(&mut self.who);
-        self.who_would_say(transmission, theirs, &mut who);
+        self.who_would_say(theirs, &mut who);
+        let theirs = theirs.nak;
         let among = if channel.data_only { &[][..] } else { &who[..] };
         self.draw(now, octets, Among::These(among), channel);
         let mut lost = self.lost.iter().copied().peekable();
@@ -128,7 +143,8 @@ impl Population {
     }
 
     /// Collects into `who`, in ascending order, the receivers that wait to send the same NAK for its block as `theirs`.
-    fn who_would_say(&self, transmission: u32, theirs: &Nak, who: &mut Vec<u32>) {
+    fn who_would_say(&self, heard: OverheardNak<'_>, who: &mut Vec<u32>) {
+        let OverheardNak { transmission, nak: theirs } = heard;
         who.clear();
         let Some(terms) = &self.terms else { return };
         let block = terms.geometry().block_run(theirs.block);
@@ -141,28 +157,29 @@ impl Population {
         // A receiver that lacks the same segments lacks the first of them.
         self.lacking.who(block.first() + first, who);
         let mut lacks = Vec::new();
+        let theirs = BlockNak { block, nak: theirs };
         who.retain(|&receiver| {
-            self.id(receiver) != theirs.client
-                && self.held.iter().any(|held| self.would_say(held, receiver, (block, theirs), &mut lacks))
+            self.id(receiver) != theirs.nak.client
+                && self.held.iter().any(|held| self.would_say(held, receiver, theirs, &mut lacks))
         });
     }
 
-    /// Returns `true` if `receiver` waits in `held` to send the same NAK as `theirs` for its block, whose segments are
-    /// given.
+    /// Returns `true` if `receiver` waits in `held` to send the same NAK as `theirs`. `lacks` is a buffer.
     fn would_say(
         &self,
         held: &HeldAnswers,
         receiver: u32,
-        (block, theirs): (Run, &Nak),
+        theirs: BlockNak<'_>,
         lacks: &mut Vec<u32>,
     ) -> bool {
         let (Some(place), Some(terms)) = (held.place(receiver), &self.terms) else { return false };
-        let (_, asked) = held.lists.get(place as usize);
+        let BlockNak { block, nak } = theirs;
+        let asked = held.lists.get(place as usize).segments;
         lacks.clear();
         let from = asked.partition_point(|&segment| segment < block.first());
         let of_block = asked[from..].iter().copied().take_while(|&segment| segment < block.end());
         lacks.extend(of_block.filter(|&segment| self.lacking.lacks(segment, receiver)));
         let gaps = MissingList { segments: lacks, parity: self.parity.as_ref(), receiver };
-        says_the_same(&gaps, &held.question, terms, theirs)
+        says_the_same(&gaps, &held.question, terms, nak)
     }
 }

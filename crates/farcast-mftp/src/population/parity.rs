@@ -10,6 +10,20 @@ use crate::config::ReceiverConfig;
 use crate::receiver::control::Terms;
 use crate::receiver::parity::{Cost, is_decodable};
 
+/// Parity symbol of a block.
+#[derive(Clone, Copy)]
+pub(super) struct SymbolId {
+    pub(super) block: u32,
+    pub(super) symbol: u32,
+}
+
+/// Receivers that a symbol reaches: those in `who` that are not in `lost`, both in ascending order.
+#[derive(Clone, Copy)]
+pub(super) struct Reach<'a> {
+    pub(super) who: &'a [u32],
+    pub(super) lost: &'a [u32],
+}
+
 /// State of one receiver for a block of which it lacks DTUs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct BlockNeed {
@@ -143,17 +157,16 @@ impl PopulationParity {
         }
     }
 
-    /// Records that `symbol` of `block` reaches the receivers in `who` that are not in `lost`, both in ascending order.
-    /// Collects into `rebuilt` the receivers that can then rebuild the block.
+    /// Records the receivers that a symbol reaches. Collects into `rebuilt` the receivers that can then rebuild the block.
     pub(super) fn sent(
         &mut self,
-        (block, symbol): (u32, u32),
-        who: &[u32],
-        lost: &[u32],
+        SymbolId { block, symbol }: SymbolId,
+        reach: Reach<'_>,
         lacking: &mut ReceiverGaps,
         rebuilt: &mut Vec<u32>,
     ) {
         rebuilt.clear();
+        let Reach { who, lost } = reach;
         let Self { blocks, memory, rebuilt: bits, .. } = self;
         let Some(state) = blocks.get_mut(&block) else { return };
         let mut missed = Vec::new();

@@ -239,15 +239,15 @@ impl Bucket {
 pub(super) struct Shunned(alloc::collections::VecDeque<((SocketAddr, u32), Time)>);
 
 impl Shunned {
-    pub(super) fn add(&mut self, now: Time, transmission: (SocketAddr, u32)) {
+    pub(super) fn add(&mut self, now: Time, source: SocketAddr, transmission: u32) {
         if self.0.len() == SHUNNED {
             self.0.pop_front();
         }
-        self.0.push_back((transmission, now + SHUNNED_FOR));
+        self.0.push_back(((source, transmission), now + SHUNNED_FOR));
     }
 
-    pub(super) fn has(&self, now: Time, transmission: (SocketAddr, u32)) -> bool {
-        self.0.iter().any(|&(shunned, until)| shunned == transmission && now < until)
+    pub(super) fn has(&self, now: Time, source: SocketAddr, transmission: u32) -> bool {
+        self.0.iter().any(|&(shunned, until)| shunned == (source, transmission) && now < until)
     }
 }
 

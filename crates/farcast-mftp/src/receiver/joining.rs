@@ -68,12 +68,12 @@ impl Receiver {
             }
         } else if state == State::Receiving
             && self.invites(m)
-            && !self.shunned.has(now, (from.source, transmission))
+            && !self.shunned.has(now, from.source, transmission)
         {
             // The same host sends another product and the old transmission is silent: the sender was started again.
             let superseded = silence >= SUPERSEDED_AFTER && terms.source.ip() == from.source.ip();
             if superseded || gives_way {
-                self.shunned.add(now, (terms.source, terms.transmission));
+                self.shunned.add(now, terms.source, terms.transmission);
                 self.end(ReceiverOutcome::SenderLost);
                 return self.offer(now, from, transmission, m);
             }

@@ -35,7 +35,7 @@ use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, Reje
 use farcast_core::random::RandomStream;
 use farcast_core::{Bitmap, Span, Time};
 
-use crate::config::ReceiverConfig;
+use crate::config::{ReceiverConfig, Waiter};
 use crate::error::ConfigError;
 use crate::event::{ReceiverEvent, ReceiverOutcome};
 use crate::message::{Body, ClientId, Echo, Message, Query, StatusRequest};
@@ -167,7 +167,7 @@ impl Receiver {
     fn backoff(&mut self, now: Time) -> Span {
         let window = self.session.as_ref().map_or(Span::ZERO, |session| session.terms.backoff);
         let ReceiverConfig { waits, seed, id, .. } = self.config;
-        waits.draw((seed, id), now, window, &mut self.random)
+        waits.draw(Waiter { seed, id }, now, window, &mut self.random)
     }
 
     fn end(&mut self, outcome: ReceiverOutcome) {

@@ -115,7 +115,7 @@ impl Sender {
         if let Some(member) = self.members.get_mut(m.client) {
             member.naks += 1;
             let need = m.missing.count().saturating_sub(m.parity_held);
-            self.flight.report((m.pass, m.block), m.client, need);
+            self.flight.report(m.pass, m.block, m.client, need);
             let since = member.since_block <= m.block;
             surveyed &= member.note_missing(m.block, m.missing.count()) && since;
             // DTUs that a restart has not sent yet were not lost.
@@ -284,7 +284,7 @@ impl Sender {
             }
             self.progress.silent_rounds = 0;
             self.tighten(m.client);
-            self.note_acknowledged(now, m.client, (before, serial));
+            self.note_acknowledged(now, m.client, before, serial);
             self.unstall(now);
         }
         Ok(())

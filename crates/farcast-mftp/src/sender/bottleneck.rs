@@ -17,7 +17,7 @@ use farcast_core::engine::Transmit;
 use farcast_core::{Run, Span, Time};
 
 use super::delivery::SendStep;
-use super::flight::Entry;
+use super::flight::{Entry, SentBlock};
 use super::{Phase, Sender, Timer};
 use crate::config::Pace;
 use crate::message::{ClientId, Message};
@@ -305,7 +305,8 @@ impl Sender {
     pub(super) fn put_under_way(&mut self, now: Time, block: u32) {
         let (began, gain) = (self.bottleneck.began, self.bottleneck.block_gain);
         self.count_paced();
-        self.flight.push((self.progress.pass, block), self.progress.sent_in_block, (began, now), gain);
+        let (pass, dtus) = (self.progress.pass, self.progress.sent_in_block);
+        self.flight.push(SentBlock { pass, block, dtus, began, asked: now, gain });
     }
 
     fn count_paced(&mut self) {
@@ -347,12 +348,13 @@ impl Sender {
         let block = self.progress.block.unwrap_or(0);
         let dtus = core::mem::take(&mut self.progress.sent_in_block);
         self.count_paced();
-        self.flight.push((0, block), dtus, (self.bottleneck.began, now), LEVEL);
+        let began = self.bottleneck.began;
+        self.flight.push(SentBlock { pass: 0, block, dtus, began, asked: now, gain: LEVEL });
         (self.progress.step, self.bottleneck.in_train) = (SendStep::Train, false);
         self.timers.set(Timer::Stall, now + self.shortest_round_trip() * AWAITED);
         // The request belongs to no pass, so that its answer is not mistaken for that of the block. It need not list
         // missing DTUs.
-        let request = self.request(now, (0, Run::one(block)), Run::one(0));
+        let request = self.request(now, 0, Run::one(block), Run::one(0));
         Transmit::new(request, self.config.private)
     }
 
@@ -373,14 +375,14 @@ impl Sender {
     }
 
     /// Records that a member that had acknowledged entry `before` of the flight has acknowledged entry `serial`.
-    pub(super) fn note_acknowledged(&mut self, now: Time, client: ClientId, (before, serial): (u64, u64)) {
+    pub(super) fn note_acknowledged(&mut self, now: Time, client: ClientId, before: u64, serial: u64) {
         if !self.is_paced_by_way() || !self.members.get(&client).is_some_and(|m| self.sets_pace(m)) {
             return;
         }
         self.note_skipped(now, serial);
         // Three quarters are enough, because answers are lost too.
         let enough = (self.bottleneck.paced * 3).div_ceil(4);
-        if let Some(delivered) = self.flight.acknowledge((before, serial), enough) {
+        if let Some(delivered) = self.flight.acknowledge(before, serial, enough) {
             self.delivered(now, delivered);
         }
     }

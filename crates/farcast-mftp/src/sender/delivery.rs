@@ -313,11 +313,11 @@ impl Sender {
             self.geometry.block_size()
         };
         let dtus = Run::new(0, dtus.min(self.geometry.segments())).unwrap_or(Run::one(0));
-        self.request(now, (self.progress.pass, blocks), dtus)
+        self.request(now, self.progress.pass, blocks, dtus)
     }
 
     /// Returns a status request after `pass` about `dtus` of `blocks`.
-    pub(super) fn request(&mut self, now: Time, (pass, blocks): (u32, Run), dtus: Run) -> Message {
+    pub(super) fn request(&mut self, now: Time, pass: u32, blocks: Run, dtus: Run) -> Message {
         let status = match self.config.pace {
             Pace::Window { .. } => StatusType::All,
             Pace::Rate { .. } => StatusType::NakOnly,

@@ -16,6 +16,19 @@ pub(super) struct Flight {
     sent: u64,
 }
 
+/// Block that leaves in a pass, and the request behind it.
+#[derive(Clone, Copy)]
+pub(super) struct SentBlock {
+    pub(super) pass: u32,
+    pub(super) block: u32,
+    pub(super) dtus: u32,
+    /// Times at which its first DTU and the request leave.
+    pub(super) began: Time,
+    pub(super) asked: Time,
+    /// Pace of the block, in hundredths of the estimated rate.
+    pub(super) gain: u64,
+}
+
 /// Block that was sent, or the beginning of one.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
@@ -35,30 +48,16 @@ pub(super) struct Entry {
 }
 
 impl Flight {
-    /// Adds an entry: `dtus` of a block left in a pass from `began` on, and were `asked` about.
-    pub(super) fn push(
-        &mut self,
-        (pass, block): (u32, u32),
-        dtus: u32,
-        (began, asked): (Time, Time),
-        gain: u64,
-    ) {
+    /// Adds an entry.
+    pub(super) fn push(&mut self, block: SentBlock) {
         self.sent += 1;
-        self.entries.push_back(Entry {
-            serial: self.sent,
-            pass,
-            block,
-            dtus,
-            began,
-            asked,
-            count: 0,
-            needs: BTreeMap::new(),
-            gain,
-        });
+        let SentBlock { pass, block, dtus, began, asked, gain } = block;
+        let (serial, count, needs) = (self.sent, 0, BTreeMap::new());
+        self.entries.push_back(Entry { serial, pass, block, dtus, began, asked, count, needs, gain });
     }
 
     /// Records that member `client` needs `need` DTUs of `block` after `pass`.
-    pub(super) fn report(&mut self, (pass, block): (u32, u32), client: ClientId, need: u32) {
+    pub(super) fn report(&mut self, pass: u32, block: u32, client: ClientId, need: u32) {
         if let Some(entry) = self.entries.iter_mut().rev().find(|e| (e.pass, e.block) == (pass, block)) {
             entry.needs.insert(client, need);
         }
@@ -66,7 +65,7 @@ impl Flight {
 
     /// Records that a member has acknowledged the entries after `before` up to `acked`. Returns the newest of them that
     /// reaches `enough` acknowledgements by this.
-    pub(super) fn acknowledge(&mut self, (before, acked): (u64, u64), enough: u32) -> Option<u64> {
+    pub(super) fn acknowledge(&mut self, before: u64, acked: u64, enough: u32) -> Option<u64> {
         let mut newest = None;
         for entry in self.entries.iter_mut().filter(|entry| entry.serial > before && entry.serial <= acked) {
             entry.count += 1;

@@ -148,7 +148,8 @@ fn every_datagram_is_finished_with_its_content_in_place() {
     let geometry = Geometry::new(outgoing.size(), SEGMENT, 20).expect("it can be cut");
     let (count, last) = (geometry.segments(), geometry.payload_len(geometry.segments() - 1).into());
     let mut parity =
-        ParityEncoder::new(geometry, (4, ErasureCode::BySize), outgoing.clone()).expect("it can be coded");
+        ParityEncoder::new(geometry, BlockParity { symbols: 4, kind: ErasureCode::BySize }, outgoing.clone())
+            .expect("it can be coded");
     let mut truth = vec![0; outgoing.size() as usize];
     outgoing.read_segments(0, &mut [IoSliceMut::new(&mut truth)]).expect("it is there");
     let symbols: Vec<Vec<u8>> =
@@ -158,10 +159,10 @@ fn every_datagram_is_finished_with_its_content_in_place() {
     let any = "127.0.0.1:0".parse().expect("an address");
     let listener = Endpoint::listener(any, None, &options, Transport::Udp).expect("loopback is there");
     let endpoint = Endpoint::sender(any, &options, Transport::Udp).expect("loopback is there");
-    let code = (4, ErasureCode::BySize);
+    let code = BlockParity { symbols: 4, kind: ErasureCode::BySize };
     let sources = vec![ObjectSource {
         outgoing,
-        symbols: code,
+        code,
         of_all: 0,
         parity: Some(ParitySource::InTurn(parity)),
         geometry,
@@ -201,8 +202,13 @@ fn what_leaves_otherwise_is_another_batch() {
     let listener = Endpoint::listener(any, None, &options, Transport::Udp).expect("loopback is there");
     let endpoint = Endpoint::sender(any, &options, Transport::Udp).expect("loopback is there");
     let group = listener.local();
-    let sources =
-        vec![ObjectSource { outgoing, symbols: (0, ErasureCode::BySize), of_all: 0, parity: None, geometry }];
+    let sources = vec![ObjectSource {
+        outgoing,
+        code: BlockParity { symbols: 0, kind: ErasureCode::BySize },
+        of_all: 0,
+        parity: None,
+        geometry,
+    }];
     let mut out = Outlet::new(endpoint, sources, group, None).expect("nothing is coded");
     let mut batch = Batch::new(&Summed);
     let mut push = |first, ttl| {
@@ -224,7 +230,13 @@ fn objects_that_are_cut_differently_share_no_batch_and_each_gives_its_own_octets
         std::fs::write(dir.path().join(name), [octet; 3000]).expect("written");
         let outgoing = Outgoing::plain(dir.path().join(name), |_| {}).expect("a file");
         let geometry = Geometry::new(outgoing.size(), segment, 20).expect("it can be cut");
-        ObjectSource { outgoing, symbols: (0, ErasureCode::BySize), of_all: 0, parity: None, geometry }
+        ObjectSource {
+            outgoing,
+            code: BlockParity { symbols: 0, kind: ErasureCode::BySize },
+            of_all: 0,
+            parity: None,
+            geometry,
+        }
     };
     let options = SocketOptions::default();
     let any = "127.0.0.1:0".parse().expect("an address");
@@ -259,7 +271,13 @@ fn parity_of_many_objects_is_made_for_a_few_at_once() {
         std::fs::write(&path, vec![number as u8 + 1; 20 * SEGMENT as usize]).expect("written");
         let outgoing = Outgoing::plain(path, |_| {}).expect("a file");
         let geometry = Geometry::new(outgoing.size(), SEGMENT, 20).expect("it can be cut");
-        ObjectSource { outgoing, symbols: (4, ErasureCode::BySize), of_all: 0, parity: None, geometry }
+        ObjectSource {
+            outgoing,
+            code: BlockParity { symbols: 4, kind: ErasureCode::BySize },
+            of_all: 0,
+            parity: None,
+            geometry,
+        }
     });
     let options = SocketOptions::default();
     let any = "127.0.0.1:0".parse().expect("an address");

@@ -5,11 +5,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use farcast_core::Run;
-use farcast_delivery::{ErasureCode, Geometry};
+use farcast_delivery::Geometry;
 use farcast_fec::BlockCode;
 use farcast_files::Outgoing;
 
-use super::{CodingThread, code};
+use super::{BlockParity, CodingThread, code};
 use crate::error::NetError;
 
 /// Most blocks that are kept, including those being computed: the one being sent and the one after it.
@@ -36,7 +36,7 @@ impl ParityEncoder {
     /// Returns an encoder whose thread reads `outgoing`, a clone of the object that is sent.
     pub(crate) fn new(
         geometry: Geometry,
-        (symbols, kind): (u32, ErasureCode),
+        BlockParity { symbols, kind }: BlockParity,
         mut outgoing: Outgoing,
     ) -> Result<Self, NetError> {
         let code = Arc::new(code(&geometry, symbols, kind)?);

@@ -9,14 +9,14 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use farcast_delivery::{ErasureCode, Geometry};
+use farcast_delivery::Geometry;
 use farcast_fec::BlockCode;
 use farcast_files::{Outgoing, nameless};
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::{Errno, preadv, pwrite};
 
-use super::code;
 use super::encoder::load_block;
+use super::{BlockParity, code};
 use crate::error::NetError;
 
 /// Returns the directory for temporary files that may be larger than memory: `TMPDIR`, or else `/var/tmp`.
@@ -75,7 +75,7 @@ impl WholeParity {
     #[expect(clippy::disallowed_methods, reason = "the driver owns its threads")]
     pub(crate) fn start(
         geometry: Geometry,
-        (symbols, kind): (u32, ErasureCode),
+        BlockParity { symbols, kind }: BlockParity,
         keep: u32,
         mut outgoing: Outgoing,
     ) -> Result<Self, NetError> {

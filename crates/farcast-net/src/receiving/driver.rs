@@ -12,10 +12,10 @@ use farcast_files::{Naming, Nicety};
 use farcast_seal::SessionId;
 
 use super::early::Early;
-use super::hearing::Filling;
+use super::hearing::{Filling, Payload};
 use super::nap::Nap;
 use super::session::Session;
-use super::{Event, Observer, ReceiveNotice, ReceiveOptions, ReceiveReport};
+use super::{Event, Observer, ReceiveJob, ReceiveNotice, ReceiveOptions, ReceiveReport};
 use crate::clock::Clock;
 use crate::ears::{Ear, Ears, Followed};
 use crate::envelope::Envelope;
@@ -151,14 +151,18 @@ fn opened_first(due: Vec<StoreOrder>) -> (Vec<StoreOrder>, Vec<StoreOrder>) {
 }
 
 impl<'a, P: Protocol> Driver<'a, P> {
+    /// Starts the clock and the store of a reception.
     pub(super) fn new(
-        clock: Clock,
-        (engine, codec, seal): (P::Receiver, &'a P::Codec, Option<&'a mut ReceiveSeal>),
-        (ears, store, loss): (Ears<'a>, Store, Loss),
-        options: &'a ReceiveOptions,
+        job: ReceiveJob<'a, P>,
+        engine: P::Receiver,
+        ears: Ears<'a>,
         observer: Observer<'a, P>,
-    ) -> Self {
-        Self {
+    ) -> Result<Self, NetError> {
+        let ReceiveJob { options, codec, seal, .. } = job;
+        let clock = Clock::start();
+        let store = Store::start(options.discard, options.wait_for_room)?;
+        store.tidy(options.into.clone(), options.files.quota);
+        Ok(Self {
             clock,
             engine,
             codec,
@@ -166,7 +170,7 @@ impl<'a, P: Protocol> Driver<'a, P> {
             speaking: None,
             ears,
             store,
-            loss,
+            loss: Loss::new(options.simulate_loss, options.seed),
             sessions: BTreeMap::new(),
             last: None,
             options,
@@ -187,7 +191,7 @@ impl<'a, P: Protocol> Driver<'a, P> {
             blocked: false,
             out: Vec::new(),
             refused: BTreeSet::new(),
-        }
+        })
     }
 
     pub(super) fn run(&mut self, stop: &AtomicBool) -> Result<(), NetError> {
@@ -372,7 +376,7 @@ impl<'a, P: Protocol> Driver<'a, P> {
     }
 
     /// Handles the engine's requests and events; `received` are the payloads of the message just handled.
-    pub(super) fn drain(&mut self, mut received: Option<(&[(u32, u16)], &mut Arena)>) {
+    pub(super) fn drain(&mut self, mut received: Option<(&[Payload], &mut Arena)>) {
         while let Some(event) = self.engine.poll_event() {
             let request = P::Receiver::request(&event);
             match request {
@@ -382,11 +386,10 @@ impl<'a, P: Protocol> Driver<'a, P> {
                     Self::note_session(&mut self.sessions, object, self.speaking);
                     let payloads = payloads[offset as usize..].iter();
                     arena.steps.extend(
-                        segments.segments().zip(payloads).map(|(segment, &(at, len))| ArenaStep::Store {
-                            segment,
-                            at,
-                            len,
-                        }),
+                        segments
+                            .segments()
+                            .zip(payloads)
+                            .map(|(segment, &Payload { at, len })| ArenaStep::Store { segment, at, len }),
                     );
                     continue;
                 }
@@ -394,7 +397,8 @@ impl<'a, P: Protocol> Driver<'a, P> {
                     let Some((payloads, arena)) = &mut received else { continue };
                     arena.turn_to(object);
                     Self::note_session(&mut self.sessions, object, self.speaking);
-                    for (symbol, &(at, len)) in symbols.segments().zip(&payloads[offset as usize..]) {
+                    for (symbol, &Payload { at, len }) in symbols.segments().zip(&payloads[offset as usize..])
+                    {
                         arena.steps.push(ArenaStep::Parity { block, symbol, at, len });
                     }
                     continue;

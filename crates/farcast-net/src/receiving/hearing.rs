@@ -78,10 +78,25 @@ impl Filling {
 /// Class of a datagram's seal, and its session.
 type SealedSession = (Class, SessionId);
 
-/// Consecutive datagrams that form one message, and the position and length of each payload in the arena.
+/// Part of the buffer that one receive has filled: a datagram, or several of `stride` octets that the kernel has joined.
+#[derive(Clone, Copy)]
+struct Slot {
+    start: usize,
+    len: usize,
+    stride: usize,
+}
+
+/// Position and length of a payload in the arena.
+#[derive(Clone, Copy)]
+pub(super) struct Payload {
+    pub(super) at: u32,
+    pub(super) len: u16,
+}
+
+/// Consecutive datagrams that form one message, and their payloads.
 struct JoinedDatagrams<M> {
     message: M,
-    payloads: Vec<(u32, u16)>,
+    payloads: Vec<Payload>,
     /// Session in which they were sealed.
     session: Option<SessionId>,
 }
@@ -187,7 +202,8 @@ impl<P: Protocol> Driver<'_, P> {
             };
             if self.is_heard(endpoint, meta) {
                 let before = arena.steps.len();
-                self.slot(now, &from, how, (start, meta), arena);
+                let slot = Slot { start, len: meta.len, stride: meta.stride.max(1) };
+                self.slot(now, &from, how, slot, arena);
                 self.drained += if arena.steps.len() > before { meta.len as u64 } else { 0 };
             }
         }
@@ -213,19 +229,12 @@ impl<P: Protocol> Driver<'_, P> {
         meant
     }
 
-    /// Processes a slot: one datagram, or several of equal length that the kernel has joined.
-    fn slot(
-        &mut self,
-        now: Time,
-        from: &Arrival,
-        how: ReadPlace,
-        (start, meta): (usize, &RecvMeta),
-        arena: &mut Arena,
-    ) {
-        let stride = meta.stride.max(1);
+    /// Processes the datagrams of a slot.
+    fn slot(&mut self, now: Time, from: &Arrival, how: ReadPlace, slot: Slot, arena: &mut Arena) {
+        let Slot { start, len, stride } = slot;
         let mut joined: Option<JoinedDatagrams<P::Message>> = None;
-        for at in (start..start + meta.len).step_by(stride) {
-            let end = (at + stride).min(start + meta.len);
+        for at in (start..start + len).step_by(stride) {
+            let end = (at + stride).min(start + len);
             if self.loss.strikes() {
                 continue;
             }
@@ -270,7 +279,8 @@ impl<P: Protocol> Driver<'_, P> {
                 self.engine.unstored(from, &packet.message);
                 continue;
             }
-            let payload = ((at + packet.payload.start) as u32, packet.payload.len() as u16);
+            let payload =
+                Payload { at: (at + packet.payload.start) as u32, len: packet.payload.len() as u16 };
             if joined.as_mut().is_some_and(|run| run.extend(&packet.message, payload, session)) {
                 continue;
             }
@@ -320,9 +330,8 @@ impl<P: Protocol> Driver<'_, P> {
             room.copy_from_slice(&datagram);
             filling.end = (start + len).next_multiple_of(LINE);
             let how = ReadPlace { ear: Ear::Public, storing: true, from: start };
-            let mut meta = RecvMeta::default();
-            (meta.addr, meta.len, meta.stride) = (from.source, len, len);
-            self.slot(now, &from, how, (start, &meta), &mut filling.arena);
+            let slot = Slot { start, len, stride: len.max(1) };
+            self.slot(now, &from, how, slot, &mut filling.arena);
         }
         self.filling = filling;
         self.tell_store();
@@ -370,7 +379,7 @@ impl<P: Protocol> Driver<'_, P> {
 
 impl<M: Delivery> JoinedDatagrams<M> {
     /// Appends a datagram if it continues the run.
-    fn extend(&mut self, next: &M, payload: (u32, u16), session: Option<SessionId>) -> bool {
+    fn extend(&mut self, next: &M, payload: Payload, session: Option<SessionId>) -> bool {
         let continues = self.session == session && self.message.join(next);
         if continues {
             self.payloads.push(payload);

@@ -39,16 +39,11 @@ pub(super) struct Session {
 }
 
 impl Session {
-    fn new(
-        offer: &Offer,
-        (signer, sealed_in): (Option<String>, Option<SessionId>),
-        reception: u64,
-        joined: Time,
-    ) -> Self {
+    fn new(offer: &Offer, reception: u64, joined: Time) -> Self {
         Self {
             offer: offer.clone(),
-            signer,
-            sealed_in,
+            signer: None,
+            sealed_in: None,
             reception,
             files: Arc::default(),
             vouched: false,
@@ -92,8 +87,8 @@ impl<P: Protocol> Driver<'_, P> {
             self.nap = Nap::default();
         }
         let signer = self.signer(self.speaking).map(str::to_owned);
-        let sealed = (signer, self.speaking);
-        let session = Session::new(offer, sealed, self.store.number(), self.clock.now());
+        let session = Session::new(offer, self.store.number(), self.clock.now());
+        let session = Session { signer, sealed_in: self.speaking, ..session };
         let reception = session.reception;
         self.sessions.insert(offer.object, session);
         if offer.group.is_multicast()

@@ -47,7 +47,8 @@ impl SendSeal {
     pub fn new(
         seal: farcast_seal::Sender,
         rate: Option<BitRate>,
-        (revoked, left_out): (Revoked, Vec<Listed>),
+        revoked: Revoked,
+        left_out: Vec<Listed>,
     ) -> Self {
         let (rounds, owed) = (Rounds::new(rate), Owed::new(rate));
         let (waiting, buffer) = (Vec::new().into_iter(), Vec::new());

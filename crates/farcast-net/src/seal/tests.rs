@@ -119,7 +119,7 @@ fn who_was_revoked_before_it_began_is_dismissed_first_and_once() {
     let number = |name| listed(name).key.fingerprint().number();
     let mut asked = vec![vec![1], vec![]];
     let revoked: Revoked = Box::new(move || asked.pop().unwrap_or_default());
-    let mut seal = SendSeal::new(session_for(b"bc"), None, (revoked, vec![listed(b'e')]));
+    let mut seal = SendSeal::new(session_for(b"bc"), None, revoked, vec![listed(b'e')]);
     assert_eq!(numbers(seal.revoke(at(0)).unwrap()), [("e".into(), number(b'e'))]);
     assert!(seal.revoke(at(0)).unwrap().is_empty(), "it is asked every second");
     assert_eq!(numbers(seal.revoke(at(1)).unwrap()), [("c".into(), number(b'c'))]);

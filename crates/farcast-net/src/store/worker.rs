@@ -92,14 +92,20 @@ pub(super) struct Worker {
     delivered: BTreeMap<PathBuf, Arc<Delivered>>,
 }
 
+/// Channels between the store thread and its owner.
+pub(super) struct WorkerChannels {
+    /// Orders for the thread.
+    pub(super) jobs: Receiver<StoreJob>,
+    /// Arenas that are free again.
+    pub(super) free: Pool,
+    /// Flag that is set while the owner waits for an arena.
+    pub(super) wanted: Arc<AtomicBool>,
+    pub(super) answer: AnswerChannel,
+}
+
 impl Worker {
-    pub(super) fn new(
-        jobs: Receiver<StoreJob>,
-        (free, wanted): (Pool, Arc<AtomicBool>),
-        answer: AnswerChannel,
-        discard: bool,
-        wait_for_room: Span,
-    ) -> Self {
+    pub(super) fn new(channels: WorkerChannels, discard: bool, wait_for_room: Span) -> Self {
+        let WorkerChannels { jobs, free, wanted, answer } = channels;
         Self {
             jobs,
             free,

@@ -94,18 +94,28 @@ pub enum StreamEnd {
     Stopped,
 }
 
+/// Reception of a stream.
+pub struct StreamReceiveJob<'a> {
+    /// Options of the reception.
+    pub options: &'a StreamReceiveOptions,
+    /// Seal. With a seal, only datagrams that senders on its list have signed are accepted.
+    pub seal: Option<&'a mut ReceiveSeal>,
+    /// Flag that ends the reception.
+    pub stop: &'a AtomicBool,
+}
+
 /// Receives a stream into `output`, until its end or until `stop` is set. The observer returns `false` when it has seen
-/// enough. With a seal, only datagrams that senders on its list have signed are accepted.
+/// enough.
 ///
 /// # Errors
 /// If the reception cannot begin or continue. An error of writing is [`NetError::Socket`], too.
 pub fn receive_stream<R: StreamReceiverEngine>(
-    options: &StreamReceiveOptions,
+    job: StreamReceiveJob<'_>,
     output: &mut impl Write,
-    (engine, seal): (&mut R, Option<&mut ReceiveSeal>),
-    stop: &AtomicBool,
+    engine: &mut R,
     observer: &mut dyn FnMut(&StreamNotice<'_, R::Event>) -> bool,
 ) -> Result<StreamEnd, NetError> {
+    let StreamReceiveJob { options, seal, stop } = job;
     let mut ears = StreamReader::new();
     let transport = options.transport;
     let public = Endpoint::listener(options.from, options.source, &options.socket, transport)?;

@@ -53,18 +53,27 @@ pub enum StreamSendNotice<'a, E> {
     },
 }
 
-/// Sends the octets of `input` until its end, or until `stop` is set. `make` makes the engine for our own address. With
-/// a seal, all datagrams are signed and sealed, and all answers are opened.
+/// Transmission of a stream.
+pub struct StreamSendJob<'a> {
+    /// Options of the transmission.
+    pub options: &'a StreamSendOptions,
+    /// Seal with which all datagrams are signed and sealed, and all answers opened.
+    pub seal: Option<&'a mut SendSeal>,
+    /// Flag that ends the stream.
+    pub stop: &'a AtomicBool,
+}
+
+/// Sends the octets of `input` until its end, or until `stop` is set. `make` makes the engine for our own address.
 ///
 /// # Errors
 /// If the transmission cannot begin or continue. An error of reading is [`NetError::Socket`], too.
 pub fn send_stream<S: StreamSenderEngine, E: std::error::Error + Send + Sync + 'static>(
-    options: &StreamSendOptions,
+    job: StreamSendJob<'_>,
     input: &mut (impl Read + AsFd),
-    (make, mut seal): (impl FnOnce(SocketAddr) -> Result<S, E>, Option<&mut SendSeal>),
-    stop: &AtomicBool,
+    make: impl FnOnce(SocketAddr) -> Result<S, E>,
     observer: &mut dyn FnMut(&S, &StreamSendNotice<'_, S::Event>),
 ) -> Result<S, NetError> {
+    let StreamSendJob { options, mut seal, stop } = job;
     let mut ears = StreamReader::new();
     let transport = options.transport;
     let endpoint = Endpoint::sender(options.to, &options.socket, transport)?;
@@ -109,8 +118,11 @@ pub fn send_stream<S: StreamSenderEngine, E: std::error::Error + Send + Sync + '
             engine.open(now);
         }
         engine.handle_timeout(now);
-        let idle = opened && source.feed(now, &mut engine, (input, readable))?;
-        for _ in 0..if opened { TURN } else { 0 } {
+        let idle = opened && source.feed(now, &mut engine, input, readable)?;
+        for _ in 0..TURN {
+            if !opened {
+                break;
+            }
             out.clear();
             let Some(transmit) = engine.poll_transmit(ears.clock.now(), &mut out) else { break };
             let one = (transmit.destination != options.to).then_some(transmit.destination);
@@ -170,7 +182,8 @@ impl StreamInput {
         &mut self,
         now: Time,
         engine: &mut impl StreamSenderEngine,
-        (input, readable): (&mut impl Read, bool),
+        input: &mut impl Read,
+        readable: bool,
     ) -> Result<bool, NetError> {
         if self.over {
             return Ok(false);

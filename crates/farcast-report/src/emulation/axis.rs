@@ -67,7 +67,7 @@ pub(super) struct Axis {
 impl Axis {
     /// Creates an axis from 0 at `foot` to a round value not below `most` at `head`, with at most `marks` marks, 2 at
     /// least. If `most` is not a positive number, it counts as the least value that can be drawn.
-    pub(super) fn new(quantity: Quantity, most: f64, (foot, head): (f64, f64), marks: f64) -> Self {
+    pub(super) fn new(quantity: Quantity, most: f64, foot: f64, head: f64, marks: f64) -> Self {
         // Measured values lie within these bounds, and larger numbers have no room beside the axis.
         let (least, greatest) = if quantity == Quantity::Time { (1e-6, 5e5) } else { (1.0, 1e18) };
         let most = if most.is_nan() { least } else { most.clamp(least, greatest) };

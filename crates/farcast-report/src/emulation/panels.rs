@@ -179,7 +179,7 @@ fn row(chart: &mut Chart<'_>, cause: &LossCause) {
     let notes = [format!("{packets}, up to {most} in a bin"), packets];
     chart.heading(&name_of(cause), &notes);
     let (foot, head) = chart.ground(ROW);
-    let axis = Axis::new(Quantity::Packets, most as f64, (foot, head + 2.0), 2.0);
+    let axis = Axis::new(Quantity::Packets, most as f64, foot, head + 2.0, 2.0);
     let class = if cause.dropped { "drop-bar" } else { "loss-bar" };
     for &(bin, count) in &cause.bins {
         let (x, end) = chart.column(bin, LEAST);
@@ -221,14 +221,14 @@ fn panel(
     notes: &[String],
 ) -> Axis {
     let marks = if height > LOW { 5.0 } else { 3.0 };
-    let unit = Axis::new(quantity, most, (0.0, 1.0), marks).unit();
+    let unit = Axis::new(quantity, most, 0.0, 1.0, marks).unit();
     let name = format!("{name}, {unit}");
     let begin = chart.format.left + text_width(&name, LETTERS);
     let fits = |note: &&String| begin + text_width(note, SMALL) <= chart.format.width - 20.0;
     let notes: Vec<String> = notes.iter().filter(fits).cloned().collect();
     chart.heading(&name, &notes);
-    let edges = chart.ground(height);
-    let axis = Axis::new(quantity, most, edges, marks);
+    let (foot, head) = chart.ground(height);
+    let axis = Axis::new(quantity, most, foot, head, marks);
     chart.axis(&axis);
     axis
 }

@@ -324,7 +324,7 @@ proptest! {
     fn marks_of_an_axis_are_round_and_few(exponent in -9.0f64..15.0, marks in 2.0f64..6.0) {
         for quantity in [Quantity::Rate, Quantity::Time, Quantity::Octets, Quantity::Packets] {
             let most = 10f64.powf(exponent);
-            let axis = Axis::new(quantity, most, (100.0, 0.0), marks);
+            let axis = Axis::new(quantity, most, 100.0, 0.0, marks);
             let all = axis.marks();
             prop_assert!((2..=7).contains(&all.len()), "{all:?} for {most}");
             let (top, step) = (all[all.len() - 1].0, all[1].0);

@@ -23,7 +23,8 @@ pub(super) struct Along {
 
 impl Along {
     /// Creates an axis for `values` between two places.
-    pub(super) fn of(axis: &Axis, values: &(impl Iterator<Item = f64> + Clone), places: (f64, f64)) -> Self {
+    pub(super) fn of(axis: &Axis, values: &(impl Iterator<Item = f64> + Clone), from: f64, to: f64) -> Self {
+        let places = (from, to);
         let is_logarithmic = axis.is_logarithmic;
         let above = values.clone().filter(|value| !is_logarithmic || *value > 0.0);
         let scaled = above.map(|value| if is_logarithmic { value.log10() } else { value });

@@ -5,7 +5,7 @@ fn axis(is_logarithmic: bool) -> Axis {
 }
 
 fn ticks(is_logarithmic: bool, values: &[f64]) -> Vec<(f64, String)> {
-    Along::of(&axis(is_logarithmic), &values.iter().copied(), (0.0, 100.0)).ticks()
+    Along::of(&axis(is_logarithmic), &values.iter().copied(), 0.0, 100.0).ticks()
 }
 
 #[test]

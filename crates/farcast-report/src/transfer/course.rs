@@ -46,7 +46,7 @@ impl Course {
     }
 
     /// Counts events from `from` to `to`, spread evenly.
-    pub(super) fn count(&mut self, (from, to): (f64, f64), counts: &[f64]) {
+    pub(super) fn count(&mut self, from: f64, to: f64, counts: &[f64]) {
         if counts.iter().all(|&count| count == 0.0) {
             // Nothing is counted, so no bins have to be added.
             return;
@@ -68,7 +68,7 @@ impl Course {
     }
 
     /// Counts indivisible events that happened between `from` and `to`, at the middle of that time.
-    pub(super) fn tally(&mut self, (from, to): (f64, f64), column: usize, count: u64) {
+    pub(super) fn tally(&mut self, from: f64, to: f64, column: usize, count: u64) {
         if count > 0 {
             let place = self.reach(f64::midpoint(from, to));
             self.bins[place * self.columns + column] += count as f64;
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn what_happens_between_two_looks_is_spread() {
         let mut course = Course::of_counts(1);
-        course.count((0.05, 0.25), &[20.0]);
+        course.count(0.05, 0.25, &[20.0]);
         let counts: Vec<f64> = course.bins().map(|(_, bin)| bin[0].round()).collect();
         assert_eq!(counts, [5.0, 10.0, 5.0]);
     }
@@ -151,7 +151,7 @@ mod tests {
         fn nothing_is_lost_however_long_it_takes(steps in proptest::collection::vec((0.0..5000.0f64, 0u32..1000), 1..200)) {
             let (mut course, mut at, mut all) = (Course::of_counts(1), 0.0, 0.0);
             for (step, count) in steps {
-                course.count((at, at + step), &[f64::from(count)]);
+                course.count(at, at + step, &[f64::from(count)]);
                 at += step;
                 all += f64::from(count);
             }

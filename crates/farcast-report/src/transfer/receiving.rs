@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use super::course::Course;
-use super::sending::{capital, curve, held, interval, thousandths, whole};
+use super::sending::{CurveScale, capital, curve, held, interval, thousandths, whole};
 use super::units::{self, Unit};
 use super::{Close, Words};
 use crate::page::{Axis, Cell, Chart, Column, Download, Figure, Mood, Page, Part, Point, Series, Table};
@@ -142,10 +142,10 @@ impl Receiving {
             more(came.parity, before.parity) * size,
             more(came.duplicates, before.duplicates) * size,
         ];
-        let span = (one.seen_s - self.origin_s, at_s - self.origin_s);
-        self.coming.count(span, &counts);
-        self.coming.tally(span, REQUESTS, came.requests.saturating_sub(before.requests));
-        self.coming.tally(span, ASKED, came.asked.saturating_sub(before.asked));
+        let (from, to) = (one.seen_s - self.origin_s, at_s - self.origin_s);
+        self.coming.count(from, to, &counts);
+        self.coming.tally(from, to, REQUESTS, came.requests.saturating_sub(before.requests));
+        self.coming.tally(from, to, ASKED, came.asked.saturating_sub(before.asked));
         (one.product.came, one.seen_s) = (came, at_s);
         self.seen_s = at_s;
         let there = octets(&one.product, came.have);
@@ -220,7 +220,7 @@ impl Receiving {
             let times = names.iter().filter(|name| **name == one.name).count();
             names.push(one.name.clone());
             let name = if times > 0 { format!("{} ({})", one.name, times + 1) } else { one.name.clone() };
-            let mut series = curve(&one.course, 0, &name, (clock, unit.of));
+            let mut series = curve(&one.course, 0, &name, CurveScale { clock, of: unit.of });
             let (at, held) = one.begin;
             series.points.insert(0, Point { x: at / clock.of, y: held / unit.of, interval: None });
             series

@@ -115,10 +115,10 @@ impl Sending {
         for (more, (now, before)) in more.iter_mut().zip(now.into_iter().zip(before)) {
             *more = now.saturating_sub(before) as f64;
         }
-        let span = (self.seen_s, at_s);
-        self.passing.count(span, &more);
+        let (from, to) = (self.seen_s, at_s);
+        self.passing.count(from, to, &more);
         for column in [REQUESTS, ASKED] {
-            self.passing.tally(span, column, now[column].saturating_sub(before[column]));
+            self.passing.tally(from, to, column, now[column].saturating_sub(before[column]));
         }
         (self.totals, self.seen_s) = (totals, at_s);
     }
@@ -409,13 +409,20 @@ impl Sending {
     }
 }
 
-/// Returns a column of `course` as a curve, with its values divided by `of`.
-pub(super) fn curve(course: &Course, column: usize, name: &str, (clock, of): (Unit, f64)) -> Series {
+/// Unit of time of a curve, and divisor of its values.
+#[derive(Clone, Copy)]
+pub(super) struct CurveScale {
+    pub(super) clock: Unit,
+    pub(super) of: f64,
+}
+
+/// Returns a column of `course` as a curve.
+pub(super) fn curve(course: &Course, column: usize, name: &str, scale: CurveScale) -> Series {
     let seen = course.bins().filter(|(_, bin)| !bin[column].is_nan());
     // A level seen in a bin held at the end of the bin at the latest.
     let points = seen.map(|(begin, bin)| Point {
-        x: (begin + course.width()) / clock.of,
-        y: bin[column] / of,
+        x: (begin + course.width()) / scale.clock.of,
+        y: bin[column] / scale.of,
         interval: None,
     });
     Series { name: name.to_owned(), points: points.collect() }
@@ -424,7 +431,7 @@ pub(super) fn curve(course: &Course, column: usize, name: &str, (clock, of): (Un
 /// Returns a curve of what a receiver is known to have. A value holds until more is known; a point before the first
 /// makes a line even of a single value.
 fn known_curve(course: &Course, column: usize, name: &str, clock: Unit) -> Series {
-    let mut series = curve(course, column, name, (clock, 1.0));
+    let mut series = curve(course, column, name, CurveScale { clock, of: 1.0 });
     if let Some(&first) = series.points.first() {
         series.points.insert(0, Point { x: first.x - course.width() / clock.of, ..first });
     }

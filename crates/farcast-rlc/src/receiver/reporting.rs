@@ -105,20 +105,20 @@ impl<P: Payload> Receiver<P> {
         if !self.has_report(common) {
             return None;
         }
-        let range = (number(self.next), number(self.highest()));
+        let (vr_r, vr_h) = (number(self.next), number(self.highest()));
         let from = self.reporting.rest.unwrap_or(self.next);
         let (form, window) = (common.config.status.form, common.config.rx_window);
-        let mut parts = report(form, range, window, self.missing(from), room_bits).into_iter();
+        let mut parts = report(form, vr_r, vr_h, window, self.missing(from), room_bits).into_iter();
         let Status { mut fields } = parts.next()?;
         let goes_on = parts.next().is_some();
         if self.reporting.rest.is_some() {
             // Earlier STATUS PDUs have named a part of the missing PDUs: LSN is VR(R) (section 9.2.2.11.2).
             fields.retain(|field| !matches!(field, SuperField::Ack(_)));
-            fields.push(SuperField::Ack(range.0));
+            fields.push(SuperField::Ack(vr_r));
         }
         let runs = fields.iter().flat_map(SuperField::missing);
         let (end, asks) = runs.fold((from, 0), |(end, asks), (first, count)| {
-            let first = self.next + u64::from(first.since(range.0));
+            let first = self.next + u64::from(first.since(vr_r));
             (end.max(first + u64::from(count)), asks + u32::from(count))
         });
         // A STATUS PDU that names nothing has no room for any PDU; the report would go on for good.

@@ -26,7 +26,7 @@ fn reports(
     room: usize,
 ) -> Vec<Status> {
     let missing = runs.iter().map(|&(start, count)| (sn(vr_r).plus(start), count));
-    report(form, (sn(vr_r), sn(vr_r).plus(span)), window, missing, room).into_vec()
+    report(form, sn(vr_r), sn(vr_r).plus(span), window, missing, room).into_vec()
 }
 
 /// One report of 42 octets.
@@ -224,7 +224,7 @@ proptest! {
     ) {
         for form in FORMS {
             let missing = runs.iter().map(|&(first, count)| (sn(first), count));
-            let all = report(form, (sn(vr_r), sn(vr_r).plus(span)), window, missing, room);
+            let all = report(form, sn(vr_r), sn(vr_r).plus(span), window, missing, room);
             prop_assert!(all.iter().all(|status| status.bits() <= room.max(20)));
             let within = |number: SequenceNumber| number.since(sn(vr_r)) < span;
             prop_assert!(all.iter().flat_map(numbers).all(within));

@@ -81,9 +81,10 @@ impl<'d> Reader<'d> {
     pub fn optional_bytes_or(
         &mut self,
         key: &'static str,
-        word: (&str, Bytes),
+        word: &str,
+        stands_for: Bytes,
     ) -> Result<Option<Bytes>, DocumentError> {
-        self.optional(key, &OrWord(word))
+        self.optional(key, &OrWord((word, stands_for)))
     }
 
     /// Returns the value of `key`, a bit rate with its unit, or `None` for `word`; an error if it is absent.

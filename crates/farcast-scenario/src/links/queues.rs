@@ -65,7 +65,7 @@ pub(super) fn queue_of(
 ) -> Result<Option<QueueLimit>, DocumentError> {
     // Larger than any size that can be written.
     const UNLIMITED: Bytes = Bytes(u64::MAX);
-    let octets = table.optional_bytes_or(key, ("unlimited", UNLIMITED))?;
+    let octets = table.optional_bytes_or(key, "unlimited", UNLIMITED)?;
     let packets = table.optional_integer(key_packets, 1..=u32::MAX)?;
     match (octets, packets) {
         (None, None) => Ok(None),

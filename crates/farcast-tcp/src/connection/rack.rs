@@ -75,9 +75,9 @@ impl Connection {
     }
 
     pub(super) fn find_losses_by_rack(&mut self, now: Time) -> bool {
-        let Some(latest) = self.rack.latest else { return false };
+        let Some((latest, end)) = self.rack.latest else { return false };
         let patience = self.rack.trip + self.patience();
-        let LostByTime { any, rest_at } = self.board.lose_by_time(now, latest, patience);
+        let LostByTime { any, rest_at } = self.board.lose_by_time(now, latest, end, patience);
         match rest_at {
             Some(at) => self.timers.set(Timer::Reorder, at),
             None => self.timers.stop(Timer::Reorder),

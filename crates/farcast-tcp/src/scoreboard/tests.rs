@@ -252,7 +252,8 @@ impl Both {
             .filter(|(position, octet)| eligible(*position, octet))
             .map(|(_, octet)| octet.sent_at)
             .collect();
-        let LostByTime { any: more, rest_at: next } = self.board.lose_by_time(now, latest, patience);
+        let LostByTime { any: more, rest_at: next } =
+            self.board.lose_by_time(now, latest.0, latest.1, patience);
         assert_eq!(more, candidates.iter().any(|&sent| sent + patience <= now));
         let waiting = candidates.iter().map(|&sent| sent + patience).filter(|&due| due > now).max();
         assert_eq!(next, waiting);
@@ -332,7 +333,7 @@ fn at_one_instant_the_order_is_that_of_positions() {
         let mut delivered = Delivered::default();
         board.arrive(now, arrived.0, arrived.1, &mut delivered);
         let (sent, end, _) = delivered.latest.expect("something arrived");
-        board.lose_by_time(now, (sent, end), Span::from_millis(100));
+        board.lose_by_time(now, sent, end, Span::from_millis(100));
         assert_eq!(board.flight() - board.sacked() - board.pipe(), lost);
         board.check();
     }

@@ -5,7 +5,9 @@ use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
 use farcast_delivery::{Codec as _, StreamEngine, StreamReceiverEngine, Transport};
-use farcast_net::{NetError, ReceiveSeal, SealCounts, StreamEnd, StreamNotice, StreamReceiveOptions};
+use farcast_net::{
+    NetError, ReceiveSeal, SealCounts, StreamEnd, StreamNotice, StreamReceiveJob, StreamReceiveOptions,
+};
 use farcast_norm::stream::{
     StreamReceiver as NormReceiver, StreamReceiverConfig as NormConfig, StreamReceiverEvent as NormEvent,
 };
@@ -240,10 +242,10 @@ fn run<P: StreamProtocol>(
     let seal = place.sealing.as_ref().map(|sealing| sealing.receiver(scopes, !job.nack.silent));
     let mut seal = seal.transpose()?;
     let mut progress = Progress { job, unit: P::UNIT, face, lacks: None, gone: false };
-    let with = (&mut engine, seal.as_mut());
     let mut observer =
         |notice: &StreamNotice<'_, <P::Engine as StreamEngine>::Event>| progress.observe::<P>(notice);
-    let end = farcast_net::receive_stream(&options, output, with, stop, &mut observer)?;
+    let reception = StreamReceiveJob { options: &options, seal: seal.as_mut(), stop };
+    let end = farcast_net::receive_stream(reception, output, &mut engine, &mut observer)?;
     let Progress { lacks, gone, .. } = progress;
     let seal = seal.as_ref().map(ReceiveSeal::counts);
     Ok(StreamReceived { end, lacks, gone, requests: P::requests(&engine), seal })

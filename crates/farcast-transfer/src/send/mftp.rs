@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use farcast_core::{Span, Time};
 use farcast_files::Outgoing;
 use farcast_mftp::message::cancel;
-use farcast_mftp::settings::{Audience, PathLimits, Rate, Settings};
+use farcast_mftp::settings::{Addresses, Audience, PathLimits, Rate, Settings};
 use farcast_mftp::{
     Codec, ConfigError, Invited, Mftp, Product, Sender, SenderConfig, SenderEvent, SenderOutcome,
 };
@@ -105,7 +105,10 @@ impl SendMftp {
         };
         let headers = sealing::headers(to.private, sealed);
         let path = PathLimits { headers, mtu: path_mtu(job, to.private), granule: 1 };
-        let config = self.settings.sender(product, (server, to.public, to.private), &audience, path);
+        let config = {
+            let addresses = Addresses { server, public: to.public, private: to.private };
+            self.settings.sender(product, addresses, &audience, path)
+        };
         // Receivers that have an older version compare it with the list of files.
         let list_segments = u32::try_from(list.div_ceil(config.dtu_size.into())).unwrap_or(u32::MAX);
         // A signed datagram grows by more octets than a datagram of content.

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use farcast_core::{BitRate, Span};
 use farcast_delivery::{Codec as _, StreamSenderEngine, Transport};
-use farcast_net::{SealCounts, SendSeal, SocketOptions, StreamSendNotice, StreamSendOptions};
+use farcast_net::{SealCounts, SendSeal, SocketOptions, StreamSendJob, StreamSendNotice, StreamSendOptions};
 use farcast_norm::settings::Way;
 use farcast_norm::stream::{StreamSender as NormSender, StreamSenderEvent as NormEvent};
 use farcast_norm::{Kind, NodeId, Object, SenderConfig, SenderOutcome};
@@ -271,7 +271,8 @@ fn run<S: StreamSenderEngine, E: std::error::Error + Send + Sync + 'static>(
             face.event(&StreamEvent::Net(&StreamSendNotice::Narrow { receiver, datagram, limit }));
         }
     };
-    let engine = farcast_net::send_stream(&options, input, (make, seal.as_mut()), stop, &mut observer)?;
+    let transmission = StreamSendJob { options: &options, seal: seal.as_mut(), stop };
+    let engine = farcast_net::send_stream(transmission, input, make, &mut observer)?;
     let state = |(&node, state): (&NodeId, &&str)| ReceiverState {
         name: label(node),
         state: (*state).into(),

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcast_core::{Span, Time};
 use farcast_mftp::{Codec, Neighbourhood};
-use farcast_net::{Clock, Waited};
+use farcast_net::{Clock, GroupWait, Waited};
 
 use super::{Locked, Preparation, SendJob};
 use crate::Error;
@@ -117,7 +117,8 @@ impl<'a> Turn<'a> {
         let mut tick = || note(Preparation::Waiting { whom: &whom, now: clock.now() });
         let theirs = |now| Neighbourhood::of(now, by, transmission);
         let socket = self.job.socket.socket();
-        let waited = farcast_net::wait_until_free(self.to, &socket, (&Codec, theirs), left, stop, &mut tick);
+        let wait = GroupWait { group: self.to, socket: &socket, codec: &Codec, limit: left, stop };
+        let waited = farcast_net::wait_until_free(&wait, theirs, &mut tick);
         note(Preparation::Waited);
         Ok(waited?)
     }

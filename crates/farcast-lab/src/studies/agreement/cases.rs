@@ -139,7 +139,8 @@ const fn mftp(
     link: LinkSource,
     settings: &'static [&'static str],
     octets: usize,
-    (rate, preset): (&'static str, &'static str),
+    rate: &'static str,
+    preset: &'static str,
 ) -> Case {
     Case { name, link, settings, protocol: Protocol::Mftp { octets, rate, preset }, draws: true }
 }
@@ -153,28 +154,32 @@ pub(super) const CASES: [Case; 10] = [
         LinkSource::Shipped("bgan"),
         &["link.forward.per=0.005", "link.forward.queue=unlimited", "link.return.queue=unlimited"],
         60_000,
-        ("300 kbit/s", DRAFT),
+        "300 kbit/s",
+        DRAFT,
     ),
     mftp(
         "MFTP to 3 receivers: 2 Mbit/s, 260 ms, PER 0.01, return 64 kbit/s",
         LinkSource::Text(GEO),
         &["link.forward.per=0.01"],
         800_000,
-        ("1.9 Mbit/s", DRAFT),
+        "1.9 Mbit/s",
+        DRAFT,
     ),
     mftp(
         "MFTP to 3 receivers: 2 Mbit/s, 260 ms, no loss, return 64 kbit/s",
         LinkSource::Text(GEO),
         &[],
         800_000,
-        ("1.9 Mbit/s", DRAFT),
+        "1.9 Mbit/s",
+        DRAFT,
     ),
     mftp(
         "MFTP to 3 receivers at the defaults of send: 2 Mbit/s, 260 ms, PER 0.01, return 64 kbit/s",
         LinkSource::Text(GEO),
         &["link.forward.per=0.01"],
         800_000,
-        ("1.9 Mbit/s", "farcast"),
+        "1.9 Mbit/s",
+        "farcast",
     ),
     tcp("TCP Reno: 2 Mbit/s, 100 ms, no loss", MEDIUM, &[], RENO),
     tcp("TCP CUBIC: 2 Mbit/s, 100 ms, no loss", MEDIUM, &[], CUBIC),
@@ -225,7 +230,7 @@ impl Setting {
         }
         let links = Links::read(&mut document.root())?;
         let sizes = match case.protocol {
-            Protocol::Mftp { octets, rate, preset } => vec![file(document, octets, (rate, preset), place)?],
+            Protocol::Mftp { octets, rate, preset } => vec![file(document, octets, rate, preset, place)?],
             Protocol::Tcp { congestion } => {
                 let size = |octets| flow(document.clone(), octets, congestion);
                 SIZES.into_iter().map(size).collect::<Result<_, _>>()?
@@ -253,7 +258,8 @@ fn noise(octets: usize) -> Vec<u8> {
 fn file(
     mut document: Document,
     octets: usize,
-    (rate, preset): (&str, &str),
+    rate: &str,
+    preset: &str,
     place: &Path,
 ) -> Result<Size, StudyError> {
     let (payload, file) = (noise(octets), place.join("file"));

@@ -16,7 +16,8 @@ use farcast_mftp::{
     SenderEvent,
 };
 use farcast_net::{
-    Changing, NetError, ReceiveNotice, ReceiveOptions, SendNotice, SendOptions, SocketOptions,
+    Changing, NetError, ReceiveJob, ReceiveNotice, ReceiveOptions, SendJob, SendNotice, SendOptions,
+    SocketOptions,
 };
 
 use super::cases::RECEIVERS;
@@ -52,8 +53,10 @@ pub(super) fn run(
             let seed = RandomStream::derive(job.seed, &[number]).bits();
             let (ready, config) = (ready.clone(), &config);
             scope.spawn(move || {
-                let received =
-                    receive((host, seed), config, (&job.size.payload, &into), (stop, ending), ready);
+                let received = {
+                    let payload = &job.size.payload;
+                    receive(ReceiverRun { host, seed, payload, into: &into, stop, ending }, config, ready)
+                };
                 ended.fetch_add(1, Ordering::Relaxed);
                 received
             })
@@ -61,7 +64,10 @@ pub(super) fn run(
         let receivers: Vec<_> = (0..).zip(emulation.terminals()).map(receiver).collect();
         drop(ready);
         let (hub, sending) = (emulation.hub(), config.clone());
-        let sender = scope.spawn(move || send(job, hub, sending, &listening, (ended, ending)));
+        let sender = scope.spawn(move || {
+            let run = SenderRun { job, hub, ended, ending };
+            send(&run, sending, &listening)
+        });
         let sent = joined(sender);
         // The sender has ended, so incomplete receivers get nothing more.
         stop.store(true, Ordering::Relaxed);
@@ -85,14 +91,18 @@ fn socket() -> SocketOptions {
     SocketOptions { interface: Some(DEVICE.into()), ..SocketOptions::default() }
 }
 
-/// Sends the file once all receivers listen, until all have `ended`.
-fn send(
-    job: &AgreementRun<'_>,
-    hub: &Host,
-    config: SenderConfig,
-    listening: &Inbox<()>,
-    (ended, ending): (&AtomicUsize, Ending<'_>),
-) -> Result<SentData, StudyError> {
+/// Run of the sender on `hub`.
+struct SenderRun<'a> {
+    job: &'a AgreementRun<'a>,
+    hub: &'a Host,
+    /// Number of receivers that have ended.
+    ended: &'a AtomicUsize,
+    ending: Ending<'a>,
+}
+
+/// Sends the file once all receivers listen, until all have ended.
+fn send(run: &SenderRun<'_>, config: SenderConfig, listening: &Inbox<()>) -> Result<SentData, StudyError> {
+    let SenderRun { job, hub, ended, ending } = *run;
     hub.namespace().enter()?;
     hurry();
     // Fewer messages come if a receiver could not begin; its own error says why.
@@ -120,14 +130,15 @@ fn send(
     };
     let product = Product { id: *outgoing.id().as_bytes(), size: outgoing.size(), name: "file".into() };
     let make = |server: SocketAddr| Sender::new(in_real_time(config, product, server));
-    let report = farcast_net::send::<Mftp, _>(
-        vec![outgoing],
-        (&Codec, None),
-        &options,
-        make,
-        (&start, &stop),
-        &mut observer,
-    )?;
+    let job = SendJob::<Mftp> {
+        objects: vec![outgoing],
+        codec: &Codec,
+        seal: None,
+        options: &options,
+        start: &start,
+        stop: &stop,
+    };
+    let report = farcast_net::send(job, make, &mut observer)?;
     report.error.map_or(Ok(()), |error: NetError| Err(StudyError::from(error)))?;
     let dtus_per_pass = report.sender.stats().dtus_per_pass.clone();
     Ok(SentData { began: began.ok_or_else(|| failure("no data was sent"))?, dtus_per_pass })
@@ -142,15 +153,23 @@ fn in_real_time(config: SenderConfig, product: Product, server: SocketAddr) -> S
     SenderConfig { product, server, response: server, pace, ..config }
 }
 
-/// Receives the file and compares it with the `payload`. Returns the time at which the last segment came.
+/// Run of a receiver on `host`.
+#[derive(Clone, Copy)]
+struct ReceiverRun<'a> {
+    host: &'a Host,
+    seed: u64,
+    /// Content of the file.
+    payload: &'a [u8],
+    /// Directory for the file.
+    into: &'a Path,
+    stop: &'a AtomicBool,
+    ending: Ending<'a>,
+}
+
+/// Receives the file and compares it with its content. Returns the time at which the last segment came.
 /// Verification is not part of the protocol's time, and takes none in simulation.
-fn receive(
-    (host, seed): (&Host, u64),
-    sender: &SenderConfig,
-    (payload, into): (&[u8], &Path),
-    (stop, ending): (&AtomicBool, Ending<'_>),
-    ready: Outbox<()>,
-) -> Result<Time, StudyError> {
+fn receive(run: ReceiverRun<'_>, sender: &SenderConfig, ready: Outbox<()>) -> Result<Time, StudyError> {
+    let ReceiverRun { host, seed, payload, into, stop, ending } = run;
     host.namespace().enter()?;
     hurry();
     let id = ClientId::from_address(IpAddr::V4(host.address()));
@@ -180,7 +199,8 @@ fn receive(
     let make = |room: usize| {
         Receiver::new(ReceiverConfig { receive_buffer_bytes: u32::try_from(room).ok(), ..config })
     };
-    farcast_net::receive::<Mftp, _>(&options, (&Codec, None), make, stop, &mut observer)?;
+    let job = ReceiveJob::<Mftp> { options: &options, codec: &Codec, seal: None, stop };
+    farcast_net::receive(job, make, &mut observer)?;
     if std::fs::read(into.join("file")).is_ok_and(|octets| octets == payload) {
         return completed.ok_or_else(|| failure("the file was there before all of it had come"));
     }

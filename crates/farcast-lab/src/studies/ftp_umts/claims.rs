@@ -6,7 +6,7 @@ use farcast_stats::{StatsError, Summary, prediction_half_width};
 
 use super::cell::{BearerCell, Metric};
 use super::{Curve, Experiments, STUDY};
-use crate::study::{Judged, Row, Rule, Verdict, rules};
+use crate::study::{Judged, Row, RowPlace, Rule, Verdict, rules};
 
 const CASE: &str = "Claims";
 /// Number of runs behind a published mean. This is an assumption: the paper does not say.
@@ -84,7 +84,7 @@ pub(super) fn rows(studies: &[Experiments]) -> Result<Vec<Row>, StatsError> {
 }
 
 fn row(item: &str, column: &str, decimals: usize, judged: Judged) -> Row {
-    Row::new(STUDY.name, (item, CASE, column), decimals, judged)
+    Row::new(STUDY.name, RowPlace { item, row: CASE, column }, decimals, judged)
 }
 
 /// Returns the verdict on pairs, with the number of those that contradict.
@@ -102,25 +102,33 @@ fn count(pairs: &Pairs<'_>) -> Result<Judged, StatsError> {
         (0, _) => Verdict::Agrees,
         _ => Verdict::Differs,
     };
-    Ok(judged(0.0, (f64::from(contradict), None), verdict, COUNTED, None))
+    Ok(judged(0.0, Ours { value: f64::from(contradict), half: None }, verdict, COUNTED, None))
+}
+
+/// Our number, and half the width of its 95 % confidence interval.
+#[derive(Clone, Copy)]
+struct Ours {
+    value: f64,
+    half: Option<f64>,
 }
 
 fn judged(
     published: f64,
-    (farcast, ci95_half_width): (f64, Option<f64>),
+    ours: Ours,
     verdict: Verdict,
     sentence: &'static str,
     agrees_within: Option<(f64, f64)>,
 ) -> Judged {
+    let Ours { value: farcast, half: ci95_half_width } = ours;
     let rule = Rule { sentence, agrees_within };
     Judged { published: Some(published), farcast, ci95_half_width, verdict, rule }
 }
 
 /// Returns the verdict on whether `published` lies `within`.
-fn inside(published: f64, ours: (f64, Option<f64>), within: (f64, f64), sentence: &'static str) -> Judged {
-    let agrees = within.0 <= published && published <= within.1;
+fn inside(published: f64, ours: Ours, within: [f64; 2], sentence: &'static str) -> Judged {
+    let agrees = within[0] <= published && published <= within[1];
     let verdict = if agrees { Verdict::Agrees } else { Verdict::Differs };
-    judged(published, ours, verdict, sentence, Some(within))
+    judged(published, ours, verdict, sentence, Some(within.into()))
 }
 
 /// Returns a pair for each step of maxDAT: the metric should not rise.
@@ -176,10 +184,11 @@ fn ratios(study: &Experiments) -> Result<ClaimNumbers, StatsError> {
         if let (Some(one), Some(ten)) = (one.summary(Metric::Time)?, ten.summary(Metric::Time)?) {
             let ratio = one.mean / ten.mean;
             let [known, likely] = [relative(&one, &ten, u64::MAX)?, relative(&one, &ten, RUNS)?];
-            let within = (ratio * (-likely).exp(), ratio * likely.exp());
-            numbers.push((item, 2, inside(published, (ratio, Some(ratio * known)), within, RATIO)));
+            let within = [ratio * (-likely).exp(), ratio * likely.exp()];
+            let ours = Ours { value: ratio, half: Some(ratio * known) };
+            numbers.push((item, 2, inside(published, ours, within, RATIO)));
         } else if let (Some(one), Some(ten)) = (one.median_time()?, ten.median_time()?) {
-            let ours = (one / ten, None);
+            let ours = Ours { value: one / ten, half: None };
             numbers.push((item, 2, judged(published, ours, Verdict::Undetermined, MEDIANS, None)));
         }
     }
@@ -221,7 +230,11 @@ fn apart(item: &str, means: Option<Vec<f64>>, most: f64) -> ClaimNumbers {
     let number = |means: Vec<f64>| {
         let spread = spread(&means);
         let verdict = if spread <= most { Verdict::Agrees } else { Verdict::Differs };
-        (item.to_owned(), 1, judged(0.0, (spread, None), verdict, SPREAD, Some((0.0, most))))
+        (
+            item.to_owned(),
+            1,
+            judged(0.0, Ours { value: spread, half: None }, verdict, SPREAD, Some((0.0, most))),
+        )
     };
     means.map(number).into_iter().collect()
 }
@@ -263,8 +276,8 @@ fn utilisation(study: &Experiments) -> Result<ClaimNumbers, StatsError> {
         // The printed numbers have no decimals.
         let half = percent(prediction_half_width(sd, RUNS, ours.n)?) + 0.5;
         let mean = percent(ours.mean);
-        let judged =
-            inside(published, (mean, ours.ci95_half_width.map(percent)), (mean - half, mean + half), MEAN);
+        let ours = Ours { value: mean, half: ours.ci95_half_width.map(percent) };
+        let judged = inside(published, ours, [mean - half, mean + half], MEAN);
         numbers.push((format!("T9: utilisation at maxDAT 10, {} KByte, %", curve.line.file), 1, judged));
     }
     Ok(numbers)
@@ -283,10 +296,10 @@ fn very_high(study: &Experiments) -> Result<ClaimNumbers, StatsError> {
     let ours = match (usual.summary(Metric::Time)?, slow.summary(Metric::Time)?) {
         (Some(usual), Some(slow)) => {
             let ratio = slow.mean / usual.mean;
-            (ratio, Some(ratio * relative(&slow, &usual, u64::MAX)?))
+            Ours { value: ratio, half: Some(ratio * relative(&slow, &usual, u64::MAX)?) }
         }
         _ => match (usual.median_time()?, slow.median_time()?) {
-            (Some(usual), Some(slow)) => (slow / usual, None),
+            (Some(usual), Some(slow)) => Ours { value: slow / usual, half: None },
             _ => return Ok(Vec::new()),
         },
     };

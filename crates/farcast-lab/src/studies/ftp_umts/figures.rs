@@ -4,7 +4,7 @@ use farcast_stats::StatsError;
 
 use super::cell::{BearerCell, Metric};
 use super::{Curve, CurveParameters, Experiments, STUDY};
-use crate::study::{Row, rules};
+use crate::study::{Row, RowPlace, rules};
 
 const FIGURE: &str = "the paper has it in a figure only";
 const SOME_END: &str = "not all our transfers end within 1 h, so there is no mean";
@@ -47,13 +47,19 @@ fn column(cell: &BearerCell) -> String {
 }
 
 /// Returns the rows of an item over maxDAT, where there is a mean.
-fn line(curve: &Curve, case: &str, (name, metric, unit, decimals): Item) -> Result<Vec<Row>, StatsError> {
+fn line(curve: &Curve, case: &str, item: Item) -> Result<Vec<Row>, StatsError> {
+    let (name, metric, unit, decimals) = item;
     let mut rows = Vec::new();
     for cell in &curve.cells {
         let Some(summary) = cell.summary(metric)? else { continue };
         let half = summary.ci95_half_width.map(|half| unit * half);
         let judged = rules::unpublished(unit * summary.mean, half, FIGURE);
-        rows.push(Row::new(STUDY.name, (name, case, &column(cell)), decimals, judged));
+        rows.push(Row::new(
+            STUDY.name,
+            RowPlace { item: name, row: case, column: &column(cell) },
+            decimals,
+            judged,
+        ));
     }
     Ok(rows)
 }
@@ -65,7 +71,12 @@ fn normalised(curve: &Curve, case: &str) -> Result<Vec<Row>, StatsError> {
     let greatest = means.iter().copied().fold(0.0, f64::max);
     let row = |(cell, mean): (&BearerCell, f64)| {
         let judged = rules::unpublished(mean / greatest, None, FIGURE);
-        Row::new(STUDY.name, ("download time by its greatest", case, &column(cell)), 3, judged)
+        Row::new(
+            STUDY.name,
+            RowPlace { item: "download time by its greatest", row: case, column: &column(cell) },
+            3,
+            judged,
+        )
     };
     Ok(curve.cells.iter().zip(means).map(row).collect())
 }
@@ -80,7 +91,12 @@ fn unfinished(curve: &Curve, case: &str) -> Result<Vec<Row>, StatsError> {
         }
         let mut push = |item: &str, decimals, value, half| {
             let judged = rules::unpublished(value, half, SOME_END);
-            rows.push(Row::new(STUDY.name, (item, case, &column(cell)), decimals, judged));
+            rows.push(Row::new(
+                STUDY.name,
+                RowPlace { item, row: case, column: &column(cell) },
+                decimals,
+                judged,
+            ));
         };
         let (share, half) = rules::our_share(ended, all)?;
         push("transfers that end within 1 h, %", 1, share, Some(half));

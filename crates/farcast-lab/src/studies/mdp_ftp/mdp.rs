@@ -5,7 +5,7 @@ use farcast_stats::{Summary, TukeyHsd, tukey_hsd};
 
 use super::session::{MdpReading, Session};
 use super::{FURTHER, FileCell, RUNS as FTP_RUNS, STUDY, published_runs};
-use crate::study::{Judged, Row, Rule, Runner, StudyError, Verdict, rules};
+use crate::study::{Judged, Row, RowPlace, Rule, Runner, StudyError, Verdict, rules};
 
 /// The published runs.
 const RUNS: &str = include_str!("../../../../../vectors/mdp-ftp/mdp_runs.csv");
@@ -83,11 +83,21 @@ pub(super) fn rows(
         for (name, title) in FILES {
             for (ber, sessions) in &all {
                 let judged = judge(name, ber, sessions)?;
-                rows.push(Row::new(STUDY.name, (item, title, &format!("BER {ber}")), 2, judged));
+                rows.push(Row::new(
+                    STUDY.name,
+                    RowPlace { item, row: title, column: &format!("BER {ber}") },
+                    2,
+                    judged,
+                ));
             }
         }
         if let Some(judged) = throughput(reading, &all[0].1)? {
-            rows.push(Row::new(STUDY.name, (share, FILES[3].1, "BER 0"), 1, judged));
+            rows.push(Row::new(
+                STUDY.name,
+                RowPlace { item: share, row: FILES[3].1, column: "BER 0" },
+                1,
+                judged,
+            ));
         }
         if reading == MdpReading::A {
             compared = all;
@@ -162,7 +172,12 @@ fn further(runner: &Runner<'_>, rows: &mut Vec<Row>) -> Result<(), StudyError> {
             None => rules::unpublished(f64::NAN, None, NOT_ALL),
         };
         if judged.farcast.is_finite() {
-            rows.push(Row::new(STUDY.name, ("MDP, reading A, s", FILES[2].1, column), 2, judged));
+            rows.push(Row::new(
+                STUDY.name,
+                RowPlace { item: "MDP, reading A, s", row: FILES[2].1, column },
+                2,
+                judged,
+            ));
         }
     }
     Ok(())
@@ -195,7 +210,11 @@ fn compare(
                 },
                 None => rules::unpublished(ours.mean, ours.ci95_half_width, NO_RUNS),
             };
-            let place = ("MDP less FTP, s", *title, &*format!("BER {ber}, FTP's frames of {frame}"));
+            let place = RowPlace {
+                item: "MDP less FTP, s",
+                row: title,
+                column: &format!("BER {ber}, FTP's frames of {frame}"),
+            };
             rows.push(Row::new(STUDY.name, place, 2, judged));
         }
     }
@@ -232,7 +251,8 @@ fn arithmetic(rows: &mut Vec<Row>) -> Result<(), StudyError> {
     for (item, printed, computed, decimals) in numbers {
         let mut judged = rules::printed(printed, computed, decimals);
         judged.rule.sentence = ARITHMETIC;
-        let place = (item, "the report's Table 9, from its own runs", "100 KB, BER 0");
+        let place =
+            RowPlace { item, row: "the report's Table 9, from its own runs", column: "100 KB, BER 0" };
         rows.push(Row::new(STUDY.name, place, decimals as usize, judged));
     }
     Ok(())

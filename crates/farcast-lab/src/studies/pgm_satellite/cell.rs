@@ -107,11 +107,8 @@ impl<'r, 'o> Cells<'r, 'o> {
     }
 }
 
-fn simulate(
-    runner: &Runner<'_>,
-    setup: &Setup,
-    (begin, end): CountWindow,
-) -> Result<SatelliteCell, StudyError> {
+fn simulate(runner: &Runner<'_>, setup: &Setup, window: CountWindow) -> Result<SatelliteCell, StudyError> {
+    let (begin, end) = window;
     let (scenario, seed) = (scenario(setup, end)?, runner.seed());
     let rates = runner.map(u64::MAX, |index, pulse| {
         let counted = CountingTask { index, pulse, from: Time::ZERO + Span::from_secs(begin.into()) };

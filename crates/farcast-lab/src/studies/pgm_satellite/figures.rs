@@ -3,7 +3,7 @@
 use super::STUDY;
 use super::cell::{Cells, Metric};
 use super::setup::{Dlr, Setup, SourceTraffic};
-use crate::study::{Row, StudyError, rules};
+use crate::study::{Row, RowPlace, StudyError, rules};
 
 const FIGURE: &str = "the paper has it in a figure only";
 
@@ -30,7 +30,7 @@ impl Curve<'_> {
     fn point(&self, cells: &Cells<'_, '_>, setup: Setup, column: &str) -> Result<Row, StudyError> {
         let summary = cells.of(setup)?.summary(self.metric)?;
         let judged = rules::unpublished(summary.mean, summary.ci95_half_width, FIGURE);
-        Ok(Row::new(STUDY.name, (self.name, self.figure, column), 1, judged))
+        Ok(Row::new(STUDY.name, RowPlace { item: self.name, row: self.figure, column }, 1, judged))
     }
 }
 

@@ -58,7 +58,8 @@ impl Iridium {
 pub(super) fn inmarsat(
     runner: &Runner<'_>,
     most: u64,
-    (p, interval_min): (&str, u64),
+    p: &str,
+    interval_min: u64,
 ) -> Result<Transfers, StudyError> {
     let settings = [
         format!("link.return.per={p}"),

@@ -1,18 +1,18 @@
 use super::*;
-use crate::study::{Judged, Rule};
+use crate::study::{Judged, RowPlace, Rule};
 
-fn row(place: (&str, &str, &str), published: Option<f64>, verdict: Verdict) -> Row {
+fn row([item, row, column]: [&str; 3], published: Option<f64>, verdict: Verdict) -> Row {
     let rule = Rule { sentence: "a rule", agrees_within: published.map(|it| (it - 1.0, it + 1.0)) };
     let judged = Judged { published, farcast: 2.346, ci95_half_width: Some(0.5), verdict, rule };
-    Row::new("mftp-bgan", place, 2, judged)
+    Row::new("mftp-bgan", RowPlace { item, row, column }, 2, judged)
 }
 
 fn results() -> Vec<Results> {
     let rows = vec![
-        row(("delay, s", "all", "n = 1"), Some(2.5), Verdict::Agrees),
-        row(("delay, s", "all", "n = 2"), Some(9.0), Verdict::Differs),
-        row(("passes", "some", ""), None, Verdict::NotPublished),
-        row(("least", "some", ""), Some(4.0), Verdict::Undetermined),
+        row(["delay, s", "all", "n = 1"], Some(2.5), Verdict::Agrees),
+        row(["delay, s", "all", "n = 2"], Some(9.0), Verdict::Differs),
+        row(["passes", "some", ""], None, Verdict::NotPublished),
+        row(["least", "some", ""], Some(4.0), Verdict::Undetermined),
     ];
     let (name, citation, columns) = ("mftp-bgan", "somebody, somewhere", ["published", "farcast"]);
     vec![Results { name, citation, columns, seed: 7, replications: Some(100), rows }]

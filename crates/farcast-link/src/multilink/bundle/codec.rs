@@ -70,12 +70,13 @@ impl Codec {
     }
 
     /// Returns the frame, from its first octet to its closing flag, of the part `range` of a packet. The packet
-    /// consists of its protocol field and `octets`.
+    /// consists of its protocol `field` and `octets`.
     pub(super) fn encode(
         &mut self,
         header: Header,
         range: Range<usize>,
-        (field, octets): (&[u8], &[u8]),
+        field: &[u8],
+        octets: &[u8],
     ) -> Vec<u8> {
         self.information.clear();
         self.information.extend_from_slice(&header.encode(self.format));

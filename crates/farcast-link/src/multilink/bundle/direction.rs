@@ -252,7 +252,7 @@ impl<M: Message> BundleDirection<M> {
         let (Range { start, end }, field) = (piece.range(), self.protocol.len());
         let (start, end) = (*start as usize, *end as usize);
         let (encoded, octets) = if let Some(octets) = octets_of(frame) {
-            let encoded = self.codec.encode(header, start..end, (&self.protocol, octets));
+            let encoded = self.codec.encode(header, start..end, &self.protocol, octets);
             let octets = encoded.len() as u64;
             (encoded, octets)
         } else {

@@ -6,6 +6,7 @@ use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Piece, Probability, Span, Time};
 use farcast_ppp::multilink::Header;
 
+use super::LinkConfig;
 use super::codec::FragmentOctets;
 
 /// Pause after which a frame begins with a flag of its own. After a shorter pause, the flag that ended the frame before
@@ -87,15 +88,17 @@ pub(super) enum LoadFate {
 }
 
 impl LinkLine {
+    /// Creates the line of `link` at `rate`, which loses frames with probability `loss`.
     pub(super) const fn new(
-        (rate, octet_bits, delay): (BitRate, u8, Span),
+        link: &LinkConfig,
+        rate: BitRate,
         loss: Probability,
         losses: RandomStream,
     ) -> Self {
         Self {
             rate,
-            octet_bits: octet_bits as u64,
-            delay,
+            octet_bits: link.octet_bits as u64,
+            delay: link.delay,
             loss,
             losses,
             connected: true,

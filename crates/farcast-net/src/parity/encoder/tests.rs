@@ -1,3 +1,5 @@
+use farcast_delivery::ErasureCode;
+
 use super::*;
 
 /// Returns a file of five blocks and a short one, and its encoder. A block has `block` DTUs and `symbols` parity
@@ -8,7 +10,9 @@ fn product(dir: &tempfile::TempDir, block: u32, symbols: u32) -> (Outgoing, Pari
     std::fs::write(dir.path().join("file"), content).unwrap();
     let outgoing = Outgoing::scan(&[dir.path().join("file")], |_| {}).unwrap();
     let geometry = Geometry::new(outgoing.size(), 100, block).unwrap();
-    let encoder = ParityEncoder::new(geometry, (symbols, ErasureCode::BySize), outgoing.clone()).unwrap();
+    let encoder =
+        ParityEncoder::new(geometry, BlockParity { symbols, kind: ErasureCode::BySize }, outgoing.clone())
+            .unwrap();
     (outgoing, encoder)
 }
 

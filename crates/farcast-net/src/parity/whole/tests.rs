@@ -1,3 +1,5 @@
+use farcast_delivery::ErasureCode;
+
 use super::*;
 use crate::parity::ParityEncoder;
 
@@ -23,10 +25,19 @@ fn it_is_the_parity_that_blocks_have_one_by_one() {
     // Both fields, and blocks of two lengths, the last segment short.
     for (block, symbols) in [(30, 60), (200, 200)] {
         let (mut outgoing, geometry) = outgoing(dir.path(), 99_950, block);
-        let mut one_by_one =
-            ParityEncoder::new(geometry, (symbols, ErasureCode::BySize), outgoing.clone()).unwrap();
-        let mut whole =
-            WholeParity::start(geometry, (symbols, ErasureCode::BySize), 20, outgoing.clone()).unwrap();
+        let mut one_by_one = ParityEncoder::new(
+            geometry,
+            BlockParity { symbols, kind: ErasureCode::BySize },
+            outgoing.clone(),
+        )
+        .unwrap();
+        let mut whole = WholeParity::start(
+            geometry,
+            BlockParity { symbols, kind: ErasureCode::BySize },
+            20,
+            outgoing.clone(),
+        )
+        .unwrap();
         // Symbols are read at once, so the reader waits for those that are not there yet.
         for block in (0..geometry.blocks()).rev() {
             let bytes = read(&mut whole, block, 3..20).unwrap();
@@ -47,7 +58,9 @@ fn what_cannot_be_computed_is_an_error_and_no_wait() {
     let dir = tempfile::tempdir().unwrap();
     let (outgoing, geometry) = outgoing(dir.path(), 100_000, 200);
     std::fs::remove_file(dir.path().join("file")).unwrap();
-    let mut whole = WholeParity::start(geometry, (200, ErasureCode::BySize), 20, outgoing).unwrap();
+    let mut whole =
+        WholeParity::start(geometry, BlockParity { symbols: 200, kind: ErasureCode::BySize }, 20, outgoing)
+            .unwrap();
     assert!(matches!(read(&mut whole, 0, 0..1), Err(NetError::Source(_))));
     assert!(read(&mut whole, 0, 0..1).is_err(), "again");
 }

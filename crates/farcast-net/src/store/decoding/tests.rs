@@ -1,5 +1,4 @@
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use farcast_core::Span;
@@ -8,9 +7,9 @@ use farcast_files::{Incoming, Options, Outgoing};
 use rustix::event::{EventfdFlags, eventfd};
 
 use super::*;
-use crate::parity::{ParityDecoder, ParityEncoder};
+use crate::parity::{BlockParity, ParityDecoder, ParityEncoder};
 use crate::store::room::{NoRoom, Retry};
-use crate::store::worker::AnswerChannel;
+use crate::store::worker::{AnswerChannel, WorkerChannels};
 use crate::store::{Arena, ArenaStep, StoreJob};
 
 const SIZE: usize = 95_500;
@@ -40,8 +39,13 @@ impl Scene {
         let (replies_in, replies) = unbounded();
         let wake = Arc::new(eventfd(0, EventfdFlags::NONBLOCK).unwrap());
         let answer = AnswerChannel { replies: replies_in, wake, reception: 1 };
-        let free = (crate::store::Pool::default(), Arc::new(AtomicBool::new(false)));
-        let mut worker = Worker::new(unbounded().1, free, answer.clone(), false, Span::ZERO);
+        let channels = WorkerChannels {
+            jobs: unbounded().1,
+            free: crate::store::Pool::default(),
+            wanted: Arc::default(),
+            answer: answer.clone(),
+        };
+        let mut worker = Worker::new(channels, false, Span::ZERO);
         worker.decoding.little = 0;
         let (leave, left) = unbounded();
         worker.decoding.thread = CodingThread::start(move |job: &mut DecodeJob| {
@@ -54,7 +58,12 @@ impl Scene {
             Incoming::open(&into, outgoing.id(), outgoing.size(), 1000, Options::default()).unwrap();
         let parity = Some(ParityDecoder::new(geometry, 4, ErasureCode::BySize).unwrap());
         worker.products.insert(OBJECT, Product::new(OBJECT, incoming, parity, answer.clone()));
-        let mut encoder = ParityEncoder::new(geometry, (4, ErasureCode::BySize), outgoing.clone()).unwrap();
+        let mut encoder = ParityEncoder::new(
+            geometry,
+            BlockParity { symbols: 4, kind: ErasureCode::BySize },
+            outgoing.clone(),
+        )
+        .unwrap();
         let mut scene = Self { dir, outgoing, geometry, worker, replies, leave, answer };
         for block in 0..geometry.blocks() {
             let run = geometry.block_run(block).unwrap();
@@ -157,8 +166,12 @@ fn nothing_is_stored_of_a_block_that_was_damaged_meanwhile() {
     assert_eq!(scene.told(), [(3, true), (4, false), (5, true)]);
     assert_eq!((3..6).map(|block| scene.missing(block)).collect::<Vec<_>>(), [0, 2, 0]);
     // The symbols of the block are used up, and others come.
-    let mut encoder =
-        ParityEncoder::new(scene.geometry, (4, ErasureCode::BySize), scene.outgoing.clone()).unwrap();
+    let mut encoder = ParityEncoder::new(
+        scene.geometry,
+        BlockParity { symbols: 4, kind: ErasureCode::BySize },
+        scene.outgoing.clone(),
+    )
+    .unwrap();
     for symbol in 2..4 {
         let bytes = encoder.symbol(&mut scene.outgoing, 4, symbol).unwrap().to_vec();
         scene.symbol(4, symbol, &bytes);

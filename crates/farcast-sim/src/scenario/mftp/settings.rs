@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use farcast_core::Span;
 use farcast_core::units::Bytes;
 use farcast_link::bgan::Packing;
-use farcast_mftp::settings::{Audience, Parity, PathLimits};
+use farcast_mftp::settings::{Addresses, Audience, Parity, PathLimits};
 use farcast_mftp::{Group, Invited, Pace, Product, ReceiverConfig, Sender, SenderConfig, Settings};
 
 use super::table::{self as keys, interval};
@@ -59,7 +59,10 @@ pub(super) fn read(
     } else {
         way
     };
-    let mut config = settings.sender(product, (server, group, group), &audience, around);
+    let mut config = {
+        let addresses = Addresses { server, public: group, private: group };
+        settings.sender(product, addresses, &audience, around)
+    };
     if settings.parity == Parity::Auto && config.parity_symbols == 0 && table.holds("parity") {
         let problem = if audience == Audience::Anybody {
             "\"auto\" comes to none with group = \"open_unlimited\", where nothing shows that receivers know of parity"

@@ -161,7 +161,8 @@ impl Client {
         self.session.ended = Some(now);
         self.timers = farcast_core::Timers::default();
         if let Some(work) = self.work.take() {
-            self.drop_data(work.loose_ends());
+            let (port, data) = work.loose_ends();
+            self.drop_data(port, data);
             self.tell(work.file, Err(OperationError::NoSession));
         }
         while let Some((file, _)) = self.waiting.pop_front() {

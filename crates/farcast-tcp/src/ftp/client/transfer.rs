@@ -362,7 +362,8 @@ impl Client {
     /// Ends the current operation and begins the next one.
     pub(super) fn finish(&mut self, now: Time, result: Result<Completion, OperationError>) {
         let Some(work) = self.work.take() else { return };
-        self.drop_data(work.loose_ends());
+        let (port, data) = work.loose_ends();
+        self.drop_data(port, data);
         self.tell(work.file, result);
         if self.state == State::Ready && !self.config.gap.is_zero() && !self.waiting.is_empty() {
             self.timers.set(Timer::Gap, now + self.config.gap);
@@ -376,7 +377,7 @@ impl Client {
 
     /// Drops an operation's listener and data connection. A connection whose data has ended stays until the data is
     /// delivered.
-    pub(super) fn drop_data(&mut self, (port, data): (Option<u16>, Option<ConnectionId>)) {
+    pub(super) fn drop_data(&mut self, port: Option<u16>, data: Option<ConnectionId>) {
         if let Some(port) = port {
             self.endpoint.stop_listening(port);
         }
@@ -403,8 +404,8 @@ impl Client {
     fn say_abort(&mut self) {
         let Some(work) = &mut self.work else { return };
         work.step = ClientStep::Aborting(if work.confirmed { 1 } else { 2 });
-        let ends = work.loose_ends();
-        self.drop_data(ends);
+        let (port, data) = work.loose_ends();
+        self.drop_data(port, data);
         self.say(&Command::Abor);
     }
 }
