@@ -20,13 +20,16 @@
 //! | `figure.rs` | figures that a protocol reports of a transfer |
 //! | `words.rs` | terms of a protocol for common things |
 //! | `occupancy.rs` | detection of other deliveries on a group |
+//! | `octets.rs` | integers in a sequence of octets |
 //! | `passage.rs` | losses, from the numbers of datagrams |
+//! | `path.rs` | properties of the path, and numbers of parity symbols |
 //! | `proved.rs` | proven origin of a sealed message |
 //! | `vouched.rs` | metadata of a file without a manifest |
 //! | `geometry.rs` | division of an object into blocks and segments |
 //! | `pacer.rs` | departure times of datagrams |
 //! | `rate.rs` | rate control beside the pacer |
 //! | `stream.rs` | streams without a known end |
+//! | `nack/` | skeleton of protocols whose receivers ask for what they lack |
 //! | `partition.rs` | blocks of nearly equal size |
 //!
 //! # Who calls whom
@@ -56,11 +59,14 @@ mod each;
 mod element;
 mod figure;
 mod geometry;
+pub mod nack;
 mod object;
 mod occupancy;
+pub mod octets;
 mod pacer;
 mod partition;
 mod passage;
+mod path;
 mod population;
 mod protocol;
 mod proved;
@@ -82,6 +88,7 @@ pub use object::ObjectId;
 pub use occupancy::Occupancy;
 pub use pacer::{Pacer, RatePace};
 pub use passage::Passage;
+pub use path::{Parity, PathLimits};
 pub use population::{Channel, Feedback, FeedbackCounts, Population, TimedFeedback};
 pub use protocol::{Merged, Protocol};
 pub use proved::{KeyNumber, Proved};

@@ -65,6 +65,13 @@ pub struct Routes {
     pub answers: SocketAddr,
 }
 
+impl Routes {
+    /// Returns the addresses of a delivery from `source` that sends everything to `group`.
+    pub const fn new(source: SocketAddr, group: SocketAddr, answers: SocketAddr) -> Self {
+        Self { source, announcements: group, content: group, answers }
+    }
+}
+
 /// Progress of a round of sending: a pass, or a carousel's turn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RoundProgress {

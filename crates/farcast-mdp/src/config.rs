@@ -4,9 +4,9 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use farcast_core::{BitRate, Span};
+use farcast_delivery::nack::quantise::GroupSize;
+use farcast_delivery::nack::{NodeId, invalid_node};
 use farcast_delivery::{Geometry, MAX_SEGMENTS, Vouched};
-use farcast_norm::NodeId;
-use farcast_norm::quantise::GroupSize;
 
 use crate::error::ConfigError;
 use crate::message::geometry;
@@ -145,7 +145,9 @@ impl SenderConfig {
         if let Some((what, _)) = ranges.into_iter().find(|(_, right)| !right) {
             return Err(ConfigError::Range(what));
         }
-        self.check_nodes()?;
+        if let Some(node) = invalid_node(&self.ackers, self.node) {
+            return Err(ConfigError::Node(node));
+        }
         let cut = |object: &Object| {
             if object.size > u64::from(u32::MAX) {
                 return Err(ConfigError::Size(object.size));
@@ -162,15 +164,6 @@ impl SenderConfig {
             Ok(geometry)
         };
         self.objects.iter().map(cut).collect()
-    }
-
-    fn check_nodes(&self) -> Result<(), ConfigError> {
-        let mut nodes = self.ackers.clone();
-        nodes.push(self.node);
-        nodes.sort_unstable();
-        let nobody = nodes.iter().find(|node| !node.is_somebody()).copied();
-        let twice = nodes.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
-        nobody.or(twice).map_or(Ok(()), |node| Err(ConfigError::Node(node)))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Errors of configuration.
 
 use farcast_delivery::GeometryError;
-use farcast_norm::NodeId;
+use farcast_delivery::nack::NodeId;
 
 /// A setting that is invalid.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]

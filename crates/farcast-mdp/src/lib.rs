@@ -3,8 +3,7 @@
 //! Sources: draft-macker-rmt-mdp-00 (J. Macker and B. Adamson, 1999), cited by section. Where they differ from it, the
 //! packets of the later toolkit (protocol version 9) count, as traffic analysers know them. Choices that neither source
 //! makes are ours and marked so. No running peer is known, so the tests can only check consistency. NORM grew out of
-//! MDP; this crate takes what both have in common from [`farcast_norm`]: quantised round trips, node ids, time stamps
-//! and random waits.
+//! MDP; [`farcast_delivery::nack`] has what both have in common.
 //!
 //! * [`Sender`] and [`Receiver`] are the engines ([`farcast_core::Engine`]).
 //! * [`Message`] is the type that engines exchange; [`wire`] turns it into bytes and back.
@@ -29,8 +28,8 @@ pub mod wire;
 
 pub use config::{Counted, Object, ReceiverConfig, SenderConfig, Sync};
 pub use error::ConfigError;
-pub use event::{ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
-pub use farcast_norm::NodeId;
+pub use event::{ObjectBegun, ReceiverEvent, SenderEvent};
+pub use farcast_delivery::nack::{NodeId, SenderOutcome};
 pub use message::{Body, Message};
 pub use population::{Population, population};
 pub use receiver::Receiver;

@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 use core::num::NonZeroU32;
 
 use farcast_core::Run;
+use farcast_delivery::nack::NodeId;
+use farcast_delivery::nack::Stamp;
+use farcast_delivery::nack::quantise::Rtt;
 use farcast_delivery::{Geometry, GeometryError, Vouched};
-use farcast_norm::NodeId;
-use farcast_norm::message::Stamp;
-use farcast_norm::quantise::Rtt;
 
 use crate::wire;
 

@@ -1,7 +1,7 @@
 //! Many receivers for simulations, one engine each.
 
 use farcast_delivery::Each;
-use farcast_norm::NodeId;
+use farcast_delivery::nack::NodeId;
 
 use crate::config::ReceiverConfig;
 use crate::error::ConfigError;

@@ -4,8 +4,9 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use farcast_core::{BitRate, Span};
-use farcast_norm::NodeId;
-use farcast_norm::quantise::GroupSize;
+pub use farcast_delivery::PathLimits;
+use farcast_delivery::nack::NodeId;
+use farcast_delivery::nack::quantise::GroupSize;
 
 use crate::config::{Counted, Object, ReceiverConfig, SenderConfig};
 
@@ -63,7 +64,7 @@ pub enum Preset {
 
 /// Objects to send, with their addresses and receivers.
 #[derive(Clone, Debug)]
-pub struct Sent {
+pub struct SendPlan {
     /// Node id of the sender.
     pub node: NodeId,
     /// Address from which the sender sends.
@@ -74,15 +75,6 @@ pub struct Sent {
     pub objects: Vec<Object>,
     /// Receivers that must have every object.
     pub ackers: Vec<NodeId>,
-}
-
-/// Properties of the path to receivers.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Way {
-    /// Octets of UDP and IP headers.
-    pub headers: u16,
-    /// Octets of the longest packet.
-    pub mtu: Option<u32>,
 }
 
 /// Octets of the longest header before a segment or symbol: that of a runt.
@@ -123,8 +115,8 @@ impl Settings {
     }
 
     /// Returns the configuration of a sender.
-    pub fn sender(&self, sent: Sent, way: Way) -> SenderConfig {
-        let Sent { node, source, group, objects, ackers } = sent;
+    pub fn sender(&self, sent: SendPlan, way: PathLimits) -> SenderConfig {
+        let SendPlan { node, source, group, objects, ackers } = sent;
         let base = SenderConfig::new(node, objects, source, group, self.rate);
         let room = |mtu: u32| mtu.saturating_sub(u32::from(way.headers) + u32::from(HEADER));
         let most = way.mtu.map(room).and_then(|room| u16::try_from(room).ok()).unwrap_or(u16::MAX);

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use farcast_core::{BitRate, Span};
+pub use farcast_delivery::{Parity, PathLimits};
 
 use crate::config::{Group, Invited, NakTiming, Pace, PassWait, Product, SenderConfig, Start, StatusRetry};
 use crate::wire;
@@ -42,15 +43,6 @@ pub enum Rate {
     Max,
 }
 
-/// Number of parity symbols of a block.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Parity {
-    /// A number that suits the block and the receivers. Some symbols are sent ahead of requests if requests take long.
-    Auto,
-    /// A fixed number, sent on request; 0 for none.
-    Symbols(u32),
-}
-
 /// Receivers of a transfer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Audience {
@@ -60,17 +52,6 @@ pub enum Audience {
     Open(u32),
     /// Anybody who listens, unknown and unconfirmed.
     Anybody,
-}
-
-/// Properties of the path to receivers, as far as the sender knows them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct PathLimits {
-    /// Octets of IP and UDP headers: 28 or 48.
-    pub headers: u16,
-    /// Octets of IP packets that pass without fragmentation; `None` for Ethernet's 1500.
-    pub mtu: Option<u32>,
-    /// Size of the link's transmission unit in octets ([`Pace::Rate`]).
-    pub granule: u16,
 }
 
 /// Addresses of a transmission.

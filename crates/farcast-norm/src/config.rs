@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use farcast_core::{BitRate, Span};
+use farcast_delivery::nack::invalid_node;
 use farcast_delivery::{Geometry, GeometryError, MAX_SEGMENTS, RatePace, Vouched};
 
 use crate::error::ConfigError;
@@ -148,7 +149,9 @@ impl SenderConfig {
         if self.ackers.len() * 4 > usize::from(self.segment_size) {
             return Err(ConfigError::Ackers(self.ackers.len()));
         }
-        self.check_nodes()?;
+        if let Some(node) = invalid_node(&self.ackers, self.node) {
+            return Err(ConfigError::Node(node));
+        }
         let ranges = [
             ("the back-off factor", self.backoff <= 15),
             ("the robustness factor", self.robust > 0),
@@ -178,15 +181,6 @@ impl SenderConfig {
             return Err(ConfigError::Blocks(blocks));
         }
         Ok(geometry)
-    }
-
-    fn check_nodes(&self) -> Result<(), ConfigError> {
-        let mut nodes = self.ackers.clone();
-        nodes.push(self.node);
-        nodes.sort_unstable();
-        let nobody = nodes.iter().find(|node| !node.is_somebody()).copied();
-        let twice = nodes.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0]);
-        nobody.or(twice).map_or(Ok(()), |node| Err(ConfigError::Node(node)))
     }
 
     /// Returns the transmission information for receivers of an object of `size` octets.

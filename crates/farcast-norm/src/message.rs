@@ -1,42 +1,14 @@
 //! Messages of NORM as the engines exchange them (RFC 5740 §4).
 
 use alloc::vec::Vec;
-use core::fmt;
 use core::num::NonZeroU32;
 
-use farcast_core::{Run, Span, Time};
-use farcast_delivery::{Geometry, Vouched};
+use farcast_core::Run;
+pub use farcast_delivery::nack::{NodeId, Stamp};
+use farcast_delivery::{ErasureCode, Geometry, Vouched};
 
 use crate::quantise::{GroupSize, Loss, Rate, Rtt};
 use crate::wire;
-
-/// Node id (`NormNodeId`): chosen by the user, unique in a session. 0 and 2^32 - 1 do not name a node.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct NodeId(pub u32);
-
-impl NodeId {
-    /// `NORM_NODE_NONE`.
-    pub const NONE: Self = Self(0);
-    /// `NORM_NODE_ANY`.
-    pub const ANY: Self = Self(u32::MAX);
-
-    /// Returns `true` if the id can name a node.
-    pub const fn is_somebody(self) -> bool {
-        self.0 != Self::NONE.0 && self.0 != Self::ANY.0
-    }
-}
-
-impl fmt::Display for NodeId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl fmt::Debug for NodeId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "node {}", self.0)
-    }
-}
 
 /// Message of a sender or a receiver.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -161,6 +133,15 @@ pub enum Fec {
 }
 
 impl Fec {
+    /// Returns the erasure code, as in NRL's library.
+    pub(crate) const fn erasure_code(self) -> ErasureCode {
+        match self {
+            Self::ReedSolomon8 | Self::SmallBlock | Self::ReedSolomon(8) => ErasureCode::ReedSolomon8,
+            Self::ReedSolomon(16) => ErasureCode::ReedSolomon16,
+            Self::ReedSolomon(_) => ErasureCode::Unknown,
+        }
+    }
+
     /// Returns the FEC Encoding ID.
     pub const fn id(self) -> u8 {
         match self {
@@ -334,38 +315,6 @@ pub struct Info {
     pub content: Vec<u8>,
 }
 
-/// Time of a sender's clock, which receivers return.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Stamp {
-    /// Seconds.
-    pub seconds: u32,
-    /// Microseconds of the second, below 1,000,000.
-    pub micros: u32,
-}
-
-impl Stamp {
-    /// Returns the stamp of an instant, to the microsecond, with seconds modulo 2^32.
-    pub const fn of(time: Time) -> Self {
-        let micros = time.as_nanos() / 1000;
-        Self { seconds: (micros / 1_000_000) as u32, micros: (micros % 1_000_000) as u32 }
-    }
-
-    /// Returns the stamp that is `span` later.
-    #[must_use]
-    pub fn later(self, span: Span) -> Self {
-        let micros = u64::from(self.micros) + span.as_nanos() / 1000;
-        let seconds = self.seconds.wrapping_add((micros / 1_000_000) as u32);
-        Self { seconds, micros: (micros % 1_000_000) as u32 }
-    }
-
-    /// Returns the span since `earlier`; `None` if that lies ahead, by comparison modulo 2^32 seconds.
-    pub fn since(self, earlier: Self) -> Option<Span> {
-        let seconds = self.seconds.wrapping_sub(earlier.seconds).cast_signed();
-        let micros = i64::from(seconds) * 1_000_000 + i64::from(self.micros) - i64::from(earlier.micros);
-        u64::try_from(micros).ok().map(Span::from_micros)
-    }
-}
-
 /// Probe of round trips and congestion (CMD(CC)).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Probe {
@@ -507,6 +456,21 @@ pub struct Request {
     pub level: Level,
     /// Items.
     pub points: Vec<Point>,
+}
+
+/// Range of a request, from its first point to its last; a single item is both.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PointRange<'a> {
+    pub(crate) first: &'a Point,
+    pub(crate) last: &'a Point,
+}
+
+impl Request {
+    /// Returns the ranges of the request.
+    pub(crate) fn ranges(&self) -> impl Iterator<Item = PointRange<'_>> {
+        let step = if self.form == Form::Ranges { 2 } else { 1 };
+        self.points.chunks_exact(step).map(move |pair| PointRange { first: &pair[0], last: &pair[step - 1] })
+    }
 }
 
 impl farcast_core::Message for Message {

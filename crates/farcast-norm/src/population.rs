@@ -33,12 +33,12 @@ use farcast_delivery::{Channel, Content, Delivery as _, Feedback, FeedbackCounts
 use crate::config::ReceiverConfig;
 use crate::error::ConfigError;
 use crate::message::{
-    Answer, Body, Data, Fec, Flags, FromReceiver, FromSender, Fti, Info, Message, NodeId, Point, Stamp, Terms,
+    Answer, Body, Fec, Flags, FromReceiver, FromSender, Fti, Info, Message, NodeId, Point, Stamp, Terms,
 };
 use crate::timing::{Waits, silence};
 
 use asking::Waiting;
-use blocks::Blocks;
+use blocks::{Blocks, Lost};
 use hearing::{Control, Hearing, grtt};
 
 /// Object that all receivers receive.
@@ -197,6 +197,13 @@ impl Population {
     }
 }
 
+/// Terms and octets of a sender's message.
+#[derive(Clone, Copy, Debug)]
+struct Heard {
+    terms: Terms,
+    octets: u64,
+}
+
 /// Handling of the sender's messages.
 impl Population {
     /// Applies `step` to the state of all receivers but `self.lost`, who hear a message. Returns `true` if receivers
@@ -222,15 +229,9 @@ impl Population {
         now + silence(grtt(terms, &self.config), self.config.robust)
     }
 
-    /// Handles one datagram of a sender, of `octets`, that reaches the fan-out.
-    fn hear(
-        &mut self,
-        now: Time,
-        from: &Arrival,
-        (source, terms): (NodeId, Terms),
-        octets: u64,
-        said: &FromSender,
-    ) {
+    /// Handles one datagram of a sender that reaches the fan-out.
+    fn hear(&mut self, now: Time, from: &Arrival, source: NodeId, heard: Heard, said: &FromSender) {
+        let Heard { terms, octets } = heard;
         let begins = matches!(said, FromSender::Info(_) | FromSender::Flush { .. } | FromSender::Probe(_));
         let sender = (from.source, source, terms.instance);
         if begins && self.sender.is_none() {
@@ -240,9 +241,9 @@ impl Population {
             return;
         }
         match said {
-            FromSender::Info(info) => self.info(now, (terms, octets), info),
-            FromSender::Flush { point, ackers } => self.flush(now, (terms, octets), *point, ackers),
-            FromSender::Probe(probe) => self.probe(now, (terms, octets), probe.sent),
+            FromSender::Info(info) => self.info(now, heard, info),
+            FromSender::Flush { point, ackers } => self.flush(now, heard, *point, ackers),
+            FromSender::Probe(probe) => self.probe(now, heard, probe.sent),
             FromSender::Eot => {
                 self.heard(|control| {
                     if control.terms.is_some() {
@@ -275,7 +276,7 @@ impl Population {
 
     /// Begins the object, if this is the first message with its transmission information. Returns `true` if the message
     /// belongs to that object.
-    fn begin(&mut self, number: u16, (flags, fec, fti): (Flags, Fec, Option<Fti>)) -> bool {
+    fn begin(&mut self, number: u16, flags: Flags, fec: Fec, fti: Option<Fti>) -> bool {
         if let Some(object) = &self.object {
             return object.number == (number, fec);
         }
@@ -292,8 +293,8 @@ impl Population {
     }
 
     /// Handles INFO of the object.
-    fn info(&mut self, now: Time, (terms, octets): (Terms, u64), info: &Info) {
-        if !self.begin(info.object, (info.flags, info.fec, info.fti)) {
+    fn info(&mut self, now: Time, Heard { terms, octets }: Heard, info: &Info) {
+        if !self.begin(info.object, info.flags, info.fec, info.fti) {
             return;
         }
         let quiet_at = self.quiet_at(now, terms);
@@ -311,7 +312,7 @@ impl Population {
         self.complete(now);
     }
 
-    fn flush(&mut self, now: Time, (terms, octets): (Terms, u64), point: Point, ackers: &[NodeId]) {
+    fn flush(&mut self, now: Time, Heard { terms, octets }: Heard, point: Point, ackers: &[NodeId]) {
         let block = point.symbol.block;
         match &self.object {
             Some(object) if point.object != object.number.0 || block >= object.blocks.geometry().blocks() => {
@@ -336,7 +337,7 @@ impl Population {
         }
     }
 
-    fn probe(&mut self, now: Time, (terms, octets): (Terms, u64), sent: Stamp) {
+    fn probe(&mut self, now: Time, Heard { terms, octets }: Heard, sent: Stamp) {
         let quiet_at = self.quiet_at(now, terms);
         self.heard(|control| {
             control.earn(terms, octets);
@@ -427,13 +428,9 @@ impl Population {
 impl Population {
     /// Handles a run of symbols until something else happens in the population. Returns the number of symbols that were
     /// handled.
-    fn data(
-        &mut self,
-        now: Time,
-        from: &Arrival,
-        (message, terms, data): (&Message, Terms, &Data),
-        channel: &mut Channel<'_>,
-    ) -> u32 {
+    fn data(&mut self, now: Time, from: &Arrival, message: &Message, channel: &mut Channel<'_>) -> u32 {
+        let Body::Sender(terms, FromSender::Data(data)) = &message.body else { return 1 };
+        let terms = *terms;
         let count = data.symbols.count();
         let octets = |index| message.wire_len(index) as u64 + u64::from(channel.overhead);
         let (full, last) = (octets(0), octets(count - 1));
@@ -449,15 +446,15 @@ impl Population {
             if self.sender.is_none() {
                 self.sender = Some(sender);
             }
-            if self.sender == Some(sender) && self.begin(data.object, (data.flags, data.fec, data.fti)) {
-                self.symbol(at, (terms, said), data.block, data.symbols.first() + index);
+            if self.sender == Some(sender) && self.begin(data.object, data.flags, data.fec, data.fti) {
+                self.symbol(at, Heard { terms, octets: said }, data.block, data.symbols.first() + index);
             }
         }
         count
     }
 
-    /// Handles one symbol, in a message of `octets`, that reaches the fan-out.
-    fn symbol(&mut self, at: Time, (terms, octets): (Terms, u64), block: u32, symbol: u32) {
+    /// Handles one symbol that reaches the fan-out.
+    fn symbol(&mut self, at: Time, Heard { terms, octets }: Heard, block: u32, symbol: u32) {
         let quiet_at = self.quiet_at(at, terms);
         let exists = self.object.as_ref().is_some_and(|object| symbol < object.blocks.symbols_of(block));
         let all = self.heard(|control| {
@@ -480,7 +477,7 @@ impl Population {
         let Self { object: Some(object), lost, deaf, got, receivers, .. } = self else { return };
         got.clear();
         let sent = object.blocks.is_sent();
-        object.blocks.sent(block, symbol, (lost, deaf), got);
+        object.blocks.sent(block, symbol, &Lost { list: lost, set: deaf }, got);
         if object.blocks.is_sent() {
             if !sent {
                 got.clear();
@@ -519,8 +516,8 @@ impl farcast_delivery::Population for Population {
     fn handle(&mut self, now: Time, from: &Arrival, message: &Message, channel: &mut Channel<'_>) -> u32 {
         let first = self.feedback.len();
         let taken = match &message.body {
-            Body::Sender(terms, FromSender::Data(data)) if message.source.is_somebody() => {
-                self.data(now, from, (message, *terms, data), channel)
+            Body::Sender(_, FromSender::Data(_)) if message.source.is_somebody() => {
+                self.data(now, from, message, channel)
             }
             body => {
                 let octets = message.wire_len(0) as u64 + u64::from(channel.overhead);
@@ -529,7 +526,7 @@ impl farcast_delivery::Population for Population {
                 match body {
                     Body::Sender(terms, said) if message.source.is_somebody() => {
                         let octets = message.wire_len(0) as u64;
-                        self.hear(now, from, (message.source, *terms), octets, said);
+                        self.hear(now, from, message.source, Heard { terms: *terms, octets }, said);
                     }
                     Body::Receiver(FromReceiver {
                         sender, instance, answer: Answer::Nack(requests), ..

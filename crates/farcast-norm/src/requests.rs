@@ -46,8 +46,25 @@ impl List {
     }
 }
 
-/// Returns a symbol in the form of payload ids; `block_len` is the number of source symbols of its block.
-pub(crate) const fn point(fec: Fec, object: u16, (block, block_len): (u32, u32), symbol: u32) -> Point {
+/// Block of one of a sender's objects.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct BlockId {
+    /// Index or number of the object.
+    pub(crate) object: u32,
+    pub(crate) block: u32,
+}
+
+/// Symbol of a block of `len` source symbols.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct BlockSymbol {
+    pub(crate) block: u32,
+    pub(crate) len: u32,
+    pub(crate) symbol: u32,
+}
+
+/// Returns a symbol in the form of payload ids.
+pub(crate) const fn point(fec: Fec, object: u16, of: BlockSymbol) -> Point {
+    let BlockSymbol { block, len: block_len, symbol } = of;
     let block_len = if matches!(fec, Fec::SmallBlock) { Some(block_len as u16) } else { None };
     Point { fec, object, symbol: Symbol { block, block_len, symbol: symbol as u16 } }
 }
@@ -80,7 +97,7 @@ mod tests {
 
     #[test]
     fn what_is_asked_for_is_counted_in_each_form() {
-        let symbol = |block, symbol| point(Fec::ReedSolomon8, 0, (block, 64), symbol);
+        let symbol = |block, symbol| point(Fec::ReedSolomon8, 0, BlockSymbol { block, len: 64, symbol });
         let request = |form, level, points: &[Point]| Request { form, level, points: points.to_vec() };
         let count = |one: Request| asked_for(&[one]);
         let (items, ranges) = (Form::Items, Form::Ranges);
@@ -89,7 +106,9 @@ mod tests {
         assert_eq!(count(request(ranges, Level::SEGMENT, &two)), 7 + 64);
         assert_eq!(count(request(Form::Erasures, Level::SEGMENT, &[symbol(1, 5), symbol(2, 11)])), 16);
         assert_eq!(count(request(ranges, Level::BLOCK, &[symbol(4, 0), symbol(7, 0)])), 4);
-        let objects = [0, 9].map(|object| point(Fec::ReedSolomon8, object, (0, 64), 0));
+        let objects = [0, 9].map(|object| {
+            point(Fec::ReedSolomon8, object, BlockSymbol { len: 64, ..BlockSymbol::default() })
+        });
         assert_eq!(count(request(ranges, Level::OBJECT, &objects)), 10);
         assert_eq!(count(request(ranges, Level::INFO, &objects)), 10);
         // A range that makes no sense counts as one, and nothing overflows.

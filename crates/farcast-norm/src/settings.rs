@@ -9,6 +9,7 @@ use core::net::SocketAddr;
 
 use farcast_core::{BitRate, Probability, Span};
 use farcast_delivery::RatePace;
+pub use farcast_delivery::{Parity, PathLimits};
 
 use crate::config::{Object, Pacing, SenderConfig};
 use crate::message::{Fec, NodeId};
@@ -49,29 +50,9 @@ pub enum RateControl {
     NormCc,
 }
 
-/// Number of parity symbols.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Parity {
-    /// Automatic number.
-    Auto,
-    /// Fixed number of symbols.
-    Symbols(u16),
-}
-
-/// Properties of the path to receivers, as far as a sender knows them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Way {
-    /// Octets of IP and UDP headers: 28 or 48.
-    pub headers: u16,
-    /// Maximum octets of IP packets that pass unfragmented; `None` for Ethernet's 1500.
-    pub mtu: Option<u32>,
-    /// Octets that the link sends as one unit ([`RatePace`]).
-    pub granule: u16,
-}
-
 /// Objects to send, with their sender and receivers.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Sent {
+pub struct SendPlan {
     /// Node id of the sender.
     pub node: NodeId,
     /// Instance of the sender.
@@ -100,10 +81,10 @@ pub struct Settings {
     /// Segments of a block; `None` for as many as the code has room for beside the parity.
     pub block_len: Option<u16>,
     /// Parity symbols that a block may have.
-    pub parity: Parity,
+    pub parity: Parity<u16>,
     /// Parity symbols, among those of `parity`, that are sent with each block unasked. The automatic number follows
     /// from the expected loss.
-    pub ahead: Parity,
+    pub ahead: Parity<u16>,
     /// Fraction of the datagrams that a receiver is expected to lose.
     pub loss: Probability,
     /// Number of receivers, where it is not known from their names.
@@ -145,7 +126,7 @@ impl Settings {
     }
 
     /// Returns the configuration of a sender of `sent` over `way`.
-    pub fn sender(&self, sent: Sent, way: Way) -> SenderConfig {
+    pub fn sender(&self, sent: SendPlan, way: PathLimits) -> SenderConfig {
         let mut config = SenderConfig::new(sent.node, 0, sent.source, sent.group, self.rate);
         let named = u32::try_from(sent.ackers.len()).unwrap_or(u32::MAX);
         let receivers = self.receivers.or((named > 0).then_some(named));
@@ -186,7 +167,7 @@ impl Settings {
     /// 200 segments, and a twelfth of one of 700. But a block is rebuilt only when all of it is there, and its
     /// rebuilding takes time that grows with its square. NRL's library is too slow for such blocks, so only users that
     /// ask for them get them.
-    fn code(&self, config: &mut SenderConfig, receivers: u32, way: Way) {
+    fn code(&self, config: &mut SenderConfig, receivers: u32, way: PathLimits) {
         let loss = self.loss.get();
         let reckoned = (loss * 1.5).clamp(LEAST_LOSS, MOST_LOSS);
         let enough = || sufficient(SYMBOLS, reckoned, 1, SUFFICES);
@@ -223,7 +204,7 @@ impl Settings {
 }
 
 /// Returns the octets of a segment that fits `way` with all headers: an even number, as symbols of 16 bits need it.
-fn segment_size(way: Way, headers: u32) -> u16 {
+fn segment_size(way: PathLimits, headers: u32) -> u16 {
     let room = way.mtu.unwrap_or(MTU).min(MTU).saturating_sub(u32::from(way.headers) + headers);
     u16::try_from(room & !1).unwrap_or(u16::MAX).max(4)
 }
@@ -351,7 +332,7 @@ mod tests {
                 "239.0.0.1:6003".parse().expect("address"),
                 settings.rate,
             );
-            settings.code(&mut config, 1000, Way { headers: 28, mtu: None, granule: 1 });
+            settings.code(&mut config, 1000, PathLimits { headers: 28, mtu: None, granule: 1 });
             (config.fec, config.block_len, config.parity, config.auto_parity)
         };
         assert_eq!(settings(None, 0.05).0, Fec::ReedSolomon8);
@@ -377,7 +358,7 @@ mod tests {
     fn under_congestion_control_the_rate_is_the_most() {
         let rate = |bps| BitRate::from_bps(bps).expect("positive");
         let pacing = |settings: &Settings| {
-            let sent = Sent {
+            let sent = SendPlan {
                 node: NodeId(1),
                 instance: 1,
                 objects: Vec::new(),
@@ -385,7 +366,7 @@ mod tests {
                 group: SocketAddr::from(([239, 1, 2, 3], 6003)),
                 ackers: Vec::new(),
             };
-            let config = settings.sender(sent, Way { headers: 28, mtu: None, granule: 1 });
+            let config = settings.sender(sent, PathLimits { headers: 28, mtu: None, granule: 1 });
             assert_eq!(config.pace.rate, settings.rate);
             config.pacing
         };

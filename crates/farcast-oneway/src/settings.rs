@@ -27,7 +27,7 @@ pub struct PathLimits {
 
 /// Object of a transmission, and its addresses.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Sent {
+pub struct SendPlan {
     /// Session number of the transmission.
     pub session: u32,
     /// Digest that commits to the object.
@@ -69,7 +69,7 @@ impl Settings {
     ///
     /// # Errors
     /// Returns an error if the object cannot be divided like this.
-    pub fn sender(&self, sent: Sent, way: PathLimits) -> Result<SenderConfig, ConfigError> {
+    pub fn sender(&self, sent: SendPlan, way: PathLimits) -> Result<SenderConfig, ConfigError> {
         let room = way.mtu.map_or(MTU, |mtu| mtu.min(MTU));
         let room = room.saturating_sub(u32::from(way.headers) + HEADER_LEN as u32);
         // The large code has symbols of an even length.
@@ -97,7 +97,7 @@ mod tests {
         let mut settings = Settings::new(BitRate::from_bps(1_000_000).expect("positive"));
         change(&mut settings);
         let nobody = SocketAddr::from(([0; 4], 0));
-        let sent = Sent {
+        let sent = SendPlan {
             session: 9,
             id: [1; 32],
             name: b"name".to_vec(),

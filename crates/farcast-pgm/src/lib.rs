@@ -37,7 +37,8 @@ pub use config::{
 };
 pub use element::{Element, ElementConfig, ElementCounts, ElementEvent};
 pub use error::{ConfigError, SendError};
-pub use event::{ApduId, ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
+pub use event::{ApduId, MessageEvent, ReceiverEvent, Released, SenderEvent};
+pub use farcast_delivery::nack::SenderOutcome;
 pub use message::{Body, Gsi, MOST_NAME, Message, NAME_OVERHEAD, NodeId, Sqn, Tsi};
 pub use population::{Population, population};
 pub use receiver::Receiver;

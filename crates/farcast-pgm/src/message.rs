@@ -8,6 +8,7 @@ use core::num::NonZeroU32;
 
 use farcast_core::Run;
 use farcast_core::engine::Reject;
+pub use farcast_delivery::nack::NodeId;
 use farcast_delivery::{Content, Geometry, ObjectId, Vouched};
 
 pub use crate::sqn::Sqn;
@@ -409,10 +410,6 @@ pub struct Cr {
     pub node: IpAddr,
 }
 
-/// A receiver's number, unique in a session; not part of RFC 3208.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct NodeId(pub u32);
-
 /// Option of farcast: the source asks named receivers whether they have everything.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ask {
@@ -505,7 +502,7 @@ impl farcast_core::Message for Message {
 
 impl Origin {
     /// Returns the origin of a run of segments of an object.
-    pub(crate) fn segments(object: ObjectId, (geometry, segments): (&Geometry, Run)) -> Self {
+    pub(crate) fn segments(object: ObjectId, geometry: &Geometry, segments: Run) -> Self {
         let block = geometry.block_of(segments.first());
         let first = segments.first() - geometry.first_of(block);
         let within = Run::new(first, segments.count());

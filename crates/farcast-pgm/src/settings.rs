@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use farcast_core::{BitRate, Span};
+pub use farcast_delivery::PathLimits;
 use farcast_delivery::RatePace;
 
 use crate::cc::CcConfig;
@@ -49,20 +50,9 @@ pub enum RateControl {
     Pgmcc,
 }
 
-/// Properties of the path to receivers, as far as a source knows them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Way {
-    /// Octets of IP and UDP headers.
-    pub headers: u16,
-    /// The largest IP packet that passes unfragmented, in octets; `None` for Ethernet's 1500.
-    pub mtu: Option<u32>,
-    /// Granule of the link in octets ([`RatePace`]).
-    pub granule: u16,
-}
-
 /// Content that is sent, with its session and addresses.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Sent {
+pub struct SendPlan {
     /// Session of the source.
     pub tsi: Tsi,
     /// The content.
@@ -119,8 +109,8 @@ impl Settings {
     }
 
     /// Returns the configuration of a source of `sent` over `way`.
-    pub fn sender(&self, sent: Sent, way: Way) -> SenderConfig {
-        let Sent { tsi, sending, source, group, named } = sent;
+    pub fn sender(&self, sent: SendPlan, way: PathLimits) -> SenderConfig {
+        let SendPlan { tsi, sending, source, group, named } = sent;
         let count = u32::try_from(named.len()).unwrap_or(u32::MAX);
         let receivers = self.receivers.or((count > 0).then_some(count));
         // A unicast address has one receiver.
@@ -150,7 +140,7 @@ impl Settings {
 
     /// Returns the configuration of a source of a stream that keeps `kept` octets for repair. `None` keeps the octets
     /// that leave while receivers ask three times, 1 MiB to 64 MiB.
-    pub fn stream(&self, sent: Sent, way: Way, kept: Option<u64>) -> SenderConfig {
+    pub fn stream(&self, sent: SendPlan, way: PathLimits, kept: Option<u64>) -> SenderConfig {
         let base = self.sender(sent, way);
         // A receiver that has lost a repair repeats its request within this time.
         let hold = base.backoff.unwrap_or_default() + repair(self.round_trip) + self.round_trip;
@@ -165,7 +155,7 @@ impl Settings {
         }
     }
 
-    fn segment(&self, way: Way) -> u16 {
+    fn segment(&self, way: PathLimits) -> u16 {
         let cc = if self.control == RateControl::Pgmcc { CC_OPTIONS } else { 0 };
         let parity = self.parity.map_or(0, |_| PARITY_OPTIONS);
         let headers = u32::from(way.headers) + HEADER + cc + parity;

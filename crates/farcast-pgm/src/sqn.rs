@@ -71,17 +71,25 @@ impl Place {
         Self(self.0 & !(size as u64 - 1))
     }
 
-    /// Decodes this number in a request for parity in groups of `size`: the first place of its group, and the number of
-    /// packets that are asked for (RFC 3208 §11.4).
-    pub(crate) const fn wanted(self, size: u32) -> (Self, u32) {
+    /// Decodes this number in a request for parity in groups of `size` (RFC 3208 §11.4).
+    pub(crate) const fn wanted(self, size: u32) -> GroupWant {
         let base = self.group(size);
-        (base, (self.0 - base.0) as u32 + 1)
+        GroupWant { base, count: (self.0 - base.0) as u32 + 1 }
     }
 
     /// Returns the first place, from this one on, at which a group of `size` begins.
     pub(crate) const fn align(self, size: u32) -> Self {
         self.plus(size - 1).group(size)
     }
+}
+
+/// Request for parity of a transmission group.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct GroupWant {
+    /// First place of the group.
+    pub(crate) base: Place,
+    /// Number of packets.
+    pub(crate) count: u32,
 }
 
 #[cfg(test)]

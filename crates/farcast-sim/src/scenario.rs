@@ -14,6 +14,7 @@
 
 mod depth_one;
 mod ftp;
+mod keys;
 pub mod mdp;
 mod memory;
 pub mod mftp;

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use farcast_norm::NodeId;
+use farcast_delivery::nack::NodeId;
 
 use crate::Error;
 

@@ -2,8 +2,9 @@
 
 use farcast_core::units::Bytes;
 use farcast_core::{BitRate, Span};
+use farcast_delivery::Parity;
 use farcast_mftp::StatusRetry;
-use farcast_mftp::settings::{Parity, Rate};
+use farcast_mftp::settings::Rate;
 
 /// Reads a rate, or "max" for the pace of receivers' acknowledgements.
 pub fn rate(text: &str) -> Result<Rate, String> {

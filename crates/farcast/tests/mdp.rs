@@ -17,9 +17,9 @@ use common::{
 };
 use farcast_core::Run;
 use farcast_delivery::Vouched;
+use farcast_delivery::nack::quantise::Rtt;
 use farcast_mdp::message::{About, Answer, Body, Data, Flags, FromSender, Head, Info, Message};
 use farcast_mdp::{NodeId, wire};
-use farcast_norm::quantise::Rtt;
 
 const MDP: [&str; 2] = ["--protocol", "mdp"];
 /// Round trip of this machine. Without the option the protocol assumes half a second.

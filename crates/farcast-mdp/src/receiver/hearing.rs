@@ -5,17 +5,16 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use farcast_core::engine::{Arrival, Message as _, Reject};
 use farcast_core::{Run, Span, Time, Timers};
-use farcast_delivery::{ObjectId, Passage};
-use farcast_norm::NodeId;
-use farcast_norm::quantise::Rtt;
-use farcast_norm::timing::earned;
+use farcast_delivery::nack::quantise::Rtt;
+use farcast_delivery::nack::{ContentState, NodeId, ObjectContent, earned};
+use farcast_delivery::{ObjectId, Outcome, Passage};
 
 use super::nack::Heard;
 use super::runs::Runs;
-use super::session::{Incoming, Key, Known, Loss, Probed, Session, Standing, State};
+use super::session::{Incoming, Key, Loss, Probed, Session, Standing};
 use super::{DUE, Receiver, Timer, WINDOW, silence};
 use crate::config::Sync;
-use crate::event::{ReceiverEvent, ReceiverOutcome};
+use crate::event::ReceiverEvent;
 use crate::message::{
     About, Answer, Body, Data, Flags, FromReceiver, FromSender, Head, Info, Message, Probe,
 };
@@ -136,7 +135,6 @@ impl Receiver {
             probed: self.early.take().filter(|early| early.0 == key).map(|early| early.1),
             silences: 0,
             done: VecDeque::new(),
-            memory: 0,
             loss: Loss::default(),
             passage: Passage::default(),
             standing: Standing::Here,
@@ -204,7 +202,7 @@ impl Receiver {
                 let gone: alloc::vec::Vec<u32> = session.objects.keys().copied().filter(gone).collect();
                 for object in gone {
                     let is_listed = invalid.contains(&object);
-                    let why = if is_listed { ReceiverOutcome::Withdrawn } else { ReceiverOutcome::Lost };
+                    let why = if is_listed { Outcome::Missed } else { Outcome::Lost };
                     self.give_up(object, why);
                 }
                 self.forget(*sync, invalid);
@@ -301,8 +299,10 @@ impl Receiver {
         }
         let about = About { flags: about.flags.without(Flags::REPAIR), ..*about };
         let named = info.is_some() || !about.flags.has(Flags::INFO);
-        let known = Known { about, geometry };
-        let mut one = Incoming::new(next_id(&mut self.next_id), known, named, session.passage);
+        let id = next_id(&mut self.next_id);
+        let mut content = ObjectContent::new(id, geometry, about.nparity.into(), named);
+        content.passage = session.passage;
+        let mut one = Incoming::new(content, about);
         one.info_asked = session.info_asked.remove(&about.object).unwrap_or(0);
         session.segment_size = segment_size;
         let offer = one.offer(&session.key, session.group, about.object, info);
@@ -316,18 +316,14 @@ impl Receiver {
     /// Names an object that was begun without its INFO.
     fn name(&mut self, about: &About, segment_size: u16, info: &Info) -> Result<(), Reject> {
         let Some(session) = &mut self.session else { return Err(Reject::Unexpected) };
-        let one = session.objects.get_mut(&about.object).filter(|one| !one.named);
+        let one = session.objects.get_mut(&about.object).filter(|one| !one.content.is_named);
         let one = one.ok_or(Reject::Duplicate)?;
-        let same =
-            |known: &Known| known.about.is_same(about) && known.geometry.segment_size() == segment_size;
-        if !same(&one.known) {
+        if !one.about.is_same(about) || one.content.geometry.segment_size() != segment_size {
             return Err(Reject::Inconsistent);
         }
-        one.named = true;
         let offer = one.offer(&session.key, session.group, about.object, Some(info));
-        let id = one.id;
         self.events.push_back(ReceiverEvent::Named(Box::new(offer)));
-        self.check_complete(id);
+        one.content.name(&mut self.events);
         Ok(())
     }
 
@@ -344,7 +340,7 @@ impl Receiver {
     fn acknowledge(&mut self, now: Time, head: Head, object: u32, nodes: &[NodeId]) -> Result<(), Reject> {
         let Some(session) = &self.session else { return Err(Reject::Unexpected) };
         let there = match session.objects.get(&object) {
-            Some(one) => matches!(one.state, State::Complete(_)),
+            Some(one) => matches!(one.content.state, ContentState::Complete(_)),
             None => session.complete.contains(object),
         };
         let named = nodes.contains(&self.config.node);
@@ -423,15 +419,20 @@ impl Receiver {
 
     /// Gives up `object`, which can no longer be obtained.
     fn lose(&mut self, object: u32) {
-        self.give_up(object, ReceiverOutcome::Lost);
+        self.give_up(object, Outcome::Lost);
     }
 
     /// Gives up `object`, which can no longer be obtained, for the reason `why`.
-    fn give_up(&mut self, object: u32, why: ReceiverOutcome) {
-        match self.session.as_ref().and_then(|session| session.objects.get(&object)).map(|one| one.state) {
-            Some(State::Complete(at)) => self.end(object, ReceiverOutcome::Complete(at)),
+    fn give_up(&mut self, object: u32, why: Outcome) {
+        match self
+            .session
+            .as_ref()
+            .and_then(|session| session.objects.get(&object))
+            .map(|one| one.content.state)
+        {
+            Some(ContentState::Complete(at)) => self.end(object, Outcome::Complete(at)),
             // The owner's verification still counts.
-            Some(State::Verifying) | None => {}
+            Some(ContentState::Verifying) | None => {}
             Some(_) => self.end(object, why),
         }
     }
@@ -442,11 +443,8 @@ impl Receiver {
         session.standing = session.standing.max(Standing::Left);
         let all: alloc::vec::Vec<u32> = session.objects.keys().copied().collect();
         for object in all {
-            let unnamed = self.session.as_mut().and_then(|session| session.objects.get_mut(&object));
-            if let Some(one) = unnamed.filter(|one| !one.named) {
-                one.named = true;
-                let id = one.id;
-                self.check_complete(id);
+            if let Some(one) = self.session.as_mut().and_then(|session| session.objects.get_mut(&object)) {
+                one.content.name(&mut self.events);
             }
             self.lose(object);
         }
@@ -462,22 +460,6 @@ impl Receiver {
         self.waiting.clear();
         self.heard = Heard::default();
         self.timers = Timers::default();
-    }
-
-    /// Ends the session of a sender that has begun another one. Verification by the owner still counts, and the
-    /// receiver sends nothing more about this session.
-    pub(crate) fn begins_anew(&mut self, sender: NodeId) {
-        self.early = self.early.take().filter(|(key, _)| key.sender != sender);
-        if self.session.as_ref().is_none_or(|session| session.key.sender != sender) {
-            return;
-        }
-        self.gone();
-        self.due.clear();
-        self.waiting.clear();
-        self.timers = Timers::default();
-        if let Some(session) = &mut self.session {
-            (session.standing, session.credit) = (Standing::Past, 0);
-        }
     }
 }
 

@@ -14,18 +14,21 @@ use core::num::NonZeroU32;
 use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, RejectCounts, Transmit};
 use farcast_core::random::RandomStream;
 use farcast_core::{Bitmap, Run, Span, Time, Timers, timers};
-use farcast_delivery::{ObjectId, Received};
-use farcast_norm::quantise::Rtt;
-use farcast_norm::timing::random_backoff;
+use farcast_delivery::nack::quantise::Rtt;
+use farcast_delivery::nack::{ContentState, ObjectContent, random_backoff};
+use farcast_delivery::{
+    Answer as OwnerAnswer, Decline, ObjectId, Outcome, Proved, Received, ReceiverEngine,
+    Request as OwnerRequest,
+};
 
 use crate::config::{MOST_OBJECTS, ReceiverConfig};
 use crate::error::ConfigError;
-use crate::event::{ReceiverEvent, ReceiverOutcome};
+use crate::event::ReceiverEvent;
 use crate::message::{Answer, Body, FromReceiver, Info, Message, ObjectNack, Request};
 use crate::wire::{self, NACK_HEADER, request_len};
 
 use nack::Heard;
-use session::{Done, Key, Probed, Session, Standing, State};
+use session::{Done, Key, Probed, Session, Standing};
 
 timers! {
     /// The receiver's timers.
@@ -108,56 +111,11 @@ impl Receiver {
         })
     }
 
-    /// Returns `true` if any object is being received or wanted, from a sender of which content has come.
-    pub fn is_busy(&self) -> bool {
-        self.session.as_ref().is_some_and(|session| session.fed.is_some() && !session.is_idle())
-    }
-
-    /// Returns `true` if [`is_busy`](Self::is_busy) is, and the sender is the one at `source`.
-    pub fn is_busy_with(&self, source: SocketAddr) -> bool {
-        self.session.as_ref().is_some_and(|session| session.key.source == source) && self.is_busy()
-    }
-
-    /// Returns the stored segments of an object that is being received.
-    pub fn have(&self, id: ObjectId) -> Option<&Bitmap> {
-        let one = self.session.as_ref()?.objects.values().find(|one| one.id == id)?;
-        Some(&one.have)
-    }
-
-    /// Returns the counts of what has come of an object.
-    pub fn received(&self, id: ObjectId) -> Received {
-        let Some(session) = &self.session else { return Received::default() };
-        let at_hand = session
-            .objects
-            .values()
-            .find(|one| one.id == id)
-            .map(|one| one.received.passed(one.passage, session.passage));
-        let done = || session.done.iter().find(|done| done.id == id).map(|done| done.received);
-        at_hand.or_else(done).unwrap_or_default()
-    }
-
-    /// Returns the number of objects of the sender at `source`, which has left, that were sent and never begun here.
-    pub fn missed(&self, source: SocketAddr) -> u32 {
-        self.session
-            .as_ref()
-            .filter(|session| session.key.source == source)
-            .map_or(0, |session| session.missed)
-    }
-
-    /// Notes that content came but could not be stored: it was not lost on the path.
-    pub fn unstored(&mut self, source: SocketAddr, message: &Message) {
-        let Body::Sender(head, _) = &message.body else { return };
-        let key = Key { source, sender: message.source };
-        if let Some(session) = self.session.as_mut().filter(|session| session.key == key) {
-            session.passage.came_numbered_by_16_bits(head.sequence, message.segments().get());
-        }
-    }
-
     /// Returns the finished and the complete objects by the sender's numbers, each with the time of its completion.
     /// `None` stands for an object that was given up. Only the last 256 finished objects are known.
     pub fn objects(&self) -> impl Iterator<Item = (u32, Option<Time>)> + '_ {
-        let complete = |(&object, one): (&u32, &session::Incoming)| match one.state {
-            State::Complete(at) => Some((object, Some(at))),
+        let complete = |(&object, one): (&u32, &session::Incoming)| match one.content.state {
+            ContentState::Complete(at) => Some((object, Some(at))),
             _ => None,
         };
         let session = self.session.iter();
@@ -183,15 +141,15 @@ impl Receiver {
     /// Accepts the object, of which the owner already has the segments `held`; a bitmap of another length counts as
     /// empty.
     pub fn accept(&mut self, id: ObjectId, held: &Bitmap) {
-        if let Some(one) = self.object(id).filter(|one| one.state == State::Opening) {
-            one.state = State::Receiving;
-            let none = Bitmap::default();
-            let held = if held.len() == one.have.len() { held } else { &none };
-            if let Some(session) = self.session.as_mut().filter(|_| !held.is_empty()) {
-                session.fed = session.fed.or(Some(session.last_heard));
-            }
-            self.held(id, held);
+        let opening = |content: &&mut ObjectContent| content.state == ContentState::Opening;
+        let Some(content) = self.content(id).filter(opening) else { return };
+        content.state = ContentState::Receiving;
+        let none = Bitmap::default();
+        let held = if held.len() == content.have.len() { held } else { &none };
+        if let Some(session) = self.session.as_mut().filter(|_| !held.is_empty()) {
+            session.fed = session.fed.or(Some(session.last_heard));
         }
+        self.held(id, held);
     }
 
     /// Resumes requests that were put off until the owner had answered.
@@ -203,26 +161,17 @@ impl Receiver {
 
     /// Notes that the owner has the segments `held` besides.
     pub fn held(&mut self, id: ObjectId, held: &Bitmap) {
-        if let Some(one) = self.object(id).filter(|one| one.is_receiving()) {
-            one.have.union(held);
-            let begun: Vec<u32> = one.held.keys().copied().collect();
-            for block in begun {
-                self.check_decodable(id, block);
-            }
-            self.check_complete(id);
+        let mut objects = self.session.iter_mut().flat_map(|session| session.objects.values_mut());
+        if let Some(one) = objects.find(|one| one.content.id == id) {
+            one.content.hold(held, &mut self.events);
         }
     }
 
     /// Notes that these segments have to come again.
     pub fn lost(&mut self, id: ObjectId, segments: Run) {
-        if let Some(one) = self.object(id)
-            && matches!(one.state, State::Opening | State::Receiving | State::Verifying)
-        {
-            one.have.remove_run(segments);
-            one.low = one.low.min(segments.first());
-            if one.state == State::Verifying && !one.have.is_full() {
-                one.state = State::Receiving;
-            }
+        let complete = |content: &ObjectContent| matches!(content.state, ContentState::Complete(_));
+        if let Some(content) = self.content(id).filter(|content| !complete(content)) {
+            content.lose(segments);
         }
         // Nobody sends these segments any more.
         if self.session.as_ref().is_some_and(|session| session.standing == Standing::Past) {
@@ -230,30 +179,23 @@ impl Receiver {
         }
     }
 
-    /// Notes that a block was rebuilt, or could not be. Either way its parity is used up.
+    /// Notes that a block was rebuilt, or could not be.
     pub fn decoded(&mut self, id: ObjectId, block: u32, rebuilt: bool) {
-        let Some(one) = self.object(id) else { return };
-        if !one.decoding.remove(&block) {
-            return;
+        let mut objects = self.session.iter_mut().flat_map(|session| session.objects.values_mut());
+        if let Some(one) = objects.find(|one| one.content.id == id) {
+            one.content.decoded(block, rebuilt, &mut self.events);
         }
-        let freed = one.forget_parity(block);
-        let run = one.known.geometry.block_run(block);
-        if let (true, Some(run)) = (rebuilt, run) {
-            one.have.insert_run(run);
-        }
-        if let Some(session) = &mut self.session {
-            session.memory -= freed;
-        }
-        self.check_complete(id);
     }
 
     /// Notes that the whole object is verified and has its final name. The sender may still ask for it.
     pub fn verified(&mut self, now: Time, id: ObjectId) {
-        let Some(one) = self.object(id).filter(|one| one.state == State::Verifying) else { return };
-        one.state = State::Complete(now);
+        let verifying = |content: &&mut ObjectContent| content.state == ContentState::Verifying;
+        let Some(content) = self.content(id).filter(verifying) else { return };
+        content.state = ContentState::Complete(now);
         let Some(session) = &mut self.session else { return };
         session.fed = Some(now);
-        let complete = session.objects.iter().filter(|(_, one)| matches!(one.state, State::Complete(_)));
+        let complete =
+            session.objects.iter().filter(|(_, one)| matches!(one.content.state, ContentState::Complete(_)));
         let complete: Vec<u32> = complete.map(|(&object, _)| object).collect();
         // A silent receiver is not asked, and a sender that has left does not ask.
         let keep = if session.standing != Standing::Here || self.config.silent { 0 } else { COMPLETE };
@@ -272,14 +214,14 @@ impl Receiver {
     /// Declines the object, which the owner does not want or cannot keep.
     pub fn decline(&mut self, id: ObjectId) {
         if let Some(object) = self.number_of(id) {
-            self.end(object, ReceiverOutcome::Stopped);
+            self.end(object, Outcome::Failed);
         }
     }
 
     /// Puts an object off for which the owner has no room now; the receiver will request it again.
     pub fn postpone(&mut self, now: Time, id: ObjectId) {
         let Some(object) = self.number_of(id) else { return };
-        self.end(object, ReceiverOutcome::Lost);
+        self.end(object, Outcome::Lost);
         if let Some(session) = &mut self.session {
             session.over.remove(object);
             session.unheard.insert(Run::one(object));
@@ -290,45 +232,31 @@ impl Receiver {
     /// Returns the number of the object that its owner knows by `id`.
     fn number_of(&self, id: ObjectId) -> Option<u32> {
         let mut objects = self.session.iter().flat_map(|session| &session.objects);
-        objects.find(|(_, one)| one.id == id).map(|(&object, _)| object)
-    }
-
-    /// Stops the receiver, and ends all objects.
-    pub fn stop(&mut self) {
-        let all: Vec<u32> = self.session.iter().flat_map(|session| session.objects.keys().copied()).collect();
-        for object in all {
-            if !self.complete(object) {
-                self.end(object, ReceiverOutcome::Stopped);
-            }
-        }
-        if let Some(session) = &mut self.session {
-            session.miss();
-        }
+        objects.find(|(_, one)| one.content.id == id).map(|(&object, _)| object)
     }
 
     /// Ends `object` if it is complete. Returns `true` if it is.
     fn complete(&mut self, object: u32) -> bool {
         let one = self.session.as_ref().and_then(|session| session.objects.get(&object));
-        let Some(State::Complete(at)) = one.map(|one| one.state) else { return false };
-        self.end(object, ReceiverOutcome::Complete(at));
+        let Some(ContentState::Complete(at)) = one.map(|one| one.content.state) else { return false };
+        self.end(object, Outcome::Complete(at));
         true
     }
 
-    fn end(&mut self, object: u32, outcome: ReceiverOutcome) {
+    fn end(&mut self, object: u32, outcome: Outcome) {
         let Some(session) = &mut self.session else { return };
         let Some(one) = session.objects.remove(&object) else { return };
-        session.memory -= one.memory();
         if session.done.len() == REMEMBERED {
             session.done.pop_front();
         }
-        let received = one.received.passed(one.passage, session.passage);
-        let at = if let ReceiverOutcome::Complete(at) = outcome { Some(at) } else { None };
-        session.done.push_back(Done { object, id: one.id, at, received });
+        let received = one.content.received.passed(one.content.passage, session.passage);
+        let at = if let Outcome::Complete(at) = outcome { Some(at) } else { None };
+        session.done.push_back(Done { object, id: one.content.id, at, received });
         session.over.insert(Run::one(object));
         if at.is_some() {
             session.complete.insert(Run::one(object));
         }
-        self.events.push_back(ReceiverEvent::Ended(one.id, outcome));
+        self.events.push_back(ReceiverEvent::Ended(one.content.id, outcome));
     }
 }
 
@@ -379,7 +307,7 @@ impl Receiver {
         session.info_asked.retain(|object, _| session.asked.contains(object));
         let first = nacks.first().and_then(|nack| session.objects.get_mut(&nack.object));
         if let Some(one) = first {
-            one.received.naks += 1;
+            one.content.received.naks += 1;
         }
         self.naks += 1;
         self.say(now, Answer::Nack(nacks));
@@ -484,5 +412,102 @@ impl Engine for Receiver {
             (Some(_), None) => NonZeroU32::MIN,
             (None, _) => message.segments(),
         }
+    }
+}
+
+impl ReceiverEngine for Receiver {
+    fn request(event: &ReceiverEvent) -> Option<OwnerRequest<'_>> {
+        event.request()
+    }
+
+    fn answer(&mut self, now: Time, object: ObjectId, answer: OwnerAnswer) {
+        match answer {
+            OwnerAnswer::Open(held) | OwnerAnswer::OpenEarlier(held, _) => {
+                self.accept(object, &held);
+                self.resume(now);
+            }
+            OwnerAnswer::Declined(Decline::Busy) => self.postpone(now, object),
+            OwnerAnswer::Declined(_) | OwnerAnswer::Failed(..) => self.decline(object),
+            OwnerAnswer::Held(held) | OwnerAnswer::Compared(held) => self.held(object, &held),
+            OwnerAnswer::Lost(segments) => self.lost(object, segments),
+            OwnerAnswer::Decoded { block, rebuilt } => self.decoded(object, block, rebuilt),
+            OwnerAnswer::Verified => self.verified(now, object),
+            OwnerAnswer::ListIs(_) | OwnerAnswer::Listed => {}
+        }
+    }
+
+    fn stop(&mut self, _now: Time) {
+        let all: Vec<u32> = self.session.iter().flat_map(|session| session.objects.keys().copied()).collect();
+        for object in all {
+            if !self.complete(object) {
+                self.end(object, Outcome::Failed);
+            }
+        }
+        if let Some(session) = &mut self.session {
+            session.miss();
+        }
+    }
+
+    fn moved(&mut self, _now: Time) {}
+
+    /// Ends the session of the sender. Verification by the owner still counts, and the receiver sends nothing more
+    /// about this session.
+    fn begins_anew(&mut self, _now: Time, who: &Proved<'_>) {
+        let sender = who.number.sender();
+        self.early = self.early.take().filter(|(key, _)| key.sender.0 != sender);
+        if self.session.as_ref().is_none_or(|session| session.key.sender.0 != sender) {
+            return;
+        }
+        self.gone();
+        self.due.clear();
+        self.waiting.clear();
+        self.timers = Timers::default();
+        if let Some(session) = &mut self.session {
+            (session.standing, session.credit) = (Standing::Past, 0);
+        }
+    }
+
+    fn is_busy(&self) -> bool {
+        // A sender of which no content has come keeps nobody waiting.
+        self.session.as_ref().is_some_and(|session| session.fed.is_some() && !session.is_idle())
+    }
+
+    fn is_busy_with(&self, source: SocketAddr) -> bool {
+        self.session.as_ref().is_some_and(|session| session.key.source == source) && self.is_busy()
+    }
+
+    fn have(&self, object: ObjectId) -> Option<&Bitmap> {
+        let mut contents = self.session.as_ref()?.objects.values().map(|one| &one.content);
+        contents.find(|content| content.id == object).map(|content| &content.have)
+    }
+
+    fn unstored(&mut self, from: &Arrival, message: &Message) {
+        let Body::Sender(head, _) = &message.body else { return };
+        let key = Key { source: from.source, sender: message.source };
+        if let Some(session) = self.session.as_mut().filter(|session| session.key == key) {
+            session.passage.came_numbered_by_16_bits(head.sequence, message.segments().get());
+        }
+    }
+
+    fn received(&self, object: ObjectId) -> Received {
+        let Some(session) = &self.session else { return Received::default() };
+        let mut contents = session.objects.values().map(|one| &one.content);
+        let at_hand = contents.find(|content| content.id == object);
+        let at_hand = at_hand.map(|content| content.received.passed(content.passage, session.passage));
+        let done = || session.done.iter().find(|done| done.id == object).map(|done| done.received);
+        at_hand.or_else(done).unwrap_or_default()
+    }
+
+    fn missed(&self, source: SocketAddr) -> u32 {
+        let session = self.session.as_ref().filter(|session| session.key.source == source);
+        session.map_or(0, |session| session.missed)
+    }
+
+    fn naks(&self) -> u64 {
+        self.naks
+    }
+
+    fn rejects(&self) -> &RejectCounts {
+        &self.rejects
     }
 }

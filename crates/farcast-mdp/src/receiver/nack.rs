@@ -2,10 +2,12 @@
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
+use core::ops::{Range, RangeInclusive};
 
 use farcast_core::Run;
+use farcast_delivery::nack::ContentState;
 
-use super::session::{Incoming, Known, Session, State};
+use super::session::{Incoming, Session};
 use crate::config::ROBUST;
 use crate::message::{Mask, ObjectNack, Request};
 use crate::wire::{NACK_HEADER, request_len};
@@ -48,9 +50,9 @@ impl Heard {
         self.whole.contains(&(object, 0, u32::MAX))
     }
 
-    fn note_whole(&mut self, blocks: (u32, u32, u32)) {
+    fn note_whole(&mut self, object: u32, blocks: RangeInclusive<u32>) {
         if self.whole.len() < REMEMBERED {
-            self.whole.push(blocks);
+            self.whole.push((object, *blocks.start(), *blocks.end()));
         }
     }
 }
@@ -61,7 +63,7 @@ enum Need {
     Parts {
         info: bool,
         /// The first block that lacks symbols, and the end of the search for further ones.
-        blocks: Option<(u32, u32)>,
+        blocks: Option<Range<u32>>,
     },
 }
 
@@ -92,19 +94,19 @@ impl Session {
     }
 
     fn need_of(&self, object: u32, one: &Incoming) -> Option<Need> {
-        if !one.is_receiving() {
+        if !one.content.is_receiving() {
             return None;
         }
         let end = self.asked_up_to(object, one);
-        let blocks = one.next_need(0, end).map(|first| (first, end));
-        let info = !one.named && one.info_asked < INFO_ASKED;
+        let blocks = one.content.next_need(0, end).map(|first| first..end);
+        let info = !one.content.is_named && one.info_asked < INFO_ASKED;
         (info || blocks.is_some()).then_some(Need::Parts { info, blocks })
     }
 
     /// Returns the needs that may be requested. Before the owner has answered, more of an object may be stored than has
     /// come.
     fn asks(&self) -> impl Iterator<Item = (u32, Option<&Incoming>, Need)> {
-        self.needs().filter(|(_, one, _)| one.is_none_or(|one| one.state != State::Opening))
+        self.needs().filter(|(_, one, _)| one.is_none_or(|one| one.content.state != ContentState::Opening))
     }
 
     /// Returns `true` if the sender has passed anything that has not come.
@@ -123,12 +125,12 @@ impl Session {
             Need::Object => heard.covers_object(object),
             Need::Parts { info, .. } if info && !heard.has_info(object) => false,
             Need::Parts { blocks, .. } => one.is_none_or(|one| {
-                let (mut next, end) = (blocks.map(|(first, _)| first), blocks.map_or(0, |(_, end)| end));
+                let (mut next, end) = blocks.map_or((None, 0), |blocks| (Some(blocks.start), blocks.end));
                 while let Some(block) = next {
-                    if !heard.covers(object, block, one.lacks(block)) {
+                    if !heard.covers(object, block, one.content.lacks(block)) {
                         return false;
                     }
-                    next = one.next_need(block + 1, end);
+                    next = one.content.next_need(block + 1, end);
                 }
                 true
             }),
@@ -165,7 +167,7 @@ impl Session {
             for request in requests {
                 match (request, one) {
                     (Request::Object, _) => {
-                        heard.note_whole((*object, 0, u32::MAX));
+                        heard.note_whole(*object, 0..=u32::MAX);
                         heard.info.insert(*object);
                     }
                     (Request::Info, _) => _ = heard.info.insert(*object),
@@ -183,7 +185,7 @@ fn overhear_blocks(heard: &mut Heard, object: u32, one: &Incoming, request: &Req
         Request::Blocks { offset, mask } => {
             let Some(first) = block_at(one, *offset) else { return };
             for n in mask.iter().take(REMEMBERED) {
-                heard.note_whole((object, first + n, first + n));
+                heard.note_whole(object, first + n..=first + n);
             }
         }
         Request::Segments { erasures, offset, mask } => {
@@ -200,7 +202,7 @@ fn overhear_blocks(heard: &mut Heard, object: u32, one: &Incoming, request: &Req
 
 /// Returns the block of `one` that begins at `offset`.
 fn block_at(one: &Incoming, offset: u32) -> Option<u32> {
-    let Known { geometry, .. } = &one.known;
+    let geometry = &one.content.geometry;
     let len = geometry.block_size() * u32::from(geometry.segment_size());
     let block = offset / len;
     (offset.is_multiple_of(len) && block < geometry.blocks()).then_some(block)
@@ -208,13 +210,8 @@ fn block_at(one: &Incoming, offset: u32) -> Option<u32> {
 
 /// Returns `true` if `symbol` of `block` exists and has not come.
 fn is_useful(one: &Incoming, block: u32, symbol: u32) -> bool {
-    let Known { about, geometry } = &one.known;
-    match symbol.checked_sub(geometry.block_len(block)) {
-        None => !one.have.contains(geometry.first_of(block) + symbol),
-        Some(parity) => {
-            parity < about.nparity.into() && one.held.get(&block).is_none_or(|held| !held.contains(parity))
-        }
-    }
+    let content = &one.content;
+    symbol < content.geometry.block_len(block) + content.parity && !content.holds(block, symbol)
 }
 
 /// List of requests that fit a segment.
@@ -240,16 +237,19 @@ impl List {
         true
     }
 
-    /// Adds requests for the blocks in `first .. end`, of which the first lacks something. Returns `true` if there was
+    /// Adds requests for `blocks`, of which the first lacks something. Returns `true` if there was
     /// room.
-    fn add_blocks(&mut self, object: u32, one: &Incoming, (first, end): (u32, u32)) -> bool {
-        let Known { about, geometry } = &one.known;
+    fn add_blocks(&mut self, object: u32, one: &Incoming, blocks: Range<u32>) -> bool {
+        let Range { start: first, end } = blocks;
+        let (about, geometry) = (&one.about, &one.content.geometry);
         let block_octets = geometry.block_size() * u32::from(geometry.segment_size());
-        let nothing = |block| one.lacks(block) == geometry.block_len(block) && !one.held.contains_key(&block);
+        let nothing = |block| {
+            one.content.lacks(block) == geometry.block_len(block) && one.content.held(block).is_none()
+        };
         let mut next = Some(first);
         while let Some(block) = next {
             let offset = block * block_octets;
-            let lacks = one.lacks(block);
+            let lacks = one.content.lacks(block);
             let mut last = block;
             let request = if nothing(block) {
                 // After an outage, blocks of which nothing has come follow one another.
@@ -271,7 +271,7 @@ impl List {
             if !self.add(object, request) {
                 return false;
             }
-            next = one.next_need(last + 1, end);
+            next = one.content.next_need(last + 1, end);
         }
         true
     }

@@ -9,27 +9,12 @@ use core::num::NonZeroU32;
 
 use farcast_core::engine::Reject;
 use farcast_core::{Bitmap, Run, Span, Time};
-use farcast_delivery::{AT_HAND, Geometry, ObjectId, Offer, Passage, Received};
-use farcast_norm::NodeId;
-use farcast_norm::message::Stamp;
-use farcast_norm::quantise::Rtt;
+use farcast_delivery::nack::quantise::Rtt;
+use farcast_delivery::nack::{ContentState, NodeId, ObjectContent, Stamp};
+use farcast_delivery::{AT_HAND, ObjectId, Offer, Passage, Received};
 
 use super::runs::Runs;
 use crate::message::{About, Data, Flags, FromSender, Info};
-
-/// State of an object.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum State {
-    /// The object is offered, and the owner has not answered. Content that comes is stored after the owner's first
-    /// steps.
-    Opening,
-    /// Content is being received.
-    Receiving,
-    /// All segments are stored; the owner verifies them.
-    Verifying,
-    /// The object is complete and verified since this instant.
-    Complete(Time),
-}
 
 /// Identity of a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -46,34 +31,16 @@ pub(super) struct Probed {
     pub(super) at: Time,
 }
 
-/// Description of an object, and its division into segments.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
-    pub(super) about: About,
-    pub(super) geometry: Geometry,
-}
-
+/// An object that was begun and is not finished.
 #[derive(Clone, Debug)]
 pub(super) struct Incoming {
-    /// Id by which the owner knows the object.
-    pub(super) id: ObjectId,
-    pub(super) state: State,
-    pub(super) known: Known,
-    /// The INFO of the object is known, or there is none.
-    pub(super) named: bool,
+    pub(super) content: ObjectContent,
+    /// Description of the object.
+    pub(super) about: About,
     /// Number of requests for the INFO.
     pub(super) info_asked: u32,
-    pub(super) have: Bitmap,
-    /// Stored parity, by block; and blocks that are being rebuilt.
-    pub(super) held: BTreeMap<u32, Bitmap>,
-    pub(super) decoding: BTreeSet<u32>,
     /// Block before which the sender has been behind all blocks: their missing symbols are to be requested.
     pub(super) reached: u32,
-    /// Segment before which all segments are stored.
-    pub(super) low: u32,
-    pub(super) received: Received,
-    /// Losses on the path at the time the object began.
-    pub(super) passage: Passage,
 }
 
 /// A finished object.
@@ -125,8 +92,6 @@ pub(super) struct Session {
     /// Number of long silences in a row.
     pub(super) silences: u32,
     pub(super) done: VecDeque<Done>,
-    /// Octets of stored parity and of the blocks that are gathered with it.
-    pub(super) memory: u64,
     pub(super) loss: Loss,
     /// Datagrams that came from the sender, and those that are missing between them.
     pub(super) passage: Passage,
@@ -162,7 +127,7 @@ impl Session {
         let has_sent = sends || matches!(said, FromSender::Flush { eot: false, .. });
         let silence = now.since(self.last_heard);
         // Verification by the owner still counts.
-        if self.objects.values().any(|one| one.state == State::Verifying) {
+        if self.objects.values().any(|one| one.content.state == ContentState::Verifying) {
             return false;
         }
         let Some(fed) = self.fed else { return sends || self.is_idle() || silence >= SPEAKS };
@@ -184,7 +149,8 @@ impl Session {
 
     /// Returns `true` if all known objects are complete.
     pub(super) fn is_complete(&self) -> bool {
-        self.unheard.is_empty() && self.objects.values().all(|one| matches!(one.state, State::Complete(_)))
+        self.unheard.is_empty()
+            && self.objects.values().all(|one| matches!(one.content.state, ContentState::Complete(_)))
     }
 
     /// Gives up the objects that were never begun.
@@ -195,13 +161,14 @@ impl Session {
 
     /// Returns `true` if everything requested has come, and there is room for many objects that were not begun.
     pub(super) fn may_go_on(&self) -> bool {
-        let idle = self.asked.is_empty() && !self.objects.values().any(Incoming::is_receiving);
+        let idle = self.asked.is_empty() && !self.objects.values().any(|one| one.content.is_receiving());
         idle && !self.unheard.is_empty() && self.room() >= AT_HAND / 2
     }
 
     /// Returns `true` if `object` waits only for its owner, and not for the sender.
     pub(super) fn is_to_come(&self, object: u32) -> bool {
-        let waits = |one: &Incoming| matches!(one.state, State::Opening | State::Verifying);
+        let waits =
+            |one: &Incoming| matches!(one.content.state, ContentState::Opening | ContentState::Verifying);
         self.objects.get(&object).map_or_else(|| self.unheard.contains(object), waits)
     }
 
@@ -240,41 +207,20 @@ impl Loss {
     }
 }
 
-/// Approximate octets of memory for a block's parity, besides its symbols.
-const BOOKKEEPING: u64 = 128;
-
 impl Incoming {
     /// Creates an object that is offered now.
-    pub(super) fn new(id: ObjectId, known: Known, named: bool, passage: Passage) -> Self {
-        Self {
-            id,
-            state: State::Opening,
-            known,
-            named,
-            info_asked: 0,
-            have: Bitmap::new(known.geometry.segments()),
-            held: BTreeMap::new(),
-            decoding: BTreeSet::new(),
-            reached: 0,
-            low: 0,
-            received: Received::default(),
-            passage,
-        }
-    }
-
-    /// Returns `true` if content that comes is stored.
-    pub(super) fn is_receiving(&self) -> bool {
-        matches!(self.state, State::Opening | State::Receiving)
+    pub(super) fn new(content: ObjectContent, about: About) -> Self {
+        Self { content, about, info_asked: 0, reached: 0 }
     }
 
     /// Returns the offer of this object for the owner. An object without INFO, or whose INFO has not come, is named by
     /// its numbers.
     pub(super) fn offer(&self, session: &Key, group: SocketAddr, object: u32, info: Option<&Info>) -> Offer {
-        let Known { about, geometry } = self.known;
+        let (about, content) = (self.about, &self.content);
         let vouched = info.and_then(|info| info.vouched);
         let unknown = info.is_none() && about.flags.has(Flags::INFO);
         Offer {
-            object: self.id,
+            object: content.id,
             sender: session.source,
             session: session.sender.0,
             group: group.ip(),
@@ -289,8 +235,8 @@ impl Incoming {
             serial: (vouched.is_some() || unknown)
                 .then_some(u64::from(session.sender.0) << 32 | u64::from(object)),
             vouched: vouched.map(Box::new),
-            geometry,
-            parity_symbols: about.nparity.into(),
+            geometry: content.geometry,
+            parity_symbols: content.parity,
             overwrite: true,
             rate_bps: u32::MAX,
         }
@@ -298,12 +244,12 @@ impl Incoming {
 
     /// Checks that `data` belongs to this object and fits its division.
     pub(super) fn check(&self, data: &Data) -> Result<(), Reject> {
-        let Known { about, geometry } = &self.known;
-        if !data.about.is_same(about) || data.segment_size != geometry.segment_size() {
+        let geometry = &self.content.geometry;
+        if !data.about.is_same(&self.about) || data.segment_size != geometry.segment_size() {
             return Err(Reject::Inconsistent);
         }
         let len = geometry.block_len(data.block);
-        let (low, high) = if data.parity { (len, len + u32::from(about.nparity)) } else { (0, len) };
+        let (low, high) = if data.parity { (len, len + self.content.parity) } else { (0, len) };
         if len == 0 || data.symbols.first() < low || data.symbols.end() > high {
             return Err(Reject::OutOfRange);
         }
@@ -315,84 +261,6 @@ impl Incoming {
             _ => full,
         };
         if data.len == len { Ok(()) } else { Err(Reject::Inconsistent) }
-    }
-
-    pub(super) fn missing_in(&self, block: u32) -> u32 {
-        let run = self.known.geometry.block_run(block);
-        run.map_or(0, |run| run.count() - self.have.count_in(run))
-    }
-
-    /// Returns the number of symbols of `block` that have yet to come.
-    pub(super) fn lacks(&self, block: u32) -> u32 {
-        if self.decoding.contains(&block) {
-            return 0;
-        }
-        self.missing_in(block).saturating_sub(self.held.get(&block).map_or(0, Bitmap::count))
-    }
-
-    /// Returns the first block in `from .. end` that lacks symbols.
-    pub(super) fn next_need(&self, from: u32, end: u32) -> Option<u32> {
-        let geometry = &self.known.geometry;
-        let end = end.min(geometry.blocks());
-        let mut block = from.max(geometry.block_of(self.low));
-        while block < end {
-            block = geometry.block_of(self.have.next_clear(geometry.first_of(block))?);
-            if block < end && self.lacks(block) > 0 {
-                return Some(block);
-            }
-            block += 1;
-        }
-        None
-    }
-
-    /// Moves `low` to the first missing segment, so that later searches begin there.
-    pub(super) fn advance(&mut self) {
-        if self.is_receiving() {
-            self.low = self.have.next_clear(self.low).unwrap_or(self.low);
-        }
-    }
-
-    /// Returns the octets that a block with `symbols` parity symbols takes, both here and at the owner, which gathers
-    /// the block.
-    pub(super) fn memory_of(&self, block: u32, symbols: u32) -> u64 {
-        let Known { about, geometry } = &self.known;
-        let count = geometry.block_len(block) + symbols;
-        let here = BOOKKEEPING + u64::from(about.nparity.div_ceil(8));
-        u64::from(count) * u64::from(geometry.segment_size()) + here
-    }
-
-    /// Forgets the parity of `block`, and returns the octets that this frees.
-    pub(super) fn forget_parity(&mut self, block: u32) -> u64 {
-        match self.held.remove(&block) {
-            Some(held) => self.memory_of(block, held.count()),
-            None => 0,
-        }
-    }
-
-    /// Returns the octets that all blocks with parity take.
-    pub(super) fn memory(&self) -> u64 {
-        self.held.iter().map(|(&block, held)| self.memory_of(block, held.count())).sum()
-    }
-
-    /// Returns the number of symbols of `data` up to the one that completes its block; `None` if none does.
-    fn until_whole(&self, data: &Data) -> Option<u32> {
-        let geometry = &self.known.geometry;
-        let mut left = self.lacks(data.block);
-        if left == 0 {
-            return None;
-        }
-        let (map, run) = match data.parity_run() {
-            Some(run) => (self.held.get(&data.block), run),
-            None => (Some(&self.have), geometry.segments_of(data.block, data.symbols)?),
-        };
-        let Some(map) = map else { return Some(left) };
-        for gap in map.gaps_in(run) {
-            if gap.count() >= left {
-                return Some(gap.first() + left - run.first());
-            }
-            left -= gap.count();
-        }
-        None
     }
 }
 
@@ -413,12 +281,15 @@ impl Session {
         let count = data.symbols.count();
         let most = match self.objects.get(&data.about.object) {
             Some(one)
-                if one.is_receiving()
+                if one.content.is_receiving()
                     && (data.about.object, data.block) == self.position
                     && one.check(data).is_ok() =>
             {
                 let before_end = if data.ends_block { count - 1 } else { count };
-                one.until_whole(data).unwrap_or(count).min(before_end)
+                one.content
+                    .until_whole(data.block, data.symbols, data.parity_run())
+                    .unwrap_or(count)
+                    .min(before_end)
             }
             _ => 1,
         };
@@ -428,21 +299,21 @@ impl Session {
     /// Returns the runs of symbols that would supply what `block` of `one` lacks. Parity that has not come is chosen
     /// first, in order; if it does not suffice, the last missing segments are added (draft §4.3).
     pub(super) fn wanted(one: &Incoming, block: u32) -> Vec<Run> {
-        let Known { about, geometry } = &one.known;
-        let (len, mut lacks) = (geometry.block_len(block), one.lacks(block));
-        let none = Bitmap::new(about.nparity.into());
-        let held = one.held.get(&block).unwrap_or(&none);
+        let content = &one.content;
+        let (len, mut lacks) = (content.geometry.block_len(block), content.lacks(block));
+        let none = Bitmap::new(content.parity);
+        let held = content.held(block).unwrap_or(&none);
         let mut parity = Vec::new();
         for gap in held.iter_gaps() {
             let Some(run) = Run::new(len + gap.first(), gap.count().min(lacks)) else { break };
             lacks -= run.count();
             parity.push(run);
         }
-        let Some(segments) = geometry.block_run(block) else { return parity };
+        let Some(segments) = content.geometry.block_run(block) else { return parity };
         // The receiver skips as many segments as parity replaces.
-        let mut spared = one.missing_in(block) - lacks;
+        let mut spared = content.missing_in(block) - lacks;
         let mut wanted = Vec::new();
-        for gap in one.have.gaps_in(segments) {
+        for gap in content.have.gaps_in(segments) {
             let skip = spared.min(gap.count());
             spared -= skip;
             wanted.extend(Run::new(gap.first() + skip - segments.first(), gap.count() - skip));

@@ -4,12 +4,11 @@ use alloc::vec::Vec;
 
 use farcast_core::Time;
 use farcast_core::engine::Reject;
-use farcast_delivery::{NakFate, Phase};
-use farcast_norm::NodeId;
-use farcast_norm::message::Stamp;
+use farcast_delivery::Phase;
+use farcast_delivery::nack::{NodeId, SenderOutcome, Stamp};
 
 use super::{Sender, Timer};
-use crate::event::{SenderEvent, SenderOutcome};
+use crate::event::SenderEvent;
 use crate::message::{Answer, Body, Flags, FromReceiver, FromSender, Message, ObjectNack};
 use crate::wire;
 
@@ -22,7 +21,7 @@ impl Sender {
         if !message.source.is_somebody() || message.source == self.config.node {
             return Err(Reject::Collision);
         }
-        if !matches!(self.phase, Phase::Sending | Phase::Waiting) {
+        if !self.core.is_at_work() {
             return Err(Reject::Unexpected);
         }
         match &said.answer {
@@ -72,7 +71,7 @@ impl Sender {
             there.into_iter().partition(|nack| self.begun[nack.object as usize].repairs.are_spent());
         if !spent.is_empty() {
             // Other requests in the same message, and its time stamp, still count.
-            let _ = self.rejects.note::<()>(Err(Reject::Limit));
+            let _ = self.core.rejects.note::<()>(Err(Reject::Limit));
         }
         let mut count = 0u32;
         for nack in &there {
@@ -93,8 +92,7 @@ impl Sender {
             }
         }
         self.repair_info(now);
-        let fate = if count > 0 { NakFate::Used } else { NakFate::Known };
-        self.last_asked = Some(farcast_delivery::Asked { round: self.progress.round, count: 1, fate });
+        self.core.note_request(count > 0);
         if count == 0 {
             return Ok(());
         }
@@ -174,12 +172,12 @@ impl Sender {
             self.lacking[at].1 -= 1;
             if self.lacking[at].1 == 0 {
                 self.lacking.remove(at);
-                self.events.push_back(SenderEvent::Acknowledged(node));
+                self.core.events.push_back(SenderEvent::Acknowledged(node));
             }
         }
         if self.lacking.is_empty() {
-            self.events.push_back(SenderEvent::Delivered);
-            if self.phase == Phase::Waiting && self.asked.is_empty() {
+            self.core.events.push_back(SenderEvent::Delivered);
+            if self.core.phase == Phase::Waiting && self.asked.is_empty() {
                 self.end(SenderOutcome::Acknowledged);
             }
         }
@@ -192,7 +190,7 @@ impl Sender {
             self.repairing = true;
             self.go_on(now);
             self.begin_round();
-        } else if self.phase == Phase::Waiting && !self.timers.is_set(Timer::Flush) {
+        } else if self.core.phase == Phase::Waiting && !self.timers.is_set(Timer::Flush) {
             // The end was put off while the requests were gathered.
             self.flush(now);
         }

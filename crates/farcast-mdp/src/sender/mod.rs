@@ -6,19 +6,23 @@ mod outgoing;
 mod recent;
 
 use alloc::collections::{BTreeSet, VecDeque};
+use alloc::string::String;
 use alloc::vec::Vec;
+use core::convert::Infallible;
 use core::net::SocketAddr;
 
 use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, RejectCounts, Transmit};
 use farcast_core::{Span, Time, Timers, timers};
-use farcast_delivery::{Geometry, Pacer, Phase, RatePace, RoundProgress};
-use farcast_norm::NodeId;
-use farcast_norm::message::Stamp;
-use farcast_norm::quantise::Rtt;
+use farcast_delivery::nack::quantise::Rtt;
+use farcast_delivery::nack::{NodeId, SenderCore, SenderOutcome, Stamp};
+use farcast_delivery::{
+    Cause, Ending, Figure, Geometry, Gone, Milestone, ObjectId, Phase, RatePace, RequestCounts,
+    RoundProgress, Routes, SenderEngine,
+};
 
 use crate::config::{Counted, GRTT_RANGE, SenderConfig};
 use crate::error::ConfigError;
-use crate::event::{SenderEvent, SenderOutcome};
+use crate::event::{ObjectBegun, SenderEvent};
 use crate::message::{About, Body, Data, Flags, FromSender, Head, Info, Message, Probe};
 
 use grtt::Grtt;
@@ -44,9 +48,6 @@ timers! {
     }
 }
 
-/// Rounds that are counted one by one; symbols of later rounds count to the last of these.
-const ROUNDS: usize = 4096;
-
 /// Least and greatest number of objects for which a flush asks for acknowledgements. Receivers remember no more
 /// questions.
 const ASKED_AT_ONCE: (u64, u64) = (8, 256);
@@ -70,9 +71,8 @@ pub struct Sender {
     withdrawn: BTreeSet<u32>,
     /// A withdrawn object had not been sent completely before.
     is_cut_short: bool,
-    phase: Phase,
+    core: SenderCore<ObjectBegun>,
     timers: Timers<Timer>,
-    pacer: Pacer,
     grtt: Grtt,
     sequence: u16,
     probes: u8,
@@ -90,14 +90,6 @@ pub struct Sender {
     lacking: Vec<(NodeId, usize)>,
     /// Messages that leave before any data.
     outbox: VecDeque<FromSender>,
-    /// Outcome that is reported once `outbox` has left.
-    ending: Option<SenderOutcome>,
-    /// Segments and symbols sent in each round.
-    rounds: Vec<u64>,
-    progress: RoundProgress,
-    last_asked: Option<farcast_delivery::Asked>,
-    rejects: RejectCounts,
-    events: VecDeque<SenderEvent>,
 }
 
 impl Sender {
@@ -114,9 +106,8 @@ impl Sender {
             begun: Vec::new(),
             withdrawn: BTreeSet::new(),
             is_cut_short: false,
-            phase: Phase::Idle,
+            core: SenderCore::new(pace),
             timers: Timers::default(),
-            pacer: Pacer::new(Some(pace)),
             grtt: Grtt::new(config.grtt),
             sequence: 0,
             probes: 0,
@@ -127,12 +118,6 @@ impl Sender {
             asked: BTreeSet::new(),
             lacking: config.ackers.iter().map(|&node| (node, config.objects.len())).collect(),
             outbox: VecDeque::new(),
-            ending: None,
-            rounds: Vec::new(),
-            progress: RoundProgress::default(),
-            last_asked: None,
-            rejects: RejectCounts::default(),
-            events: VecDeque::new(),
             config,
         })
     }
@@ -142,82 +127,19 @@ impl Sender {
         &self.config
     }
 
-    /// Returns the division of object `object`, numbered from 0, into segments.
-    pub fn geometry(&self, object: u32) -> Option<&Geometry> {
-        self.geometries.get(object as usize)
-    }
-
-    /// Returns the phase of the transfer.
-    pub fn phase(&self) -> Phase {
-        self.phase
-    }
-
-    /// Returns the progress of the current round.
-    pub fn progress(&self) -> RoundProgress {
-        self.progress
-    }
-
     /// Returns the segments and symbols sent in each round.
     pub fn sent_per_round(&self) -> &[u64] {
-        &self.rounds
-    }
-
-    /// Returns what the last handled message asked for, if it asked for repair.
-    pub fn asked(&self) -> Option<farcast_delivery::Asked> {
-        self.last_asked
+        self.core.sent_per_round()
     }
 
     /// Returns the counts of rejected messages, by reason.
     pub fn rejects(&self) -> &RejectCounts {
-        &self.rejects
+        &self.core.rejects
     }
 
     /// Returns the estimate of the group's greatest round trip.
     pub fn grtt(&self) -> Span {
         self.grtt.estimate()
-    }
-
-    /// Begins to send at `now`.
-    pub fn open(&mut self, now: Time) {
-        if self.phase != Phase::Idle {
-            return;
-        }
-        self.phase = Phase::Sending;
-        self.pacer.begin(now);
-        self.events.push_back(SenderEvent::Started { ackers: self.lacking.len() as u32 });
-        self.probe(now);
-        self.begin_object();
-        self.begin_round();
-    }
-
-    /// Aborts the transfer.
-    pub fn abort(&mut self) {
-        if self.ending.is_none() && self.phase != Phase::Ended {
-            self.end(SenderOutcome::Aborted);
-        }
-    }
-
-    /// Stops sending `object`, whose content is no longer available. Receivers that request it are told so.
-    pub fn withdraw(&mut self, object: u32) {
-        if !self.withdrawn.insert(object) {
-            return;
-        }
-        let begun = self.begun.get_mut(object as usize);
-        self.is_cut_short |= begun.as_ref().is_none_or(|begun| !begun.is_through());
-        if let Some(begun) = begun {
-            begun.clear();
-            self.asked.remove(&object);
-        }
-    }
-
-    /// Charges datagrams that left beside those of this engine, `octets` in all, against its rate.
-    pub fn spend(&mut self, datagrams: u64, octets: u64) {
-        self.pacer.charge(self.pacer.span_beside(datagrams, octets));
-    }
-
-    /// Changes the address from which the sender sends.
-    pub fn moved(&mut self, source: SocketAddr) {
-        self.config.source = source;
     }
 
     /// Begins the next object.
@@ -226,7 +148,7 @@ impl Sender {
         let Some(geometry) = self.geometries.get(object) else { return };
         let SenderConfig { parity, auto_parity, ackers, .. } = &self.config;
         self.begun.push(Outgoing::new(*geometry, *parity, *auto_parity, ackers.clone()));
-        self.events.push_back(SenderEvent::Object(object as u32));
+        self.core.events.push_back(SenderEvent::Own(ObjectBegun(object as u32)));
         if self.config.objects[object].has_info() {
             self.outbox.push_back(self.info(object as u32, Flags::default()));
         }
@@ -235,25 +157,18 @@ impl Sender {
             self.begun[object].clear();
             return;
         }
-        self.progress.segments = self.progress.segments.saturating_add(geometry.segments());
+        self.core.extend_round(geometry.segments());
     }
 
     fn begin_round(&mut self) {
-        if self.rounds.len() < ROUNDS {
-            self.rounds.push(0);
-        }
-        let segments = self.begun.iter().map(Outgoing::len).fold(0, u32::saturating_add);
-        let round = self.progress.round.saturating_add(1);
-        self.progress = RoundProgress { round, sent: 0, segments };
-        self.events.push_back(SenderEvent::Round { round, segments });
+        self.core.begin_round(self.begun.iter().map(Outgoing::len).fold(0, u32::saturating_add));
     }
 
     fn end(&mut self, outcome: SenderOutcome) {
-        self.phase = if outcome == SenderOutcome::Aborted { Phase::Aborting } else { Phase::Completing };
+        self.core.end(outcome);
         self.timers = Timers::default();
         self.outbox.clear();
         self.outbox.push_back(FromSender::Flush { eot: true, object: self.last_begun() });
-        self.ending = Some(outcome);
     }
 
     /// Returns the object that was begun last.
@@ -263,7 +178,7 @@ impl Sender {
 
     /// Returns the round trip that receivers use: quantised as on the wire, and no less than the time of a segment.
     fn advertised(&self) -> Rtt {
-        let segment = self.pacer.span(usize::from(self.config.segment_size));
+        let segment = self.core.pacer.span(usize::from(self.config.segment_size));
         Rtt::of(self.grtt.estimate().max(segment).clamp(GRTT_RANGE.0, GRTT_RANGE.1))
     }
 
@@ -307,7 +222,7 @@ impl Sender {
     /// Sends a flush: everything was sent, so receivers are to request what they miss. Named receivers are asked to
     /// acknowledge.
     fn flush(&mut self, now: Time) {
-        self.phase = Phase::Waiting;
+        self.core.phase = Phase::Waiting;
         let last = self.begun.len() == self.geometries.len();
         let robust = self.config.robust;
         let named = !self.config.ackers.is_empty();
@@ -339,7 +254,7 @@ impl Sender {
     /// than the objects.
     fn asked_at_once(&self) -> usize {
         let nodes = self.config.ackers.len();
-        let each = self.pacer.span(ANSWER + 4 * nodes) + self.pacer.span(ANSWER) * nodes as u64;
+        let each = self.core.pacer.span(ANSWER + 4 * nodes) + self.core.pacer.span(ANSWER) * nodes as u64;
         let all = self.advertised().span() * 2 / SHARE;
         let (least, most) = ASKED_AT_ONCE;
         (all.as_nanos() / each.as_nanos().max(1)).clamp(least, most) as usize
@@ -347,14 +262,9 @@ impl Sender {
 
     fn conclude(&mut self) {
         let lacking = self.lacking.len() as u32;
-        let outcome = match (self.config.ackers.is_empty(), lacking) {
-            (true, _) if self.is_cut_short => SenderOutcome::Incomplete { lacking: 0 },
-            (true, _) => SenderOutcome::Unknown,
-            (false, 0) => SenderOutcome::Acknowledged,
-            (false, lacking) => SenderOutcome::Incomplete { lacking },
-        };
+        let outcome = SenderOutcome::of(self.config.ackers.len(), lacking, self.is_cut_short);
         for &(node, _) in &self.lacking {
-            self.events.push_back(SenderEvent::Lost(node));
+            self.core.events.push_back(SenderEvent::Lost(node));
         }
         self.end(outcome);
     }
@@ -363,8 +273,8 @@ impl Sender {
     fn span(&self, message: &Message) -> Span {
         match (self.config.counted, message.data()) {
             (Counted::Payload, None) => Span::ZERO,
-            (Counted::Payload, Some(data)) => self.pacer.span(data.len.into()),
-            (Counted::Message | Counted::Packet(_), _) => self.pacer.span(message.wire_len(0)),
+            (Counted::Payload, Some(data)) => self.core.pacer.span(data.len.into()),
+            (Counted::Message | Counted::Packet(_), _) => self.core.pacer.span(message.wire_len(0)),
         }
     }
 
@@ -377,13 +287,10 @@ impl Sender {
 
     fn say(&mut self, now: Time, said: FromSender) -> Transmit<Message> {
         let message = self.message(said, 1);
-        self.pacer.settle(now);
-        self.pacer.charge(self.span(&message));
-        if self.outbox.is_empty()
-            && let Some(outcome) = self.ending.take()
-        {
-            self.phase = Phase::Ended;
-            self.events.push_back(SenderEvent::Ended(outcome));
+        self.core.pacer.settle(now);
+        self.core.pacer.charge(self.span(&message));
+        if self.outbox.is_empty() {
+            self.core.finish();
         }
         Transmit::new(message, self.config.group)
     }
@@ -400,7 +307,7 @@ impl Sender {
     }
 
     /// Returns the next run of symbols, at most what leaves before `until`.
-    fn data(&mut self, now: Time, until: Time, (object, next): (usize, Next)) -> Option<Transmit<Message>> {
+    fn data(&mut self, now: Time, until: Time, object: usize, next: Next) -> Option<Transmit<Message>> {
         let geometry = &self.geometries[object];
         let segment_size = geometry.segment_size();
         let first = geometry.segments_of(next.block, next.symbols).filter(|_| !next.parity);
@@ -417,18 +324,15 @@ impl Sender {
         };
         let message = self.message(FromSender::Data(data.clone()), 0);
         let spacing = self.span(&message);
-        let count = self.pacer.departures_before(until, spacing).min(next.symbols.count());
+        let count = self.core.pacer.departures_before(until, spacing).min(next.symbols.count());
         data.symbols = farcast_core::Run::new(next.symbols.first(), count)?;
         data.ends_block = self.begun[object].sent(&next, count);
         self.begun[object].recent.note(next.block, now, spacing, count);
-        self.pacer.charge(spacing * u64::from(count));
+        self.core.pacer.charge(spacing * u64::from(count));
         (self.position, self.flushes) = ((object as u32, next.block), 0);
         self.begun[object].asks = 0;
         self.repairing &= next.repair;
-        self.progress.sent = self.progress.sent.saturating_add(count);
-        if let Some(round) = self.rounds.last_mut() {
-            *round += u64::from(count);
-        }
+        self.core.note_sent(count);
         let message = self.message(FromSender::Data(data), count);
         Some(Transmit::new(message, self.config.group).spaced(spacing))
     }
@@ -463,11 +367,7 @@ impl Sender {
 
     /// Continues to send after a pause.
     fn go_on(&mut self, now: Time) {
-        if self.phase == Phase::Waiting {
-            // Idle time is not made up for.
-            self.pacer.begin(now);
-        }
-        self.phase = Phase::Sending;
+        self.core.resume(now);
         self.timers.stop(Timer::Flush);
     }
 }
@@ -477,9 +377,9 @@ impl Engine for Sender {
     type Event = SenderEvent;
 
     fn handle(&mut self, now: Time, _from: &Arrival, message: &Message) -> Result<(), Reject> {
-        self.last_asked = None;
+        self.core.asked = None;
         let result = self.hear(now, message);
-        self.rejects.note(result)
+        self.core.rejects.note(result)
     }
 
     fn handle_timeout(&mut self, now: Time) {
@@ -493,37 +393,111 @@ impl Engine for Sender {
             if let Some(said) = self.outbox.pop_front() {
                 return Some(self.say(now, said));
             }
-            if self.phase != Phase::Sending || now < self.pacer.next() {
+            if self.core.phase != Phase::Sending || now < self.core.pacer.next() {
                 return None;
             }
-            let Some(next) = self.next() else {
+            let Some((object, next)) = self.next() else {
                 // Either another object begins, or a flush changes the phase.
                 self.idle(now);
                 continue;
             };
-            self.pacer.settle(now);
+            self.core.pacer.settle(now);
             // A timer may change what is sent, so a run ends before it.
             let own = self.timers.next().map_or(Time::NEVER, |deadline| deadline.at);
-            return self.data(now, until.min(own), next);
+            return self.data(now, until.min(own), object, next);
         }
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {
-        let timer = self.timers.next();
-        let pace = Deadline { at: self.pacer.next(), timer: "pace" };
-        match timer {
-            _ if self.phase != Phase::Sending => timer,
-            Some(timer) if timer.at <= pace.at => Some(timer),
-            _ => Some(pace),
-        }
+        self.core.deadline(self.timers.next(), self.core.phase == Phase::Sending)
     }
 
     fn poll_event(&mut self) -> Option<SenderEvent> {
-        self.events.pop_front()
+        self.core.events.pop_front()
     }
 
     fn settled_until(&self) -> Time {
         // A request may move the position back at any time.
         Time::ZERO
+    }
+}
+
+impl SenderEngine for Sender {
+    type Merged = Infallible;
+
+    fn open(&mut self, now: Time) {
+        if self.core.begin(now, self.lacking.len()) {
+            self.probe(now);
+            self.begin_object();
+            self.begin_round();
+        }
+    }
+
+    fn spend(&mut self, datagrams: u64, octets: u64) {
+        self.core.spend(datagrams, octets);
+    }
+
+    fn abort(&mut self, _now: Time, _cause: Cause, _text: Option<String>) {
+        // MDP has no field for the cause.
+        if self.core.may_abort() {
+            self.end(SenderOutcome::Aborted);
+        }
+    }
+
+    fn withdraw(&mut self, _now: Time, object: ObjectId, _gone: &Gone, _why: &str) {
+        // An object is a file. Receivers that request it are told that it is not available.
+        let object = object.get();
+        if !self.withdrawn.insert(object) {
+            return;
+        }
+        let begun = self.begun.get_mut(object as usize);
+        self.is_cut_short |= begun.as_ref().is_none_or(|begun| !begun.is_through());
+        if let Some(begun) = begun {
+            begun.clear();
+            self.asked.remove(&object);
+        }
+    }
+
+    fn moved(&mut self, _now: Time, source: SocketAddr) {
+        self.config.source = source;
+    }
+
+    fn routes(&self) -> Routes {
+        let SenderConfig { source, group, unicast, .. } = self.config;
+        Routes::new(source, group, if unicast { source } else { group })
+    }
+
+    fn geometry(&self, object: ObjectId) -> Option<&Geometry> {
+        self.geometries.get(object.get() as usize)
+    }
+
+    fn parity_symbols(&self, object: ObjectId) -> u32 {
+        self.geometry(object).map_or(0, |_| self.config.parity.into())
+    }
+
+    fn phase(&self) -> Phase {
+        self.core.phase
+    }
+
+    fn progress(&self) -> RoundProgress {
+        self.core.progress()
+    }
+
+    fn figures(&self, nacks: &RequestCounts) -> Vec<Figure> {
+        let mut figures = self.core.figures(nacks);
+        figures.push(Figure::number("grtt_s", Some(self.grtt().as_secs_f64())).labelled("round trip, s"));
+        figures
+    }
+
+    fn milestone(event: &SenderEvent) -> Option<Milestone> {
+        event.milestone()
+    }
+
+    fn ending(event: &SenderEvent) -> Option<Ending> {
+        event.ending()
+    }
+
+    fn asked(&self) -> Option<farcast_delivery::Asked> {
+        self.core.asked
     }
 }

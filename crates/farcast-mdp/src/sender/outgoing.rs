@@ -7,8 +7,8 @@ use alloc::vec::Vec;
 use farcast_core::engine::Reject;
 use farcast_core::{Bitmap, Run, Time};
 use farcast_delivery::Geometry;
-use farcast_norm::NodeId;
-use farcast_norm::repairs::Repairs;
+use farcast_delivery::nack::NodeId;
+use farcast_delivery::nack::RepairLimit;
 
 use super::recent::Recent;
 use crate::message::Request;
@@ -55,7 +55,7 @@ pub(super) struct Outgoing {
     asked: BTreeMap<u32, Need>,
     info_asked: bool,
     /// Count of the symbols that were sent again.
-    pub(super) repairs: Repairs,
+    pub(super) repairs: RepairLimit,
     /// Runs that have left recently.
     pub(super) recent: Recent,
     /// Receivers that have not acknowledged the object, and the number of questions to them.
@@ -78,7 +78,7 @@ impl Outgoing {
             unasked: Bitmap::new(if auto > 0 { symbols } else { 0 }),
             asked: BTreeMap::new(),
             info_asked: false,
-            repairs: Repairs::of(geometry.segments()),
+            repairs: RepairLimit::of(geometry.segments()),
             recent: Recent::default(),
             waiting,
             asks: 0,
@@ -287,7 +287,7 @@ impl Outgoing {
         self.len() > before
     }
 
-    /// Repairs a block: with as many fresh parity symbols as the worst receiver lacks, if there are enough; otherwise
+    /// RepairLimit a block: with as many fresh parity symbols as the worst receiver lacks, if there are enough; otherwise
     /// with the requested symbols (draft §4.4).
     fn repair(&mut self, block: u32, need: &Need) {
         let fresh = self.parity.0 - u32::from(self.used[block as usize]);

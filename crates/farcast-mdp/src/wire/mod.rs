@@ -3,7 +3,6 @@
 //! [`decode`] checks everything that it uses and allocates nothing by a length that a message claims: lists are as long
 //! as the octets that are there. The payload stays in the datagram, in the range [`Packet::payload`].
 
-mod octets;
 mod receiver;
 mod sender;
 mod vouched;
@@ -13,11 +12,11 @@ mod tests;
 
 use alloc::vec::Vec;
 
-use farcast_norm::NodeId;
-use farcast_norm::message::Stamp;
+use farcast_delivery::nack::NodeId;
+use farcast_delivery::nack::Stamp;
 
 use crate::message::{Body, Message};
-use octets::{Counter, Reader, Sink};
+use farcast_delivery::octets::{Counter, Reader, Sink, Truncated};
 pub(crate) use receiver::{FROM_RECEIVER, NACK_HEADER, nack_len, request_len};
 pub use vouched::LEN as VOUCHED_LEN;
 pub(crate) use vouched::info_len;
@@ -73,6 +72,12 @@ pub enum DecodeError {
     ListLength(usize),
 }
 
+impl From<Truncated> for DecodeError {
+    fn from(_: Truncated) -> Self {
+        Self::Truncated
+    }
+}
+
 /// Message types.
 mod kind {
     pub(super) const INFO: u8 = 2;
@@ -88,7 +93,7 @@ mod kind {
 /// # Errors
 /// The reason for which the datagram is invalid. Nothing is allocated beyond the size of the datagram.
 pub fn decode(datagram: &[u8]) -> Result<Packet, DecodeError> {
-    let mut reader = Reader(datagram);
+    let mut reader = Reader::new(datagram);
     let (kind, version) = (reader.u8()?, reader.u8()?);
     if version != VERSION {
         return Err(DecodeError::Version(version));

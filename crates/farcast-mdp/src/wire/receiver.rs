@@ -2,10 +2,10 @@
 
 use alloc::vec::Vec;
 
-use farcast_norm::NodeId;
-use farcast_norm::message::Stamp;
+use farcast_delivery::nack::NodeId;
+use farcast_delivery::nack::Stamp;
+use farcast_delivery::octets::{Reader, Sink};
 
-use super::octets::{Reader, Sink};
 use super::{DecodeError, kind, put_stamp, stamp};
 use crate::message::{Answer, FromReceiver, Mask, ObjectNack, Request};
 
@@ -117,7 +117,7 @@ pub(super) fn nacks(reader: &mut Reader<'_>) -> Result<Vec<ObjectNack>, DecodeEr
     let mut nacks = Vec::new();
     while !reader.rest().is_empty() {
         let (object, len) = (reader.u32()?, reader.u16()?);
-        let (mut inner, mut requests) = (Reader(reader.take(len.into())?), Vec::new());
+        let (mut inner, mut requests) = (Reader::new(reader.take(len.into())?), Vec::new());
         while !inner.rest().is_empty() {
             let one = read_request(&mut inner).map_err(|error| match error {
                 DecodeError::Truncated => DecodeError::RequestLength(len),

@@ -3,10 +3,11 @@
 use alloc::vec::Vec;
 
 use farcast_core::Run;
-use farcast_norm::NodeId;
-use farcast_norm::quantise::Rtt;
+use farcast_delivery::nack::NodeId;
+use farcast_delivery::nack::quantise::Rtt;
 
-use super::octets::{Reader, Sink};
+use farcast_delivery::octets::{Reader, Sink};
+
 use super::receiver::{nacks, put_nacks};
 use super::vouched::{put_vouched, split};
 use super::{DecodeError, kind, numbers, put_stamp, stamp};

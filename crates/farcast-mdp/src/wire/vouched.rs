@@ -9,8 +9,7 @@
 //! ```
 
 use farcast_delivery::Vouched;
-
-use super::octets::Sink;
+use farcast_delivery::octets::Sink;
 
 const MARK: [u8; 5] = *b"\0fcst";
 /// Octets of the vouched data.

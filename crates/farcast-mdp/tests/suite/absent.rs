@@ -3,10 +3,12 @@
 use std::net::SocketAddr;
 
 use farcast_core::{Arrival, Run, Span, Time};
+use farcast_delivery::Outcome;
+use farcast_delivery::SenderEngine as _;
+use farcast_delivery::nack::quantise::Rtt;
 use farcast_mdp::config::Sync;
 use farcast_mdp::message::{Data, Flags, FromSender, Head, Info};
-use farcast_mdp::{Body, Message, NodeId, ReceiverConfig, ReceiverEvent, ReceiverOutcome, Sender};
-use farcast_norm::quantise::Rtt;
+use farcast_mdp::{Body, Message, NodeId, ReceiverConfig, ReceiverEvent, Sender};
 use farcast_testkit::{Absent, Link, Setup, assert_cost_little};
 
 use crate::common::{Session, group, ms, receiver, sender};
@@ -49,8 +51,7 @@ fn takes(absent: Absent) -> Span {
     session.net.run_until(Time::ZERO + Span::from_secs(60));
     let told = session.clients[0].told.borrow();
     // Only the present sender can complete an object: each absent one sends at most a segment.
-    let ended =
-        |event: &ReceiverEvent| matches!(event, ReceiverEvent::Ended(_, ReceiverOutcome::Complete(_)));
+    let ended = |event: &ReceiverEvent| matches!(event, ReceiverEvent::Ended(_, Outcome::Complete(_)));
     let complete = told.iter().find(|(_, event)| ended(event)).map_or(Time::NEVER, |&(at, _)| at);
     complete.since(begins)
 }

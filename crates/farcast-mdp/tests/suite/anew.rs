@@ -2,9 +2,10 @@
 
 use farcast_core::engine::Engine as _;
 use farcast_core::{Bitmap, Run, Time};
+use farcast_delivery::Outcome;
 use farcast_delivery::{KeyNumber, Proved, ReceiverEngine as _};
+use farcast_mdp::ReceiverEvent;
 use farcast_mdp::message::{Flags, FromSender};
-use farcast_mdp::{ReceiverEvent, ReceiverOutcome};
 
 use crate::common::node;
 use crate::rules::{Alone, about, says, symbols};
@@ -13,7 +14,7 @@ use crate::rules::{Alone, about, says, symbols};
 const ANN: Proved<'_> = Proved { name: "ann", number: KeyNumber(1) };
 const MAL: Proved<'_> = Proved { name: "mal", number: KeyNumber(2) };
 
-fn ended(one: &mut Alone) -> Vec<ReceiverOutcome> {
+fn ended(one: &mut Alone) -> Vec<Outcome> {
     one.1.extend(std::iter::from_fn(|| one.0.poll_event()));
     let ended = one.1.iter().filter_map(|event| match event {
         ReceiverEvent::Ended(_, outcome) => Some(*outcome),
@@ -35,7 +36,7 @@ fn what_had_come_is_no_part_of_what_comes() {
     one.0.begins_anew(Time::ZERO, &MAL);
     assert!(ended(&mut one).is_empty() && one.0.is_busy(), "that is another");
     one.0.begins_anew(Time::ZERO, &ANN);
-    assert_eq!((ended(&mut one), one.0.is_busy()), (vec![ReceiverOutcome::Lost], false));
+    assert_eq!((ended(&mut one), one.0.is_busy()), (vec![Outcome::Lost], false));
     // From the same address, under the same number.
     one.opens(object);
     one.hears(Time::ZERO, &symbols(object, 0, Run::new(7, 3).unwrap(), false)).unwrap();
@@ -72,7 +73,7 @@ fn what_is_complete_is_acknowledged_to_no_other_session() {
             assert!(ended(&mut one).is_empty(), "its owner is still at it");
             one.0.verified(Time::ZERO, id);
         }
-        assert_eq!(ended(&mut one), [ReceiverOutcome::Complete(Time::ZERO)]);
+        assert_eq!(ended(&mut one), [Outcome::Complete(Time::ZERO)]);
         let asks = says(FromSender::AckReq { object: 0, nodes: vec![node(0)] });
         let _ = one.hears(Time::ZERO, &asks);
         let mut now = Time::ZERO;
@@ -96,5 +97,5 @@ fn what_turns_out_to_be_damaged_is_lost() {
     let ReceiverEvent::Complete(id) = *one.1.last().unwrap() else { panic!("{:?}", one.1) };
     one.0.begins_anew(Time::ZERO, &ANN);
     one.0.lost(id, Run::one(7));
-    assert_eq!((ended(&mut one), one.0.is_busy()), (vec![ReceiverOutcome::Lost], false));
+    assert_eq!((ended(&mut one), one.0.is_busy()), (vec![Outcome::Lost], false));
 }

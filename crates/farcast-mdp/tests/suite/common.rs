@@ -7,10 +7,12 @@ use std::rc::Rc;
 use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Bitmap, Message as _, Run, Span, Time};
 use farcast_delivery::ObjectId;
+use farcast_delivery::Outcome;
+use farcast_delivery::SenderEngine as _;
 use farcast_mdp::message::{Answer, Data, FromSender};
 use farcast_mdp::{
-    Body, Message, NodeId, Object, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome, Sender,
-    SenderConfig, SenderEvent, SenderOutcome, wire,
+    Body, Message, NodeId, Object, Receiver, ReceiverConfig, ReceiverEvent, Sender, SenderConfig,
+    SenderEvent, SenderOutcome, wire,
 };
 use farcast_testkit::{Handle, Host, Link, Log, Network, Setup};
 
@@ -68,7 +70,7 @@ pub(crate) struct Client {
 
 impl Client {
     /// Returns the outcomes of the objects, in the order in which they ended.
-    pub(crate) fn outcomes(&self) -> Vec<ReceiverOutcome> {
+    pub(crate) fn outcomes(&self) -> Vec<Outcome> {
         let told = self.told.borrow();
         let ended = told.iter().filter_map(|(_, event)| match event {
             ReceiverEvent::Ended(_, outcome) => Some(*outcome),
@@ -79,7 +81,7 @@ impl Client {
 
     /// Returns the number of complete objects.
     pub(crate) fn complete(&self) -> usize {
-        self.outcomes().iter().filter(|outcome| matches!(outcome, ReceiverOutcome::Complete(_))).count()
+        self.outcomes().iter().filter(|outcome| matches!(outcome, Outcome::Complete(_))).count()
     }
 
     /// Returns the segments that the owner was to store, by object.

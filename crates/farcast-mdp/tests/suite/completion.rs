@@ -1,10 +1,10 @@
 //! The end of a session, and the nodes that may bring it about.
 
 use farcast_core::Time;
+use farcast_delivery::Outcome;
+use farcast_delivery::SenderEngine as _;
 use farcast_mdp::message::{Answer, FromSender};
-use farcast_mdp::{
-    Body, Message, ReceiverConfig, ReceiverEvent, ReceiverOutcome, SenderConfig, SenderEvent, SenderOutcome,
-};
+use farcast_mdp::{Body, Message, ReceiverConfig, ReceiverEvent, SenderConfig, SenderEvent, SenderOutcome};
 use farcast_testkit::{Link, Setup};
 
 use crate::common::{Session, data, is_nack, ms, node, object, receiver, said, sender, sent};
@@ -57,7 +57,7 @@ fn a_receiver_that_lacks_a_segment_does_not_acknowledge() {
         .drop_if(|leg| leg.message.data().is_some_and(|data| data.block == 0 && data.symbols.first() == 3));
     let session = session.run();
     assert_eq!(session.outcome(), Some(SenderOutcome::Incomplete { lacking: 1 }));
-    assert_eq!(client.outcomes(), [ReceiverOutcome::Lost], "the sender's last word");
+    assert_eq!(client.outcomes(), [Outcome::Lost], "the sender's last word");
 }
 
 #[test]
@@ -112,12 +112,12 @@ fn silent_receivers_complete_by_parity_that_nobody_asked_for() {
 #[test]
 fn a_sender_that_gives_up_says_so() {
     let mut session = Session::new("abort", Setup::plain(2), sender(60, 2), 2, Link::clean(ms(50)));
-    session
-        .net
-        .at(Time::ZERO + ms(200), session.sender, |engine: &mut farcast_mdp::Sender, _| engine.abort());
+    session.net.at(Time::ZERO + ms(200), session.sender, |engine: &mut farcast_mdp::Sender, now| {
+        engine.abort(now, farcast_delivery::Cause::Application, None)
+    });
     let session = session.run();
     assert_eq!(session.outcome(), Some(SenderOutcome::Aborted));
-    assert!(session.clients.iter().all(|client| client.outcomes() == [ReceiverOutcome::Lost]));
+    assert!(session.clients.iter().all(|client| client.outcomes() == [Outcome::Lost]));
 }
 
 #[test]

@@ -5,11 +5,10 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use farcast_core::{Bitmap, Span, Time};
+use farcast_delivery::Outcome;
 use farcast_delivery::{Answer, Decline, ObjectId, ReceiverEngine as _};
 use farcast_mdp::message::FromSender;
-use farcast_mdp::{
-    Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome, SenderConfig, SenderEvent, SenderOutcome, Sync,
-};
+use farcast_mdp::{Receiver, ReceiverConfig, ReceiverEvent, SenderConfig, SenderEvent, SenderOutcome, Sync};
 use farcast_testkit::{Host, Link, Setup};
 
 use crate::common::{Client, Session, group, ms, object, receiver, receiver_address, said, sender, server};
@@ -87,7 +86,7 @@ fn what_there_was_no_room_for_is_asked_for_again() {
     for link in [Link::clean(ms(5)), Link::lossy(ms(5), 0.1)] {
         let (session, client) = receives("slow", 500, owner, link);
         assert_all(&session, &client, 500);
-        let lost = client.outcomes().iter().filter(|one| **one == ReceiverOutcome::Lost).count();
+        let lost = client.outcomes().iter().filter(|one| **one == Outcome::Lost).count();
         assert_eq!(lost, 0, "no more are offered than an owner has in hand");
     }
 }
@@ -98,7 +97,7 @@ fn what_is_declined_for_lack_of_room_is_asked_for_again() {
     let owner = Owner { room: 12, each: ms(25) };
     let (session, client) = receives("busy", 100, owner, Link::clean(ms(5)));
     assert_all(&session, &client, 100);
-    let declined = client.outcomes().iter().filter(|one| **one == ReceiverOutcome::Lost).count();
+    let declined = client.outcomes().iter().filter(|one| **one == Outcome::Lost).count();
     assert!(declined > 0, "there was no room for some");
 }
 

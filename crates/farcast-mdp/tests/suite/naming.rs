@@ -2,8 +2,9 @@
 
 use farcast_core::engine::Reject;
 use farcast_core::{BitRate, Run, Span, Time};
+use farcast_delivery::Outcome;
 use farcast_mdp::message::{About, Flags, FromSender, Info, ObjectNack, Request};
-use farcast_mdp::{ReceiverConfig, ReceiverEvent, ReceiverOutcome, SenderConfig, SenderOutcome};
+use farcast_mdp::{ReceiverConfig, ReceiverEvent, SenderConfig, SenderOutcome};
 use farcast_testkit::{Link, Setup};
 
 use crate::common::{Session, data, ms, receiver, said, sender, sent};
@@ -96,7 +97,7 @@ fn what_is_whole_when_the_sender_leaves_keeps_its_numbers() {
     let left = told.iter().find(|(_, event)| matches!(event, ReceiverEvent::Complete(_))).unwrap().0;
     let flushing = ms(300) * 2 * 20;
     assert!(left >= Time::ZERO + flushing, "{left:?}: not before nothing more can come");
-    assert!(matches!(client.outcomes()[..], [ReceiverOutcome::Complete(_)]), "{told:?}");
+    assert!(matches!(client.outcomes()[..], [Outcome::Complete(_)]), "{told:?}");
 }
 
 /// 300 receivers of 715 segments in blocks of 200 lose a twentieth, INFO too. The worst of them loses about 19 segments

@@ -2,11 +2,11 @@
 
 use farcast_core::engine::{Arrival, Engine as _, Reject};
 use farcast_core::{Bitmap, Run, Span, Time};
+use farcast_delivery::Outcome;
 use farcast_delivery::{Answer as Owner, ReceiverEngine as _, Vouched};
 use farcast_mdp::message::{Answer, Flags, FromSender, Info, ObjectNack, Request};
 use farcast_mdp::{
-    Body, Message, Object, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome, SenderConfig,
-    SenderOutcome, Sync,
+    Body, Message, Object, Receiver, ReceiverConfig, ReceiverEvent, SenderConfig, SenderOutcome, Sync,
 };
 use farcast_testkit::{Link, Setup};
 
@@ -158,7 +158,7 @@ fn a_sender_that_comes_from_elsewhere_after_silence_begins_anew() {
     assert_eq!(one.handle(two + ms(500), &there, &flush), Err(Reject::OtherSession), "that is no beginning");
     one.handle(two + ms(500), &there, &begin).unwrap();
     let events: Vec<_> = core::iter::from_fn(|| one.poll_event()).collect();
-    let ended = events.iter().filter(|event| matches!(event, ReceiverEvent::Ended(_, ReceiverOutcome::Lost)));
+    let ended = events.iter().filter(|event| matches!(event, ReceiverEvent::Ended(_, Outcome::Lost)));
     let offered = events.iter().filter(|event| matches!(event, ReceiverEvent::Offered(_)));
     assert_eq!((ended.count(), offered.count()), (1, 2), "{events:?}");
     one.handle(two + ms(501), &there, &data).unwrap();
@@ -229,7 +229,7 @@ fn who_never_hears_the_name_stops_asking_and_acknowledges_nothing() {
     session.net.drop_if(|leg| matches!(said(&leg.message), Some(FromSender::Info(_))));
     let mut session = session.run();
     assert_eq!(session.outcome(), Some(SenderOutcome::Incomplete { lacking: 1 }));
-    assert!(matches!(session.clients[0].outcomes()[..], [ReceiverOutcome::Complete(_)]), "under its numbers");
+    assert!(matches!(session.clients[0].outcomes()[..], [Outcome::Complete(_)]), "under its numbers");
     let told = session.clients[0].told.borrow();
     let complete = told.iter().find(|(_, event)| matches!(event, ReceiverEvent::Complete(_))).unwrap().0;
     drop(told);

@@ -4,14 +4,16 @@ use std::net::SocketAddr;
 
 use farcast_core::engine::{Arrival, Engine as _, Reject};
 use farcast_core::{Bitmap, Message as _, Run, Span, Time};
+use farcast_delivery::ReceiverEngine as _;
+use farcast_delivery::SenderEngine as _;
+use farcast_delivery::nack::Stamp;
+use farcast_delivery::nack::quantise::Rtt;
 use farcast_mdp::message::{
     About, Answer, Data, Flags, FromReceiver, FromSender, Head, Info, Mask, ObjectNack, Probe, Request,
 };
 use farcast_mdp::{
     Body, Message, NodeId, Receiver, ReceiverConfig, ReceiverEvent, Sender, SenderConfig, wire,
 };
-use farcast_norm::message::Stamp;
-use farcast_norm::quantise::Rtt;
 use farcast_testkit::{Link, Setup};
 
 use crate::common::{Session, data, group, is_nack, ms, object, receiver, said, sender, sent, server};

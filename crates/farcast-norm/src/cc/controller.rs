@@ -75,12 +75,20 @@ pub struct NormCc {
     until: Time,
 }
 
+/// Round trips that a sender begins with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RoundTrips {
+    /// GRTT, as far as it is known.
+    pub grtt: Span,
+    /// Longest round trip that is believed.
+    pub longest: Span,
+}
+
 impl NormCc {
     /// Makes the rate control of a sender of segments in messages of `segment` octets, with `overhead` more octets of
-    /// UDP and IP. `trips` are the GRTT as far as it is known, and the longest round trip that is believed. A receiver
-    /// that leaves more than `robust` probes unanswered is forgotten.
-    pub fn new(bounds: Limits, segment: usize, overhead: u16, trips: (Span, Span), robust: u32) -> Self {
-        let (grtt, longest) = (trips.0, trips.1.max(SHORTEST));
+    /// UDP and IP. A receiver that leaves more than `robust` probes unanswered is forgotten.
+    pub fn new(bounds: Limits, segment: usize, overhead: u16, trips: RoundTrips, robust: u32) -> Self {
+        let (grtt, longest) = (trips.grtt, trips.longest.max(SHORTEST));
         let size = segment.max(1) as f64;
         let whole = size + f64::from(overhead);
         let octets = |rate: BitRate| rate.as_bps() as f64 / 8.0 * size / whole;
@@ -324,7 +332,7 @@ mod tests {
     impl Desk {
         fn new() -> Self {
             let limits = Limits { least: bits(8000), most: bits(80_000_000) };
-            let cc = NormCc::new(limits, 1000, 0, (MS * 500, MS * 10_000), 20);
+            let cc = NormCc::new(limits, 1000, 0, RoundTrips { grtt: MS * 500, longest: MS * 10_000 }, 20);
             let mut desk = Self { cc, now: Time::ZERO, probe: 0 };
             desk.cc.probe(desk.now, 0, MS * 500);
             desk
@@ -521,7 +529,7 @@ mod tests {
     #[test]
     fn the_least_is_never_more_than_the_most() {
         let limits = Limits { least: bits(2_000_000), most: bits(1_000_000) };
-        let cc = NormCc::new(limits, 1000, 28, (MS * 500, MS * 500), 20);
+        let cc = NormCc::new(limits, 1000, 28, RoundTrips { grtt: MS * 500, longest: MS * 500 }, 20);
         assert_eq!(cc.rate(), bits(1_000_000));
     }
 }

@@ -20,5 +20,5 @@ mod equation;
 mod history;
 mod listener;
 
-pub use controller::{Limits, NormCc, Report};
+pub use controller::{Limits, NormCc, Report, RoundTrips};
 pub(crate) use listener::{Due, Listener};

@@ -3,6 +3,7 @@
 use alloc::collections::{BTreeMap, BinaryHeap};
 use alloc::vec::Vec;
 use core::cmp::Reverse;
+use core::ops::RangeInclusive;
 
 use farcast_core::{Bitmap, Run, Time};
 use farcast_delivery::Geometry;
@@ -10,11 +11,11 @@ use farcast_delivery::Geometry;
 use super::Population;
 use super::blocks::{Blocks, Listens};
 use super::hearing::{Control, grtt};
-use crate::message::{Answer, Fec, Form, Level, Point, Request};
+use crate::message::{Answer, Fec, Form, Level, Point, PointRange, Request};
 use crate::receiver::HEADER;
 use crate::receiver::nack::{MESSAGES, ROOM};
 use crate::receiver::needs::{self, Needs};
-use crate::requests::{List, point};
+use crate::requests::{BlockSymbol, List, point};
 use crate::timing::holdoff;
 
 /// Receivers that wait to send requests or acknowledgements.
@@ -67,11 +68,11 @@ impl Waiting {
         self.asked.entry(from).or_default().push(receiver);
     }
 
-    /// Ends the hold-off of receivers that asked for something that begins at a block in `from ..= to`, because the
-    /// sender has returned to block `from`. It does not end for `deaf` receivers.
-    fn note_return(&mut self, at: Time, (from, to): (u32, u32), deaf: &Bitmap) {
+    /// Ends the hold-off of receivers that asked for something that begins in `blocks`, because the sender has
+    /// returned to the first of them. It does not end for `deaf` receivers.
+    fn note_return(&mut self, at: Time, blocks: RangeInclusive<u32>, deaf: &Bitmap) {
         let Self { free_at, asked, asked_from, .. } = self;
-        for (&block, receivers) in asked.range_mut(from..=to) {
+        for (&block, receivers) in asked.range_mut(blocks) {
             receivers.retain(|&receiver| {
                 let free_at = &mut free_at[receiver as usize];
                 let holds = *free_at > at && *free_at != Time::NEVER;
@@ -199,12 +200,12 @@ impl Population {
 
     /// Ends hold-offs, because the sender has returned to `block`. Receivers that do not hear it go on.
     pub(super) fn note_return(&mut self, at: Time, block: u32) {
-        self.waiting.note_return(at, (block, u32::MAX), &self.deaf);
+        self.waiting.note_return(at, block..=u32::MAX, &self.deaf);
     }
 
     /// Ends hold-offs of requests that begin with INFO or block 0, because the sender has sent INFO again.
     pub(super) fn note_info(&mut self, at: Time) {
-        self.waiting.note_return(at, (0, 0), &self.deaf);
+        self.waiting.note_return(at, 0..=0, &self.deaf);
     }
 
     /// Returns `true` if others have asked for everything that `receiver` would ask for.
@@ -273,7 +274,7 @@ impl Population {
         let Some(object) = self.object.as_ref().filter(|_| control.begun) else {
             let mut list = List::new(ROOM.min(room));
             let (number, fec) = self.unheard;
-            list.add_run(Level::OBJECT, Run::one(0), |_| point(fec, number, (0, 0), 0));
+            list.add_run(Level::OBJECT, Run::one(0), |_| point(fec, number, BlockSymbol::default()));
             return (list.requests, 0, None);
         };
         let blocks = &object.blocks;
@@ -283,7 +284,7 @@ impl Population {
         if unnamed && !list.add_run(Level::INFO, Run::one(0), |_| one.point(0, 0)) {
             return (list.requests, 0, None);
         }
-        let (asked, rest) = needs::list(&one, (from, control.passed()), &mut list);
+        let (asked, rest) = needs::list(&one, from..control.passed(), &mut list);
         (list.requests, asked, rest)
     }
 
@@ -324,9 +325,7 @@ impl Population {
         let mut whole = Vec::new();
         let (mut info, mut all) = (false, false);
         for request in requests {
-            let step = if request.form == Form::Ranges { 2 } else { 1 };
-            for pair in request.points.chunks_exact(step) {
-                let (first, last) = (&pair[0], &pair[step - 1]);
+            for PointRange { first, last } in request.ranges() {
                 let level = request.level;
                 if (first.object, last.object) != (number.0, number.0) {
                     continue;
@@ -380,7 +379,7 @@ impl Population {
             others().for_each(|&(receiver, _)| {
                 apart.insert(receiver);
             });
-            object.blocks.overhear_symbols(block, (&ranges, any), |receiver| {
+            object.blocks.overhear_symbols(block, &ranges, any, |receiver| {
                 match listens(waiting, receiver) {
                     Listens::Yes if apart.contains(receiver) == common => Listens::No,
                     listens => listens,

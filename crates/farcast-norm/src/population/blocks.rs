@@ -190,10 +190,10 @@ impl Blocks {
         (from.max(self.low)..end.min(self.geometry.blocks())).find(|&block| self.lacks(block, receiver) > 0)
     }
 
-    /// Handles a symbol that reaches the fan-out; `lost` receivers, ascending and as bits, do not get it. Receivers
+    /// Handles a symbol that reaches the fan-out. Receivers
     /// that come to have the whole block by this symbol are appended to `got`, in no order, except those that never
     /// lacked anything of it.
-    pub(super) fn sent(&mut self, block: u32, symbol: u32, lost: (&[u32], &Bitmap), got: &mut Vec<u32>) {
+    pub(super) fn sent(&mut self, block: u32, symbol: u32, lost: &Lost<'_>, got: &mut Vec<u32>) {
         let (receivers, symbols) = (self.receivers, self.symbols_of(block) as usize);
         let source = symbol < self.geometry.block_len(block);
         let state = &mut self.list[block as usize];
@@ -207,9 +207,9 @@ impl Blocks {
         let state = &mut self.list[block as usize];
         match state.missed[symbol as usize].take() {
             None if source => {
-                state.missed[symbol as usize] = Some(Set::of(lost.0, receivers));
+                state.missed[symbol as usize] = Some(Set::of(lost.list, receivers));
                 let open = &mut self.open;
-                state.lose(receivers, lost.0, |receiver| open[receiver as usize] += 1);
+                state.lose(receivers, lost.list, |receiver| open[receiver as usize] += 1);
                 state.unsent -= 1;
                 self.unsent -= 1;
                 if state.unsent == 0 {
@@ -219,13 +219,13 @@ impl Blocks {
             }
             None => {
                 let who = core::mem::take(&mut state.who);
-                self.take(block, symbol, lost.1, |each| who.iter().copied().for_each(each), got);
+                self.take(block, symbol, lost.set, |each| who.iter().copied().for_each(each), got);
                 let Self { list, .. } = self;
                 list[block as usize].who = who;
                 self.settle(block);
             }
             Some(missed) => {
-                self.take(block, symbol, lost.1, |each| missed.for_each(each), got);
+                self.take(block, symbol, lost.set, |each| missed.for_each(each), got);
                 self.settle(block);
             }
         }
@@ -347,7 +347,8 @@ impl Blocks {
     pub(super) fn overhear_symbols(
         &mut self,
         block: u32,
-        (ranges, any): (&[(u32, u32)], u32),
+        ranges: &[(u32, u32)],
+        any: u32,
         listens: impl FnMut(u32) -> Listens,
     ) {
         let end = self.symbols_of(block);
@@ -379,6 +380,13 @@ impl Blocks {
             .as_ref()
             .is_some_and(|heard| u32::from(heard.most[receiver as usize]) >= state.lacks(receiver))
     }
+}
+
+/// Receivers that do not get a symbol, in ascending order and as a set.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lost<'a> {
+    pub(super) list: &'a [u32],
+    pub(super) set: &'a Bitmap,
 }
 
 /// Relation of a receiver to a request of others.

@@ -7,7 +7,7 @@ use farcast_core::{Span, Time};
 
 use crate::config::ReceiverConfig;
 use crate::message::Terms;
-use crate::timing::earned;
+use farcast_delivery::nack::earned;
 
 /// State of a receiver that follows from the sender's messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -3,15 +3,15 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use farcast_core::engine::{Arrival, Message as _};
+use farcast_core::engine::Message as _;
 use farcast_core::{Span, Time};
+use farcast_delivery::nack::random_backoff;
 
-use super::Receiver;
 use super::remote::{Remote, Timer};
+use super::{Hearing, Receiver};
 use crate::cc::{Due, Listener};
 use crate::message::{Answer, Feedback, Message, Probe, Terms, cc};
 use crate::quantise::{Loss, Rtt};
-use crate::timing::random_backoff;
 
 /// Acknowledgement type of a probe's answer.
 const CC: u8 = 1;
@@ -37,13 +37,8 @@ impl Congestion {
 
 impl Receiver {
     /// Passes a message of a sender to congestion control. Every message counts, and every missing one.
-    pub(super) fn attend(
-        &mut self,
-        now: Time,
-        from: &Arrival,
-        (at, terms): (usize, Terms),
-        message: &Message,
-    ) {
+    pub(super) fn attend(&mut self, hearing: &Hearing<'_>, message: &Message) {
+        let Hearing { now, from, at, terms } = *hearing;
         let grtt = terms.grtt.min(Rtt::of(self.config.grtt_most));
         let Some(congestion) = &mut self.remotes[at].congestion else { return };
         (congestion.terms, congestion.grtt) = (terms, grtt);
@@ -59,7 +54,8 @@ impl Receiver {
     }
 
     /// Handles a probe: answers at once, later or not at all.
-    pub(super) fn consider_probe(&mut self, now: Time, (at, terms): (usize, Terms), probe: &Probe) {
+    pub(super) fn consider_probe(&mut self, hearing: &Hearing<'_>, probe: &Probe) {
+        let Hearing { now, at, terms, .. } = *hearing;
         let remote = &mut self.remotes[at];
         if remote.congestion.is_none() && (probe.rate.is_none() || self.config.silent) {
             return;
@@ -113,7 +109,7 @@ impl Receiver {
         if let Some(feedback) = feedback.filter(|_| congestion.listener.has_role()) {
             let feedback = Feedback { flags: feedback.flags | cc::LEAVE, ..feedback };
             let answer = Answer::Ack { kind: CC, id: 0, content: Vec::new() };
-            self.send(at, (None, Some(feedback)), answer);
+            self.send(at, None, Some(feedback), answer);
         }
     }
 }

@@ -5,7 +5,8 @@ use alloc::vec::Vec;
 
 use super::needs;
 use super::remote::Remote;
-use crate::message::{Form, Level, Point, Request};
+use crate::message::{Form, Level, PointRange, Request};
+use crate::requests::BlockId;
 
 /// Maximum number of blocks, and of runs of blocks and objects, to remember from others' requests. This receiver asks
 /// for everything beyond.
@@ -27,7 +28,7 @@ pub(super) struct Heard {
 
 impl Heard {
     /// Returns `true` if others have asked for at least `lacks` symbols of `block`.
-    pub(super) fn covers_block(&self, (object, block): (u32, u32), lacks: u32) -> bool {
+    pub(super) fn covers_block(&self, BlockId { object, block }: BlockId, lacks: u32) -> bool {
         self.of_block.get(&(object, block)).is_some_and(|&count| count >= lacks)
             || self.blocks.iter().any(|&(of, first, last)| of == object && (first..=last).contains(&block))
             || self.covers_object(object)
@@ -57,9 +58,8 @@ impl Remote {
         let mut heard = core::mem::take(&mut self.heard);
         let mut of_block = BTreeMap::new();
         for request in requests {
-            let step = if request.form == Form::Ranges { 2 } else { 1 };
-            for pair in request.points.chunks_exact(step) {
-                self.overhear_pair(&mut of_block, &mut heard, request, (&pair[0], &pair[step - 1]));
+            for range in request.ranges() {
+                self.overhear_range(&mut of_block, &mut heard, request, range);
             }
         }
         let room = REMEMBERED.saturating_sub(heard.of_block.len());
@@ -70,12 +70,12 @@ impl Remote {
         self.heard = heard;
     }
 
-    fn overhear_pair(
+    fn overhear_range(
         &self,
         of_block: &mut BTreeMap<(u32, u32), u32>,
         heard: &mut Heard,
         request: &Request,
-        (first, last): (&Point, &Point),
+        PointRange { first, last }: PointRange<'_>,
     ) {
         let Some(numbers) = &self.numbers else { return };
         let (Some(number), Some(last_number)) = (numbers.of(first.object), numbers.of(last.object)) else {
@@ -97,11 +97,11 @@ impl Remote {
         }
         let Some(object) = self.objects.get(&number).filter(|_| level.has(Level::SEGMENT)) else { return };
         let (low, high) = (u32::from(first.symbol.symbol), u32::from(last.symbol.symbol));
-        if block != end || block >= self.passed_of(number) || object.lacks(block) == 0 || high < low {
+        if block != end || block >= self.passed_of(number) || object.content.lacks(block) == 0 || high < low {
             return;
         }
         let useful =
-            if request.form == Form::Erasures { low } else { needs::useful(object, block, (low, high)) };
+            if request.form == Form::Erasures { low } else { needs::useful(object, block, low..=high) };
         let count = of_block.entry((number, block)).or_insert(0);
         *count = count.saturating_add(useful);
     }

@@ -5,12 +5,14 @@ use alloc::vec::Vec;
 
 use farcast_core::engine::{Arrival, Message as _, Reject};
 use farcast_core::{Span, Time};
+use farcast_delivery::Outcome;
+use farcast_delivery::nack::ContentState;
 
 use super::numbers::Numbers;
 use super::remote::{Key, Remote, Timer};
-use super::{MOST_REMOTES, Receiver};
-use crate::event::{ReceiverEvent, ReceiverOutcome};
-use crate::message::{Answer, Body, FromReceiver, FromSender, Message, NodeId, Point, Probe, Terms};
+use super::{Hearing, MOST_REMOTES, ObjectIndex, Receiver};
+use crate::event::{Command, ReceiverEvent};
+use crate::message::{Answer, Body, FromReceiver, FromSender, Message, Point, Probe, Terms};
 
 /// First type of acknowledgement that is the application's (RFC 5740 §4.2.3.6).
 const APPLICATIONS: u8 = 16;
@@ -23,13 +25,14 @@ impl Receiver {
         match &message.body {
             Body::Sender(terms, said) if message.source.is_somebody() => {
                 let key = Key { source: from.source, node: message.source, instance: terms.instance };
-                let at = self.remote(now, from, (key, *terms), said)?;
+                let at = self.remote(now, from, key, *terms, said)?;
+                let hearing = Hearing { now, from, at, terms: *terms };
                 let octets = message.wire_len(0) as u64 * u64::from(message.segments().get());
                 self.remotes[at].earn(octets);
                 self.remotes[at].last_heard = now;
                 self.remotes[at].passage.came_numbered_by_16_bits(message.sequence, message.segments().get());
-                self.attend(now, from, (at, *terms), message);
-                self.hear_sender(now, from, (at, *terms), said)
+                self.attend(&hearing, message);
+                self.hear_sender(&hearing, said)
             }
             Body::Receiver(said) if message.source != self.config.node => self.hear_other(now, said),
             _ => Err(Reject::Collision),
@@ -41,7 +44,8 @@ impl Receiver {
         &mut self,
         now: Time,
         from: &Arrival,
-        (key, terms): (Key, Terms),
+        key: Key,
+        terms: Terms,
         said: &FromSender,
     ) -> Result<usize, Reject> {
         if let Some(at) = self.remotes.iter().position(|remote| remote.key == key && !remote.past) {
@@ -96,33 +100,17 @@ impl Receiver {
         yielding.min().map(|(_, at)| at)
     }
 
-    /// Handles the beginning of another session of `sender`. Objects of the old session that are being verified still
-    /// count.
-    pub(crate) fn begins_anew(&mut self, sender: NodeId) {
-        for at in 0..self.remotes.len() {
-            if self.remotes[at].key.node == sender {
-                self.gone(at);
-                self.remotes[at].pass();
-            }
-        }
-    }
-
-    fn hear_sender(
-        &mut self,
-        now: Time,
-        from: &Arrival,
-        (at, terms): (usize, Terms),
-        said: &FromSender,
-    ) -> Result<(), Reject> {
+    fn hear_sender(&mut self, hearing: &Hearing<'_>, said: &FromSender) -> Result<(), Reject> {
+        let Hearing { now, at, .. } = *hearing;
         match said {
-            FromSender::Data(data) => self.data(now, from, (at, terms), data),
-            FromSender::Info(info) => self.info(now, from, (at, terms), info),
+            FromSender::Data(data) => self.data(hearing, data),
+            FromSender::Info(info) => self.info(hearing, info),
             FromSender::Flush { point, ackers } => {
                 let named = ackers.contains(&self.config.node);
-                self.flush(now, from, (at, terms), (point, named))
+                self.flush(hearing, point, named)
             }
             FromSender::Probe(probe) => {
-                self.probe(now, from, (at, terms), probe);
+                self.probe(hearing, probe);
                 Ok(())
             }
             FromSender::Eot if self.remotes[at].is_known() => {
@@ -151,25 +139,20 @@ impl Receiver {
             }
             FromSender::Application(content) => {
                 let (sender, content) = (self.remotes[at].key.node, content.clone());
-                self.events.push_back(ReceiverEvent::Command { sender, content });
+                self.events.push_back(ReceiverEvent::Own(Command { sender, content }));
                 Ok(())
             }
             FromSender::Eot => Err(Reject::Unexpected),
         }
     }
 
-    fn flush(
-        &mut self,
-        now: Time,
-        from: &Arrival,
-        (at, terms): (usize, Terms),
-        (point, named): (&Point, bool),
-    ) -> Result<(), Reject> {
+    fn flush(&mut self, hearing: &Hearing<'_>, point: &Point, named: bool) -> Result<(), Reject> {
+        let Hearing { now, at, .. } = *hearing;
         let number = self.know(at, point.object).ok_or(Reject::Unexpected)?;
         let block = point.symbol.block;
         let remote = &mut self.remotes[at];
         // An object without blocks has no last block, so the number of the point does not matter.
-        let blocks = remote.objects.get(&number).map_or(0, |object| object.geometry.blocks());
+        let blocks = remote.objects.get(&number).map_or(0, |object| object.content.geometry.blocks());
         if blocks > 0 && block >= blocks {
             return Err(Reject::OutOfRange);
         }
@@ -178,10 +161,10 @@ impl Receiver {
         }
         // A sender that has left and has nothing left to send is not waited for again because it repeats itself.
         if !remote.gone || remote.is_lacking() {
-            self.note_sender(now, from, (at, terms));
+            self.note_sender(hearing);
             let remote = &mut self.remotes[at];
             remote.position = (number, block.saturating_add(1));
-            remote.objects.range_mut(..=number).for_each(|(_, object)| object.advance());
+            remote.advance(number);
             self.consider(now, at);
         }
         if named {
@@ -214,12 +197,13 @@ impl Receiver {
         remote.ack = Some(answer);
     }
 
-    fn probe(&mut self, now: Time, from: &Arrival, (at, terms): (usize, Terms), probe: &Probe) {
+    fn probe(&mut self, hearing: &Hearing<'_>, probe: &Probe) {
+        let Hearing { now, at, .. } = *hearing;
         self.remotes[at].probed = Some((probe.sent, now));
         if self.remotes[at].numbers.is_some() && !self.remotes[at].gone {
-            self.note_sender(now, from, (at, terms));
+            self.note_sender(hearing);
         }
-        self.consider_probe(now, (at, terms), probe);
+        self.consider_probe(hearing, probe);
     }
 
     /// Handles a squelch: objects before `point`, and the `invalid` ones, cannot be repaired any more.
@@ -232,7 +216,7 @@ impl Receiver {
         let mut gone: Vec<u32> = remote
             .objects
             .iter()
-            .filter(|(_, object)| object.state != super::object::State::Verifying)
+            .filter(|(_, object)| object.content.state != ContentState::Verifying)
             .map(|(&number, _)| number)
             .filter(|number| *number < from || listed.contains(number))
             .collect();
@@ -252,8 +236,8 @@ impl Receiver {
         for number in gone {
             self.remotes[at].note_failed(number);
             let is_listed = listed.contains(&number);
-            let outcome = if is_listed { ReceiverOutcome::Withdrawn } else { ReceiverOutcome::Lost };
-            self.end((at, number), outcome);
+            let outcome = if is_listed { Outcome::Missed } else { Outcome::Lost };
+            self.end(ObjectIndex { at, number }, outcome);
         }
         Ok(())
     }

@@ -18,18 +18,22 @@ use core::num::NonZeroU32;
 use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, RejectCounts, Transmit};
 use farcast_core::random::RandomStream;
 use farcast_core::{Bitmap, Run, Time};
-use farcast_delivery::{AT_HAND, ObjectId, Received};
+use farcast_delivery::nack::ContentState;
+use farcast_delivery::{
+    AT_HAND, Answer as OwnerAnswer, Decline, ErasureCode, ObjectId, Outcome, Proved, Received,
+    ReceiverEngine, Request,
+};
 
 use crate::config::ReceiverConfig;
 use crate::error::ConfigError;
-use crate::event::{ReceiverEvent, ReceiverOutcome};
-use crate::message::{Answer, Body, Fec, Feedback, FromReceiver, Message, Stamp};
+use crate::event::ReceiverEvent;
+use crate::message::{Answer, Body, Feedback, FromReceiver, Message, Stamp, Terms};
 use crate::timing::{Waits, holdoff, silence};
 
 use heard::Heard;
 use nack::MESSAGES;
 use numbers::Numbers;
-use object::{Object, State};
+use object::Object;
 use remote::{Key, Remote, Timer};
 
 /// Maximum number of objects that are under way at once, of all senders.
@@ -41,6 +45,25 @@ const REMEMBERED: usize = 64;
 /// Octets of a repair request or an acknowledgement without its items: the common header, the receiver's header, and
 /// room for an extension.
 pub(crate) const HEADER: u64 = 24 + 12;
+
+/// Message of a known sender, as it came.
+#[derive(Clone, Copy, Debug)]
+struct Hearing<'a> {
+    now: Time,
+    from: &'a Arrival,
+    /// Index of the sender.
+    at: usize,
+    terms: Terms,
+}
+
+/// Place of an object that is being received.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct ObjectIndex {
+    /// Index of the sender.
+    at: usize,
+    /// Number of the object.
+    number: u32,
+}
 
 /// Receiver of objects.
 #[derive(Clone, Debug)]
@@ -83,71 +106,15 @@ impl Receiver {
         })
     }
 
-    /// Returns `true` if an object is at hand, or a sender that may still ask.
-    pub fn is_busy(&self) -> bool {
-        self.remotes.iter().any(Remote::is_busy)
-    }
-
-    /// Returns `true` if an object of the sender at `source` is at hand, or that sender may still ask.
-    pub fn is_busy_with(&self, source: SocketAddr) -> bool {
-        let is_of = |remote: &Remote| remote.key.source == source || remote.former == Some(source);
-        self.remotes.iter().any(|remote| is_of(remote) && remote.is_busy())
-    }
-
-    /// Returns the segments of `object` that are there, while it is at hand.
-    pub fn have(&self, object: ObjectId) -> Option<&Bitmap> {
-        let (at, number) = self.find(object)?;
-        self.remotes[at].objects.get(&number).map(|object| &object.have)
-    }
-
-    /// Returns the code of `object`, which is at hand.
-    pub fn fec(&self, object: ObjectId) -> Option<Fec> {
-        let (at, number) = self.find(object)?;
-        self.remotes[at].objects.get(&number).map(|object| object.fec)
-    }
-
-    /// Returns the counters of `object`, which is at hand or was among the last ones.
-    pub fn received(&self, object: ObjectId) -> Received {
-        let at_hand = self.find(object).and_then(|(at, number)| self.remotes[at].received(number));
-        let over = || self.over.iter().rev().find(|(over, _)| *over == object).map(|&(_, received)| received);
-        at_hand.or_else(over).unwrap_or_default()
-    }
-
-    /// Returns the number of objects of the sender at `source`, which has left, that were sent and are not here.
-    pub fn missed(&self, source: SocketAddr) -> u32 {
-        let left = self.remotes.iter().filter(|remote| remote.key.source == source && remote.gone);
-        let numbers = left.filter(|remote| remote.fed.is_some()).filter_map(|remote| remote.numbers.as_ref());
-        numbers.map(Numbers::missed).fold(0, u32::saturating_add)
-    }
-
-    /// Notes content that arrived and could not be stored, so that it does not count as lost on the way.
-    pub fn unstored(&mut self, source: SocketAddr, message: &Message) {
-        let Body::Sender(terms, _) = &message.body else { return };
-        let key = Key { source, node: message.source, instance: terms.instance };
-        if let Some(remote) = self.remotes.iter_mut().find(|remote| remote.key == key) {
-            remote.passage.came_numbered_by_16_bits(message.sequence, message.segments().get());
-        }
-    }
-
-    /// Returns the number of repair requests that were sent.
-    pub fn naks(&self) -> u64 {
-        self.naks
-    }
-
-    /// Returns the number of refused messages, by reason.
-    pub fn rejects(&self) -> &RejectCounts {
-        &self.rejects
-    }
-
     /// Returns the place of `object`, if it is at hand: the sender's index, and the object's number.
-    fn find(&self, object: ObjectId) -> Option<(usize, u32)> {
+    fn find(&self, object: ObjectId) -> Option<ObjectIndex> {
         self.remotes.iter().enumerate().find_map(|(at, remote)| {
-            let found = remote.objects.iter().find(|(_, found)| found.id == object);
-            found.map(|(&number, _)| (at, number))
+            let found = remote.objects.iter().find(|(_, found)| found.content.id == object);
+            found.map(|(&number, _)| ObjectIndex { at, number })
         })
     }
 
-    fn object_mut(&mut self, (at, number): (usize, u32)) -> Option<&mut Object> {
+    fn object_mut(&mut self, ObjectIndex { at, number }: ObjectIndex) -> Option<&mut Object> {
         self.remotes.get_mut(at)?.objects.get_mut(&number)
     }
 }
@@ -157,17 +124,19 @@ impl Receiver {
     /// Accepts `object`, of which the owner has these segments. A bitmap of another length counts as empty.
     pub fn accept(&mut self, now: Time, object: ObjectId, held: &Bitmap) {
         let Some(place) = self.find(object) else { return };
-        let Some(object) = self.object_mut(place).filter(|object| object.state == State::Opening) else {
+        let Some(object) =
+            self.object_mut(place).filter(|object| object.content.state == ContentState::Opening)
+        else {
             return;
         };
-        object.state = State::Receiving;
+        object.content.state = ContentState::Receiving;
         let missed = core::mem::take(&mut object.missed);
         if !held.is_empty() {
-            self.remotes[place.0].fed = Some(now);
+            self.remotes[place.at].fed = Some(now);
         }
         self.hold(place, held);
         if missed {
-            self.consider(now, place.0);
+            self.consider(now, place.at);
         }
     }
 
@@ -178,51 +147,37 @@ impl Receiver {
         }
     }
 
-    fn hold(&mut self, place: (usize, u32), held: &Bitmap) {
-        let Some(object) = self.object_mut(place).filter(|object| object.is_receiving()) else { return };
-        object.have.union(held);
-        let begun: Vec<u32> = object.held.keys().copied().collect();
-        for block in begun {
-            self.check_decodable(place, block);
+    fn hold(&mut self, ObjectIndex { at, number }: ObjectIndex, held: &Bitmap) {
+        if let Some(object) = self.remotes[at].objects.get_mut(&number) {
+            object.content.hold(held, &mut self.events);
         }
-        self.check_complete(place);
     }
 
     /// Marks segments of `object` as missing again.
     pub fn lost(&mut self, object: ObjectId, segments: Run) {
         let Some(place) = self.find(object) else { return };
         let Some(object) = self.object_mut(place) else { return };
-        object.have.remove_run(segments);
-        object.low = object.low.min(segments.first());
-        if object.state == State::Verifying && !object.have.is_full() {
-            object.state = State::Receiving;
-        }
+        object.content.lose(segments);
         // Nothing is repeated of a session that is over.
-        if object.is_receiving() && self.remotes[place.0].past {
+        if object.content.is_receiving() && self.remotes[place.at].past {
             self.give_up(place);
         }
     }
 
-    /// Notes that a block of `object` was rebuilt, or could not be. Either way its parity is used up.
+    /// Notes that a block of `object` was rebuilt, or could not be.
     pub fn decoded(&mut self, object: ObjectId, block: u32, rebuilt: bool) {
-        let Some(place) = self.find(object) else { return };
-        let Some(object) = self.object_mut(place).filter(|object| object.decoding.contains(&block)) else {
-            return;
-        };
-        object.decoding.remove(&block);
-        object.forget_parity(block);
-        if let (true, Some(run)) = (rebuilt, object.geometry.block_run(block)) {
-            object.have.insert_run(run);
-            self.check_complete(place);
+        let Some(ObjectIndex { at, number }) = self.find(object) else { return };
+        if let Some(object) = self.remotes[at].objects.get_mut(&number) {
+            object.content.decoded(block, rebuilt, &mut self.events);
         }
     }
 
     /// Notes that all of `object` is verified and has its final name.
     pub fn verified(&mut self, now: Time, object: ObjectId) {
-        let Some((at, number)) = self.find(object) else { return };
-        let verifying = |object: &mut Object| object.state == State::Verifying;
-        if self.object_mut((at, number)).is_some_and(verifying) {
-            self.end((at, number), ReceiverOutcome::Complete(now));
+        let Some(ObjectIndex { at, number }) = self.find(object) else { return };
+        let verifying = |object: &mut Object| object.content.state == ContentState::Verifying;
+        if self.object_mut(ObjectIndex { at, number }).is_some_and(verifying) {
+            self.end(ObjectIndex { at, number }, Outcome::Complete(now));
             self.remotes[at].fed = Some(now);
             self.pay(now, at);
             self.look_whether_through(at);
@@ -231,9 +186,9 @@ impl Receiver {
 
     /// Declines `object`, which the owner does not want or cannot keep.
     pub fn decline(&mut self, object: ObjectId) {
-        if let Some((at, number)) = self.find(object) {
+        if let Some(ObjectIndex { at, number }) = self.find(object) {
             self.remotes[at].note_failed(number);
-            self.end((at, number), ReceiverOutcome::Stopped);
+            self.end(ObjectIndex { at, number }, Outcome::Failed);
         }
     }
 
@@ -244,29 +199,17 @@ impl Receiver {
         }
     }
 
-    /// Leaves all senders and objects.
-    pub fn stop(&mut self) {
-        for at in 0..self.remotes.len() {
-            while let Some((&number, _)) = self.remotes[at].objects.first_key_value() {
-                self.remotes[at].note_failed(number);
-                self.end((at, number), ReceiverOutcome::Stopped);
-            }
-            self.leave(at);
-            self.gone(at);
-        }
-    }
-
     /// Handles the end or the silence of a sender. Objects that the owner verifies still count. An object that lacks
     /// only its INFO counts as complete.
     fn gone(&mut self, at: usize) {
         let numbers: Vec<u32> = self.remotes[at].objects.keys().copied().collect();
         for number in numbers {
-            if let Some(object) = self.object_mut((at, number)).filter(|object| !object.named) {
-                object.named = true;
-                self.check_complete((at, number));
+            if let Some(object) = self.remotes[at].objects.get_mut(&number) {
+                object.content.name(&mut self.events);
             }
-            if self.object_mut((at, number)).is_some_and(|object| object.is_receiving()) {
-                self.give_up((at, number));
+            if self.object_mut(ObjectIndex { at, number }).is_some_and(|object| object.content.is_receiving())
+            {
+                self.give_up(ObjectIndex { at, number });
             }
         }
         let remote = &mut self.remotes[at];
@@ -276,14 +219,14 @@ impl Receiver {
         }
     }
 
-    fn end(&mut self, (at, number): (usize, u32), outcome: ReceiverOutcome) {
+    fn end(&mut self, ObjectIndex { at, number }: ObjectIndex, outcome: Outcome) {
         let received = self.remotes[at].received(number).unwrap_or_default();
         let Some(object) = self.remotes[at].objects.remove(&number) else { return };
         if self.over.len() == REMEMBERED {
             self.over.pop_front();
         }
-        self.over.push_back((object.id, received));
-        self.events.push_back(ReceiverEvent::Ended(object.id, outcome));
+        self.over.push_back((object.content.id, received));
+        self.events.push_back(ReceiverEvent::Ended(object.content.id, outcome));
     }
 
     /// Stops waiting to ask if nothing is lacking any more.
@@ -300,7 +243,10 @@ impl Receiver {
     fn consider(&mut self, now: Time, at: usize) {
         let slots = self.slots(at);
         let remote = &mut self.remotes[at];
-        remote.objects.values_mut().for_each(|object| object.missed |= object.state == State::Opening);
+        remote
+            .objects
+            .values_mut()
+            .for_each(|object| object.missed |= object.content.state == ContentState::Opening);
         let waits = remote.timers.is_set(Timer::Backoff) || remote.timers.is_set(Timer::Holdoff);
         if self.config.silent || waits || !remote.has_need(now, slots) {
             return;
@@ -332,7 +278,7 @@ impl Receiver {
             self.naks += 1;
             for (number, asked) in need.asked {
                 if let Some(object) = remote.objects.get_mut(&number) {
-                    object.received.naks += u64::from(asked > 0);
+                    object.content.received.naks += u64::from(asked > 0);
                 }
             }
             self.say(now, at, Answer::Nack(need.requests));
@@ -346,10 +292,10 @@ impl Receiver {
         let response = self.remotes[at].probed.map(|(sent, at)| sent.later(now.since(at)));
         let flushed = matches!(answer, Answer::Flushed { .. });
         let feedback = if flushed { None } else { self.feedback(now, at) };
-        self.send(at, (response, feedback), answer);
+        self.send(at, response, feedback, answer);
     }
 
-    fn send(&mut self, at: usize, (response, feedback): (Option<Stamp>, Option<Feedback>), answer: Answer) {
+    fn send(&mut self, at: usize, response: Option<Stamp>, feedback: Option<Feedback>, answer: Answer) {
         let remote = &mut self.remotes[at];
         let (sender, instance) = (remote.key.node, remote.key.instance);
         let said = FromReceiver { sender, instance, response, feedback, answer };
@@ -433,5 +379,96 @@ impl Engine for Receiver {
             (Some(remote), None) => remote.prefix(data),
             _ => NonZeroU32::MIN,
         }
+    }
+}
+
+impl ReceiverEngine for Receiver {
+    fn request(event: &ReceiverEvent) -> Option<Request<'_>> {
+        event.request()
+    }
+
+    fn answer(&mut self, now: Time, object: ObjectId, answer: OwnerAnswer) {
+        match answer {
+            OwnerAnswer::Open(held) | OwnerAnswer::OpenEarlier(held, _) => self.accept(now, object, &held),
+            OwnerAnswer::Declined(Decline::Busy) => self.postpone(object),
+            OwnerAnswer::Declined(_) | OwnerAnswer::Failed(..) => self.decline(object),
+            OwnerAnswer::Held(held) | OwnerAnswer::Compared(held) => self.held(object, &held),
+            OwnerAnswer::Lost(segments) => self.lost(object, segments),
+            OwnerAnswer::Decoded { block, rebuilt } => self.decoded(object, block, rebuilt),
+            OwnerAnswer::Verified => self.verified(now, object),
+            OwnerAnswer::ListIs(_) | OwnerAnswer::Listed => {}
+        }
+    }
+
+    fn stop(&mut self, _now: Time) {
+        for at in 0..self.remotes.len() {
+            while let Some((&number, _)) = self.remotes[at].objects.first_key_value() {
+                self.remotes[at].note_failed(number);
+                self.end(ObjectIndex { at, number }, Outcome::Failed);
+            }
+            self.leave(at);
+            self.gone(at);
+        }
+    }
+
+    fn moved(&mut self, _now: Time) {}
+
+    fn begins_anew(&mut self, _now: Time, who: &Proved<'_>) {
+        for at in 0..self.remotes.len() {
+            if self.remotes[at].key.node.0 == who.number.sender() {
+                // Objects of the old session that are being verified still count.
+                self.gone(at);
+                self.remotes[at].pass();
+            }
+        }
+    }
+
+    fn is_busy(&self) -> bool {
+        self.remotes.iter().any(Remote::is_busy)
+    }
+
+    fn is_busy_with(&self, source: SocketAddr) -> bool {
+        let is_of = |remote: &Remote| remote.key.source == source || remote.former == Some(source);
+        self.remotes.iter().any(|remote| is_of(remote) && remote.is_busy())
+    }
+
+    fn erasure_code(&self, object: ObjectId) -> ErasureCode {
+        let object =
+            self.find(object).and_then(|ObjectIndex { at, number }| self.remotes[at].objects.get(&number));
+        object.map_or(ErasureCode::Unknown, |object| object.fec.erasure_code())
+    }
+
+    fn have(&self, object: ObjectId) -> Option<&Bitmap> {
+        let ObjectIndex { at, number } = self.find(object)?;
+        self.remotes[at].objects.get(&number).map(|object| &object.content.have)
+    }
+
+    fn unstored(&mut self, from: &Arrival, message: &Message) {
+        let Body::Sender(terms, _) = &message.body else { return };
+        let key = Key { source: from.source, node: message.source, instance: terms.instance };
+        if let Some(remote) = self.remotes.iter_mut().find(|remote| remote.key == key) {
+            remote.passage.came_numbered_by_16_bits(message.sequence, message.segments().get());
+        }
+    }
+
+    fn received(&self, object: ObjectId) -> Received {
+        let at_hand =
+            self.find(object).and_then(|ObjectIndex { at, number }| self.remotes[at].received(number));
+        let over = || self.over.iter().rev().find(|(over, _)| *over == object).map(|&(_, received)| received);
+        at_hand.or_else(over).unwrap_or_default()
+    }
+
+    fn missed(&self, source: SocketAddr) -> u32 {
+        let left = self.remotes.iter().filter(|remote| remote.key.source == source && remote.gone);
+        let numbers = left.filter(|remote| remote.fed.is_some()).filter_map(|remote| remote.numbers.as_ref());
+        numbers.map(Numbers::missed).fold(0, u32::saturating_add)
+    }
+
+    fn naks(&self) -> u64 {
+        self.naks
+    }
+
+    fn rejects(&self) -> &RejectCounts {
+        &self.rejects
     }
 }

@@ -1,6 +1,7 @@
 //! Repair requests of a receiver (RFC 5740 §5.3).
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use farcast_core::{Run, Time};
 use farcast_delivery::Geometry;
@@ -9,7 +10,7 @@ use super::needs::{self, Needs};
 use super::object::Object;
 use super::remote::{Position, Remote};
 use crate::message::{Fec, Level, Point, Request};
-use crate::requests::{List, point};
+use crate::requests::{BlockId, BlockSymbol, List, point};
 
 /// Octets of room for requests where the segment size is not known.
 pub(crate) const ROOM: usize = 512;
@@ -69,7 +70,7 @@ impl Remote {
         }
         let (mut from, end) = (0, self.passed_of(number));
         while let Some(block) = object.need(from, end) {
-            if !self.heard.covers_block((number, block), object.lacks(block)) {
+            if !self.heard.covers_block(BlockId { object: number, block }, object.content.lacks(block)) {
                 return false;
             }
             from = block + 1;
@@ -100,7 +101,7 @@ impl Remote {
                 rest = run.filter(|_| !all).map(|run| (run.first(), 0));
             } else if let Some((&number, object)) = objects.next() {
                 let first = if number == from.0 { from.1 } else { 0 };
-                let (count, block) = object.list((first, self.passed_of(number)), &mut list);
+                let (count, block) = object.list(first..self.passed_of(number), &mut list);
                 asked.push((number, count));
                 rest = block.map(|block| (number, block));
             } else {
@@ -113,19 +114,19 @@ impl Remote {
     /// Returns the beginning of an object of which nothing has come.
     fn start_of(&self, number: u32) -> Point {
         let id = self.numbers.as_ref().map_or(0, |numbers| numbers.id(number));
-        point(self.fec, id, (0, 0), 0)
+        point(self.fec, id, BlockSymbol::default())
     }
 }
 
 impl Object {
     /// Returns `true` if the object's INFO has yet to come.
     fn needs_name(&self) -> bool {
-        !self.named
+        !self.content.is_named
     }
 
     /// Returns the first block in `from .. end` that lacks symbols.
     fn need(&self, from: u32, end: u32) -> Option<u32> {
-        if self.is_receiving() { self.next_need(from, end) } else { None }
+        if self.content.is_receiving() { self.content.next_need(from, end) } else { None }
     }
 
     /// Returns `true` if the sender, which has passed `end` blocks, has passed anything that is lacking. INFO comes
@@ -134,14 +135,14 @@ impl Object {
         !self.is_opening(now) && (self.needs_name() || self.need(0, end).is_some())
     }
 
-    /// Lists the lacking symbols of blocks in `from .. end`, and the INFO before the first block. Returns the number of
+    /// Lists the lacking symbols of `blocks`, and the INFO before the first block. Returns the number of
     /// symbols, and the first block that is not fully listed, if there is one.
-    fn list(&self, (from, end): (u32, u32), list: &mut List) -> (u64, Option<u32>) {
-        let unnamed = from == 0 && self.needs_name();
+    fn list(&self, blocks: Range<u32>, list: &mut List) -> (u64, Option<u32>) {
+        let unnamed = blocks.start == 0 && self.needs_name();
         if unnamed && !list.add_run(Level::INFO, Run::one(0), |_| self.point(0, 0)) {
             return (0, Some(0));
         }
-        needs::list(self, (from, end), list)
+        needs::list(self, blocks, list)
     }
 }
 
@@ -151,22 +152,19 @@ impl Needs for Object {
     }
 
     fn geometry(&self) -> &Geometry {
-        &self.geometry
+        &self.content.geometry
     }
 
     fn parity(&self) -> u32 {
-        self.parity
+        self.content.parity
     }
 
     fn lacks(&self, block: u32) -> u32 {
-        Self::lacks(self, block)
+        self.content.lacks(block)
     }
 
     fn holds(&self, block: u32, symbol: u32) -> bool {
-        match symbol.checked_sub(self.geometry.block_len(block)) {
-            None => self.have.contains(self.geometry.first_of(block) + symbol),
-            Some(parity) => self.held.get(&block).is_some_and(|held| held.contains(parity)),
-        }
+        self.content.holds(block, symbol)
     }
 
     fn next_need(&self, from: u32, end: u32) -> Option<u32> {

@@ -2,12 +2,13 @@
 //! share them.
 
 use alloc::vec::Vec;
+use core::ops::{Range, RangeInclusive};
 
 use farcast_core::Run;
 use farcast_delivery::Geometry;
 
 use crate::message::{Fec, Level, Point};
-use crate::requests::{List, point};
+use crate::requests::{BlockSymbol, List, point};
 
 /// State of an object at a receiver, as far as it decides the receiver's requests.
 pub(crate) trait Needs {
@@ -32,12 +33,12 @@ pub(crate) trait Needs {
     /// Returns a symbol of this object in the form of payload ids.
     fn point(&self, block: u32, symbol: u32) -> Point {
         let (object, fec) = self.number();
-        point(fec, object, (block, self.geometry().block_len(block)), symbol)
+        point(fec, object, BlockSymbol { block, len: self.geometry().block_len(block), symbol })
     }
 }
 
 /// Returns the runs of missing symbols among `symbols` of `block`.
-fn gaps(needs: &impl Needs, block: u32, symbols: core::ops::Range<u32>) -> Vec<Run> {
+fn gaps(needs: &impl Needs, block: u32, symbols: Range<u32>) -> Vec<Run> {
     let mut gaps: Vec<Run> = Vec::new();
     for symbol in symbols.filter(|&symbol| !needs.holds(block, symbol)) {
         match gaps.last_mut().filter(|last| last.end() == symbol) {
@@ -79,11 +80,11 @@ fn wanted(needs: &impl Needs, block: u32) -> Vec<Run> {
     wanted
 }
 
-/// Lists the lacking symbols of the blocks in `from .. end`, in order, as far as there is room. Returns the number of
+/// Lists the lacking symbols of `blocks`, in order, as far as there is room. Returns the number of
 /// symbols, and the first block that is not fully listed, if there is one.
-pub(crate) fn list(needs: &impl Needs, (from, end): (u32, u32), list: &mut List) -> (u64, Option<u32>) {
+pub(crate) fn list(needs: &impl Needs, blocks: Range<u32>, list: &mut List) -> (u64, Option<u32>) {
     let geometry = needs.geometry();
-    let (mut asked, mut from, end) = (0, from, end.min(geometry.blocks()));
+    let (mut asked, mut from, end) = (0, blocks.start, blocks.end.min(geometry.blocks()));
     while let Some(block) = needs.next_need(from, end) {
         from = block + 1;
         if needs.lacks(block) == geometry.block_len(block) {
@@ -108,8 +109,9 @@ pub(crate) fn list(needs: &impl Needs, (from, end): (u32, u32), list: &mut List)
     (asked, None)
 }
 
-/// Returns the number of symbols from `low` to `high` of `block` that exist and have not come.
-pub(crate) fn useful(needs: &impl Needs, block: u32, (low, high): (u32, u32)) -> u32 {
+/// Returns the number of `symbols` of `block` that exist and have not come.
+pub(crate) fn useful(needs: &impl Needs, block: u32, symbols: RangeInclusive<u32>) -> u32 {
     let end = needs.geometry().block_len(block) + needs.parity();
-    (low..end.min(high + 1)).filter(|&symbol| !needs.holds(block, symbol)).count() as u32
+    (*symbols.start()..end.min(symbols.end() + 1)).filter(|&symbol| !needs.holds(block, symbol)).count()
+        as u32
 }

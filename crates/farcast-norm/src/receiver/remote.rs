@@ -5,14 +5,14 @@ use core::net::SocketAddr;
 use core::num::NonZeroU32;
 
 use farcast_core::{Run, Span, Time, Timers, timers};
+use farcast_delivery::nack::{ContentState, earned};
 use farcast_delivery::{Passage, Received};
 
 use super::congestion::Congestion;
 use super::heard::Heard;
 use super::numbers::Numbers;
-use super::object::{Object, State};
+use super::object::Object;
 use crate::message::{Answer, Data, Fec, NodeId, Point, Stamp, Terms};
-use crate::timing::earned;
 
 timers! {
     /// Timers of a receiver, for each sender.
@@ -144,7 +144,9 @@ impl Remote {
 
     /// Returns the counters of object `number`, which is at hand.
     pub(super) fn received(&self, number: u32) -> Option<Received> {
-        self.objects.get(&number).map(|object| object.received.passed(object.passage, self.passage))
+        self.objects
+            .get(&number)
+            .map(|object| object.content.received.passed(object.content.passage, self.passage))
     }
 
     /// Returns `true` if the sender sends something that is received. A sender that only mentions objects keeps nobody
@@ -158,7 +160,7 @@ impl Remote {
     ///
     /// A sender chooses its own timing, so its place does not depend on that.
     pub(super) fn yields(&self, now: Time, sends: bool) -> Option<(Yields, Time)> {
-        if self.objects.values().any(|object| object.state == State::Verifying) {
+        if self.objects.values().any(|object| object.content.state == ContentState::Verifying) {
             return None;
         }
         let Some(fed) = self.fed else { return Some((Yields::Empty, self.last_heard)) };
@@ -191,6 +193,11 @@ impl Remote {
         let known = number < numbers.next() && numbers.unheard(number + 1).next().is_none();
         let over = self.objects.range(..=number).next().is_none();
         known && over && self.failed.is_none_or(|failed| failed > number)
+    }
+
+    /// Moves the beginning of searches in the objects up to `number`.
+    pub(super) fn advance(&mut self, number: u32) {
+        self.objects.range_mut(..=number).for_each(|(_, object)| object.content.advance());
     }
 
     /// Notes that object `number` is over and not complete.

@@ -11,7 +11,7 @@ use super::objects::Objects;
 use super::parts::{Part, Parts};
 use super::schedule::runs_in;
 use crate::message::{Level, Request};
-use crate::requests::List;
+use crate::requests::{BlockId, List};
 
 /// Requests of all receivers, merged.
 #[derive(Clone, Debug)]
@@ -86,7 +86,7 @@ impl Asked {
                     asked.map(|object| self.note_object(object, objects, unheard, &mut of_block)).sum()
                 }
                 Part::Blocks(object, blocks) if object < begun => {
-                    self.note_blocks((object, blocks), objects, unheard, &mut of_block)
+                    self.note_blocks(object, blocks, objects, unheard, &mut of_block)
                 }
                 Part::Symbols((object, block), symbols) if object < begun => {
                     of_block.entry((object, block)).or_insert_with(OneNeeds::default).symbols.push(symbols);
@@ -103,7 +103,7 @@ impl Asked {
         for ((object, block), needs) in of_block {
             let nothing = OfBlock::default();
             let unheard = unheard.blocks.get(&(object, block)).unwrap_or(&nothing);
-            sum = sum.saturating_add(self.note_block((object, block), &needs, objects, unheard));
+            sum = sum.saturating_add(self.note_block(BlockId { object, block }, &needs, objects, unheard));
         }
         sum
     }
@@ -123,14 +123,15 @@ impl Asked {
             return 1;
         };
         let said = !unheard.infos.contains(&object) && self.info.insert(object);
-        u32::from(said) + self.note_blocks((object, all), objects, unheard, of_block)
+        u32::from(said) + self.note_blocks(object, all, objects, unheard, of_block)
     }
 
     /// Notes that `blocks` are requested whole. Of blocks that are being repeated, only parts that were not repeated
     /// since are noted.
     fn note_blocks(
         &mut self,
-        (object, blocks): (u32, Run),
+        object: u32,
+        blocks: Run,
         objects: &Objects,
         unheard: &Unheard,
         of_block: &mut BTreeMap<(u32, u32), OneNeeds>,
@@ -154,7 +155,7 @@ impl Asked {
     /// Notes the need of one receiver, which has not heard `unheard`, for a block. Returns the number of symbols.
     fn note_block(
         &mut self,
-        (object, block): (u32, u32),
+        BlockId { object, block }: BlockId,
         needs: &OneNeeds,
         objects: &Objects,
         unheard: &OfBlock,
@@ -200,7 +201,8 @@ impl Asked {
             while let Some(next) = within.next_block(block) {
                 let need = within.needs.get(&next).filter(|_| !within.whole.contains(next));
                 let enough = need.map(|need| need.enough);
-                new |= objects.repair((object, next), enough, &within.source, &within.symbols);
+                new |=
+                    objects.repair(BlockId { object, block: next }, enough, &within.source, &within.symbols);
                 block = next + 1;
             }
         }
@@ -273,7 +275,7 @@ impl Within {
             let fits = if self.whole.contains(next) {
                 list.add_run(Level::BLOCK, Run::one(next), |block| objects.point(object, block, 0))
             } else {
-                self.advertise_symbols((object, next), objects, list)
+                self.advertise_symbols(BlockId { object, block: next }, objects, list)
             };
             if !fits {
                 return false;
@@ -284,7 +286,12 @@ impl Within {
 
     /// Lists as many symbols of a block as the worst request had: requested parity, then segments, the highest first,
     /// as receivers choose them.
-    fn advertise_symbols(&self, (object, block): (u32, u32), objects: &Objects, list: &mut List) -> bool {
+    fn advertise_symbols(
+        &self,
+        BlockId { object, block }: BlockId,
+        objects: &Objects,
+        list: &mut List,
+    ) -> bool {
         let mut left = self.needs.get(&block).map_or(0, |need| need.count);
         let (len, first) = (self.geometry.block_len(block), block * self.parity);
         let parity = Run::new(first, self.parity)

@@ -8,7 +8,7 @@ use farcast_core::{BitRate, Time};
 use farcast_delivery::{Codec as _, FixedRate, RateControl as _};
 
 use super::{Sender, Timer};
-use crate::cc::{Limits, NormCc, Report};
+use crate::cc::{Limits, NormCc, Report, RoundTrips};
 use crate::config::{Pacing, SenderConfig};
 use crate::message::{Answer, FromReceiver, FromSender, NodeId, Probe, Stamp};
 use crate::seam::Codec;
@@ -34,7 +34,8 @@ impl Control {
             Pacing::Fixed => Self::Fixed(FixedRate(most)),
             Pacing::NormCc { least } => {
                 let segment = Codec { fec: config.fec }.datagram_len(config.segment_size.into());
-                let (trips, overhead) = ((config.grtt, config.grtt_most), config.pace.overhead);
+                let trips = RoundTrips { grtt: config.grtt, longest: config.grtt_most };
+                let overhead = config.pace.overhead;
                 let cc = NormCc::new(Limits { least, most }, segment, overhead, trips, config.robust);
                 Self::NormCc { cc: Box::new(cc), shortens: Time::ZERO }
             }
@@ -97,7 +98,7 @@ impl Sender {
         };
         self.patience.note(now, self.advertised().span(), self.config.backoff);
         nodes.truncate(usize::from(self.config.segment_size) / 8);
-        self.pacer.set_rate(now, self.control.rate());
+        self.core.pacer.set_rate(now, self.control.rate());
         self.outbox.push_back(FromSender::Probe(Probe { flags: 0, sequence, sent, rate, nodes }));
     }
 
@@ -126,13 +127,13 @@ impl Sender {
             return result;
         }
         // The requests in the message count all the same.
-        let _ = self.rejects.note(result);
+        let _ = self.core.rejects.note(result);
         Ok(())
     }
 
     /// Adopts the current rate, which may have changed at `now`.
     fn keep_to(&mut self, now: Time) {
-        self.pacer.set_rate(now, self.control.rate());
+        self.core.pacer.set_rate(now, self.control.rate());
         if let Control::NormCc { cc, .. } = &self.control {
             self.timers.set(Timer::Probe, cc.until());
         }

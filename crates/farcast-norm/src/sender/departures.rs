@@ -10,6 +10,8 @@ use alloc::vec::Vec;
 
 use farcast_core::{Run, Span, Time};
 
+use crate::requests::BlockId;
+
 /// Maximum number of runs to remember. Older ones count as heard.
 const REMEMBERED: usize = 1 << 15;
 
@@ -59,12 +61,8 @@ impl Departures {
 
     /// Notes that symbols of `block` leave from `at` on. The last `fresh` of them are parity that had never left
     /// before.
-    pub(super) fn symbols(
-        &mut self,
-        (at, spacing): (Time, Span),
-        (object, block): (u32, u32),
-        (symbols, fresh): (Run, u32),
-    ) {
+    pub(super) fn symbols(&mut self, at: Time, spacing: Span, of: BlockId, symbols: Run, fresh: u32) {
+        let BlockId { object, block } = of;
         self.push(Departure { at, spacing, object, symbols: Some((block, symbols)), fresh });
     }
 
@@ -140,8 +138,8 @@ mod tests {
         let mut departures = Departures::default();
         departures.info(ms(5), 3);
         // Symbols 10 to 13 of a block leave at 10, 12, 14 and 16 ms: the first of them for the second time.
-        departures.symbols((ms(10), Span::from_millis(2)), (3, 7), (run(10, 4), 3));
-        departures.symbols((ms(20), Span::ZERO), (3, 7), (run(2, 3), 0));
+        departures.symbols(ms(10), Span::from_millis(2), BlockId { object: 3, block: 7 }, run(10, 4), 3);
+        departures.symbols(ms(20), Span::ZERO, BlockId { object: 3, block: 7 }, run(2, 3), 0);
         let of_block = |heard| departures.since(heard).blocks.remove(&(3, 7)).unwrap_or_default();
         let expected = |fresh, again: &[Run]| OfBlock { fresh, again: again.to_vec() };
         assert_eq!(departures.since(ms(4)).infos, BTreeSet::from([3]));

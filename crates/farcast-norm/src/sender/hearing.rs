@@ -2,11 +2,12 @@
 
 use farcast_core::engine::{Arrival, Reject};
 use farcast_core::{Span, Time};
-use farcast_delivery::{NakFate, ObjectId, Phase};
+use farcast_delivery::nack::SenderOutcome;
+use farcast_delivery::{ObjectId, Phase};
 
 use super::parts::{Check, Parts};
 use super::{Sender, Timer};
-use crate::event::{SenderEvent, SenderOutcome};
+use crate::event::{Reached, SenderEvent};
 use crate::message::{Answer, Body, FromReceiver, FromSender, Message, NodeId, Point, Request, Stamp};
 
 /// Divisor of the GRTT that gives the time in which receivers without a back-off have all asked.
@@ -34,14 +35,15 @@ impl Sender {
         if !message.source.is_somebody() || message.source == self.config.node {
             return Err(Reject::Collision);
         }
-        if !matches!(self.phase, Phase::Sending | Phase::Waiting) {
+        if !self.core.is_at_work() {
             return Err(Reject::Unexpected);
         }
         match &said.answer {
             Answer::Nack(requests) => {
                 // Other receivers do not hear a message to the sender alone.
                 let alone = self.config.unicast || from.destination == self.config.source;
-                self.nack(now, message.source, (said.response, requests), alone)?;
+                let heard = self.heard_by(now, said.response);
+                self.nack(now, message.source, requests, heard, alone)?;
             }
             Answer::Flushed { point, .. } => self.flushed(message.source, point)?,
             Answer::Ack { .. } => {}
@@ -70,7 +72,8 @@ impl Sender {
         &mut self,
         now: Time,
         from: NodeId,
-        (response, requests): (Option<Stamp>, &[Request]),
+        requests: &[Request],
+        heard: Time,
         alone: bool,
     ) -> Result<(), Reject> {
         let parity = self.config.parity.into();
@@ -80,14 +83,13 @@ impl Sender {
         }
         if parts.is_cut {
             // Requests for other objects, round trips and losses in the message still count.
-            let _ = self.rejects.note::<()>(Err(Reject::Limit));
+            let _ = self.core.rejects.note::<()>(Err(Reject::Limit));
         }
         // Items that left after the receiver had heard the sender last, or that are scheduled, are not requested again.
-        let unheard = self.departures.since(self.heard_by(now, response));
+        let unheard = self.departures.since(heard);
         let count = self.asked.note(&parts, &self.objects, &unheard);
         self.squelch(now, &parts);
-        let fate = if count > 0 { NakFate::Used } else { NakFate::Known };
-        self.last_asked = Some(farcast_delivery::Asked { round: self.progress.round, count: 1, fate });
+        self.core.note_request(count > 0);
         if count == 0 {
             return Ok(());
         }
@@ -157,13 +159,13 @@ impl Sender {
         }
         acker.has = object + 1;
         if acker.has < self.objects.count() {
-            self.events.push_back(SenderEvent::Reached { node, object: ObjectId::new(object) });
+            self.core.events.push_back(SenderEvent::Own(Reached { node, object: ObjectId::new(object) }));
             return Ok(());
         }
-        self.events.push_back(SenderEvent::Acknowledged(node));
+        self.core.events.push_back(SenderEvent::Acknowledged(node));
         if self.is_acknowledged() {
-            self.events.push_back(SenderEvent::Delivered);
-            if self.phase == Phase::Waiting && self.asked.is_empty() {
+            self.core.events.push_back(SenderEvent::Delivered);
+            if self.core.phase == Phase::Waiting && self.asked.is_empty() {
                 self.end(SenderOutcome::Acknowledged);
             }
         }

@@ -12,18 +12,25 @@ pub(crate) mod patience;
 mod schedule;
 
 use alloc::collections::VecDeque;
+use alloc::string::String;
 use alloc::vec::Vec;
+use core::convert::Infallible;
 use core::net::SocketAddr;
 
 use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, RejectCounts, Transmit};
 use farcast_core::{Run, Span, Time, Timers, timers};
-use farcast_delivery::{Geometry, ObjectId, Pacer, Phase, RatePace, RoundProgress};
+use farcast_delivery::nack::{SenderCore, SenderOutcome};
+use farcast_delivery::{
+    Cause, Ending, ErasureCode, Figure, Geometry, Gone, Milestone, ObjectId, Phase, RatePace, RequestCounts,
+    RoundProgress, Routes, SenderEngine,
+};
 
 use crate::config::SenderConfig;
 use crate::error::ConfigError;
-use crate::event::{SenderEvent, SenderOutcome};
+use crate::event::{Reached, SenderEvent};
 use crate::message::{Body, Data, Flags, FromSender, Info, Message, Terms};
 use crate::quantise::Rtt;
+use crate::requests::BlockId;
 
 use asked::Asked;
 use congestion::Control;
@@ -54,9 +61,6 @@ timers! {
     }
 }
 
-/// Number of rounds that are counted one by one. Symbols of later rounds count for the last of these.
-const ROUNDS: usize = 4096;
-
 /// Longest time between flushes that named receivers do not answer, unless two GRTTs are longer.
 const UNHURRIED: Span = Span::from_millis(250);
 
@@ -69,10 +73,9 @@ pub struct Sender {
     /// Configuration without its objects, which are in `objects`.
     config: SenderConfig,
     objects: Objects,
-    phase: Phase,
+    core: SenderCore<Reached>,
     timers: Timers<Timer>,
     control: Control,
-    pacer: Pacer,
     asked: Asked,
     grtt: Grtt,
     patience: Patience,
@@ -92,14 +95,6 @@ pub struct Sender {
     unheard: bool,
     /// Messages that leave before anything else.
     outbox: VecDeque<FromSender>,
-    /// Outcome, once the messages in `outbox` have left.
-    ending: Option<SenderOutcome>,
-    /// Segments and symbols sent in each round.
-    rounds: Vec<u64>,
-    progress: RoundProgress,
-    last_asked: Option<farcast_delivery::Asked>,
-    rejects: RejectCounts,
-    events: VecDeque<SenderEvent>,
 }
 
 impl Sender {
@@ -112,9 +107,8 @@ impl Sender {
         let objects = Objects::new(&mut config, geometries);
         let control = Control::new(&config);
         Ok(Self {
-            phase: Phase::Idle,
+            core: SenderCore::new(RatePace { rate: control.rate(), ..config.pace }),
             timers: Timers::default(),
-            pacer: Pacer::new(Some(RatePace { rate: control.rate(), ..config.pace })),
             control,
             asked: Asked::new(objects.count(), config.parity),
             objects,
@@ -129,12 +123,6 @@ impl Sender {
             watermark: (0, 0),
             unheard: false,
             outbox: VecDeque::new(),
-            ending: None,
-            rounds: Vec::new(),
-            progress: RoundProgress::default(),
-            last_asked: None,
-            rejects: RejectCounts::default(),
-            events: VecDeque::new(),
             config,
         })
     }
@@ -144,34 +132,14 @@ impl Sender {
         &self.config
     }
 
-    /// Returns the geometry of `object`; `None` for an object that is not sent.
-    pub fn geometry(&self, object: ObjectId) -> Option<&Geometry> {
-        self.objects.get(object.get()).map(|outgoing| &outgoing.geometry)
-    }
-
-    /// Returns the phase of the transmission.
-    pub fn phase(&self) -> Phase {
-        self.phase
-    }
-
-    /// Returns the progress of the current round.
-    pub fn progress(&self) -> RoundProgress {
-        self.progress
-    }
-
     /// Returns the numbers of segments and symbols sent in each round.
     pub fn sent_per_round(&self) -> &[u64] {
-        &self.rounds
-    }
-
-    /// Returns the repair request in the message that was handled last, if there was one.
-    pub fn asked(&self) -> Option<farcast_delivery::Asked> {
-        self.last_asked
+        self.core.sent_per_round()
     }
 
     /// Returns the number of refused messages, by reason.
     pub fn rejects(&self) -> &RejectCounts {
-        &self.rejects
+        &self.core.rejects
     }
 
     /// Returns the GRTT, as far as it is known.
@@ -179,61 +147,20 @@ impl Sender {
         self.grtt.estimate()
     }
 
-    /// Begins to send at `now`.
-    pub fn open(&mut self, now: Time) {
-        if self.phase != Phase::Idle {
-            return;
-        }
-        self.phase = Phase::Sending;
-        self.pacer.begin(now);
-        self.events.push_back(SenderEvent::Started { ackers: self.ackers.len() as u32 });
-        self.begin_round();
-        self.probe(now);
-    }
-
-    /// Aborts the transmission.
-    pub fn abort(&mut self) {
-        if self.ending.is_none() && self.phase != Phase::Ended {
-            self.end(SenderOutcome::Aborted);
-        }
-    }
-
-    /// Withdraws `object`, whose source is gone: nothing more of it is sent, and receivers that ask for it learn so.
-    pub fn withdraw(&mut self, object: ObjectId) {
-        self.is_cut_short |= object.get() >= self.objects.passed();
-        self.objects.withdraw(object.get());
-    }
-
-    /// Charges the rate for other datagrams that have left, with their octets in all.
-    pub fn spend(&mut self, datagrams: u64, octets: u64) {
-        self.pacer.charge(self.pacer.span_beside(datagrams, octets));
-    }
-
-    /// Changes the source address to `source`.
-    pub fn moved(&mut self, source: SocketAddr) {
-        self.config.source = source;
-    }
-
     fn begin_round(&mut self) {
-        if self.rounds.len() < ROUNDS {
-            self.rounds.push(0);
-        }
-        let (round, segments) = (self.progress.round.saturating_add(1), self.objects.len());
-        self.progress = RoundProgress { round, sent: 0, segments };
-        self.events.push_back(SenderEvent::Round { round, segments });
+        self.core.begin_round(self.objects.len());
     }
 
     fn end(&mut self, outcome: SenderOutcome) {
-        self.phase = if outcome == SenderOutcome::Aborted { Phase::Aborting } else { Phase::Completing };
+        self.core.end(outcome);
         self.timers = Timers::default();
         self.outbox.clear();
         self.outbox.push_back(FromSender::Eot);
-        self.ending = Some(outcome);
     }
 
     /// Returns the GRTT that messages carry: no less than the time of a segment.
     fn advertised(&self) -> Rtt {
-        let segment = self.pacer.span(usize::from(self.config.segment_size));
+        let segment = self.core.pacer.span(usize::from(self.config.segment_size));
         Rtt::of(self.grtt.estimate().max(segment.min(self.config.grtt_most)))
     }
 
@@ -258,7 +185,7 @@ impl Sender {
         self.timers.set(Timer::Holdoff, now + self.advertised().span());
         if self.asked.commit(&mut self.objects) {
             self.resume(now);
-        } else if self.phase == Phase::Waiting && !self.timers.is_set(Timer::Flush) {
+        } else if self.core.phase == Phase::Waiting && !self.timers.is_set(Timer::Flush) {
             // The end was postponed while requests were gathered.
             self.flush(now);
         }
@@ -266,12 +193,9 @@ impl Sender {
 
     /// Returns to sending, because there is something to repeat.
     fn resume(&mut self, now: Time) {
-        if self.phase == Phase::Waiting {
-            // Time without anything to send is not made up for.
-            self.pacer.begin(now);
+        if self.core.resume(now) {
             self.take_up(now);
         }
-        self.phase = Phase::Sending;
         self.timers.stop(Timer::Flush);
         self.begin_round();
     }
@@ -279,7 +203,7 @@ impl Sender {
     /// Sends a flush, because everything has been sent: receivers ask for what they miss, and named receivers
     /// acknowledge. After enough flushes, ends the transmission.
     fn flush(&mut self, now: Time) {
-        self.phase = Phase::Waiting;
+        self.core.phase = Phase::Waiting;
         self.control.rest(now);
         let is_bereft = self.is_bereft();
         let most = if is_bereft { self.config.robust.min(BEREFT_FLUSHES) } else { self.config.robust };
@@ -332,25 +256,17 @@ impl Sender {
 
     fn conclude(&mut self) {
         let lost: Vec<_> = self.lacking(self.objects.count()).collect();
-        let outcome = match (self.ackers.is_empty(), lost.len() as u32) {
-            (true, _) if self.is_cut_short => SenderOutcome::Incomplete { lacking: 0 },
-            (true, _) => SenderOutcome::Unknown,
-            (false, 0) => SenderOutcome::Acknowledged,
-            (false, lacking) => SenderOutcome::Incomplete { lacking },
-        };
-        self.events.extend(lost.into_iter().map(SenderEvent::Lost));
+        let outcome = SenderOutcome::of(self.ackers.len(), lost.len() as u32, self.is_cut_short);
+        self.core.events.extend(lost.into_iter().map(SenderEvent::Lost));
         self.end(outcome);
     }
 
     fn say(&mut self, now: Time, said: FromSender) -> Transmit<Message> {
         let message = self.message(said, 1);
-        self.pacer.settle(now);
-        self.pacer.charge(self.pacer.span(message.wire_len(0)));
-        if self.outbox.is_empty()
-            && let Some(outcome) = self.ending.take()
-        {
-            self.phase = Phase::Ended;
-            self.events.push_back(SenderEvent::Ended(outcome));
+        self.core.pacer.settle(now);
+        self.core.pacer.charge(self.core.pacer.span(message.wire_len(0)));
+        if self.outbox.is_empty() {
+            self.core.finish();
         }
         Transmit::new(message, self.config.group)
     }
@@ -367,19 +283,17 @@ impl Sender {
                 Some(self.say(now, said))
             }
             Item::Data(object, next) => {
-                self.pacer.settle(now);
+                self.core.pacer.settle(now);
                 let (message, count, spacing) = self.data(object, &next, until)?;
-                self.objects.protect(object, &next, (count, self.closing(spacing)));
+                self.objects.protect(object, &next, count, self.closing(spacing));
                 let fresh = self.objects.sent(&item, count);
                 if next.repair || fresh > 0 {
                     let symbols = Run::new(next.symbols.first(), count)?;
                     self.departures.forget(now - self.config.grtt_most);
-                    self.departures.symbols((now, spacing), (object, next.block), (symbols, fresh));
+                    let of = BlockId { object, block: next.block };
+                    self.departures.symbols(now, spacing, of, symbols, fresh);
                 }
-                self.progress.sent += count;
-                if let Some(round) = self.rounds.last_mut() {
-                    *round += u64::from(count);
-                }
+                self.core.note_sent(count);
                 Some(Transmit::new(message, self.config.group).spaced(spacing))
             }
         }
@@ -418,15 +332,15 @@ impl Sender {
         let source = next.symbols.first() < geometry.block_len(block);
         let message = self.message(data(next.symbols, len, len), 0);
         let header = message.wire_len(0) - usize::from(len);
-        let spacing = self.pacer.span(header + usize::from(len));
-        let count = self.pacer.departures_before(until, spacing).min(next.symbols.count());
+        let spacing = self.core.pacer.span(header + usize::from(len));
+        let count = self.core.pacer.departures_before(until, spacing).min(next.symbols.count());
         let symbols = Run::new(next.symbols.first(), count)?;
         let last_len = match geometry.segments_of(block, symbols) {
             Some(segments) if source => geometry.payload_len(segments.last()),
             _ => len,
         };
-        self.pacer.charge(spacing * u64::from(count - 1));
-        self.pacer.charge(self.pacer.span(header + usize::from(last_len)));
+        self.core.pacer.charge(spacing * u64::from(count - 1));
+        self.core.pacer.charge(self.core.pacer.span(header + usize::from(last_len)));
         let message = self.message(data(symbols, if count == 1 { last_len } else { len }, last_len), count);
         Some((message, count, spacing))
     }
@@ -447,9 +361,9 @@ impl Engine for Sender {
     type Event = SenderEvent;
 
     fn handle(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
-        self.last_asked = None;
+        self.core.asked = None;
         let result = self.hear(now, from, message);
-        self.rejects.note(result)
+        self.core.rejects.note(result)
     }
 
     fn handle_timeout(&mut self, now: Time) {
@@ -462,7 +376,7 @@ impl Engine for Sender {
         if let Some(said) = self.outbox.pop_front() {
             return Some(self.say(now, said));
         }
-        if self.phase != Phase::Sending || now < self.pacer.next() {
+        if self.core.phase != Phase::Sending || now < self.core.pacer.next() {
             return None;
         }
         if self.objects.is_empty() {
@@ -478,21 +392,88 @@ impl Engine for Sender {
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {
-        let timer = self.timers.next();
-        let pace = Deadline { at: self.pacer.next(), timer: "pace" };
-        match timer {
-            _ if self.phase != Phase::Sending => timer,
-            Some(timer) if timer.at <= pace.at => Some(timer),
-            _ => Some(pace),
-        }
+        self.core.deadline(self.timers.next(), self.core.phase == Phase::Sending)
     }
 
     fn poll_event(&mut self) -> Option<SenderEvent> {
-        self.events.pop_front()
+        self.core.events.pop_front()
     }
 
     fn settled_until(&self) -> Time {
         // A request may change the schedule at any time.
         Time::ZERO
+    }
+}
+
+impl SenderEngine for Sender {
+    type Merged = Infallible;
+
+    fn open(&mut self, now: Time) {
+        if self.core.begin(now, self.ackers.len()) {
+            self.begin_round();
+            self.probe(now);
+        }
+    }
+
+    fn spend(&mut self, datagrams: u64, octets: u64) {
+        self.core.spend(datagrams, octets);
+    }
+
+    fn abort(&mut self, _now: Time, _cause: Cause, _text: Option<String>) {
+        // NORM cannot carry the reason.
+        if self.core.may_abort() {
+            self.end(SenderOutcome::Aborted);
+        }
+    }
+
+    fn withdraw(&mut self, _now: Time, object: ObjectId, _gone: &Gone, _why: &str) {
+        // An object is a file: nothing more of it is sent, and receivers that ask for it learn so.
+        self.is_cut_short |= object.get() >= self.objects.passed();
+        self.objects.withdraw(object.get());
+    }
+
+    fn moved(&mut self, _now: Time, source: SocketAddr) {
+        self.config.source = source;
+    }
+
+    fn routes(&self) -> Routes {
+        let SenderConfig { source, group, unicast, .. } = self.config;
+        Routes::new(source, group, if unicast { source } else { group })
+    }
+
+    fn geometry(&self, object: ObjectId) -> Option<&Geometry> {
+        self.objects.get(object.get()).map(|outgoing| &outgoing.geometry)
+    }
+
+    fn parity_symbols(&self, object: ObjectId) -> u32 {
+        self.geometry(object).map_or(0, |_| self.config.parity.into())
+    }
+
+    fn erasure_code(&self, _object: ObjectId) -> ErasureCode {
+        self.config.fec.erasure_code()
+    }
+
+    fn phase(&self) -> Phase {
+        self.core.phase
+    }
+
+    fn progress(&self) -> RoundProgress {
+        self.core.progress()
+    }
+
+    fn figures(&self, nacks: &RequestCounts) -> Vec<Figure> {
+        self.core.figures(nacks)
+    }
+
+    fn milestone(event: &SenderEvent) -> Option<Milestone> {
+        event.milestone()
+    }
+
+    fn ending(event: &SenderEvent) -> Option<Ending> {
+        event.ending()
+    }
+
+    fn asked(&self) -> Option<farcast_delivery::Asked> {
+        self.core.asked
     }
 }

@@ -3,14 +3,15 @@
 use alloc::vec::Vec;
 
 use farcast_core::{Bitmap, Run};
+use farcast_delivery::nack::RepairLimit;
 use farcast_delivery::{Geometry, Vouched};
 
 use super::ahead::Ahead;
 use super::schedule::{Next, Schedule};
 use crate::config::{Kind, Object, SenderConfig};
 use crate::message::{Fec, Flags, Fti, Point};
-use crate::repairs::Repairs;
-use crate::requests::point;
+
+use crate::requests::{BlockId, BlockSymbol, point};
 
 /// State of an object that is sent.
 #[derive(Clone, Debug)]
@@ -28,7 +29,7 @@ pub(super) struct Outgoing {
     info_due: bool,
     info_said: bool,
     /// Counter of repairs.
-    repairs: Repairs,
+    repairs: RepairLimit,
 }
 
 impl Outgoing {
@@ -48,7 +49,7 @@ impl Outgoing {
             vouched: object.vouched,
             info_due: has_info,
             info_said: false,
-            repairs: Repairs::of(geometry.segments()),
+            repairs: RepairLimit::of(geometry.segments()),
         }
     }
 
@@ -174,7 +175,7 @@ impl Objects {
 
     /// Sets the parity that leaves with a block, if the first `count` symbols of `next` end the block. The block is one
     /// of the last if fewer than `closing` segments and symbols are to be sent after it.
-    pub(super) fn protect(&mut self, object: u32, next: &Next, (count, closing): (u32, u64)) {
+    pub(super) fn protect(&mut self, object: u32, next: &Next, count: u32, closing: u64) {
         if self.list[object as usize].schedule.ends_block(next, count) {
             let is_last = u64::from(self.len()) < closing;
             let outgoing = &mut self.list[object as usize];
@@ -243,7 +244,7 @@ impl Objects {
     /// Schedules repairs of a block. Returns `true` if any of them was not scheduled yet ([`Schedule::repair`]).
     pub(super) fn repair(
         &mut self,
-        (object, block): (u32, u32),
+        BlockId { object, block }: BlockId,
         symbols: Option<u32>,
         source: &Bitmap,
         parity: &Bitmap,
@@ -271,7 +272,7 @@ impl Objects {
     /// Returns symbol `symbol` of `block` in the form of payload ids.
     pub(super) fn point(&self, object: u32, block: u32, symbol: u32) -> Point {
         let len = self.get(object).map_or(0, |outgoing| outgoing.block_len(block));
-        point(self.fec, object as u16, (block, len), symbol)
+        point(self.fec, object as u16, BlockSymbol { block, len, symbol })
     }
 
     /// Returns the last segment of `object`; the place of the first one if there is none.

@@ -6,7 +6,7 @@ use farcast_core::Run;
 use farcast_core::engine::Reject;
 
 use super::objects::Objects;
-use crate::message::{Fec, Form, Level, Point, Request};
+use crate::message::{Fec, Form, Level, PointRange, Request};
 
 /// Maximum number of unavailable objects to remember from a message.
 const GONE: usize = 64;
@@ -55,21 +55,18 @@ impl Check<'_> {
     pub(super) fn parts(self, requests: &[Request]) -> Result<Parts, Reject> {
         let mut parts = Parts::default();
         for request in requests {
-            // Points are taken in pairs; a single item is both points of its pair.
-            let step = if request.form == Form::Ranges { 2 } else { 1 };
-            for points in request.points.chunks_exact(step) {
-                self.pair(request, (&points[0], &points[step - 1]), &mut parts)?;
-            }
+            request.ranges().try_for_each(|range| self.range(request, range, &mut parts))?;
         }
         Ok(parts)
     }
 
-    fn pair(self, request: &Request, (first, last): (&Point, &Point), to: &mut Parts) -> Result<(), Reject> {
+    fn range(self, request: &Request, range: PointRange<'_>, to: &mut Parts) -> Result<(), Reject> {
+        let PointRange { first, last } = range;
         if [first, last].iter().any(|point| point.fec != self.fec) {
             return Err(Reject::OutOfRange);
         }
         let level = request.level;
-        let Some(objects) = self.objects_of((first.object, last.object), to)? else { return Ok(()) };
+        let Some(objects) = self.objects_of(first.object, last.object, to)? else { return Ok(()) };
         self.withdrawn(objects, to);
         let spent = self.objects.spent();
         to.is_cut |= spent.count_in(objects) > self.objects.withdrawn().count_in(objects);
@@ -86,7 +83,7 @@ impl Check<'_> {
         if first.object != last.object {
             return Err(Reject::OutOfRange);
         }
-        let part = self.within(request, objects.first(), (first, last))?;
+        let part = self.within(request, objects.first(), range)?;
         if !spent.contains(objects.first()) {
             to.asked.push(part);
         }
@@ -105,8 +102,8 @@ impl Check<'_> {
         to.gone.extend(lacked.take(room).map(|object| object as u16));
     }
 
-    /// Returns those objects of these numbers that exist.
-    fn objects_of(self, (first, last): (u16, u16), to: &mut Parts) -> Result<Option<Run>, Reject> {
+    /// Returns the objects from `first` to `last` that exist.
+    fn objects_of(self, first: u16, last: u16, to: &mut Parts) -> Result<Option<Run>, Reject> {
         let (first, last, all) = (u32::from(first), u32::from(last), self.objects.count());
         if last < first {
             return Err(Reject::OutOfRange);
@@ -121,7 +118,8 @@ impl Check<'_> {
     }
 
     /// Returns the part of `object` that is requested.
-    fn within(self, request: &Request, object: u32, (first, last): (&Point, &Point)) -> Result<Part, Reject> {
+    fn within(self, request: &Request, object: u32, range: PointRange<'_>) -> Result<Part, Reject> {
+        let PointRange { first, last } = range;
         let geometry = self.objects.get(object).ok_or(Reject::OutOfRange)?.geometry;
         let (block, end) = (first.symbol.block, last.symbol.block);
         if request.level.has(Level::BLOCK) {

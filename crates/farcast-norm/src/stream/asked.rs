@@ -7,7 +7,7 @@ use farcast_core::Run;
 use farcast_core::engine::Reject;
 
 use super::outgoing::Outgoing;
-use crate::message::{Fec, Form, Level, Point, Request};
+use crate::message::{Fec, Form, Level, PointRange, Request};
 
 /// Maximum number of runs of symbols of a block to gather; beyond it, the whole block is sent.
 const MOST_RUNS: usize = 512;
@@ -78,73 +78,77 @@ impl Asked {
     }
 }
 
-/// Takes apart requests about stream `object`.
-///
-/// # Errors
-/// A request for a part of the stream that has not been sent.
-pub(super) fn parts(
-    requests: &[Request],
-    (object, fec): (u16, Fec),
-    (outgoing, parity): (&Outgoing, u32),
-) -> Result<Parts, Reject> {
-    let mut parts = Parts::default();
-    for request in requests {
-        let step = if request.form == Form::Ranges { 2 } else { 1 };
-        for pair in request.points.chunks_exact(step) {
-            let (first, last) = (&pair[0], &pair[step - 1]);
-            if first.fec != fec || last.fec != fec {
-                return Err(Reject::OutOfRange);
-            }
-            if (first.object, last.object) == (object, object) {
-                pair_of(request, (first, last), (outgoing, parity), &mut parts)?;
-            } else {
-                parts.gone = true;
-            }
-        }
-    }
-    Ok(parts)
+/// Stream that requests are checked against.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Check<'a> {
+    pub(super) object: u16,
+    pub(super) fec: Fec,
+    pub(super) outgoing: &'a Outgoing,
+    /// Parity symbols of a block.
+    pub(super) parity: u32,
 }
 
-fn pair_of(
-    request: &Request,
-    (first, last): (&Point, &Point),
-    (outgoing, parity): (&Outgoing, u32),
-    parts: &mut Parts,
-) -> Result<(), Reject> {
-    let (len, level) = (outgoing.len(), request.level);
-    let begun = outgoing.last_sent().map_or(0, |(block, _)| block + 1);
-    let (mut block, mut end) = (first.symbol.block, last.symbol.block.saturating_add(1));
-    if level.has(Level::OBJECT) {
-        (block, end) = (outgoing.first(), begun);
-    }
-    if end > begun {
-        return Err(Reject::OutOfRange);
-    }
-    parts.gone |= block < outgoing.first();
-    let block = block.max(outgoing.first());
-    if level.has(Level::OBJECT) || level.has(Level::BLOCK) {
-        for block in block..end {
-            let need = parts.needs.entry(block).or_default();
-            (need.whole, need.count) = (true, len);
+impl Check<'_> {
+    /// Takes apart requests about the stream.
+    ///
+    /// # Errors
+    /// A request for a part of the stream that has not been sent.
+    pub(super) fn parts(self, requests: &[Request]) -> Result<Parts, Reject> {
+        let mut parts = Parts::default();
+        for request in requests {
+            for range in request.ranges() {
+                let PointRange { first, last } = range;
+                if first.fec != self.fec || last.fec != self.fec {
+                    return Err(Reject::OutOfRange);
+                }
+                if (first.object, last.object) == (self.object, self.object) {
+                    self.range(request, range, &mut parts)?;
+                } else {
+                    parts.gone = true;
+                }
+            }
         }
-        return Ok(());
+        Ok(parts)
     }
-    if !level.has(Level::SEGMENT) || block >= end {
-        return Ok(());
+
+    fn range(self, request: &Request, range: PointRange<'_>, parts: &mut Parts) -> Result<(), Reject> {
+        let Self { outgoing, parity, .. } = self;
+        let PointRange { first, last } = range;
+        let (len, level) = (outgoing.len(), request.level);
+        let begun = outgoing.last_sent().map_or(0, |(block, _)| block + 1);
+        let (mut block, mut end) = (first.symbol.block, last.symbol.block.saturating_add(1));
+        if level.has(Level::OBJECT) {
+            (block, end) = (outgoing.first(), begun);
+        }
+        if end > begun {
+            return Err(Reject::OutOfRange);
+        }
+        parts.gone |= block < outgoing.first();
+        let block = block.max(outgoing.first());
+        if level.has(Level::OBJECT) || level.has(Level::BLOCK) {
+            for block in block..end {
+                let need = parts.needs.entry(block).or_default();
+                (need.whole, need.count) = (true, len);
+            }
+            return Ok(());
+        }
+        if !level.has(Level::SEGMENT) || block >= end {
+            return Ok(());
+        }
+        let (low, high) = (u32::from(first.symbol.symbol), u32::from(last.symbol.symbol));
+        if block + 1 != end || high >= len + parity || high < low {
+            return Err(Reject::OutOfRange);
+        }
+        let need = parts.needs.entry(block).or_default();
+        if request.form == Form::Erasures {
+            // Where parity is not enough, segments cannot be chosen either, because the request does not name any.
+            need.count = need.count.saturating_add(low);
+            need.runs.extend(Run::new(0, len));
+            return Ok(());
+        }
+        let run = Run::new(low, high - low + 1).ok_or(Reject::OutOfRange)?;
+        need.count = need.count.saturating_add(run.count());
+        need.runs.push(run);
+        Ok(())
     }
-    let (low, high) = (u32::from(first.symbol.symbol), u32::from(last.symbol.symbol));
-    if block + 1 != end || high >= len + parity || high < low {
-        return Err(Reject::OutOfRange);
-    }
-    let need = parts.needs.entry(block).or_default();
-    if request.form == Form::Erasures {
-        // Where parity is not enough, segments cannot be chosen either, because the request does not name any.
-        need.count = need.count.saturating_add(low);
-        need.runs.extend(Run::new(0, len));
-        return Ok(());
-    }
-    let run = Run::new(low, high - low + 1).ok_or(Reject::OutOfRange)?;
-    need.count = need.count.saturating_add(run.count());
-    need.runs.push(run);
-    Ok(())
 }

@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use farcast_core::Run;
 
 use super::block::{Block, Shape};
-use crate::message::{Fec, Form, Level, Point, Request};
-use crate::requests::{List, point};
+use crate::message::{Fec, Form, Level, Point, PointRange, Request};
+use crate::requests::{BlockSymbol, List, point};
 
 /// Maximum number of blocks for which requests of others are remembered.
 const REMEMBERED: usize = 4096;
@@ -33,7 +33,7 @@ pub(super) struct Needs<'a> {
 
 impl Needs<'_> {
     fn point(&self, block: u32, symbol: u32) -> Point {
-        point(self.fec, self.object, (block, self.shape.len), symbol)
+        point(self.fec, self.object, BlockSymbol { block, len: self.shape.len, symbol })
     }
 
     /// Returns the number of symbols of the block to ask for.
@@ -117,10 +117,7 @@ impl Needs<'_> {
     pub(super) fn overhear(&self, requests: &[Request], heard: &mut Heard) {
         let mut asked = Heard::new();
         for request in requests {
-            let step = if request.form == Form::Ranges { 2 } else { 1 };
-            for pair in request.points.chunks_exact(step) {
-                self.overhear_pair(request, (&pair[0], &pair[step - 1]), &mut asked);
-            }
+            request.ranges().for_each(|range| self.overhear_range(request, range, &mut asked));
         }
         for (block, count) in asked {
             if heard.len() < REMEMBERED || heard.contains_key(&block) {
@@ -130,7 +127,8 @@ impl Needs<'_> {
         }
     }
 
-    fn overhear_pair(&self, request: &Request, (first, last): (&Point, &Point), asked: &mut Heard) {
+    fn overhear_range(&self, request: &Request, range: PointRange<'_>, asked: &mut Heard) {
+        let PointRange { first, last } = range;
         if (first.object, last.object) != (self.object, self.object) || first.fec != self.fec {
             return;
         }

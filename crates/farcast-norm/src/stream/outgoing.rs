@@ -5,11 +5,11 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use farcast_core::{Bitmap, Run, Time};
+use farcast_delivery::nack::RepairLimit;
 use farcast_fec::BlockCode;
 
 use super::asked::Need;
 use super::segment::{HEADER, Segment};
-use crate::repairs::Repairs;
 
 /// Block that the sender keeps.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ struct Block {
     used: u32,
     /// `true` if exactly the requested symbols are due.
     explicit: bool,
-    repairs: Repairs,
+    repairs: RepairLimit,
     /// Time until which the block is kept, where no named receiver acknowledges it.
     until: Time,
 }
@@ -38,6 +38,19 @@ pub(super) struct Next {
     pub(super) len: u16,
     pub(super) repair: bool,
     pub(super) explicit: bool,
+}
+
+/// Division of a stream into blocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct StreamCut {
+    /// Source symbols of a block.
+    pub(super) len: u16,
+    /// Octets of a symbol's content.
+    pub(super) segment: u16,
+    /// Parity symbols of a block.
+    pub(super) parity: u16,
+    /// Parity symbols of a block that leave unasked.
+    pub(super) auto: u16,
 }
 
 /// Blocks that can be repaired, and the block that is being filled.
@@ -67,13 +80,9 @@ pub(super) struct Outgoing {
 }
 
 impl Outgoing {
-    /// Makes a window of `most` blocks of `len` symbols, with contents of `segment` octets, and with `parity` parity
-    /// symbols, of which `auto` leave unasked.
-    pub(super) fn new(
-        (len, segment, parity, auto): (u16, u16, u16, u16),
-        code: Option<BlockCode>,
-        most: usize,
-    ) -> Self {
+    /// Makes a window of `most` blocks.
+    pub(super) fn new(cut: StreamCut, code: Option<BlockCode>, most: usize) -> Self {
+        let StreamCut { len, segment, parity, auto } = cut;
         Self {
             len: len.into(),
             parity: parity.into(),
@@ -162,7 +171,7 @@ impl Outgoing {
     /// Returns the block that is being filled.
     fn filling(&mut self) -> &mut Block {
         if self.blocks.back().is_none_or(|last| last.lens.len() == self.len as usize) {
-            let repairs = Repairs::of(self.len);
+            let repairs = RepairLimit::of(self.len);
             let block = match self.spare.pop() {
                 Some(mut block) => {
                     block.lens.clear();

@@ -17,7 +17,7 @@ use crate::cc::Listener;
 use crate::error::ConfigError;
 use crate::message::{Answer, Body, Fec, FromReceiver, Level, Message, NodeId, Point, Stamp, Terms};
 use crate::quantise::{Loss, Rtt};
-use crate::requests::{List, point};
+use crate::requests::{BlockSymbol, List, point};
 use crate::timing::{Waits, holdoff, silence};
 use crate::{ReceiverConfig, wire};
 
@@ -298,7 +298,9 @@ impl Remote {
         }
         let mut list = List::new(room.min(crate::receiver::nack::ROOM));
         if let Some((fec, object)) = self.unheard {
-            list.add_run(Level::OBJECT, farcast_core::Run::one(0), |_| point(fec, object, (0, 0), 0));
+            list.add_run(Level::OBJECT, farcast_core::Run::one(0), |_| {
+                point(fec, object, BlockSymbol::default())
+            });
         }
         list.requests
     }

@@ -8,17 +8,17 @@ use core::net::SocketAddr;
 
 use farcast_core::engine::{Arrival, RejectCounts, Transmit};
 use farcast_core::{Run, Span, Time, Timers, timers};
+use farcast_delivery::nack::SenderOutcome;
 use farcast_delivery::{Delivery as _, Pacer, Proved, StreamEngine, StreamSenderEngine};
 
 use super::asked::Asked;
-use super::outgoing::{Next, Outgoing};
+use super::outgoing::{Next, Outgoing, StreamCut};
 use super::segment::HEADER;
 use crate::config::SenderConfig;
 use crate::error::ConfigError;
-use crate::event::SenderOutcome;
 use crate::message::{Body, Data, Flags, FromSender, Fti, Message, NodeId, Point, Probe, Stamp, Terms};
 use crate::quantise::Rtt;
-use crate::requests::point;
+use crate::requests::{BlockSymbol, point};
 use crate::sender::grtt::Grtt;
 use crate::sender::patience::Patience;
 use crate::wire;
@@ -119,7 +119,12 @@ impl StreamSender {
             let (block, parity) = (config.block_len, config.parity);
             return Err(ConfigError::Code { block, parity, fec: config.fec.id(), most: 0 });
         }
-        let cut = (config.block_len, config.segment_size, config.parity, config.auto_parity);
+        let cut = StreamCut {
+            len: config.block_len,
+            segment: config.segment_size,
+            parity: config.parity,
+            auto: config.auto_parity,
+        };
         let acker = |&node| Acker { node, has: (0, 0), asked: 0, lost: false };
         Ok(Self {
             fti,
@@ -197,8 +202,8 @@ impl StreamSender {
         self.ackers.iter().filter(|acker| !acker.lost).map(|acker| acker.has).min()
     }
 
-    fn point(&self, (block, symbol): (u32, u32)) -> Point {
-        point(self.config.fec, OBJECT, (block, self.outgoing.len()), symbol)
+    fn point(&self, block: u32, symbol: u32) -> Point {
+        point(self.config.fec, OBJECT, BlockSymbol { block, len: self.outgoing.len(), symbol })
     }
 
     /// Sends a flush for everything that has been sent: receivers ask for what they miss, and named receivers
@@ -230,7 +235,7 @@ impl StreamSender {
         self.patience.note(now, self.advertised().span(), self.config.backoff);
         let wait = wait.max(self.patience.left(now) / u64::from(self.config.robust - self.flushes));
         self.flushes += 1;
-        self.outbox.push_back(FromSender::Flush { point: self.point(last), ackers: lacking });
+        self.outbox.push_back(FromSender::Flush { point: self.point(last.0, last.1), ackers: lacking });
         self.timers.set(Timer::Flush, now + wait);
     }
 
@@ -322,7 +327,7 @@ impl StreamSender {
         for (is, flag) in [(next.repair, Flags::REPAIR), (next.explicit, Flags::EXPLICIT)] {
             flags = if is { flags.with(flag) } else { flags };
         }
-        let Point { fec, object, symbol } = self.point((next.block, next.symbol));
+        let Point { fec, object, symbol } = self.point(next.block, next.symbol);
         FromSender::Data(Data {
             flags,
             fec,
@@ -357,7 +362,7 @@ impl StreamSender {
         if lacking.is_empty() {
             return false;
         }
-        let point = self.point((behind - 1, self.outgoing.len() - 1));
+        let point = self.point(behind - 1, self.outgoing.len() - 1);
         self.outbox.push_back(FromSender::Flush { point, ackers: lacking });
         self.timers.set(Timer::Flush, now + (self.advertised().span() * 2).max(UNHURRIED / 4));
         true

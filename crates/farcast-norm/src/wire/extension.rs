@@ -2,8 +2,9 @@
 
 use farcast_delivery::Vouched;
 
+use farcast_delivery::octets::{Reader, Sink};
+
 use super::DecodeError;
-use super::octets::{Reader, Sink};
 use crate::message::Feedback;
 use crate::quantise::{Loss, Rate, Rtt};
 

@@ -2,9 +2,10 @@
 
 use alloc::vec::Vec;
 
+use farcast_delivery::octets::{Reader, Sink};
+
 use super::DecodeError;
 use super::extension::FTI;
-use super::octets::{Reader, Sink};
 use crate::message::{Fec, Fti, Point, Symbol};
 
 /// Returns the code of an FEC Encoding ID; for 2 with m = `field_bits`.

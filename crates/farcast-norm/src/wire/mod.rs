@@ -7,7 +7,6 @@
 
 mod extension;
 mod fec;
-mod octets;
 mod receiver;
 mod sender;
 
@@ -18,7 +17,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::message::{Body, Message, NodeId};
-use octets::{Counter, Reader, Sink};
+use farcast_delivery::octets::{Counter, Reader, Sink, Truncated};
 
 /// Version of the protocol.
 pub const VERSION: u8 = 1;
@@ -72,6 +71,12 @@ pub enum DecodeError {
     /// A list of nodes or objects ends within an entry.
     #[error("a list of {0} octets")]
     ListLength(usize),
+}
+
+impl From<Truncated> for DecodeError {
+    fn from(_: Truncated) -> Self {
+        Self::Truncated
+    }
 }
 
 /// Message types (RFC 5740 §4.1).

@@ -2,9 +2,10 @@
 
 use alloc::vec::Vec;
 
+use farcast_delivery::octets::{Reader, Sink};
+
 use super::extension::put_feedback;
 use super::fec::{point, put_point};
-use super::octets::{Reader, Sink};
 use super::{DecodeError, Parts, kind};
 use crate::message::{Answer, Form, FromReceiver, Level, NodeId, Request, Stamp};
 

@@ -4,9 +4,10 @@ use core::ops::Range;
 
 use farcast_core::Run;
 
+use farcast_delivery::octets::{Reader, Sink};
+
 use super::extension::{put_feedback, put_rate, put_vouched};
 use super::fec::{self, put_fti, put_symbol};
-use super::octets::{Reader, Sink};
 use super::{DecodeError, Parts, kind, receiver};
 use crate::message::{
     Body, Data, Flags, FromSender, Info, NodeId, Point, Probe, ProbedNode, Stamp, Symbol, Terms,

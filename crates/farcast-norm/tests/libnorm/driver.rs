@@ -8,10 +8,13 @@ use std::time::{Duration, Instant};
 use farcast_core::Time;
 use farcast_core::engine::{Arrival, Engine, Message as _};
 use farcast_core::random::RandomStream;
+use farcast_delivery::Outcome;
+use farcast_delivery::ReceiverEngine as _;
+use farcast_delivery::SenderEngine as _;
 use farcast_delivery::{Codec as _, Content, Delivery as _, ObjectId};
 use farcast_norm::{
-    Codec, Fec, Message, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome, Sender, SenderConfig,
-    SenderEvent, SenderOutcome,
+    Codec, Fec, Message, Receiver, ReceiverConfig, ReceiverEvent, Sender, SenderConfig, SenderEvent,
+    SenderOutcome,
 };
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -122,11 +125,11 @@ impl Place {
             }
             ReceiverEvent::Complete(object) => engine.verified(now, object),
             ReceiverEvent::Ended(object, outcome) => {
-                assert!(matches!(outcome, ReceiverOutcome::Complete(_)), "{outcome:?}");
+                assert!(matches!(outcome, Outcome::Complete(_)), "{outcome:?}");
                 let content = objects.remove(&object).unwrap().content().to_vec();
                 complete.borrow_mut().insert(names.remove(&object).unwrap(), content);
             }
-            ReceiverEvent::Command { .. } => {}
+            ReceiverEvent::Own(_) => {}
         };
         self.drive(&mut receiver, &mut objects, owner, |_| over(complete.borrow().len()));
         (complete.into_inner(), receiver)

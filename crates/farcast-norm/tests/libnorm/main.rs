@@ -17,6 +17,7 @@ use std::thread;
 use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Span};
 use farcast_delivery::Vouched;
+use farcast_delivery::{ReceiverEngine as _, SenderEngine as _};
 use farcast_norm::{Fec, Kind, NodeId, Object, Pacing, ReceiverConfig, SenderConfig, SenderOutcome};
 
 use driver::Place;

@@ -2,9 +2,11 @@
 
 use farcast_core::engine::{Arrival, Engine as _};
 use farcast_core::{Bitmap, Run, Span, Time};
+use farcast_delivery::Outcome;
+use farcast_delivery::SenderEngine as _;
 use farcast_delivery::{KeyNumber, ObjectId, Proved, ReceiverEngine as _};
 use farcast_norm::message::{Answer, Form, FromReceiver, FromSender, Level, Point, Request, Symbol};
-use farcast_norm::{Body, Fec, Message, NodeId, Receiver, ReceiverEvent, ReceiverOutcome, Sender};
+use farcast_norm::{Body, Fec, Message, NodeId, Receiver, ReceiverEvent, Sender};
 
 use crate::common::{group, ms, receiver, receiver_address, said, sender, server};
 
@@ -345,7 +347,7 @@ fn what_a_sender_says_that_has_begun_anew_goes_on_with_nothing() {
     station.engine.begins_anew(station.now, &who(7));
     assert!(station.engine.is_busy() && station.engine.poll_event().is_none(), "that is another");
     station.engine.begins_anew(station.now, &who(1));
-    let lost = ReceiverEvent::Ended(first, ReceiverOutcome::Lost);
+    let lost = ReceiverEvent::Ended(first, Outcome::Lost);
     assert_eq!((station.engine.poll_event(), station.engine.is_busy()), (Some(lost), false));
     assert_eq!(station.wait(Span::from_secs(60)), [], "nothing is said to it");
     for word in &words[20..] {

@@ -6,6 +6,7 @@ use std::num::NonZeroU32;
 
 use farcast_core::engine::{Arrival, Engine as _, Message as _};
 use farcast_core::{BitRate, Bitmap, Span, Time};
+use farcast_delivery::SenderEngine as _;
 use farcast_norm::{Body, Message, NodeId, Receiver, ReceiverConfig, ReceiverEvent, Sender, SenderConfig};
 
 use crate::common::group;

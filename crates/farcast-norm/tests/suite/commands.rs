@@ -2,11 +2,13 @@
 
 use farcast_core::engine::{Arrival, Engine as _, Reject};
 use farcast_core::{Span, Time};
+use farcast_delivery::Outcome;
+use farcast_delivery::ReceiverEngine as _;
+use farcast_delivery::SenderEngine as _;
 use farcast_norm::message::{Answer, Form, FromReceiver, FromSender, Level, Point, Request, Symbol, Terms};
 use farcast_norm::quantise::{GroupSize, Rtt};
 use farcast_norm::{
-    Body, Fec, Message, NodeId, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome, Sender,
-    SenderConfig,
+    Body, Command, Fec, Message, NodeId, Receiver, ReceiverConfig, ReceiverEvent, Sender, SenderConfig,
 };
 use farcast_testkit::{Link, Setup};
 
@@ -229,7 +231,7 @@ fn nobody_acknowledges_what_has_not_been_sent() {
     }
 }
 
-fn ends(engine: &mut Receiver) -> Vec<ReceiverOutcome> {
+fn ends(engine: &mut Receiver) -> Vec<Outcome> {
     let events = std::iter::from_fn(|| engine.poll_event());
     events
         .filter_map(|event| match event {
@@ -242,7 +244,7 @@ fn ends(engine: &mut Receiver) -> Vec<ReceiverOutcome> {
 #[test]
 fn an_object_that_cannot_be_had_any_more_is_over() {
     let now = Time::ZERO + ms(400);
-    let (lost, withdrawn) = (Some(ReceiverOutcome::Lost), Some(ReceiverOutcome::Withdrawn));
+    let (lost, withdrawn) = (Some(Outcome::Lost), Some(Outcome::Missed));
     for (from, invalid, expected) in [
         (point(1, 0, 0), vec![], lost),
         (point(0, 0, 0), vec![0], withdrawn),
@@ -277,7 +279,7 @@ fn applications_are_acknowledged_and_heard() {
     assert_eq!(acknowledged, [&Answer::Ack { kind: 16, id: 9, content: Vec::new() }]);
 
     assert_eq!(hear(&mut engine, now, FromSender::Application(b"stop".to_vec())), Ok(()));
-    let told = ReceiverEvent::Command { sender: NodeId(1), content: b"stop".to_vec() };
+    let told = ReceiverEvent::Own(Command { sender: NodeId(1), content: b"stop".to_vec() });
     assert!(std::iter::from_fn(|| engine.poll_event()).any(|event| event == told));
     let mut stranger = Receiver::new(receiver(1)).expect("valid");
     let unknown = hear(&mut stranger, now, FromSender::Application(b"stop".to_vec()));
@@ -289,7 +291,7 @@ fn a_sender_that_left_and_comes_back_is_received_again() {
     let mut engine = begun();
     let now = Time::ZERO + ms(400);
     assert_eq!(hear(&mut engine, now, FromSender::Eot), Ok(()));
-    assert_eq!(ends(&mut engine), [ReceiverOutcome::Lost]);
+    assert_eq!(ends(&mut engine), [Outcome::Lost]);
     assert!(!engine.is_busy());
     assert_eq!(hear(&mut engine, now, FromSender::Eot), Err(Reject::Unexpected));
     let flush = FromSender::Flush { point: point(0, 3, 9), ackers: vec![] };

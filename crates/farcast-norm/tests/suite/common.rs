@@ -7,10 +7,12 @@ use std::rc::Rc;
 use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Bitmap, Message as _, Span, Time};
 use farcast_delivery::ObjectId;
+use farcast_delivery::Outcome;
+use farcast_delivery::SenderEngine as _;
 use farcast_norm::message::{Answer, Data, FromSender};
 use farcast_norm::{
-    Body, Message, NodeId, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome, Sender, SenderConfig,
-    SenderEvent, SenderOutcome, wire,
+    Body, Message, NodeId, Receiver, ReceiverConfig, ReceiverEvent, Sender, SenderConfig, SenderEvent,
+    SenderOutcome, wire,
 };
 use farcast_testkit::{Handle, Host, Link, Log, Network, Setup};
 
@@ -62,7 +64,7 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn outcome(&self) -> Option<ReceiverOutcome> {
+    pub(crate) fn outcome(&self) -> Option<Outcome> {
         let told = self.told.borrow();
         told.iter().find_map(|(_, event)| match event {
             ReceiverEvent::Ended(_, outcome) => Some(*outcome),
@@ -71,7 +73,7 @@ impl Client {
     }
 
     pub(crate) fn is_complete(&self) -> bool {
-        matches!(self.outcome(), Some(ReceiverOutcome::Complete(_)))
+        matches!(self.outcome(), Some(Outcome::Complete(_)))
     }
 
     /// Returns the names of the complete objects, in the order of their completion.
@@ -86,7 +88,7 @@ impl Client {
             })
         };
         let complete = told.iter().filter_map(|(_, event)| match event {
-            ReceiverEvent::Ended(object, ReceiverOutcome::Complete(_)) => Some(*object),
+            ReceiverEvent::Ended(object, Outcome::Complete(_)) => Some(*object),
             _ => None,
         });
         complete.map(|object| named(object).expect("offered")).collect()

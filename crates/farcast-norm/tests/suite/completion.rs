@@ -1,8 +1,10 @@
 //! End of a transmission, and the parties that decide it.
 
 use farcast_core::Time;
+use farcast_delivery::Outcome;
+use farcast_delivery::SenderEngine as _;
 use farcast_norm::message::{Answer, FromSender};
-use farcast_norm::{Body, ReceiverConfig, ReceiverOutcome, SenderConfig, SenderEvent, SenderOutcome};
+use farcast_norm::{Body, ReceiverConfig, SenderConfig, SenderEvent, SenderOutcome};
 use farcast_testkit::{Link, Setup};
 
 use crate::common::{Session, data, is_nack, ms, node, receiver, said, sender, sent};
@@ -45,7 +47,7 @@ fn a_receiver_that_does_not_verify_does_not_acknowledge() {
         .drop_if(|leg| leg.message.data().is_some_and(|data| data.block == 0 && data.symbols.first() == 3));
     let session = session.run();
     assert_eq!(session.outcome(), Some(SenderOutcome::Incomplete { lacking: 1 }));
-    assert_eq!(client.outcome(), Some(ReceiverOutcome::Lost), "the sender's last word");
+    assert_eq!(client.outcome(), Some(Outcome::Lost), "the sender's last word");
 }
 
 #[test]
@@ -111,12 +113,12 @@ fn silent_receivers_complete_by_parity_that_nobody_asked_for() {
 #[test]
 fn a_sender_that_gives_up_says_so() {
     let mut session = Session::new("abort", Setup::plain(2), sender(60, 2), 2, Link::clean(ms(50)));
-    session
-        .net
-        .at(Time::ZERO + ms(200), session.sender, |engine: &mut farcast_norm::Sender, _| engine.abort());
+    session.net.at(Time::ZERO + ms(200), session.sender, |engine: &mut farcast_norm::Sender, now| {
+        engine.abort(now, farcast_delivery::Cause::Application, None)
+    });
     let session = session.run();
     assert_eq!(session.outcome(), Some(SenderOutcome::Aborted));
-    assert!(session.clients.iter().all(|client| client.outcome() == Some(ReceiverOutcome::Lost)));
+    assert!(session.clients.iter().all(|client| client.outcome() == Some(Outcome::Lost)));
 }
 
 #[test]

@@ -5,6 +5,8 @@ use std::net::SocketAddr;
 use farcast_core::engine::{Arrival, Engine as _, Reject};
 use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Span, Time};
+use farcast_delivery::ReceiverEngine as _;
+use farcast_delivery::SenderEngine as _;
 use farcast_norm::message::{Answer, Feedback, FromReceiver, FromSender, Probe, Stamp, Terms, cc};
 use farcast_norm::quantise::{GroupSize, Loss, Rate, Rtt};
 use farcast_norm::{Body, Message, NodeId, Pacing, Receiver, Sender, SenderConfig, SenderOutcome};
@@ -195,7 +197,7 @@ fn who_stops_says_that_it_leaves() {
     session.net.forget();
     let far = session.clients[1].handle;
     session.net.link(session.sender, far, Link::lossy(ms(30), 0.1));
-    session.net.at(at(40), far, |engine: &mut Receiver, _| engine.stop());
+    session.net.at(at(40), far, |engine: &mut Receiver, now| engine.stop(now));
     session.net.run_until(at(40) - ms(1));
     assert_eq!(session.net.engine(session.sender).limiting(), Some(node(1)));
     let before = session.net.engine(session.sender).rate();

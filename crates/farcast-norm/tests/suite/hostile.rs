@@ -4,9 +4,12 @@ use std::net::SocketAddr;
 
 use farcast_core::random::RandomStream;
 use farcast_core::{Arrival, Bitmap, Engine as _, Message as _, Span, Time};
+use farcast_delivery::Outcome;
+use farcast_delivery::ReceiverEngine as _;
+use farcast_delivery::SenderEngine as _;
 use farcast_norm::message::{Flags, FromSender, Fti, Info, Point, Symbol, Terms};
 use farcast_norm::quantise::{GroupSize, Rtt};
-use farcast_norm::{Body, Fec, Message, NodeId, Receiver, ReceiverEvent, ReceiverOutcome, Sender};
+use farcast_norm::{Body, Fec, Message, NodeId, Receiver, ReceiverEvent, Sender};
 use farcast_testkit::{Link, Setup, laws};
 
 use crate::common::{Session, damage, group, ms, receiver, receiver_address, sender, server};
@@ -116,8 +119,7 @@ fn senders_that_are_not_there_cost_a_transfer_nothing() {
         // The last of them is given up long after.
         session.net.run_until(Time::ZERO + Span::from_secs(60));
         let told = session.clients[0].told.borrow();
-        let ended =
-            |event: &ReceiverEvent| matches!(event, ReceiverEvent::Ended(_, ReceiverOutcome::Complete(_)));
+        let ended = |event: &ReceiverEvent| matches!(event, ReceiverEvent::Ended(_, Outcome::Complete(_)));
         told.iter().find(|(_, event)| ended(event)).map(|&(at, _)| at).expect("complete")
     };
     let alone = complete(0, Span::ZERO);

@@ -4,6 +4,7 @@ use farcast_core::engine::{Arrival, Engine as _};
 use farcast_core::random::RandomStream;
 use farcast_core::{Span, Time};
 use farcast_delivery::NakFate;
+use farcast_delivery::SenderEngine as _;
 use farcast_norm::message::{Answer, Flags, Form, FromReceiver, Level, Point, Request, Stamp, Symbol};
 use farcast_norm::{Body, Fec, Message, NodeId, Sender, SenderConfig};
 use farcast_testkit::{Link, Setup};

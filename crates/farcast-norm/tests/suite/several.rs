@@ -6,11 +6,12 @@ use std::rc::Rc;
 
 use farcast_core::random::RandomStream;
 use farcast_core::{Bitmap, Time};
+use farcast_delivery::SenderEngine as _;
 use farcast_delivery::{Answer as Owner, Decline, ReceiverEngine as _};
 use farcast_norm::message::{Answer, Flags, FromSender, Level};
 use farcast_norm::{
-    Body, Kind, Message, NodeId, Object, Receiver, ReceiverConfig, ReceiverEvent, SenderConfig, SenderEvent,
-    SenderOutcome, Sync,
+    Body, Kind, Message, NodeId, Object, Reached, Receiver, ReceiverConfig, ReceiverEvent, SenderConfig,
+    SenderEvent, SenderOutcome, Sync,
 };
 use farcast_testkit::{Host, Link, Setup, laws};
 
@@ -206,7 +207,9 @@ fn watermarks_tell_how_far_each_receiver_has_come() {
         let reached: Vec<(Time, u32)> = told
             .iter()
             .filter_map(|(at, event)| match event {
-                SenderEvent::Reached { node: who, object } if *who == node(n) => Some((*at, object.get())),
+                SenderEvent::Own(Reached { node: who, object }) if *who == node(n) => {
+                    Some((*at, object.get()))
+                }
                 _ => None,
             })
             .collect();

@@ -91,7 +91,7 @@ impl Controller {
     }
 
     /// Notes that `place` leaves at `now`, and returns its option of PGMCC.
-    pub(crate) fn sent(&mut self, now: Time, (kind, place): (DataKind, Place), is_ipv4: bool) -> CcData {
+    pub(crate) fn sent(&mut self, now: Time, kind: DataKind, place: Place, is_ipv4: bool) -> CcData {
         match kind {
             DataKind::Original => self.window.sent(place),
             DataKind::Repair => self.window.repaired(now),
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn the_first_that_answers_acknowledges_and_who_is_slower_takes_over() {
         let mut cc = Controller::new(CcConfig::default(), FIRST);
-        let data = cc.sent(at(0), (DataKind::Original, FIRST), true);
+        let data = cc.sent(at(0), DataKind::Original, FIRST, true);
         assert_eq!((data.acker, cc.due(at(0))), (IpAddr::V4(Ipv4Addr::UNSPECIFIED), at(3000)));
         let ack = Ack { highest: Sqn(0), bitmap: u32::MAX, options: std::vec![] };
         assert_eq!(cc.report(at(100), &said(ONE, 0, 600), Some(&ack)), Ok(true));
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn two_timeouts_in_a_row_and_another_is_sought() {
         let mut cc = Controller::new(CcConfig::default(), FIRST);
-        cc.sent(at(0), (DataKind::Original, FIRST), true);
+        cc.sent(at(0), DataKind::Original, FIRST, true);
         cc.report(at(100), &said(ONE, 0, 600), None).expect("sound");
         cc.timeout();
         assert_eq!(cc.acker(), Some(ONE));

@@ -6,8 +6,8 @@ use farcast_core::Time;
 use farcast_core::engine::Transmit;
 
 use super::Element;
-use super::session::{Neighbour, Session};
-use super::state::{Due, Ports, Way};
+use super::session::{Neighbour, RequestOrigin, Session};
+use super::state::{Due, PlaceRequest, Ports, Way};
 use crate::message::{Body, MOST_LISTED, Message, Nak, NakKind, Opt};
 use crate::sqn::Place;
 
@@ -79,13 +79,8 @@ impl Element {
     /// Handles a NAK for `places` from `port`; port 0 stands for a repairer's own NAK. Confirms it to those below, and
     /// forwards it for places that are not asked for yet. Skips places for which there is no room, and returns `true`
     /// if there was room for any.
-    pub(crate) fn ask(
-        &mut self,
-        now: Time,
-        (at, port): (usize, u32),
-        places: &[Place],
-        options: &[Opt],
-    ) -> bool {
+    pub(crate) fn ask(&mut self, now: Time, from: RequestOrigin, places: &[Place], options: &[Opt]) -> bool {
+        let RequestOrigin { at, port } = from;
         let mut room = self.config.states.saturating_sub(self.states());
         let Self { sessions, config, counts, .. } = self;
         let session = &mut sessions[at];
@@ -99,7 +94,8 @@ impl Element {
                 }
                 room -= 1;
             }
-            let reaction = session.states.ask(now, (place, Ports::one(port), way), config);
+            let reaction =
+                session.states.ask(now, PlaceRequest { place, ports: Ports::one(port), way }, config);
             taken.push(place);
             forward |= reaction.forward;
             if reaction.confirm {

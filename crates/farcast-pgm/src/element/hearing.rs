@@ -8,7 +8,7 @@ use farcast_delivery::Content;
 
 use super::Element;
 use super::parity::{Groups, on_demand};
-use super::session::{Neighbour, Session};
+use super::session::{Neighbour, RequestOrigin, Session};
 use super::state::{Ports, States};
 use crate::message::{Ack, Body, Data, DataKind, Message, Nak, NakKind, Opt, Origin, Polr, Spm};
 use crate::repairer::single;
@@ -227,9 +227,11 @@ impl Element {
         if self.is_from_beside(at, from) {
             self.take_back(now, at, &places);
         }
-        let lacking = self.serve(now, (at, from.interface), &places, &nak.options)?;
+        let lacking = self.serve(now, RequestOrigin { at, port: from.interface }, &places, &nak.options)?;
         self.counts.naks += 1;
-        if lacking.is_empty() || self.ask(now, (at, from.interface), &lacking, &nak.options) {
+        if lacking.is_empty()
+            || self.ask(now, RequestOrigin { at, port: from.interface }, &lacking, &nak.options)
+        {
             Ok(())
         } else {
             Err(Reject::Limit)

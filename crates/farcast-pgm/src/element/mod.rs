@@ -36,7 +36,7 @@ use crate::repairer::Store;
 pub(crate) use asking::about;
 pub use config::{ElementConfig, MOST_PORTS};
 pub(crate) use polls::GENERAL;
-pub(crate) use session::Session;
+pub(crate) use session::{RequestOrigin, Session};
 pub(crate) use state::Ports;
 
 /// An instruction of an element to its owner about contents; only a repairer gives any.

@@ -14,7 +14,7 @@ use super::Element;
 use super::config::ElementConfig;
 use super::state::{Confirming, Ports, Reaction, Way};
 use crate::message::{Body, Data, Nak, NakKind, Opt, Origin, Spm};
-use crate::sqn::Place;
+use crate::sqn::{GroupWant, Place};
 
 /// Returns the size of the transmission groups whose parity can be asked for, by the options of an SPM.
 pub(super) fn on_demand(spm: &Spm) -> Option<u32> {
@@ -110,8 +110,9 @@ impl Groups {
         Some(group)
     }
 
-    /// Notes that `port` asks for `count` packets of the group at `base`.
-    fn ask(&mut self, now: Time, (base, count, port): (Place, u32, u32), config: &ElementConfig) -> Reaction {
+    /// Notes that `port` asks for packets of a group.
+    fn ask(&mut self, now: Time, want: GroupWant, port: u32, config: &ElementConfig) -> Reaction {
+        let GroupWant { base, count } = want;
         let before = self.remove(base);
         let forward = before.as_ref().is_none_or(|group| {
             let eliminated = match group.phase {
@@ -153,7 +154,7 @@ impl Groups {
     fn confirmed(
         &mut self,
         now: Time,
-        (base, count): (Place, u32),
+        GroupWant { base, count }: GroupWant,
         room: bool,
         config: &ElementConfig,
     ) -> bool {
@@ -247,28 +248,23 @@ impl Element {
     ///
     /// # Errors
     /// [`Reject::OutOfRange`] if there is none.
-    fn wants(&self, at: usize, nak: &Nak, size: u32) -> Result<Vec<(Place, u32)>, Reject> {
+    fn wants(&self, at: usize, nak: &Nak, size: u32) -> Result<Vec<GroupWant>, Reject> {
         let session = &self.sessions[at];
         let end = session.lead.plus(self.config.ahead);
-        let is_known = |&(base, _): &(Place, u32)| base < end && base.plus(size) > session.trail;
+        let is_known = |&GroupWant { base, .. }: &GroupWant| base < end && base.plus(size) > session.trail;
         let wants: Vec<_> =
             nak.sqns().map(|sqn| session.lead.near(sqn).wanted(size)).filter(is_known).collect();
         if wants.is_empty() { Err(Reject::OutOfRange) } else { Ok(wants) }
     }
 
-    fn ask_for_parity(
-        &mut self,
-        now: Time,
-        at: usize,
-        port: u32,
-        wants: &[(Place, u32)],
-    ) -> Result<(), Reject> {
+    fn ask_for_parity(&mut self, now: Time, at: usize, port: u32, wants: &[GroupWant]) -> Result<(), Reject> {
         let mut room = self.config.states.saturating_sub(self.states());
         let Self { sessions, config, counts, .. } = self;
         let groups = &mut sessions[at].groups;
         counts.naks += 1;
         let (mut confirm, mut ask, mut forward) = (Vec::new(), Vec::new(), false);
-        for &(base, count) in wants {
+        for &want in wants {
+            let GroupWant { base, count } = want;
             if !groups.map.contains_key(&base) {
                 if room == 0 {
                     counts.crowded += 1;
@@ -276,7 +272,7 @@ impl Element {
                 }
                 room -= 1;
             }
-            let reaction = groups.ask(now, (base, count, port), config);
+            let reaction = groups.ask(now, want, port, config);
             let largest = groups.map.get(&base).map_or(count, |group| group.largest);
             ask.push(named(base, largest));
             forward |= reaction.forward;
@@ -296,7 +292,7 @@ impl Element {
         Ok(())
     }
 
-    fn anticipate_parity(&mut self, now: Time, at: usize, wants: &[(Place, u32)]) {
+    fn anticipate_parity(&mut self, now: Time, at: usize, wants: &[GroupWant]) {
         let mut room = self.config.states.saturating_sub(self.states());
         let Self { sessions, config, counts, .. } = self;
         for &want in wants {

@@ -18,6 +18,15 @@ pub(crate) struct Neighbour {
     pub(crate) address: SocketAddr,
 }
 
+/// Origin of a request from below.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct RequestOrigin {
+    /// Index of the session.
+    pub(crate) at: usize,
+    /// Port that the request came from; 0 for a repairer's own request.
+    pub(crate) port: u32,
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Session {
     pub(crate) tsi: Tsi,

@@ -118,6 +118,16 @@ pub(super) struct States {
     confirming: Confirming,
 }
 
+/// NAK for a place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct PlaceRequest {
+    pub(super) place: Place,
+    /// Ports that the NAK came from; none for a repairer's own NAK.
+    pub(super) ports: Ports,
+    /// Destination, if the NAK is forwarded.
+    pub(super) way: Way,
+}
+
 impl States {
     pub(super) fn len(&self) -> usize {
         self.map.len()
@@ -152,11 +162,11 @@ impl States {
         Some(state)
     }
 
-    /// Notes a NAK for `place` from `ports` (none for a repairer's own NAK), which goes to `way` if it is forwarded.
+    /// Notes a NAK.
     pub(super) fn ask(
         &mut self,
         now: Time,
-        (place, ports, way): (Place, Ports, Way),
+        PlaceRequest { place, ports, way }: PlaceRequest,
         config: &ElementConfig,
     ) -> Reaction {
         let before = self.map.get(&place).copied();

@@ -54,7 +54,8 @@ impl Object {
         id: ObjectId,
         place: Place,
         said: &Descriptor,
-        (config, group): (&ReceiverConfig, Option<u32>),
+        config: &ReceiverConfig,
+        group: Option<u32>,
     ) -> Result<Self, Reject> {
         if said.size > config.largest {
             return Err(Reject::Limit);
@@ -117,12 +118,7 @@ impl Object {
     }
 
     /// Returns the offer of this file for the owner.
-    pub(super) fn offer(
-        &self,
-        tsi: Tsi,
-        (sender, group): (SocketAddr, SocketAddr),
-        said: &Descriptor,
-    ) -> Offer {
+    pub(super) fn offer(&self, tsi: Tsi, sender: SocketAddr, group: SocketAddr, said: &Descriptor) -> Offer {
         let gsi = tsi.gsi.0.iter().fold(0, |sum, &octet| sum << 8 | u64::from(octet));
         // A file with a digest is the same file in another session.
         let port = if said.vouched.is_some() { 0 } else { tsi.port };

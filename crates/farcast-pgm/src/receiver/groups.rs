@@ -125,7 +125,8 @@ impl Object {
     /// Stores parity packet `symbol` of a group, if that takes at most `room` octets.
     pub(super) fn store_parity(
         &mut self,
-        (block, symbol): (u32, u32),
+        block: u32,
+        symbol: u32,
         room: u64,
         events: &mut VecDeque<ReceiverEvent>,
     ) -> Result<(), Reject> {
@@ -146,7 +147,12 @@ impl Object {
         groups.held.entry(block).or_insert_with(|| Bitmap::new(parity_of(size))).insert(symbol);
         groups.memory += after - before;
         self.received.parity += 1;
-        events.push_back(ReceiverEvent::StoreParity { object: id, block, symbol });
+        events.push_back(ReceiverEvent::StoreParity {
+            object: id,
+            block,
+            symbols: Run::one(symbol),
+            offset: 0,
+        });
         self.check_decodable(block, events);
         Ok(())
     }

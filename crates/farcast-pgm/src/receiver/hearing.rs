@@ -12,7 +12,7 @@ use super::files::{Files, MOST_OBJECTS, Object, State};
 use super::messages::Messages;
 use super::remote::{Goods, Grouped, Met, Path, Reception, Remote, Timer};
 use super::window::Window;
-use super::{CREDIT, CREDIT_MOST, MOST_REMOTES, MOST_UNDER_WAY, Receiver};
+use super::{CREDIT, CREDIT_MOST, FileIndex, MOST_REMOTES, MOST_UNDER_WAY, Receiver};
 use crate::config::{Delivering, is_group};
 use crate::event::ReceiverEvent;
 use crate::message::{
@@ -438,7 +438,7 @@ impl Receiver {
         let Some(Reception { goods: Goods::Messages(messages), .. }) = &self.remotes[at].reception else {
             return Err(Reject::Unexpected);
         };
-        messages.check(place, data, (self.config.message_memory, self.config.window))?;
+        messages.check(place, data, self.config.message_memory, self.config.window)?;
         self.settle(at, place);
         let remote = &mut self.remotes[at];
         remote.fed = Some(now);
@@ -455,7 +455,7 @@ impl Receiver {
         }
         let id = ObjectId::new(self.next_object);
         let group = self.remotes[at].grouped.map(|grouped| grouped.size);
-        let mut object = Object::new(id, place, said, (&self.config, group))?;
+        let mut object = Object::new(id, place, said, &self.config, group)?;
         let is_crowded = self.objects().count() >= MOST_UNDER_WAY;
         let remote = &mut self.remotes[at];
         object.passage = remote.passage;
@@ -475,7 +475,7 @@ impl Receiver {
         self.next_object += 1;
         self.settle(at, place);
         let remote = &mut self.remotes[at];
-        let offer = object.offer(remote.tsi, (remote.source, remote.group), said);
+        let offer = object.offer(remote.tsi, remote.source, remote.group, said);
         let Some(Reception { window, goods: Goods::Files(files) }) = &mut remote.reception else {
             return Ok(());
         };
@@ -486,7 +486,7 @@ impl Receiver {
             window.settle_all(&(place.next()..object.first));
         }
         files.objects.insert(place, object);
-        self.events.push_back(ReceiverEvent::Offered(offer));
+        self.events.push_back(ReceiverEvent::Offered(alloc::boxed::Box::new(offer)));
         Ok(())
     }
 
@@ -531,8 +531,8 @@ impl Receiver {
                 offset: index,
             }),
         }
-        self.check_group((at, at_place), segment);
-        self.check_complete((at, at_place));
+        self.check_group(FileIndex { at, place: at_place }, segment);
+        self.check_complete(FileIndex { at, place: at_place });
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 
 use alloc::vec::Vec;
 
-use farcast_core::{Span, Time};
+use farcast_core::Time;
 
 use super::window::{Due, Intervals, Window};
 use crate::sqn::Place;
@@ -16,14 +16,9 @@ pub(crate) struct Lacking {
 }
 
 impl Lacking {
-    /// Creates an empty set that asks for nothing before `place`. The intervals are the waits for confirmation and for
-    /// repair; `retries` are the repetitions for want of either.
-    pub(crate) fn new(place: Place, (confirm, repair): (Span, Span), retries: (u32, u32)) -> Self {
-        let (confirm_retries, repair_retries) = retries;
-        Self {
-            window: Window::new(place),
-            intervals: Intervals { confirm, adapts: false, repair, confirm_retries, repair_retries },
-        }
+    /// Creates an empty set that asks for nothing before `place`.
+    pub(crate) fn new(place: Place, intervals: Intervals) -> Self {
+        Self { window: Window::new(place), intervals }
     }
 
     /// Returns the place behind the newest number that is known.

@@ -5,7 +5,7 @@ use alloc::collections::{BTreeMap, VecDeque};
 use farcast_core::engine::Reject;
 
 use super::window::Range;
-use crate::event::{ApduId, ReceiverEvent};
+use crate::event::{ApduId, MessageEvent, ReceiverEvent};
 use crate::message::{Data, Tsi};
 use crate::sqn::Place;
 
@@ -77,7 +77,7 @@ impl Messages {
     }
 
     /// Checks that `data` can be taken, where pending messages may have `octets` octets and `tpdus` TPDUs.
-    pub(super) fn check(&self, place: Place, data: &Data, (octets, tpdus): (u64, u32)) -> Result<(), Reject> {
+    pub(super) fn check(&self, place: Place, data: &Data, octets: u64, tpdus: u32) -> Result<(), Reject> {
         let (first, len, _) = Self::part(place, data)?;
         let is_begun = self.apdus.contains_key(&first);
         let is_full = !is_begun && self.memory + u64::from(len) > octets;
@@ -103,7 +103,7 @@ impl Messages {
         let is_whole = apdu.have == len;
         self.held.insert(place, first);
         let id = ApduId { tsi, at: first.0 };
-        events.push_back(ReceiverEvent::Part { apdu: id, len, offset });
+        events.push_back(ReceiverEvent::Own(MessageEvent::Part { apdu: id, len, offset }));
         if self.is_ordered {
             self.tell(tsi, events);
         } else if is_whole {
@@ -121,7 +121,7 @@ impl Messages {
         if let Some(apdu) = self.apdus.remove(&first) {
             self.memory -= u64::from(apdu.len);
             self.let_go(first, apdu.end);
-            events.push_back(ReceiverEvent::Apdu(ApduId { tsi, at: first.0 }));
+            events.push_back(ReceiverEvent::Own(MessageEvent::Apdu(ApduId { tsi, at: first.0 })));
         }
     }
 
@@ -180,7 +180,7 @@ impl Messages {
         if let Some(apdu) = self.apdus.remove(&first) {
             self.memory -= u64::from(apdu.len);
         }
-        events.push_back(ReceiverEvent::Dropped(ApduId { tsi, at: first.0 }));
+        events.push_back(ReceiverEvent::Own(MessageEvent::Dropped(ApduId { tsi, at: first.0 })));
     }
 
     /// Reports a loss, and drops the message of which it was a part.
@@ -193,7 +193,12 @@ impl Messages {
             }
         }
         let count = (end.0 - first.0) as u32;
-        events.push_back(ReceiverEvent::Lost { tsi, sqn: first.sqn(), at: first.0, count });
+        events.push_back(ReceiverEvent::Own(MessageEvent::Lost {
+            tsi,
+            sqn: first.sqn(),
+            at: first.0,
+            count,
+        }));
     }
 
     /// Drops incomplete messages that end before `trail`: everything there has come or was reported as lost.

@@ -20,19 +20,22 @@ use core::num::NonZeroU32;
 use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, RejectCounts, Transmit};
 use farcast_core::random::RandomStream;
 use farcast_core::{Bitmap, Run, Span, Time};
-use farcast_delivery::{AT_HAND, ObjectId, Received};
+use farcast_delivery::{
+    AT_HAND, Answer, ErasureCode, ObjectId, Outcome, Proved, Received, ReceiverEngine, Request,
+};
 
 use crate::config::{Delivering, ReceiverConfig};
 use crate::error::ConfigError;
-use crate::event::{ReceiverEvent, ReceiverOutcome};
-use crate::message::{Body, Message, Nak, NakKind, Opt, Sqn, Tsi};
+use crate::event::{MessageEvent, ReceiverEvent};
+use crate::message::{Body, Gsi, Message, Nak, NakKind, Opt, Sqn, Tsi};
 use crate::sqn::Place;
 
 pub(crate) use lacking::Lacking;
 
 use files::{Object, State};
 use remote::{Goods, Path, Reception, Remote, Timer};
-use window::{Intervals, Range};
+pub(crate) use window::Intervals;
+use window::Range;
 
 /// The most sources that are known at once.
 const MOST_REMOTES: usize = 32;
@@ -44,6 +47,15 @@ const REMEMBERED: usize = 64;
 /// names the address to which the receiver sends, and anybody may send an SPM.
 const CREDIT: u64 = 3;
 const CREDIT_MOST: u64 = 64 << 10;
+
+/// File that is being received.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct FileIndex {
+    /// Index of the source.
+    at: usize,
+    /// Place of the descriptor.
+    place: Place,
+}
 
 /// Engine of a receiver of files or messages.
 #[derive(Clone, Debug)]
@@ -88,65 +100,20 @@ impl Receiver {
         })
     }
 
-    /// Returns `true` if anything is being received, or a source has not ended its session.
-    pub fn is_busy(&self) -> bool {
-        // A joined stream is acknowledged even if it had no content.
-        let joined = |remote: &Remote| self.only == Some(remote.tsi) && remote.is_unfinished();
-        self.remotes.iter().any(|remote| remote.is_busy() || joined(remote))
-    }
-
-    /// Returns `true` if anything from the source at `source` is being received, or it has not ended its session.
-    pub fn is_busy_with(&self, source: SocketAddr) -> bool {
-        self.remotes.iter().any(|remote| remote.source == source && remote.is_busy())
-    }
-
-    /// Returns the stored segments of `object`, while it is being received.
-    pub fn have(&self, object: ObjectId) -> Option<&Bitmap> {
-        self.objects().find(|found| found.id == object).map(|found| &found.have)
-    }
-
-    /// Returns the counts of what has come of `object`, which is being received or was among the last.
-    pub fn received(&self, object: ObjectId) -> Received {
-        let under_way = self.remotes.iter().find_map(|remote| {
-            let found = remote.objects().find(|found| found.id == object);
-            found.map(|found| found.came(remote.passage))
-        });
-        let over = || self.over.iter().rev().find(|(over, _)| *over == object).map(|&(_, received)| received);
-        under_way.or_else(over).unwrap_or_default()
-    }
-
-    /// Notes that content came but could not be stored: it was not lost on the path.
-    pub fn unstored(&mut self, message: &Message) {
-        let Body::Data(data) = &message.body else { return };
-        if let Some(remote) = self.remotes.iter_mut().find(|remote| remote.tsi == message.tsi) {
-            remote.note_passage(data);
-        }
-    }
-
-    /// Returns the number of requests for repair that were sent.
-    pub fn naks(&self) -> u64 {
-        self.naks
-    }
-
-    /// Returns the counts of rejected messages, by reason.
-    pub fn rejects(&self) -> &RejectCounts {
-        &self.rejects
-    }
-
     fn objects(&self) -> impl Iterator<Item = &Object> {
         self.remotes.iter().flat_map(Remote::objects)
     }
 
     /// Returns the position of `object`: the index of its source, and its place.
-    fn find(&self, object: ObjectId) -> Option<(usize, Place)> {
+    fn find(&self, object: ObjectId) -> Option<FileIndex> {
         self.remotes.iter().enumerate().find_map(|(at, remote)| {
             let Goods::Files(files) = &remote.reception.as_ref()?.goods else { return None };
             let (&place, _) = files.objects.iter().find(|(_, found)| found.id == object)?;
-            Some((at, place))
+            Some(FileIndex { at, place })
         })
     }
 
-    fn object_mut(&mut self, (at, place): (usize, Place)) -> Option<&mut Object> {
+    fn object_mut(&mut self, FileIndex { at, place }: FileIndex) -> Option<&mut Object> {
         self.remotes.get_mut(at)?.files()?.objects.get_mut(&place)
     }
 }
@@ -165,7 +132,7 @@ impl Receiver {
 
     /// Notes that the owner has the segments `held` of `object` besides.
     pub fn held(&mut self, now: Time, object: ObjectId, held: &Bitmap) {
-        let Some((at, place)) = self.find(object) else { return };
+        let Some(FileIndex { at, place }) = self.find(object) else { return };
         let Some(reception) = &mut self.remotes[at].reception else { return };
         let Goods::Files(files) = &mut reception.goods else { return };
         let Some(object) = files.objects.get_mut(&place).filter(|object| object.state != State::Verifying)
@@ -184,13 +151,13 @@ impl Receiver {
             reception.window.settle_all(&range);
         }
         object.check_groups(&mut self.events);
-        self.check_complete((at, place));
+        self.check_complete(FileIndex { at, place });
         self.fill(now, at);
     }
 
     /// Notes that these segments of `object` have to come again.
     pub fn lost(&mut self, now: Time, object: ObjectId, segments: Run) {
-        let Some((at, place)) = self.find(object) else { return };
+        let Some(FileIndex { at, place }) = self.find(object) else { return };
         let Some(reception) = &mut self.remotes[at].reception else { return };
         let Goods::Files(files) = &mut reception.goods else { return };
         let Some(object) = files.objects.get_mut(&place) else { return };
@@ -203,7 +170,7 @@ impl Receiver {
         let known = range.start..range.end.min(reception.window.lead());
         object.unsettle(segments);
         if gone {
-            self.end((at, place), ReceiverOutcome::Missed);
+            self.end(FileIndex { at, place }, Outcome::Missed);
         } else if known.start < known.end {
             reception.window.unsettle(&known);
         }
@@ -214,39 +181,24 @@ impl Receiver {
     pub fn verified(&mut self, now: Time, object: ObjectId) {
         let Some(found) = self.find(object) else { return };
         if self.object_mut(found).is_some_and(|object| object.state == State::Verifying) {
-            self.end(found, ReceiverOutcome::Complete(now));
-            self.remotes[found.0].fed = Some(now);
-            self.fill(now, found.0);
-            self.pay(now, found.0, false);
-            self.look_whether_finished(found.0);
+            self.end(found, Outcome::Complete(now));
+            self.remotes[found.at].fed = Some(now);
+            self.fill(now, found.at);
+            self.pay(now, found.at, false);
+            self.look_whether_finished(found.at);
         }
     }
 
     /// Declines `object`, which the owner does not want or cannot keep.
     pub fn decline(&mut self, now: Time, object: ObjectId) {
         if let Some(found) = self.find(object) {
-            self.end(found, ReceiverOutcome::Stopped);
-            self.fill(now, found.0);
-            self.look_whether_finished(found.0);
+            self.end(found, Outcome::Failed);
+            self.fill(now, found.at);
+            self.look_whether_finished(found.at);
         }
     }
 
-    /// Stops the receiver: it ends everything and accepts nothing more. Sources that relied on its acknowledgements are
-    /// told.
-    pub fn stop(&mut self, now: Time) {
-        if self.is_stopped {
-            return;
-        }
-        self.outbox.clear();
-        self.resign(now);
-        for at in 0..self.remotes.len() {
-            self.end_all(at, ReceiverOutcome::Stopped);
-        }
-        self.remotes.clear();
-        self.is_stopped = true;
-    }
-
-    fn check_complete(&mut self, found: (usize, Place)) {
+    fn check_complete(&mut self, found: FileIndex) {
         if let Some(object) = self.object_mut(found)
             && object.state == State::Receiving
             && object.have.is_full()
@@ -258,12 +210,12 @@ impl Receiver {
     }
 
     /// Ends a file: nothing of it is asked for any more.
-    fn end(&mut self, (at, place): (usize, Place), outcome: ReceiverOutcome) {
+    fn end(&mut self, FileIndex { at, place }: FileIndex, outcome: Outcome) {
         let passage = self.remotes[at].passage;
         let Some(reception) = &mut self.remotes[at].reception else { return };
         let Goods::Files(files) = &mut reception.goods else { return };
         let Some(object) = files.objects.remove(&place) else { return };
-        if !matches!(outcome, ReceiverOutcome::Complete(_)) {
+        if !matches!(outcome, Outcome::Complete(_)) {
             files.is_sound = false;
             reception.window.extend(object.end());
         }
@@ -275,11 +227,11 @@ impl Receiver {
         self.events.push_back(ReceiverEvent::Ended(object.id, outcome));
     }
 
-    fn end_all(&mut self, at: usize, outcome: ReceiverOutcome) {
+    fn end_all(&mut self, at: usize, outcome: Outcome) {
         while let Some(place) =
             self.remotes[at].files().and_then(|files| files.objects.keys().next().copied())
         {
-            self.end((at, place), outcome);
+            self.end(FileIndex { at, place }, outcome);
         }
     }
 }
@@ -340,7 +292,7 @@ impl Receiver {
 
     /// Asks for `places`, oldest first; those that cannot be asked for now are postponed.
     fn ask(&mut self, now: Time, at: usize, places: &[Place]) {
-        let said = self.say_naks(now, at, (places, false));
+        let said = self.say_naks(now, at, places, false);
         if let Some(Reception { window, .. }) = &mut self.remotes[at].reception {
             for &place in places.get(said..).unwrap_or_default() {
                 window.postpone(place, now + self.config.confirm);
@@ -349,7 +301,7 @@ impl Receiver {
     }
 
     /// Asks for these places, or with `parity` for the parity that they encode. Returns the number of places asked for.
-    fn say_naks(&mut self, now: Time, at: usize, (places, parity): (&[Place], bool)) -> usize {
+    fn say_naks(&mut self, now: Time, at: usize, places: &[Place], parity: bool) -> usize {
         let remote = &mut self.remotes[at];
         let ReceiverConfig { address, silent, multicast_naks, listed, .. } = self.config;
         // A receiver that may not ask, or knows no address to ask, waits for data all the same.
@@ -360,7 +312,7 @@ impl Receiver {
             let count = left.len().min(listed + 1).min(usize::try_from(room).unwrap_or(usize::MAX));
             let options = remote.report(address).into_iter().chain(remote.feedback(now, address)).collect();
             let sqns: Vec<Sqn> = left[..count].iter().map(|place| place.sqn()).collect();
-            let Some((message, to)) = Self::nak(remote, (&sqns, parity), options) else { break };
+            let Some((message, to)) = Self::nak(remote, &sqns, parity, options) else { break };
             remote.unheard += u32::from(parity);
             if let Some(redirection) = &mut remote.redirection {
                 redirection.asked.get_or_insert(now);
@@ -381,7 +333,8 @@ impl Receiver {
     /// enough to be asked, or the credit does not suffice.
     fn nak(
         remote: &mut Remote,
-        (sqns, parity): (&[Sqn], bool),
+        sqns: &[Sqn],
+        parity: bool,
         options: Vec<Opt>,
     ) -> Option<(Message, SocketAddr)> {
         let Path { upstream, source, group, .. } = remote.path?;
@@ -414,7 +367,12 @@ impl Receiver {
         files.is_sound = false;
         let count = (range.end.0 - range.start.0) as u32;
         let first = range.start;
-        self.events.push_back(ReceiverEvent::Lost { tsi, sqn: first.sqn(), at: first.0, count });
+        self.events.push_back(ReceiverEvent::Own(MessageEvent::Lost {
+            tsi,
+            sqn: first.sqn(),
+            at: first.0,
+            count,
+        }));
         if files.next.is_some_and(|next| range.contains(&next)) {
             // The files behind cannot be told apart until a descriptor comes.
             files.next = None;
@@ -431,7 +389,7 @@ impl Receiver {
         let objects: Vec<Place> =
             files.objects.iter().filter(|(_, object)| hit(object)).map(|(&place, _)| place).collect();
         for place in objects {
-            self.end((at, place), ReceiverOutcome::Missed);
+            self.end(FileIndex { at, place }, Outcome::Missed);
         }
     }
 
@@ -462,19 +420,19 @@ impl Receiver {
         let unknown = matches!(goods, Goods::Files(files) if files.next.is_some_and(|next| next < finished));
         if window.lead() >= finished && window.is_whole() && !under_way && !unknown {
             remote.is_through = true;
-            self.events.push_back(ReceiverEvent::Finished(remote.tsi));
+            self.events.push_back(ReceiverEvent::Own(MessageEvent::Finished(remote.tsi)));
         }
     }
 
     /// Removes a source that has left or fallen silent.
     fn gone(&mut self, at: usize) {
         let is_over = self.remotes[at].finished.is_some();
-        self.end_all(at, if is_over { ReceiverOutcome::Missed } else { ReceiverOutcome::Lost });
+        self.end_all(at, if is_over { Outcome::Missed } else { Outcome::Lost });
         if self.config.delivering == Delivering::Stream {
             self.give_up(at);
         }
         let remote = self.remotes.remove(at);
-        self.events.push_back(ReceiverEvent::Gone(remote.tsi));
+        self.events.push_back(ReceiverEvent::Own(MessageEvent::Gone(remote.tsi)));
     }
 
     fn on(&mut self, now: Time, at: usize, timer: Timer) {
@@ -562,5 +520,85 @@ impl Engine for Receiver {
         let Some(data) = message.data() else { return NonZeroU32::MIN };
         let remote = self.remotes.iter().find(|remote| remote.tsi == message.tsi);
         remote.map_or(NonZeroU32::MIN, |remote| remote.prefix(data))
+    }
+}
+
+impl ReceiverEngine for Receiver {
+    fn request(event: &ReceiverEvent) -> Option<Request<'_>> {
+        event.request()
+    }
+
+    fn answer(&mut self, now: Time, object: ObjectId, answer: Answer) {
+        match answer {
+            Answer::Open(held) | Answer::OpenEarlier(held, _) => self.accept(now, object, &held),
+            Answer::Declined(_) | Answer::Failed(..) => self.decline(now, object),
+            Answer::Held(held) | Answer::Compared(held) => self.held(now, object, &held),
+            Answer::Lost(segments) => self.lost(now, object, segments),
+            Answer::Verified => self.verified(now, object),
+            Answer::Decoded { block, rebuilt } => self.decoded(now, object, block, rebuilt),
+            Answer::ListIs(_) | Answer::Listed => {}
+        }
+    }
+
+    /// Ends everything, and accepts nothing more. Sources that relied on the receiver's acknowledgements are told.
+    fn stop(&mut self, now: Time) {
+        if self.is_stopped {
+            return;
+        }
+        self.outbox.clear();
+        self.resign(now);
+        for at in 0..self.remotes.len() {
+            self.end_all(at, Outcome::Failed);
+        }
+        self.remotes.clear();
+        self.is_stopped = true;
+    }
+
+    fn moved(&mut self, _now: Time) {}
+
+    fn begins_anew(&mut self, _now: Time, who: &Proved<'_>) {
+        Self::begins_anew(self, Gsi(who.number.source()));
+    }
+
+    fn is_busy(&self) -> bool {
+        // A joined stream is acknowledged even if it had no content.
+        let joined = |remote: &Remote| self.only == Some(remote.tsi) && remote.is_unfinished();
+        self.remotes.iter().any(|remote| remote.is_busy() || joined(remote))
+    }
+
+    fn is_busy_with(&self, source: SocketAddr) -> bool {
+        self.remotes.iter().any(|remote| remote.source == source && remote.is_busy())
+    }
+
+    fn erasure_code(&self, _object: ObjectId) -> ErasureCode {
+        ErasureCode::ReedSolomon8
+    }
+
+    fn have(&self, object: ObjectId) -> Option<&Bitmap> {
+        self.objects().find(|found| found.id == object).map(|found| &found.have)
+    }
+
+    fn unstored(&mut self, _from: &Arrival, message: &Message) {
+        let Body::Data(data) = &message.body else { return };
+        if let Some(remote) = self.remotes.iter_mut().find(|remote| remote.tsi == message.tsi) {
+            remote.note_passage(data);
+        }
+    }
+
+    fn received(&self, object: ObjectId) -> Received {
+        let under_way = self.remotes.iter().find_map(|remote| {
+            let found = remote.objects().find(|found| found.id == object);
+            found.map(|found| found.came(remote.passage))
+        });
+        let over = || self.over.iter().rev().find(|(over, _)| *over == object).map(|&(_, received)| received);
+        under_way.or_else(over).unwrap_or_default()
+    }
+
+    fn naks(&self) -> u64 {
+        self.naks
+    }
+
+    fn rejects(&self) -> &RejectCounts {
+        &self.rejects
     }
 }

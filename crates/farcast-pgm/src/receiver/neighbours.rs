@@ -12,7 +12,7 @@ use crate::element::GENERAL;
 use crate::message::{Body, Message, Nak, NakKind, Opt, Poll, Polr, Spm, Sqn};
 
 /// Returns `true` if `address` is in the subnet of `own`, whose prefix has `len` bits.
-fn is_near(address: IpAddr, (own, len): (IpAddr, u8)) -> bool {
+fn is_near(address: IpAddr, own: IpAddr, len: u8) -> bool {
     let (bits, a, b) = match (address, own) {
         (IpAddr::V4(a), IpAddr::V4(b)) => (32, u128::from(a.to_bits()), u128::from(b.to_bits())),
         (IpAddr::V6(a), IpAddr::V6(b)) => (128, a.to_bits(), b.to_bits()),
@@ -89,7 +89,7 @@ impl Receiver {
         };
         let remote = &mut self.remotes[at];
         let Some(path) = remote.path else { return Err(Reject::Unexpected) };
-        if is_near(to, subnet) || to.is_multicast() || to.is_unspecified() {
+        if is_near(to, subnet.0, subnet.1) || to.is_multicast() || to.is_unspecified() {
             return Err(Reject::OutOfRange);
         }
         let to = SocketAddr::new(to, path.upstream.port());
@@ -154,10 +154,10 @@ mod tests {
     fn a_subnet_is_its_prefix() {
         let of = |text: &str| text.parse::<IpAddr>().expect("address");
         let own = of("10.1.2.3");
-        assert!(is_near(of("10.1.2.200"), (own, 24)) && !is_near(of("10.1.3.3"), (own, 24)));
-        assert!(is_near(own, (own, 32)) && !is_near(of("10.1.2.2"), (own, 32)));
-        assert!(is_near(of("192.0.2.1"), (own, 0)), "everything is near");
-        assert!(!is_near(of("fd00::1"), (own, 8)), "another family never is");
-        assert!(is_near(of("fd00::1"), (of("fd00::2"), 64)) && !is_near(of("fd01::1"), (of("fd00::2"), 64)));
+        assert!(is_near(of("10.1.2.200"), own, 24) && !is_near(of("10.1.3.3"), own, 24));
+        assert!(is_near(own, own, 32) && !is_near(of("10.1.2.2"), own, 32));
+        assert!(is_near(of("192.0.2.1"), own, 0), "everything is near");
+        assert!(!is_near(of("fd00::1"), own, 8), "another family never is");
+        assert!(is_near(of("fd00::1"), of("fd00::2"), 64) && !is_near(of("fd01::1"), of("fd00::2"), 64));
     }
 }

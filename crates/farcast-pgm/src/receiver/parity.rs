@@ -6,13 +6,13 @@ use farcast_core::Time;
 use farcast_core::engine::{Arrival, Reject};
 use farcast_delivery::ObjectId;
 
-use super::Receiver;
 use super::files::State;
 use super::groups::Request;
 use super::remote::{Goods, Reception};
+use super::{FileIndex, Receiver};
 use crate::config::parity_of;
 use crate::message::{Data, Nak, NakKind};
-use crate::sqn::Place;
+use crate::sqn::{GroupWant, Place};
 
 /// Number of requests by count without a sign that they are understood; then segments are asked for themselves. A
 /// network element on the path may not understand counts.
@@ -47,7 +47,7 @@ impl Receiver {
         if object.state != State::Receiving {
             return Err(Reject::Unexpected);
         }
-        let stored = object.store_parity((block, symbol), room, &mut self.events);
+        let stored = object.store_parity(block, symbol, room, &mut self.events);
         if stored.is_ok() {
             remote.fed = Some(now);
         }
@@ -65,7 +65,7 @@ impl Receiver {
     }
 
     /// Checks the group of segment `segment`, which has come.
-    pub(super) fn check_group(&mut self, (at, place): (usize, Place), segment: u32) {
+    pub(super) fn check_group(&mut self, FileIndex { at, place }: FileIndex, segment: u32) {
         let Self { remotes, events, .. } = self;
         let object = remotes[at].files().and_then(|files| files.objects.get_mut(&place));
         if let Some(object) = object.filter(|object| object.groups.is_some()) {
@@ -75,14 +75,14 @@ impl Receiver {
 
     /// Notes that a group of `object` was rebuilt, or could not be.
     pub fn decoded(&mut self, now: Time, object: ObjectId, block: u32, is_rebuilt: bool) {
-        let Some((at, place)) = self.find(object) else { return };
+        let Some(FileIndex { at, place }) = self.find(object) else { return };
         let Some(Reception { window, goods: Goods::Files(files) }) = &mut self.remotes[at].reception else {
             return;
         };
         let Some(object) = files.objects.get_mut(&place) else { return };
         if let Some(run) = object.decoded(block, is_rebuilt) {
             window.settle_all(&object.range_of(run));
-            self.check_complete((at, place));
+            self.check_complete(FileIndex { at, place });
         }
         self.fill(now, at);
         self.look_whether_finished(at);
@@ -110,7 +110,7 @@ impl Receiver {
         let lead = window.lead();
         let mut result = Err(Reject::OutOfRange);
         for sqn in nak.sqns() {
-            let (base, count) = lead.near(sqn).wanted(grouped.size);
+            let GroupWant { base, count } = lead.near(sqn).wanted(grouped.size);
             let Some(object) = files.at(base) else { continue };
             let Some(segment) = object.segment(base) else { continue };
             let block = object.geometry.block_of(segment);
@@ -186,7 +186,7 @@ impl Receiver {
         };
         for by_count in [true, false] {
             let places = of(by_count);
-            let mut left = self.say_naks(now, at, (&places, by_count));
+            let mut left = self.say_naks(now, at, &places, by_count);
             let until = now + self.config.confirm;
             let Some(files) = self.remotes[at].files() else { return };
             // Requests that could not be sent are postponed.

@@ -54,13 +54,13 @@ impl Missing {
 
 /// Intervals and repetitions of requests.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Intervals {
-    pub(super) confirm: Span,
+pub(crate) struct Intervals {
+    pub(crate) confirm: Span,
     /// `confirm` becomes longer where confirmations take longer.
-    pub(super) adapts: bool,
-    pub(super) repair: Span,
-    pub(super) confirm_retries: u32,
-    pub(super) repair_retries: u32,
+    pub(crate) adapts: bool,
+    pub(crate) repair: Span,
+    pub(crate) confirm_retries: u32,
+    pub(crate) repair_retries: u32,
 }
 
 impl Intervals {

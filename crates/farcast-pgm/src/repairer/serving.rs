@@ -5,10 +5,11 @@ use alloc::vec::Vec;
 use farcast_core::engine::{Arrival, Message as _, Reject, Transmit};
 use farcast_core::{Span, Time};
 
+use super::store::TpduId;
 use super::{Asks, Served, Waiting};
-use crate::element::{Element, Ports, about};
+use crate::element::{Element, Ports, RequestOrigin, about};
 use crate::message::{Body, Data, MOST_LISTED, Message, Nak, NakKind, Opt, Polr, Spm, Sqn};
-use crate::receiver::Lacking;
+use crate::receiver::{Intervals, Lacking};
 use crate::sqn::Place;
 
 /// Limit of repairs as a multiple of the TPDUs stored, and a constant added to it; as for a source.
@@ -25,8 +26,14 @@ impl Element {
         });
         let join = join.filter(|join| store.asks == Asks::FromJoin && (trail..=lead).contains(join));
         let most = Place(lead.0.saturating_sub(store.tpdus as u64));
-        let retries = (store.retries, store.retries);
-        Some(Lacking::new(join.unwrap_or(lead).max(most), (store.confirm, store.repair), retries))
+        let intervals = Intervals {
+            confirm: store.confirm,
+            adapts: false,
+            repair: store.repair,
+            confirm_retries: store.retries,
+            repair_retries: store.retries,
+        };
+        Some(Lacking::new(join.unwrap_or(lead).max(most), intervals))
     }
 
     /// Starts the back-offs of missing numbers, as far as they are known.
@@ -68,7 +75,7 @@ impl Element {
         let mut taken = 0;
         for index in 0..data.count.get() {
             let place = first.plus(index);
-            if store.keep(session.tsi, (place, data, index), events) {
+            if store.keep(TpduId { tsi: session.tsi, place }, data, index, events) {
                 taken += 1;
                 session.lead = session.lead.max(place.next());
                 if let Some(lacking) = &mut session.lacking {
@@ -94,7 +101,7 @@ impl Element {
         let interval = store.backoff.as_nanos();
         let places = lacking.expire(now, || now + Span::from_nanos(1 + random.below(interval)));
         if !places.is_empty() {
-            self.ask(now, (at, 0), &places, &[]);
+            self.ask(now, RequestOrigin { at, port: 0 }, &places, &[]);
         }
     }
 }
@@ -109,10 +116,11 @@ impl Element {
     pub(crate) fn serve(
         &mut self,
         now: Time,
-        (at, port): (usize, u32),
+        from: RequestOrigin,
         places: &[Place],
         options: &[Opt],
     ) -> Result<Vec<Place>, Reject> {
+        let RequestOrigin { at, port } = from;
         let (held, lacking) = self.part(at, places);
         let fresh = self.enqueue(now, at, &held, Served::Ports(Ports::one(port)))?;
         self.confirm(at, port, &fresh);
@@ -143,7 +151,7 @@ impl Element {
             Served::Parent => Ports::one(1),
         };
         for &place in held {
-            if store.serve(now, (session.tsi, place), port, holdoff) {
+            if store.serve(now, TpduId { tsi: session.tsi, place }, port, holdoff) {
                 store.queue.push_back(Waiting { tsi: session.tsi, place, to });
                 session.served += 1;
                 fresh.push(place);

@@ -36,6 +36,13 @@ pub(crate) struct Waiting {
     pub(crate) to: Served,
 }
 
+/// Number of a TPDU in its session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct TpduId {
+    pub(crate) tsi: Tsi,
+    pub(crate) place: Place,
+}
+
 #[derive(Clone, Debug)]
 pub(crate) struct Store {
     config: StoreConfig,
@@ -72,11 +79,12 @@ impl Store {
         self.kept.get(&tsi).is_some_and(|kept| kept.contains_key(&place))
     }
 
-    /// Stores datagram `index` of `data`, at `place`, and removes older data for it. Returns `true` if it is stored.
+    /// Stores datagram `index` of `data`, and removes older data for it. Returns `true` if it is stored.
     pub(crate) fn keep(
         &mut self,
-        tsi: Tsi,
-        (place, data, index): (Place, &Data, u32),
+        TpduId { tsi, place }: TpduId,
+        data: &Data,
+        index: u32,
         events: &mut VecDeque<ElementEvent>,
     ) -> bool {
         let len = data.tsdu_len(index) as u64;
@@ -136,7 +144,7 @@ impl Store {
     pub(crate) fn serve(
         &mut self,
         now: Time,
-        (tsi, place): (Tsi, Place),
+        TpduId { tsi, place }: TpduId,
         port: Ports,
         holdoff: Span,
     ) -> bool {

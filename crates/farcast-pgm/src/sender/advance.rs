@@ -5,7 +5,7 @@ use farcast_core::Time;
 use super::window::Window;
 use super::{Sender, Timer};
 use crate::config::{Advance, Sending};
-use crate::event::SenderEvent;
+use crate::event::{Released, SenderEvent};
 use crate::sqn::Place;
 
 impl Sender {
@@ -54,8 +54,12 @@ impl Sender {
         (self.asked_at, self.blocked) = (None, None);
         self.timers.stop(Timer::Advance);
         let is_messages = self.config.sending == Sending::Messages;
-        let released = self.window.advance(trail).filter(|_| is_messages).map(SenderEvent::Released);
-        self.events.extend(released);
+        let released = self
+            .window
+            .advance(trail)
+            .filter(|_| is_messages)
+            .map(|object| SenderEvent::Own(Released(object)));
+        self.core.events.extend(released);
         self.repairs.advance(self.window.trail);
     }
 

@@ -4,21 +4,21 @@ use alloc::vec::Vec;
 
 use farcast_core::Time;
 use farcast_core::engine::{Arrival, Reject};
-use farcast_delivery::{Asked, NakFate, Phase};
+use farcast_delivery::Phase;
 
 use super::window::Window;
 use super::{MOST_CONFIRMATIONS, REPAIRS, Sender, Timer};
 use crate::config::{Advance, Sending};
 use crate::event::SenderEvent;
 use crate::message::{Ack, Body, Has, Message, Nak, NakKind, NodeId, Opt, Sqn};
-use crate::sqn::Place;
+use crate::sqn::{GroupWant, Place};
 
 impl Sender {
     pub(super) fn hear(&mut self, now: Time, _from: &Arrival, message: &Message) -> Result<(), Reject> {
         if (message.tsi, message.port) != (self.config.tsi, self.config.port) {
             return Err(Reject::OtherSession);
         }
-        if !matches!(self.phase, Phase::Sending | Phase::Waiting) {
+        if !self.core.is_at_work() {
             return Err(Reject::Unexpected);
         }
         match &message.body {
@@ -95,7 +95,7 @@ impl Sender {
         let holdoff = self.config.holdoff;
         let fresh: Vec<Sqn> = asked
             .iter()
-            .filter(|&&(_, base, count)| self.parities.ask(now, (base, count), holdoff))
+            .filter(|&&(_, base, count)| self.parities.ask(now, GroupWant { base, count }, holdoff))
             .map(|&(sqn, ..)| sqn)
             .collect();
         self.confirm(now, nak, &fresh);
@@ -104,9 +104,8 @@ impl Sender {
 
     /// Confirms the new part of a request, and starts gathering before the repair.
     fn confirm(&mut self, now: Time, nak: &Nak, fresh: &[Sqn]) {
-        let fate = if fresh.is_empty() { NakFate::Known } else { NakFate::Used };
-        self.last_asked = Some(Asked { round: self.progress.round, count: 1, fate });
-        if self.phase == Phase::Waiting || self.timers.is_set(Timer::Linger) {
+        self.core.note_request(!fresh.is_empty());
+        if self.core.phase == Phase::Waiting || self.timers.is_set(Timer::Linger) {
             self.timers.set(Timer::Linger, now + self.config.linger);
         }
         let Some((&sqn, also)) = fresh.split_first() else { return };
@@ -138,7 +137,7 @@ impl Sender {
         self.repairs.commit();
         self.parities.commit();
         if idle && is_ready(self) {
-            self.begin_round(self.repairs.len() + self.parities.len());
+            self.core.begin_round(self.repairs.len() + self.parities.len());
         }
     }
 
@@ -179,7 +178,7 @@ impl Sender {
         if self.config.sending == Sending::Messages {
             return self.hear_progress(now, upto, node);
         }
-        if self.phase != Phase::Waiting || upto != self.window.end.sqn().minus(1) {
+        if self.core.phase != Phase::Waiting || upto != self.window.end.sqn().minus(1) {
             return Err(Reject::OutOfRange);
         }
         let Some(at) = self.lacking.iter().position(|&lacking| lacking == node) else {
@@ -194,10 +193,10 @@ impl Sender {
     /// Notes that `node` has everything; the source no longer asks it.
     pub(super) fn has_all(&mut self, now: Time, node: NodeId) {
         self.timers.set(Timer::Linger, now + self.config.linger);
-        self.events.push_back(SenderEvent::Acknowledged(node));
+        self.core.events.push_back(SenderEvent::Acknowledged(node));
         if self.lacking.is_empty() {
             if self.keeping.lost() == 0 {
-                self.events.push_back(SenderEvent::Delivered);
+                self.core.events.push_back(SenderEvent::Delivered);
             }
             self.conclude();
         }

@@ -64,7 +64,7 @@ impl Sender {
     /// Asks named receivers for their progress, if that is due. While a full window waits for them, they have as long
     /// to answer as after the last data.
     pub(super) fn press(&mut self, now: Time) {
-        if self.phase != Phase::Sending || !self.is_pressed() {
+        if self.core.phase != Phase::Sending || !self.is_pressed() {
             return;
         }
         if !self.timers.is_set(Timer::Ask) {
@@ -84,7 +84,7 @@ impl Sender {
     /// Notes that `node` has all messages up to `upto`.
     pub(super) fn hear_progress(&mut self, now: Time, upto: Sqn, node: NodeId) -> Result<(), Reject> {
         let place = self.window.next.near(upto).next();
-        let is_all = self.phase == Phase::Waiting && place == self.window.end;
+        let is_all = self.core.phase == Phase::Waiting && place == self.window.end;
         if place > self.window.lead {
             return Err(Reject::OutOfRange);
         }
@@ -100,7 +100,7 @@ impl Sender {
             self.keeping.has.remove(&node);
             self.lacking.retain(|&lacking| lacking != node);
             self.has_all(now, node);
-        } else if self.phase == Phase::Waiting || self.timers.is_set(Timer::Linger) {
+        } else if self.core.phase == Phase::Waiting || self.timers.is_set(Timer::Linger) {
             self.timers.set(Timer::Linger, now + self.config.linger);
         }
         self.keeping.note();
@@ -110,7 +110,7 @@ impl Sender {
 
     /// Stops the timer by which receivers are given up, unless the window waits for one of them.
     fn look_whether_held(&mut self) {
-        if self.phase == Phase::Sending && !self.is_held() {
+        if self.core.phase == Phase::Sending && !self.is_held() {
             self.timers.stop(Timer::Linger);
         }
     }
@@ -125,7 +125,7 @@ impl Sender {
             self.keeping.has.remove(&node);
             self.lacking.retain(|&lacking| lacking != node);
             self.keeping.lost += 1;
-            self.events.push_back(SenderEvent::Lost(node));
+            self.core.events.push_back(SenderEvent::Lost(node));
         }
         self.keeping.note();
     }

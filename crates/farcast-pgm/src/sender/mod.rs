@@ -8,17 +8,23 @@ mod repairs;
 mod window;
 
 use alloc::collections::VecDeque;
+use alloc::string::String;
 use alloc::vec::Vec;
+use core::convert::Infallible;
 use core::net::SocketAddr;
 
 use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, RejectCounts, Transmit};
 use farcast_core::{Span, Time, Timers, timers};
-use farcast_delivery::{Geometry, ObjectId, Pacer, Phase, RoundProgress};
+use farcast_delivery::nack::{SenderCore, SenderOutcome};
+use farcast_delivery::{
+    Cause, Ending, ErasureCode, Figure, Geometry, Milestone, ObjectId, Phase, RequestCounts, RoundProgress,
+    Routes, SenderEngine,
+};
 
 use crate::cc::Controller;
-use crate::config::{self, Advance, Grouping, SenderConfig, Sending};
+use crate::config::{self, Advance, Grouping, SenderConfig, Sending, parity_of};
 use crate::error::{ConfigError, SendError};
-use crate::event::{SenderEvent, SenderOutcome};
+use crate::event::{Released, SenderEvent};
 use crate::message::{Ask, Body, DataKind, Descriptor, MOST_ASKED, Message, NodeId, Opt, Spm, Sqn};
 use crate::sqn::Place;
 use crate::wire::FRAGMENT_OPTIONS;
@@ -56,16 +62,12 @@ const MOST_CONFIRMATIONS: usize = 256;
 const REPAIRS: (u64, u64) = (64, 1024);
 /// SPMs that announce the end. A receiver that misses all of them stays until its expiry.
 const LAST_SPMS: u32 = 3;
-/// Rounds that are counted one by one; TPDUs of later rounds count to the last of these.
-const ROUNDS: usize = 4096;
-
 /// Engine of a source, which sends files or messages.
 #[derive(Debug)]
 pub struct Sender {
     config: SenderConfig,
-    phase: Phase,
+    core: SenderCore<Released>,
     timers: Timers<Timer>,
-    pacer: Pacer,
     cc: Option<Controller>,
     window: Window,
     /// Place up to which live content has come into being, and the time at which it begins.
@@ -98,13 +100,6 @@ pub struct Sender {
     keeping: Keeping,
     /// Time since which requests have kept the window from advancing.
     blocked: Option<Time>,
-    /// Outcome that is reported once the last SPMs have left.
-    ending: Option<SenderOutcome>,
-    rounds: Vec<u64>,
-    progress: RoundProgress,
-    last_asked: Option<farcast_delivery::Asked>,
-    rejects: RejectCounts,
-    events: VecDeque<SenderEvent>,
 }
 
 impl Sender {
@@ -130,9 +125,8 @@ impl Sender {
             }
         }
         Ok(Self {
-            phase: Phase::Idle,
+            core: SenderCore::new(config.pace),
             timers: Timers::default(),
-            pacer: Pacer::new(Some(config.pace)),
             cc: config.cc.map(|cc| Controller::new(cc, window.next)),
             made: config.live.map(|_| (window.next, Time::NEVER)),
             window,
@@ -152,12 +146,6 @@ impl Sender {
             lacking: config.named.iter().copied().collect(),
             keeping: Keeping::new(&config),
             blocked: None,
-            ending: None,
-            rounds: Vec::new(),
-            progress: RoundProgress::default(),
-            last_asked: None,
-            rejects: RejectCounts::default(),
-            events: VecDeque::new(),
             config,
         })
     }
@@ -167,24 +155,9 @@ impl Sender {
         &self.config
     }
 
-    /// Returns the division of `object` into segments; `None` if the source does not send the object, or no longer.
-    pub fn geometry(&self, object: ObjectId) -> Option<&Geometry> {
-        self.window.get(object).map(|entry| &entry.geometry)
-    }
-
-    /// Returns the phase of the transfer.
-    pub fn phase(&self) -> Phase {
-        self.phase
-    }
-
-    /// Returns the progress of the current round.
-    pub fn progress(&self) -> RoundProgress {
-        self.progress
-    }
-
     /// Returns the TPDUs sent in each round.
     pub fn sent_per_round(&self) -> &[u64] {
-        &self.rounds
+        self.core.sent_per_round()
     }
 
     /// Returns the TPDUs sent for the first time, and those sent again.
@@ -202,33 +175,9 @@ impl Sender {
         self.cc.as_ref()
     }
 
-    /// Returns what the last handled message asked for, if it asked for repair.
-    pub fn asked(&self) -> Option<farcast_delivery::Asked> {
-        self.last_asked
-    }
-
     /// Returns the counts of rejected messages, by reason.
     pub fn rejects(&self) -> &RejectCounts {
-        &self.rejects
-    }
-
-    /// Begins to send at `now`.
-    pub fn open(&mut self, now: Time) {
-        if self.phase != Phase::Idle {
-            return;
-        }
-        self.phase = Phase::Sending;
-        self.pacer.begin(now);
-        self.events.push_back(SenderEvent::Started { named: self.config.named.len() as u32 });
-        self.begin_round(self.window.tpdus());
-        self.spms = self.config.opening;
-        self.timers.set(Timer::Ambient, now + self.config.ambient);
-        self.timers.set(Timer::Heartbeat, now + self.beat);
-        if let (Some(live), Some((made, begins))) = (self.config.live, &mut self.made) {
-            // The descriptor of the first file exists at once.
-            (*made, *begins) = (made.next(), now + live.start);
-            self.timers.set(Timer::Live, *begins);
-        }
+        &self.core.rejects
     }
 
     /// Accepts a message of `len` octets for sending, and returns the object under which its octets are asked for. The
@@ -237,7 +186,7 @@ impl Sender {
     /// # Errors
     /// The reason for which the message is not accepted, or not now.
     pub fn send(&mut self, now: Time, len: u32) -> Result<ObjectId, SendError> {
-        if self.is_closed || self.ending.is_some() {
+        if self.is_closed || self.core.ending.is_some() {
             return Err(SendError::Closed);
         }
         if self.window.waiting() >= self.config.backlog {
@@ -262,64 +211,34 @@ impl Sender {
     pub fn finish(&mut self, now: Time) {
         self.is_closed = true;
         self.look_whether_sent(now);
-        if self.phase == Phase::Waiting {
+        if self.core.phase == Phase::Waiting {
             self.spms = self.spms.max(1);
             self.beat = self.config.heartbeat;
             self.timers.set(Timer::Heartbeat, now + self.beat);
         }
     }
 
-    /// Aborts the transfer.
-    pub fn abort(&mut self) {
-        if self.ending.is_none() && self.phase != Phase::Ended {
-            self.end(SenderOutcome::Aborted);
-        }
-    }
-
-    /// Charges datagrams that left beside those of this engine, `octets` in all, against its rate.
-    pub fn spend(&mut self, datagrams: u64, octets: u64) {
-        self.pacer.charge(self.pacer.span_beside(datagrams, octets));
-    }
-
-    /// Changes the address from which the source sends.
-    pub fn moved(&mut self, source: SocketAddr) {
-        self.config.source = source;
-    }
-
-    fn begin_round(&mut self, segments: u32) {
-        if self.rounds.len() < ROUNDS {
-            self.rounds.push(0);
-        }
-        let round = self.progress.round.saturating_add(1);
-        self.progress = RoundProgress { round, sent: 0, segments };
-        self.events.push_back(SenderEvent::Round { round, segments });
-    }
-
     /// Changes to waiting for requests once everything was sent.
     fn look_whether_sent(&mut self, at: Time) {
-        if self.phase == Phase::Sending && self.is_closed && self.window.next == self.window.end {
-            self.phase = Phase::Waiting;
+        if self.core.phase == Phase::Sending && self.is_closed && self.window.next == self.window.end {
+            self.core.phase = Phase::Waiting;
             self.timers.set(Timer::Linger, at + self.config.linger);
         }
     }
 
     fn conclude(&mut self) {
-        let outcome = match (self.config.named.len(), self.lacking.len() as u32 + self.keeping.lost()) {
-            (0, _) => SenderOutcome::Unknown,
-            (_, 0) => SenderOutcome::Acknowledged,
-            (_, lacking) => SenderOutcome::Incomplete { lacking },
-        };
-        self.events.extend(self.lacking.drain(..).map(SenderEvent::Lost));
+        let lacking = self.lacking.len() as u32 + self.keeping.lost();
+        let outcome = SenderOutcome::of(self.config.named.len(), lacking, false);
+        self.core.events.extend(self.lacking.drain(..).map(SenderEvent::Lost));
         self.end(outcome);
     }
 
     /// Begins the end: the last SPMs leave, and then `outcome` is reported.
     fn end(&mut self, outcome: SenderOutcome) {
-        self.phase = if outcome == SenderOutcome::Aborted { Phase::Aborting } else { Phase::Completing };
+        self.core.end(outcome);
         self.timers = Timers::default();
         self.confirmations.clear();
         self.spms = LAST_SPMS;
-        self.ending = Some(outcome);
     }
 }
 
@@ -331,8 +250,8 @@ impl Sender {
 
     fn say(&mut self, now: Time, body: Body) -> Transmit<Message> {
         let message = self.message(body);
-        self.pacer.settle(now);
-        self.pacer.charge(self.pacer.span(message.wire_len(0)));
+        self.core.pacer.settle(now);
+        self.core.pacer.charge(self.core.pacer.span(message.wire_len(0)));
         let router_alert = self.config.router_alert;
         Transmit { router_alert, ..Transmit::new(message, self.config.group) }
     }
@@ -357,12 +276,12 @@ impl Sender {
             let interval_us = u32::try_from(backoff.as_nanos() / 1000).unwrap_or(u32::MAX);
             options.push(Opt::NakBackoff { interval_us, sqn: Sqn(0) });
         }
-        match self.ending {
+        match self.core.ending {
             Some(SenderOutcome::Aborted) => options.push(Opt::Rst { no_naks: true, code: 0 }),
             _ if self.is_closed && self.window.next == self.window.end => options.push(Opt::Fin),
             _ => {}
         }
-        if (self.phase == Phase::Waiting || self.is_pressed()) && !self.lacking.is_empty() {
+        if (self.core.phase == Phase::Waiting || self.is_pressed()) && !self.lacking.is_empty() {
             let count = self.lacking.len().min(MOST_ASKED);
             options.push(Opt::Ask(Ask {
                 upto: lead,
@@ -372,11 +291,8 @@ impl Sender {
         }
         let path = self.config.source.ip();
         let said = self.say(now, Body::Spm(Spm { sqn, trail, lead, path, options }));
-        if self.spms == 0
-            && let Some(outcome) = self.ending.take()
-        {
-            self.phase = Phase::Ended;
-            self.events.push_back(SenderEvent::Ended(outcome));
+        if self.spms == 0 {
+            self.core.finish();
         }
         said
     }
@@ -399,7 +315,7 @@ impl Sender {
                 room => (DataKind::Original, self.window.next, room),
             },
         };
-        self.pacer.settle(now);
+        self.core.pacer.settle(now);
         // The first number bears OPT_SYN (RFC 3208 §9.6).
         let is_first = place == Place::first(self.config.first);
         let most = if self.cc.is_some() || is_first { 1 } else { most };
@@ -410,17 +326,17 @@ impl Sender {
         let count = data.count.get();
         data.options.syn = is_first;
         if let Some(cc) = &mut self.cc {
-            data.options.cc = Some(cc.sent(now, (kind, place), self.config.group.is_ipv4()));
+            data.options.cc = Some(cc.sent(now, kind, place, self.config.group.is_ipv4()));
             if !self.timers.is_set(Timer::Acker) {
                 self.timers.set(Timer::Acker, cc.due(now));
             }
         }
         let message = self.message(Body::Data(data));
-        let spacing = self.pacer.span(message.wire_len(0));
+        let spacing = self.core.pacer.span(message.wire_len(0));
         // A timer may change what is sent, so a run ends before it.
         let own = self.timers.next().map_or(Time::NEVER, |deadline| deadline.at);
         let leaves = if spacing < self.config.heartbeat {
-            self.pacer.departures_before(until.min(own), spacing).min(count)
+            self.core.pacer.departures_before(until.min(own), spacing).min(count)
         } else {
             1
         };
@@ -430,8 +346,8 @@ impl Sender {
             self.message(Body::Data(self.window.data(kind, place, leaves)?))
         };
         let last = message.wire_len(leaves - 1);
-        self.pacer.charge(spacing * u64::from(leaves - 1));
-        self.pacer.charge(self.pacer.span(last));
+        self.core.pacer.charge(spacing * u64::from(leaves - 1));
+        self.core.pacer.charge(self.core.pacer.span(last));
         for index in 0..leaves {
             self.left(now + spacing * u64::from(index), kind, place.plus(index));
         }
@@ -466,13 +382,10 @@ impl Sender {
 
     /// Notes that content or parity left at `at`.
     fn note_sent(&mut self, at: Time) {
-        self.progress.sent += 1;
-        if let Some(round) = self.rounds.last_mut() {
-            *round += 1;
-        }
+        self.core.note_sent(1);
         self.beat = self.config.heartbeat;
         self.timers.set(Timer::Heartbeat, at + self.beat);
-        if self.phase == Phase::Waiting {
+        if self.core.phase == Phase::Waiting {
             self.timers.set(Timer::Linger, at + self.config.linger);
         }
         self.look_whether_sent(at);
@@ -487,7 +400,7 @@ impl Sender {
             Timer::Heartbeat => {
                 self.spms += 1;
                 // While there are more receivers to ask than fit one SPM, the heartbeat does not slow down.
-                let asks = self.phase == Phase::Waiting && self.lacking.len() > MOST_ASKED;
+                let asks = self.core.phase == Phase::Waiting && self.lacking.len() > MOST_ASKED;
                 if !asks {
                     self.beat = (self.beat * 2).min(self.config.heartbeat_most);
                 }
@@ -506,7 +419,7 @@ impl Sender {
             Timer::Linger if self.repairs.is_any() || self.parities.is_any() => {
                 self.timers.set(Timer::Linger, now + self.config.linger);
             }
-            Timer::Linger if self.phase == Phase::Sending => self.give_up_who_lags(),
+            Timer::Linger if self.core.phase == Phase::Sending => self.give_up_who_lags(),
             Timer::Linger => self.conclude(),
         }
     }
@@ -514,14 +427,14 @@ impl Sender {
     /// Restarts the pacer if there is something to send again, so that idle time is not made up for.
     fn wake(&mut self, now: Time, had: bool) {
         if !had && self.has_data() {
-            self.pacer.begin(now);
+            self.core.pacer.begin(now);
         }
     }
 
     /// Returns `true` if data are ready and wait only for their time.
     fn has_data(&self) -> bool {
         let may_send = self.cc.as_ref().is_none_or(|cc| cc.window().may_send());
-        if !matches!(self.phase, Phase::Sending | Phase::Waiting) || !may_send {
+        if !self.core.is_at_work() || !may_send {
             return false;
         }
         let blocked = match self.config.advance {
@@ -541,11 +454,11 @@ impl Engine for Sender {
     type Event = SenderEvent;
 
     fn handle(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
-        self.last_asked = None;
+        self.core.asked = None;
         let had = self.has_data();
         let result = self.hear(now, from, message);
         self.wake(now, had);
-        self.rejects.note(result)
+        self.core.rejects.note(result)
     }
 
     fn handle_timeout(&mut self, now: Time) {
@@ -563,28 +476,109 @@ impl Engine for Sender {
         if self.spms > 0 {
             return Some(self.say_spm(now));
         }
-        if !self.has_data() || now < self.pacer.next() {
+        if !self.has_data() || now < self.core.pacer.next() {
             return None;
         }
         self.data(now, until)
     }
 
     fn poll_timeout(&self) -> Option<Deadline> {
-        let timer = self.timers.next();
-        let pace = Deadline { at: self.pacer.next(), timer: "pace" };
-        match timer {
-            _ if !self.has_data() => timer,
-            Some(timer) if timer.at <= pace.at => Some(timer),
-            _ => Some(pace),
-        }
+        self.core.deadline(self.timers.next(), self.has_data())
     }
 
     fn poll_event(&mut self) -> Option<SenderEvent> {
-        self.events.pop_front()
+        self.core.events.pop_front()
     }
 
     fn settled_until(&self) -> Time {
         // A request may come at any time, and its confirmation leaves before anything else.
         Time::ZERO
+    }
+}
+
+impl SenderEngine for Sender {
+    type Merged = Infallible;
+
+    fn open(&mut self, now: Time) {
+        if !self.core.begin(now, self.config.named.len()) {
+            return;
+        }
+        self.core.begin_round(self.window.tpdus());
+        self.spms = self.config.opening;
+        self.timers.set(Timer::Ambient, now + self.config.ambient);
+        self.timers.set(Timer::Heartbeat, now + self.beat);
+        if let (Some(live), Some((made, begins))) = (self.config.live, &mut self.made) {
+            // The descriptor of the first file exists at once.
+            (*made, *begins) = (made.next(), now + live.start);
+            self.timers.set(Timer::Live, *begins);
+        }
+    }
+
+    fn spend(&mut self, datagrams: u64, octets: u64) {
+        self.core.spend(datagrams, octets);
+    }
+
+    fn abort(&mut self, _now: Time, _cause: Cause, _text: Option<String>) {
+        if self.core.may_abort() {
+            self.end(SenderOutcome::Aborted);
+        }
+    }
+
+    fn moved(&mut self, _now: Time, source: SocketAddr) {
+        self.config.source = source;
+    }
+
+    fn routes(&self) -> Routes {
+        let SenderConfig { source, group, .. } = self.config;
+        Routes::new(source, group, source)
+    }
+
+    fn geometry(&self, object: ObjectId) -> Option<&Geometry> {
+        self.window.get(object).map(|entry| &entry.geometry)
+    }
+
+    fn parity_symbols(&self, object: ObjectId) -> u32 {
+        let parity = self.config.parity.filter(|_| self.geometry(object).is_some());
+        parity.map_or(0, |parity| parity_of(parity.size))
+    }
+
+    fn erasure_code(&self, _object: ObjectId) -> ErasureCode {
+        ErasureCode::ReedSolomon8
+    }
+
+    fn phase(&self) -> Phase {
+        self.core.phase
+    }
+
+    fn progress(&self) -> RoundProgress {
+        self.core.progress()
+    }
+
+    fn figures(&self, naks: &RequestCounts) -> Vec<Figure> {
+        let (odata, rdata) = self.sent;
+        let parity = Figure::count("parity", self.parity_sent).labelled("parity packets sent");
+        let mut figures = alloc::vec![
+            Figure::count("odata", odata).labelled("ODATA sent"),
+            Figure::count("rdata", rdata).labelled("RDATA sent"),
+            Figure::counts("tpdus_per_round", self.sent_per_round().to_vec()),
+            Figure::count("naks.sent", naks.sent).labelled("NAKs sent"),
+            Figure::count("naks.collided", naks.collided),
+            Figure::count("naks.late", naks.late),
+            Figure::count("naks.used", naks.used),
+        ];
+        figures.extend(self.config.parity.map(|_| parity));
+        figures
+    }
+
+    fn milestone(event: &SenderEvent) -> Option<Milestone> {
+        event.milestone()
+    }
+
+    fn ending(event: &SenderEvent) -> Option<Ending> {
+        event.ending()
+    }
+
+    fn asked(&self) -> Option<farcast_delivery::Asked> {
+        self.core.asked
     }
 }

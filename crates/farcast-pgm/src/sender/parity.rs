@@ -10,7 +10,7 @@ use farcast_delivery::Content;
 use super::Sender;
 use crate::config::{Grouping, parity_of};
 use crate::message::{Body, Data, DataKind, DataOptions, Message, Origin, Parity};
-use crate::sqn::Place;
+use crate::sqn::{GroupWant, Place};
 
 /// Number of groups whose last request for parity is remembered.
 const REMEMBERED: usize = 1 << 16;
@@ -62,9 +62,9 @@ impl Parities {
         }
     }
 
-    /// Notes a request for `count` packets of the group at `base`. Returns `true` if it asks for more than the latest
+    /// Notes a request for packets of a group. Returns `true` if it asks for more than the latest
     /// one.
-    pub(super) fn ask(&mut self, now: Time, (base, count): (Place, u32), holdoff: Span) -> bool {
+    pub(super) fn ask(&mut self, now: Time, GroupWant { base, count }: GroupWant, holdoff: Span) -> bool {
         while let Some((at, old)) = self
             .order
             .front()
@@ -160,7 +160,7 @@ impl Sender {
             self.parities.forget(base);
             return None;
         };
-        self.pacer.settle(now);
+        self.core.pacer.settle(now);
         let group_size = (count < grouping.size).then_some(count);
         let message = self.message(Body::Data(Data {
             kind: if is_repair { DataKind::Repair } else { DataKind::Original },
@@ -174,8 +174,8 @@ impl Sender {
             last_len: len,
             origin: Origin(Content::Parity { object, block, symbols: Run::one(index) }),
         }));
-        let spacing = self.pacer.span(message.wire_len(0));
-        self.pacer.charge(spacing);
+        let spacing = self.core.pacer.span(message.wire_len(0));
+        self.core.pacer.charge(spacing);
         self.parities.sent(now, due, &grouping);
         self.parity_sent += 1;
         self.sent.1 += u64::from(is_repair);

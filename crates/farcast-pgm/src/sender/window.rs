@@ -221,7 +221,7 @@ impl Window {
             descriptor: None,
             len: if segments.count() == 1 { last_len } else { geometry.segment_size() },
             last_len,
-            origin: Origin::segments(entry.object, (geometry, segments)),
+            origin: Origin::segments(entry.object, geometry, segments),
         })
     }
 

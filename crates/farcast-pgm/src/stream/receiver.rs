@@ -6,12 +6,14 @@ use core::net::SocketAddr;
 
 use farcast_core::engine::{Arrival, Engine as _, RejectCounts, Transmit};
 use farcast_core::{Span, Time};
-use farcast_delivery::{Delivery as _, Proved, StreamEngine, StreamReceiverEngine, Taken};
+use farcast_delivery::{
+    Delivery as _, Proved, ReceiverEngine as _, StreamEngine, StreamReceiverEngine, Taken,
+};
 
 use super::bare;
 use crate::config::{Delivering, ReceiverConfig};
 use crate::error::ConfigError;
-use crate::event::ReceiverEvent;
+use crate::event::{MessageEvent, ReceiverEvent};
 use crate::message::{Body, Gsi, Message, Opt, Sqn, Tsi};
 use crate::receiver::Receiver;
 use crate::sqn::Place;
@@ -224,22 +226,28 @@ impl StreamReceiver {
     fn look(&mut self, now: Time, content: &[u8]) {
         while let Some(event) = self.engine.poll_event() {
             match event {
-                ReceiverEvent::Part { apdu, len, offset } => self.keep(apdu.at, (len, offset), content),
-                ReceiverEvent::Apdu(apdu) => self.deliver(apdu.at),
-                ReceiverEvent::Dropped(apdu) => {
+                ReceiverEvent::Own(MessageEvent::Part { apdu, len, offset }) => {
+                    self.keep(apdu.at, len, offset, content)
+                }
+                ReceiverEvent::Own(MessageEvent::Apdu(apdu)) => self.deliver(apdu.at),
+                ReceiverEvent::Own(MessageEvent::Dropped(apdu)) => {
                     self.parts.remove(&apdu.at);
                     if self.standing != Standing::Ahead {
                         self.lose(apdu.at, apdu.at + 1);
                     }
                 }
-                ReceiverEvent::Lost { at, count, .. } => self.lose(at, at + u64::from(count)),
-                ReceiverEvent::Finished(tsi) if self.tsi == Some(tsi) => self.finish(),
-                ReceiverEvent::Finished(tsi) if self.tsi.is_none() && self.empty.is_none() => {
+                ReceiverEvent::Own(MessageEvent::Lost { at, count, .. }) => {
+                    self.lose(at, at + u64::from(count))
+                }
+                ReceiverEvent::Own(MessageEvent::Finished(tsi)) if self.tsi == Some(tsi) => self.finish(),
+                ReceiverEvent::Own(MessageEvent::Finished(tsi))
+                    if self.tsi.is_none() && self.empty.is_none() =>
+                {
                     let source = self.engine.source(tsi);
                     let until = if self.engine.knows_only(tsi) { now } else { now + NOTHING };
                     self.empty = source.map(|source| Empty { tsi, source, until });
                 }
-                ReceiverEvent::Gone(tsi) if self.tsi == Some(tsi) => self.leave(),
+                ReceiverEvent::Own(MessageEvent::Gone(tsi)) if self.tsi == Some(tsi) => self.leave(),
                 // Events of files do not concern a stream.
                 _ => {}
             }
@@ -247,7 +255,7 @@ impl StreamReceiver {
         self.tell_gap();
     }
 
-    fn keep(&mut self, at: u64, (len, offset): (u32, u32), content: &[u8]) {
+    fn keep(&mut self, at: u64, len: u32, offset: u32, content: &[u8]) {
         let octets = self.parts.entry(at).or_insert_with(|| alloc::vec![0; len as usize]);
         if let Some(place) = octets.get_mut(offset as usize..).and_then(|rest| rest.get_mut(..content.len()))
         {

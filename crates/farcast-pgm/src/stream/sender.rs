@@ -5,12 +5,15 @@ use alloc::vec::Vec;
 
 use farcast_core::Time;
 use farcast_core::engine::{Arrival, Engine as _, Message as _, RejectCounts, Transmit};
-use farcast_delivery::{Content, Delivery as _, ObjectId, Proved, StreamEngine, StreamSenderEngine};
+use farcast_delivery::nack::SenderOutcome;
+use farcast_delivery::{
+    Content, Delivery as _, ObjectId, Proved, SenderEngine as _, StreamEngine, StreamSenderEngine,
+};
 
 use super::{BACKLOG, bare};
 use crate::config::{SenderConfig, Sending};
 use crate::error::ConfigError;
-use crate::event::{SenderEvent, SenderOutcome};
+use crate::event::{Released, SenderEvent};
 use crate::message::{Message, NodeId};
 use crate::sender::Sender;
 use crate::wire::{self, FRAGMENT_OPTIONS};
@@ -142,7 +145,7 @@ impl StreamSender {
     fn look(&mut self) {
         while let Some(event) = self.engine.poll_event() {
             match event {
-                SenderEvent::Released(_) => drop(self.kept.pop_front()),
+                SenderEvent::Own(Released(_)) => drop(self.kept.pop_front()),
                 SenderEvent::Acknowledged(node) => {
                     self.events.push_back(StreamSenderEvent::Acknowledged(node));
                 }

@@ -9,7 +9,8 @@
 use farcast_delivery::Vouched;
 
 use super::DecodeError;
-use super::octets::{Counter, Reader, Sink};
+use farcast_delivery::octets::{Counter, Reader, Sink};
+
 use crate::message::{Descriptor, MOST_NAME};
 
 /// Mode field of a descriptor whose sender vouches for nothing.

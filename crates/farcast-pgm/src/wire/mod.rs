@@ -20,7 +20,8 @@ use crate::message::{
     Ack, Body, Data, DataKind, Gsi, Message, Nak, NakKind, Origin, Parity, Poll, Polr, Spm, Tsi,
 };
 pub(crate) use descriptor::len as descriptor_len;
-use octets::{Counter, Reader, Sink};
+use farcast_delivery::octets::{Counter, Reader, Sink, Truncated};
+use octets::{PgmReader as _, PgmSink as _};
 use option::{Found, Of};
 
 /// A decoded datagram: the message (data is a run of one), and the range of its content in the datagram.
@@ -81,6 +82,12 @@ pub enum DecodeError {
     /// The description of an object is invalid.
     #[error("what is said of an object makes no sense")]
     Descriptor,
+}
+
+impl From<Truncated> for DecodeError {
+    fn from(_: Truncated) -> Self {
+        Self::Truncated
+    }
 }
 
 /// Message types.
@@ -324,7 +331,7 @@ fn write_body<S: Sink>(body: &Body, segment: u32, out: &mut S) {
             out.sqn(spm.trail);
             out.sqn(spm.lead);
             out.nla(spm.path);
-            option::write_control(&spm.options, (&[], 0), out);
+            option::write_control(&spm.options, &[], 0, out);
         }
         Body::Poll(poll) => {
             out.sqn(poll.sqn);
@@ -334,13 +341,13 @@ fn write_body<S: Sink>(body: &Body, segment: u32, out: &mut S) {
             out.u32(poll.backoff_us);
             out.u32(poll.random);
             out.u32(poll.mask);
-            option::write_control(&poll.options, (&[], 0), out);
+            option::write_control(&poll.options, &[], 0, out);
         }
         Body::Polr(polr) => {
             out.sqn(polr.sqn);
             out.u16(polr.round);
             out.u16(0);
-            option::write_control(&polr.options, (&[], 0), out);
+            option::write_control(&polr.options, &[], 0, out);
         }
         Body::Data(data) => {
             out.sqn(data.sqn.plus(segment));
@@ -354,13 +361,13 @@ fn write_body<S: Sink>(body: &Body, segment: u32, out: &mut S) {
             out.sqn(nak.sqn);
             out.nla(nak.source);
             out.nla(nak.group);
-            option::write_control(&nak.options, (&nak.also, nak.list_octet), out);
+            option::write_control(&nak.options, &nak.also, nak.list_octet, out);
         }
         Body::Spmr => {}
         Body::Ack(ack) => {
             out.sqn(ack.highest);
             out.u32(ack.bitmap);
-            option::write_control(&ack.options, (&[], 0), out);
+            option::write_control(&ack.options, &[], 0, out);
         }
     }
 }

@@ -3,7 +3,9 @@
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::octets::{Counter, Reader, Sink, address_len};
+use farcast_delivery::octets::{Counter, Reader, Sink};
+
+use super::octets::{PgmReader as _, PgmSink as _, address_len};
 use super::{DecodeError, bit};
 use crate::message::{
     Ask, Body, CcData, Cr, Data, DataKind, DataOptions, Feedback, Fragment, Has, MOST_ASKED, MOST_LISTED,
@@ -287,10 +289,15 @@ struct Writer<'a, S> {
 
 impl<S: Sink> Writer<'_, S> {
     /// Begins an option with `len` octets behind the four that all options have.
-    fn begin(&mut self, kind: u8, len: usize, bits: (u8, u8)) -> &mut S {
+    fn begin(&mut self, kind: u8, len: usize) -> &mut S {
+        self.begin_with(kind, len, 0, 0)
+    }
+
+    /// Begins an option with these two octets behind its kind and length.
+    fn begin_with(&mut self, kind: u8, len: usize, encoded: u8, bits: u8) -> &mut S {
         self.left -= 1;
         let end = if self.left == 0 { END } else { 0 };
-        self.out.put(&[kind | end, (4 + len) as u8, bits.0, bits.1]);
+        self.out.put(&[kind | end, (4 + len) as u8, encoded, bits]);
         self.out
     }
 }
@@ -303,7 +310,7 @@ fn begin<S: Sink>(out: &mut S, count: usize, len: usize) -> Writer<'_, S> {
 }
 
 /// Writes the options of a message that is not data; nothing where there are none.
-pub(super) fn write_control<S: Sink>(options: &[Opt], (listed, octet): (&[Sqn], u8), out: &mut S) {
+pub(super) fn write_control<S: Sink>(options: &[Opt], listed: &[Sqn], octet: u8, out: &mut S) {
     let count = options.len() + usize::from(!listed.is_empty());
     if count == 0 {
         return;
@@ -312,7 +319,7 @@ pub(super) fn write_control<S: Sink>(options: &[Opt], (listed, octet): (&[Sqn], 
     let len = list + options.iter().map(|option| 4 + body_len(option)).sum::<usize>();
     let mut writer = begin(out, count, len);
     if !listed.is_empty() {
-        let out = writer.begin(kind::NAK_LIST, 4 * listed.len(), (octet, 0));
+        let out = writer.begin_with(kind::NAK_LIST, 4 * listed.len(), octet, 0);
         for &sqn in listed {
             out.sqn(sqn);
         }
@@ -341,35 +348,35 @@ fn write_one<S: Sink>(option: &Opt, writer: &mut Writer<'_, S>) {
     let len = body_len(option);
     let set = |is, bit| if is { bit } else { 0 };
     match option {
-        Opt::Join(sqn) => writer.begin(kind::JOIN, len, (0, 0)).sqn(*sqn),
+        Opt::Join(sqn) => writer.begin(kind::JOIN, len).sqn(*sqn),
         Opt::NakBackoff { interval_us, sqn } => {
-            let out = writer.begin(kind::NAK_BO_IVL, len, (0, 0));
+            let out = writer.begin(kind::NAK_BO_IVL, len);
             out.u32(*interval_us);
             out.sqn(*sqn);
         }
         Opt::NakBackoffRange { max_us, min_us } => {
-            let out = writer.begin(kind::NAK_BO_RNG, len, (0, 0));
+            let out = writer.begin(kind::NAK_BO_RNG, len);
             out.u32(*max_us);
             out.u32(*min_us);
         }
-        Opt::Redirect(address) => writer.begin(kind::REDIRECT, len, (0, 0)).nla(*address),
+        Opt::Redirect(address) => writer.begin(kind::REDIRECT, len).nla(*address),
         Opt::ParityPrm { on_demand, proactive, size, octet } => {
             let bits = set(*on_demand, ON_DEMAND) | set(*proactive, PROACTIVE);
-            writer.begin(kind::PARITY_PRM, len, (*octet, bits)).u32(*size);
+            writer.begin_with(kind::PARITY_PRM, len, *octet, bits).u32(*size);
         }
-        Opt::GroupSize(size) => writer.begin(kind::CURR_TGSIZE, len, (0, 0)).u32(*size),
+        Opt::GroupSize(size) => writer.begin(kind::CURR_TGSIZE, len).u32(*size),
         Opt::Unreachable => {
-            writer.begin(kind::NBR_UNREACH, len, (0, 0));
+            writer.begin(kind::NBR_UNREACH, len);
         }
-        Opt::PathNla(address) => writer.begin(kind::PATH_NLA, len, (0, 0)).address(*address),
+        Opt::PathNla(address) => writer.begin(kind::PATH_NLA, len).address(*address),
         Opt::Fin => {
-            writer.begin(kind::FIN, len, (0, 0));
+            writer.begin(kind::FIN, len);
         }
         Opt::Rst { no_naks, code } => {
-            writer.begin(kind::RST, len, (0, set(*no_naks, NO_NAKS) | code & 0x3F));
+            writer.begin_with(kind::RST, len, 0, set(*no_naks, NO_NAKS) | code & 0x3F);
         }
         Opt::Cr(cr) => {
-            let out = writer.begin(kind::CR, len, (0, cr.fields & 7));
+            let out = writer.begin_with(kind::CR, len, 0, cr.fields & 7);
             out.sqn(cr.reference);
             for field in [cr.link, cr.path, cr.receiver, 0] {
                 out.u16(field);
@@ -377,15 +384,15 @@ fn write_one<S: Sink>(option: &Opt, writer: &mut Writer<'_, S>) {
             out.nla(cr.node);
         }
         Opt::Crqst(fields) => {
-            writer.begin(kind::CRQST, len, (0, fields & 7));
+            writer.begin_with(kind::CRQST, len, 0, fields & 7);
         }
         Opt::Feedback(Feedback { stamp, loss, receiver, leaving }) => {
-            let out = writer.begin(kind::PGMCC_FEEDBACK, len, (0, set(*leaving, LEAVING)));
+            let out = writer.begin_with(kind::PGMCC_FEEDBACK, len, 0, set(*leaving, LEAVING));
             out.u32(*stamp);
             out.nla_with(*loss, *receiver);
         }
         Opt::Ask(ask) => {
-            let out = writer.begin(kind::ASK, len, (0, 0));
+            let out = writer.begin(kind::ASK, len);
             out.put(&MARK);
             out.sqn(ask.upto);
             for node in &ask.nodes {
@@ -393,7 +400,7 @@ fn write_one<S: Sink>(option: &Opt, writer: &mut Writer<'_, S>) {
             }
         }
         Opt::Has(has) => {
-            let out = writer.begin(kind::HAS, len, (0, 0));
+            let out = writer.begin(kind::HAS, len);
             out.put(&MARK);
             out.sqn(has.upto);
             out.u32(has.node.0);
@@ -425,32 +432,32 @@ pub(super) fn write_data<S: Sink>(data: &Data, segment: u32, out: &mut S) {
     let mut writer = begin(out, count, lens.iter().flatten().map(|len| 4 + len).sum());
     if let Some(Fragment { first, offset, len, null }) = fragment {
         let encoded = if data.parity.is_some() { ENCODED } else { 0 };
-        let out = writer.begin(kind::FRAGMENT, 12, (encoded, if null { NULL } else { 0 }));
+        let out = writer.begin_with(kind::FRAGMENT, 12, encoded, if null { NULL } else { 0 });
         out.sqn(first);
         out.u32(offset);
         out.u32(len);
     }
     if let Some(join) = join {
-        writer.begin(kind::JOIN, 4, (0, 0)).sqn(join);
+        writer.begin(kind::JOIN, 4).sqn(join);
     }
     if group > 0 {
-        writer.begin(kind::PARITY_GRP, 4, (0, 0)).u32(group);
+        writer.begin(kind::PARITY_GRP, 4).u32(group);
     }
     if let Some(size) = group_size {
-        writer.begin(kind::CURR_TGSIZE, 4, (0, 0)).u32(size);
+        writer.begin(kind::CURR_TGSIZE, 4).u32(size);
     }
     if syn {
-        writer.begin(kind::SYN, 0, (0, 0));
+        writer.begin(kind::SYN, 0);
     }
     if fin {
-        writer.begin(kind::FIN, 0, (0, 0));
+        writer.begin(kind::FIN, 0);
     }
     if let Some(CcData { stamp, acker }) = cc {
-        let out = writer.begin(kind::PGMCC_DATA, cc_len, (0, 0));
+        let out = writer.begin(kind::PGMCC_DATA, cc_len);
         out.u32(stamp);
         out.nla(acker);
     }
     if data.descriptor.is_some() {
-        writer.begin(kind::OBJECT, MARK.len(), (0, 0)).put(&MARK);
+        writer.begin(kind::OBJECT, MARK.len()).put(&MARK);
     }
 }

@@ -9,10 +9,12 @@ use std::time::{Duration, Instant};
 use farcast_core::Time;
 use farcast_core::engine::{Arrival, Engine, Message as _, Transmit};
 use farcast_core::random::RandomStream;
+use farcast_delivery::ReceiverEngine as _;
+use farcast_delivery::SenderEngine as _;
 use farcast_delivery::{Codec as _, Content, Delivery as _};
 use farcast_pgm::{
-    Codec, IP_PROTOCOL, Message, Receiver, ReceiverConfig, ReceiverEvent, SendError, Sender, SenderConfig,
-    SenderEvent,
+    Codec, IP_PROTOCOL, Message, MessageEvent, Receiver, ReceiverConfig, ReceiverEvent, Released, SendError,
+    Sender, SenderConfig, SenderEvent,
 };
 use socket2::{Domain, Protocol, Socket, Type};
 
@@ -147,7 +149,7 @@ impl Place {
                     );
                 }
                 while let Some(event) = engine.poll_event() {
-                    if let SenderEvent::Released(object) = event {
+                    if let SenderEvent::Own(Released(object)) = event {
                         contents.remove(&object);
                     }
                 }
@@ -170,14 +172,16 @@ impl Place {
             let now = self.now();
             while let Some(event) = engine.poll_event() {
                 match event {
-                    ReceiverEvent::Part { apdu, len, offset } => {
+                    ReceiverEvent::Own(MessageEvent::Part { apdu, len, offset }) => {
                         let message: &mut Vec<u8> =
                             parts.entry(apdu).or_insert_with(|| vec![0; len as usize]);
                         let part = &buffer[payload.clone()];
                         message[offset as usize..][..part.len()].copy_from_slice(part);
                     }
-                    ReceiverEvent::Apdu(apdu) => messages.push(parts.remove(&apdu).unwrap()),
-                    ReceiverEvent::Lost { count, .. } => lost += count,
+                    ReceiverEvent::Own(MessageEvent::Apdu(apdu)) => {
+                        messages.push(parts.remove(&apdu).unwrap())
+                    }
+                    ReceiverEvent::Own(MessageEvent::Lost { count, .. }) => lost += count,
                     other => panic!("{other:?}"),
                 }
             }

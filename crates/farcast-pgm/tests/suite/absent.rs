@@ -4,8 +4,10 @@ use std::net::SocketAddr;
 use std::num::NonZeroU32;
 
 use farcast_core::{Arrival, Span, Time};
+use farcast_delivery::Outcome;
+use farcast_delivery::SenderEngine as _;
 use farcast_pgm::message::{Data, DataKind, DataOptions, Descriptor, Opt, Origin, Spm};
-use farcast_pgm::{Body, Gsi, Message, ReceiverEvent, ReceiverOutcome, Sender, Sqn, Tsi};
+use farcast_pgm::{Body, Gsi, Message, ReceiverEvent, Sender, Sqn, Tsi};
 use farcast_testkit::{Absent, Link, Setup, assert_cost_little};
 
 use crate::common::{Session, TSDU, files, group, ms, receiver};
@@ -61,8 +63,7 @@ fn takes(absent: Absent) -> Span {
     session.net.run_until(Time::ZERO + Span::from_secs(60));
     let told = session.clients[0].told.borrow();
     // Only the present source can complete a file: each absent one sends at most a segment.
-    let ended =
-        |event: &ReceiverEvent| matches!(event, ReceiverEvent::Ended(_, ReceiverOutcome::Complete(_)));
+    let ended = |event: &ReceiverEvent| matches!(event, ReceiverEvent::Ended(_, Outcome::Complete(_)));
     let complete = told.iter().find(|(_, event)| ended(event)).map_or(Time::NEVER, |&(at, _)| at);
     complete.since(begins)
 }

@@ -2,8 +2,10 @@
 
 use farcast_core::Time;
 use farcast_core::engine::{Arrival, Engine as _};
+use farcast_delivery::Outcome;
+use farcast_delivery::SenderEngine as _;
 use farcast_delivery::{KeyNumber, Proved, ReceiverEngine as _};
-use farcast_pgm::{Message, Receiver, ReceiverEvent, ReceiverOutcome, Sender};
+use farcast_pgm::{Message, Receiver, ReceiverEvent, Sender};
 
 use crate::common::{TSI, files, group, receiver, source};
 
@@ -43,7 +45,7 @@ fn what_a_source_says_that_has_begun_anew_goes_on_with_nothing() {
     number[2..].copy_from_slice(&TSI.gsi.0);
     engine.begins_anew(now, &who(u64::from_be_bytes(number)));
     let told: Vec<_> = std::iter::from_fn(|| engine.poll_event()).collect();
-    assert!(told.contains(&ReceiverEvent::Ended(first, ReceiverOutcome::Lost)), "{told:?}");
+    assert!(told.contains(&ReceiverEvent::Ended(first, Outcome::Lost)), "{told:?}");
     assert!(!engine.is_busy());
     assert_ne!(offered(&hear(&mut engine, &words)), first);
 }

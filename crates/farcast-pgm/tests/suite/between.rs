@@ -10,10 +10,12 @@ use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, Tran
 use farcast_core::random::RandomStream;
 use farcast_core::{Bitmap, Span, Time};
 use farcast_delivery::ElementEngine as _;
+use farcast_delivery::Outcome;
+use farcast_delivery::SenderEngine as _;
 use farcast_pgm::message::{Nak, NakKind, Spm};
 use farcast_pgm::{
     Asks, Body, Element, ElementConfig, ElementEvent, Gsi, Message, Receiver, ReceiverConfig, ReceiverEvent,
-    ReceiverOutcome, Sender, SenderConfig, Sqn, StoreConfig, Tsi,
+    Sender, SenderConfig, Sqn, StoreConfig, Tsi,
 };
 use farcast_testkit::{Host, Link, Network, Setup, laws};
 
@@ -114,7 +116,7 @@ fn case(setup: Setup, store: Option<StoreConfig>) -> Case {
         let owner = move |engine: &mut Receiver, now, event| match event {
             ReceiverEvent::Offered(offer) => engine.accept(now, offer.object, &Bitmap::new(0)),
             ReceiverEvent::Complete(object) => engine.verified(now, object),
-            ReceiverEvent::Ended(_, ReceiverOutcome::Complete(_)) => *count.borrow_mut() += 1,
+            ReceiverEvent::Ended(_, Outcome::Complete(_)) => *count.borrow_mut() += 1,
             _ => {}
         };
         let host = Host::new(engine, owner).without(|event| matches!(event, ReceiverEvent::Store { .. }));

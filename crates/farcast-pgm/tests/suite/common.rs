@@ -7,11 +7,13 @@ use std::rc::Rc;
 
 use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Bitmap, Message as _, Span, Time};
+use farcast_delivery::Outcome;
+use farcast_delivery::SenderEngine as _;
 use farcast_delivery::{Geometry, ObjectId};
 use farcast_pgm::event::ApduId;
 use farcast_pgm::message::{Data, DataKind, Nak, NakKind, Spm};
 use farcast_pgm::{
-    Body, Delivering, Gsi, Message, NodeId, Object, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome,
+    Body, Delivering, Gsi, Message, MessageEvent, NodeId, Object, Receiver, ReceiverConfig, ReceiverEvent,
     Sender, SenderConfig, SenderEvent, SenderOutcome, Sending, Tsi, wire,
 };
 use farcast_testkit::{Handle, Host, Link, Log, Network, Setup};
@@ -88,7 +90,7 @@ impl Client {
     /// Returns the number of complete files.
     pub(crate) fn complete(&self) -> usize {
         let complete = |event: &ReceiverEvent| match event {
-            ReceiverEvent::Ended(_, ReceiverOutcome::Complete(_)) => Some(()),
+            ReceiverEvent::Ended(_, Outcome::Complete(_)) => Some(()),
             _ => None,
         };
         self.told(complete).len()
@@ -109,11 +111,13 @@ impl Client {
         let mut delivered = Vec::new();
         for (_, event) in self.told.borrow().iter() {
             match event {
-                ReceiverEvent::Part { apdu, len, .. } => {
+                ReceiverEvent::Own(MessageEvent::Part { apdu, len, .. }) => {
                     lens.insert(*apdu, *len);
                 }
-                ReceiverEvent::Apdu(apdu) => delivered.push(lens.remove(apdu).expect("a part of it came")),
-                ReceiverEvent::Dropped(apdu) => drop(lens.remove(apdu)),
+                ReceiverEvent::Own(MessageEvent::Apdu(apdu)) => {
+                    delivered.push(lens.remove(apdu).expect("a part of it came"))
+                }
+                ReceiverEvent::Own(MessageEvent::Dropped(apdu)) => drop(lens.remove(apdu)),
                 _ => {}
             }
         }
@@ -123,7 +127,7 @@ impl Client {
     /// Returns the number of TPDUs that were reported as lost.
     pub(crate) fn lost(&self) -> u32 {
         let count = |event: &ReceiverEvent| match event {
-            ReceiverEvent::Lost { count, .. } => Some(*count),
+            ReceiverEvent::Own(MessageEvent::Lost { count, .. }) => Some(*count),
             _ => None,
         };
         self.told(count).iter().sum()
@@ -150,10 +154,11 @@ impl Keeper {
             ReceiverEvent::Store { object, segments, .. } => {
                 self.0.get_mut(object).expect("it was offered").1.insert_run(*segments);
             }
-            ReceiverEvent::StoreParity { object, block, symbol } => {
+            ReceiverEvent::StoreParity { object, block, symbols, .. } => {
                 let (geometry, _, parity) = self.0.get_mut(object).expect("it was offered");
-                assert!(*block < geometry.blocks() && *symbol < 255 - geometry.block_size());
-                assert!(parity.insert((*block, *symbol)), "kept twice");
+                let symbol = symbols.first();
+                assert!(*block < geometry.blocks() && symbol < 255 - geometry.block_size());
+                assert!(parity.insert((*block, symbol)), "kept twice");
             }
             ReceiverEvent::Complete(object) => {
                 let (_, have, _) = &self.0[object];

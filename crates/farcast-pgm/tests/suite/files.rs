@@ -1,8 +1,11 @@
 //! Files: named receivers have them before the source reports so.
 
 use farcast_core::{Bitmap, Run, Span, Time};
+use farcast_delivery::Outcome;
+use farcast_delivery::ReceiverEngine as _;
+use farcast_delivery::SenderEngine as _;
 use farcast_pgm::message::{DataKind, Opt};
-use farcast_pgm::{ReceiverEvent, ReceiverOutcome, SenderEvent, SenderOutcome};
+use farcast_pgm::{ReceiverEvent, SenderEvent, SenderOutcome};
 use farcast_testkit::{Link, Setup};
 
 use crate::common::{Session, data, files, ms, receiver, spms};
@@ -119,16 +122,16 @@ fn a_receiver_acknowledges_only_what_its_owner_has_verified() {
 #[test]
 fn a_source_that_gives_up_says_so() {
     let mut session = Session::new("aborted", Setup::plain(1), files(&[60], 1), 1, Link::clean(ms(50)));
-    session
-        .net
-        .at(Time::ZERO + ms(200), session.sender, |engine: &mut farcast_pgm::Sender, _| engine.abort());
+    session.net.at(Time::ZERO + ms(200), session.sender, |engine: &mut farcast_pgm::Sender, now| {
+        engine.abort(now, farcast_delivery::Cause::Application, None)
+    });
     let session = session.run();
     assert_eq!(session.outcome(), Some(SenderOutcome::Aborted));
     let ends = session.clients[0].told(|event| match event {
         ReceiverEvent::Ended(_, outcome) => Some(*outcome),
         _ => None,
     });
-    assert_eq!(ends, [ReceiverOutcome::Lost]);
+    assert_eq!(ends, [Outcome::Lost]);
     let log_has_rst = |session: &mut Session| {
         let log = session.net.take_log();
         spms(&log)
@@ -231,8 +234,8 @@ fn another_session_of_a_source_ends_the_one_before() {
         ReceiverEvent::Ended(_, outcome) => Some(*outcome),
         _ => None,
     });
-    assert_eq!(ended[0], ReceiverOutcome::Lost, "{ended:?}");
-    assert!(matches!(ended[1], ReceiverOutcome::Complete(_)), "{ended:?}");
+    assert_eq!(ended[0], Outcome::Lost, "{ended:?}");
+    assert!(matches!(ended[1], Outcome::Complete(_)), "{ended:?}");
     assert!(outcome.borrow().contains(&SenderEvent::Ended(SenderOutcome::Acknowledged)));
 }
 

@@ -4,8 +4,12 @@ use std::net::SocketAddr;
 
 use farcast_core::random::RandomStream;
 use farcast_core::{Arrival, Bitmap, Engine as _, Message as _, Span, Time};
+use farcast_delivery::ReceiverEngine as _;
+use farcast_delivery::SenderEngine as _;
 use farcast_pgm::message::{Data, DataKind, DataOptions, Fragment, Nak, NakKind, Origin, Spm};
-use farcast_pgm::{Body, Delivering, Grouping, Message, Receiver, ReceiverEvent, Sender, SenderConfig, Sqn};
+use farcast_pgm::{
+    Body, Delivering, Grouping, Message, MessageEvent, Receiver, ReceiverEvent, Sender, SenderConfig, Sqn,
+};
 use farcast_testkit::{Link, Setup, laws};
 
 use crate::common::{
@@ -161,9 +165,9 @@ fn messages_that_never_end_are_dropped_or_bounded() {
             let _ = engine.handle(Time::ZERO, &from, &message);
             while let Some(event) = engine.poll_event() {
                 match event {
-                    ReceiverEvent::Part { .. } => parts += 1,
-                    ReceiverEvent::Dropped(_) => over += 1,
-                    ReceiverEvent::Lost { .. } => {}
+                    ReceiverEvent::Own(MessageEvent::Part { .. }) => parts += 1,
+                    ReceiverEvent::Own(MessageEvent::Dropped(_)) => over += 1,
+                    ReceiverEvent::Own(MessageEvent::Lost { .. }) => {}
                     other => panic!("{other:?}"),
                 }
                 assert!(parts - over <= 1048, "what its owner keeps");

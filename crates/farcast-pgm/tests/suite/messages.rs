@@ -1,8 +1,12 @@
 //! Messages: delivered whole, in order or as they come, with losses reported.
 
 use farcast_core::{Span, Time};
+use farcast_delivery::SenderEngine as _;
 use farcast_pgm::message::DataKind;
-use farcast_pgm::{Advance, Delivering, ReceiverEvent, SendError, Sender, SenderConfig, SenderEvent, Sqn};
+use farcast_pgm::{
+    Advance, Delivering, MessageEvent, ReceiverEvent, Released, SendError, Sender, SenderConfig, SenderEvent,
+    Sqn,
+};
 use farcast_testkit::{Link, Setup};
 
 use crate::common::{Session, TSDU, data, hears_messages, messages, ms};
@@ -32,7 +36,9 @@ fn they_come_in_order_without_a_gap() {
             let session = session.run();
             for client in &session.clients {
                 assert_eq!(client.messages(), lens(100), "{} {loss}", session.net.context());
-                let finished = client.told(|event| matches!(event, ReceiverEvent::Finished(_)).then_some(()));
+                let finished = client.told(|event| {
+                    matches!(event, ReceiverEvent::Own(MessageEvent::Finished(_))).then_some(())
+                });
                 assert_eq!((client.lost(), finished.len()), (0, 1));
             }
         }
@@ -86,12 +92,13 @@ fn what_the_window_has_left_behind_is_told_in_its_place() {
         whole.remove(5);
         assert_eq!((client.messages(), client.lost()), (whole, 2));
         let order = client.told(|event| match event {
-            ReceiverEvent::Apdu(apdu) => Some(apdu.at as u32),
-            ReceiverEvent::Lost { sqn, .. } => Some(sqn.0),
+            ReceiverEvent::Own(MessageEvent::Apdu(apdu)) => Some(apdu.at as u32),
+            ReceiverEvent::Own(MessageEvent::Lost { sqn, .. }) => Some(sqn.0),
             _ => None,
         });
         assert!(order.is_sorted() && order.contains(&5), "{order:?}");
-        let dropped = client.told(|event| matches!(event, ReceiverEvent::Dropped(_)).then_some(()));
+        let dropped =
+            client.told(|event| matches!(event, ReceiverEvent::Own(MessageEvent::Dropped(_))).then_some(()));
         assert_eq!(dropped.len(), 1, "what came of the cut one is not needed");
     }
 }
@@ -110,7 +117,7 @@ fn with_data_the_window_waits_for_who_asks() {
         assert!(data.sqn.since(data.trail) < 16, "{data:?}");
     }
     let told = session.told.borrow();
-    let released = told.iter().filter(|(_, event)| matches!(event, SenderEvent::Released(_))).count();
+    let released = told.iter().filter(|(_, event)| matches!(event, SenderEvent::Own(Released(_)))).count();
     assert!((130..150).contains(&released), "{released}");
 }
 

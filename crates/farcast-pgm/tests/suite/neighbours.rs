@@ -4,8 +4,9 @@ use std::net::{IpAddr, SocketAddr};
 
 use farcast_core::engine::Reject;
 use farcast_core::{Arrival, Engine as _, Span, Time};
+use farcast_delivery::ReceiverEngine as _;
 use farcast_pgm::message::{Cr, Data, DataKind, Feedback, Nak, NakKind, Opt, Poll, Polr, Spm};
-use farcast_pgm::{Body, Delivering, Message, Receiver, ReceiverConfig, ReceiverEvent, Sqn};
+use farcast_pgm::{Body, Delivering, Message, MessageEvent, Receiver, ReceiverConfig, ReceiverEvent, Sqn};
 
 use crate::common::{TSI, group, hears_messages, messages, ms, receiver_address, source};
 
@@ -286,7 +287,7 @@ fn who_began_with_data_begins_where_an_spm_says() {
         }
         let mut told = 0;
         while let Some(event) = below.engine.poll_event() {
-            told += usize::from(matches!(event, ReceiverEvent::Apdu(_)));
+            told += usize::from(matches!(event, ReceiverEvent::Own(MessageEvent::Apdu(_))));
         }
         assert_eq!(told, 1 + expected);
     }

@@ -1,6 +1,7 @@
 //! Parity of transmission groups (RFC 3208 §11): its transmission, the requests for it, and the packets that suffice.
 
 use farcast_core::{Arrival, Bitmap, Engine as _, Span, Time};
+use farcast_delivery::SenderEngine as _;
 use farcast_pgm::message::{Data, DataKind, Nak, NakKind, Opt};
 use farcast_pgm::{
     Body, ConfigError, Grouping, Message, Receiver, ReceiverEvent, Sender, SenderConfig, SenderOutcome, Sqn,

@@ -1,8 +1,9 @@
 //! The state machine of missing numbers: each timer, each retry, and the choice of receivers that ask.
 
 use farcast_core::{Span, Time};
+use farcast_delivery::ReceiverEngine as _;
 use farcast_pgm::message::{DataKind, NakKind};
-use farcast_pgm::{Body, Delivering, Message, ReceiverConfig, ReceiverEvent};
+use farcast_pgm::{Body, Delivering, Message, MessageEvent, ReceiverConfig, ReceiverEvent};
 use farcast_testkit::{Leg, Link, Setup};
 
 use crate::common::{Session, data, files, hears_messages, messages, ms, naks, receiver, sent, spms};
@@ -171,7 +172,10 @@ fn a_source_that_is_silent_is_gone_and_its_files_are_lost() {
     session.net.vanish(Time::ZERO + ms(300), session.sender);
     let session = session.run();
     let client = &session.clients[0];
-    assert_eq!(client.told(|event| matches!(event, ReceiverEvent::Gone(_)).then_some(())).len(), 1);
+    assert_eq!(
+        client.told(|event| matches!(event, ReceiverEvent::Own(MessageEvent::Gone(_))).then_some(())).len(),
+        1
+    );
     assert_eq!(client.complete(), 0);
     assert!(!session.net.engine(client.handle).is_busy());
 }

@@ -6,11 +6,12 @@ use std::net::{IpAddr, SocketAddr};
 
 use farcast_core::engine::{Arrival, Engine, Message as _, Transmit};
 use farcast_core::{Bitmap, Span, Time};
+use farcast_delivery::Outcome;
+use farcast_delivery::SenderEngine as _;
 use farcast_delivery::{Content, Delivery, ElementEngine, ElementRequest};
 use farcast_pgm::message::{DataKind, NakKind};
 use farcast_pgm::{
-    Body, Element, ElementConfig, Message, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome, Sender,
-    SenderConfig,
+    Body, Element, ElementConfig, Message, Receiver, ReceiverConfig, ReceiverEvent, Sender, SenderConfig,
 };
 
 use crate::common::{Keeper, group, source};
@@ -263,7 +264,7 @@ impl Tree {
                                 engine.accept(now, offer.object, &Bitmap::new(0));
                             }
                             ReceiverEvent::Complete(object) => engine.verified(now, object),
-                            ReceiverEvent::Ended(_, ReceiverOutcome::Complete(_)) => *complete += 1,
+                            ReceiverEvent::Ended(_, Outcome::Complete(_)) => *complete += 1,
                             _ => {}
                         }
                     }

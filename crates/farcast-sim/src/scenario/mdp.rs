@@ -4,15 +4,15 @@ use std::net::SocketAddr;
 
 use farcast_core::units::Bytes;
 use farcast_core::{BitRate, Span};
-use farcast_mdp::settings::{Counts, Sent, Way};
+use farcast_mdp::settings::{Counts, PathLimits, SendPlan};
 use farcast_mdp::{Codec, Object, Preset, Receiver, ReceiverConfig, Sender, SenderConfig, Settings};
 use farcast_scenario::receivers::Group as Receivers;
 use farcast_scenario::{Document, DocumentError, Links, Reader};
 
-use super::Scenario;
 use super::norm::receiver_node;
 use super::seal::{Manner, Sealed};
 use super::transfer::{self, TransferSpec};
+use super::{Scenario, keys};
 use crate::outcome::Remedies;
 use crate::star::{self, SealConfig, StarConfig, StarError, hub_address, receiver_address};
 
@@ -53,10 +53,7 @@ impl transfer::Transfer for Transfer {
         sealed: bool,
     ) -> Result<Self, DocumentError> {
         let sizes = sizes(&mut table)?;
-        let Bytes(overhead) = table.bytes_or("packet_overhead", Bytes(28))?;
-        let Ok(overhead) = u16::try_from(overhead) else {
-            return Err(table.refuse("packet_overhead", "it is larger than any packet", "at most 65535 B"));
-        };
+        let overhead = keys::overhead(&mut table)?;
         let mut settings = read(&mut table, None)?;
         // Only the sender can open a sealed answer.
         settings.unicast |= sealed;
@@ -70,7 +67,7 @@ impl transfer::Transfer for Transfer {
         let object = |size| Object { size, info: b"file".to_vec(), vouched: None };
         let objects = sizes.into_iter().map(object).collect();
         let grows = if sealed { MANNER.content() } else { 0 };
-        let way = Way { headers: overhead.saturating_add(grows), mtu: None };
+        let way = PathLimits { headers: overhead.saturating_add(grows), mtu: None, granule: 1 };
         let sender = settings.sender(sent(objects, alone, named), way);
         table.bytes_or("segment_size", Bytes(sender.segment_size.into()))?;
         if let Err(error) = Sender::new(sender.clone()) {
@@ -99,7 +96,7 @@ impl transfer::Transfer for Transfer {
     }
 
     fn sender(&self) -> Result<Sender, StarError> {
-        Sender::new(self.sender.clone()).map_err(in_words)
+        Sender::new(self.sender.clone()).map_err(keys::in_words)
     }
 
     fn receivers(&self, count: u32, seed: u64, engines: bool) -> star::Receivers<Mdp> {
@@ -107,11 +104,11 @@ impl transfer::Transfer for Transfer {
         let of = move |n| settings.receiver(receiver_node(n), group, seed);
         // Only single engines can overhear each other.
         if engines || !self.sender.unicast {
-            return star::Receivers::Engines(Box::new(move |n| Receiver::new(of(n)).map_err(in_words)));
+            return star::Receivers::Engines(Box::new(move |n| Receiver::new(of(n)).map_err(keys::in_words)));
         }
         star::Receivers::Population(Box::new(move |first| {
             let config: ReceiverConfig = of(first);
-            farcast_mdp::population(&config, count).map_err(in_words)
+            farcast_mdp::population(&config, count).map_err(keys::in_words)
         }))
     }
 
@@ -126,10 +123,10 @@ impl transfer::Transfer for Transfer {
 
 /// Returns the objects with the simulator's addresses. They go to a group, or to the one receiver if it is `alone`, and
 /// the first `named` receivers are to acknowledge them.
-fn sent(objects: Vec<Object>, alone: bool, named: u32) -> Sent {
+fn sent(objects: Vec<Object>, alone: bool, named: u32) -> SendPlan {
     let port = receiver_address(0).port();
     let group = SocketAddr::from(([224, 1, 2, 3], port));
-    Sent {
+    SendPlan {
         node: farcast_mdp::NodeId(0x0A00_0001),
         source: SocketAddr::new(hub_address(), port),
         group: if alone { receiver_address(0) } else { group },
@@ -153,7 +150,7 @@ pub fn over(
     let seal = sealed.map(|sealed| sealed.config(MANNER, Some(sender.rate)));
     let alone = !sender.group.ip().is_multicast();
     let overhead = if sender.group.is_ipv4() { 28 } else { 48 };
-    let Sent { node, source, group, ackers, .. } = sent(Vec::new(), alone, named);
+    let SendPlan { node, source, group, ackers, .. } = sent(Vec::new(), alone, named);
     let sender = SenderConfig { node, source, group, ackers, ..sender.clone() };
     let transfer = Transfer { sender, settings: settings.clone(), overhead, seal };
     Scenario::over_link(document, TransferSpec::Mdp(transfer), receivers, time_limit)
@@ -165,10 +162,6 @@ pub fn sender(scenario: &Scenario) -> Option<&SenderConfig> {
         Some(TransferSpec::Mdp(transfer)) => Some(&transfer.sender),
         _ => None,
     }
-}
-
-fn in_words(error: impl std::error::Error) -> StarError {
-    StarError::Engine(error.to_string())
 }
 
 impl Scenario {
@@ -214,10 +207,7 @@ pub fn read(table: &mut Reader<'_>, given: Option<BitRate>) -> Result<Settings, 
     // A given rate wins over the table's, but the table's must be valid.
     let said = table.rate_or("rate", base.rate)?;
     let rate = given.unwrap_or(said);
-    let segment_size = table.optional_bytes("segment_size")?;
-    let Ok(segment_size) = segment_size.map(|Bytes(size)| u16::try_from(size)).transpose() else {
-        return Err(table.refuse("segment_size", "it is larger than any packet", "at most 65000 B"));
-    };
+    let segment_size = keys::segment_size(table)?;
     let counts = [("payload", Counts::Payload), ("message", Counts::Message), ("packet", Counts::Packet)];
     let gap = table.span_or("gap", base.gap)?;
     if gap > Span::from_secs(7 * 24 * 3600) {
@@ -245,11 +235,5 @@ pub fn read(table: &mut Reader<'_>, given: Option<BitRate>) -> Result<Settings, 
 /// # Errors
 /// The first mistake, and its place.
 pub fn plan(document: &Document, given: Option<BitRate>) -> Result<Settings, DocumentError> {
-    let mut top = document.root();
-    let mut table = top.table("protocol")?;
-    table.choice("name", &[("mdp", ())])?;
-    let settings = read(&mut table, given)?;
-    table.finish()?;
-    top.finish()?;
-    Ok(settings)
+    keys::plan(document, "mdp", |table| read(table, given))
 }

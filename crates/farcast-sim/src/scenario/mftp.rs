@@ -10,7 +10,7 @@ use farcast_scenario::receivers::Group as Receivers;
 use farcast_scenario::{Document, DocumentError, Links, Reader};
 
 use super::transfer::{self, TransferSpec};
-use super::{Scenario, Sealed, StarConfig};
+use super::{Scenario, Sealed, StarConfig, keys};
 use crate::outcome::Remedies;
 use crate::star::{self, SealConfig, StarError, receiver_address};
 
@@ -28,21 +28,17 @@ pub fn receiver_id(n: u32) -> ClientId {
 /// # Errors
 /// A setting that cannot work.
 pub fn sender(config: SenderConfig) -> Result<Sender, StarError> {
-    Sender::new(config).map_err(in_words)
+    Sender::new(config).map_err(keys::in_words)
 }
 
 /// Makes `receivers` receivers, as one population or, with `engines`, as one engine each. Each gets an `id` of its own.
 pub fn receivers(receiver: ReceiverConfig, receivers: u32, engines: bool) -> star::Receivers<Mftp> {
     let of = move |n| ReceiverConfig { id: receiver_id(n), ..receiver.clone() };
     if engines {
-        return star::Receivers::Engines(Box::new(move |n| Receiver::new(of(n)).map_err(in_words)));
+        return star::Receivers::Engines(Box::new(move |n| Receiver::new(of(n)).map_err(keys::in_words)));
     }
-    let make = move |first| Population::new(of(first), receivers).map_err(in_words);
+    let make = move |first| Population::new(of(first), receivers).map_err(keys::in_words);
     star::Receivers::Population(Box::new(make))
-}
-
-fn in_words(error: impl std::error::Error) -> StarError {
-    StarError::Engine(error.to_string())
 }
 
 impl Scenario {

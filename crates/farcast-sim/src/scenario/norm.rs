@@ -4,16 +4,16 @@ use std::net::{IpAddr, SocketAddr};
 
 use farcast_core::units::Bytes;
 use farcast_core::{BitRate, Probability, Span};
-use farcast_norm::settings::{Parity, RateControl, Sent, Way};
+use farcast_norm::settings::{Parity, PathLimits, RateControl, SendPlan};
 use farcast_norm::{
     Codec, Kind, NodeId, Object, Pacing, Population, Receiver, ReceiverConfig, Sender, SenderConfig, Settings,
 };
 use farcast_scenario::receivers::Group as Receivers;
 use farcast_scenario::{Document, DocumentError, Links, Reader};
 
-use super::Scenario;
 use super::seal::{Manner, Sealed};
 use super::transfer::{self, TransferSpec};
+use super::{Scenario, keys};
 use crate::outcome::Remedies;
 use crate::star::{self, SealConfig, StarError, hub_address, receiver_address};
 
@@ -61,10 +61,7 @@ impl transfer::Transfer for Transfer {
         sealed: bool,
     ) -> Result<Self, DocumentError> {
         let Bytes(size) = table.bytes("file")?;
-        let Bytes(overhead) = table.bytes_or("packet_overhead", Bytes(28))?;
-        let Ok(overhead) = u16::try_from(overhead) else {
-            return Err(table.refuse("packet_overhead", "it is larger than any packet", "at most 65535 B"));
-        };
+        let overhead = keys::overhead(&mut table)?;
         let mut settings = read(&mut table, None)?;
         // Only the sender can open a sealed answer.
         settings.unicast |= sealed;
@@ -72,8 +69,8 @@ impl transfer::Transfer for Transfer {
         let named = table.flag_or("named", false)?;
         let sent = sent(size, b"file".to_vec(), if named { total } else { 0 });
         let grows = if sealed { MANNER.content() } else { 0 };
-        let sender =
-            settings.sender(sent, Way { headers: overhead.saturating_add(grows), mtu: None, granule: 1 });
+        let sender = settings
+            .sender(sent, PathLimits { headers: overhead.saturating_add(grows), mtu: None, granule: 1 });
         show(&mut table, &sender)?;
         if let Err(error) = Sender::new(sender.clone()) {
             return Err(table.refuse("file", error.to_string(), "settings that a transfer can have"));
@@ -101,7 +98,7 @@ impl transfer::Transfer for Transfer {
     }
 
     fn sender(&self) -> Result<Sender, StarError> {
-        Sender::new(self.sender.clone()).map_err(in_words)
+        Sender::new(self.sender.clone()).map_err(keys::in_words)
     }
 
     fn receivers(&self, count: u32, seed: u64, engines: bool) -> star::Receivers<Norm> {
@@ -110,10 +107,10 @@ impl transfer::Transfer for Transfer {
         let of = move |n| ReceiverConfig { seed, unicast, ..ReceiverConfig::new(receiver_node(n), group) };
         // Only single engines can report congestion.
         if engines || self.sender.pacing != Pacing::Fixed {
-            return star::Receivers::Engines(Box::new(move |n| Receiver::new(of(n)).map_err(in_words)));
+            return star::Receivers::Engines(Box::new(move |n| Receiver::new(of(n)).map_err(keys::in_words)));
         }
         star::Receivers::Population(Box::new(move |first| {
-            Population::new(&of(first), count).map_err(in_words)
+            Population::new(&of(first), count).map_err(keys::in_words)
         }))
     }
 
@@ -141,10 +138,6 @@ impl transfer::Transfer for Transfer {
     }
 }
 
-fn in_words(error: impl std::error::Error) -> StarError {
-    StarError::Engine(error.to_string())
-}
-
 /// Returns the octets of all objects.
 fn size(sender: &SenderConfig) -> u64 {
     sender.objects.iter().map(|object| object.size).sum()
@@ -165,8 +158,8 @@ fn node(address: IpAddr) -> NodeId {
 
 /// Returns an object of `size` octets with the simulator's addresses, which the first `named` receivers are to
 /// acknowledge.
-fn sent(size: u64, info: Vec<u8>, named: u32) -> Sent {
-    Sent {
+fn sent(size: u64, info: Vec<u8>, named: u32) -> SendPlan {
+    SendPlan {
         node: node(hub_address()),
         instance: 1,
         objects: vec![Object { kind: Kind::File, size, info, vouched: None }],
@@ -188,7 +181,7 @@ pub fn over(
     (time_limit, sealed): (Span, Option<Sealed>),
 ) -> Result<Scenario, DocumentError> {
     let named = if sender.ackers.is_empty() { 0 } else { receivers };
-    let Sent { node, source, group, ackers, .. } = sent(0, Vec::new(), named);
+    let SendPlan { node, source, group, ackers, .. } = sent(0, Vec::new(), named);
     let seal = sealed.map(|sealed| sealed.config(MANNER, Some(sender.pace.rate)));
     // The overhead of the rate includes the octets that the seal adds.
     let overhead = sender.pace.overhead - seal.map_or(0, |seal| seal.content);
@@ -215,16 +208,9 @@ pub fn sender(scenario: &Scenario) -> Option<&SenderConfig> {
 /// # Errors
 /// The first mistake, and its place.
 pub fn read(table: &mut Reader<'_>, given: Option<BitRate>) -> Result<Settings, DocumentError> {
-    let rate = match given {
-        // A given rate wins over the table's, but the table's must be valid.
-        Some(rate) => table.rate_or("rate", rate).map(|_| rate)?,
-        None => table.rate("rate")?,
-    };
+    let rate = keys::rate(table, given)?;
     let base = Settings::new(rate);
-    let segment_size = table.optional_bytes("segment_size")?;
-    let Ok(segment_size) = segment_size.map(|Bytes(size)| u16::try_from(size)).transpose() else {
-        return Err(table.refuse("segment_size", "it is larger than any packet", "at most 65000 B"));
-    };
+    let segment_size = keys::segment_size(table)?;
     let controls = [("fixed", RateControl::Fixed), ("norm-cc", RateControl::NormCc)];
     Ok(Settings {
         control: table.choice_or("rate_control", &controls, base.control)?,
@@ -255,7 +241,7 @@ fn least_rate(table: &mut Reader<'_>, most: BitRate) -> Result<Option<BitRate>, 
     }
 }
 
-fn parity(table: &mut Reader<'_>, key: &'static str) -> Result<Parity, DocumentError> {
+fn parity(table: &mut Reader<'_>, key: &'static str) -> Result<Parity<u16>, DocumentError> {
     let symbols = table.integer_or_word(key, 0..=LONGEST, "auto", None)?;
     Ok(symbols.map_or(Parity::Auto, Parity::Symbols))
 }
@@ -273,11 +259,5 @@ fn show(table: &mut Reader<'_>, config: &SenderConfig) -> Result<(), DocumentErr
 /// # Errors
 /// The first mistake, and its place.
 pub fn plan(document: &Document, given: Option<BitRate>) -> Result<Settings, DocumentError> {
-    let mut top = document.root();
-    let mut table = top.table("protocol")?;
-    table.choice("name", &[("norm", ())])?;
-    let settings = read(&mut table, given)?;
-    table.finish()?;
-    top.finish()?;
-    Ok(settings)
+    keys::plan(document, "norm", |table| read(table, given))
 }

@@ -4,14 +4,14 @@ use std::net::SocketAddr;
 
 use farcast_core::units::Bytes;
 use farcast_core::{BitRate, Span};
-use farcast_oneway::settings::{PathLimits, Sent, Settings};
+use farcast_oneway::settings::{PathLimits, SendPlan, Settings};
 use farcast_oneway::{Codec, Duration, Population, Receiver, ReceiverConfig, Sender, SenderConfig};
 use farcast_scenario::receivers::Group as Receivers;
 use farcast_scenario::{Document, DocumentError, Links, Reader};
 
-use super::Scenario;
 use super::seal::{Manner, Sealed};
 use super::transfer::{self, TransferSpec};
+use super::{Scenario, keys};
 use crate::outcome::Remedies;
 use crate::star::{self, SealConfig, StarError, hub_address};
 
@@ -64,12 +64,9 @@ impl transfer::Transfer for Transfer {
         sealed: bool,
     ) -> Result<Self, DocumentError> {
         let Bytes(size) = table.bytes("file")?;
-        let Bytes(overhead) = table.bytes_or("packet_overhead", Bytes(28))?;
-        let Ok(overhead) = u16::try_from(overhead) else {
-            return Err(table.refuse("packet_overhead", "it is larger than any packet", "at most 65535 B"));
-        };
+        let overhead = keys::overhead(&mut table)?;
         let settings = read(&mut table, None)?;
-        let sent = Sent {
+        let sent = SendPlan {
             session: 1,
             id: [1; 32],
             name: b"file".to_vec(),
@@ -185,23 +182,13 @@ pub fn sender(scenario: &Scenario) -> Option<&SenderConfig> {
 /// # Errors
 /// The first mistake, and its place.
 pub fn plan(document: &Document, given: Option<BitRate>) -> Result<Settings, DocumentError> {
-    let mut top = document.root();
-    let mut table = top.table("protocol")?;
-    table.choice("name", &[("one-way", ())])?;
-    let settings = read(&mut table, given)?;
-    table.finish()?;
-    top.finish()?;
-    Ok(settings)
+    keys::plan(document, "one-way", |table| read(table, given))
 }
 
 /// Reads the settings of `table`: `[protocol]` of a scenario or of a sender's plan. A `given` rate replaces that of the
 /// table.
 fn read(table: &mut Reader<'_>, given: Option<BitRate>) -> Result<Settings, DocumentError> {
-    let rate = match given {
-        // A given rate wins over the table's, but the table's must be valid.
-        Some(rate) => table.rate_or("rate", rate).map(|_| rate)?,
-        None => table.rate("rate")?,
-    };
+    let rate = keys::rate(table, given)?;
     let base = Settings::new(rate);
     let symbol_size = table.optional_bytes("symbol_size")?;
     let Ok(symbol_size) = symbol_size.map(|Bytes(size)| u16::try_from(size)).transpose() else {

@@ -6,7 +6,7 @@ use farcast_core::units::Bytes;
 use farcast_core::{BitRate, Span};
 use farcast_pgm::cc::CcConfig;
 use farcast_pgm::message::{DataKind, NakKind};
-use farcast_pgm::settings::{RateControl, Sent, Way};
+use farcast_pgm::settings::{PathLimits, RateControl, SendPlan};
 use farcast_pgm::{
     Body, Codec, Element, ElementConfig, Grouping, Gsi, Live, MOST_GROUP, Message, NodeId, Object, Receiver,
     ReceiverConfig, Sender, SenderConfig, Sending, Settings, StoreConfig, Tsi,
@@ -16,10 +16,10 @@ use farcast_scenario::{Document, DocumentError, Links, Reader};
 
 mod timers;
 
-use super::Scenario;
 use super::norm::receiver_node;
 use super::seal::{Manner, Sealed};
 use super::transfer::{self, TransferSpec};
+use super::{Scenario, keys};
 use crate::outcome::Remedies;
 use crate::star::{self, SealConfig, StarError, hub_address, receiver_address};
 use crate::tree::OnTree;
@@ -89,18 +89,15 @@ impl transfer::Transfer for Transfer {
         sealed: bool,
     ) -> Result<Self, DocumentError> {
         let Bytes(size) = table.bytes("file")?;
-        let Bytes(overhead) = table.bytes_or("packet_overhead", Bytes(28))?;
-        let Ok(overhead) = u16::try_from(overhead) else {
-            return Err(table.refuse("packet_overhead", "it is larger than any packet", "at most 65535 B"));
-        };
+        let overhead = keys::overhead(&mut table)?;
         let settings = read(&mut table, None)?;
         let total: u32 = groups.iter().map(|group| group.receivers).sum();
         let named = if table.flag_or("named", false)? { total } else { 0 };
         let object = Object { size, name: b"file".to_vec(), vouched: None };
         let sent = sent(Sending::Files(vec![object]), named);
         let grows = if sealed { MANNER.content() } else { 0 };
-        let sender =
-            settings.sender(sent, Way { headers: overhead.saturating_add(grows), mtu: None, granule: 1 });
+        let sender = settings
+            .sender(sent, PathLimits { headers: overhead.saturating_add(grows), mtu: None, granule: 1 });
         let sender = SenderConfig { live: live(&mut table)?, ..timers::source(&mut table, sender)? };
         let sender = SenderConfig { cc: limited(&mut table, sender.cc)?, ..sender };
         if sender.live.is_some() && sender.parity.is_some() {
@@ -138,7 +135,7 @@ impl transfer::Transfer for Transfer {
 
     fn sender(&self) -> Result<Sender, StarError> {
         // Network elements, where there are any, must examine the packets that concern them.
-        Sender::new(SenderConfig { router_alert: true, ..self.sender.clone() }).map_err(in_words)
+        Sender::new(SenderConfig { router_alert: true, ..self.sender.clone() }).map_err(keys::in_words)
     }
 
     fn receivers(&self, count: u32, seed: u64, engines: bool) -> star::Receivers<Pgm> {
@@ -151,18 +148,18 @@ impl transfer::Transfer for Transfer {
         };
         // The sender tells acknowledging receivers apart by their addresses, which single engines have.
         if engines || self.sender.cc.is_some() {
-            return star::Receivers::Engines(Box::new(move |n| Receiver::new(of(n)).map_err(in_words)));
+            return star::Receivers::Engines(Box::new(move |n| Receiver::new(of(n)).map_err(keys::in_words)));
         }
         star::Receivers::Population(Box::new(move |first| {
             let config = ReceiverConfig { address: None, ..of(first) };
-            farcast_pgm::population(&config, count).map_err(in_words)
+            farcast_pgm::population(&config, count).map_err(keys::in_words)
         }))
     }
 
     fn element(&self, addresses: &[Ipv4Addr], repairs: bool, seed: u64) -> Result<Element, StarError> {
         let ports = addresses.iter().copied().map(IpAddr::V4).collect();
         let store = repairs.then(|| StoreConfig { seed, ..self.timers.store.clone() });
-        Element::new(ElementConfig { ports, store, ..self.timers.element.clone() }).map_err(in_words)
+        Element::new(ElementConfig { ports, store, ..self.timers.element.clone() }).map_err(keys::in_words)
     }
 
     fn memory(&self, groups: &[Receivers], _links: &Links, _engines: bool) -> u64 {
@@ -186,10 +183,6 @@ fn limited(table: &mut Reader<'_>, cc: Option<CcConfig>) -> Result<Option<CcConf
     Ok(Some(CcConfig { most: table.integer_or("window", 1..=1 << 15, cc.most)?, ..cc }))
 }
 
-fn in_words(error: impl std::error::Error) -> StarError {
-    StarError::Engine(error.to_string())
-}
-
 /// Returns the octets of all files.
 fn size(sender: &SenderConfig) -> u64 {
     match &sender.sending {
@@ -199,9 +192,9 @@ fn size(sender: &SenderConfig) -> u64 {
 }
 
 /// Returns the content to send with the simulator's addresses, which the first `named` receivers are to acknowledge.
-fn sent(sending: Sending, named: u32) -> Sent {
+fn sent(sending: Sending, named: u32) -> SendPlan {
     let port = receiver_address(0).port();
-    Sent {
+    SendPlan {
         tsi: Tsi { gsi: Gsi([0, 0, 10, 0, 0, 1]), port: 1 },
         sending,
         source: SocketAddr::new(hub_address(), port),
@@ -222,7 +215,7 @@ pub fn over(
     (time_limit, sealed): (Span, Option<Sealed>),
 ) -> Result<Scenario, DocumentError> {
     let named = if sender.named.is_empty() { 0 } else { receivers };
-    let Sent { tsi, sending, source, group, named } = sent(sender.sending.clone(), named);
+    let SendPlan { tsi, sending, source, group, named } = sent(sender.sending.clone(), named);
     let seal = sealed.map(|sealed| sealed.config(MANNER, Some(sender.pace.rate)));
     // The overhead of the rate includes the octets that the seal adds.
     let overhead = sender.pace.overhead - seal.map_or(0, |seal| seal.content);
@@ -245,16 +238,9 @@ pub fn sender(scenario: &Scenario) -> Option<&SenderConfig> {
 /// # Errors
 /// The first mistake, and its place.
 pub fn read(table: &mut Reader<'_>, given: Option<BitRate>) -> Result<Settings, DocumentError> {
-    let rate = match given {
-        // A given rate wins over the table's, but the table's must be valid.
-        Some(rate) => table.rate_or("rate", rate).map(|_| rate)?,
-        None => table.rate("rate")?,
-    };
+    let rate = keys::rate(table, given)?;
     let base = Settings::new(rate);
-    let segment_size = table.optional_bytes("segment_size")?;
-    let Ok(segment_size) = segment_size.map(|Bytes(size)| u16::try_from(size)).transpose() else {
-        return Err(table.refuse("segment_size", "it is larger than any packet", "at most 65000 B"));
-    };
+    let segment_size = keys::segment_size(table)?;
     let controls = [("fixed", RateControl::Fixed), ("pgmcc", RateControl::Pgmcc)];
     let settings = Settings {
         control: table.choice_or("rate_control", &controls, base.control)?,
@@ -303,11 +289,5 @@ fn show(table: &mut Reader<'_>, sender: &SenderConfig) -> Result<(), DocumentErr
 /// # Errors
 /// The first mistake, and its place.
 pub fn plan(document: &Document, given: Option<BitRate>) -> Result<Settings, DocumentError> {
-    let mut top = document.root();
-    let mut table = top.table("protocol")?;
-    table.choice("name", &[("pgm", ())])?;
-    let settings = read(&mut table, given)?;
-    table.finish()?;
-    top.finish()?;
-    Ok(settings)
+    keys::plan(document, "pgm", |table| read(table, given))
 }

@@ -1,7 +1,7 @@
 //! Receiving files by MDP.
 
-use farcast_mdp::{Codec, ConfigError, Mdp, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome, Sync};
-use farcast_norm::quantise::GroupSize;
+use farcast_delivery::nack::quantise::GroupSize;
+use farcast_mdp::{Codec, ConfigError, Mdp, Receiver, ReceiverConfig, Sync};
 use serde_json::Value;
 
 use super::nack::{own_node, unicast};
@@ -38,11 +38,7 @@ impl ReceiveProtocol for ReceiveMdp {
     }
 
     fn outcome(&self, report: &ReportOf<Self>) -> String {
-        let end = match report.end {
-            ReceiverEvent::Ended(_, outcome) => outcome,
-            _ => ReceiverOutcome::Stopped,
-        };
-        plain::outcome(report, end)
+        plain::outcome(report, plain::WITHDRAWN)
     }
 
     fn figures(&self, report: &ReportOf<Self>, _receiver: &Receiver) -> Value {

@@ -1,6 +1,6 @@
 //! Parts of receiving that NORM, MDP and PGM share. Their receivers ask for the data that they lack.
 
-use farcast_norm::NodeId;
+use farcast_delivery::nack::NodeId;
 
 use super::options::Answers;
 use super::{ReceiveJob, ReceivePlace, own_address};

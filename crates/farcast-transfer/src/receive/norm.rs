@@ -1,6 +1,6 @@
 //! Receiving files by NORM.
 
-use farcast_norm::{Codec, ConfigError, Fec, Norm, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome};
+use farcast_norm::{Codec, ConfigError, Fec, Norm, Receiver, ReceiverConfig};
 use serde_json::Value;
 
 use super::nack::{own_node, unicast};
@@ -38,11 +38,7 @@ impl ReceiveProtocol for ReceiveNorm {
     }
 
     fn outcome(&self, report: &ReportOf<Self>) -> String {
-        let end = match report.end {
-            ReceiverEvent::Ended(_, outcome) => outcome,
-            _ => ReceiverOutcome::Stopped,
-        };
-        plain::outcome(report, end)
+        plain::outcome(report, plain::WITHDRAWN)
     }
 
     fn figures(&self, report: &ReportOf<Self>, _receiver: &Receiver) -> Value {

@@ -1,8 +1,6 @@
 //! Receiving files by PGM.
 
-use farcast_pgm::{
-    Codec, ConfigError, NodeId, Pgm, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome, settings,
-};
+use farcast_pgm::{Codec, ConfigError, Pgm, Receiver, ReceiverConfig, settings};
 use serde_json::Value;
 
 use super::nack::own_node;
@@ -42,13 +40,7 @@ impl ReceiveProtocol for ReceivePgm {
     }
 
     fn outcome(&self, report: &ReportOf<Self>) -> String {
-        use farcast_norm::ReceiverOutcome as Common;
-        let end = match report.end {
-            ReceiverEvent::Ended(_, ReceiverOutcome::Complete(at)) => Common::Complete(at),
-            ReceiverEvent::Ended(_, ReceiverOutcome::Lost) => Common::Lost,
-            _ => Common::Stopped,
-        };
-        plain::outcome(report, end)
+        plain::outcome(report, "the sender has ended or cannot repair any more what did not arrive")
     }
 
     fn figures(&self, report: &ReportOf<Self>, _receiver: &Receiver) -> Value {
@@ -57,7 +49,7 @@ impl ReceiveProtocol for ReceivePgm {
 }
 
 pub(super) fn configure(job: &ReceiveJob, place: &ReceivePlace) -> Result<ReceiverConfig, Error> {
-    let node = NodeId(own_node(job, place)?.0);
+    let node = own_node(job, place)?;
     let base = settings::receiver(node, place.from, job.pgm.rtt.unwrap_or(settings::ROUND_TRIP));
     Ok(ReceiverConfig {
         // PGMCC takes several receivers at one address for one.

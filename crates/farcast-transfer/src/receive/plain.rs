@@ -3,38 +3,33 @@
 use farcast_delivery::Outcome;
 use farcast_files::shown_name;
 use farcast_net::ReceiveReport;
-use farcast_norm::ReceiverOutcome;
 use serde_json::{Value, json};
 
 use super::{brought, kept};
 
-/// Returns the result of the reception, in one sentence.
-pub(super) fn outcome<E>(report: &ReceiveReport<E>, end: ReceiverOutcome) -> String {
+/// Sentence about an object that its sender cannot send any more.
+pub(super) const WITHDRAWN: &str =
+    "its sender cannot send it any more: it changed there, was removed, or is not remembered";
+
+/// Returns the result of the reception, in one sentence. `missed` is the sentence about an object that can no longer be
+/// completed.
+pub(super) fn outcome<E>(report: &ReceiveReport<E>, missed: &str) -> String {
     let name = shown_name(&report.offer.name);
     if let Some(error) = &report.error {
         return error.to_string();
     }
-    if end == ReceiverOutcome::Withdrawn {
-        let kept = kept(report, " for another time");
-        return format!(
-            "{name}: its sender cannot send it any more: it changed there, was removed, or is not remembered; {kept}"
-        );
-    }
-    if report.outcome == Outcome::Missed {
-        let kept = kept(report, " for another time");
-        return format!("{name}: the sender has ended or cannot repair any more what did not arrive; {kept}");
-    }
-    match end {
-        ReceiverOutcome::Complete(_) if report.vouched => {
+    match report.outcome {
+        Outcome::Complete(_) if report.vouched => {
             format!("{name} complete and verified: {}", brought(report))
         }
-        ReceiverOutcome::Complete(_) => {
+        Outcome::Complete(_) => {
             format!("{name} complete: {}; nothing vouches for its content but the protocol", brought(report))
         }
-        ReceiverOutcome::Lost | ReceiverOutcome::Withdrawn => {
+        Outcome::Missed => format!("{name}: {missed}; {}", kept(report, " for another time")),
+        Outcome::Lost => {
             format!("{name}: the sender has ended or fallen silent; {}", kept(report, " for its return"))
         }
-        ReceiverOutcome::Stopped => format!("{name}: stopped; {}", kept(report, " for the next try")),
+        _ => format!("{name}: stopped; {}", kept(report, " for the next try")),
     }
 }
 

@@ -3,16 +3,18 @@
 use std::net::SocketAddr;
 
 use farcast_core::Time;
+use farcast_delivery::Parity;
 use farcast_files::{Entry, Outgoing};
-use farcast_mdp::settings::{Counts, Sent as Plan, Way};
-use farcast_mdp::{Codec, ConfigError, Mdp, NodeId, Object, Sender, SenderConfig, SenderEvent, Settings};
-use farcast_mftp::settings::Parity;
+use farcast_mdp::settings::{Counts, PathLimits, SendPlan as Plan};
+use farcast_mdp::{
+    Codec, ConfigError, Mdp, NodeId, Object, ObjectBegun, Sender, SenderConfig, SenderEvent, Settings,
+};
 use farcast_net::SendSeal;
 use farcast_sim::scenario::mdp::plan;
 use serde_json::Value;
 
 use super::nack::{self, NameRoom, base, check_names, named, said_of, set};
-use super::named::{Ending, Named, figures, outcome_word};
+use super::named::{Ending, Named, figures};
 use super::options::Counted;
 use super::{
     Basis, MakeSender, Preparation, ReceiverState, ReportOf, Scanned, SendEvent, SendJob, SendProtocol,
@@ -50,7 +52,7 @@ impl SendMdp {
             ackers: self.named.nodes().collect(),
         };
         let headers = signed_headers(self.basis.to, self.basis.sealing.is_some());
-        self.settings.sender(plan, Way { headers, mtu: path_mtu(job, self.basis.to) })
+        self.settings.sender(plan, PathLimits { headers, mtu: path_mtu(job, self.basis.to), granule: 1 })
     }
 
     /// Returns the configuration for sending `files` from `source`.
@@ -115,15 +117,7 @@ impl SendProtocol for SendMdp {
     }
 
     fn event(&mut self, now: Time, _sender: &Sender, event: &SenderEvent) -> Option<SendEvent> {
-        Some(match *event {
-            SenderEvent::Started { ackers } => SendEvent::Started { receivers: ackers as u64 },
-            SenderEvent::Round { round, segments } => SendEvent::Round { round, segments },
-            SenderEvent::Object(object) => SendEvent::Object(object.into()),
-            SenderEvent::Acknowledged(node) => self.named.acknowledged(now, node),
-            SenderEvent::Lost(node) => self.named.lost(node),
-            SenderEvent::Delivered => SendEvent::Delivered,
-            SenderEvent::Ended(outcome) => SendEvent::Ended(outcome_word(outcome)),
-        })
+        self.named.event(now, event, |_, &ObjectBegun(object)| Some(SendEvent::Object(object.into())))
     }
 
     fn receivers(&self) -> Vec<ReceiverState> {
@@ -131,7 +125,6 @@ impl SendProtocol for SendMdp {
     }
 
     fn verdict(&self, _job: &SendJob, report: &ReportOf<Self>, late: bool) -> Verdict {
-        let ended = if let SenderEvent::Ended(outcome) = report.end { Some(outcome) } else { None };
         let ending = Ending {
             error: report.error.as_ref(),
             late,
@@ -139,7 +132,7 @@ impl SendProtocol for SendMdp {
             takes_back: true,
             known: self.named.len() > 0,
         };
-        ending.judge(self.named.verdict(ended))
+        ending.judge(self.named.verdict(&report.end))
     }
 
     fn figures(&self, sender: &Sender) -> Value {

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use farcast_core::engine::RejectCounts;
 use farcast_core::{Span, Time};
+use farcast_delivery::nack::{NodeId, SenderEvent, SenderOutcome};
 use farcast_files::ChangedFile;
 use farcast_net::NetError;
-use farcast_norm::{NodeId, SenderOutcome};
 use serde_json::{Value, json};
 
 use super::{ReceiverState, SendEvent, SendOutcome, Verdict, changed_files};
@@ -49,7 +49,7 @@ impl Named {
     }
 
     /// Records that a receiver has everything since `now`.
-    pub(super) fn acknowledged(&mut self, now: Time, node: NodeId) -> SendEvent {
+    fn acknowledged(&mut self, now: Time, node: NodeId) -> SendEvent {
         if let Some(one) = self.receivers.get_mut(&node) {
             one.acknowledged = Some(now);
         }
@@ -57,11 +57,29 @@ impl Named {
     }
 
     /// Records that a receiver does not answer.
-    pub(super) fn lost(&mut self, node: NodeId) -> SendEvent {
+    fn lost(&mut self, node: NodeId) -> SendEvent {
         if let Some(one) = self.receivers.get_mut(&node) {
             one.lost = true;
         }
         SendEvent::Lost(self.label(node))
+    }
+
+    /// Returns the event that `event` of the engine stands for, if any. `own` translates those of the protocol.
+    pub(super) fn event<X>(
+        &mut self,
+        now: Time,
+        event: &SenderEvent<X>,
+        own: impl FnOnce(&Self, &X) -> Option<SendEvent>,
+    ) -> Option<SendEvent> {
+        Some(match *event {
+            SenderEvent::Started { named } => SendEvent::Started { receivers: named as u64 },
+            SenderEvent::Round { round, segments } => SendEvent::Round { round, segments },
+            SenderEvent::Acknowledged(node) => self.acknowledged(now, node),
+            SenderEvent::Lost(node) => self.lost(node),
+            SenderEvent::Delivered => SendEvent::Delivered,
+            SenderEvent::Ended(outcome) => SendEvent::Ended(outcome_word(outcome)),
+            SenderEvent::Own(ref event) => return own(self, event),
+        })
     }
 
     /// Returns the receivers with their states.
@@ -79,9 +97,9 @@ impl Named {
         self.receivers.values().map(told).collect()
     }
 
-    /// Returns the verdict for an outcome, or for a transfer without one.
-    pub(super) fn verdict(&self, outcome: Option<SenderOutcome>) -> Verdict {
-        let Some(outcome) = outcome else {
+    /// Returns the verdict for the last event of a transfer.
+    pub(super) fn verdict<X>(&self, end: &SenderEvent<X>) -> Verdict {
+        let SenderEvent::Ended(outcome) = *end else {
             let sentence = Some("it did not end".into());
             return Verdict { word: "aborted", outcome: SendOutcome::Failed, sentence };
         };

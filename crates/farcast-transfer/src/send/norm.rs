@@ -3,18 +3,19 @@
 use std::net::SocketAddr;
 
 use farcast_core::Time;
+use farcast_delivery::Parity;
 use farcast_files::{Entry, Outgoing};
-use farcast_mftp::settings::Parity as Chosen;
 use farcast_net::SendSeal;
-use farcast_norm::settings::{Parity, RateControl, Sent as Plan, Way};
+use farcast_norm::settings::{PathLimits, RateControl, SendPlan as Plan};
 use farcast_norm::{
-    Codec, ConfigError, Kind, NodeId, Norm, Object, Pacing, Sender, SenderConfig, SenderEvent, Settings,
+    Codec, ConfigError, Kind, NodeId, Norm, Object, Pacing, Reached, Sender, SenderConfig, SenderEvent,
+    Settings,
 };
 use farcast_sim::scenario::norm::plan;
 use serde_json::Value;
 
 use super::nack::{self, NameRoom, base, check_names, named, said_of, set};
-use super::named::{Ending, Named, figures, outcome_word};
+use super::named::{Ending, Named, figures};
 use super::{
     Basis, MakeSender, Preparation, ReceiverState, ReportOf, Scanned, SendEvent, SendJob, SendProtocol,
     Verdict, burst, destination, path_mtu,
@@ -58,7 +59,7 @@ impl SendNorm {
             ackers: self.named.nodes().collect(),
         };
         let headers = signed_headers(self.basis.to, self.basis.sealing.is_some());
-        self.settings.sender(plan, Way { headers, mtu: path_mtu(job, self.basis.to), granule: 1 })
+        self.settings.sender(plan, PathLimits { headers, mtu: path_mtu(job, self.basis.to), granule: 1 })
     }
 
     /// Returns the configuration for sending `files` from `source`.
@@ -111,7 +112,7 @@ impl SendProtocol for SendNorm {
             group: self.basis.to,
             ackers: self.named.nodes().collect(),
         };
-        let config = self.settings.sender(plan, Way { headers: 28, mtu: None, granule: 1 });
+        let config = self.settings.sender(plan, PathLimits { headers: 28, mtu: None, granule: 1 });
         Codec { fec: config.fec }
     }
 
@@ -129,16 +130,8 @@ impl SendProtocol for SendNorm {
     }
 
     fn event(&mut self, now: Time, _sender: &Sender, event: &SenderEvent) -> Option<SendEvent> {
-        Some(match *event {
-            SenderEvent::Started { ackers } => SendEvent::Started { receivers: ackers as u64 },
-            SenderEvent::Round { round, segments } => SendEvent::Round { round, segments },
-            SenderEvent::Reached { node, object } => {
-                SendEvent::Reached { receiver: self.named.label(node), object: object.get().into() }
-            }
-            SenderEvent::Acknowledged(node) => self.named.acknowledged(now, node),
-            SenderEvent::Lost(node) => self.named.lost(node),
-            SenderEvent::Delivered => SendEvent::Delivered,
-            SenderEvent::Ended(outcome) => SendEvent::Ended(outcome_word(outcome)),
+        self.named.event(now, event, |named, Reached { node, object }| {
+            Some(SendEvent::Reached { receiver: named.label(*node), object: object.get().into() })
         })
     }
 
@@ -147,7 +140,6 @@ impl SendProtocol for SendNorm {
     }
 
     fn verdict(&self, _job: &SendJob, report: &ReportOf<Self>, late: bool) -> Verdict {
-        let ended = if let SenderEvent::Ended(outcome) = report.end { Some(outcome) } else { None };
         let ending = Ending {
             error: report.error.as_ref(),
             late,
@@ -155,7 +147,7 @@ impl SendProtocol for SendNorm {
             takes_back: true,
             known: self.named.len() > 0,
         };
-        ending.judge(self.named.verdict(ended))
+        ending.judge(self.named.verdict(&report.end))
     }
 
     fn figures(&self, sender: &Sender) -> Value {
@@ -211,10 +203,10 @@ pub(super) fn settings(job: &SendJob, sealed: bool) -> Result<Settings, Error> {
 }
 
 /// Returns a number of parity symbols that `option` chooses.
-fn parity(option: &str, chosen: Chosen) -> Result<Parity, Error> {
+fn parity(option: &str, chosen: Parity) -> Result<Parity<u16>, Error> {
     match chosen {
-        Chosen::Auto => Ok(Parity::Auto),
-        Chosen::Symbols(symbols) => match u16::try_from(symbols).ok().filter(|symbols| *symbols <= 254) {
+        Parity::Auto => Ok(Parity::Auto),
+        Parity::Symbols(symbols) => match u16::try_from(symbols).ok().filter(|symbols| *symbols <= 254) {
             Some(symbols) => Ok(Parity::Symbols(symbols)),
             None => Err(Error::usage(format!("--{option} is at most 254 by NORM"))),
         },

@@ -7,7 +7,7 @@ use farcast_core::{Span, Time};
 use farcast_files::Outgoing;
 use farcast_mftp::settings::Rate;
 use farcast_net::SendSeal;
-use farcast_oneway::settings::{PathLimits, Sent as Plan, Settings};
+use farcast_oneway::settings::{PathLimits, SendPlan as Plan, Settings};
 use farcast_oneway::{Codec, ConfigError, Duration, OneWay, Sender, SenderConfig, SenderEvent};
 use farcast_seal::Contents;
 use farcast_sim::scenario::one_way::plan;

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use farcast_core::units::Bytes;
 use farcast_core::{BitRate, Probability, Span};
+use farcast_delivery::Parity;
 use farcast_mftp::StatusRetry;
-use farcast_mftp::settings::{Parity, Rate};
+use farcast_mftp::settings::Rate;
 
 use crate::headings::{MFTP_AND_PGM, NORM_AND_MDP, NORM_AND_PGM, NORM_MDP_AND_PGM};
 use crate::host::Endpoint;

@@ -5,19 +5,18 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use farcast_core::Time;
 use farcast_delivery::KeyNumber;
+use farcast_delivery::Parity;
 use farcast_files::{Entry, Outgoing};
-use farcast_mftp::settings::Parity;
 use farcast_net::SendSeal;
-use farcast_pgm::settings::{self, RateControl, Sent as Plan, Way};
+use farcast_pgm::settings::{self, PathLimits, RateControl, SendPlan as Plan};
 use farcast_pgm::{
-    Codec, ConfigError, Grouping, Gsi, Object, Pgm, Sender, SenderConfig, SenderEvent, SenderOutcome,
-    Sending, Settings, Tsi,
+    Codec, ConfigError, Grouping, Gsi, Object, Pgm, Sender, SenderConfig, SenderEvent, Sending, Settings, Tsi,
 };
 use farcast_sim::scenario::pgm::plan;
 use serde_json::Value;
 
 use super::nack::{self, NameRoom, base, check_names, named, said_of, set};
-use super::named::{Ending, Named, figures, outcome_word};
+use super::named::{Ending, Named, figures};
 use super::{
     Basis, MakeSender, Preparation, ReceiverState, ReportOf, Scanned, SendEvent, SendJob, SendProtocol,
     Verdict, burst, destination, path_mtu,
@@ -57,7 +56,7 @@ impl SendPgm {
             sending: Sending::Files(objects),
             source,
             group: self.basis.to,
-            named: self.named.nodes().map(|node| farcast_pgm::NodeId(node.0)).collect(),
+            named: self.named.nodes().collect(),
         };
         let way = way(job, self.basis.to, self.basis.sealing.is_some());
         on_wire(job, self.settings.sender(plan, way))
@@ -124,16 +123,8 @@ impl SendProtocol for SendPgm {
     }
 
     fn event(&mut self, now: Time, _sender: &Sender, event: &SenderEvent) -> Option<SendEvent> {
-        Some(match *event {
-            SenderEvent::Started { named } => SendEvent::Started { receivers: named as u64 },
-            SenderEvent::Round { round, segments } => SendEvent::Round { round, segments },
-            SenderEvent::Acknowledged(who) => self.named.acknowledged(now, node(who)),
-            SenderEvent::Lost(who) => self.named.lost(node(who)),
-            SenderEvent::Delivered => SendEvent::Delivered,
-            SenderEvent::Ended(how) => SendEvent::Ended(outcome_word(outcome(how))),
-            // A transfer of files keeps everything.
-            SenderEvent::Released(_) => return None,
-        })
+        // A transfer of files keeps everything.
+        self.named.event(now, event, |_, _| None)
     }
 
     fn receivers(&self) -> Vec<ReceiverState> {
@@ -141,7 +132,6 @@ impl SendProtocol for SendPgm {
     }
 
     fn verdict(&self, _job: &SendJob, report: &ReportOf<Self>, late: bool) -> Verdict {
-        let ended = if let SenderEvent::Ended(how) = report.end { Some(outcome(how)) } else { None };
         let ending = Ending {
             error: report.error.as_ref(),
             late,
@@ -149,7 +139,7 @@ impl SendProtocol for SendPgm {
             takes_back: false,
             known: self.named.len() > 0,
         };
-        ending.judge(self.named.verdict(ended))
+        ending.judge(self.named.verdict(&report.end))
     }
 
     fn figures(&self, sender: &Sender) -> Value {
@@ -244,10 +234,10 @@ pub(super) fn session(source: SocketAddr, to: SocketAddr, number: Option<KeyNumb
 }
 
 /// Returns the properties of the path to `group`.
-pub(super) fn way(job: &SendJob, group: SocketAddr, sealed: bool) -> Way {
+pub(super) fn way(job: &SendJob, group: SocketAddr, sealed: bool) -> PathLimits {
     // Without UDP, packets that network elements have to look at carry the router alert, an IP option of four octets.
     let headers = if job.pgm.raw { 24 } else { signed_headers(group, sealed) };
-    Way { headers, mtu: path_mtu(job, group), granule: 1 }
+    PathLimits { headers, mtu: path_mtu(job, group), granule: 1 }
 }
 
 /// Returns `config` for UDP or for IP alone.
@@ -256,22 +246,6 @@ pub(super) fn on_wire(job: &SendJob, config: SenderConfig) -> SenderConfig {
     // Without a UDP port, PGM's own port separates the transfers of a group.
     let port = if raw { config.group.port() } else { PORT };
     SenderConfig { port, router_alert: raw, ..config }
-}
-
-/// Returns a node id as the type that all protocols here share.
-pub(super) fn node(node: farcast_pgm::NodeId) -> farcast_norm::NodeId {
-    farcast_norm::NodeId(node.0)
-}
-
-/// Returns an outcome as the type that all protocols here share.
-pub(super) fn outcome(outcome: SenderOutcome) -> farcast_norm::SenderOutcome {
-    use farcast_norm::SenderOutcome as Common;
-    match outcome {
-        SenderOutcome::Acknowledged => Common::Acknowledged,
-        SenderOutcome::Unknown => Common::Unknown,
-        SenderOutcome::Incomplete { lacking } => Common::Incomplete { lacking },
-        SenderOutcome::Aborted => Common::Aborted,
-    }
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use farcast_core::{BitRate, Span};
 use farcast_delivery::{Codec as _, StreamSenderEngine, Transport};
 use farcast_net::{SealCounts, SendSeal, SocketOptions, StreamSendJob, StreamSendNotice, StreamSendOptions};
-use farcast_norm::settings::Way;
+use farcast_norm::settings::PathLimits;
 use farcast_norm::stream::{StreamSender as NormSender, StreamSenderEvent as NormEvent};
 use farcast_norm::{Kind, NodeId, Object, SenderConfig, SenderOutcome};
 use farcast_pgm::Sending;
@@ -17,7 +17,7 @@ use farcast_pgm::stream::{
     StreamSender as PgmSender, StreamSenderConfig as PgmConfig, StreamSenderEvent as PgmEvent,
 };
 
-use super::pgm::{node, on_wire, outcome, session, way};
+use super::pgm::{on_wire, session, way};
 use super::{Preparation, ReceiverState, SendJob, await_network, destination, nack, norm, path_mtu, pgm};
 use crate::sealing::{Sealing, signed_headers};
 use crate::{Error, ProtocolName};
@@ -143,7 +143,7 @@ fn by_norm(
     };
     let (to, ackers) = (stream.to, stream.named.keys().copied().collect());
     let make = |source: SocketAddr| {
-        let plan = farcast_norm::settings::Sent {
+        let plan = farcast_norm::settings::SendPlan {
             node: job.nack.node(source, sealing),
             // The instance differs in each run, because a stream is never sent again.
             instance: std::process::id() as u16 ^ (std::process::id() >> 16) as u16,
@@ -158,7 +158,7 @@ fn by_norm(
             ackers,
         };
         let headers = signed_headers(to, sealing.is_some());
-        let config = settings.sender(plan, Way { headers, mtu: path_mtu(job, to), granule: 1 });
+        let config = settings.sender(plan, PathLimits { headers, mtu: path_mtu(job, to), granule: 1 });
         let header = if settings.segment_size.is_none() { SEGMENT_HEADER } else { 0 };
         NormSender::new(SenderConfig { segment_size: config.segment_size - header, ..config })
     };
@@ -204,9 +204,9 @@ fn by_pgm(
         named: nack::named(job, sealing)?,
     };
     let to = stream.to;
-    let named = stream.named.keys().map(|node| farcast_pgm::NodeId(node.0)).collect();
+    let named = stream.named.keys().copied().collect();
     let make = |source: SocketAddr| {
-        let plan = farcast_pgm::settings::Sent {
+        let plan = farcast_pgm::settings::SendPlan {
             tsi: session(source, to, sealing.map(Sealing::number)),
             sending: Sending::Messages,
             source,
@@ -218,9 +218,9 @@ fn by_pgm(
         PgmSender::new(PgmConfig { sender, messages: job.stream.lines })
     };
     let told = |event: &PgmEvent| match *event {
-        PgmEvent::Acknowledged(who) => Told::Acknowledged(node(who)),
-        PgmEvent::Lost(who) => Told::Lost(node(who)),
-        PgmEvent::Ended(how) => Told::Ended(outcome(how)),
+        PgmEvent::Acknowledged(who) => Told::Acknowledged(who),
+        PgmEvent::Lost(who) => Told::Lost(who),
+        PgmEvent::Ended(how) => Told::Ended(how),
     };
     let engine =
         (make, &told as &dyn Fn(&PgmEvent) -> Told, &PgmSender::octets as &dyn Fn(&PgmSender) -> u64);

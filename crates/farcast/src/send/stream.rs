@@ -1,7 +1,7 @@
 //! `farcast send --stream`: sends standard input as it arrives.
 
+use farcast_delivery::nack::SenderOutcome;
 use farcast_net::StreamSendNotice;
-use farcast_norm::SenderOutcome;
 use farcast_transfer::sealing;
 use farcast_transfer::send::nack::whom;
 use farcast_transfer::send::outcome_word;

@@ -74,11 +74,11 @@ fn norm_is_sent_as_it_is_simulated() {
     ];
     // The simulator chooses nodes and addresses itself.
     let plain = |config: farcast_norm::SenderConfig| farcast_norm::SenderConfig {
-        node: farcast_norm::NodeId(1),
+        node: farcast_delivery::nack::NodeId(1),
         instance: 1,
         source: source(),
         group: source(),
-        ackers: vec![farcast_norm::NodeId(1); config.ackers.len()],
+        ackers: vec![farcast_delivery::nack::NodeId(1); config.ackers.len()],
         ..config
     };
     let real = |job: &SendJob| {
@@ -134,7 +134,7 @@ fn pgm_is_sent_as_it_is_simulated() {
         tsi: farcast_pgm::Tsi { gsi: farcast_pgm::Gsi([0; 6]), port: 1 },
         source: source(),
         group: source(),
-        named: vec![farcast_pgm::NodeId(1); config.named.len()],
+        named: vec![farcast_delivery::nack::NodeId(1); config.named.len()],
         ..config
     };
     let real = |job: &SendJob| {

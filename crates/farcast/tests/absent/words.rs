@@ -5,11 +5,11 @@ use std::num::NonZeroU32;
 
 use farcast_core::{Message as _, Run};
 use farcast_delivery::Vouched;
+use farcast_delivery::nack::quantise::{GroupSize, Rtt};
 use farcast_mdp::message::{About, Head};
 use farcast_mftp::message::{AnnounceOptions, DataKind, GroupModel};
 use farcast_mftp::{Proof, message as mftp};
 use farcast_norm::message::{FromSender, Fti, Point, Terms};
-use farcast_norm::quantise::{GroupSize, Rtt};
 use farcast_norm::{Fec, NodeId};
 use farcast_pgm::message::{Data as PgmData, DataKind as PgmKind, DataOptions, Descriptor, Opt, Origin, Spm};
 use farcast_pgm::{Gsi, Sqn, Tsi};

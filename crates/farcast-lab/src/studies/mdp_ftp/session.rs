@@ -80,7 +80,7 @@ struct Begins(Vec<Time>);
 
 impl Observer<Mdp> for Begins {
     fn told(&mut self, at: Time, event: &SenderEvent) {
-        if matches!(event, SenderEvent::Object(_)) {
+        if matches!(event, SenderEvent::Own(_)) {
             self.0.push(at);
         }
     }

@@ -4,10 +4,10 @@ use core::num::NonZeroU32;
 use std::vec::Vec;
 
 use farcast_core::{Message as _, Run};
+use farcast_delivery::nack::NodeId;
+use farcast_delivery::nack::Stamp;
+use farcast_delivery::nack::quantise::Rtt;
 use farcast_delivery::{Delivery as _, Vouched};
-use farcast_norm::NodeId;
-use farcast_norm::message::Stamp;
-use farcast_norm::quantise::Rtt;
 use proptest::collection::vec as list;
 use proptest::option::of as maybe;
 use proptest::prelude::*;

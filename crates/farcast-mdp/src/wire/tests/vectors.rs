@@ -5,9 +5,9 @@ use std::vec::Vec;
 
 use farcast_core::Run;
 use farcast_delivery::Vouched;
-use farcast_norm::NodeId;
-use farcast_norm::message::Stamp;
-use farcast_norm::quantise::Rtt;
+use farcast_delivery::nack::NodeId;
+use farcast_delivery::nack::Stamp;
+use farcast_delivery::nack::quantise::Rtt;
 
 use crate::message::{
     About, Answer, Body, Data, Flags, FromReceiver, FromSender, Head, Info, Mask, Message, ObjectNack, Probe,

@@ -7,11 +7,13 @@ use super::window::Window;
 use super::{Remote, SPREAD, StreamReceiver, StreamReceiverEvent, Timer};
 use crate::cc::Due;
 use crate::message::{
-    Answer, Body, Data, Feedback, Flags, FromReceiver, FromSender, Message, Point, Probe, Request, Terms,
+    Answer, Body, Data, Feedback, Flags, FromReceiver, FromSender, Message, NodeId, Point, Probe, Request,
+    Terms,
 };
 use crate::quantise::Rtt;
 use crate::stream::asking::Heard;
-use crate::timing::{earned, random_backoff, silence};
+use crate::timing::silence;
+use farcast_delivery::nack::{earned, random_backoff};
 
 impl StreamReceiver {
     pub(super) fn hear(
@@ -23,7 +25,7 @@ impl StreamReceiver {
     ) -> Result<(), Reject> {
         match &message.body {
             Body::Sender(terms, said) if message.source.is_somebody() => {
-                self.remote_of(now, from, (message, *terms), said)?;
+                self.remote_of(now, from, message.source, *terms, said)?;
                 self.attend(now, message, payload.len());
                 self.hear_sender(now, said, payload)
             }
@@ -37,10 +39,11 @@ impl StreamReceiver {
         &mut self,
         now: Time,
         from: &Arrival,
-        (message, terms): (&Message, Terms),
+        source: NodeId,
+        terms: Terms,
         said: &FromSender,
     ) -> Result<(), Reject> {
-        let key = (from.source, message.source, terms.instance);
+        let key = (from.source, source, terms.instance);
         let grtt = terms.grtt.span().min(self.config.receiver.grtt_most);
         if let Some(remote) = self.remote.as_mut() {
             if (remote.source, remote.node, remote.instance) == key && !remote.past {
@@ -50,7 +53,7 @@ impl StreamReceiver {
             // Only one stream is received at a time; a sender without a stream gives way to one that has a stream.
             let streams = matches!(said, FromSender::Data(data) if data.flags.has(Flags::STREAM));
             let idle = remote.window.is_none() && streams;
-            let again = (remote.source, remote.node) == (from.source, message.source);
+            let again = (remote.source, remote.node) == (from.source, source);
             if !remote.gone && !idle && !again {
                 return Err(Reject::OtherSession);
             }
@@ -62,7 +65,7 @@ impl StreamReceiver {
         }
         self.remote = Some(Remote {
             source: from.source,
-            node: message.source,
+            node: source,
             instance: terms.instance,
             terms,
             grtt,

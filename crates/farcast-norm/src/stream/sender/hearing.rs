@@ -7,7 +7,7 @@ use farcast_core::engine::{Arrival, Reject};
 
 use super::{OBJECT, StreamSender, StreamSenderEvent, Timer};
 use crate::message::{Answer, Body, FromSender, Message, NodeId, Point, Request, Stamp};
-use crate::stream::asked::parts;
+use crate::stream::asked::Check;
 
 /// Divisor of the GRTT that gives the time in which receivers without a back-off have all asked.
 const TOGETHER: u64 = 8;
@@ -37,7 +37,8 @@ impl StreamSender {
 
     fn nack(&mut self, now: Time, requests: &[Request]) -> Result<(), Reject> {
         let parity = self.config.parity.into();
-        let parts = parts(requests, (OBJECT, self.config.fec), (&self.outgoing, parity))?;
+        let check = Check { object: OBJECT, fec: self.config.fec, outgoing: &self.outgoing, parity };
+        let parts = check.parts(requests)?;
         if parts.gone {
             self.squelch(now);
         }
@@ -63,7 +64,7 @@ impl StreamSender {
     /// Announces the first block that can be repaired, at most once in two GRTTs (RFC 5740 §5.4.3).
     fn squelch(&mut self, now: Time) {
         if !self.timers.is_set(Timer::Squelch) {
-            let point = self.point((self.outgoing.first(), 0));
+            let point = self.point(self.outgoing.first(), 0);
             self.outbox.push_back(FromSender::Squelch { point, invalid: Vec::new() });
             self.timers.set(Timer::Squelch, now + self.advertised().span() * 2);
         }

@@ -8,10 +8,10 @@ use farcast_core::Time;
 use farcast_core::engine::{Arrival, Reject};
 use farcast_delivery::{StreamEngine, StreamSenderEngine};
 
-use super::super::asked::{Asked, Need, Parts, parts};
+use super::super::asked::{Asked, Check, Need, Parts};
 use super::super::asking::{Heard, Needs};
 use super::super::block::{Block, Shape};
-use super::super::outgoing::{Next, Outgoing};
+use super::super::outgoing::{Next, Outgoing, StreamCut};
 use super::super::segment::{HEADER, Segment};
 use super::super::{StreamSender, code};
 use super::{address, at, group, sender, text};
@@ -36,9 +36,13 @@ fn request(form: Form, level: Level, object: u16, symbols: &[(u32, u16)]) -> Req
 
 /// Returns a window of three blocks of four symbols and two parity symbols, of which `auto` leave unasked. All blocks
 /// are kept and have left.
+const fn cut(parity: u16, auto: u16) -> StreamCut {
+    StreamCut { len: LEN as u16, segment: CONTENT as u16, parity, auto }
+}
+
 fn outgoing(auto: u16) -> Outgoing {
     let code = code(FEC, LEN as u16, 2, CONTENT + HEADER);
-    let mut outgoing = Outgoing::new((LEN as u16, CONTENT as u16, 2, auto), code, 3);
+    let mut outgoing = Outgoing::new(cut(2, auto), code, 3);
     fill(&mut outgoing, 120, at(10));
     outgoing
 }
@@ -75,7 +79,7 @@ fn need(count: u32, whole: bool) -> Need {
 }
 
 fn check(outgoing: &Outgoing, requests: &[Request]) -> Result<Parts, Reject> {
-    parts(requests, (0, FEC), (outgoing, 2))
+    Check { object: 0, fec: FEC, outgoing, parity: 2 }.parts(requests)
 }
 
 /// Returns the repairs for messages that came one after the other.
@@ -185,7 +189,7 @@ fn what_is_due_keeps_its_block() {
 
 #[test]
 fn one_symbol_of_a_message_says_where_it_begins() {
-    let mut sent = Outgoing::new((LEN as u16, CONTENT as u16, 0, 0), None, 3);
+    let mut sent = Outgoing::new(cut(0, 0), None, 3);
     let mut marks = Vec::new();
     for len in [25, 3] {
         let mut taken = 0;

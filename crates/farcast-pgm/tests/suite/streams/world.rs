@@ -8,7 +8,7 @@ use farcast_core::engine::Arrival;
 use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Span, Time};
 use farcast_delivery::{StreamEngine, StreamReceiverEngine, StreamSenderEngine, Taken};
-use farcast_pgm::settings::{self, Sent, Settings, Way};
+use farcast_pgm::settings::{self, PathLimits, SendPlan, Settings};
 use farcast_pgm::stream::{
     StreamReceiver, StreamReceiverConfig, StreamReceiverEvent, StreamSender, StreamSenderConfig,
     StreamSenderEvent,
@@ -39,14 +39,14 @@ pub(crate) fn config(kept: u64, named: u32) -> StreamSenderConfig {
         linger: Some(Span::from_secs(5)),
         ..Settings::new(BitRate::from_bps(1_000_000).expect("positive"))
     };
-    let sent = Sent {
+    let sent = SendPlan {
         tsi: TSI,
         sending: Sending::Messages,
         source: source(),
         group: group(),
         named: (0..named).map(NodeId).collect(),
     };
-    let way = Way { headers: 28, mtu: None, granule: 1 };
+    let way = PathLimits { headers: 28, mtu: None, granule: 1 };
     StreamSenderConfig { sender: settings.stream(sent, way, Some(kept)), messages: false }
 }
 

@@ -1,4 +1,4 @@
-//! Coarse numbers of NORM's header fields, in a few bits (RFC 5401 §5.1.1, §5.4; RFC 5740 §4.2.1, §4.2.3.4, §4.3.1).
+//! Coarse numbers of header fields, in a few bits (RFC 5401 §5.1.1, §5.4; RFC 5740 §4.2.1, §4.2.3.4, §4.3.1).
 //!
 //! Both ends compute with the value on the wire, not with the value before it was rounded. Logarithms are libm's: the
 //! same digits on every platform.
