@@ -33,3 +33,7 @@ pub use stage::Stage;
 pub use time::{Span, Time};
 pub use timers::Timers;
 pub use units::{BitRate, Probability};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -98,42 +98,38 @@ const SCENARIOS: [(&str, &str, &str); 8] = [
     (
         "mftp-bgan",
         "MFTP to 20 receivers over BGAN: the study of Status Retry Timers",
-        include_str!("../../../scenarios/mftp-bgan.toml"),
+        include_str!("../scenarios/mftp-bgan.toml"),
     ),
     (
         "tcp-geo",
         "one TCP connection over a geostationary satellite",
-        include_str!("../../../scenarios/tcp-geo.toml"),
+        include_str!("../scenarios/tcp-geo.toml"),
     ),
     (
         "sgls",
         "64 files by FTP over serial lines with PPP: the space-to-ground link simulator",
-        include_str!("../../../scenarios/sgls.toml"),
+        include_str!("../scenarios/sgls.toml"),
     ),
-    (
-        "sgls-mdp",
-        "the same files by MDP over the same lines",
-        include_str!("../../../scenarios/sgls-mdp.toml"),
-    ),
+    ("sgls-mdp", "the same files by MDP over the same lines", include_str!("../scenarios/sgls-mdp.toml")),
     (
         "iridium",
         "a file by TCP over eight Iridium channels in a multilink bundle, with call drops",
-        include_str!("../../../scenarios/iridium.toml"),
+        include_str!("../scenarios/iridium.toml"),
     ),
     (
         "inmarsat",
         "100 MB by TCP over four Inmarsat channels in a multilink bundle",
-        include_str!("../../../scenarios/inmarsat.toml"),
+        include_str!("../scenarios/inmarsat.toml"),
     ),
     (
         "umts",
         "files by FTP over a UMTS bearer with Radio Link Control",
-        include_str!("../../../scenarios/umts.toml"),
+        include_str!("../scenarios/umts.toml"),
     ),
     (
         "pgm-satellite",
         "PGM to three networks, two of them behind a satellite, and TCP beside it: a tree",
-        include_str!("../../../scenarios/pgm-satellite.toml"),
+        include_str!("../scenarios/pgm-satellite.toml"),
     ),
 ];
 
@@ -144,20 +140,20 @@ pub fn scenarios() -> impl Iterator<Item = Shipped> {
 
 /// Name and text of each link; the first line of the text is its description.
 const LINKS: [(&str, &str); 8] = [
-    ("geo", include_str!("../../../scenarios/links/geo.toml")),
-    ("meo", include_str!("../../../scenarios/links/meo.toml")),
-    ("leo", include_str!("../../../scenarios/links/leo.toml")),
-    ("starlink-like", include_str!("../../../scenarios/links/starlink-like.toml")),
-    ("bgan", include_str!("../../../scenarios/links/bgan.toml")),
-    ("iridium-8", include_str!("../../../scenarios/links/iridium-8.toml")),
-    ("umts-384", include_str!("../../../scenarios/links/umts-384.toml")),
-    ("sgls-115200", include_str!("../../../scenarios/links/sgls-115200.toml")),
+    ("geo", include_str!("../scenarios/links/geo.toml")),
+    ("meo", include_str!("../scenarios/links/meo.toml")),
+    ("leo", include_str!("../scenarios/links/leo.toml")),
+    ("starlink-like", include_str!("../scenarios/links/starlink-like.toml")),
+    ("bgan", include_str!("../scenarios/links/bgan.toml")),
+    ("iridium-8", include_str!("../scenarios/links/iridium-8.toml")),
+    ("umts-384", include_str!("../scenarios/links/umts-384.toml")),
+    ("sgls-115200", include_str!("../scenarios/links/sgls-115200.toml")),
 ];
 
 /// Files that shipped links name.
 const FILES: [(&str, &str); 2] = [
-    ("starlink-like-down.csv", include_str!("../../../scenarios/links/starlink-like-down.csv")),
-    ("starlink-like-up.csv", include_str!("../../../scenarios/links/starlink-like-up.csv")),
+    ("starlink-like-down.csv", include_str!("../scenarios/links/starlink-like-down.csv")),
+    ("starlink-like-up.csv", include_str!("../scenarios/links/starlink-like-up.csv")),
 ];
 
 /// Returns the shipped links.

@@ -34,3 +34,7 @@ mod throughput;
 pub use error::ModelError;
 pub use path::{MOST_PACKETS_PER_ACK, MOST_WINDOW, Path};
 pub use throughput::{Bound, Throughput, packets};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

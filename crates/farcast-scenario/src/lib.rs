@@ -19,3 +19,7 @@ pub mod streams;
 
 pub use document::{Document, DocumentError, Origin, Reader};
 pub use links::Links;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

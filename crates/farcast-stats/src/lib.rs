@@ -54,3 +54,7 @@ pub use student::{MeanInterval, t_interval};
 pub use studentized_range::{studentized_range_quantile, studentized_range_survival};
 pub use summary::{Accumulator, Summary, VALUE_LIMIT, prediction_half_width};
 pub use tukey::{TukeyHsd, TukeyPair, tukey_hsd, tukey_pairs};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

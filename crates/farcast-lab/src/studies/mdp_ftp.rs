@@ -27,7 +27,7 @@ pub(super) const STUDY: Study = Study {
 };
 
 /// The published runs.
-const RUNS: &str = include_str!("../../../../vectors/mdp-ftp/ftp_runs.csv");
+const RUNS: &str = include_str!("../../vectors/mdp-ftp/ftp_runs.csv");
 
 const CLOSE: &str = "where no bit is wrong only escapes are drawn, and a mean agrees within 3 %";
 const SOME_END: &str = "not all our transfers end within 4 h, so there is no mean";

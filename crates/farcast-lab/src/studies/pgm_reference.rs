@@ -20,7 +20,7 @@ pub(super) const STUDY: Study = Study {
 };
 
 /// Table of the measurements.
-const TABLE: &str = include_str!("../../../../vectors/ns2/pgm.csv");
+const TABLE: &str = include_str!("../../vectors/ns2/pgm.csv");
 /// Number of the measurements.
 const CELLS: u64 = 11;
 /// Relative deviation from ns-2's number that always agrees.

@@ -21,7 +21,7 @@ pub(super) const STUDY: Study = Study {
 };
 
 /// Table of the measurements.
-const TABLE: &str = include_str!("../../../../vectors/tcp/reference.csv");
+const TABLE: &str = include_str!("../../vectors/tcp/reference.csv");
 /// Number of the measurements.
 const CELLS: u64 = 138;
 

@@ -30,8 +30,8 @@ impl StudyLink {
 
     const fn scenario(self) -> &'static str {
         match self {
-            Self::Umts => include_str!("../../../../../scenarios/umts.toml"),
-            Self::Serial => include_str!("../../../../../scenarios/sgls.toml"),
+            Self::Umts => include_str!("../../../scenarios/umts.toml"),
+            Self::Serial => include_str!("../../../scenarios/sgls.toml"),
         }
     }
 

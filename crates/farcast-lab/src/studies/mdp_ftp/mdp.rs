@@ -8,7 +8,7 @@ use super::{FURTHER, FileCell, RUNS as FTP_RUNS, STUDY, published_runs};
 use crate::study::{Judged, Row, RowPlace, Rule, Runner, StudyError, Verdict, rules};
 
 /// The published runs.
-const RUNS: &str = include_str!("../../../../../vectors/mdp-ftp/mdp_runs.csv");
+const RUNS: &str = include_str!("../../../vectors/mdp-ftp/mdp_runs.csv");
 
 /// Number of settings that are simulated here.
 pub(super) const SETTINGS: u64 = (2 * CHANNELS.len() + FURTHER.len()) as u64;
