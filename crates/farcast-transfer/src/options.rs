@@ -20,7 +20,7 @@ pub struct SealOptions {
     pub key: Option<PathBuf>,
 }
 
-/// How sockets are made.
+/// Options of sockets.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[cfg_attr(feature = "clap", command(next_help_heading = "Network"))]
@@ -28,17 +28,17 @@ pub struct NetworkOptions {
     /// The interface for multicast, by name or address [default: the routing table's choice].
     #[cfg_attr(feature = "clap", arg(long, value_name = "IFACE"))]
     pub interface: Option<String>,
-    /// UDP port at this end of answers: a sender sends from it and hears answers at it, a receiver of a group answers
-    /// from it. For firewalls [default: any that is free].
+    /// UDP port of this host for answers, for firewalls. A sender sends from this port and receives answers at it. A
+    /// receiver of a group answers from it [default: any free port].
     #[cfg_attr(feature = "clap", arg(long, value_name = "PORT", value_parser = clap::value_parser!(u16).range(1..)))]
     pub answer_port: Option<u16>,
     /// Time to live (hop limit) of multicast; 1 stays on the local network.
     #[cfg_attr(feature = "clap", arg(long, default_value_t = 1, value_name = "HOPS", value_parser = clap::value_parser!(u8).range(0..=255)))]
     pub ttl: u8,
-    /// Differentiated services code point of what is sent.
+    /// Differentiated services code point (DSCP) of sent packets.
     #[cfg_attr(feature = "clap", arg(long, default_value_t = 0, value_name = "0..63", value_parser = clap::value_parser!(u8).range(0..=63)))]
     pub dscp: u8,
-    /// Kernel buffer for receiving; above the system's limit only with privileges.
+    /// Size of the kernel's receive buffer; above the system's limit only with privileges.
     #[cfg_attr(feature = "clap", arg(long, default_value = "16 MiB", value_name = "SIZE"))]
     pub receive_buffer: Bytes,
     /// Send and receive datagrams one by one, without segmentation offload.

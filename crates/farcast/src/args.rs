@@ -38,7 +38,7 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
-    /// What the command line says.
+    /// Parses the command line.
     ///
     /// # Errors
     /// It makes no sense, or asks for help.
@@ -134,7 +134,7 @@ pub(crate) enum Command {
     /// Send files and directories to every receiver of a group.
     #[command(after_help = EXIT_CODES)]
     Send(Box<SendArgs>),
-    /// Receive what is sent to a group.
+    /// Receive files that are sent to a group.
     #[command(after_help = EXIT_CODES)]
     Receive(Box<ReceiveArgs>),
     /// Predict a transfer: run its engines in virtual time over simulated links.
@@ -143,13 +143,13 @@ pub(crate) enum Command {
     /// Simulate every combination of some settings: all cores, resumable, results as Parquet.
     #[command(after_help = EXIT_CODES)]
     Sweep(Box<SweepArgs>),
-    /// Find the best settings: which, how sure that is, and by how much they beat the scenario's own.
+    /// Find the best settings, how sure that is, and by how much they beat the scenario's own.
     #[command(after_help = EXIT_CODES)]
     Tune(Box<TuneArgs>),
-    /// Say what differs between two sets of replications, by how much, and how sure that is.
+    /// Compare two sets of replications: the differences, and how sure they are.
     #[command(after_help = EXIT_CODES)]
     Compare(CompareArgs),
-    /// Say what a closed-form model makes of a transfer: throughput, time, and what bounds them.
+    /// Compute a transfer by a closed-form model: throughput, time, and their bound.
     #[command(after_help = EXIT_CODES)]
     Model(ModelArgs),
     /// Repeat published studies: their numbers beside ours, with intervals and verdicts.
@@ -158,21 +158,21 @@ pub(crate) enum Command {
     /// Run programs behind an emulated link, in real time.
     #[command(after_help = EMULATE_HELP)]
     Emulate(Box<EmulateArgs>),
-    /// Be a PGM network element on this router: over IP itself, between interfaces.
+    /// Run a PGM network element on this router, between interfaces, over IP without UDP.
     #[command(after_help = EXIT_CODES)]
     Element(ElementArgs),
-    /// Repair for PGM receivers behind this host what they lose there, so that the source need not.
+    /// Repair the losses of PGM receivers behind this host, in place of the source.
     #[command(after_help = EXIT_CODES)]
     Repair(RepairArgs),
-    /// Show what is kept of products that are not complete, or remove it.
+    /// Show or remove the partial files of incomplete products.
     #[command(after_help = EXIT_CODES)]
     Partials(PartialsArgs),
-    /// Make and show this host's key, and say whom it trusts.
+    /// Make and show this host's key, and manage its trusted keys.
     #[command(after_help = EXIT_CODES)]
     Key(KeyArgs),
-    /// Send a file to three receivers on this machine over lossy multicast, and show it.
+    /// Send a file to three receivers on this machine over lossy multicast, with progress.
     Demo(DemoArgs),
-    /// Print what a shell needs to complete the command line.
+    /// Print a completion script for a shell.
     Completions(CompletionsArgs),
     /// Write the manual: a page for man(1) of each command.
     Manual(ManualArgs),
@@ -186,7 +186,7 @@ near.
 Exit codes: the near program's; if that is 0, 122 if the run is invalid and 123 if no packet came through the link; 125 if \
 farcast itself failed.";
 
-/// What is emulated, and what runs there.
+/// Arguments of `farcast emulate`: the link, and the programs behind it.
 #[derive(Args, Debug)]
 pub(crate) struct EmulateArgs {
     /// A link or a scenario: a TOML file, or the name of a link that ships with farcast (see --list).
@@ -201,19 +201,19 @@ pub(crate) struct EmulateArgs {
     /// Set a key of the link, as in link.forward.per=0.005; may be given again.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// The seed of all random numbers: it fixes which packets are lost, not when programs send them.
+    /// Seed of all random numbers. It fixes which packets are lost, but not when programs send them.
     #[arg(help_heading = "Conditions", long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Write what became of each packet to a file.
+    /// Write the times and the fate of each packet to a file.
     #[arg(help_heading = "Records", long, value_name = "FILE.csv|FILE.parquet")]
     pub(crate) log: Option<PathBuf>,
     /// Write the packets of all hosts to a file for Wireshark or tshark.
     #[arg(help_heading = "Records", long, value_name = "FILE.pcapng")]
     pub(crate) trace: Option<PathBuf>,
-    /// Write what came of the run to a file as one JSON object.
+    /// Write the results of the run to a file as one JSON object.
     #[arg(help_heading = "Records", long, value_name = "FILE.json")]
     pub(crate) report: Option<PathBuf>,
-    /// Draw the run as a page: throughput, delay and losses of both ways.
+    /// Draw the run as a page: throughput, delay and losses of both directions.
     #[arg(help_heading = "Records", long, value_name = "FILE.html")]
     pub(crate) timeline: Option<PathBuf>,
     /// Draw the timeline of a log that an earlier run wrote, and run nothing.
@@ -229,18 +229,18 @@ pub(crate) struct EmulateArgs {
     /// List the links that ship with farcast.
     #[arg(long)]
     pub(crate) list: bool,
-    /// Look at a running emulation, the one of this process number or the only one, or send it one request.
+    /// Show a running emulation, or send it one request. Without a process number there must be only one.
     #[arg(long, num_args = 0..=2, value_names = ["PID", "REQUEST"], conflicts_with_all = ["far", "shell", "set", "log", "trace", "report", "timeline", "command"])]
     pub(crate) control: Option<Vec<String>>,
-    /// The lifeline of the inner process.
+    /// File descriptor of the lifeline of the inner process.
     #[arg(long, hide = true, value_name = "FD")]
     pub(crate) inside: Option<i32>,
-    /// What runs at the near end.
+    /// Command to run at the near end.
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
 
-/// What is simulated, and how often.
+/// Arguments of `farcast simulate`: the scenario, and its replications.
 #[derive(Args, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "they are flags of the command line")]
 pub(crate) struct SimulateArgs {
@@ -248,29 +248,29 @@ pub(crate) struct SimulateArgs {
     /// needs --traffic.
     #[arg(required_unless_present = "list", value_name = "SCENARIO")]
     pub(crate) scenario: Option<String>,
-    /// Send this over a link that says nothing of what is sent: tcp, ftp or cbr with the keys of a member of traffic,
-    /// as in "tcp, size = 10 MB"; may be given again.
+    /// Send this over a link that describes no traffic: tcp, ftp or cbr, with the keys of a member of traffic, as in
+    /// "tcp, size = 10 MB"; may be given again.
     #[arg(long, value_name = "PROTOCOL[,KEY=VALUE]...")]
     pub(crate) traffic: Vec<String>,
     /// Set a key of the scenario, as in link.forward.per=0.005 or protocol.srt.n=4; may be given again.
     #[arg(long, value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// How many replications, each with random numbers of its own [default: 20].
+    /// Number of replications, each with random numbers of its own [default: 20].
     #[arg(help_heading = "Replications", long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..), conflicts_with = "until_precision")]
     pub(crate) replications: Option<u64>,
-    /// Run replications until the 95 % confidence interval of the mean completion time is so narrow, as in 2 %.
+    /// Run replications until the 95 % confidence interval of the mean completion time is this narrow, as in 2 %.
     #[arg(help_heading = "Replications", long, value_name = "SHARE")]
     pub(crate) until_precision: Option<Probability>,
-    /// At most so many replications with --until-precision.
+    /// Most replications with --until-precision.
     #[arg(help_heading = "Replications", long, default_value_t = 100_000, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) most: u64,
-    /// The seed of all random numbers: the same seed gives the same results, on any number of threads.
+    /// Seed of all random numbers. The same seed gives the same results, on any number of threads.
     #[arg(help_heading = "Replications", long, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Threads [default: one for each core].
     #[arg(help_heading = "Replications", long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// The memory that it may take [default: nine tenths of what the machine has available].
+    /// Most memory to use [default: nine tenths of the machine's available memory].
     #[arg(help_heading = "Replications", long, value_name = "SIZE")]
     pub(crate) memory: Option<Bytes>,
     /// Keep each receiver's completion time (in the JSON).
@@ -279,16 +279,16 @@ pub(crate) struct SimulateArgs {
     /// Write the packets of one replication to a file for Wireshark or tshark.
     #[arg(help_heading = "Packets", long, value_name = "FILE.pcapng")]
     pub(crate) trace: Option<PathBuf>,
-    /// Draw one replication as a page: passes, NAKs, and who waited for what.
+    /// Draw one replication as a page: passes, NAKs and waits.
     #[arg(help_heading = "Packets", long, value_name = "FILE.html")]
     pub(crate) timeline: Option<PathBuf>,
-    /// Draw the results of all replications as a page: delivery over time, what it took, every figure and setting.
+    /// Draw the results of all replications as a page: delivery over time, costs, every figure and setting.
     #[arg(help_heading = "Replications", long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
-    /// Which replication --trace and --timeline show.
+    /// Number of the replication that --trace and --timeline show.
     #[arg(help_heading = "Packets", long, default_value_t = 0, value_name = "INDEX")]
     pub(crate) replication: u64,
-    /// Print every key of the scenario with its value in effect, and where that came from, and do nothing else.
+    /// Print every key of the scenario with its value in effect and the source of that value, and do nothing else.
     #[arg(long)]
     pub(crate) show: bool,
     /// List the scenarios that ship with farcast.
@@ -302,7 +302,7 @@ pub(crate) struct SimulateArgs {
     pub(crate) quiet: bool,
 }
 
-/// For which shell.
+/// Arguments of `farcast completions`.
 #[derive(Args, Debug)]
 pub(crate) struct CompletionsArgs {
     /// The shell. For bash: farcast completions bash > /etc/bash_completion.d/farcast
@@ -310,10 +310,10 @@ pub(crate) struct CompletionsArgs {
     pub(crate) shell: Shell,
 }
 
-/// Where the manual goes.
+/// Arguments of `farcast manual`.
 #[derive(Args, Debug)]
 pub(crate) struct ManualArgs {
-    /// The directory, as /usr/local/share/man/man1.
+    /// Directory for the pages, as in /usr/local/share/man/man1.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
 }
@@ -336,7 +336,7 @@ impl From<Shell> for clap_complete::Shell {
     }
 }
 
-/// Which studies are repeated, and how thoroughly.
+/// Arguments of `farcast reproduce`: the studies to repeat, and how thoroughly.
 #[derive(Args, Debug)]
 pub(crate) struct ReproduceArgs {
     /// A paper by its short name, as in mftp-bgan, or "all".
@@ -349,7 +349,7 @@ pub(crate) struct ReproduceArgs {
     /// reproduce.json, and the tables in reproduce.md.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// The seed of all random numbers: the same seed gives the same results, on any number of threads.
+    /// Seed of all random numbers. The same seed gives the same results, on any number of threads.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Threads [default: one for each core].
@@ -363,11 +363,11 @@ pub(crate) struct ReproduceArgs {
     pub(crate) quiet: bool,
 }
 
-/// What is shown.
+/// Options of output.
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct OutputArgs {
-    /// Print one JSON object a line for every event, instead of progress for people.
+    /// Print a line with a JSON object for each event, instead of progress for people.
     #[arg(long)]
     pub(crate) json: bool,
     /// Append the same JSON lines to FILE.
@@ -378,35 +378,35 @@ pub(crate) struct OutputArgs {
     pub(crate) quiet: bool,
 }
 
-/// A page about what happens.
+/// Option for a page about the transfer.
 #[derive(Args, Debug, Clone)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct PageArgs {
-    /// Draw what happened as a page: delivery, rates and requests for repair over time, receivers or products, every
-    /// setting. It is there at the end, however that comes about; a receiver that goes on writes it anew after each
-    /// product.
+    /// Draw the transfer as a page: delivery, rates and requests for repair over time, receivers or products, every
+    /// setting. The page is written at the end, also after a failure. A receiver that continues writes it anew after
+    /// each product.
     #[arg(long, value_name = "FILE.html")]
     pub(crate) report: Option<PathBuf>,
-    /// Every option, for that page.
+    /// Every option, for the page.
     #[arg(skip)]
     pub(crate) options: Vec<Chosen>,
-    /// By which protocol, as people call it.
+    /// Name of the protocol for people.
     #[arg(skip)]
     pub(crate) protocol: &'static str,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct DemoArgs {
-    /// The size of the file that is sent.
+    /// Size of the file.
     #[arg(long, default_value = "64 MiB", value_name = "SIZE")]
     pub(crate) size: Bytes,
-    /// How many receivers.
+    /// Number of receivers.
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=16))]
     pub(crate) receivers: u32,
-    /// What each of them loses.
+    /// Share of the datagrams that each receiver loses.
     #[arg(long, default_value = "2 %", value_name = "PART")]
     pub(crate) loss: Probability,
-    /// How fast.
+    /// Rate of sending.
     #[arg(long, default_value = "100 Mbit/s", value_parser = farcast_transfer::parse::rate)]
     pub(crate) rate: Rate,
 }

@@ -19,10 +19,10 @@ use crate::{names, parse};
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct ReceiveJob {
-    /// The group (or our own address) to listen on, by address or host name; the port is 5402 if none is given.
+    /// Group (or own address) to listen on, by address or host name; the default port is 5402.
     #[cfg_attr(feature = "clap", arg(long, value_name = "GROUP[:PORT]"))]
     pub from: Endpoint,
-    /// Where files go; made if it is not there.
+    /// Directory for received files; it is made if it does not exist.
     #[cfg_attr(
         feature = "clap",
         arg(
@@ -35,10 +35,11 @@ pub struct ReceiveJob {
         )
     )]
     pub into: PathBuf,
-    /// This receiver's name; needed where several share an address [default: that of its key, else its address].
+    /// Name of this receiver. Receivers that share an address need one [default: the name of its key, else its
+    /// address].
     #[cfg_attr(feature = "clap", arg(long, value_parser = names::trimmed))]
     pub name: Option<String>,
-    /// By which protocol; the sender must use the same.
+    /// Protocol; the sender must use the same.
     #[cfg_attr(
         feature = "clap",
         arg(id = "speaks", long = "protocol", value_enum, default_value_t, value_name = "PROTOCOL")
@@ -47,12 +48,12 @@ pub struct ReceiveJob {
     /// End after the first transmission.
     #[cfg_attr(feature = "clap", arg(long))]
     pub once: bool,
-    /// Hear this sender only, by address or host name (source-specific multicast; groups in 232.0.0.0/8 and ff3x::/32
-    /// need it).
+    /// Receive from this sender only, by address or host name: source-specific multicast. Groups in 232.0.0.0/8 and
+    /// ff3x::/32 need it.
     #[cfg_attr(feature = "clap", arg(help_heading = "Senders", long, value_name = "HOST"))]
     pub source: Option<Host>,
-    /// Hear these senders only, by address, host name or prefix ("10.1.2.0/24"); what others send is dropped unread
-    /// [default: all].
+    /// Receive from these senders only, by address, host name or prefix ("10.1.2.0/24"). Datagrams of others are
+    /// dropped unread [default: all].
     #[cfg_attr(
         feature = "clap",
         arg(help_heading = "Senders", long, value_name = "HOST,..", value_delimiter = ',')
@@ -64,7 +65,7 @@ pub struct ReceiveJob {
     /// Receive names with a leading dot too, such as .ssh or .profile; otherwise a product that has one is refused.
     #[cfg_attr(feature = "clap", arg(help_heading = "Files", long))]
     pub hidden: bool,
-    /// When the disk is full, wait for room this long; what could not be stored is asked for again.
+    /// Longest wait for room when the disk is full. Data that could not be stored is requested again.
     #[cfg_attr(
         feature = "clap",
         arg(help_heading = "Files", long, default_value = "10 min", value_name = "TIME")
@@ -73,22 +74,22 @@ pub struct ReceiveJob {
     /// Do not wait until files are safe from a power loss.
     #[cfg_attr(feature = "clap", arg(help_heading = "Files", long))]
     pub no_sync: bool,
-    /// Without any sign of the sender for this long, stop waiting for it; what came is kept for its return.
+    /// Stop waiting for a sender that is silent for this long. Received data is kept for its return.
     #[cfg_attr(
         feature = "clap",
         arg(help_heading = "Senders", long, default_value = "120 s", value_name = "TIME")
     )]
     pub patience: Span,
-    /// Lose this part of what arrives, to try things ("5 %").
+    /// Drop this share of the arriving datagrams, for trials ("5 %").
     #[cfg_attr(
         feature = "clap",
         arg(help_heading = "Trials", long, default_value = "0 %", value_name = "PART")
     )]
     pub simulate_loss: Probability,
-    /// Drop what arrives instead of storing it (for benchmarks); the end is never a success.
+    /// Discard data instead of storing it, for benchmarks. The reception never ends as a success.
     #[cfg_attr(feature = "clap", arg(long, hide = true))]
     pub discard: bool,
-    /// The seed of simulated losses and of random answers [default: from the name].
+    /// Seed of simulated losses and of random waits [default: from the name].
     #[cfg_attr(feature = "clap", arg(help_heading = "Trials", long))]
     pub seed: Option<u64>,
     /// Choices of NORM, MDP and PGM.
@@ -109,7 +110,7 @@ pub struct ReceiveJob {
     /// Limits of what is kept of incomplete products.
     #[cfg_attr(feature = "clap", command(flatten))]
     pub quota: QuotaOptions,
-    /// Of those whom this host trusts, hear these senders only, by their names (farcast key list).
+    /// Receive from these trusted senders only, by their names (farcast key list).
     #[cfg_attr(feature = "clap", arg(
         help_heading = "Senders",
         long,
@@ -127,21 +128,21 @@ pub struct ReceiveJob {
     pub socket: NetworkOptions,
 }
 
-/// How they behave.
+/// Options of NACK-oriented protocols.
 #[derive(Clone, PartialEq, Debug, Default)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[cfg_attr(feature = "clap", command(next_help_heading = NORM_AND_MDP))]
 pub struct NackOptions {
-    /// Whom to answer: the group, so that who hears it need not ask for the same, or the sender alone, where others
-    /// would not hear it [default: the group, if it is one that anybody may send to].
+    /// Destination of answers: the group, so that other receivers need not ask for the same, or the sender alone, if
+    /// others would not hear the group [default: the group, if receivers may send to it].
     #[cfg_attr(feature = "clap", arg(long, value_enum, value_name = "WHOM"))]
     pub answers: Option<Answers>,
-    /// Never say anything: receive what comes, as over a one-way link.
+    /// Send nothing, as over a one-way link.
     #[cfg_attr(feature = "clap", arg(help_heading = NORM_MDP_AND_PGM, long))]
     pub silent: bool,
 }
 
-/// Whom a receiver answers.
+/// Destination of a receiver's answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Answers {
@@ -151,70 +152,70 @@ pub enum Answers {
     Sender,
 }
 
-/// How MDP behaves.
+/// Options of MDP.
 #[derive(Clone, PartialEq, Debug, Default)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[cfg_attr(feature = "clap", command(next_help_heading = "MDP"))]
 pub struct MdpOptions {
-    /// How many receivers there are, which MDP does not say: each waits the longer before it asks, the more they are
-    /// [default: 1000].
+    /// Number of receivers. The more they are, the longer each waits before it asks [default: 1000].
     #[cfg_attr(feature = "clap", arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..)))]
     pub group_size: Option<u32>,
 }
 
-/// How PGM behaves.
+/// Options of PGM.
 #[derive(Clone, PartialEq, Debug, Default)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[cfg_attr(feature = "clap", command(next_help_heading = "PGM"))]
 pub struct PgmOptions {
-    /// The round trip to the sender, at most: how long to wait until a request that was not answered is made again
-    /// [default: 500 ms].
+    /// Longest round trip to the sender. A request that is not answered in this time is repeated [default: 500 ms].
     #[cfg_attr(feature = "clap", arg(long, value_name = "TIME", value_parser = parse::some_time))]
     pub rtt: Option<Span>,
-    /// Receive IP protocol 113, without UDP, which takes IPv4 and the right to open raw sockets; the sender does the same.
+    /// Receive IP protocol 113 without UDP. It needs IPv4 and the right to open raw sockets. The sender needs the same
+    /// option.
     #[cfg_attr(feature = "clap", arg(long))]
     pub raw: bool,
-    /// With --stream, ask for repair at this UDP port of the source, as OpenPGM's sources want it
-    /// (`PGM_UDP_ENCAP_UCAST_PORT`) [default: where the stream comes from].
+    /// Ask for repair of a stream at this UDP port of the source, for OpenPGM's sources (`PGM_UDP_ENCAP_UCAST_PORT`)
+    /// [default: the port that the stream comes from].
     #[cfg_attr(feature = "clap", arg(long, value_name = "PORT", requires = "stream", value_parser = clap::value_parser!(u16).range(1..)))]
     pub unicast_port: Option<u16>,
 }
 
-/// Streams.
+/// Options of streams.
 #[derive(Clone, PartialEq, Debug, Default)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[cfg_attr(feature = "clap", command(next_help_heading = NORM_AND_PGM))]
 pub struct StreamOptions {
-    /// Write the stream that is sent to standard output, until its end.
+    /// Write a stream to standard output, until its end.
     #[cfg_attr(feature = "clap", arg(long))]
     pub stream: bool,
-    /// With --stream, begin with the next message instead of what the sender can still repair.
+    /// Begin the stream with the next message, instead of the oldest one that the sender can still repair.
     #[cfg_attr(feature = "clap", arg(long, requires = "stream"))]
     pub from_now: bool,
-    /// With --stream, go on with the next message where octets cannot be had; otherwise that is the end.
+    /// Continue with the next message if octets of the stream cannot be repaired. Without this option the reception
+    /// ends.
     #[cfg_attr(feature = "clap", arg(long, requires = "stream"))]
     pub skip_gaps: bool,
 }
 
-/// What comes one way.
+/// Option of one-way reception.
 #[derive(Clone, PartialEq, Debug, Default)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[cfg_attr(feature = "clap", command(next_help_heading = "One-way"))]
 pub struct OneWayOptions {
-    /// What comes is sent one way, by farcast send --one-way: nothing is ever said. The same as --protocol one-way.
+    /// Receive from farcast send --one-way, and send nothing. The same as --protocol one-way.
     #[cfg_attr(feature = "clap", arg(long, conflicts_with = "speaks"))]
     pub one_way: bool,
 }
 
-/// How much is kept of what is not complete.
+/// Limits of incomplete products.
 #[derive(Clone, PartialEq, Debug)]
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[cfg_attr(feature = "clap", command(next_help_heading = "Products that are not complete"))]
 pub struct QuotaOptions {
-    /// What all of them may take on disk; the oldest makes room [default: 95 % of what is free].
+    /// Most disk space of incomplete products; the oldest one makes room [default: 95 % of the free space].
     #[cfg_attr(feature = "clap", arg(long, value_name = "SIZE"))]
     pub quota: Option<Bytes>,
-    /// For how long one is kept after something of it last came.
+    /// Time to keep an incomplete product after its last data.
     #[cfg_attr(feature = "clap", arg(long, default_value = "14 d", value_name = "TIME"))]
     pub keep_partials: Span,
 }

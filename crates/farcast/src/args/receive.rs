@@ -9,7 +9,8 @@ use super::{OutputArgs, PageArgs};
 pub(crate) struct ReceiveArgs {
     #[command(flatten)]
     pub(crate) job: ReceiveJob,
-    /// Run this shell command when a product is complete; FARCAST_DIR, FARCAST_PRODUCT, FARCAST_SENDER tell about it.
+    /// Run this shell command when a product is complete. Its environment has FARCAST_DIR, FARCAST_PRODUCT and
+    /// FARCAST_SENDER.
     #[arg(long, value_name = "COMMAND")]
     pub(crate) on_complete: Option<String>,
     #[command(flatten)]

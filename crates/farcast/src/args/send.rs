@@ -9,18 +9,18 @@ use super::{OutputArgs, PageArgs};
 pub(crate) struct SendArgs {
     #[command(flatten)]
     pub(crate) job: SendJob,
-    /// Send nothing; say what this command would take over LINK: one that ships with farcast (see farcast emulate
-    /// --list) or a file of TOML with a link alone.
+    /// Send nothing, and predict this transfer over LINK: a shipped link (see farcast emulate --list), or a TOML file
+    /// with only a link.
     #[arg(help_heading = "Protocol", long, value_name = "LINK")]
     pub(crate) predict: Option<String>,
-    /// How often --predict simulates it.
+    /// Number of simulations for --predict.
     #[arg(help_heading = "Protocol", long, default_value_t = 100, value_name = "N", requires = "predict", value_parser = clap::value_parser!(u32).range(2..))]
     pub(crate) replications: u32,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
     #[command(flatten)]
     pub(crate) page: PageArgs,
-    /// Say at the end what was sent and what was left out.
+    /// Print at the end how many bytes were sent, and how many were saved.
     #[arg(help_heading = "MFTP", long, conflicts_with = "predict")]
     pub(crate) stats: bool,
 }

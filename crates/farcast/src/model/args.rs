@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use farcast_core::units::Bytes;
 use farcast_core::{Probability, Span};
 
-/// Which model, and of what.
+/// Arguments of `farcast model`.
 #[derive(Args, Debug)]
 pub(crate) struct ModelArgs {
     #[command(subcommand)]
@@ -27,7 +27,7 @@ pub(crate) enum Name {
         after_help = "Example: farcast model mathis --loss 0.001 --rtt '560 ms'"
     )]
     Mathis(MathisArgs),
-    /// How long a TCP transfer of any size takes, and where the time goes (Cardwell, Savage and Anderson 2000).
+    /// Time of a TCP transfer of any size, and its parts (Cardwell, Savage and Anderson 2000).
     #[command(
         allow_negative_numbers = true,
         after_help = "Example: farcast model cardwell --size '100 kB' --loss 0.001 --rtt '560 ms' --window '64 KiB'"
@@ -46,21 +46,21 @@ pub(crate) enum Name {
     Pgmcc(PgmccArgs),
 }
 
-/// The path, but for what differs between models.
+/// Options of the path that models share.
 #[derive(Args, Debug)]
 pub(crate) struct PathArgs {
-    /// How probably a packet begins a loss, as in 0.001 or "0.1 %"; less than 1.
+    /// Probability that a packet begins a loss, as in 0.001 or "0.1 %"; less than 1.
     #[arg(long, value_name = "P")]
     pub(crate) loss: Probability,
-    /// The mean round trip with all queueing, as in "560 ms".
+    /// Mean round trip with all queueing, as in "560 ms".
     #[arg(long, value_name = "TIME")]
     pub(crate) rtt: Span,
-    /// What the window holds at most: "34 packets", a size ("64 KiB"), or "none" if it never limits.
+    /// Largest window: "34 packets", a size ("64 KiB"), or "none" if it never limits.
     #[arg(long, default_value = "none", value_name = "WINDOW")]
     pub(crate) window: WindowArg,
 }
 
-/// What TCP adds to a path.
+/// Options of TCP.
 #[derive(Args, Debug)]
 pub(crate) struct TcpArgs {
     /// The first retransmission timeout; at least the round trip [default: two round trips, at least 1 s].
@@ -71,7 +71,7 @@ pub(crate) struct TcpArgs {
     pub(crate) packets_per_ack: u32,
 }
 
-/// Packets, and how the result is shown.
+/// Options of packets and output.
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
     /// Octets of data in a packet; headers are not counted.
@@ -88,7 +88,7 @@ pub(crate) struct PftkArgs {
     pub(crate) path: PathArgs,
     #[command(flatten)]
     pub(crate) tcp: TcpArgs,
-    /// Say how long a file of this size takes.
+    /// Print the time of a file of this size.
     #[arg(long, value_name = "SIZE")]
     pub(crate) size: Option<Bytes>,
     #[command(flatten)]
@@ -102,7 +102,7 @@ pub(crate) struct MathisArgs {
     /// Packets that an ACK acknowledges, 1 to 64; 2 with delayed ACKs.
     #[arg(long, default_value_t = 2, value_name = "N")]
     pub(crate) packets_per_ack: u32,
-    /// Say how long a file of this size takes.
+    /// Print the time of a file of this size.
     #[arg(long, value_name = "SIZE")]
     pub(crate) size: Option<Bytes>,
     #[command(flatten)]
@@ -111,7 +111,7 @@ pub(crate) struct MathisArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct CardwellArgs {
-    /// What is transferred.
+    /// Size of the file.
     #[arg(long, value_name = "SIZE")]
     pub(crate) size: Bytes,
     #[command(flatten)]
@@ -121,13 +121,13 @@ pub(crate) struct CardwellArgs {
     /// The congestion window at the start in packets [default: 10, or the window if that is less].
     #[arg(long, value_name = "N")]
     pub(crate) initial_window: Option<u32>,
-    /// How long a receiver waits on average before it acknowledges a first window that is too small to draw an ACK.
+    /// Mean wait of a receiver before it acknowledges a first window that is too small to trigger an ACK.
     #[arg(long, default_value = "100 ms", value_name = "TIME")]
     pub(crate) delayed_ack: Span,
     /// The timeout of the first SYN.
     #[arg(long, default_value = "1 s", value_name = "TIME")]
     pub(crate) syn_timeout: Span,
-    /// How probably a packet of the other direction is lost in the handshake; less than 0.5.
+    /// Probability that a packet of the other direction is lost in the handshake; less than 0.5.
     #[arg(long, default_value = "0", value_name = "P")]
     pub(crate) return_loss: Probability,
     /// Leave out the handshake.
@@ -142,28 +142,28 @@ pub(crate) struct MlpppArgs {
     /// Links in the bundle.
     #[arg(long, default_value_t = 8, value_name = "N")]
     pub(crate) links: u32,
-    /// The mean time between call drops of one link.
+    /// Mean time between call drops of one link.
     #[arg(long, default_value = "50 min", value_name = "TIME")]
     pub(crate) time_between_drops: Span,
-    /// How probably a packet begins a loss, call drops apart, as in 0.0005 or "0.05 %"; less than 1.
+    /// Probability that a packet begins a loss, not counting call drops, as in 0.0005 or "0.05 %"; less than 1.
     #[arg(long, default_value = "0.0005", value_name = "P")]
     pub(crate) loss: Probability,
-    /// The mean round trip with all queueing.
+    /// Mean round trip with all queueing.
     #[arg(long, default_value = "19 s", value_name = "TIME")]
     pub(crate) rtt: Span,
-    /// The first retransmission timeout, which each drop costs; at least the round trip.
+    /// First retransmission timeout, which each drop costs; at least the round trip.
     #[arg(long, default_value = "60 s", value_name = "TIME")]
     pub(crate) timeout: Span,
     /// Octets of data in a packet; headers are not counted.
     #[arg(long, default_value = "1448 B", value_name = "SIZE")]
     pub(crate) mss: Bytes,
-    /// What the window holds at most: "34 packets", a size ("47.9 KiB"; rounded up to whole packets), or "none".
+    /// Largest window: "34 packets", a size ("47.9 KiB"; rounded up to whole packets), or "none".
     #[arg(long, default_value = "34 packets", value_name = "WINDOW")]
     pub(crate) window: WindowArg,
     /// Packets that an ACK acknowledges, 1 to 64; 2 with delayed ACKs.
     #[arg(long, default_value_t = 2, value_name = "N")]
     pub(crate) packets_per_ack: u32,
-    /// Say how long a file of this size takes.
+    /// Print the time of a file of this size.
     #[arg(long, value_name = "SIZE")]
     pub(crate) size: Option<Bytes>,
     /// Print one JSON object.
@@ -175,14 +175,14 @@ pub(crate) struct MlpppArgs {
 pub(crate) struct PgmccArgs {
     #[command(flatten)]
     pub(crate) path: PathArgs,
-    /// Say how long a file of this size takes.
+    /// Print the time of a file of this size.
     #[arg(long, value_name = "SIZE")]
     pub(crate) size: Option<Bytes>,
     #[command(flatten)]
     pub(crate) show: ShowArgs,
 }
 
-/// What a window holds at most.
+/// Largest window.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum WindowArg {
     /// It never limits.
