@@ -63,7 +63,7 @@ pub fn page() -> Result<String, String> {
         let paths: Vec<_> = section.tables.iter().map(|table| reached(table, &lists)).collect();
         let _ = write!(
             page,
-            "`--set` {}\n\n| key | what it may be | default | meaning |\n|---|---|---|---|\n",
+            "`--set` {}\n\n| key | value | default | meaning |\n|---|---|---|---|\n",
             paths.join(", ")
         );
         for (key, meaning) in section.keys {

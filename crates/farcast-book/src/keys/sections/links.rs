@@ -26,9 +26,9 @@ pub(super) const SECTIONS: &[Section] = &[
         samples: &["pipe"],
         everywhere: true,
         keys: &[
-            ("name", "by which `--set` reaches it, and as which reports list it"),
-            ("kind", "what it is; the other keys follow from it"),
-            ("direction", "where it leads: from the hub, or to it"),
+            ("name", "name for `--set` and in reports"),
+            ("kind", "kind of the stage; the other keys follow from it"),
+            ("direction", "direction: from the hub, or to it"),
         ],
     },
     Section {
@@ -42,7 +42,7 @@ pub(super) const SECTIONS: &[Section] = &[
             ("delay", "one-way"),
             (
                 "queue",
-                "what may wait, in octets; without it, where there is a rate, [one bandwidth-delay product](links.md#how-much-a-queue-holds)",
+                "limit of the queue in octets; by default, with a rate, [one bandwidth-delay product](links.md#how-much-a-queue-holds)",
             ),
             ("queue_packets", "the same in packets"),
             (
@@ -50,7 +50,7 @@ pub(super) const SECTIONS: &[Section] = &[
                 "delays differ by up to so much, uniformly; with a deviation, the limit of normal jitter",
             ),
             ("jitter_deviation", "the standard deviation of normal jitter"),
-            ("reorder", "whether jitter may change the order"),
+            ("reorder", "jitter may change the order"),
             ("frame_overhead", "octets that the link adds to each packet, up to 65535 B"),
         ],
     },
@@ -65,12 +65,12 @@ pub(super) const SECTIONS: &[Section] = &[
             ("ber", "the probability that a bit is wrong"),
             ("ber_frame", "the frames that bit errors hit; without it, packets"),
             ("gilbert_elliott", "[losses in two states](#gilbert_elliott)"),
-            ("error_vector", "which packets of the channel everyone loses: `\"00010\"`"),
+            ("error_vector", "packets of the channel that all receivers lose: `\"00010\"`"),
             (
                 "error_vector_file",
                 "a file with such a line for each receiver, the first again after the last",
             ),
-            ("error_vector_repeats", "whether a vector begins anew when it is over"),
+            ("error_vector_repeats", "a vector begins anew at its end"),
             ("outages", "[times in which everything is lost](#outages)"),
             ("loses", "`\"data\"`: requests and announcements of the transfer always arrive"),
         ],
@@ -98,15 +98,15 @@ pub(super) const SECTIONS: &[Section] = &[
         samples: &["losses", "other losses"],
         everywhere: true,
         keys: &[
-            ("start", "when the first begins"),
-            ("length", "how long it lasts; of random ones, the mean"),
+            ("start", "beginning of the first outage"),
+            ("length", "length of an outage; of random ones, the mean"),
             ("period", "from the beginning of one to that of the next; without it there is one"),
             ("between", "of random ones, which have no `start`: the mean time between two, exponential"),
             (
                 "fixed_length",
                 "`true`: random ones all last `length`; `false`: exponential ones do so in the mean",
             ),
-            ("common", "whether random ones hit all receivers at once"),
+            ("common", "random outages hit all receivers at once"),
         ],
     },
     Section {
@@ -116,8 +116,8 @@ pub(super) const SECTIONS: &[Section] = &[
         samples: &["hold"],
         everywhere: false,
         keys: &[
-            ("start", "when the first begins; it must be there"),
-            ("length", "how long it lasts"),
+            ("start", "beginning of the first outage; required"),
+            ("length", "length of an outage"),
             ("period", "from the beginning of one to that of the next; without it there is one"),
         ],
     },
@@ -134,7 +134,7 @@ pub(super) const SECTIONS: &[Section] = &[
             ),
             (
                 "queue",
-                "what may wait, in octets; without it [one bandwidth-delay product](links.md#how-much-a-queue-holds)",
+                "limit of the queue in octets; by default [one bandwidth-delay product](links.md#how-much-a-queue-holds)",
             ),
             ("queue_packets", "the same in packets"),
             ("delay", "one-way, behind the delivery"),
@@ -155,7 +155,7 @@ pub(super) const SECTIONS: &[Section] = &[
             ("period", "after this time the table begins again; else its last line holds for good"),
             (
                 "queue",
-                "what may wait, in octets; without it [one bandwidth-delay product](links.md#how-much-a-queue-holds)",
+                "limit of the queue in octets; by default [one bandwidth-delay product](links.md#how-much-a-queue-holds)",
             ),
             ("queue_packets", "the same in packets"),
             ("frame_overhead", "octets that the link adds to each packet, up to 65535 B"),
@@ -173,23 +173,23 @@ pub(super) const SECTIONS: &[Section] = &[
             ("fec_block_octets", "octets that a block carries, PDU overheads included"),
             ("pdu_payloads", "octets of a packet's PDUs, used in turn"),
             ("pdu_overheads", "overheads of these PDUs"),
-            ("packing", "whether a packet begins a block of its own"),
+            ("packing", "packets begin a block of their own, or share blocks"),
             (
                 "align_to_blocks",
-                "whether a packet that finds the bearer idle waits for the next multiple of a block's time",
+                "a packet that finds the bearer idle waits for the next multiple of a block's time",
             ),
             (
                 "queue",
-                "what may wait for its first block, in octets; without it [one bandwidth-delay product](links.md#how-much-a-queue-holds)",
+                "octets that may wait for their first block; by default [one bandwidth-delay product](links.md#how-much-a-queue-holds)",
             ),
             ("queue_packets", "the same in packets"),
             (
                 "propagation",
                 "from the end of a packet's last block to its arrival: flight, coding and decoding",
             ),
-            ("loss_unit", "what is lost as a whole"),
+            ("loss_unit", "unit that is lost as a whole"),
             ("per", "the probability that a receiver loses such a unit"),
-            ("drop_rest_of_block", "whether a lost PDU takes those behind it in its block with it"),
+            ("drop_rest_of_block", "a lost PDU takes the later ones of its block with it"),
         ],
     },
     Section {
@@ -212,15 +212,15 @@ pub(super) const SECTIONS: &[Section] = &[
                 "backoff_doubling",
                 "the window doubles with each further collision, so often at most; without it, it stays",
             ),
-            ("request", "what a request asks for: the whole queue, or a packet"),
+            ("request", "scope of a request: the whole queue, or a packet"),
             (
                 "piggyback",
-                "whether packets that enter before the last burst reserved for their terminal are asked for in it",
+                "packets that enter before the last burst reserved for their terminal are requested in it",
             ),
-            ("access", "how a request reaches the hub: by contention, or always"),
+            ("access", "access of requests to the hub: by contention, or always"),
             (
                 "queue",
-                "what a terminal may hold, in octets; without it [one bandwidth-delay product](links.md#how-much-a-queue-holds)",
+                "octets that a terminal may hold; by default [one bandwidth-delay product](links.md#how-much-a-queue-holds)",
             ),
             ("queue_packets", "the same in packets"),
             (
