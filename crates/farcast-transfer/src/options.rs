@@ -11,11 +11,11 @@ use farcast_net::SocketOptions;
 #[cfg_attr(feature = "clap", derive(clap::Args))]
 #[cfg_attr(feature = "clap", command(next_help_heading = "Seal"))]
 pub struct SealOptions {
-    /// Neither seal nor open anything, although this host has a key (farcast key): whoever hears the group can read it,
-    /// and nobody is proved.
+    /// Send and receive in the open, although this host has a key (farcast key). Every host that hears the group can
+    /// then read the files, and no origin is proved.
     #[cfg_attr(feature = "clap", arg(long))]
     pub unsealed: bool,
-    /// Seal with the key in this file instead of the one that farcast key new has made.
+    /// Seal with the key in this file, instead of the one of farcast key new.
     #[cfg_attr(feature = "clap", arg(long, value_name = "FILE", conflicts_with = "unsealed"))]
     pub key: Option<PathBuf>,
 }

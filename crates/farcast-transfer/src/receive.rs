@@ -56,7 +56,7 @@ pub type ReportOf<P> = ReceiveReport<EventOf<P>>;
 pub type MakeReceiver<P> =
     Box<dyn FnOnce(usize) -> Result<ReceiverOf<P>, <P as ReceiveProtocol>::ConfigError>>;
 
-/// What a protocol does in its own way when it receives files.
+/// Protocol-specific parts of the reception of files.
 pub trait ReceiveProtocol: Sized {
     /// Protocol of the reception.
     type Protocol: Protocol;

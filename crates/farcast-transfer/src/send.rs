@@ -117,7 +117,7 @@ pub struct Basis {
     pub burst: Span,
 }
 
-/// What a protocol does in its own way when it sends files.
+/// Protocol-specific parts of sending files.
 pub trait SendProtocol: Sized {
     /// Protocol of the transfer.
     type Protocol: Protocol;

@@ -25,7 +25,7 @@ const HEADING: &str = "\
 # `farcast key trust` and `farcast key revoke` change it, and so may you.
 ";
 
-/// What somebody is trusted as.
+/// Role in which a key is trusted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Role {

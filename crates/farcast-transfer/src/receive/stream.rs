@@ -154,7 +154,7 @@ pub fn receive_stream(
     }
 }
 
-/// What a protocol does in its own way when it receives a stream.
+/// Protocol-specific parts of the reception of a stream.
 trait StreamProtocol {
     type Engine: StreamReceiverEngine;
 

@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use farcast_seal::Fingerprint;
 use farcast_transfer::keys::Role;
 
-/// What is done with keys.
+/// Arguments of `farcast key`.
 #[derive(Args, Debug)]
 pub(crate) struct KeyArgs {
     #[command(subcommand)]
@@ -21,14 +21,14 @@ pub(crate) enum What {
     /// Show this host's name, its fingerprint, and the line for others.
     #[command(after_help = "Example: farcast key show | ssh head-end farcast key trust - --as receiver")]
     Show(ShowArgs),
-    /// Trust somebody by the line that `farcast key show` prints there.
+    /// Trust another host by the line that `farcast key show` prints there.
     #[command(after_help = TRUST_HELP)]
     Trust(TrustArgs),
-    /// List whom this host trusts, its own key first.
+    /// List the keys that this host trusts, its own first.
     List(ListArgs),
-    /// Trust somebody no more, and remember that.
+    /// Revoke the trust in a key, and remember that.
     Revoke(RevokeArgs),
-    /// Renew this host's key: what was sealed for it before cannot be opened with it any more. The fingerprint stays.
+    /// Renew this host's key. It no longer opens earlier transfers. The fingerprint stays.
     Renew(RenewArgs),
 }
 
@@ -37,10 +37,10 @@ Examples:
   farcast key trust head-end farcast-key-1:GNZW... --fingerprint 19J3-TY0X-8960-DDMG-F3HY
   farcast key trust stations.txt --as receiver";
 
-/// Where the own key is.
+/// Option of the file with this host's key.
 #[derive(Args, Debug)]
 pub(crate) struct KeyFileArgs {
-    /// The file of this host's key [default: $FARCAST_KEY or the file $FARCAST_KEY_FILE, else key in
+    /// File of this host's key [default: $FARCAST_KEY or the file $FARCAST_KEY_FILE, else key in
     /// ~/.config/farcast].
     #[arg(long = "key", visible_alias = "file", value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
@@ -48,14 +48,14 @@ pub(crate) struct KeyFileArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct NewArgs {
-    /// What others are to call this host [default: its host name].
+    /// Name of this host for others [default: its host name].
     #[arg(value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// Replace a key that is there: nobody knows this host any more until they trust the new one.
+    /// Replace an existing key. Other hosts must then trust the new one.
     #[arg(long)]
     pub(crate) force: bool,
-    /// Make a hybrid key: what is recorded of transmissions to this host is to stay shut for quantum computers as well. Its
-    /// line has 2 kB instead of 226 letters, and senders send 1.4 kB for it at the beginning instead of 0.2 kB.
+    /// Make a hybrid key, so that recordings of transfers to this host stay shut for quantum computers as well. Its line
+    /// has 2 kB instead of 226 letters, and senders send 1.4 kB for it at the beginning instead of 0.2 kB.
     #[arg(long)]
     pub(crate) hybrid: bool,
     #[command(flatten)]
@@ -70,19 +70,19 @@ pub(crate) struct ShowArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct TrustArgs {
-    /// A name and a key, a file with such lines, or - for standard input.
+    /// Name and key, a file with such lines, or - for standard input.
     #[arg(required = true, num_args = 1..=2, value_name = "LINE|FILE|-")]
     pub(crate) what: Vec<OsString>,
-    /// Call it this, and not as its line says.
+    /// Name for the key, in place of the one in its line.
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
-    /// What it is trusted as [default: as before, or both; to be said where its name or its key was revoked].
+    /// Role in which the key is trusted [default: as before, or both]. A revoked name or key needs it.
     #[arg(long = "as", value_enum, value_name = "ROLE")]
     pub(crate) role: Option<Role>,
-    /// Trust it only if its key has this fingerprint.
+    /// Trust the key only if it has this fingerprint.
     #[arg(long)]
     pub(crate) fingerprint: Option<Fingerprint>,
-    /// Trust it although it was revoked.
+    /// Trust the key although it was revoked.
     #[arg(long)]
     pub(crate) again: bool,
 }
@@ -98,14 +98,14 @@ pub(crate) struct ListArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct RevokeArgs {
-    /// Whom; a fingerprint need not be known.
+    /// Name or fingerprint of the key; a fingerprint need not be known here.
     #[arg(value_name = "NAME|FINGERPRINT")]
     pub(crate) who: String,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct RenewArgs {
-    /// Make a hybrid key of it, as farcast key new --hybrid does; one that is hybrid stays so.
+    /// Make it a hybrid key, as farcast key new --hybrid does. A hybrid key stays hybrid.
     #[arg(long)]
     pub(crate) hybrid: bool,
     #[command(flatten)]
