@@ -3,7 +3,7 @@
 //! Requests are not authenticated: anyone who can send to a group can ask in any name. Without a bound, they could keep
 //! a sender repairing for ever.
 
-/// RepairLimit per segment of an object, for all receivers together. With parity a group needs as much as its worst
+/// Repairs per segment of an object, for all receivers together. With parity a group needs as much as its worst
 /// receiver: about ten times the object at nine tenths of loss, and somewhat more for each factor of receivers.
 const TIMES: u64 = 64;
 
@@ -28,7 +28,7 @@ impl RepairLimit {
         self.sent = self.sent.saturating_add(count as u64);
     }
 
-    /// Returns `true` if requests for the object are no longer heard. RepairLimit that were requested before are still
+    /// Returns `true` if requests for the object are no longer heard. Repairs that were requested before are still
     /// sent.
     pub const fn are_spent(&self) -> bool {
         self.sent >= self.most

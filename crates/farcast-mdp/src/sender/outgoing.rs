@@ -287,7 +287,7 @@ impl Outgoing {
         self.len() > before
     }
 
-    /// RepairLimit a block: with as many fresh parity symbols as the worst receiver lacks, if there are enough; otherwise
+    /// Repairs a block: with as many fresh parity symbols as the worst receiver lacks, if there are enough; otherwise
     /// with the requested symbols (draft §4.4).
     fn repair(&mut self, block: u32, need: &Need) {
         let fresh = self.parity.0 - u32::from(self.used[block as usize]);

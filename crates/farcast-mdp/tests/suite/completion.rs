@@ -113,7 +113,7 @@ fn silent_receivers_complete_by_parity_that_nobody_asked_for() {
 fn a_sender_that_gives_up_says_so() {
     let mut session = Session::new("abort", Setup::plain(2), sender(60, 2), 2, Link::clean(ms(50)));
     session.net.at(Time::ZERO + ms(200), session.sender, |engine: &mut farcast_mdp::Sender, now| {
-        engine.abort(now, farcast_delivery::Cause::Application, None)
+        engine.abort(now, farcast_delivery::Cause::Application, None);
     });
     let session = session.run();
     assert_eq!(session.outcome(), Some(SenderOutcome::Aborted));

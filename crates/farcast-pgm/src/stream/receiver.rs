@@ -227,7 +227,7 @@ impl StreamReceiver {
         while let Some(event) = self.engine.poll_event() {
             match event {
                 ReceiverEvent::Own(MessageEvent::Part { apdu, len, offset }) => {
-                    self.keep(apdu.at, len, offset, content)
+                    self.keep(apdu.at, len, offset, content);
                 }
                 ReceiverEvent::Own(MessageEvent::Apdu(apdu)) => self.deliver(apdu.at),
                 ReceiverEvent::Own(MessageEvent::Dropped(apdu)) => {
@@ -237,7 +237,7 @@ impl StreamReceiver {
                     }
                 }
                 ReceiverEvent::Own(MessageEvent::Lost { at, count, .. }) => {
-                    self.lose(at, at + u64::from(count))
+                    self.lose(at, at + u64::from(count));
                 }
                 ReceiverEvent::Own(MessageEvent::Finished(tsi)) if self.tsi == Some(tsi) => self.finish(),
                 ReceiverEvent::Own(MessageEvent::Finished(tsi))

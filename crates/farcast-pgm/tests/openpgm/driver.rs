@@ -179,7 +179,7 @@ impl Place {
                         message[offset as usize..][..part.len()].copy_from_slice(part);
                     }
                     ReceiverEvent::Own(MessageEvent::Apdu(apdu)) => {
-                        messages.push(parts.remove(&apdu).unwrap())
+                        messages.push(parts.remove(&apdu).unwrap());
                     }
                     ReceiverEvent::Own(MessageEvent::Lost { count, .. }) => lost += count,
                     other => panic!("{other:?}"),

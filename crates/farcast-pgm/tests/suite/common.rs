@@ -115,7 +115,7 @@ impl Client {
                     lens.insert(*apdu, *len);
                 }
                 ReceiverEvent::Own(MessageEvent::Apdu(apdu)) => {
-                    delivered.push(lens.remove(apdu).expect("a part of it came"))
+                    delivered.push(lens.remove(apdu).expect("a part of it came"));
                 }
                 ReceiverEvent::Own(MessageEvent::Dropped(apdu)) => drop(lens.remove(apdu)),
                 _ => {}

@@ -123,7 +123,7 @@ fn a_receiver_acknowledges_only_what_its_owner_has_verified() {
 fn a_source_that_gives_up_says_so() {
     let mut session = Session::new("aborted", Setup::plain(1), files(&[60], 1), 1, Link::clean(ms(50)));
     session.net.at(Time::ZERO + ms(200), session.sender, |engine: &mut farcast_pgm::Sender, now| {
-        engine.abort(now, farcast_delivery::Cause::Application, None)
+        engine.abort(now, farcast_delivery::Cause::Application, None);
     });
     let session = session.run();
     assert_eq!(session.outcome(), Some(SenderOutcome::Aborted));
