@@ -13,9 +13,23 @@ const PORT: u16 = 5402;
 #[derive(Debug)]
 pub enum HostError {
     /// The resolver has no answer.
-    Unknown { option: &'static str, name: String, error: io::Error },
+    Unknown {
+        /// Option that gives the name.
+        option: &'static str,
+        /// The name.
+        name: String,
+        /// Error of the resolver.
+        error: io::Error,
+    },
     /// The name has addresses of the other family only.
-    OtherFamily { option: &'static str, name: String, wanted: Family },
+    OtherFamily {
+        /// Option that gives the name.
+        option: &'static str,
+        /// The name.
+        name: String,
+        /// Family that is needed.
+        wanted: Family,
+    },
 }
 
 impl std::fmt::Display for HostError {
@@ -45,11 +59,14 @@ impl std::error::Error for HostError {}
 /// Family of addresses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Family {
+    /// IPv4.
     V4,
+    /// IPv6.
     V6,
 }
 
 impl Family {
+    /// Returns the family of an address.
     pub fn of(address: IpAddr) -> Self {
         if address.is_ipv4() { Self::V4 } else { Self::V6 }
     }
@@ -67,12 +84,16 @@ impl std::fmt::Display for Family {
 /// Host, by address or by name.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Host {
+    /// Address.
     Address(IpAddr),
     /// Address with the name of an interface behind it, as in `fe80::1%eth0`.
     Zoned {
+        /// The address.
         address: IpAddr,
+        /// Name of the interface.
         zone: String,
     },
+    /// Name that the resolver knows.
     Name(String),
 }
 
@@ -173,11 +194,16 @@ pub enum Endpoint {
     Address(SocketAddr),
     /// Address with the name of an interface behind it, as in `fe80::1%eth0`.
     Zoned {
+        /// The address and port.
         address: SocketAddr,
+        /// Name of the interface.
         zone: String,
     },
+    /// Name and port.
     Name {
+        /// Name that the resolver knows.
         name: String,
+        /// UDP port.
         port: u16,
     },
 }
@@ -244,7 +270,9 @@ impl FromStr for Endpoint {
 /// Senders that a receiver hears: a prefix of addresses, or all addresses of a host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Accepted {
+    /// Prefix of addresses.
     Prefix(IpNet),
+    /// Name of a host.
     Name(String),
 }
 

@@ -9,7 +9,9 @@ use crate::Error;
 const LONGEST: usize = 64;
 
 /// Returns a name without the space around it. An IPv6 address loses its zone, which means nothing elsewhere.
-#[expect(clippy::unnecessary_wraps, reason = "what reads a value of the command line may fail")]
+///
+/// # Errors
+/// There are none: a parser of options wants a result.
 pub fn trimmed(text: &str) -> Result<String, Infallible> {
     let text = text.trim();
     let address = text.split_once('%').map(|(address, _)| address);

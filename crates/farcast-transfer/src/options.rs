@@ -1,5 +1,4 @@
 //! Choices that senders and receivers share.
-#![expect(clippy::doc_markdown, reason = "doc comments are what --help prints")]
 
 use std::path::PathBuf;
 

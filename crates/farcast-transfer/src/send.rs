@@ -694,7 +694,9 @@ fn scan_product(
     let grain = if sealed { Grain::Fine } else { Grain::Coarse };
     let scanning = Scanning { grain, compress: job.compress.then(farcast_net::scratch_dir) };
     let outgoing = hashed(note, |progress| Outgoing::scan_by(&scanning, &job.paths, progress))?;
-    outgoing.skipped().iter().for_each(|skipped| note(Preparation::Skipped(skipped)));
+    for skipped in outgoing.skipped() {
+        note(Preparation::Skipped(skipped));
+    }
     Ok(vec![outgoing])
 }
 

@@ -223,6 +223,7 @@ pub fn mode(path: &Path) -> u32 {
     fs::metadata(path).map_or(0o600, |there| there.permissions().mode() & 0o777)
 }
 
+/// Returns the error for a file that cannot be written.
 pub fn cannot_write(path: &Path, error: &io::Error) -> Error {
     Error::failed(format!("cannot write {}: {error}", path.display()))
 }

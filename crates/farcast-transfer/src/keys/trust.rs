@@ -59,7 +59,9 @@ impl Role {
 /// Host whom we trust.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Trusted {
+    /// Role in which it is trusted.
     pub role: Role,
+    /// Its name and key.
     pub listed: Listed,
 }
 
@@ -68,6 +70,7 @@ pub struct Trusted {
 pub struct Revoked {
     /// Name that the host had, if it had one.
     pub name: Option<String>,
+    /// Fingerprint of its key.
     pub fingerprint: Fingerprint,
 }
 

@@ -39,7 +39,7 @@ impl ReceiveProtocol for ReceiveOneWay {
     }
 
     fn engine(&self) -> MakeReceiver<Self> {
-        let config = self.config.clone();
+        let config = self.config;
         Box::new(move |_| Ok(Receiver::new(config)))
     }
 

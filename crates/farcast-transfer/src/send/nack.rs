@@ -99,7 +99,9 @@ pub(super) fn scan(job: &SendJob, note: &mut dyn FnMut(Preparation<'_>)) -> Resu
         skipped = left_out;
         Ok(files)
     })?;
-    skipped.iter().for_each(|skipped| note(Preparation::Skipped(skipped)));
+    for one in &skipped {
+        note(Preparation::Skipped(one));
+    }
     check_meeting(job, &files)?;
     if files.len() > MOST_OBJECTS {
         return Err(Error::usage(format!("{} files: at most {MOST_OBJECTS} at a time", files.len())));

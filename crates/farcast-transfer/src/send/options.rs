@@ -1,5 +1,4 @@
 //! Choices of a sender: what is sent where, by which protocol, and how it behaves.
-#![expect(clippy::doc_markdown, reason = "doc comments are what --help prints")]
 
 use std::path::PathBuf;
 

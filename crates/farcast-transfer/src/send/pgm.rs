@@ -226,7 +226,7 @@ pub(super) fn session(source: SocketAddr, to: SocketAddr, number: Option<KeyNumb
     let who = [SOURCE, source.ip().to_string().as_bytes(), b" to ", to.to_string().as_bytes()].concat();
     let mut gsi = [0; 6];
     blake3::Hasher::new().update(&who).finalize_xof().fill(&mut gsi);
-    let gsi = number.map_or(gsi, |number| number.source());
+    let gsi = number.map_or(gsi, KeyNumber::source);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     // Two sessions that begin within these 16 ms do no harm: the second waits for the first.
     let port = (now.as_millis() / 16) as u16;

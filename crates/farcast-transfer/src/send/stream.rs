@@ -167,8 +167,7 @@ fn by_norm(
         NormEvent::Lost(node) => Told::Lost(node),
         NormEvent::Ended(how) => Told::Ended(how),
     };
-    let engine =
-        (make, &told as &dyn Fn(&NormEvent) -> Told, &NormSender::octets as &dyn Fn(&NormSender) -> u64);
+    let engine = StreamMaker { make, told: &told, octets: &NormSender::octets };
     run(job, stream, engine, input, face, stop)
 }
 
@@ -222,25 +221,30 @@ fn by_pgm(
         PgmEvent::Lost(who) => Told::Lost(who),
         PgmEvent::Ended(how) => Told::Ended(how),
     };
-    let engine =
-        (make, &told as &dyn Fn(&PgmEvent) -> Told, &PgmSender::octets as &dyn Fn(&PgmSender) -> u64);
+    let engine = StreamMaker { make, told: &told, octets: &PgmSender::octets };
     run(job, stream, engine, input, face, stop)
 }
 
-/// Sends by the engine that the first function makes. The second translates its events, and the third returns the
-/// octets that it was given.
+/// Engine of a stream: how it is made, and how it is read.
+struct StreamMaker<'a, S: StreamSenderEngine, M> {
+    /// Makes the engine for our own address.
+    make: M,
+    /// Translates an event.
+    told: &'a dyn Fn(&S::Event) -> Told,
+    /// Returns the octets that the engine was given.
+    octets: &'a dyn Fn(&S) -> u64,
+}
+
+/// Sends by the engine of `maker`.
 fn run<S: StreamSenderEngine, E: std::error::Error + Send + Sync + 'static>(
     job: &SendJob,
     stream: Stream<'_>,
-    (make, told, octets): (
-        impl FnOnce(SocketAddr) -> Result<S, E>,
-        &dyn Fn(&S::Event) -> Told,
-        &dyn Fn(&S) -> u64,
-    ),
+    maker: StreamMaker<'_, S, impl FnOnce(SocketAddr) -> Result<S, E>>,
     input: &mut (impl Read + AsFd),
     face: &mut dyn StreamFace,
     stop: &AtomicBool,
 ) -> Result<StreamSent, Error> {
+    let StreamMaker { make, told, octets } = maker;
     let Stream { protocol, to, limit, socket, transport, rate, sealing, named } = stream;
     await_network(job, to, limit, &mut |note| face.prepare(&note), stop)?;
     face.begin(&StreamBegin { protocol, to, named: named.len(), sealing });

@@ -97,7 +97,7 @@ impl<P: SendProtocol> SendFace<P> for View<'_, P> {
         self.steps.clear();
         if let Some(seen) = self.seen.take() {
             let how = Err(Failure::from(error.clone()));
-            seen.write(Vec::new(), End::default(), &how, &mut self.steps.output);
+            seen.write(Vec::new(), End::default(), &how, &self.steps.output);
         }
     }
 
@@ -189,7 +189,7 @@ impl<'a, P: SendProtocol> View<'a, P> {
     fn close(&mut self, sent: &Sent<P>) -> Result<Exit, Failure> {
         self.steps.clear();
         let verdict = sent.verdict(&self.steps.args.job);
-        let fields = self.summary(sent, &verdict);
+        let fields = summary(sent, &verdict);
         self.steps.output.event("summary", fields.clone());
         if let Some(table) = table(&sent.protocol.receivers()) {
             self.steps.output.result(&table);
@@ -198,7 +198,7 @@ impl<'a, P: SendProtocol> View<'a, P> {
         if let (Ok(_), Some(sentence)) = (&how, &verdict.sentence) {
             self.steps.output.result(&Text::line(sentence));
         }
-        let closing = self.closing(sent);
+        let closing = closing(sent);
         self.steps.output.result(&Text::line(&closing));
         if let Some(mut seen) = self.seen.take() {
             let sent_per_round = seen.over(&sent.report);
@@ -206,70 +206,70 @@ impl<'a, P: SendProtocol> View<'a, P> {
             effective.push(("time-limit", sent.protocol.basis().time_limit.to_string()));
             let receivers = sent.protocol.receivers().into_iter().map(on_page).collect();
             let end = End { closing: Some(closing), effective, receivers, summary: fields };
-            seen.write(sent_per_round, end, &how, &mut self.steps.output);
+            seen.write(sent_per_round, end, &how, &self.steps.output);
         }
         how
     }
+}
 
-    fn summary(&self, sent: &Sent<P>, verdict: &Verdict) -> Value {
-        let (report, files) = (&sent.report, &sent.files);
-        let receivers = sent.protocol.receivers();
-        let octets = files.octets();
-        let receivers = receivers.iter().map(|one| {
-            json!({
-                "receiver": one.name, "state": one.state, "complete": one.complete.is_some(),
-                "time_s": one.complete.map(Time::as_secs_f64),
-            })
-        });
-        let mut fields = json!({
-            "product": files.name,
-            "outcome": verdict.word,
-            "error": report.error.as_ref().map(ToString::to_string),
-            "exit_code": Exit::of(verdict.outcome) as u8,
-            "size_bytes": octets,
-            "time_s": report.duration.as_secs_f64(),
-            "data_time_s": report.data_duration.as_secs_f64(),
-            "wire_bytes": report.traffic.sent.octets,
-            "wire_bytes_over_size": times_the_size(report.traffic.sent.octets, octets),
-            "datagrams": report.traffic.sent.datagrams,
-            "heard_bytes": report.traffic.heard,
-            "malformed_datagrams": report.malformed,
-            "changed": changed_fields(&report.changed),
-            "compressed": files.compressed.as_ref().map(compressed_fields),
-            "seal": sealing::summary(report.seal.as_ref()),
-            "receivers_known": !sent.protocol.receivers().is_empty(),
-            "receivers": receivers.collect::<Vec<Value>>(),
-        });
-        if let (Value::Object(fields), Value::Object(own)) =
-            (&mut fields, sent.protocol.figures(&report.sender))
-        {
-            fields.extend(own);
-        }
-        fields
+/// Returns the summary for programs.
+fn summary<P: SendProtocol>(sent: &Sent<P>, verdict: &Verdict) -> Value {
+    let (report, files) = (&sent.report, &sent.files);
+    let receivers = sent.protocol.receivers();
+    let octets = files.octets();
+    let receivers = receivers.iter().map(|one| {
+        json!({
+            "receiver": one.name, "state": one.state, "complete": one.complete.is_some(),
+            "time_s": one.complete.map(Time::as_secs_f64),
+        })
+    });
+    let mut fields = json!({
+        "product": files.name,
+        "outcome": verdict.word,
+        "error": report.error.as_ref().map(ToString::to_string),
+        "exit_code": Exit::of(verdict.outcome) as u8,
+        "size_bytes": octets,
+        "time_s": report.duration.as_secs_f64(),
+        "data_time_s": report.data_duration.as_secs_f64(),
+        "wire_bytes": report.traffic.sent.octets,
+        "wire_bytes_over_size": times_the_size(report.traffic.sent.octets, octets),
+        "datagrams": report.traffic.sent.datagrams,
+        "heard_bytes": report.traffic.heard,
+        "malformed_datagrams": report.malformed,
+        "changed": changed_fields(&report.changed),
+        "compressed": files.compressed.as_ref().map(compressed_fields),
+        "seal": sealing::summary(report.seal.as_ref()),
+        "receivers_known": !sent.protocol.receivers().is_empty(),
+        "receivers": receivers.collect::<Vec<Value>>(),
+    });
+    if let (Value::Object(fields), Value::Object(own)) = (&mut fields, sent.protocol.figures(&report.sender))
+    {
+        fields.extend(own);
     }
+    fields
+}
 
-    /// Returns the result of the transfer in a sentence: the last line.
-    fn closing(&self, sent: &Sent<P>) -> String {
-        let (report, octets) = (&sent.report, sent.files.octets());
-        let rounds = u64::from(report.sender.progress().round);
-        let delivered = sent.protocol.receivers().iter().any(|one| one.complete.is_some());
-        // If no receiver acknowledges everything, only the time of data is known.
-        let over = if delivered { report.duration } else { report.data_duration };
-        let compressed =
-            sent.files.compressed.as_ref().map(|brought| format!("; {}", compressed_sentence(brought)));
-        format!(
-            "{} in {} ({} of data), {rounds} {}, {} on the wire, {}, {}; {}{}",
-            size(octets),
-            report.duration,
-            report.data_duration,
-            words::<P>().round.after(rounds),
-            size(report.traffic.sent.octets),
-            overhead(report.traffic.sent.octets, octets),
-            rate(begun(sent), over),
-            sealing::closing(report.seal.as_ref()),
-            compressed.unwrap_or_default(),
-        )
-    }
+/// Returns the result of the transfer in a sentence: the last line.
+fn closing<P: SendProtocol>(sent: &Sent<P>) -> String {
+    let (report, octets) = (&sent.report, sent.files.octets());
+    let rounds = u64::from(report.sender.progress().round);
+    let delivered = sent.protocol.receivers().iter().any(|one| one.complete.is_some());
+    // If no receiver acknowledges everything, only the time of data is known.
+    let over = if delivered { report.duration } else { report.data_duration };
+    let compressed =
+        sent.files.compressed.as_ref().map(|brought| format!("; {}", compressed_sentence(brought)));
+    format!(
+        "{} in {} ({} of data), {rounds} {}, {} on the wire, {}, {}; {}{}",
+        size(octets),
+        report.duration,
+        report.data_duration,
+        words::<P>().round.after(rounds),
+        size(report.traffic.sent.octets),
+        overhead(report.traffic.sent.octets, octets),
+        rate(begun(sent), over),
+        sealing::closing(report.seal.as_ref()),
+        compressed.unwrap_or_default(),
+    )
 }
 
 /// Returns the octets of the files that have left at least once.

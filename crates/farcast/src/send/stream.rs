@@ -38,7 +38,7 @@ pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
     let octets = size(octets);
     match outcome {
         SenderOutcome::Acknowledged => {
-            output.line(&format!("all named receivers have the stream ({octets})"))
+            output.line(&format!("all named receivers have the stream ({octets})"));
         }
         SenderOutcome::Unknown => {
             output

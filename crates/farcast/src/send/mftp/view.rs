@@ -90,7 +90,7 @@ impl SendFace<SendMftp> for View<'_> {
         self.steps.clear();
         if let Some(seen) = self.seen.take() {
             let how = Err(Failure::from(error.clone()));
-            seen.write(Vec::new(), End::default(), &how, &mut self.steps.output);
+            seen.write(Vec::new(), End::default(), &how, &self.steps.output);
         }
     }
 
