@@ -18,11 +18,19 @@ create_exception!(
 );
 create_exception!(farcast, RunError, FarcastError, "What was right could not be run: memory, files, time.");
 
+create_exception!(
+    farcast,
+    TransferError,
+    FarcastError,
+    "A transfer could not be done, failed, or left receivers incomplete."
+);
+
 pub(crate) fn add(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("FarcastError", py.get_type::<FarcastError>())?;
     module.add("ScenarioError", py.get_type::<ScenarioError>())?;
-    module.add("RunError", py.get_type::<RunError>())
+    module.add("RunError", py.get_type::<RunError>())?;
+    module.add("TransferError", py.get_type::<TransferError>())
 }
 
 /// Returns the exception for an error in the caller's input.

@@ -1,4 +1,4 @@
-//! The laboratory of farcast: the parts that Python needs in Rust. Conveniences are in `python/farcast`.
+//! The laboratory of farcast and its transfers: the parts that Python needs in Rust. Conveniences are in `python/farcast`.
 //!
 //! Functions that run simulations release the interpreter's lock, and end at Ctrl-C.
 
@@ -12,6 +12,7 @@ mod scenario;
 mod stats;
 mod studies;
 mod table;
+mod transfer;
 
 use pyo3::prelude::*;
 
@@ -22,6 +23,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     errors::add(module)?;
     module.add_class::<scenario::Scenario>()?;
     module.add_class::<table::Table>()?;
+    module.add_class::<transfer::CancelHandle>()?;
     module.add_class::<points::Sweep>()?;
     module.add_class::<points::Gathering>()?;
     module.add_class::<points::Swept>()?;
@@ -31,6 +33,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(scenario::shipped_documents, module)?)?;
     module.add_function(wrap_pyfunction!(studies::reproduce, module)?)?;
     module.add_function(wrap_pyfunction!(studies::studies, module)?)?;
+    module.add_function(wrap_pyfunction!(transfer::send, module)?)?;
+    module.add_function(wrap_pyfunction!(transfer::receive, module)?)?;
     models::add(module)?;
     stats::add(module)
 }
