@@ -51,7 +51,8 @@ fn named_receivers_have_all_of_it_whatever_is_lost() {
 fn blocks_of_more_symbols_than_octets_can_number_are_repaired() {
     let stage = Stage::new("norm", (2, 5), &noise(8, 1_000_000));
     let receivers = stage.receive_all();
-    let ended = stage.sends_input(&["--receivers", "2,3", "--block-size", "300"]).succeed();
+    let ended =
+        stage.sends_input(&["--receivers", "2,3", "--block-size", "200", "--parity", "100"]).succeed();
     assert!(ended.stderr.contains("all named receivers have the stream"), "{}", ended.stderr);
     for receiver in receivers {
         receiver.succeed();
