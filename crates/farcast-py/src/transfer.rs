@@ -5,8 +5,8 @@ use std::sync::Mutex;
 
 use farcast_core::Span;
 use farcast_transfer::{
-    Cancel, Changing, Error, ErrorKind, ProtocolName, ReceiveUpdate, ReceivedProduct, ReceiverState, SendEvent,
-    SendOutcome, SendSummary, SendUpdate,
+    Cancel, Changing, Error, ErrorKind, ProtocolName, ReceiveUpdate, ReceivedProduct, ReceiverState,
+    SendEvent, SendOutcome, SendSummary, SendUpdate,
 };
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -269,7 +269,9 @@ fn summary_object(summary: &SendSummary) -> Value {
 
 fn sent_update(update: &SendUpdate) -> Value {
     match update {
-        SendUpdate::Hashing { hashed, total } => json!({ "kind": "hashing", "hashed": hashed, "total": total }),
+        SendUpdate::Hashing { hashed, total } => {
+            json!({ "kind": "hashing", "hashed": hashed, "total": total })
+        }
         SendUpdate::Skipped { path, reason } => json!({ "kind": "skipped", "path": path, "reason": reason }),
         SendUpdate::Waiting { reason } => json!({ "kind": "waiting", "reason": reason }),
         SendUpdate::Began { name, octets, sealed } => {

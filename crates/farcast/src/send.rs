@@ -227,7 +227,8 @@ fn notice_words<E>(
         ),
         SendNotice::Refused { why } => (why.to_string(), "blocked", json!({ "reason": why.to_string() })),
         SendNotice::Fragmenting { packet, segment } => {
-            (narrow::fragmenting(*packet, *segment, option), "fragmenting", narrow::fits(*segment))
+            let fields = narrow::fits(*segment);
+            (narrow::fragmenting(*packet, *segment, option), "fragmenting", fields)
         }
         SendNotice::Narrow { receiver, datagram, limit, segment } => {
             let narrow = narrow::Narrow { receiver: *receiver, datagram: *datagram, limit: *limit };

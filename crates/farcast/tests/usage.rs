@@ -362,8 +362,8 @@ fn every_event_is_in_the_schema_and_on_the_page() {
         told_in(&fs::read_to_string(repository().join("crates/farcast/src").join(part)).unwrap(), &mut told);
     }
     let mut all = Vec::new();
-    for part in ["send", "receive"] {
-        sources(&repository().join("crates/farcast/src").join(part), &mut all);
+    for part in ["farcast/src/send", "farcast/src/receive", "farcast-transfer/src"] {
+        sources(&repository().join("crates").join(part), &mut all);
     }
     for (_, text) in &all {
         told_in(text, &mut told);

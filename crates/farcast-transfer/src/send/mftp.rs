@@ -205,7 +205,8 @@ impl SendProtocol for SendMftp {
             Product { id: *outgoing.id().as_bytes(), size: outgoing.size(), name: files.name.clone() };
         let config = self.configuration(job, list, product, self.to.private);
         Ok(Box::new(move |server| {
-            let mut sender = Sender::new(SenderConfig { server, secret, early_data, ..config })?;
+            let mut sender =
+                Sender::new(SenderConfig { server, response: server, secret, early_data, ..config })?;
             // The sender does not wait for a receiver that had everything in an earlier run.
             for client in remembered {
                 sender.remember(client);

@@ -88,7 +88,7 @@ impl<P: SendProtocol> SendFace<P> for View<'_, P> {
             }
             _ => {}
         }
-        if let Some((line, kind, fields)) = told.map(event_words) {
+        if let Some((line, kind, fields)) = told.and_then(event_words) {
             self.tell(line.as_deref(), kind, fields);
         }
     }
@@ -109,8 +109,8 @@ impl<P: SendProtocol> SendFace<P> for View<'_, P> {
 }
 
 /// Returns the words about an event of a protocol: a line for people, its kind and its fields.
-fn event_words(event: SendEvent) -> (Option<String>, &'static str, Value) {
-    match event {
+fn event_words(event: SendEvent) -> Option<(Option<String>, &'static str, Value)> {
+    Some(match event {
         SendEvent::Started { receivers } => (None, "started", json!({ "named_receivers": receivers })),
         SendEvent::Round { round, segments } => {
             (None, "round", json!({ "round": round, "segments": segments }))
@@ -128,8 +128,8 @@ fn event_words(event: SendEvent) -> (Option<String>, &'static str, Value) {
         SendEvent::Delivered => (None, "delivered", json!({})),
         SendEvent::Ended(outcome) => (None, "ended", json!({ "outcome": outcome })),
         SendEvent::Other { line, kind, fields } => (line, kind, fields),
-        _ => (None, "event", json!({})),
-    }
+        _ => return None,
+    })
 }
 
 impl<'a, P: SendProtocol> View<'a, P> {
