@@ -2,6 +2,7 @@
 //! makes.
 #![forbid(unsafe_code)]
 
+mod address;
 pub mod history;
 pub mod outcome;
 pub mod replicate;

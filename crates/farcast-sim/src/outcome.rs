@@ -15,7 +15,7 @@ use crate::traffic::End;
 use crate::world::{Group, Layout, SealCounts, World};
 
 pub use flows::{CbrCounts, Direction, FlowCounts, FlowOutcome, FlowTogether};
-pub use shortfall::{Limit, Remedies, Shortfall, Stop, reasons};
+pub use shortfall::{Limit, Remedies, Shortfall, reasons};
 pub use stages::{StageOutcome, StageTogether};
 pub use transfer::{FigureTogether, ReceiverTimes, TransferOutcome, TransferTogether};
 pub use tree::{EdgeDirection, EdgeOutcome, ElementOutcome, HeardOutcome, NodeOutcome, TreeReplication};

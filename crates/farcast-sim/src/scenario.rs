@@ -45,6 +45,19 @@ pub use seal::Sealed;
 pub use transfer::{NAMES, Task, TreeTask};
 pub use tree::TreeScenario;
 
+/// Link that a predicted transfer has for itself, and the transfer's receivers.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkAlone<'a> {
+    /// Document that holds the link alone.
+    pub document: &'a Document,
+    /// Number of receivers.
+    pub receivers: u32,
+    /// Time at which a replication stops.
+    pub time_limit: Span,
+    /// Seal of the transfer, if it is sealed.
+    pub sealed: Option<Sealed>,
+}
+
 /// Description of a simulation with one hub.
 #[derive(Clone, Debug)]
 pub struct Scenario {
@@ -138,14 +151,9 @@ impl Scenario {
         Self { engines: true, ..self }
     }
 
-    /// Makes a scenario of a transfer to `receivers` over the link that `document` holds alone. Queues without a limit
-    /// in the link get one, as in an emulation.
-    fn over_link(
-        document: &Document,
-        transfer: TransferSpec,
-        receivers: u32,
-        time_limit: Span,
-    ) -> Result<Self, DocumentError> {
+    /// Makes a scenario of a transfer over a link alone. Queues without a limit in the link get one, as in an emulation.
+    fn over_link(link: &LinkAlone<'_>, transfer: TransferSpec) -> Result<Self, DocumentError> {
+        let LinkAlone { document, receivers, time_limit, .. } = *link;
         let (links, default_queues) = Links::read_alone(document)?;
         Ok(Self {
             name: String::new(),

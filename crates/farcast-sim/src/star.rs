@@ -42,9 +42,9 @@ use event::{Event, FlowEvent};
 use flights::{Flight, Flights};
 
 pub use crate::world::{
-    Cut, FlowConfig, FlowPacket, FlowState, Group, GroupConfig, Kind, Maker, Observer, Party, Passage, Pulse,
-    Receivers, SealConfig, SealCounts, SealMessage, SenderEvent, StarError, Station, hub_address,
-    receiver_address,
+    Addresses, Cut, FlowConfig, FlowPacket, FlowState, Group, GroupConfig, Kind, Maker, Observer, Party,
+    Passage, Pulse, Receivers, SealConfig, SealCounts, SealMessage, SenderEvent, StarError, Station,
+    hub_address, receiver_address,
 };
 pub use back::{Back, BackLosses};
 pub use config::StarConfig;

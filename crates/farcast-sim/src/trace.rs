@@ -1,13 +1,14 @@
 //! Capture file of a replication's packets, for protocol analysers.
 //!
-//! A [`Trace`] observes a [`Star`](crate::star::Star) and writes the packets that the hosts of a real transfer would
-//! see. They are IPv4 datagrams with the protocol's messages over UDP, or with the packets of flows, in wire format
-//! with correct checksums, in the order of their times to the nanosecond. The file has two interfaces:
+//! A [`Trace`] observes a [`Star`](crate::star::Star) or a [`Tree`](crate::tree::Tree), and writes the packets that the
+//! hosts of a real transfer would see. They are IPv4 datagrams with the protocol's messages over UDP, or with the packets of flows, in wire format
+//! with correct checksums, in the order of their times to the nanosecond. The file has these interfaces:
 //!
 //! | interface | captured packets |
 //! |---|---|
 //! | `sender` | packets that the sender and flows send at the hub, and packets that reach them there |
 //! | `receivers` | packets that receivers and the terminals of flows send |
+//! | `elements` | packets that elements of a tree send; the interface is there if there are any |
 //!
 //! An answer has the same IPv4 identification at both interfaces, so an answer that is at `receivers` alone was lost.
 //! (Of an answer that was repeated in the same octets, one of the two was lost.) Comments mark the first packet of each
@@ -28,8 +29,8 @@ use farcast_core::stage::Frame;
 use farcast_core::{EventQueue, Time};
 use farcast_delivery::{Asked, Codec as _, Delivery as _, NakFate, Protocol, Purpose, Routes, Words};
 
-use crate::star::{FlowPacket, Observer, receiver_address};
 use crate::traffic::End;
+use crate::world::{Addresses, FlowPacket, Observer, receiver_address};
 
 use datagram::Header;
 use matching::Matching;
@@ -64,10 +65,19 @@ pub enum TraceError {
     NotIpv4(SocketAddr),
 }
 
+/// Origin and destination of datagrams that leave.
+#[derive(Clone, Copy, Debug)]
+struct Leg {
+    /// Interface on which they are captured.
+    interface: u32,
+    source: SocketAddrV4,
+    destination: SocketAddrV4,
+}
+
 /// Run whose datagrams from `next` on have yet to leave.
 #[derive(Debug)]
 struct Rest<M> {
-    destination: SocketAddrV4,
+    leg: Leg,
     frame: Frame<M>,
     next: u32,
 }
@@ -96,6 +106,8 @@ pub struct Trace<W, P: Protocol> {
     codec: P::Codec,
     payload_octets: u32,
     session: Option<Session>,
+    /// Interface of packets that elements send, once there are any.
+    elements: Option<u32>,
     runs: EventQueue<Rest<P::Message>>,
     held: Option<Held>,
     answers: Matching,
@@ -130,6 +142,7 @@ impl<W: Write, P: Protocol> Trace<W, P> {
             codec,
             payload_octets: config.payload_octets,
             session,
+            elements: None,
             runs: EventQueue::default(),
             held: None,
             answers: Matching::default(),
@@ -161,7 +174,7 @@ impl<W: Write, P: Protocol> Trace<W, P> {
         while self.runs.next_at() <= at
             && let Some((due, mut rest)) = self.runs.pop()
         {
-            self.leave(due, rest.destination, &rest.frame, rest.next);
+            self.leave(due, rest.leg, &rest.frame, rest.next);
             rest.next += 1;
             if rest.next < rest.frame.segments() {
                 self.runs.push(due + rest.frame.spacing, rest);
@@ -169,15 +182,61 @@ impl<W: Write, P: Protocol> Trace<W, P> {
         }
     }
 
-    /// Writes a datagram of a run that the sender sends.
-    fn leave(&mut self, at: Time, destination: SocketAddrV4, frame: &Frame<P::Message>, segment: u32) {
-        let Some(Session { server: source, .. }) = self.session else { return };
-        self.sender_id = self.sender_id.wrapping_add(1);
-        let header = Header { source, destination, id: self.sender_id };
-        let octets = self.build(header, &frame.message, segment);
+    /// Writes the first datagram of a run, and keeps the others until their times.
+    fn leave_all(&mut self, at: Time, leg: Leg, frame: &Frame<P::Message>) {
+        self.leave(at, leg, frame, 0);
+        if frame.segments() > 1 {
+            self.runs.push(at + frame.spacing, Rest { leg, frame: frame.clone(), next: 1 });
+        }
+    }
+
+    /// Writes a datagram of a run that the sender or an element sends.
+    fn leave(&mut self, at: Time, leg: Leg, frame: &Frame<P::Message>, segment: u32) {
+        let Leg { interface, source, destination } = leg;
+        let by_sender = interface == SENDER;
+        let counter = if by_sender { &mut self.sender_id } else { &mut self.answer_id };
+        *counter = counter.wrapping_add(1);
+        let id = *counter;
+        let octets = self.build(Header { source, destination, id }, &frame.message, segment);
+        let round = if by_sender { self.new_round(&frame.message) } else { None };
         let begins = |round| format!("{} {round} begins", P::WORDS.round.one);
-        let comment = self.new_round(&frame.message).map_or(String::new(), begins);
-        self.write(SENDER, at, octets, Direction::Outbound, &comment);
+        let comment = round.map_or(String::new(), begins);
+        if !by_sender {
+            self.answers.left(source.ip().to_bits(), &self.datagram[datagram::HEADERS_LEN..], id);
+        }
+        self.write(interface, at, octets, Direction::Outbound, &comment);
+    }
+
+    /// Writes a message that a receiver sends.
+    fn answer(&mut self, at: Time, terminal: u32, leg: Leg, message: &P::Message) {
+        self.answer_id = self.answer_id.wrapping_add(1);
+        let header = Header { source: leg.source, destination: leg.destination, id: self.answer_id };
+        let octets = self.build(header, message, 0);
+        self.answers.left(terminal, &self.datagram[datagram::HEADERS_LEN..], self.answer_id);
+        self.write(leg.interface, at, octets, Direction::Outbound, "");
+    }
+
+    /// Writes a message from `terminal` that has reached the sender.
+    fn arrive(&mut self, at: Time, terminal: u32, leg: Leg, message: &P::Message) {
+        let header = Header { source: leg.source, destination: leg.destination, id: 0 };
+        let octets = self.build(header, message, 0);
+        self.recognise(terminal, datagram::HEADERS_LEN);
+        if matches!(message.purpose(), Purpose::Nak { .. }) {
+            self.held = Some(Held { at, octets });
+        } else {
+            self.write(leg.interface, at, octets, Direction::Inbound, "");
+        }
+    }
+
+    /// Returns the leg of a datagram in a tree. An address that is not IPv4 makes the file fail.
+    fn leg(&mut self, interface: u32, addresses: Addresses) -> Option<Leg> {
+        match (ipv4(addresses.source), ipv4(addresses.destination)) {
+            (Ok(source), Ok(destination)) => Some(Leg { interface, source, destination }),
+            (Err(error), _) | (_, Err(error)) => {
+                self.file.fail(io::Error::new(io::ErrorKind::InvalidInput, error));
+                None
+            }
+        }
     }
 
     /// Returns the round that begins with `message`, if one does.
@@ -206,10 +265,10 @@ impl<W: Write, P: Protocol> Trace<W, P> {
         self.packets += 1;
     }
 
-    /// Returns the source and the destination of an answer of `receiver`.
-    fn answer_of(&self, receiver: u32) -> Option<(SocketAddrV4, SocketAddrV4)> {
-        let Session { response, .. } = self.session?;
-        Some((ipv4(receiver_address(receiver)).ok()?, response))
+    /// Returns the leg of an answer of `receiver` in a star.
+    fn leg_of(&self, interface: u32, receiver: u32) -> Option<Leg> {
+        let Session { response: destination, .. } = self.session?;
+        Some(Leg { interface, source: ipv4(receiver_address(receiver)).ok()?, destination })
     }
 
     /// Gives the datagram at hand, which has arrived from `terminal`, the identification under which it left. Its
@@ -244,37 +303,46 @@ impl<W: Write, P: Protocol> Trace<W, P> {
 impl<W: Write, P: Protocol> Observer<P> for Trace<W, P> {
     fn sent(&mut self, at: Time, destination: SocketAddr, frame: &Frame<P::Message>) {
         self.advance(at);
-        match ipv4(destination) {
-            Ok(destination) => {
-                self.leave(at, destination, frame, 0);
-                if frame.segments() > 1 {
-                    self.runs.push(at + frame.spacing, Rest { destination, frame: frame.clone(), next: 1 });
-                }
-            }
-            Err(error) => self.file.fail(io::Error::new(io::ErrorKind::InvalidInput, error)),
+        let Some(Session { server, .. }) = self.session else { return };
+        let addresses = Addresses { source: server.into(), destination };
+        if let Some(leg) = self.leg(SENDER, addresses) {
+            self.leave_all(at, leg, frame);
         }
     }
 
     fn answered(&mut self, at: Time, receiver: u32, frame: &Frame<P::Message>) {
         self.advance(at);
-        let Some((source, destination)) = self.answer_of(receiver) else { return };
-        self.answer_id = self.answer_id.wrapping_add(1);
-        let header = Header { source, destination, id: self.answer_id };
-        let octets = self.build(header, &frame.message, 0);
-        self.answers.left(receiver, &self.datagram[datagram::HEADERS_LEN..], self.answer_id);
-        self.write(RECEIVERS, at, octets, Direction::Outbound, "");
+        let Some(leg) = self.leg_of(RECEIVERS, receiver) else { return };
+        self.answer(at, receiver, leg, &frame.message);
+    }
+
+    fn answered_to(&mut self, at: Time, receiver: u32, addresses: Addresses, frame: &Frame<P::Message>) {
+        self.advance(at);
+        let Some(leg) = self.leg(RECEIVERS, addresses) else { return };
+        self.answer(at, receiver, leg, &frame.message);
+    }
+
+    fn element_sent(&mut self, at: Time, addresses: Addresses, frame: &Frame<P::Message>) {
+        self.advance(at);
+        let file = &mut self.file;
+        let interface =
+            *self.elements.get_or_insert_with(|| file.interface("elements", "what elements send"));
+        if let Some(leg) = self.leg(interface, addresses) {
+            self.leave_all(at, leg, frame);
+        }
     }
 
     fn reached(&mut self, at: Time, receiver: u32, message: &P::Message) {
         self.advance(at);
-        let Some((source, destination)) = self.answer_of(receiver) else { return };
-        let octets = self.build(Header { source, destination, id: 0 }, message, 0);
-        self.recognise(receiver, datagram::HEADERS_LEN);
-        if matches!(message.purpose(), Purpose::Nak { .. }) {
-            self.held = Some(Held { at, octets });
-        } else {
-            self.write(SENDER, at, octets, Direction::Inbound, "");
-        }
+        let Some(leg) = self.leg_of(SENDER, receiver) else { return };
+        self.arrive(at, receiver, leg, message);
+    }
+
+    fn reached_from(&mut self, at: Time, receiver: Option<u32>, addresses: Addresses, message: &P::Message) {
+        self.advance(at);
+        let Some(leg) = self.leg(SENDER, addresses) else { return };
+        let terminal = receiver.unwrap_or_else(|| leg.source.ip().to_bits());
+        self.arrive(at, terminal, leg, message);
     }
 
     fn flow_sent(&mut self, at: Time, end: End, packet: &FlowPacket<'_>) {

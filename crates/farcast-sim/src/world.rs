@@ -4,7 +4,6 @@
 //! ([`Star`](crate::star::Star)), or nodes and edges ([`Tree`](crate::tree::Tree)). A world is generic over the protocol
 //! and the layout, so nothing is dispatched dynamically while it runs.
 
-mod address;
 mod config;
 mod content;
 mod flows;
@@ -25,19 +24,21 @@ use farcast_delivery::{Ending, Merged, Protocol, Routes};
 
 use crate::traffic::{End, FlowMessage};
 
-pub use address::{Party, hub_address, receiver_address};
+pub use crate::address::{Party, hub_address, receiver_address};
 pub use config::{Cut, GroupConfig, Maker, Receivers, StarError};
 pub use content::ReceivedContent;
 pub use flows::{FlowConfig, FlowState, Passage};
 pub use group::{Group, Kind, Station};
-pub use observer::{FlowPacket, Observer, SenderEvent};
+pub use observer::{Addresses, FlowPacket, Observer, SenderEvent};
 pub use pulse::Pulse;
 pub use seal::{SealConfig, SealCounts, SealMessage};
 
-pub(crate) use address::MOST_TERMINALS;
+pub(crate) use crate::address::MOST_TERMINALS;
 pub(crate) use config::{Settings, check_parts, receivers_of};
 pub(crate) use flows::direction;
 pub(crate) use group::Incoming;
+pub(crate) use session::FinalState;
+
 use seal::Seal;
 
 /// Timer of the world itself, rather than of its links.

@@ -90,12 +90,25 @@ fn what_passes_each_edge_is_told_as_json_and_as_tables() {
 }
 
 #[test]
+fn a_replication_of_a_tree_has_a_trace_and_a_timeline() {
+    let place = Place::new();
+    let (packets, page) = (place.path("x.pcapng"), place.path("x.html"));
+    let files = ["-n", "1", "--trace", packets.to_str().unwrap(), "--timeline", page.to_str().unwrap()];
+    let ended = simulate(ISLAND, &files);
+    assert_eq!(ended.code, Some(0), "{}", ended.story());
+    let octets = std::fs::read(&packets).unwrap();
+    for interface in ["sender", "receivers", "elements"] {
+        assert!(octets.windows(interface.len()).any(|part| part == interface.as_bytes()), "{interface}");
+    }
+    assert!(std::fs::read_to_string(&page).unwrap().contains("an island"));
+}
+
+#[test]
 fn what_a_tree_cannot_have_is_refused_in_a_sentence() {
     let says = |text: &str, args: &[&str], part: &str| {
         let ended = simulate(text, args);
         ended.assert_one_sentence(2, &[part]);
     };
-    says(ISLAND, &["--timeline", "x.html"], "--timeline is for scenarios of one link");
     says(&ISLAND.replace("to = [\"far\"]", "to = [\"away\"]"), &[], "there is no node \"away\"");
     says(
         &ISLAND.replace("name = \"pgm\"", "name = \"norm\""),

@@ -1,10 +1,10 @@
 //! Reasons for which receivers of a transfer were left incomplete, and settings that help.
 
 use farcast_core::Time;
-use farcast_delivery::{Ending, ObjectId, Protocol, RequestCounts, SenderEngine as _};
+use farcast_delivery::{Ending, ObjectId, Protocol, SenderEngine as _};
 
 use super::Replication;
-use crate::star::Group;
+use crate::world::{FinalState, Group};
 
 /// Limit that ended a transfer before all receivers had everything.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -44,19 +44,6 @@ impl Limit {
     }
 }
 
-/// State of a sender when its replication was over.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Stop {
-    /// Time and kind of the sender's end, if it has ended.
-    pub ending: Option<(Time, Ending)>,
-    /// Number of receivers that the sender gave up.
-    pub left: u64,
-    /// End of the replication.
-    pub end: Time,
-    /// Counters of repair requests.
-    pub requests: RequestCounts,
-}
-
 /// State of an incomplete transfer at its end.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Shortfall {
@@ -82,7 +69,11 @@ pub struct Shortfall {
 
 impl Shortfall {
     /// Returns the shortfall of the receivers in `groups`; `None` if no receiver lacks anything.
-    pub(crate) fn of<P: Protocol>(sender: &P::Sender, groups: &[Group<P>], stop: &Stop) -> Option<Self> {
+    pub(crate) fn of<P: Protocol>(
+        sender: &P::Sender,
+        groups: &[Group<P>],
+        stop: &FinalState,
+    ) -> Option<Self> {
         let each = || groups.iter().flat_map(|group| (0..group.receivers()).map(move |n| (group, n)));
         let left = || each().filter(|(group, n)| group.completed(*n) == Time::NEVER);
         let incomplete = left().count() as u64;

@@ -65,7 +65,7 @@ impl TransferOutcome {
         sender: &P::Sender,
         per_receiver: bool,
     ) -> Self {
-        let (groups, stop) = (world.groups(), world.stop());
+        let (groups, stop) = (world.groups(), world.final_state());
         let seconds = |at: Time| (at != Time::NEVER).then(|| at.as_secs_f64());
         let each = || groups.iter().flat_map(|group| (0..group.receivers()).map(|n| group.completed(n)));
         let mut done: Vec<f64> = each().filter_map(seconds).collect();

@@ -160,7 +160,7 @@ impl TreeReplication {
 
 fn edge<P: OnTree>(edge: &Edge<P::Message>) -> EdgeOutcome {
     let direction = |to| {
-        let kinds = P::KINDS.iter().copied().chain(["flow"]);
+        let kinds = P::KINDS.iter().copied().chain(["flow", "seal"]);
         let counts: Vec<(&'static str, KindCount)> =
             kinds.zip(edge.counts(to).iter().copied()).filter(|(_, count)| count.packets > 0).collect();
         let totals = Carried::of(edge.totals(to));

@@ -20,9 +20,6 @@ impl Scenario {
         seed: u64,
         replication: u64,
     ) -> Result<TreeConfig<T::Protocol>, StarError> {
-        if transfer.is_some_and(|transfer| transfer.seal().is_some()) {
-            return Err(StarError::SealedTree);
-        }
         let streams = Streams::new(seed, replication);
         let receivers = u32::try_from(self.receivers()).unwrap_or(u32::MAX);
         let terminals = receivers.saturating_add(self.traffic.len() as u32);
@@ -67,6 +64,7 @@ impl Scenario {
             edges: vec![edge],
             flows,
             overhead: transfer.map_or(0, Transfer::overhead),
+            seal: transfer.and_then(Transfer::seal),
             given: transfer.is_some_and(Transfer::given),
             lookahead: links.back.least_delay(),
             limit: self.time_limit(),

@@ -12,7 +12,7 @@ use farcast_scenario::{Document, DocumentError, Links, Reader};
 use super::norm::receiver_node;
 use super::seal::{Manner, Sealed};
 use super::transfer::{self, TransferSpec};
-use super::{Scenario, keys};
+use super::{LinkAlone, Scenario, keys};
 use crate::outcome::Remedies;
 use crate::star::{self, SealConfig, StarConfig, StarError, hub_address, receiver_address};
 
@@ -135,25 +135,24 @@ fn sent(objects: Vec<Object>, alone: bool, named: u32) -> SendPlan {
     }
 }
 
-/// Makes a scenario of the transfer that `sender` describes, with `settings`, to `receivers` over the link that
-/// `document` holds alone. The transfer may be `sealed`. Addresses and identities are the simulator's own.
+/// Makes a scenario of the transfer that `sender` describes, with `settings`, over a link alone. Addresses and identities
+/// are the simulator's own.
 ///
 /// # Errors
 /// The first mistake in the link.
 pub fn over(
-    document: &Document,
-    (settings, sender): (&Settings, &SenderConfig),
-    receivers: u32,
-    (time_limit, sealed): (Span, Option<Sealed>),
+    link: &LinkAlone<'_>,
+    settings: &Settings,
+    sender: &SenderConfig,
 ) -> Result<Scenario, DocumentError> {
-    let named = if sender.ackers.is_empty() { 0 } else { receivers };
-    let seal = sealed.map(|sealed| sealed.config(MANNER, Some(sender.rate)));
+    let named = if sender.ackers.is_empty() { 0 } else { link.receivers };
+    let seal = link.sealed.map(|sealed| sealed.config(MANNER, Some(sender.rate)));
     let alone = !sender.group.ip().is_multicast();
     let overhead = if sender.group.is_ipv4() { 28 } else { 48 };
     let SendPlan { node, source, group, ackers, .. } = sent(Vec::new(), alone, named);
     let sender = SenderConfig { node, source, group, ackers, ..sender.clone() };
     let transfer = Transfer { sender, settings: settings.clone(), overhead, seal };
-    Scenario::over_link(document, TransferSpec::Mdp(transfer), receivers, time_limit)
+    Scenario::over_link(link, TransferSpec::Mdp(transfer))
 }
 
 /// Returns the sender's settings, if there is a transfer by MDP.

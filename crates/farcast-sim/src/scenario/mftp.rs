@@ -10,7 +10,7 @@ use farcast_scenario::receivers::Group as Receivers;
 use farcast_scenario::{Document, DocumentError, Links, Reader};
 
 use super::transfer::{self, TransferSpec};
-use super::{Scenario, Sealed, StarConfig, keys};
+use super::{LinkAlone, Scenario, Sealed, StarConfig, keys};
 use crate::outcome::Remedies;
 use crate::star::{self, SealConfig, StarError, receiver_address};
 
@@ -43,19 +43,20 @@ pub fn receivers(receiver: ReceiverConfig, receivers: u32, engines: bool) -> sta
 
 impl Scenario {
     /// Makes a scenario of the transfer that `sender` describes, `sealed` or not, to `receivers` over the link that
-    /// `document` holds alone. Addresses and identities are the simulator's own. Queues without a limit in the link get
-    /// one, as in an emulation.
+    /// `document` holds alone. Addresses and identities are the simulator's own.
     ///
     /// # Errors
     /// The first mistake in the link.
     pub fn over(
         document: &Document,
-        (sender, sealed): (SenderConfig, Option<Sealed>),
+        sender: SenderConfig,
+        sealed: Option<Sealed>,
         receivers: u32,
     ) -> Result<Self, DocumentError> {
         let configs = settings::of_sender(sender, sealed, receivers);
         let time_limit = configs.sender.transfer_limit + Span::from_secs(3600);
-        Self::over_link(document, TransferSpec::Mftp(Transfer { configs }), receivers, time_limit)
+        let link = LinkAlone { document, receivers, time_limit, sealed };
+        Self::over_link(&link, TransferSpec::Mftp(Transfer { configs }))
     }
 
     /// Returns the sender's settings, if there is a transfer by MFTP.
@@ -107,7 +108,7 @@ impl transfer::Transfer for Transfer {
         links: &Links,
         sealed: bool,
     ) -> Result<Self, DocumentError> {
-        let mut settings = settings::read(table, (&links.forward, groups), sealed)?;
+        let mut settings = settings::read(table, &links.forward, groups, sealed)?;
         let total: u32 = groups.iter().map(|group| group.receivers).sum();
         if let Group::Closed(invited) = &mut settings.sender.group {
             *invited = (0..total).map(settings::invited).collect();

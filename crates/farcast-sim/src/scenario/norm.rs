@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr};
 
 use farcast_core::units::Bytes;
-use farcast_core::{BitRate, Probability, Span};
+use farcast_core::{BitRate, Probability};
 use farcast_norm::settings::{Parity, PathLimits, RateControl, SendPlan};
 use farcast_norm::{
     Codec, Kind, NodeId, Object, Pacing, Population, Receiver, ReceiverConfig, Sender, SenderConfig, Settings,
@@ -13,7 +13,7 @@ use farcast_scenario::{Document, DocumentError, Links, Reader};
 
 use super::seal::{Manner, Sealed};
 use super::transfer::{self, TransferSpec};
-use super::{Scenario, keys};
+use super::{LinkAlone, Scenario, keys};
 use crate::outcome::Remedies;
 use crate::star::{self, SealConfig, StarError, hub_address, receiver_address};
 
@@ -169,29 +169,19 @@ fn sent(size: u64, info: Vec<u8>, named: u32) -> SendPlan {
     }
 }
 
-/// Makes a scenario of the transfer that `sender` describes, `sealed` or not, to `receivers` over the link that
-/// `document` holds alone. Addresses and identities are the simulator's own.
+/// Makes a scenario of the transfer that `sender` describes over a link alone. Addresses and identities are the
+/// simulator's own.
 ///
 /// # Errors
 /// The first mistake in the link.
-pub fn over(
-    document: &Document,
-    sender: &SenderConfig,
-    receivers: u32,
-    (time_limit, sealed): (Span, Option<Sealed>),
-) -> Result<Scenario, DocumentError> {
-    let named = if sender.ackers.is_empty() { 0 } else { receivers };
+pub fn over(link: &LinkAlone<'_>, sender: &SenderConfig) -> Result<Scenario, DocumentError> {
+    let named = if sender.ackers.is_empty() { 0 } else { link.receivers };
     let SendPlan { node, source, group, ackers, .. } = sent(0, Vec::new(), named);
-    let seal = sealed.map(|sealed| sealed.config(MANNER, Some(sender.pace.rate)));
+    let seal = link.sealed.map(|sealed| sealed.config(MANNER, Some(sender.pace.rate)));
     // The overhead of the rate includes the octets that the seal adds.
     let overhead = sender.pace.overhead - seal.map_or(0, |seal| seal.content);
     let sender = SenderConfig { node, source, group, ackers, ..sender.clone() };
-    Scenario::over_link(
-        document,
-        TransferSpec::Norm(Transfer { sender, overhead, seal }),
-        receivers,
-        time_limit,
-    )
+    Scenario::over_link(link, TransferSpec::Norm(Transfer { sender, overhead, seal }))
 }
 
 /// Returns the sender's settings, if there is a transfer by NORM.

@@ -11,7 +11,7 @@ use farcast_scenario::{Document, DocumentError, Links, Reader};
 
 use super::seal::{Manner, Sealed};
 use super::transfer::{self, TransferSpec};
-use super::{Scenario, keys};
+use super::{LinkAlone, Scenario, keys};
 use crate::outcome::Remedies;
 use crate::star::{self, SealConfig, StarError, hub_address};
 
@@ -146,27 +146,16 @@ fn group() -> SocketAddr {
     SocketAddr::from(([239, 255, 1, 1], PORT))
 }
 
-/// Makes a scenario of the transfer that `sender` describes, `sealed` or not, to `receivers` over the link that
-/// `document` holds alone. Addresses are the simulator's own.
+/// Makes a scenario of the transfer that `sender` describes over a link alone. Addresses are the simulator's own.
 ///
 /// # Errors
 /// The first mistake in the link.
-pub fn over(
-    document: &Document,
-    sender: &SenderConfig,
-    receivers: u32,
-    (time_limit, sealed): (Span, Option<Sealed>),
-) -> Result<Scenario, DocumentError> {
-    let seal = sealed.map(|sealed| sealed.config(MANNER, Some(sender.pace.rate)));
+pub fn over(link: &LinkAlone<'_>, sender: &SenderConfig) -> Result<Scenario, DocumentError> {
+    let seal = link.sealed.map(|sealed| sealed.config(MANNER, Some(sender.pace.rate)));
     // The overhead of the rate includes the octets that the seal adds.
     let overhead = sender.pace.overhead - seal.map_or(0, |seal| seal.content);
     let sender = SenderConfig { source: source(), group: group(), ..sender.clone() };
-    Scenario::over_link(
-        document,
-        TransferSpec::OneWay(Transfer { sender, overhead, seal }),
-        receivers,
-        time_limit,
-    )
+    Scenario::over_link(link, TransferSpec::OneWay(Transfer { sender, overhead, seal }))
 }
 
 /// Returns the sender's settings, if there is a one-way transfer.

@@ -19,7 +19,7 @@ mod timers;
 use super::norm::receiver_node;
 use super::seal::{Manner, Sealed};
 use super::transfer::{self, TransferSpec};
-use super::{Scenario, keys};
+use super::{LinkAlone, Scenario, keys};
 use crate::outcome::Remedies;
 use crate::star::{self, SealConfig, StarError, hub_address, receiver_address};
 use crate::tree::OnTree;
@@ -203,25 +203,24 @@ fn sent(sending: Sending, named: u32) -> SendPlan {
     }
 }
 
-/// Makes a scenario of the transfer that `sender` describes, `sealed` or not, to `receivers` over the link that
-/// `document` holds alone. The receivers expect `round_trip`. Addresses and identities are the simulator's own.
+/// Makes a scenario of the transfer that `sender` describes over a link alone. The receivers expect `round_trip`.
+/// Addresses and identities are the simulator's own.
 ///
 /// # Errors
 /// The first mistake in the link.
 pub fn over(
-    document: &Document,
-    (sender, round_trip): (&SenderConfig, Span),
-    receivers: u32,
-    (time_limit, sealed): (Span, Option<Sealed>),
+    link: &LinkAlone<'_>,
+    sender: &SenderConfig,
+    round_trip: Span,
 ) -> Result<Scenario, DocumentError> {
-    let named = if sender.named.is_empty() { 0 } else { receivers };
+    let named = if sender.named.is_empty() { 0 } else { link.receivers };
     let SendPlan { tsi, sending, source, group, named } = sent(sender.sending.clone(), named);
-    let seal = sealed.map(|sealed| sealed.config(MANNER, Some(sender.pace.rate)));
+    let seal = link.sealed.map(|sealed| sealed.config(MANNER, Some(sender.pace.rate)));
     // The overhead of the rate includes the octets that the seal adds.
     let overhead = sender.pace.overhead - seal.map_or(0, |seal| seal.content);
     let sender = SenderConfig { tsi, sending, source, group, named, ..sender.clone() };
     let transfer = Transfer { timers: Timers::of(sender.group, round_trip), sender, overhead, seal };
-    Scenario::over_link(document, TransferSpec::Pgm(transfer), receivers, time_limit)
+    Scenario::over_link(link, TransferSpec::Pgm(transfer))
 }
 
 /// Returns the source's settings, if there is a transfer by PGM.

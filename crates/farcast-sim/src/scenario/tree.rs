@@ -148,6 +148,7 @@ impl TreeScenario {
             edges: self.edges.iter().map(|edge| self.edge(edge, streams, replication)).collect(),
             flows: self.flows(receivers, streams),
             overhead: transfer.map_or(0, Transfer::overhead),
+            seal: transfer.and_then(Transfer::seal),
             given: transfer.is_some_and(Transfer::given),
             lookahead: self.edges.iter().map(least).min().unwrap_or_default(),
             limit: self.time_limit(),

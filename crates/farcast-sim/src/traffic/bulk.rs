@@ -7,7 +7,7 @@ use farcast_core::engine::{Arrival, Engine};
 use farcast_tcp::{Config, ConfigError, Connection, Event, SequenceNumber};
 
 use super::{Counts, End, Flow, FlowMessage, FlowReport, TcpReport};
-use crate::star::{hub_address, receiver_address};
+use crate::address::{hub_address, receiver_address};
 
 /// Settings of a [`Bulk`].
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -12,7 +12,7 @@ use farcast_tcp::ftp::{
 use serde::Serialize;
 
 use super::{Counts, End, Flow, FlowMessage, FlowReport, TcpReport};
-use crate::star::{hub_address, receiver_address};
+use crate::address::{hub_address, receiver_address};
 
 /// Time limit longer than any session, so that neither side hangs up because a link is slow.
 const FOREVER: Span = Span::from_secs(100 * 365 * 24 * 3600);

@@ -11,8 +11,8 @@ use super::nodes::Node;
 use super::shape::NEAR;
 use super::{Branches, EdgeShape, OnTree, Packet, Seat, Shape, Tree, TreeTally};
 use crate::world::{
-    Cut, FlowConfig, Group, GroupConfig, Kind, MOST_TERMINALS, Observer, Settings, StarError, check_parts,
-    hub_address, receivers_of,
+    Cut, FlowConfig, Group, GroupConfig, Kind, MOST_TERMINALS, Observer, SealConfig, Settings, StarError,
+    check_parts, hub_address, receivers_of,
 };
 
 /// Use of a node.
@@ -84,7 +84,9 @@ pub struct TreeConfig<P: OnTree> {
     pub flows: Vec<TreeFlow>,
     /// Octets that the links add to the `wire_len` of each datagram of the transfer.
     pub overhead: u16,
-    /// `true` if receivers know of the transmission when it opens.
+    /// Seal of the transfer, if it is sealed. No elements are on the way then: they could not read anything.
+    pub seal: Option<SealConfig>,
+    /// `true` if receivers know of the transmission when it opens. Receivers of a sealed transfer then have all keys.
     pub given: bool,
     /// Span within which no answer to a message that is sent now can reach its sender. A span that is too short only
     /// costs time.
@@ -167,6 +169,9 @@ impl<'o, P: OnTree> Tree<'o, P> {
         let mut placed = Placed::new(config.nodes, &shape, Some(root).filter(|_| has_sender))?;
         let groups = std::mem::take(&mut placed.groups);
         let receivers = receivers_of(&groups);
+        if config.seal.is_some() && placed.has_elements {
+            return Err(StarError::SealedElements.into());
+        }
         check_parts(has_sender, receivers, config.flows.len())?;
         let receivers =
             u32::try_from(receivers).ok().filter(|&n| n < MOST_TERMINALS).ok_or(StarError::TooMany)?;
@@ -177,7 +182,7 @@ impl<'o, P: OnTree> Tree<'o, P> {
             receivers,
             flows: config.flows.into_iter().map(|flow| flow.flow).collect(),
             overhead: config.overhead,
-            seal: None,
+            seal: config.seal,
             given: config.given,
             lookahead: config.lookahead,
             limit: config.limit,

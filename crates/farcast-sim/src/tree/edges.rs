@@ -32,7 +32,7 @@ pub struct Edge<M> {
     far: Vec<Far>,
     /// `true` if no far end has a delay of its own.
     together: bool,
-    /// Counters by direction, forward first, and by kind; flows come last.
+    /// Counters by direction, forward first, and by kind; flows and the seal's own datagrams come last.
     counts: [Vec<KindCount>; 2],
     /// Packets that were lost at the ends to which each direction leads, except in front of receivers.
     lost: [u64; 2],
@@ -64,7 +64,7 @@ impl<M: Message> Edge<M> {
             delays,
             return_losses: Back::stages(return_losses),
             together: true,
-            counts: [(); 2].map(|()| vec![KindCount::default(); kinds + 1]),
+            counts: [(); 2].map(|()| vec![KindCount::default(); kinds + 2]),
             lost: [0; 2],
         })
     }
@@ -81,7 +81,7 @@ impl<M: Message> Edge<M> {
     }
 
     /// Returns the counters of packets that entered in the direction to `to`, by kind as the protocol names them; flows
-    /// come last.
+    /// and the seal's own datagrams come last.
     pub fn counts(&self, to: End) -> &[KindCount] {
         &self.counts[to.way()]
     }
@@ -212,6 +212,10 @@ impl<P: OnTree> Tree<'_, P> {
 
     /// Returns the time before which only the frame at hand enters `edge` in the direction to `to`.
     fn alone_until(&self, edge: u32, to: End) -> Time {
+        if self.owes_key() {
+            // A key leaves behind the first datagram.
+            return self.now;
+        }
         // Datagrams that are not handed over yet may answer those that are, but then an answer has come back meanwhile.
         // Only the queue knows of other packets that go outwards.
         let layout = &self.layout;
@@ -233,7 +237,11 @@ impl<P: OnTree> Tree<'_, P> {
             return self.reach(at, edge, to, frame);
         }
         // The loss of a receiver's message is drawn when it is sent, as for a population's message.
-        let said = matches!(&frame.message.body, Body::Transfer(carried) if !carried.header.awaited);
+        let said = match &frame.message.body {
+            Body::Transfer(carried) => !carried.header.awaited,
+            Body::Seal(_) => true,
+            Body::Flow { .. } => false,
+        };
         if !said {
             return self.plan(at, Event::Leave { edge, frame });
         }
@@ -276,6 +284,7 @@ impl<P: OnTree> Tree<'_, P> {
         let kind = match &frame.message.body {
             Body::Transfer(carried) => P::kind(carried.message()).min(P::KINDS.len() - 1),
             Body::Flow { .. } => P::KINDS.len(),
+            Body::Seal(_) => P::KINDS.len() + 1,
         };
         let segments = frame.segments();
         let full = frame.octets(0);

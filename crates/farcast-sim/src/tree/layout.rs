@@ -71,7 +71,9 @@ impl<P: OnTree> Layout<P> for Branches<P> {
         tree.plan(at, Event::Reach { edge: seat.edge, to: End::Terminal, place: seat.place, frame });
     }
 
-    fn send_sealed(_tree: &mut Tree<'_, P>, _message: SealMessage) {}
+    fn send_sealed(tree: &mut Tree<'_, P>, message: SealMessage) {
+        tree.leave_sealed(message);
+    }
 
     fn schedule_flow(tree: &mut Tree<'_, P>, at: Time, timer: FlowTimer) {
         tree.queue.push_late(at, Event::Flow(timer));

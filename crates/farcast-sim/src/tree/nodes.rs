@@ -3,15 +3,15 @@
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU32;
 
+use farcast_core::Time;
 use farcast_core::engine::{Arrival, Engine as _, Message, Transmit};
 use farcast_core::stage::Frame;
-use farcast_core::{Span, Time};
 use farcast_delivery::ElementEngine;
 
 use super::packet::Header;
 use super::shape::{EVERYONE, NEAR, Step};
 use super::{Body, Carried, Event, OnTree, Packet, TTL, Tree, TreeTally, v4};
-use crate::world::{Cut, Party};
+use crate::world::{Addresses, Cut, Party, SealMessage};
 
 /// State of a node.
 pub(super) struct Node<P: OnTree> {
@@ -63,6 +63,11 @@ impl<P: OnTree> Tree<'_, P> {
         self.layout.node_of(group)
     }
 
+    /// Returns the number of a receiver's group.
+    pub(super) fn group_of(&self, receiver: u32) -> usize {
+        self.groups.partition_point(|group| group.first() <= receiver) - 1
+    }
+
     /// Returns the node that has an address, or [`EVERYONE`] for a group that all nodes listen to. A receiver's message
     /// to another group goes no further than the sender.
     pub(super) fn target(&self, address: IpAddr, is_receiver: bool) -> Option<u32> {
@@ -76,8 +81,7 @@ impl<P: OnTree> Tree<'_, P> {
             return self.sender.as_ref().map(|_| self.layout.seat);
         }
         if let Some(receiver) = Party::at(address, self.receivers).and_then(Party::as_receiver) {
-            let group = self.groups.partition_point(|group| group.first() <= receiver) - 1;
-            return Some(self.node_of(group));
+            return Some(self.node_of(self.group_of(receiver)));
         }
         let IpAddr::V4(address) = address else { return None };
         self.layout.shape.node_with(address)
@@ -150,8 +154,13 @@ impl<P: OnTree> Tree<'_, P> {
     /// both.
     pub(super) fn pass(&mut self, edge: u32, place: u32, frame: Frame<Packet<P::Message>>) {
         let node = self.layout.shape.node_at(edge, place);
-        let Body::Transfer(carried) = &frame.message.body else {
-            return self.pass_flow(node, frame);
+        let carried = match &frame.message.body {
+            Body::Transfer(carried) => carried,
+            Body::Seal(message) => {
+                let message = *message;
+                return self.pass_sealed(node, edge, message, &frame);
+            }
+            Body::Flow { .. } => return self.pass_flow(node, frame),
         };
         let target = frame.message.target();
         let for_it = target == Some(node);
@@ -170,17 +179,26 @@ impl<P: OnTree> Tree<'_, P> {
             return self.pass(edge, place, head);
         }
         if stops {
-            let (carried, spacing) = (carried.clone(), frame.spacing);
-            return self.take(node, edge, &carried, spacing);
+            return self.take(node, edge, &frame);
         }
-        let local = hears.then(|| (carried.clone(), frame.spacing));
+        let local = hears.then(|| frame.clone());
         if local.is_some() && is_sender {
             // As in a star, the sender's own events come before arrivals of the same instant.
             self.wake_sender_if_due();
         }
         self.go_on(node, edge, frame);
-        if let Some((carried, spacing)) = local {
-            self.take(node, edge, &carried, spacing);
+        if let Some(frame) = local {
+            self.take(node, edge, &frame);
+        }
+    }
+
+    /// Takes a datagram of the seal at the sender's node, or forwards it at any other.
+    fn pass_sealed(&mut self, node: u32, edge: u32, message: SealMessage, frame: &Frame<Packet<P::Message>>) {
+        match (frame.message.target(), message) {
+            (Some(target), SealMessage::Ask(receiver)) if target == node => self.hear_key_request(receiver),
+            (Some(target), _) if target == node => self.layout.tally.unheard += 1,
+            (Some(target), _) => self.step_on(self.layout.shape.step(node, target), frame.clone()),
+            (None, _) => self.flood(node, None, Some((edge, frame.message.entered)), frame),
         }
     }
 
@@ -209,12 +227,14 @@ impl<P: OnTree> Tree<'_, P> {
     }
 
     /// Delivers a datagram to the sender or the element at a node.
-    fn take(&mut self, node: u32, edge: u32, carried: &Carried<P::Message>, spacing: Span) {
+    fn take(&mut self, node: u32, edge: u32, frame: &Frame<Packet<P::Message>>) {
+        let Body::Transfer(carried) = &frame.message.body else { return };
+        let spacing = frame.spacing;
         let interface = self.layout.shape.interface(node, edge);
         let (source, destination) = (carried.header.source.into(), carried.header.destination.into());
         let from = Arrival { interface, spacing, ..Arrival::new(source, destination) };
         if self.is_sender(node) {
-            return self.sender_hears(&from, carried.message());
+            return self.sender_hears(&from, carried.message(), frame.overhead);
         }
         let Some(station) = &mut self.layout.nodes[node as usize].element else {
             self.layout.tally.unheard += 1;
@@ -286,27 +306,45 @@ impl<P: OnTree> Tree<'_, P> {
             to => self.layout.shape.interface(node, self.layout.shape.step(node, to).edge),
         };
         let source = transmit.source.unwrap_or_else(|| self.address(node, interface.max(1)));
-        let frame = self.packet(to, source, transmit, true);
+        let transmit = self.watch_element(source, transmit);
+        let frame = Self::packet(to, source, transmit, self.overhead);
         if let Some(frame) = frame {
             self.depart(node, interface, frame);
         }
     }
 
+    /// Reports a transmission of an element to the observer, and returns it.
+    fn watch_element(&mut self, source: SocketAddr, transmit: Transmit<P::Message>) -> Transmit<P::Message> {
+        let Some(observer) = &mut self.observer else { return transmit };
+        let addresses = Addresses { source, destination: transmit.destination };
+        let frame = Frame { message: transmit.message, overhead: self.overhead, spacing: transmit.spacing };
+        observer.element_sent(self.now, addresses, &frame);
+        Transmit { message: frame.message, ..transmit }
+    }
+
     /// Returns a transmission as a packet; `None` where an address is not IPv4.
     pub(super) fn packet(
-        &self,
         to: u32,
         source: SocketAddr,
         transmit: Transmit<P::Message>,
-        awaited: bool,
+        overhead: u16,
     ) -> Option<Frame<Packet<P::Message>>> {
         let spacing = transmit.spacing;
-        let message = Packet::new(to, Body::Transfer(carried(source, transmit, awaited)?));
-        Some(Frame { message, overhead: self.overhead, spacing })
+        let message = Packet::new(to, Body::Transfer(carried(source, transmit, true)?));
+        Some(Frame { message, overhead, spacing })
     }
 
-    pub(super) fn sender_hears(&mut self, from: &Arrival, message: &P::Message) {
+    /// Delivers a message to the sender, with `overhead` octets besides the message.
+    pub(super) fn sender_hears(&mut self, from: &Arrival, message: &P::Message, overhead: u16) {
         self.wake_sender_if_due();
+        let receiver = Party::at(from.source.ip(), self.receivers).and_then(Party::as_receiver);
+        if let Some(observer) = &mut self.observer {
+            let addresses = Addresses { source: from.source, destination: from.destination };
+            observer.reached_from(self.now, receiver, addresses, message);
+        }
+        if let Some(receiver) = receiver {
+            self.open_answer(receiver, overhead);
+        }
         self.deliver_to_sender(from, message);
     }
 }

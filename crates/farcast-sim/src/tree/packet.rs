@@ -9,6 +9,7 @@ use farcast_core::engine::Message;
 use super::shape::{EVERYONE, NEAR};
 use crate::star;
 use crate::traffic::FlowMessage;
+use crate::world::SealMessage;
 
 /// Fields of a message's IP header.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,6 +31,8 @@ pub struct Header {
 pub struct Carried<M> {
     /// IP header.
     pub header: Header,
+    /// `true` if receivers need the content key, where content has a key of its own.
+    pub(super) apart: bool,
     /// Octets of the first datagram without UDP and IP. It is kept because every edge and every stage reads it.
     len: u32,
     /// Message. It is shared and never copied: each edge, queue and destination has its own packet, and all packets
@@ -41,7 +44,7 @@ impl<M: Message> Carried<M> {
     /// Wraps a message that nothing else shares yet.
     pub(super) fn new(header: Header, message: M) -> Self {
         let len = message.wire_len(0) as u32;
-        Self { header, len, message: Arc::new(message) }
+        Self { header, apart: false, len, message: Arc::new(message) }
     }
 
     /// Returns the message.
@@ -58,8 +61,8 @@ impl<M: Message> Carried<M> {
         if count >= self.message.segments() {
             return (self, None);
         }
-        let Self { header, message, .. } = self;
-        let carried = |message| Self::new(header, message);
+        let Self { header, apart, message, .. } = self;
+        let carried = |message| Self { apart, ..Self::new(header, message) };
         let (head, tail) = Arc::unwrap_or_clone(message).split(count);
         (carried(head), tail.map(carried))
     }
@@ -70,6 +73,8 @@ impl<M: Message> Carried<M> {
 pub enum Body<M> {
     /// Message of the multicast transfer.
     Transfer(Carried<M>),
+    /// Datagram that only the seal of the transfer sends.
+    Seal(SealMessage),
     /// Packet of a flow.
     Flow {
         /// Number of the flow.
@@ -115,7 +120,7 @@ impl<M: Message> Message for Packet<M> {
     fn segments(&self) -> NonZeroU32 {
         match &self.body {
             Body::Transfer(carried) => carried.message.segments(),
-            Body::Flow { .. } => NonZeroU32::MIN,
+            Body::Seal(_) | Body::Flow { .. } => NonZeroU32::MIN,
         }
     }
 
@@ -127,13 +132,14 @@ impl<M: Message> Message for Packet<M> {
                 let (head, tail) = carried.split(count);
                 (packet(Body::Transfer(head)), tail.map(|tail| packet(Body::Transfer(tail))))
             }
-            flow @ Body::Flow { .. } => (packet(flow), None),
+            single @ (Body::Seal(_) | Body::Flow { .. }) => (packet(single), None),
         }
     }
 
     fn wire_len(&self, segment: u32) -> usize {
         match &self.body {
             Body::Transfer(carried) => carried.wire_len(segment),
+            Body::Seal(message) => message.wire_len(segment),
             Body::Flow { message, .. } => message.wire_len(segment),
         }
     }

@@ -87,9 +87,9 @@ pub enum StarError {
         "what is sealed for the sender nobody else can open: receivers have to answer the sender, not the group"
     )]
     SealedForGroup,
-    /// A sealed transfer in a tree.
-    #[error("a sealed transfer is simulated in a star, not in a tree")]
-    SealedTree,
+    /// A sealed transfer with elements on the way.
+    #[error("elements on the way cannot read what is sealed: a tree with elements has no sealed transfer")]
+    SealedElements,
 }
 
 /// Settings of a world apart from its links.

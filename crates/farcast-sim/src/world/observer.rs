@@ -25,6 +25,15 @@ pub struct FlowPacket<'a> {
     pub message: &'a FlowMessage,
 }
 
+/// Addresses of a datagram in a tree.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Addresses {
+    /// Source address.
+    pub source: SocketAddr,
+    /// Destination address.
+    pub destination: SocketAddr,
+}
+
 /// Observer that is told of events in a replication. It changes nothing.
 pub trait Observer<P: Protocol> {
     /// Returns `true` if the observer wants each message of a population, so that NAKs are not merged. The simulation's
@@ -36,10 +45,23 @@ pub trait Observer<P: Protocol> {
     fn sent(&mut self, _at: Time, _destination: SocketAddr, _frame: &Frame<P::Message>) {}
     /// Called when a receiver sends a message.
     fn answered(&mut self, _at: Time, _receiver: u32, _frame: &Frame<P::Message>) {}
+    /// Called in a tree instead of [`answered`](Self::answered), with the addresses of the message.
+    fn answered_to(&mut self, at: Time, receiver: u32, _addresses: Addresses, frame: &Frame<P::Message>) {
+        self.answered(at, receiver, frame);
+    }
+    /// Called when an element of a tree sends a frame; the first datagram of its run leaves at `at`.
+    fn element_sent(&mut self, _at: Time, _addresses: Addresses, _frame: &Frame<P::Message>) {}
     /// Called when a datagram leaves that only the seal of the transfer sends, once for each copy.
     fn sealed(&mut self, _at: Time, _message: SealMessage) {}
     /// Called when a message reaches the sender.
     fn reached(&mut self, _at: Time, _receiver: u32, _message: &P::Message) {}
+    /// Called in a tree instead of [`reached`](Self::reached), with the addresses of the message. A message of an
+    /// element has no `receiver`.
+    fn reached_from(&mut self, at: Time, receiver: Option<u32>, _addresses: Addresses, message: &P::Message) {
+        if let Some(receiver) = receiver {
+            self.reached(at, receiver, message);
+        }
+    }
     /// Called when the sender has taken or refused a repair request, or merged ones: the request and its fate.
     fn nak(&mut self, _at: Time, _asked: &Asked) {}
     /// Called when the sender reports an event to its owner.

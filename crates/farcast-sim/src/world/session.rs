@@ -6,13 +6,25 @@ use farcast_core::engine::{Arrival, Engine as _, Transmit};
 use farcast_core::stage::Frame;
 use farcast_core::{Span, Time};
 use farcast_delivery::{
-    Feedback, Merged, Milestone, NakFate, Population as _, Protocol, RequestCounts, SenderEngine as _,
+    Ending, Feedback, Merged, Milestone, NakFate, Population as _, Protocol, RequestCounts, SenderEngine as _,
 };
 
 use super::group::{Group, Kind, TimedFeedback};
 use super::{Cut, Layout, Timer, World};
-use crate::outcome::Stop;
 use crate::traffic::End;
+
+/// State of a sender when its replication was over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct FinalState {
+    /// Time and kind of the sender's end, if it has ended.
+    pub(crate) ending: Option<(Time, Ending)>,
+    /// Number of receivers that the sender gave up.
+    pub(crate) left: u64,
+    /// End of the replication.
+    pub(crate) end: Time,
+    /// Counters of repair requests.
+    pub(crate) requests: RequestCounts,
+}
 
 impl<P: Protocol, L: Layout<P>> World<'_, P, L> {
     /// Returns the sender, if there is a transfer.
@@ -26,8 +38,8 @@ impl<P: Protocol, L: Layout<P>> World<'_, P, L> {
     }
 
     /// Returns the state of the sender at the end.
-    pub(crate) fn stop(&self) -> Stop {
-        Stop { ending: self.ending, left: self.left, end: self.end(), requests: self.requests() }
+    pub(crate) fn final_state(&self) -> FinalState {
+        FinalState { ending: self.ending, left: self.left, end: self.end(), requests: self.requests() }
     }
 
     /// Returns the counters of repair requests.

@@ -13,9 +13,10 @@ use farcast_seal::{
     SenderConfig, TAG,
 };
 use farcast_sim::outcome::Replication;
+use farcast_sim::replicate::Replicable as _;
 use farcast_sim::scenario::TreeScenario;
 use farcast_sim::scenario::mftp::Mftp;
-use farcast_sim::star::{Observer, SealMessage, Star, hub_address, receiver_address};
+use farcast_sim::star::{Observer, Pulse, SealMessage, Star, hub_address, receiver_address};
 
 use crate::worlds::{once, scenario, transfer};
 
@@ -404,28 +405,50 @@ fn where_the_set_up_is_given_so_are_the_keys() {
     assert_eq!(transfer(&one).incomplete, 0);
 }
 
-#[test]
-fn in_a_tree_a_seal_is_refused() {
-    let tree = r#"
+/// Tree of a source, a node of this kind, and a receiver.
+fn with_between(kind: &str) -> String {
+    format!(
+        r#"
         [protocol]
-        file = "1 MB"
+        name = "pgm"
+        file = "100 kB"
         rate = "1 Mbit/s"
         sealed = true
         [[node]]
         name = "source"
         kind = "source"
         [[node]]
+        name = "between"
+        kind = "{kind}"
+        [[node]]
         name = "receiver"
         kind = "receiver"
         [[edge]]
-        name = "edge"
+        name = "first"
         from = "source"
+        to = ["between"]
+        [edge.link]
+        forward.delay = "1 ms"
+        return.delay = "1 ms"
+        [[edge]]
+        name = "second"
+        from = "between"
         to = ["receiver"]
         [edge.link]
         forward.delay = "1 ms"
         return.delay = "1 ms"
-    "#;
-    let document = Document::parse("test.toml", tree).unwrap();
-    let why = TreeScenario::read(&document).unwrap_err().to_string();
-    assert!(why.contains("what passes nodes is not simulated sealed"), "{why}");
+    "#
+    )
+}
+
+#[test]
+fn a_seal_passes_routers_and_is_refused_where_elements_are_on_the_way() {
+    let read = |kind| TreeScenario::read(&Document::parse("test.toml", &with_between(kind)).unwrap());
+    let why = read("element").unwrap_err().to_string();
+    assert!(why.contains("elements on the way cannot read what is sealed"), "{why}");
+    let replication = read("router").unwrap().replicate(1, 0, false, &Pulse::default()).unwrap().unwrap();
+    assert!(replication.common.completion_time_s.is_some());
+    assert!(replication.common.seal.is_some_and(|seal| seal.keys_datagrams > 0));
+    let keys = replication.edge("second").unwrap().forward.packets_of("seal");
+    assert_eq!(keys, replication.common.seal.unwrap().keys_datagrams);
 }

@@ -4,12 +4,13 @@ mod elements;
 mod pgm;
 
 use farcast_core::{Span, Time};
-use farcast_delivery::Protocol;
+use farcast_delivery::{Protocol, SenderEngine};
 use farcast_scenario::document::DocumentError;
 use farcast_sim::outcome::{HeardOutcome, Replication, TreeReplication};
 use farcast_sim::replicate::replicate;
-use farcast_sim::scenario::{Scenario, TreeScenario, TreeTask};
-use farcast_sim::star::{Cut, Pulse};
+use farcast_sim::scenario::{Scenario, Task, TreeScenario, TreeTask};
+use farcast_sim::star::{Cut, Pulse, Star, StarConfig};
+use farcast_sim::trace::{Trace, TraceConfig};
 use farcast_sim::tree::{OnTree, Tree, TreeConfig};
 
 use crate::worlds::{document, scenario};
@@ -56,6 +57,50 @@ fn every_shipped_star_is_a_tree_of_depth_one() {
     ];
     for (name, text) in shipped {
         agree(name, &scenario(text, &[]), 1..3);
+    }
+}
+
+#[test]
+fn a_sealed_star_is_a_sealed_tree_of_depth_one() {
+    for settings in [&["protocol.sealed=true"][..], &["protocol.sealed=true", "engines=true"]] {
+        agree("mftp-bgan, sealed", &scenario(crate::worlds::BGAN, settings), 1..4);
+    }
+}
+
+/// Task that returns the trace of a star, or of the same scenario as a tree.
+struct Traced;
+
+impl Task for Traced {
+    type Output = Vec<u8>;
+
+    fn on<P: Protocol>(self, world: StarConfig<P>, codec: P::Codec) -> Vec<u8> {
+        let routes = world.sender.as_ref().map(SenderEngine::routes);
+        let mut trace = Trace::<_, P>::new(Vec::new(), routes, codec, &TraceConfig::default()).unwrap();
+        Star::new(world, Some(&mut trace)).unwrap().run();
+        trace.finish().unwrap()
+    }
+}
+
+impl TreeTask for Traced {
+    type Output = Vec<u8>;
+
+    fn on<P: OnTree>(self, world: TreeConfig<P>, codec: P::Codec) -> Vec<u8> {
+        let routes = world.sender.as_ref().map(|(_, sender)| sender.routes());
+        let mut trace = Trace::<_, P>::new(Vec::new(), routes, codec, &TraceConfig::default()).unwrap();
+        Tree::new(world, Some(&mut trace)).unwrap().run();
+        trace.finish().unwrap()
+    }
+}
+
+#[test]
+fn a_star_and_its_tree_have_the_same_trace() {
+    for text in [crate::worlds::BGAN, include_str!("../../../../scenarios/umts.toml")] {
+        let scenario = scenario(text, &[]);
+        let star = scenario.visit(1, 0, Traced).unwrap();
+        let tree = scenario.visit_as_tree(1, 0, Traced).unwrap();
+        assert!(star.len() > 10_000, "{}", scenario.name());
+        assert_eq!(star.len(), tree.len(), "{}", scenario.name());
+        assert!(star == tree, "{}", scenario.name());
     }
 }
 

@@ -9,7 +9,7 @@ use farcast_pgm::Sender as PgmSender;
 use farcast_scenario::Document;
 use farcast_sim::outcome::{Measure, Remedies, Replication, reasons};
 use farcast_sim::replicate::{HowMany, Plan};
-use farcast_sim::scenario::{Scenario, Sealed, mdp, norm, pgm};
+use farcast_sim::scenario::{LinkAlone, Scenario, Sealed, mdp, norm, pgm};
 use farcast_stats::quantile;
 use farcast_transfer::send::{
     Scanned, SendJob, SendMdp, SendMftp, SendNorm, SendOneWay, SendPgm, SendProtocol, datagram_to,
@@ -123,7 +123,7 @@ impl Predict for SendMftp {
         let config = self.configuration(job, list, product, self.basis().to);
         let config = MftpConfig { early_data: self.early_data(job, &files.name), ..config };
         let seal = sealed(self, self.keys_in(job));
-        let scenario = Scenario::over(document, (config, seal), receivers);
+        let scenario = Scenario::over(document, config, seal, receivers);
         Ok((scenario.map_err(Failure::wrong)?, receivers))
     }
 }
@@ -140,8 +140,9 @@ impl Predict for SendNorm {
         let (settings, to) = (self.settings(), self.basis().to);
         let receivers = how_many(self.named(), settings.receivers)?;
         let config = self.configured(job, files, to);
-        let seal = sealed(self, datagram_to(job, to));
-        let scenario = norm::over(document, &config, receivers, (settings.time_limit, seal));
+        let sealed = sealed(self, datagram_to(job, to));
+        let link = LinkAlone { document, receivers, time_limit: settings.time_limit, sealed };
+        let scenario = norm::over(&link, &config);
         Ok((scenario.map_err(Failure::wrong)?, receivers))
     }
 }
@@ -162,8 +163,9 @@ impl Predict for SendMdp {
         let config = self.configured(job, files, to);
         // A configuration that cannot be sent is not predicted either.
         MdpSender::new(config.clone()).map_err(Failure::wrong)?;
-        let seal = sealed(self, datagram_to(job, to));
-        let scenario = mdp::over(document, (settings, &config), receivers, (settings.time_limit, seal));
+        let sealed = sealed(self, datagram_to(job, to));
+        let link = LinkAlone { document, receivers, time_limit: settings.time_limit, sealed };
+        let scenario = mdp::over(&link, settings, &config);
         Ok((scenario.map_err(Failure::wrong)?, receivers))
     }
 }
@@ -185,8 +187,9 @@ impl Predict for SendPgm {
         let config = self.configured(job, files, to);
         // A configuration that cannot be sent is not predicted either.
         PgmSender::new(config.clone()).map_err(Failure::wrong)?;
-        let limits = (settings.time_limit, sealed(self, datagram_to(job, to)));
-        let scenario = pgm::over(document, (&config, settings.round_trip), receivers, limits);
+        let sealed = sealed(self, datagram_to(job, to));
+        let link = LinkAlone { document, receivers, time_limit: settings.time_limit, sealed };
+        let scenario = pgm::over(&link, &config, settings.round_trip);
         Ok((scenario.map_err(Failure::wrong)?, receivers))
     }
 }

@@ -8,13 +8,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use farcast_core::Time;
-use farcast_delivery::{Figure, FigureValue, Milestone, NakFate, Protocol, SenderEngine, Words};
+use farcast_delivery::{Figure, FigureValue, Milestone, NakFate, Protocol, Routes, SenderEngine, Words};
 use farcast_report::timeline::{self, Timeline};
 use farcast_sim::history::{History, HistoryConfig, Lane, Point, Record, Wait, WaitFor, total};
 use farcast_sim::outcome::Replication;
-use farcast_sim::scenario::{Scenario, Task};
+use farcast_sim::scenario::{Scenario, Task, TreeScenario, TreeTask};
 use farcast_sim::star::{Observer, Pulse, Star, StarConfig};
 use farcast_sim::trace::{Trace, TraceConfig};
+use farcast_sim::tree::{OnTree, Tree, TreeConfig};
 use tempfile::NamedTempFile;
 
 use crate::args::SimulateArgs;
@@ -26,7 +27,7 @@ use super::show::unit_of;
 /// Writes the files that `args` ask for.
 pub(super) fn look(
     args: &SimulateArgs,
-    scenario: &Scenario,
+    scenario: &impl Watched,
     interrupted: &Arc<AtomicBool>,
     output: &Output,
 ) -> Result<(), Failure> {
@@ -56,44 +57,126 @@ pub(super) fn look(
     Ok(())
 }
 
-/// Runs replication `index` of `world`, watched by `observer`.
-fn watch<P: Protocol>(
-    index: u64,
-    world: StarConfig<P>,
-    observer: &mut dyn Observer<P>,
-    pulse: &Pulse,
-) -> Result<Replication, Failure> {
-    let mut star = Star::new(world, Some(observer)).map_err(super::bad_file)?;
-    if !star.run_while(pulse) {
-        return Err(super::interrupted_before("the replication to be looked at was over"));
-    }
-    Ok(Replication::of(index, &star, false))
+/// Scenario of a star or of a tree, one replication of which is looked at.
+pub(super) trait Watched {
+    /// Name of the scenario; empty if it has none.
+    fn name(&self) -> &str;
+
+    /// `true` if there is a multicast transfer.
+    fn has_transfer(&self) -> bool;
+
+    /// Number of receivers.
+    fn receivers(&self) -> u64;
+
+    /// Runs a task on a replication.
+    fn visit<T: Task>(&self, args: &SimulateArgs, task: T) -> Result<<T as Task>::Output, Failure>
+    where
+        T: TreeTask<Output = <T as Task>::Output>;
 }
 
-fn trace(args: &SimulateArgs, scenario: &Scenario, path: &Path, pulse: &Pulse) -> Result<u64, Failure> {
+impl Watched for Scenario {
+    fn name(&self) -> &str {
+        self.name()
+    }
+
+    fn has_transfer(&self) -> bool {
+        self.has_transfer()
+    }
+
+    fn receivers(&self) -> u64 {
+        self.receivers()
+    }
+
+    fn visit<T: Task>(&self, args: &SimulateArgs, task: T) -> Result<<T as Task>::Output, Failure>
+    where
+        T: TreeTask<Output = <T as Task>::Output>,
+    {
+        self.visit(args.seed, args.replication, task).map_err(super::bad_file)
+    }
+}
+
+impl Watched for TreeScenario {
+    fn name(&self) -> &str {
+        self.name()
+    }
+
+    fn has_transfer(&self) -> bool {
+        self.remedies().is_some()
+    }
+
+    fn receivers(&self) -> u64 {
+        self.receivers().into()
+    }
+
+    fn visit<T: Task>(&self, args: &SimulateArgs, task: T) -> Result<<T as Task>::Output, Failure>
+    where
+        T: TreeTask<Output = <T as Task>::Output>,
+    {
+        self.visit(args.seed, args.replication, task).map_err(super::bad_file)
+    }
+}
+
+/// Runs a replication of a star, watched by `observer`.
+fn watch_star<P: Protocol>(
+    look: Look<'_>,
+    world: StarConfig<P>,
+    observer: &mut dyn Observer<P>,
+) -> Result<Replication, Failure> {
+    let mut star = Star::new(world, Some(observer)).map_err(super::bad_file)?;
+    look.is_over(star.run_while(look.pulse))?;
+    Ok(Replication::of(look.index, &star, false))
+}
+
+/// Runs a replication of a tree, watched by `observer`.
+fn watch_tree<P: OnTree>(
+    look: Look<'_>,
+    world: TreeConfig<P>,
+    observer: &mut dyn Observer<P>,
+) -> Result<Replication, Failure> {
+    let mut tree = Tree::new(world, Some(observer)).map_err(super::bad_file)?;
+    look.is_over(tree.run_while(look.pulse))?;
+    Ok(Replication::of(look.index, &tree, false))
+}
+
+/// Replication to look at.
+#[derive(Clone, Copy)]
+struct Look<'a> {
+    index: u64,
+    pulse: &'a Pulse,
+}
+
+impl Look<'_> {
+    fn is_over(self, over: bool) -> Result<(), Failure> {
+        if over { Ok(()) } else { Err(super::interrupted_before("the replication to be looked at was over")) }
+    }
+}
+
+fn trace(args: &SimulateArgs, scenario: &impl Watched, path: &Path, pulse: &Pulse) -> Result<u64, Failure> {
     let comment = format!("{}, seed {}, replication {}", title(args, scenario), args.seed, args.replication);
     let config = TraceConfig { comment, ..TraceConfig::default() };
-    let task = Traced { index: args.replication, config, path, pulse };
-    scenario.visit(args.seed, args.replication, task).map_err(super::bad_file)?
+    let look = Look { index: args.replication, pulse };
+    scenario.visit(args, Traced { look, config, path })?
 }
 
 /// Task that writes the packets of a replication and returns their number.
 struct Traced<'a> {
-    index: u64,
+    look: Look<'a>,
     config: TraceConfig,
     path: &'a Path,
-    pulse: &'a Pulse,
 }
 
-impl Task for Traced<'_> {
-    type Output = Result<u64, Failure>;
-
-    fn on<P: Protocol>(self, world: StarConfig<P>, codec: P::Codec) -> Self::Output {
+impl Traced<'_> {
+    /// Writes the packets of the replication that `run` runs.
+    fn write<P: Protocol>(
+        &self,
+        routes: Option<Routes>,
+        codec: P::Codec,
+        run: impl FnOnce(&mut dyn Observer<P>) -> Result<Replication, Failure>,
+    ) -> Result<u64, Failure> {
         let file = beside(self.path)?;
         let writer = BufWriter::with_capacity(1 << 20, file.reopen()?);
-        let routes = world.sender.as_ref().map(SenderEngine::routes);
-        let mut trace = Trace::new(writer, routes, codec, &self.config).map_err(super::bad_file)?;
-        watch(self.index, world, &mut trace, self.pulse)?;
+        let mut trace = Trace::<_, P>::new(writer, routes, codec, &self.config).map_err(super::bad_file)?;
+        run(&mut trace)?;
         let packets = trace.packets();
         let written = trace.finish().and_then(|mut writer| writer.flush());
         written.map_err(|error| cannot_write(self.path, &error))?;
@@ -102,20 +185,57 @@ impl Task for Traced<'_> {
     }
 }
 
-/// Task that returns a replication with its record and the protocol's words, for drawing.
+impl Task for Traced<'_> {
+    type Output = Result<u64, Failure>;
+
+    fn on<P: Protocol>(self, world: StarConfig<P>, codec: P::Codec) -> Result<u64, Failure> {
+        let routes = world.sender.as_ref().map(SenderEngine::routes);
+        self.write::<P>(routes, codec, |observer| watch_star(self.look, world, observer))
+    }
+}
+
+impl TreeTask for Traced<'_> {
+    type Output = Result<u64, Failure>;
+
+    fn on<P: OnTree>(self, world: TreeConfig<P>, codec: P::Codec) -> Result<u64, Failure> {
+        let routes = world.sender.as_ref().map(|(_, sender)| sender.routes());
+        self.write::<P>(routes, codec, |observer| watch_tree(self.look, world, observer))
+    }
+}
+
+/// Replication with its record and the protocol's words, for drawing.
+type Drawing = (Replication, Record, Words);
+
+/// Task that returns a replication for drawing.
 struct Drawn<'a> {
-    index: u64,
+    look: Look<'a>,
     receivers: u32,
-    pulse: &'a Pulse,
+}
+
+impl Drawn<'_> {
+    fn record<P: Protocol>(
+        &self,
+        run: impl FnOnce(&mut dyn Observer<P>) -> Result<Replication, Failure>,
+    ) -> Result<Drawing, Failure> {
+        let mut history = History::new(self.receivers, HistoryConfig::default());
+        let replication = run(&mut history)?;
+        Ok((replication, history.finish(), P::WORDS))
+    }
 }
 
 impl Task for Drawn<'_> {
-    type Output = Result<(Replication, Record, Words), Failure>;
+    type Output = Result<Drawing, Failure>;
 
-    fn on<P: Protocol>(self, world: StarConfig<P>, _codec: P::Codec) -> Self::Output {
-        let mut history = History::new(self.receivers, HistoryConfig::default());
-        let replication = watch(self.index, world, &mut history, self.pulse)?;
-        Ok((replication, history.finish(), P::WORDS))
+    fn on<P: Protocol>(self, world: StarConfig<P>, _codec: P::Codec) -> Result<Drawing, Failure> {
+        self.record::<P>(|observer| watch_star(self.look, world, observer))
+    }
+}
+
+impl TreeTask for Drawn<'_> {
+    type Output = Result<Drawing, Failure>;
+
+    fn on<P: OnTree>(self, world: TreeConfig<P>, _codec: P::Codec) -> Result<Drawing, Failure> {
+        self.record::<P>(|observer| watch_tree(self.look, world, observer))
     }
 }
 
@@ -136,16 +256,15 @@ fn cannot_write(path: &Path, error: &impl Display) -> Failure {
     Failure::usage(format!("cannot write {}: {error}", path.display()))
 }
 
-fn title<'a>(args: &'a SimulateArgs, scenario: &'a Scenario) -> &'a str {
+fn title<'a>(args: &'a SimulateArgs, scenario: &'a impl Watched) -> &'a str {
     let name = args.scenario.as_deref().unwrap_or_default();
     if scenario.name().is_empty() { name } else { scenario.name() }
 }
 
-fn page(args: &SimulateArgs, scenario: &Scenario, pulse: &Pulse) -> Result<String, Failure> {
+fn page(args: &SimulateArgs, scenario: &impl Watched, pulse: &Pulse) -> Result<String, Failure> {
     let receivers = u32::try_from(scenario.receivers()).unwrap_or(u32::MAX);
-    let task = Drawn { index: args.replication, receivers, pulse };
-    let drawn = scenario.visit(args.seed, args.replication, task).map_err(super::bad_file)?;
-    let (replication, record, words) = drawn?;
+    let task = Drawn { look: Look { index: args.replication, pulse }, receivers };
+    let (replication, record, words) = scenario.visit(args, task)??;
     let set: Vec<&str> = args.set.iter().map(String::as_str).collect();
     let changes = if set.is_empty() { String::new() } else { format!(", {}", set.join(", ")) };
     Ok(timeline::page(&Timeline {

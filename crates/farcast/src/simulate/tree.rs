@@ -13,7 +13,7 @@ use crate::table::{Align, Table};
 use crate::text::Text;
 use crate::{Exit, Failure};
 
-use super::{Result_, show};
+use super::{Result_, look, show};
 
 /// Runs the command for a tree.
 pub(super) fn run(
@@ -23,12 +23,6 @@ pub(super) fn run(
     output: &Output,
 ) -> Result<Exit, Failure> {
     let scenario = TreeScenario::read(document).map_err(super::bad_file)?;
-    let looks = [("--trace", args.trace.is_some()), ("--timeline", args.timeline.is_some())];
-    if let Some((option, _)) = looks.into_iter().find(|(_, given)| *given) {
-        return Err(Failure::usage(format!(
-            "{option} is for scenarios of one link; of a tree, --json has what passed each edge"
-        )));
-    }
     if args.show {
         output.result(&super::shown(document, scenario.default_queues()));
         return Ok(Exit::Done);
@@ -39,6 +33,7 @@ pub(super) fn run(
     let plan = super::plan(args, u64::MAX);
     let memory = super::memory(args, &scenario, &plan)?;
     let interrupted = crate::interrupt::interrupted()?;
+    look::look(args, &scenario, &interrupted, output)?;
     let replications = super::replications(&scenario, &plan, &memory, &interrupted, output)?;
     let common: Vec<_> = replications.iter().map(|one| one.common.clone()).collect();
     let summary = Together::of(&common)?;

@@ -17,7 +17,7 @@ pub(super) const SECTIONS: &[Section] = &[
             ),
             (
                 "sealed",
-                "a [sealed](seal.md#in-simulation) transfer, whose keys leave before everything else; not in trees",
+                "a [sealed](seal.md#in-simulation) transfer, whose keys leave before everything else; in trees without elements",
             ),
         ],
     },

@@ -37,7 +37,8 @@ enum Model {
 /// Reads `[protocol]`.
 pub(super) fn read(
     mut table: Reader<'_>,
-    (forward, groups): (&LinkSpec, &[Receivers]),
+    forward: &LinkSpec,
+    groups: &[Receivers],
     sealed: bool,
 ) -> Result<Configs, DocumentError> {
     let (server, group) = addresses();

@@ -89,9 +89,10 @@ impl TreeScenario {
         let groups = groups(&nodes.specs);
         let transfer =
             if groups.is_empty() { None } else { Some(TransferSpec::read(&mut top, &groups, &slowest)?) };
-        if transfer.as_ref().is_some_and(TransferSpec::is_sealed) {
-            let why = "what passes nodes is not simulated sealed";
-            return Err(top.refuse("protocol", why, "no \"sealed\", or a scenario without nodes"));
+        let is_element = |node: &NodeSpec| matches!(node.kind, Kind::Element | Kind::Repairer);
+        if transfer.as_ref().is_some_and(TransferSpec::is_sealed) && nodes.specs.iter().any(is_element) {
+            let why = "elements on the way cannot read what is sealed";
+            return Err(top.refuse("protocol", why, "no \"sealed\", or routers in place of elements"));
         }
         let specs = nodes.finish(transfer.as_ref())?;
         if transfer.is_none() && flows.is_empty() {

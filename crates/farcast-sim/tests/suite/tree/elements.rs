@@ -152,6 +152,7 @@ fn tree(first: Counter, second: Counter, cut: Cut) -> Tree<'static, Counted> {
         edges: edges.into(),
         flows: Vec::new(),
         overhead: star.overhead,
+        seal: None,
         given: star.given,
         lookahead: Span::from_millis(20),
         limit: star.limit,

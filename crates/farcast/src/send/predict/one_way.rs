@@ -6,7 +6,7 @@ use farcast_lab::shipped;
 use farcast_oneway::{Duration, Sender, SenderConfig};
 use farcast_scenario::Document;
 use farcast_sim::outcome::{Remedies, Replication, TransferOutcome, reasons};
-use farcast_sim::scenario::{Scenario, Sealed, one_way};
+use farcast_sim::scenario::{LinkAlone, Scenario, Sealed, one_way};
 use farcast_stats::quantile;
 use farcast_transfer::send::{Scanned, SendOneWay, how_long};
 use serde_json::{Value, json};
@@ -83,9 +83,10 @@ pub(super) fn scenario(
     limit: Span,
     seal: Option<Sealed>,
 ) -> Result<(Scenario, u32), Failure> {
-    let limit = limit.min(takes(config)? * 2 + SLACK);
-    let over = one_way::over(document, config, receivers(seal), (limit, seal));
-    Ok((over.map_err(Failure::wrong)?, receivers(seal)))
+    let time_limit = limit.min(takes(config)? * 2 + SLACK);
+    let link = LinkAlone { document, receivers: receivers(seal), time_limit, sealed: seal };
+    let scenario = one_way::over(&link, config).map_err(Failure::wrong)?;
+    Ok((scenario, link.receivers))
 }
 
 /// Returns the time that sending takes.
