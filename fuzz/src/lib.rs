@@ -1,5 +1,6 @@
 //! Helpers for several fuzz targets.
 
+pub mod engines;
 pub mod seal;
 
 /// Makes bytes more likely to be a datagram: version, length, no checksum, and with `transmission` the number 1 of a

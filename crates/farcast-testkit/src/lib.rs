@@ -109,13 +109,16 @@
 mod absent;
 pub mod browser;
 mod host;
+pub mod hostile;
 pub mod laws;
 mod link;
 pub mod log;
 mod network;
+pub mod session;
 
 pub use absent::{Absent, assert_cost_little};
 pub use host::{Handle, Host};
 pub use link::{Link, Transmitter};
 pub use log::{Departure, Happening, Leg, Log};
 pub use network::{Cut, Network, Setup, Wake};
+pub use session::{Client, Fixture, Owner, Session};

@@ -8,6 +8,7 @@ mod bounds;
 mod broken;
 mod common;
 mod completion;
+mod hostile;
 mod laws;
 mod many;
 mod naming;

@@ -30,7 +30,7 @@ fn rejoins(
     mut from: impl FnMut(&FromSender) -> bool + 'static,
 ) -> (Session, Client) {
     let mut session = Session::empty("rejoins", Setup::plain(1), config, Link::clean(ms(50)));
-    let client = session.add_kept(0, late(0), kept);
+    let client = session.add_holding(0, late(0), Run::new(0, kept));
     let mut there = false;
     session.net.drop_if(move |leg| {
         there |= said(&leg.message).is_some_and(&mut from);

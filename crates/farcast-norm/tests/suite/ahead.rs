@@ -24,7 +24,7 @@ fn parity(lost: &'static [(u32, [u32; 2])]) -> (Vec<u32>, Vec<u32>, usize) {
         })
     });
     let mut session = session.run();
-    session.assert_received();
+    session.assert_received(1);
     let log = session.net.take_log();
     let symbols = |repair: bool| {
         let parity = data(&log).into_iter().map(|(_, data)| data);
@@ -66,7 +66,7 @@ fn receivers_that_do_not_wait_are_answered_as_one() {
             leg.message.data().is_some_and(|data| data.block == 1 && data.symbols.first() < lost)
         });
         let mut session = session.run();
-        session.assert_received();
+        session.assert_received(1);
         let log = session.net.take_log();
         let repaired: Vec<Time> = (data(&log).into_iter())
             .filter(|(_, data)| data.flags.has(Flags::REPAIR))

@@ -88,7 +88,7 @@ fn forged_nacks_have_an_end() {
     ] {
         let everything = [forged(Level::INFO, 0), forged(Level::OBJECT, 0)];
         let mut session = asked(sender(40, ackers), 1, &everything);
-        session.assert_received();
+        session.assert_received(1);
         assert_eq!(session.outcome(), Some(outcome));
         assert!(ended(&session) < at(FORGED / 2), "while they still ask: {:?}", ended(&session));
         let (least, most) = bounds(40);
@@ -107,7 +107,7 @@ fn of_another_object_requests_are_heard_as_before() {
     config.objects.push(config.objects[0].clone());
     let requests = [forged(Level::INFO, 1), forged(Level::OBJECT, 0)];
     let mut session = asked(config, 1, &requests);
-    session.assert_received();
+    session.assert_received(2);
     assert!(limited(&session) > 100, "{}", limited(&session));
     let again = again(&mut session, 2);
     let (least, most) = bounds(10);
@@ -131,7 +131,7 @@ fn who_is_named_and_never_gets_it_is_lost_and_not_served_for_ever() {
 fn half_lost_is_far_from_the_bound() {
     let link = Link::lossy(ms(50), 0.5);
     let mut session = Session::new("half", Setup::plain(4), sender(600, 5), 5, link).run();
-    session.assert_received();
+    session.assert_received(1);
     assert_eq!((session.outcome(), limited(&session)), (Some(SenderOutcome::Acknowledged), 0));
     let sent = sum(&again(&mut session, 1)[0]);
     assert!(sent > 600 && sent * 8 < bounds(600).0, "{sent} of {}", bounds(600).0);

@@ -60,7 +60,7 @@ fn what_is_asked_by_unicast_is_told_to_all_who_then_need_not_ask() {
             lost || advertised && !told
         });
         let mut session = session.run();
-        session.assert_received();
+        session.assert_received(1);
         let log = session.net.take_log();
         asked[at] = log.departures.iter().filter(|departure| is_nack(&departure.message)).count();
         let advertised = sent(&log, 0, |message| match said(message) {
@@ -80,7 +80,7 @@ fn what_is_asked_by_unicast_is_told_to_all_who_then_need_not_ask() {
 fn what_is_asked_before_all_is_not_told() {
     let mut session =
         Session::new("heard", Setup::plain(4), sender(60, 0), 5, Link::lossy(ms(50), 0.1)).run();
-    session.assert_received();
+    session.assert_received(1);
     let log = session.net.take_log();
     assert!(log.departures.iter().any(|departure| is_nack(&departure.message)));
     assert!(!log.departures.iter().any(|d| matches!(said(&d.message), Some(FromSender::RepairAdv { .. }))));

@@ -140,7 +140,7 @@ fn everybody_completes() {
     for seed in 0..5 {
         let link = Link::lossy(ms(40), 0.04);
         let session = Session::new("complete", Setup::plain(seed), controlled(300, 4), 4, link).run();
-        session.assert_received();
+        session.assert_received(1);
         assert_eq!(session.outcome(), Some(SenderOutcome::Acknowledged));
     }
 }
@@ -328,7 +328,7 @@ fn what_comes_after_a_pause_is_as_fast_as_it_may_be() {
         leg.from == 0 && leg.to == 2 && !flushed
     });
     let session = session.run();
-    session.assert_received();
+    session.assert_received(1);
     assert_eq!(session.outcome(), Some(SenderOutcome::Acknowledged));
     assert!(session.net.now() < at(60), "{:?}", session.net.now());
 }

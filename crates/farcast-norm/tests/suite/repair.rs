@@ -43,7 +43,7 @@ fn repairs(session: &mut Session) -> (Vec<(u32, u32, bool)>, usize) {
 fn different_losses_of_many_are_repaired_by_as_much_parity_as_the_worst_needs() {
     // Five receivers lose two segments each, no two of them the same.
     let mut session = lossy("parity", sender(40, 5), 5, |to, symbol| symbol as usize / 2 == to - 1);
-    session.assert_received();
+    session.assert_received(1);
     let (repairs, nacks) = repairs(&mut session);
     assert_eq!(repairs, [(1, 10, false), (1, 11, false)]);
     // Requests for the first two parity symbols cover each other.
@@ -54,7 +54,7 @@ fn different_losses_of_many_are_repaired_by_as_much_parity_as_the_worst_needs() 
 fn where_parity_is_not_enough_the_last_missing_segments_come_too() {
     // Seven of ten are lost, and there are four parity symbols: the highest three segments come again.
     let mut session = lossy("explicit", sender(40, 1), 1, |_, symbol| symbol < 7);
-    session.assert_received();
+    session.assert_received(1);
     let (repairs, nacks) = repairs(&mut session);
     let expected: Vec<_> = [4, 5, 6, 10, 11, 12, 13].map(|symbol| (1, symbol, true)).to_vec();
     assert_eq!((repairs, nacks), (expected, 1));
@@ -63,7 +63,7 @@ fn where_parity_is_not_enough_the_last_missing_segments_come_too() {
 #[test]
 fn a_block_that_is_lost_whole_is_asked_for_as_one() {
     let mut session = lossy("block", sender(40, 1), 1, |_, _| true);
-    session.assert_received();
+    session.assert_received(1);
     let log = session.net.take_log();
     let requests = sent(&log, 1, |message: &Message| match &message.body {
         Body::Receiver(said) => match &said.answer {
@@ -82,7 +82,7 @@ fn a_block_that_is_lost_whole_is_asked_for_as_one() {
 fn parity_that_went_to_others_is_not_asked_for_again() {
     // The first request's parity reaches the second receiver, too, which needs one more symbol.
     let mut session = lossy("fresh", sender(200, 2), 2, |to, symbol| symbol < if to == 1 { 1 } else { 2 });
-    session.assert_received();
+    session.assert_received(1);
     let (repairs, _) = repairs(&mut session);
     let symbols: Vec<u32> = repairs.iter().map(|&(_, symbol, _)| symbol).collect();
     assert_eq!(symbols, [10, 11], "no symbol twice, none too many");
@@ -130,7 +130,7 @@ fn heavy_losses_are_repaired() {
             Session::new("heavy", Setup::plain(seed), sender(150, 5), 5, Link::lossy(ms(50), 0.05));
         let mut random = RandomStream::derive(seed, &[7]);
         session.net.drop_if(move |leg| leg.message.data().is_some() && random.chance(0.4));
-        session.run().assert_received();
+        session.run().assert_received(1);
     }
 }
 
@@ -138,7 +138,7 @@ fn heavy_losses_are_repaired() {
 fn asked_by_many_few_ask() {
     // Sixty receivers lose the same segment.
     let mut session = lossy("suppression", sender(40, 0), 60, |_, symbol| symbol == 5);
-    session.assert_received();
+    session.assert_received(1);
     let (repairs, nacks) = repairs(&mut session);
     assert_eq!(repairs, [(1, 10, false)]);
     assert!(nacks < 25, "{nacks} of 60 asked");

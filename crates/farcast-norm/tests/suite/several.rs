@@ -39,9 +39,9 @@ fn names(count: usize) -> Vec<String> {
 
 /// Asserts that each receiver has all `count` objects with their names, and all their segments.
 fn assert_named(session: &Session, count: usize) {
-    session.assert_received();
+    session.assert_received(count);
     for client in &session.clients {
-        let mut complete = client.complete();
+        let mut complete = client.complete_names();
         complete.sort_by_key(|name| name.strip_prefix("object ").and_then(|n| n.parse::<u32>().ok()));
         assert_eq!(complete, names(count), "{}", session.net.context());
     }
@@ -64,7 +64,7 @@ fn without_losses_nothing_is_asked_for_and_each_is_complete_before_the_next_ends
     let mut session =
         Session::new("clean list", Setup::plain(1), list(&SIZES, 2), 2, Link::clean(ms(250))).run();
     assert_named(&session, SIZES.len());
-    assert!(session.clients.iter().all(|client| client.complete() == names(SIZES.len())), "in order");
+    assert!(session.clients.iter().all(|client| client.complete_names() == names(SIZES.len())), "in order");
     let log = session.net.take_log();
     assert!(!log.departures.iter().any(|departure| is_nack(&departure.message)));
     let infos = sent(&log, 0, |m| matches!(said(m), Some(FromSender::Info(_))).then_some(()));
@@ -167,7 +167,7 @@ fn what_nothing_is_said_of_is_called_by_its_numbers() {
     config.objects.iter_mut().for_each(|object| object.info.clear());
     let session = Session::new("nameless", Setup::plain(1), config, 1, Link::clean(ms(50))).run();
     assert_eq!(session.outcome(), Some(SenderOutcome::Acknowledged));
-    let mut complete = session.clients[0].complete();
+    let mut complete = session.clients[0].complete_names();
     complete.sort();
     // The INFO of an object that has nothing else is empty.
     assert_eq!(complete, ["", "norm-1-1-0", "norm-1-1-2"]);
@@ -181,7 +181,7 @@ fn who_comes_late_gets_all_or_what_comes_then() {
         // Object 3 is under way: each object takes 75 segments of 8 ms.
         session.net.drop_if(|leg| leg.from == 0 && leg.at < Time::ZERO + ms(400));
         let session = session.run();
-        let complete = session.clients[0].complete();
+        let complete = session.clients[0].complete_names();
         assert_eq!(complete.len(), expected, "{sync:?}: {complete:?}");
         assert!(complete.contains(&"object 3".into()), "from its beginning");
     }
@@ -233,7 +233,7 @@ fn an_object_that_its_owner_did_not_take_is_not_acknowledged() {
     });
     let session = session.run();
     assert_eq!(session.outcome(), Some(SenderOutcome::Incomplete { lacking: 1 }));
-    assert_eq!(session.clients[0].complete(), ["object 0", "object 2"]);
+    assert_eq!(session.clients[0].complete_names(), ["object 0", "object 2"]);
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn several_senders_are_received_at_once() {
     session.net.at(Time::ZERO + ms(100), second, |engine: &mut Sender, now| engine.open(now));
     let session = session.run();
     for client in &session.clients {
-        assert_eq!(client.complete().len(), 4, "{}", session.net.context());
+        assert_eq!(client.complete(), 4, "{}", session.net.context());
     }
 }
 
@@ -298,7 +298,7 @@ fn what_is_declined_for_lack_of_room_is_asked_for_again() {
     session.clients.push(Client { handle, told });
     let session = session.run();
     assert_eq!(session.outcome(), Some(SenderOutcome::Acknowledged), "{}", session.net.context());
-    assert_eq!(session.clients[0].complete().len(), SIZES.len());
+    assert_eq!(session.clients[0].complete(), SIZES.len());
 }
 
 #[test]

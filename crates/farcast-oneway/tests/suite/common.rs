@@ -1,17 +1,15 @@
 //! Scenarios: one sender, its receivers, the links between them.
 
-use std::cell::RefCell;
 use std::net::SocketAddr;
-use std::rc::Rc;
 
 use farcast_core::random::RandomStream;
-use farcast_core::{BitRate, Bitmap, Engine, Message as _, Run, Span, Time};
+use farcast_core::{BitRate, Bitmap, Engine, Run, Span, Time};
 use farcast_delivery::{Answer, Outcome};
 use farcast_oneway::{
-    Description, Duration, Kind, Message, Receiver, ReceiverConfig, ReceiverEvent, Sender, SenderConfig,
-    Shape, Symbols, wire,
+    Codec, Description, Duration, Kind, Message, Receiver, ReceiverConfig, ReceiverEvent, Sender,
+    SenderConfig, SenderEvent, Shape, Symbols,
 };
-use farcast_testkit::{Handle, Host, Link, Network, Setup};
+use farcast_testkit::{Fixture, session};
 
 pub(crate) const SEGMENT: u16 = 1000;
 pub(crate) const ID: [u8; 32] = [7; 32];
@@ -38,93 +36,65 @@ pub(crate) fn sender(segments: u32, most: u32) -> SenderConfig {
     SenderConfig { name: b"file".to_vec(), ..config }
 }
 
-/// Receiver in a network, and its events.
-#[derive(Clone)]
-pub(crate) struct Client {
-    pub(crate) handle: Handle<Receiver>,
-    pub(crate) told: Rc<RefCell<Vec<(Time, ReceiverEvent)>>>,
-}
+/// One-way delivery as its tests set it up.
+pub(crate) struct Local;
 
-impl Client {
-    pub(crate) fn outcomes(&self) -> Vec<Outcome> {
-        let told = self.told.borrow();
-        let ended = |event: &ReceiverEvent| match event {
-            ReceiverEvent::Ended(_, outcome) => Some(*outcome),
-            _ => None,
-        };
-        told.iter().filter_map(|(_, event)| ended(event)).collect()
+impl Fixture for Local {
+    type Protocol = farcast_oneway::OneWay;
+    type SenderConfig = SenderConfig;
+    type ReceiverConfig = ReceiverConfig;
+    type SenderOutcome = ();
+    type ReceiverOutcome = Outcome;
+
+    fn source() -> SocketAddr {
+        server()
     }
 
-    pub(crate) fn completed(&self) -> Option<Time> {
-        self.outcomes().into_iter().find_map(|outcome| match outcome {
-            Outcome::Complete(at) => Some(at),
-            _ => None,
-        })
+    fn group() -> SocketAddr {
+        group()
     }
 
-    pub(crate) fn count(&self, which: impl Fn(&ReceiverEvent) -> u32) -> u32 {
-        self.told.borrow().iter().map(|(_, event)| which(event)).sum()
+    fn sender(config: SenderConfig) -> Sender {
+        Sender::new(config).expect("valid")
     }
 
-    /// Returns the numbers of segments and of parity symbols to be stored, and of blocks to be rebuilt.
-    pub(crate) fn stored(&self) -> (u32, u32, u32) {
-        let segments = |event: &ReceiverEvent| match event {
-            ReceiverEvent::Store { segments, .. } => segments.count(),
-            _ => 0,
-        };
-        let parity = |event: &ReceiverEvent| match event {
-            ReceiverEvent::Parity { symbols, .. } => symbols.count(),
-            _ => 0,
-        };
-        let blocks = |event: &ReceiverEvent| u32::from(matches!(event, ReceiverEvent::Decode { .. }));
-        (self.count(segments), self.count(parity), self.count(blocks))
-    }
-}
-
-/// Sender and its receivers.
-pub(crate) struct Session {
-    pub(crate) net: Network<Message>,
-    pub(crate) clients: Vec<Client>,
-}
-
-impl Session {
-    /// Creates a sender that opens at time zero, over `link`, and receivers whose owners accept everything.
-    pub(crate) fn new(name: &str, setup: Setup, config: SenderConfig, receivers: u32, link: Link) -> Self {
-        let mut net = Network::new(name, setup);
-        net.links(link);
-        net.corrupt_with(damage);
-        let host = Host::alone(Sender::new(config).expect("valid"));
-        let sender = net.add(server(), &[group().ip()], host);
-        net.at(Time::ZERO, sender, |engine: &mut Sender, now| engine.open(now));
-        let mut session = Self { net, clients: Vec::new() };
-        for n in 0..receivers {
-            session.add(n);
-        }
-        session
+    fn receiver(config: ReceiverConfig) -> Receiver {
+        Receiver::new(config)
     }
 
-    pub(crate) fn add(&mut self, n: u32) -> Client {
-        let told = Rc::new(RefCell::new(Vec::new()));
-        let mine = told.clone();
-        let engine = Receiver::new(ReceiverConfig::default());
-        let host = Host::new(engine, move |engine: &mut Receiver, now, event| {
-            own(engine, now, &event);
-            mine.borrow_mut().push((now, event));
-        });
-        let host =
-            host.without(|event| matches!(event, ReceiverEvent::Store { .. } | ReceiverEvent::Parity { .. }));
-        let address = SocketAddr::from(([10, 0, (n / 250) as u8, (n % 250) as u8 + 1], 6004));
-        let handle = self.net.add(address, &[group().ip()], host);
-        let client = Client { handle, told };
-        self.clients.push(client.clone());
-        client
+    fn receiver_config(_n: u32) -> ReceiverConfig {
+        ReceiverConfig::default()
     }
 
-    pub(crate) fn run(mut self) -> Self {
-        self.net.run();
-        self
+    fn ended(_event: &SenderEvent) -> Option<()> {
+        None
+    }
+
+    fn object_ended(event: &ReceiverEvent) -> Option<Outcome> {
+        if let ReceiverEvent::Ended(_, outcome) = event { Some(*outcome) } else { None }
+    }
+
+    fn damage(message: &Message, random: &mut RandomStream) -> Option<Message> {
+        damage(message, random)
     }
 }
+
+/// Receiver in a network, with the events for its owner.
+pub(crate) type Client = farcast_testkit::Client<Local>;
+
+/// Returns the numbers of segments and of parity symbols to be stored, and of blocks to be rebuilt.
+pub(crate) fn kept(client: &Client) -> (u32, u32, u32) {
+    let count = |which: fn(&ReceiverEvent) -> Option<u32>| client.pick(which).iter().sum();
+    let parity = count(|event| match event {
+        ReceiverEvent::Parity { symbols, .. } => Some(symbols.count()),
+        _ => None,
+    });
+    let blocks = count(|event| matches!(event, ReceiverEvent::Decode { .. }).then_some(1));
+    (client.stored_count(), parity, blocks)
+}
+
+/// Sender with its receivers.
+pub(crate) type Session = farcast_testkit::Session<Local>;
 
 /// Answers an event as an owner that accepts everything.
 pub(crate) fn own(engine: &mut Receiver, now: Time, event: &ReceiverEvent) {
@@ -142,14 +112,7 @@ pub(crate) fn own(engine: &mut Receiver, now: Time, event: &ReceiverEvent) {
 
 /// Encodes a message of one datagram, flips some bits, and decodes the result.
 pub(crate) fn damage(message: &Message, random: &mut RandomStream) -> Option<Message> {
-    let mut datagram = Vec::new();
-    wire::encode(message, 0, &mut datagram);
-    datagram.resize(message.wire_len(0), 0);
-    for _ in 0..=random.below(8) {
-        let bit = random.below(datagram.len() as u64 * 8) as usize;
-        datagram[bit / 8] ^= 1 << (bit % 8);
-    }
-    wire::decode(&datagram).ok().map(|packet| packet.message)
+    session::damage(&Codec, message, random)
 }
 
 /// Returns all datagrams of a sender from time zero on, one by one, with their times.

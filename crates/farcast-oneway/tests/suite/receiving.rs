@@ -11,7 +11,7 @@ use farcast_oneway::{
 };
 use farcast_testkit::{Link, Setup};
 
-use crate::common::{Session, described, everything, group, ms, own, sender, server, symbol};
+use crate::common::{Session, described, everything, group, kept, ms, own, sender, server, symbol};
 
 const OBJECT: ObjectId = ObjectId::FIRST;
 
@@ -22,7 +22,7 @@ fn without_loss_nothing_is_rebuilt() {
             Session::new("clean", Setup::plain(1), sender(segments, block), 2, Link::clean(ms(10))).run();
         for client in &session.clients {
             assert!(client.completed().is_some());
-            assert_eq!(client.stored(), (segments, 0, 0));
+            assert_eq!(kept(client), (segments, 0, 0));
         }
     }
 }
@@ -107,7 +107,7 @@ fn a_burst_of_losses_is_made_good_in_the_same_round() {
     let client = session.clients[0].clone();
     let session = session.run();
     assert!(client.completed().is_some());
-    let (segments, parity, blocks) = client.stored();
+    let (segments, parity, blocks) = kept(&client);
     assert_eq!((segments + parity, blocks), (12_500, 10), "every block was hit and rebuilt");
     drop(session);
 }

@@ -46,7 +46,7 @@ fn everybody_completes_whatever_is_lost() {
         for loss in [0.0, 0.01, 0.1] {
             let session = session(Setup::plain(seed), 200, 4, Link::lossy(ms(50), loss)).run();
             assert_eq!(session.outcome(), Some(SenderOutcome::Acknowledged), "{seed} {loss}");
-            assert!(session.clients.iter().all(|client| client.stored() == 200));
+            assert!(session.clients.iter().all(|client| client.stored_count() == 200));
         }
     }
 }

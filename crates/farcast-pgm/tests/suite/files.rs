@@ -8,7 +8,7 @@ use farcast_pgm::message::{DataKind, Opt};
 use farcast_pgm::{ReceiverEvent, SenderEvent, SenderOutcome};
 use farcast_testkit::{Link, Setup};
 
-use crate::common::{Session, data, files, ms, receiver, spms};
+use crate::common::{Reported, Session, data, files, ms, receiver, spms};
 
 #[test]
 fn without_losses_everything_is_sent_once() {
@@ -16,7 +16,7 @@ fn without_losses_everything_is_sent_once() {
         Session::new("clean", Setup::plain(1), files(&[30, 0, 1], 2), 2, Link::clean(ms(250))).run();
     assert_eq!(session.outcome(), Some(SenderOutcome::Acknowledged));
     for client in &session.clients {
-        assert_eq!((client.complete(), client.stored(), client.lost()), (3, 31, 0));
+        assert_eq!((client.complete(), client.stored_count(), client.lost()), (3, 31, 0));
     }
     let log = session.net.take_log();
     assert_eq!((data(&log, DataKind::Original).len(), data(&log, DataKind::Repair).len()), (34, 0));
@@ -38,7 +38,11 @@ fn with_losses_everybody_completes_and_stores_nothing_twice() {
             let context = session.net.context();
             assert_eq!(session.outcome(), Some(SenderOutcome::Acknowledged), "{context} {loss}");
             for client in &session.clients {
-                assert_eq!((client.complete(), client.stored(), client.lost()), (3, 100, 0), "{context}");
+                assert_eq!(
+                    (client.complete(), client.stored_count(), client.lost()),
+                    (3, 100, 0),
+                    "{context}"
+                );
             }
         }
     }
@@ -52,7 +56,7 @@ fn a_lost_descriptor_costs_what_came_behind_it() {
     });
     let mut session = session.run();
     assert_eq!(session.outcome(), Some(SenderOutcome::Acknowledged));
-    assert_eq!(session.clients[0].stored(), 20);
+    assert_eq!(session.clients[0].stored_count(), 20);
     let log = session.net.take_log();
     let repaired = data(&log, DataKind::Repair);
     assert!(repaired[0].1.descriptor.is_some(), "that is asked for first");
@@ -66,15 +70,13 @@ fn who_comes_late_gets_all() {
     session.net.appear(Time::ZERO + ms(400), late.handle);
     let session = session.run();
     assert_eq!(session.outcome(), Some(SenderOutcome::Acknowledged));
-    assert_eq!((late.complete(), late.stored()), (2, 70));
+    assert_eq!((late.complete(), late.stored_count()), (2, 70));
 }
 
 #[test]
 fn what_is_there_is_not_asked_for_again() {
-    let mut held = Bitmap::new(60);
-    held.insert_run(Run::new(5, 50).unwrap());
     let mut session = Session::empty("resumed", Setup::plain(1), files(&[60], 1), Link::clean(ms(50)));
-    let late = session.add_with(0, receiver(0), held);
+    let late = session.add_holding(0, receiver(0), Run::new(5, 50));
     session.net.appear(Time::ZERO + ms(400), late.handle);
     let mut session = session.run();
     assert_eq!((session.outcome(), late.complete()), (Some(SenderOutcome::Acknowledged), 1));
@@ -116,7 +118,7 @@ fn a_receiver_acknowledges_only_what_its_owner_has_verified() {
     });
     let session = session.run();
     assert_eq!(session.outcome(), Some(SenderOutcome::Acknowledged));
-    assert_eq!(client.stored(), 13, "those came again");
+    assert_eq!(client.stored_count(), 13, "those came again");
 }
 
 #[test]
@@ -127,7 +129,7 @@ fn a_source_that_gives_up_says_so() {
     });
     let session = session.run();
     assert_eq!(session.outcome(), Some(SenderOutcome::Aborted));
-    let ends = session.clients[0].told(|event| match event {
+    let ends = session.clients[0].pick(|event| match event {
         ReceiverEvent::Ended(_, outcome) => Some(*outcome),
         _ => None,
     });
@@ -160,7 +162,7 @@ fn a_receiver_that_lacks_any_file_never_acknowledges() {
         let session = session.run();
         assert_eq!(session.outcome(), Some(SenderOutcome::Incomplete { lacking: 1 }), "{is_declined}");
         if is_declined {
-            assert_eq!((client.complete(), client.stored() < 40), (1, true));
+            assert_eq!((client.complete(), client.stored_count() < 40), (1, true));
         }
     }
 }
@@ -230,7 +232,7 @@ fn another_session_of_a_source_ends_the_one_before() {
     net.at(Time::ZERO + ms(1000), second, |engine: &mut farcast_pgm::Sender, now| engine.open(now));
     let client = session.clients[0].clone();
     let _session = session.run();
-    let ended = client.told(|event| match event {
+    let ended = client.pick(|event| match event {
         ReceiverEvent::Ended(_, outcome) => Some(*outcome),
         _ => None,
     });

@@ -10,10 +10,11 @@ use farcast_pgm::message::{Data, DataKind, DataOptions, Fragment, Nak, NakKind, 
 use farcast_pgm::{
     Body, Delivering, Grouping, Message, MessageEvent, Receiver, ReceiverEvent, Sender, SenderConfig, Sqn,
 };
-use farcast_testkit::{Link, Setup, laws};
+use farcast_testkit::{Link, Setup, hostile, laws};
 
 use crate::common::{
-    Session, TSI, files, forge, group, hears_messages, messages, ms, receiver, receiver_address, source,
+    Local, Session, TSI, files, forge, group, hears_messages, messages, ms, receiver, receiver_address, say,
+    source,
 };
 
 /// Returns a source of files, with parity for odd seeds.
@@ -30,7 +31,7 @@ fn conversation(seed: u64, of_files: bool) -> Vec<(Time, Arrival, Message)> {
     } else {
         let mut session = Session::empty("words", Setup::plain(seed), messages(), Link::lossy(ms(50), 0.1));
         (0..3).for_each(|n| drop(session.add(n, hears_messages(n, Delivering::Ordered))));
-        session.say(ms(100), ms(20), &[100, 3000, 700, 5000].repeat(10));
+        say(&mut session, ms(100), ms(20), &[100, 3000, 700, 5000].repeat(10));
         session
     };
     session.net.run();
@@ -76,6 +77,13 @@ fn what_is_turned_down_leaves_no_trace_at_a_receiver() {
             laws::rejects_without_trace(&context, &mut engine, words, trace, |_, _| false);
         }
     }
+}
+
+#[test]
+fn engines_stay_small() {
+    let session =
+        |seed| Session::new("words", Setup::plain(seed), of_groups(seed), 3, Link::lossy(ms(50), 0.1));
+    hostile::stay_small::<Local>(0..3, session, of_groups, || receiver(0));
 }
 
 #[test]

@@ -4,7 +4,7 @@ use farcast_core::{BitRate, Span};
 use farcast_pgm::{Advance, Delivering, Grouping};
 use farcast_testkit::{Link, Setup, laws};
 
-use crate::common::{Session, files, hears_messages, messages, ms, receiver};
+use crate::common::{Session, files, hears_messages, messages, ms, receiver, say};
 
 /// A mode of sending, and a link.
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +57,7 @@ impl Case {
         }
         if self.messages.is_some() {
             let lens: Vec<u32> = (0..60).map(|n| 1 + n * 67 % 3500).collect();
-            session.say(ms(300), ms(40), &lens);
+            say(&mut session, ms(300), ms(40), &lens);
         }
         session
     }

@@ -5,7 +5,7 @@ use farcast_pgm::message::DataKind;
 use farcast_pgm::{ConfigError, Grouping, Live, Sender, SenderConfig, SenderOutcome};
 use farcast_testkit::{Link, Setup};
 
-use crate::common::{Session, data, files, messages, ms};
+use crate::common::{Reported, Session, data, files, messages, ms};
 
 /// Returns live files of 300 kbit/s: a segment of 1,000 octets in 26.667 ms.
 fn live(base: SenderConfig) -> SenderConfig {
@@ -47,7 +47,7 @@ fn repairs_move_nothing_where_there_is_room() {
         assert!(late < ms(45), "segment {segment} {late:?} after it was there");
     }
     assert_eq!(session.outcome(), Some(SenderOutcome::Acknowledged));
-    assert_eq!((session.clients[0].stored(), session.clients[0].lost()), (1000, 0));
+    assert_eq!((session.clients[0].stored_count(), session.clients[0].lost()), (1000, 0));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use farcast_pgm::{
 };
 use farcast_testkit::{Link, Setup};
 
-use crate::common::{Session, TSDU, data, hears_messages, messages, ms};
+use crate::common::{Reported, Session, TSDU, data, hears_messages, messages, ms, say};
 
 fn lens(count: u32) -> Vec<u32> {
     (0..count).map(|n| 1 + n * 977 % 5000).collect()
@@ -32,11 +32,11 @@ fn they_come_in_order_without_a_gap() {
             config.opening = 16;
             let link = Link::lossy(ms(100), loss);
             let mut session = session("ordered", seed, config, Delivering::Ordered, link);
-            session.say(ms(500), ms(50), &lens(100));
+            say(&mut session, ms(500), ms(50), &lens(100));
             let session = session.run();
             for client in &session.clients {
                 assert_eq!(client.messages(), lens(100), "{} {loss}", session.net.context());
-                let finished = client.told(|event| {
+                let finished = client.pick(|event| {
                     matches!(event, ReceiverEvent::Own(MessageEvent::Finished(_))).then_some(())
                 });
                 assert_eq!((client.lost(), finished.len()), (0, 1));
@@ -48,7 +48,7 @@ fn they_come_in_order_without_a_gap() {
 #[test]
 fn unordered_they_come_as_soon_as_they_are_whole() {
     let mut session = session("unordered", 3, messages(), Delivering::Unordered, Link::lossy(ms(100), 0.1));
-    session.say(ms(500), ms(50), &lens(100));
+    say(&mut session, ms(500), ms(50), &lens(100));
     let session = session.run();
     for client in &session.clients {
         let mut came = client.messages();
@@ -63,7 +63,7 @@ fn unordered_they_come_as_soon_as_they_are_whole() {
 #[test]
 fn fragments_say_of_what_they_are() {
     let mut session = session("fragments", 1, messages(), Delivering::Ordered, Link::clean(ms(10)));
-    session.say(ms(100), ms(100), &[u32::from(TSDU), u32::from(TSDU) + 1]);
+    say(&mut session, ms(100), ms(100), &[u32::from(TSDU), u32::from(TSDU) + 1]);
     let mut session = session.run();
     let sent = data(&session.net.take_log(), DataKind::Original);
     let said: Vec<_> = sent.iter().map(|(_, data)| (data.sqn, data.len, data.options.fragment)).collect();
@@ -84,21 +84,21 @@ fn what_the_window_has_left_behind_is_told_in_its_place() {
     session.net.drop_if(|leg| leg.message.data().is_some_and(|data| [5, 8].contains(&data.sqn.0)));
     let mut said = vec![500; 20];
     said[7] = 1500;
-    session.say(ms(100), ms(50), &said);
+    say(&mut session, ms(100), ms(50), &said);
     let session = session.run();
     for client in &session.clients {
         let mut whole = said.clone();
         whole.remove(7);
         whole.remove(5);
         assert_eq!((client.messages(), client.lost()), (whole, 2));
-        let order = client.told(|event| match event {
+        let order = client.pick(|event| match event {
             ReceiverEvent::Own(MessageEvent::Apdu(apdu)) => Some(apdu.at as u32),
             ReceiverEvent::Own(MessageEvent::Lost { sqn, .. }) => Some(sqn.0),
             _ => None,
         });
         assert!(order.is_sorted() && order.contains(&5), "{order:?}");
         let dropped =
-            client.told(|event| matches!(event, ReceiverEvent::Own(MessageEvent::Dropped(_))).then_some(()));
+            client.pick(|event| matches!(event, ReceiverEvent::Own(MessageEvent::Dropped(_))).then_some(()));
         assert_eq!(dropped.len(), 1, "what came of the cut one is not needed");
     }
 }
@@ -110,7 +110,7 @@ fn with_data_the_window_waits_for_who_asks() {
     config.backlog = 200;
     // Without the wait, 16 TPDUs pass in a tenth of a second, and a request takes as long to come.
     let mut session = session("held", 2, config, Delivering::Ordered, Link::lossy(ms(50), 0.05));
-    session.say(ms(300), ms(1), &vec![900; 150]);
+    say(&mut session, ms(300), ms(1), &vec![900; 150]);
     let mut session = session.run();
     let log = session.net.take_log();
     for (_, data) in data(&log, DataKind::Original) {
@@ -126,7 +126,7 @@ fn numbers_go_round() {
     let mut config = messages();
     config.first = Sqn(u32::MAX - 20);
     let mut session = session("round", 1, config, Delivering::Ordered, Link::lossy(ms(50), 0.1));
-    session.say(ms(300), ms(30), &lens(60));
+    say(&mut session, ms(300), ms(30), &lens(60));
     let session = session.run();
     for client in &session.clients {
         assert_eq!(client.messages(), lens(60));
@@ -138,7 +138,7 @@ fn who_joins_in_the_middle_begins_there() {
     let mut session = session("late", 1, messages(), Delivering::Ordered, Link::clean(ms(50)));
     let late = session.add(3, hears_messages(3, Delivering::Ordered));
     session.net.appear(Time::ZERO + Span::from_secs(1), late.handle);
-    session.say(ms(100), ms(100), &[700; 20]);
+    say(&mut session, ms(100), ms(100), &[700; 20]);
     let session = session.run();
     assert_eq!((late.messages(), late.lost()), (vec![700; 11], 0));
     drop(session);

@@ -8,7 +8,7 @@ use farcast_delivery::ReceiverEngine as _;
 use farcast_pgm::message::{Cr, Data, DataKind, Feedback, Nak, NakKind, Opt, Poll, Polr, Spm};
 use farcast_pgm::{Body, Delivering, Message, MessageEvent, Receiver, ReceiverConfig, ReceiverEvent, Sqn};
 
-use crate::common::{TSI, group, hears_messages, messages, ms, receiver_address, source};
+use crate::common::{TSI, group, hears_messages, messages, ms, receiver_address, say, source};
 
 const ELEMENT: &str = "10.9.0.1";
 const REPAIRER: &str = "10.8.0.1";
@@ -321,7 +321,7 @@ fn the_first_number_says_that_the_session_begins() {
         messages(),
         farcast_testkit::Link::clean(ms(10)),
     );
-    session.say(ms(100), ms(10), &[300; 5]);
+    say(&mut session, ms(100), ms(10), &[300; 5]);
     let mut session = session.run();
     let sent = crate::common::data(&session.net.take_log(), DataKind::Original);
     let syn: Vec<bool> = sent.iter().map(|(_, data)| data.options.syn).collect();

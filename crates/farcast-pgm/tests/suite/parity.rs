@@ -84,7 +84,7 @@ fn what_leaves_unasked_makes_up_for_as_many_without_a_request() {
     let mut session = losing("ahead", with(by(8, 2, true), &[16], 1), &[9, 12, 16]);
     let log = session.net.take_log();
     assert!(naks(&log, 1, NakKind::Nak).is_empty());
-    assert_eq!((session.clients[0].stored(), session.clients[0].complete()), (13, 1));
+    assert_eq!((session.clients[0].stored_count(), session.clients[0].complete()), (13, 1));
 }
 
 #[test]

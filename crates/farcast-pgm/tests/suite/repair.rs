@@ -6,7 +6,9 @@ use farcast_pgm::message::{DataKind, NakKind};
 use farcast_pgm::{Body, Delivering, Message, MessageEvent, ReceiverConfig, ReceiverEvent};
 use farcast_testkit::{Leg, Link, Setup};
 
-use crate::common::{Session, data, files, hears_messages, messages, ms, naks, receiver, sent, spms};
+use crate::common::{
+    Reported, Session, data, files, hears_messages, messages, ms, naks, receiver, say, sent, spms,
+};
 
 const DELAY: Span = ms(10);
 
@@ -23,7 +25,7 @@ fn one(name: &str, config: ReceiverConfig, drop: impl Fn(&Leg<Message>) -> bool 
     let mut session = Session::empty(name, Setup::plain(1), messages(), Link::clean(DELAY));
     session.add(0, config);
     session.net.drop_if(move |leg| is_data(leg, DataKind::Original, 5) || drop(leg));
-    session.say(ms(100), ms(20), &[500; 20]);
+    say(&mut session, ms(100), ms(20), &[500; 20]);
     session.run()
 }
 
@@ -83,7 +85,7 @@ fn what_is_only_overtaken_is_not_asked_for() {
         Link { jitter: ms(30), ..Link::clean(DELAY) },
     );
     session.add(0, ReceiverConfig { reorder: ms(40), ..asks() });
-    session.say(ms(100), ms(20), &[500; 100]);
+    say(&mut session, ms(100), ms(20), &[500; 100]);
     let mut session = session.run();
     assert_eq!(naks(&session.net.take_log(), 1, NakKind::Nak).len(), 0);
     assert_eq!(session.clients[0].messages(), [500; 100]);
@@ -173,7 +175,7 @@ fn a_source_that_is_silent_is_gone_and_its_files_are_lost() {
     let session = session.run();
     let client = &session.clients[0];
     assert_eq!(
-        client.told(|event| matches!(event, ReceiverEvent::Own(MessageEvent::Gone(_))).then_some(())).len(),
+        client.pick(|event| matches!(event, ReceiverEvent::Own(MessageEvent::Gone(_))).then_some(())).len(),
         1
     );
     assert_eq!(client.complete(), 0);

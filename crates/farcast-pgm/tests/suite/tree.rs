@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 
 use farcast_core::engine::{Arrival, Engine, Message as _, Transmit};
-use farcast_core::{Bitmap, Span, Time};
+use farcast_core::{Span, Time};
 use farcast_delivery::Outcome;
 use farcast_delivery::SenderEngine as _;
 use farcast_delivery::{Content, Delivery, ElementEngine, ElementRequest};
@@ -14,7 +14,9 @@ use farcast_pgm::{
     Body, Element, ElementConfig, Message, Receiver, ReceiverConfig, ReceiverEvent, Sender, SenderConfig,
 };
 
-use crate::common::{Keeper, group, source};
+use farcast_testkit::Owner;
+
+use crate::common::{group, source};
 
 /// Node of a tree, by kind.
 enum Kind {
@@ -34,7 +36,7 @@ struct Node {
     /// Keys of the contents that a repairer asks its owner to keep.
     kept: BTreeSet<u64>,
     /// Data that a receiver asks its owner to keep.
-    keeper: Keeper,
+    owner: Owner,
 }
 
 struct Edge {
@@ -111,7 +113,7 @@ impl Tree {
 
     fn node(&mut self, kind: Kind) -> usize {
         let (ports, kept) = (Vec::new(), BTreeSet::new());
-        self.nodes.push(Node { kind, ports, complete: 0, ended: false, kept, keeper: Keeper::default() });
+        self.nodes.push(Node { kind, ports, complete: 0, ended: false, kept, owner: Owner::default() });
         self.nodes.len() - 1
     }
 
@@ -244,7 +246,7 @@ impl Tree {
         let now = self.now;
         let until = now + Span::from_nanos(1);
         loop {
-            let Node { kind, complete, ended, kept, keeper, .. } = &mut self.nodes[node];
+            let Node { kind, complete, ended, kept, owner, .. } = &mut self.nodes[node];
             let sent = match kind {
                 Kind::Source(engine) => {
                     while let Some(event) = engine.poll_event() {
@@ -254,19 +256,9 @@ impl Tree {
                 }
                 Kind::Receiver(engine) => {
                     while let Some(event) = engine.poll_event() {
-                        keeper.look(&event, &Bitmap::new(0));
-                        match event {
-                            ReceiverEvent::Decode { object, block } => {
-                                keeper.rebuild(object, block);
-                                engine.decoded(now, object, block, true);
-                            }
-                            ReceiverEvent::Offered(offer) => {
-                                engine.accept(now, offer.object, &Bitmap::new(0));
-                            }
-                            ReceiverEvent::Complete(object) => engine.verified(now, object),
-                            ReceiverEvent::Ended(_, Outcome::Complete(_)) => *complete += 1,
-                            _ => {}
-                        }
+                        owner.serve(engine.as_mut(), now, &event);
+                        let whole = matches!(event, ReceiverEvent::Ended(_, Outcome::Complete(_)));
+                        *complete += u32::from(whole);
                     }
                     engine.poll_transmit(now, until)
                 }

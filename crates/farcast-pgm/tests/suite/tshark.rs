@@ -8,7 +8,7 @@ use farcast_pgm::{Delivering, Grouping, Message, ReceiverConfig, wire};
 use farcast_testkit::{Link, Log, Setup};
 
 use crate::common::{
-    Session, files, group, hears_messages, messages, ms, receiver, receiver_address, source,
+    Session, files, group, hears_messages, messages, ms, receiver, receiver_address, say, source,
 };
 
 /// Fields that are read of each packet, in this order.
@@ -130,6 +130,6 @@ fn tshark_reads_files() {
 fn tshark_reads_messages_and_their_fragments() {
     let mut session = Session::empty("messages", Setup::plain(1), messages(), Link::lossy(ms(50), 0.1));
     session.add(0, hears_messages(0, Delivering::Ordered));
-    session.say(ms(300), ms(30), &[100, 3000, 5000].repeat(10));
+    say(&mut session, ms(300), ms(30), &[100, 3000, 5000].repeat(10));
     assert_read("messages", session);
 }
