@@ -8,9 +8,11 @@
 mod common;
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::net::UdpSocket;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use common::{Place, assert_same, dress, dtus_sent, member, pause};
@@ -327,4 +329,50 @@ fn a_transfer_that_goes_on_tells_no_loss_where_there_is_none() {
     let member = member(&sent, "7");
     assert_eq!((&member["naked_dtus"], &member["loss_percent"]), (&0.into(), &0.0.into()), "{sent}");
     place.assert_received(&file, &["7"]);
+}
+
+/// Returns the command of an example of the library, with its state and configuration in `place`.
+fn example(place: &Place, name: &str, words: &[&str]) -> Command {
+    let path = Path::new(env!("CARGO_BIN_EXE_farcast")).with_file_name("examples").join(name);
+    assert!(path.exists(), "{} is not built: cargo build --workspace --examples", path.display());
+    let mut command = Command::new(path);
+    command
+        .args(words)
+        .env("XDG_STATE_HOME", place.path("example"))
+        .env("XDG_CONFIG_HOME", place.path("example"));
+    command
+}
+
+#[test]
+fn a_program_sends_by_the_library_what_the_command_line_receives() {
+    let place = Place::new();
+    let file = place.file("product.bin", 2_000_000);
+    let receiver = place.receive("ant", &["--simulate-loss", "3 %"]);
+    let mut sender = example(&place, "send", &[&place.group, "40 Mbit/s", "ant"]);
+    let sent = sender.arg(&file).output().unwrap();
+    let said = String::from_utf8_lossy(&sent.stdout);
+    assert!(sent.status.success() && said.contains("2000000 octets in "), "{sent:?}");
+    receiver.succeed();
+    place.assert_received(&file, &["ant"]);
+    // Nobody is called so: the error is that of the command line.
+    let mut sender = example(&place, "send", &[&place.group, "fast", "ant"]);
+    let refused = sender.arg(&file).output().unwrap();
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && said.contains("the rate \"fast\""), "{refused:?}");
+}
+
+#[test]
+fn a_program_receives_by_the_library_what_the_command_line_sends() {
+    let place = Place::new();
+    let file = place.file("product.bin", 2_000_000);
+    let into = place.path("ant");
+    let mut receiver = example(&place, "receive", &[&place.group, "ant"]);
+    let mut receiver = receiver.arg(&into).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(receiver.stdout.take().unwrap()).lines();
+    assert!(lines.next().unwrap().unwrap().starts_with("listening on "));
+    place.send(&[&file], &with(&RATE, &["--receivers", "ant"])).succeed();
+    let said: Vec<String> = lines.map(Result::unwrap).collect();
+    assert!(receiver.wait().unwrap().success());
+    assert_eq!(said, ["complete: product.bin", "1 products"]);
+    place.assert_received(&file, &["ant"]);
 }
