@@ -122,11 +122,11 @@ pub(crate) fn receive(
     let receiver = receiver(options).map_err(|error| raised(&error, &[]))?;
     cancel.add(receiver.cancel());
     let mut watch = Watch { update, cancel: receiver.cancel(), error: None };
-    let received = py.detach(|| receiver.receive_with(&mut |update| watch.pass(|| received_update(&update))));
+    let result = py.detach(|| receiver.receive_with(&mut |update| watch.pass(|| received_update(&update))));
     if let Some(error) = watch.error {
         return Err(error);
     }
-    let products = received.map_err(|error| raised(&error, &[]))?;
+    let products = result.map_err(|error| raised(&error, &[]))?;
     Ok(Value::from(products.iter().map(product).collect::<Vec<_>>()).to_string())
 }
 

@@ -13,14 +13,14 @@ fn main() -> ExitCode {
     };
     let receiver =
         Receiver::builder().from(group).name(name).into(directory).interface("127.0.0.1").once().build();
-    let received = receiver.and_then(|receiver| {
+    let result = receiver.and_then(|receiver| {
         receiver.receive_with(&mut |update| match update {
             ReceiveUpdate::Listening { address } => println!("listening on {address}"),
             ReceiveUpdate::File { path } => println!("complete: {path}"),
             _ => {}
         })
     });
-    match received {
+    match result {
         Ok(products) => println!("{} products", products.len()),
         Err(error) => {
             eprintln!("{error}");

@@ -72,7 +72,7 @@ impl Named {
         own: impl FnOnce(&Self, &X) -> Option<SendEvent>,
     ) -> Option<SendEvent> {
         Some(match *event {
-            SenderEvent::Started { named } => SendEvent::Started { receivers: named as u64 },
+            SenderEvent::Started { named } => SendEvent::Started { receivers: named.into() },
             SenderEvent::Round { round, segments } => SendEvent::Round { round, segments },
             SenderEvent::Acknowledged(node) => self.acknowledged(now, node),
             SenderEvent::Lost(node) => self.lost(node),

@@ -78,7 +78,7 @@ impl<'a> Turn<'a> {
             let whom = format!("another farcast send on this host{process}");
             let now = self.clock.now();
             if now >= self.end(now) {
-                break Err(Error::failed(refusal(self.job, self.to, &whom)));
+                break Err(Error::failed(refusal(self.job, to, &whom)));
             }
             if stop.swap(false, Ordering::Relaxed) {
                 break Err(Error::failed(format!("stopped before {to} was free")));

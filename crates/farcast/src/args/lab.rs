@@ -71,8 +71,8 @@ pub(crate) struct SweepArgs {
 pub(crate) struct TuneArgs {
     #[command(flatten)]
     pub(crate) lab: LabArgs,
-    /// Try these values of a key, written as for sweep; given again, every combination [default: the scenario's table
-    /// "tune"].
+    /// Try these values of a key, written as for sweep; given again, every combination [default: the table tune
+    /// of the scenario].
     #[arg(long, value_name = "KEY=VALUES")]
     pub(crate) vary: Vec<Axis>,
     /// Figure to minimise, with its statistic (mean, p05, p50, p90, p95, p99, min or max), as in completion_time_s.p95

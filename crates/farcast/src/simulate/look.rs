@@ -69,9 +69,9 @@ pub(super) trait Watched {
     fn receivers(&self) -> u64;
 
     /// Runs a task on a replication.
-    fn visit<T: Task>(&self, args: &SimulateArgs, task: T) -> Result<<T as Task>::Output, Failure>
+    fn visit<T>(&self, args: &SimulateArgs, task: T) -> Result<<T as Task>::Output, Failure>
     where
-        T: TreeTask<Output = <T as Task>::Output>;
+        T: Task + TreeTask<Output = <T as Task>::Output>;
 }
 
 impl Watched for Scenario {
@@ -87,9 +87,9 @@ impl Watched for Scenario {
         self.receivers()
     }
 
-    fn visit<T: Task>(&self, args: &SimulateArgs, task: T) -> Result<<T as Task>::Output, Failure>
+    fn visit<T>(&self, args: &SimulateArgs, task: T) -> Result<<T as Task>::Output, Failure>
     where
-        T: TreeTask<Output = <T as Task>::Output>,
+        T: Task + TreeTask<Output = <T as Task>::Output>,
     {
         self.visit(args.seed, args.replication, task).map_err(super::bad_file)
     }
@@ -108,9 +108,9 @@ impl Watched for TreeScenario {
         self.receivers().into()
     }
 
-    fn visit<T: Task>(&self, args: &SimulateArgs, task: T) -> Result<<T as Task>::Output, Failure>
+    fn visit<T>(&self, args: &SimulateArgs, task: T) -> Result<<T as Task>::Output, Failure>
     where
-        T: TreeTask<Output = <T as Task>::Output>,
+        T: Task + TreeTask<Output = <T as Task>::Output>,
     {
         self.visit(args.seed, args.replication, task).map_err(super::bad_file)
     }
@@ -123,7 +123,7 @@ fn watch_star<P: Protocol>(
     observer: &mut dyn Observer<P>,
 ) -> Result<Replication, Failure> {
     let mut star = Star::new(world, Some(observer)).map_err(super::bad_file)?;
-    look.is_over(star.run_while(look.pulse))?;
+    check_over(star.run_while(look.pulse))?;
     Ok(Replication::of(look.index, &star, false))
 }
 
@@ -134,7 +134,7 @@ fn watch_tree<P: OnTree>(
     observer: &mut dyn Observer<P>,
 ) -> Result<Replication, Failure> {
     let mut tree = Tree::new(world, Some(observer)).map_err(super::bad_file)?;
-    look.is_over(tree.run_while(look.pulse))?;
+    check_over(tree.run_while(look.pulse))?;
     Ok(Replication::of(look.index, &tree, false))
 }
 
@@ -145,10 +145,9 @@ struct Look<'a> {
     pulse: &'a Pulse,
 }
 
-impl Look<'_> {
-    fn is_over(self, over: bool) -> Result<(), Failure> {
-        if over { Ok(()) } else { Err(super::interrupted_before("the replication to be looked at was over")) }
-    }
+/// Returns the failure of a replication that was interrupted before it was `over`.
+fn check_over(over: bool) -> Result<(), Failure> {
+    if over { Ok(()) } else { Err(super::interrupted_before("the replication to be looked at was over")) }
 }
 
 fn trace(args: &SimulateArgs, scenario: &impl Watched, path: &Path, pulse: &Pulse) -> Result<u64, Failure> {
