@@ -18,8 +18,9 @@ create_exception!(
 );
 create_exception!(farcast, RunError, FarcastError, "What was right could not be run: memory, files, time.");
 
+// The class that users see is a class of Python below this one.
 create_exception!(
-    farcast,
+    farcast._native,
     TransferError,
     FarcastError,
     "A transfer could not be done, failed, or left receivers incomplete."

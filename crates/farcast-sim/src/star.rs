@@ -103,5 +103,5 @@ impl Traffic {
     }
 }
 
-/// Simulated world with one hub. Make it from a [`StarConfig`], and [`run`](Self::run) it.
+/// Simulated world with one hub. Make it from a [`StarConfig`], and run it.
 pub type Star<'o, P> = World<'o, P, Hub<P>>;

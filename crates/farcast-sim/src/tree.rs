@@ -77,7 +77,7 @@ pub struct Branches<P: OnTree> {
     tally: TreeTally,
 }
 
-/// Simulated world whose nodes form a tree. Make it from a [`TreeConfig`], and [`run`](Self::run) it.
+/// Simulated world whose nodes form a tree. Make it from a [`TreeConfig`], and run it.
 pub type Tree<'o, P> = World<'o, P, Branches<P>>;
 
 /// Default time to live: the number of nodes that may forward a packet, as in Linux.
