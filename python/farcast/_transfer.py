@@ -202,7 +202,9 @@ def receive(
     progress: Callable[[Update], None] | None = None,
     **options: Any,
 ) -> list[Product]:
-    """Receive what is sent to ``group`` into the directory ``into``; by default one transmission.
+    """Receive what is sent to ``group`` into the directory ``into``; by default one transmission, which is returned.
+
+    With ``once=False`` it goes on, ``progress`` tells of each product, and nothing is returned.
 
     ``name``, ``protocol``, ``once``, ``interface``, ``key``, ``unsealed``, ``patience`` and ``simulate_loss`` are as in
     ``farcast receive``. ``progress`` is called with each update.
@@ -219,6 +221,8 @@ class Transfer:
     """
 
     _END = None
+    _MOST_WAITING = 10_000
+    """Updates that wait for a reader. Progress comes ten times a second, and nobody may read it."""
 
     def __init__(self, run: Callable[[_native.CancelHandle, Callable[[Update], None]], Any]) -> None:
         self._cancel = _native.CancelHandle()
@@ -230,11 +234,15 @@ class Transfer:
 
     def _run(self, run: Callable[[_native.CancelHandle, Callable[[Update], None]], Any]) -> None:
         try:
-            self._result = run(self._cancel, self._updates.put)
+            self._result = run(self._cancel, self._put)
         except BaseException as error:
             self._error = error
         finally:
             self._updates.put(self._END)
+
+    def _put(self, update: Update) -> None:
+        if self._updates.qsize() < self._MOST_WAITING:
+            self._updates.put(update)
 
     def __iter__(self) -> Iterator[Update]:
         while (update := self._updates.get()) is not self._END:

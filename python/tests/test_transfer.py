@@ -170,3 +170,16 @@ def test_a_transfer_can_be_cancelled_and_awaited(group: str, charts: pathlib.Pat
     sent, products, kinds = asyncio.run(both())
     assert sent.outcome == "done" and len(products) == 1 and "progress" in kinds
     assert same(charts, tmp_path / "in" / "charts")
+
+
+def test_a_receiver_that_goes_on_gathers_nothing(group: str, charts: pathlib.Path, tmp_path: pathlib.Path):
+    receiver = listening(group, tmp_path / "in", "one", once=False)
+    farcast.send(charts, to=group, rate="20 Mbit/s", receivers=["one"], interface=LOOPBACK)
+    assert any(update["kind"] == "complete" for update in iter(lambda: next(iter(receiver)), None))
+    receiver.cancel()
+    assert receiver.result() == []
+    assert same(charts, tmp_path / "in" / "charts")
+    # Nobody reads these updates.
+    flood = farcast.Transfer(lambda _, update: [update({"kind": "progress"}) for _ in range(30_000)])
+    flood.result()
+    assert sum(1 for _ in flood) == 10_000

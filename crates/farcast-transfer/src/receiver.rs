@@ -167,7 +167,8 @@ impl Receiver {
     }
 
     /// Receives until it is cancelled, or with [`once`](ReceiverBuilder::once) until the first transmission has ended.
-    /// Returns what is complete. With names for each product and file, [`receive_with`](Self::receive_with) tells more.
+    /// Returns what that brought. Without `once` the result is empty, and [`receive_with`](Self::receive_with) tells of
+    /// each product as it is complete.
     ///
     /// # Errors
     /// The choices do not suit, the reception failed, or the one transmission is not complete.
@@ -198,6 +199,7 @@ impl Receiver {
             update,
             unsealed,
             joined: BTreeMap::new(),
+            once: self.job.once,
             complete: Vec::new(),
             lacking: BTreeMap::new(),
         };
@@ -295,6 +297,8 @@ struct Updates<'a> {
     unsealed: bool,
     /// Products that are being received.
     joined: BTreeMap<ObjectId, String>,
+    /// Set if what is complete is returned at the end.
+    once: bool,
     complete: Vec<ReceivedProduct>,
     /// Objects that have ended incomplete, by sender and name, each with the reason.
     lacking: BTreeMap<(SocketAddr, Vec<u8>), Error>,
@@ -339,7 +343,10 @@ impl<P: ReceiveProtocol> ReceiveFace<P> for Updates<'_> {
                         duration: report.duration,
                         verified: report.vouched,
                     };
-                    self.complete.push(product.clone());
+                    // A receiver that goes on for years would gather them without end.
+                    if self.once {
+                        self.complete.push(product.clone());
+                    }
                     ReceiveUpdate::Complete(product)
                 } else {
                     let reason = protocol.outcome(report);
