@@ -81,7 +81,7 @@ impl<'a> Steps<'a> {
         match note {
             Preparation::Hashing { hashed, total } => {
                 let message = format!("{} of {}", size(*hashed), size(*total));
-                self.update(self.clock.now(), "hashing", &message, (*hashed, *total));
+                self.update(self.clock.now(), "hashing", &message, *hashed, *total);
             }
             Preparation::Hashed | Preparation::Waited => self.clear(),
             Preparation::Skipped(skipped) => {
@@ -111,16 +111,16 @@ impl<'a> Steps<'a> {
                 // Elsewhere than on a terminal one line is enough.
                 let progress = self.progress.get_or_insert_with(|| Progress::new(&self.output));
                 if progress.shows_lines() {
-                    self.update(*now, "waiting", &format!("for {whom}"), (0, 1));
+                    self.update(*now, "waiting", &format!("for {whom}"), 0, 1);
                 }
             }
             _ => {}
         }
     }
 
-    fn update(&mut self, now: Time, prefix: &str, message: &str, done: (u64, u64)) {
+    fn update(&mut self, now: Time, prefix: &str, message: &str, done: u64, total: u64) {
         let progress = self.progress.get_or_insert_with(|| Progress::new(&self.output));
-        progress.update(&self.output, now, (prefix, message), done, &[]);
+        progress.update(&self.output, now, (prefix, message), (done, total), &[]);
     }
 
     fn clear(&mut self) {
