@@ -326,7 +326,7 @@ fn a_process_that_receives() {
 
 fn receiving(group: SocketAddr, into: &Path) -> Child {
     Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "a_process_that_receives", "--nocapture"])
+        .args(["--exact", "parcels::a_process_that_receives", "--nocapture"])
         .env(RECEIVE, format!("{group} {}", into.display()))
         .stdout(Stdio::piped())
         .spawn()

@@ -167,7 +167,7 @@ fn a_process_of_another_test() {
 fn start(rig: &Rig, name: &str, role: &str) -> Process {
     let own = std::env::current_exe().unwrap();
     let mut command = rig.at(name, own.to_str().unwrap());
-    command.args(["--exact", "a_process_of_another_test", "--nocapture"]).env(ROLE, role);
+    command.args(["--exact", "repair::a_process_of_another_test", "--nocapture"]).env(ROLE, role);
     Process(command.spawn().unwrap())
 }
 
