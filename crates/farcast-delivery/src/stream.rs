@@ -2,6 +2,7 @@
 //! repaired. So they take and return whole datagrams, and store no more than their window.
 
 use alloc::vec::Vec;
+use core::net::SocketAddr;
 
 use farcast_core::Time;
 use farcast_core::engine::{Arrival, RejectCounts, Transmit};
@@ -44,6 +45,9 @@ pub trait StreamEngine {
 pub trait StreamSenderEngine: StreamEngine {
     /// Begins the stream.
     fn open(&mut self, now: Time);
+
+    /// Handles the change of our own address to `source`.
+    fn moved(&mut self, now: Time, source: SocketAddr);
 
     /// Records `datagrams` with `octets` of UDP payload in all that left beside the engine's own, as
     /// [`SenderEngine::spend`](crate::SenderEngine::spend) does.

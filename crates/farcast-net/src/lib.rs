@@ -22,7 +22,8 @@
 //! | `narrow/` | paths that silently drop long datagrams |
 //! | `interface.rs`, `listing.rs` | choice of an interface and of our own address |
 //! | `links.rs` | changes of interfaces, as the kernel reports them |
-//! | `ears.rs`, `way.rs` | sockets of a receiver and of a sender, which follow these changes |
+//! | `receive_sockets.rs`, `path_watch.rs` | sockets of a receiver and of a sender, which follow these changes |
+//! | `listening.rs`, `refusals.rs` | what all receivers and all senders tell of their sockets |
 //! | `waiting.rs` | waiting until a group is free |
 //! | `clock.rs`, `loss.rs`, `error.rs` | time, loss on purpose, errors |
 #![deny(unsafe_code)]
@@ -30,18 +31,20 @@
 mod batch;
 mod changing;
 mod clock;
-mod ears;
 mod element;
 mod envelope;
 mod error;
 mod interface;
 mod links;
+mod listening;
 mod listing;
 mod loss;
 mod narrow;
 mod parity;
 mod path_watch;
+mod receive_sockets;
 mod receiving;
+mod refusals;
 mod seal;
 mod sending;
 mod socket;
@@ -56,9 +59,10 @@ pub use clock::Clock;
 pub use element::{ElementCounts, ElementNotice, ElementOptions, Port, PortCounts, serve};
 pub use error::NetError;
 pub use interface::own_address;
+pub use listening::{ListenNotice, ListenOptions, Unlike};
 pub use parity::scratch_dir;
-pub use path_watch::{wait_to_listen, wait_to_send};
-pub use receiving::{ReceiveJob, ReceiveNotice, ReceiveOptions, ReceiveReport, Unlike, receive};
+pub use path_watch::{PathNotice, wait_to_listen, wait_to_send};
+pub use receiving::{ReceiveJob, ReceiveNotice, ReceiveOptions, ReceiveReport, receive};
 pub use seal::{HistoryState, Memory, ReceiveSeal, Revoked, SealCounts, SendSeal};
 pub use sending::{SendJob, SendNotice, SendOptions, SendReport, Traffic, send};
 pub use socket::{SocketOptions, path_mtu};

@@ -17,6 +17,46 @@ use crate::socket::{Endpoint, SocketOptions};
 /// Longest time until a request to stop is noticed.
 const STOP_LATENCY: Span = Span::from_secs(1);
 
+/// Notice about a sender's path and its sockets.
+#[derive(Debug)]
+pub enum PathNotice<'a> {
+    /// The interface, the address or the route is gone; nothing is sent until it comes back.
+    Waiting {
+        /// Error that names the missing thing.
+        why: &'a NetError,
+    },
+    /// The interface, the address or the route is there again.
+    Back,
+    /// Our own address has changed.
+    Moved {
+        /// New address.
+        address: SocketAddr,
+    },
+    /// The path carries less than the length of our datagrams, so they leave in IP fragments.
+    Fragmenting {
+        /// Length of the longest IP packet that it carries, as far as this host knows, octets.
+        packet: usize,
+        /// Segment size that would need no fragments, octets.
+        segment: usize,
+    },
+    /// A receiver gets short datagrams and no long one, so long ones leave in pieces from now on.
+    Narrow {
+        /// Address of the receiver.
+        receiver: SocketAddr,
+        /// Length of datagrams that do not arrive there, octets without headers of UDP and IP.
+        datagram: usize,
+        /// Length of the longest datagram that leaves from now on, octets without headers of UDP and IP.
+        limit: usize,
+        /// Segment size that would need no pieces, octets; `None` in a stream.
+        segment: Option<usize>,
+    },
+    /// This host itself refused to send; reported once for each reason.
+    Refused {
+        /// The error of the system.
+        why: &'a NetError,
+    },
+}
+
 /// Change of a sender's path.
 #[derive(Debug)]
 pub(crate) enum PathChange {
@@ -24,8 +64,28 @@ pub(crate) enum PathChange {
     Lost(NetError),
     /// The path is there again, as it was before.
     Back,
-    /// Our address has gone; this socket sends from another one.
-    Moved(Box<Endpoint>),
+    /// Our address has gone; the socket sends from this one now.
+    Moved(SocketAddr),
+}
+
+impl PathChange {
+    /// Returns the notice for the owner.
+    pub(crate) fn notice(&self) -> PathNotice<'_> {
+        match self {
+            Self::Lost(why) => PathNotice::Waiting { why },
+            Self::Back => PathNotice::Back,
+            &Self::Moved(address) => PathNotice::Moved { address },
+        }
+    }
+}
+
+/// Sockets of a sender.
+#[derive(Debug)]
+pub(crate) struct SendSockets<'a> {
+    /// Socket that sends, and gets the answers to it.
+    pub(crate) endpoint: &'a mut Endpoint,
+    /// Socket that listens to the group, if the sender has to hear it.
+    pub(crate) group: &'a mut Option<Endpoint>,
 }
 
 /// Watch over the path to one destination.
@@ -68,8 +128,9 @@ impl<'a> PathWatch<'a> {
         if self.changes.any { self.look } else { Time::NEVER }
     }
 
-    /// Looks at changes of the interfaces, and makes `endpoint` use the present interface if needed.
-    pub(crate) fn follow(&mut self, now: Time, endpoint: &mut Endpoint) -> Option<PathChange> {
+    /// Looks at changes of the interfaces, and makes `sockets` use the present interface if needed.
+    pub(crate) fn follow(&mut self, now: Time, sockets: SendSockets<'_>) -> Option<PathChange> {
+        let SendSockets { endpoint, group } = sockets;
         let links = self.links.as_mut()?;
         self.changes.add(links.changes());
         if !self.changes.any || now < self.look {
@@ -77,14 +138,30 @@ impl<'a> PathWatch<'a> {
         }
         self.look = now + LOOK_EVERY;
         self.changes = Changes::default();
-        match self.turn(endpoint) {
-            Ok(None) => std::mem::take(&mut self.lost).then_some(PathChange::Back),
+        let change = match self.turn(endpoint) {
+            Ok(None) => std::mem::take(&mut self.lost).then_some(PathChange::Back)?,
             Ok(Some(fresh)) => {
                 self.lost = false;
-                Some(PathChange::Moved(Box::new(fresh)))
+                if endpoint.is_narrow() {
+                    fresh.cut();
+                }
+                *endpoint = fresh;
+                PathChange::Moved(endpoint.local())
             }
-            Err(error) => (!std::mem::replace(&mut self.lost, true)).then_some(PathChange::Lost(error)),
+            Err(error) => {
+                return (!std::mem::replace(&mut self.lost, true)).then_some(PathChange::Lost(error));
+            }
+        };
+        if group.take().is_some() {
+            // Without the group, another transmission there may be missed, and answers of the group.
+            *group = self.listen().ok();
         }
+        Some(change)
+    }
+
+    /// Returns a socket that listens to the group.
+    pub(crate) fn listen(&self) -> Result<Endpoint, NetError> {
+        Endpoint::listener(self.destination, None, self.options, self.transport)
     }
 
     /// Returns a new endpoint if our address has gone and there is another.

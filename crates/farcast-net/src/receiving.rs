@@ -23,14 +23,14 @@ use farcast_delivery::{Codec, Protocol, ReceiverEngine as _};
 use rustix::fs::{Access, access};
 
 use crate::clock::sharpen_timers;
-use crate::ears::Ears;
 use crate::error::NetError;
+use crate::receive_sockets::ReceiveSockets;
 use crate::seal::ReceiveSeal;
-use crate::socket::is_source_specific;
+use crate::store::make_directory;
 
 use driver::Driver;
 
-pub use notice::{ReceiveNotice, Unlike};
+pub use notice::ReceiveNotice;
 pub use options::ReceiveOptions;
 pub use report::ReceiveReport;
 
@@ -68,12 +68,10 @@ pub fn receive<P: Protocol, E: Error + Send + Sync + 'static>(
     let ReceiveJob { options, stop, .. } = job;
     sharpen_timers();
     check_directory(&options.into)?;
-    if options.source.is_none() && is_source_specific(options.from.ip()) {
-        return Err(NetError::GroupWithoutSource(options.from.ip()));
-    }
-    let ears = Ears::open(options, job.codec.transport(), P::Receiver::ANSWERS && !options.silent)?;
-    let engine = make(ears.receive_buffer()).map_err(NetError::config)?;
-    let mut driver = Driver::new(job, engine, ears, observer)?;
+    let answers = P::Receiver::ANSWERS && !options.listen.silent;
+    let sockets = ReceiveSockets::open(&options.listen, job.codec.transport(), answers)?;
+    let engine = make(sockets.receive_buffer()).map_err(NetError::config)?;
+    let mut driver = Driver::new(job, engine, sockets, observer)?;
     let clock = driver.clock;
     let heard = driver.run(stop);
     let mut until = Time::NEVER;
@@ -86,21 +84,6 @@ pub fn receive<P: Protocol, E: Error + Send + Sync + 'static>(
     heard?;
     driver.note_missed();
     if ended { Ok(driver.last) } else { Err(NetError::DiskStalled(options.into.clone())) }
-}
-
-/// Makes the receiving directory if it is missing.
-pub(crate) fn make_directory(path: &Path) -> Result<(), NetError> {
-    std::fs::create_dir_all(path).map_err(|source| {
-        match (std::fs::metadata(path), std::fs::read_link(path)) {
-            (Ok(there), _) if !there.is_dir() => NetError::NotADirectory(path.into()),
-            (Err(_), Ok(target)) => NetError::DanglingDirectory { path: path.into(), target },
-            _ if source.kind() == std::io::ErrorKind::NotADirectory => {
-                let is_there = |path: &&Path| std::fs::metadata(path).is_ok();
-                NetError::NotADirectory(path.ancestors().find(is_there).unwrap_or(path).into())
-            }
-            _ => NetError::Directory { path: path.into(), source },
-        }
-    })
 }
 
 /// Checks that the directory can be written. An error now is better than one when the first product comes.

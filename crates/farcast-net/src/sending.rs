@@ -21,7 +21,8 @@ use crate::changing::{Changing, FileWatch};
 use crate::clock::{Clock, sharpen_timers};
 use crate::envelope::Envelope;
 use crate::error::NetError;
-use crate::path_watch::{PathChange, PathWatch};
+use crate::path_watch::{PathChange, PathNotice, PathWatch, SendSockets};
+use crate::refusals::Refusals;
 use crate::seal::SendSeal;
 use crate::socket::Endpoint;
 
@@ -33,8 +34,6 @@ pub use notice::{SendNotice, SendOptions, SendReport, Traffic};
 
 /// Interval at which the owner is told about progress.
 const TICK: Span = Span::from_millis(100);
-/// Time after which a refusal of this host to send ends the transmission, if nothing has left before.
-const LONGEST_REFUSED: Span = Span::from_secs(3);
 
 /// Transmission by the protocol `P`.
 pub struct SendJob<'a, P: Protocol> {
@@ -64,7 +63,7 @@ pub fn send<P: Protocol, E: Error + Send + Sync + 'static>(
     let SendJob { objects, codec, seal, options, start, stop } = job;
     sharpen_timers();
     // The watch starts before anything is looked at, so that no change is missed.
-    let way = PathWatch::new(options.to, &options.socket, codec.transport());
+    let path = PathWatch::new(options.to, &options.socket, codec.transport());
     let endpoint = Endpoint::sender(options.to, &options.socket, codec.transport())?;
     let sender = make(endpoint.local()).map_err(NetError::config)?;
     let strict = options.changing == Changing::Fail;
@@ -76,16 +75,12 @@ pub fn send<P: Protocol, E: Error + Send + Sync + 'static>(
     let sources = sources.collect::<Result<Vec<_>, _>>()?;
     // While announcing, the sender listens to the group: another transmission may be using it. Later, answers may come
     // to the group.
-    let group = options
-        .to
-        .ip()
-        .is_multicast()
-        .then(|| Endpoint::listener(options.to, None, &options.socket, codec.transport()));
+    let group = options.to.ip().is_multicast().then(|| path.listen()).transpose()?;
     let mut driver = Driver::<P> {
         clock: Clock::start(),
         sender,
-        way,
-        group: group.transpose()?,
+        path,
+        group,
         codec,
         batch: Batch::new(codec),
         buffer: vec![0; hearing::BUFFER],
@@ -101,7 +96,7 @@ pub fn send<P: Protocol, E: Error + Send + Sync + 'static>(
         unsent: None,
         ended: None,
         fragments: false,
-        refused: Refused::default(),
+        refusals: Refusals::default(),
         delivered: None,
         data_began: None,
         data_left: (Time::ZERO, RoundProgress::default()),
@@ -140,15 +135,6 @@ type Event<P> = <<P as Protocol>::Sender as Engine>::Event;
 /// Callback that tells the owner of the sender what happens.
 type Observer<'a, P> = &'a mut dyn FnMut(Time, &<P as Protocol>::Sender, &SendNotice<'_, Event<P>>);
 
-/// Refusals of this host to send.
-#[derive(Debug, Default)]
-struct Refused {
-    /// Sentences that the owner was told.
-    told: Vec<String>,
-    /// Time since which nothing has left.
-    since: Option<Time>,
-}
-
 /// Last event of a sender.
 struct SenderEnd<E> {
     event: E,
@@ -160,7 +146,7 @@ struct SenderEnd<E> {
 struct Driver<'a, P: Protocol> {
     clock: Clock,
     sender: P::Sender,
-    way: PathWatch<'a>,
+    path: PathWatch<'a>,
     group: Option<Endpoint>,
     codec: &'a P::Codec,
     batch: Batch<'a, P::Codec>,
@@ -182,7 +168,7 @@ struct Driver<'a, P: Protocol> {
     unsent: Option<NetError>,
     /// The owner was told that datagrams leave in fragments.
     fragments: bool,
-    refused: Refused,
+    refusals: Refusals,
     delivered: Option<Time>,
     data_began: Option<Time>,
     /// Time at which content left last, and the progress of its round then.
@@ -209,7 +195,7 @@ impl<P: Protocol> Driver<'_, P> {
                 self.sender.abort(now, Cause::Application, Some("stopped at the sender".into()));
             }
             // Asking costs a system call, so it is done when there is news, and now and then.
-            if std::mem::take(&mut self.news) || now >= tick.min(self.way.due()) {
+            if std::mem::take(&mut self.news) || now >= tick.min(self.path.due()) {
                 self.follow(now, outlet);
             }
             self.hear(outlet)?;
@@ -222,7 +208,7 @@ impl<P: Protocol> Driver<'_, P> {
             if now >= tick {
                 tick = now + TICK;
                 self.revoke(now, outlet)?;
-                self.tell_of_way(outlet);
+                self.tell_of_path(outlet);
                 self.note_changes(now, &outlet.sources);
                 let traffic = self.traffic();
                 (self.observer)(now, &self.sender, &SendNotice::Tick(traffic));
@@ -231,7 +217,7 @@ impl<P: Protocol> Driver<'_, P> {
                 && let Some(ended) = self.ended.take()
             {
                 self.finish(outlet, ended.alone);
-                self.tell_of_way(outlet);
+                self.tell_of_path(outlet);
                 return Ok(ended.event);
             }
             self.wait(outlet, tick)?;
@@ -263,7 +249,7 @@ impl<P: Protocol> Driver<'_, P> {
 
     /// Returns `true` if data waits because there is no path for it.
     fn is_held(&self) -> bool {
-        self.way.is_lost() && self.sender.phase() == Phase::Sending
+        self.path.is_lost() && self.sender.phase() == Phase::Sending
     }
 
     fn finish(&mut self, outlet: &mut Outlet<'_>, alone: bool) {
@@ -289,7 +275,7 @@ impl<P: Protocol> Driver<'_, P> {
             timeout.map_or(Time::NEVER, |deadline| deadline.at)
         };
         // Data that is held is due all the time, so only the tick counts.
-        let due = if self.is_held() { tick } else { timer().min(tick) }.min(self.way.due());
+        let due = if self.is_held() { tick } else { timer().min(tick) }.min(self.path.due());
         let keys = outlet.seal.as_ref().filter(|_| !self.is_held()).map_or(Time::NEVER, |seal| seal.due());
         let due = due.min(keys);
         if due <= self.clock.now() {
@@ -298,7 +284,7 @@ impl<P: Protocol> Driver<'_, P> {
         let mut sources = vec![outlet.endpoint.as_fd()];
         sources.extend(self.group.as_ref().map(AsFd::as_fd));
         let news = sources.len();
-        sources.extend(self.way.source());
+        sources.extend(self.path.source());
         let readable = self.clock.wait(&sources, due).map_err(NetError::socket("wait for the network"))?;
         self.news = readable.has(news);
         Ok(())
@@ -306,33 +292,16 @@ impl<P: Protocol> Driver<'_, P> {
 
     /// Handles changes of the interfaces.
     fn follow(&mut self, now: Time, outlet: &mut Outlet<'_>) {
-        let Some(turn) = self.way.follow(now, &mut outlet.endpoint) else { return };
-        match turn {
-            PathChange::Lost(why) => (self.observer)(now, &self.sender, &SendNotice::Waiting { why: &why }),
-            PathChange::Back => {
-                self.listen_again();
-                (self.observer)(now, &self.sender, &SendNotice::Back);
-            }
-            PathChange::Moved(endpoint) => {
-                if outlet.endpoint.is_narrow() {
-                    endpoint.cut();
-                }
-                outlet.endpoint = *endpoint;
-                let address = outlet.endpoint.local();
-                self.listen_again();
-                self.sender.moved(now, address);
-                (self.observer)(now, &self.sender, &SendNotice::Moved { address });
-            }
+        let sockets = SendSockets { endpoint: &mut outlet.endpoint, group: &mut self.group };
+        let Some(change) = self.path.follow(now, sockets) else { return };
+        if let PathChange::Moved(address) = change {
+            self.sender.moved(now, address);
         }
+        self.path_notice(now, change.notice());
     }
 
-    /// Joins the group again if the sender still listens to it.
-    fn listen_again(&mut self) {
-        if self.group.take().is_some() {
-            // Without the group, another transmission there may be missed, and no more than that.
-            self.group =
-                Endpoint::listener(self.options.to, None, &self.options.socket, self.codec.transport()).ok();
-        }
+    fn path_notice(&mut self, now: Time, notice: PathNotice<'_>) {
+        (self.observer)(now, &self.sender, &SendNotice::Path(notice));
     }
 
     fn transmit_or_give_up(&mut self, outlet: &mut Outlet<'_>) -> Result<(), NetError> {
@@ -355,46 +324,37 @@ impl<P: Protocol> Driver<'_, P> {
     }
 
     /// Reports narrow paths and fragments that were found.
-    fn tell_of_way(&mut self, outlet: &Outlet<'_>) {
+    fn tell_of_path(&mut self, outlet: &Outlet<'_>) {
         let Outlet { endpoint, group, sources, .. } = outlet;
         let segment = sources.first().map_or(0, |source| usize::from(source.geometry.segment_size()));
         if let Some(narrow) = endpoint.asked_to_cut() {
             let excess = endpoint.longest().saturating_sub(narrow.limit);
             let segment = segment.saturating_sub(excess);
             let (receiver, datagram, limit) = (narrow.receiver, narrow.length, narrow.limit);
-            let notice = SendNotice::Narrow { receiver, datagram, limit, segment };
-            (self.observer)(self.clock.now(), &self.sender, &notice);
+            let notice = PathNotice::Narrow { receiver, datagram, limit, segment: Some(segment) };
+            self.path_notice(self.clock.now(), notice);
         }
         if let Some(packet) = endpoint.fragments_to(*group, &self.options.socket)
             && !self.fragments
         {
             self.fragments = true;
             let excess = (endpoint.longest() + endpoint.headers(*group)).saturating_sub(packet);
-            let notice = SendNotice::Fragmenting { packet, segment: segment.saturating_sub(excess) };
-            (self.observer)(self.clock.now(), &self.sender, &notice);
+            let notice = PathNotice::Fragmenting { packet, segment: segment.saturating_sub(excess) };
+            self.path_notice(self.clock.now(), notice);
         }
     }
 
     /// Reports refusals of this host to send.
     ///
     /// # Errors
-    /// The refusal, if this host has let nothing out for [`LONGEST_REFUSED`].
+    /// The refusal, if this host has let nothing out for some seconds.
     fn tell_refusals(&mut self, endpoint: &Endpoint) -> Result<(), NetError> {
         let now = self.clock.now();
-        if let Some(why) = endpoint.newly_refused() {
-            let sentence = why.to_string();
-            if !self.refused.told.contains(&sentence) {
-                self.refused.told.push(sentence);
-                (self.observer)(now, &self.sender, &SendNotice::Refused { why: &why });
-            }
+        if let Some(why) = self.refusals.news(endpoint) {
+            self.path_notice(now, PathNotice::Refused { why: &why });
         }
-        let Some(why) = endpoint.refused() else {
-            self.refused.since = None;
-            return Ok(());
-        };
-        let since = *self.refused.since.get_or_insert(now);
-        let nothing_left = self.batch.sent().datagrams == 0;
-        if nothing_left && now.since(since) >= LONGEST_REFUSED { Err(why) } else { Ok(()) }
+        self.refusals.left = self.batch.sent().datagrams > 0;
+        self.refusals.check(now, endpoint)
     }
 
     /// Sends what may leave now. Returns `true` if anything was sent.

@@ -6,7 +6,7 @@
 //! receiving thread drops data, so that it still reads other datagrams.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Thread;
@@ -360,4 +360,19 @@ impl AsFd for Store {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.wake.as_fd()
     }
+}
+
+/// Makes the receiving directory if it is missing.
+pub(crate) fn make_directory(path: &Path) -> Result<(), NetError> {
+    std::fs::create_dir_all(path).map_err(|source| {
+        match (std::fs::metadata(path), std::fs::read_link(path)) {
+            (Ok(there), _) if !there.is_dir() => NetError::NotADirectory(path.into()),
+            (Err(_), Ok(target)) => NetError::DanglingDirectory { path: path.into(), target },
+            _ if source.kind() == std::io::ErrorKind::NotADirectory => {
+                let is_there = |path: &&Path| std::fs::metadata(path).is_ok();
+                NetError::NotADirectory(path.ancestors().find(is_there).unwrap_or(path).into())
+            }
+            _ => NetError::Directory { path: path.into(), source },
+        }
+    })
 }

@@ -13,7 +13,7 @@ use farcast_core::{Span, Time};
 use farcast_delivery::StreamEngine;
 use quinn_udp::RecvMeta;
 
-use crate::clock::{Clock, sharpen_timers};
+use crate::clock::{Clock, Readable, sharpen_timers};
 use crate::envelope::Envelope;
 use crate::error::NetError;
 use crate::socket::Endpoint;
@@ -32,8 +32,6 @@ const SLOT_LEN: usize = 1 << 16;
 const CHUNK: usize = 1 << 16;
 /// Longest wait before the loop checks whether it is to stop.
 const TICK: Span = Span::from_millis(100);
-/// Time after which a refusal of this host to send ends the stream, if nothing has left before.
-const LONGEST_REFUSED: Span = Span::from_secs(3);
 
 /// Callback that opens a datagram in place. Returns the range of the message for the engine, if there is any.
 type OpenDatagram<'a, E> =
@@ -82,12 +80,10 @@ impl StreamReader {
         Ok(count > 0)
     }
 
-    /// Waits until one of `sources` can be read, `until` has come, or the next tick is due. Returns `true` if source
-    /// number `of` can be read.
-    fn wait(&self, sources: &[BorrowedFd<'_>], until: Time, of: usize) -> Result<bool, NetError> {
+    /// Waits until one of `sources` can be read, `until` has come, or the next tick is due.
+    fn wait(&self, sources: &[BorrowedFd<'_>], until: Time) -> Result<Readable, NetError> {
         let until = until.min(self.clock.now() + TICK);
-        let readable = self.clock.wait(sources, until).map_err(NetError::socket("wait for the network"))?;
-        Ok(readable.has(of))
+        self.clock.wait(sources, until).map_err(NetError::socket("wait for the network"))
     }
 }
 
@@ -98,35 +94,5 @@ fn send(endpoint: &Endpoint, transmit: &Transmit<()>, datagram: &[u8]) -> Result
         // The refusal is reported elsewhere, and its cause may be mended.
         Err(NetError::Refused(_)) => Ok(()),
         other => other,
-    }
-}
-
-/// Refusals of this host to send, and whether they were reported.
-#[derive(Debug, Default)]
-struct Refusals {
-    told: bool,
-    since: Option<Time>,
-    /// A datagram has left at some time.
-    left: bool,
-}
-
-impl Refusals {
-    /// Returns the first refusal of `endpoint`; later ones are not returned.
-    fn news(&mut self, endpoint: &Endpoint) -> Option<NetError> {
-        let why = endpoint.newly_refused()?;
-        (!std::mem::replace(&mut self.told, true)).then_some(why)
-    }
-
-    /// Checks for refusals.
-    ///
-    /// # Errors
-    /// The refusal, if this host has let nothing out for [`LONGEST_REFUSED`] and nothing has left before.
-    fn check(&mut self, now: Time, endpoint: &Endpoint) -> Result<(), NetError> {
-        let Some(why) = endpoint.refused() else {
-            self.since = None;
-            return Ok(());
-        };
-        let since = *self.since.get_or_insert(now);
-        if !self.left && now.since(since) >= LONGEST_REFUSED { Err(why) } else { Ok(()) }
     }
 }

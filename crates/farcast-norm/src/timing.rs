@@ -10,6 +10,9 @@ use crate::message::{NodeId, Terms};
 /// that are forgiven.
 pub const ROBUST: u32 = 20;
 
+/// Time for which nothing must arrive from a sender's old address before it is accepted from a new one.
+pub(crate) const MOVES: Span = Span::from_millis(500);
+
 /// Random waits of receivers. Each wait is a function of the receiver and the instant at which it begins. Therefore a
 /// population draws the same waits as single receivers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

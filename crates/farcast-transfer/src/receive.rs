@@ -18,7 +18,7 @@ use farcast_core::Time;
 use farcast_core::engine::Engine;
 use farcast_delivery::Protocol;
 use farcast_files::{Durability, Naming, Options, Overwrite, StoreError};
-use farcast_net::{NetError, ReceiveNotice, ReceiveOptions, ReceiveReport};
+use farcast_net::{ListenOptions, NetError, ReceiveNotice, ReceiveOptions, ReceiveReport};
 use ipnet::IpNet;
 use serde_json::Value;
 
@@ -164,6 +164,19 @@ impl ReceivePlace {
         job.name.clone().or_else(|| self.sealing.as_ref().map(|sealing| sealing.name().to_owned()))
     }
 
+    /// Returns the options of the sockets. `seed` is that of losses on purpose.
+    fn listen(&self, job: &ReceiveJob, seed: u64) -> ListenOptions {
+        ListenOptions {
+            from: self.from,
+            source: self.source,
+            accept: self.accept.clone(),
+            socket: job.socket.socket(),
+            silent: job.nack.silent,
+            simulate_loss: job.simulate_loss,
+            seed,
+        }
+    }
+
     /// Returns this receiver's name, or its address if it has no name.
     pub fn own_name(&self, job: &ReceiveJob) -> String {
         self.name(job).unwrap_or_else(|| own_address(job, self.from).to_string())
@@ -188,9 +201,7 @@ pub fn receive<P: ReceiveProtocol>(
         return Ok((protocol, None));
     }
     let options = ReceiveOptions {
-        from: place.from,
-        source: place.source,
-        accept: place.accept.clone(),
+        listen: place.listen(job, protocol.seed()),
         into: job.into.clone(),
         files: Options {
             durability: if job.no_sync { Durability::NoSync } else { Durability::Sync },
@@ -202,12 +213,8 @@ pub fn receive<P: ReceiveProtocol>(
             enduring: place.sealing.is_some(),
         },
         plain: P::PLAIN,
-        socket,
         once: job.once,
         discard: job.discard,
-        silent: job.nack.silent,
-        simulate_loss: job.simulate_loss,
-        seed: protocol.seed(),
         wait_for_room: job.wait_for_room,
     };
     face.begin(&place);

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use farcast_core::{Span, Time};
 use farcast_delivery::{ObjectId, ReceiverEngine};
 use farcast_files::shown_name;
-use farcast_net::{NetError, ReceiveNotice};
+use farcast_net::{ListenNotice, NetError, ReceiveNotice};
 
 use crate::cancel::Cancel;
 use crate::host::Endpoint;
@@ -320,8 +320,12 @@ impl<P: ReceiveProtocol> ReceiveFace<P> for Updates<'_> {
 
     fn observe(&mut self, _now: Time, protocol: &P, receiver: &ReceiverOf<P>, notice: &NoticeOf<'_, P>) {
         let update = match notice {
-            &ReceiveNotice::Listening { address } => ReceiveUpdate::Listening { address },
-            ReceiveNotice::Waiting { why } => ReceiveUpdate::Waiting { reason: why.to_string() },
+            &ReceiveNotice::Listen(ListenNotice::Listening { address }) => {
+                ReceiveUpdate::Listening { address }
+            }
+            ReceiveNotice::Listen(ListenNotice::Waiting { why }) => {
+                ReceiveUpdate::Waiting { reason: why.to_string() }
+            }
             ReceiveNotice::Joined { offer, .. } => {
                 let name = shown_name(&offer.name);
                 self.joined.insert(offer.object, name.clone());
@@ -379,14 +383,7 @@ impl Updates<'_> {
 /// Returns the sentence about a notice that a user should know, if it is one.
 fn sentence<E>(notice: &ReceiveNotice<'_, E>, unsealed: bool) -> Option<String> {
     Some(match notice {
-        ReceiveNotice::Rejoined => "listening again".into(),
-        ReceiveNotice::Blocked { why } => format!("no answers leave: {why}"),
-        ReceiveNotice::Forgetful { why } => format!("nothing sealed is accepted: {why}"),
-        ReceiveNotice::NotAccepted { source } => format!("what comes from {source} is not accepted"),
-        ReceiveNotice::Unlike { source, why } => sealing::unlike(*why, *source, unsealed).1,
-        ReceiveNotice::Narrow { source, datagram, .. } => {
-            format!("no datagram of {datagram} octets arrives from {source}: the path carries less")
-        }
+        ReceiveNotice::Listen(notice) => listen_sentence(notice, unsealed),
         ReceiveNotice::Damaged { path, segments, .. } => {
             let what = path.unwrap_or("the list of files");
             format!("arrived damaged: {what}; {segments} segments are asked for again")
@@ -399,4 +396,20 @@ fn sentence<E>(notice: &ReceiveNotice<'_, E>, unsealed: bool) -> Option<String> 
         ReceiveNotice::Room => "there is room on the disk again".into(),
         _ => return None,
     })
+}
+
+/// Returns the sentence about a receiver's sockets, and about datagrams that were not accepted.
+fn listen_sentence(notice: &ListenNotice<'_>, unsealed: bool) -> String {
+    match notice {
+        ListenNotice::Listening { address } => format!("listening on {address}"),
+        ListenNotice::Waiting { why } => format!("waiting: {why}"),
+        ListenNotice::Rejoined => "listening again".into(),
+        ListenNotice::Blocked { why } => format!("no answers leave: {why}"),
+        ListenNotice::Forgetful { why } => format!("nothing sealed is accepted: {why}"),
+        ListenNotice::NotAccepted { source } => format!("what comes from {source} is not accepted"),
+        ListenNotice::Unlike { source, why } => sealing::unlike(*why, *source, unsealed).1,
+        ListenNotice::Narrow { source, datagram, .. } => {
+            format!("no datagram of {datagram} octets arrives from {source}: the path carries less")
+        }
+    }
 }

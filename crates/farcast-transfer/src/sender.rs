@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use farcast_core::{Span, Time};
 use farcast_delivery::{Phase, RoundProgress, SenderEngine};
 use farcast_mftp::settings::Rate;
-use farcast_net::SendNotice;
+use farcast_net::{PathNotice, SendNotice};
 
 use crate::cancel::Cancel;
 use crate::host::Endpoint;
@@ -440,25 +440,12 @@ impl<P: SendProtocol> SendFace<P> for Updates<'_> {
                 let progress = self.progress(now, protocol, sender);
                 return (self.update)(SendUpdate::Progress(progress));
             }
-            SendNotice::Waiting { why } => {
+            SendNotice::Path(PathNotice::Waiting { why }) => {
                 return (self.update)(SendUpdate::Waiting { reason: why.to_string() });
             }
-            SendNotice::Back => "the way out is back".into(),
-            SendNotice::Moved { address } => {
-                format!("our address has changed: sending from {address} from now on")
-            }
+            SendNotice::Path(notice) => path_sentence(notice),
             SendNotice::Revoked { name } => {
                 format!("{name} is trusted no more: it can open nothing that is sent from now on")
-            }
-            SendNotice::Refused { why } => why.to_string(),
-            SendNotice::Fragmenting { packet, .. } => {
-                format!("the path carries packets of {packet} octets: datagrams leave in fragments")
-            }
-            SendNotice::Narrow { receiver, limit, .. } => {
-                format!(
-                    "the path to {} is narrow: datagrams leave in pieces of {limit} octets",
-                    receiver.ip()
-                )
             }
             SendNotice::Changed { file, name } => format!("{name} {}", file.change.words_while_sent()),
         };
@@ -482,6 +469,24 @@ impl Updates<'_> {
             elapsed: self.began.map_or(Span::ZERO, |began| now.since(began)),
             complete: receivers.iter().filter(|one| one.complete.is_some()).count(),
             receivers: receivers.len(),
+        }
+    }
+}
+
+/// Returns the sentence about a sender's path and sockets.
+fn path_sentence(notice: &PathNotice<'_>) -> String {
+    match notice {
+        PathNotice::Waiting { why } => format!("waiting: {why}"),
+        PathNotice::Back => "going on: the way out is back".into(),
+        PathNotice::Moved { address } => {
+            format!("our address has changed: sending from {address} from now on")
+        }
+        PathNotice::Refused { why } => why.to_string(),
+        PathNotice::Fragmenting { packet, .. } => {
+            format!("the path carries packets of {packet} octets: datagrams leave in fragments")
+        }
+        PathNotice::Narrow { receiver, limit, .. } => {
+            format!("the path to {} is narrow: datagrams leave in pieces of {limit} octets", receiver.ip())
         }
     }
 }

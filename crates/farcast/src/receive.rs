@@ -14,7 +14,7 @@ use crate::output::Output;
 use crate::{Exit, Failure, outputs, report};
 
 mod files;
-mod narrow;
+mod listening;
 mod stream;
 mod view;
 

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 
 use farcast_core::Time;
 use farcast_files::{ChangedFile, Compressed};
-use farcast_net::SendNotice;
+use farcast_net::{PathNotice, SendNotice};
 use farcast_transfer::sealing::Sealing;
 use farcast_transfer::send::{
     Changing, Controls, Preparation, Scanned, SendFace, SendMdp, SendMftp, SendNorm, SendOneWay, SendPgm,
@@ -203,6 +203,36 @@ fn compressed_fields(compressed: &Compressed) -> Value {
     })
 }
 
+/// Returns the words about a receiver that is no longer trusted, as [`notice_words`] does.
+fn revoked_words(name: &str) -> (String, &'static str, Value) {
+    let line = format!("{name} is trusted no more: it can open nothing that is sent from now on");
+    (line, "revoked", json!({ "receiver": name }))
+}
+
+/// Returns the words about the path and the sockets, as [`notice_words`] does.
+fn path_words(notice: &PathNotice<'_>, option: &str) -> (String, &'static str, Value) {
+    match *notice {
+        PathNotice::Waiting { why } => {
+            (format!("waiting: {why}"), "waiting", json!({ "reason": why.to_string() }))
+        }
+        PathNotice::Back => ("going on: the way out is back".into(), "back", json!({})),
+        PathNotice::Moved { address } => (
+            format!("our address has changed: sending from {address} from now on"),
+            "moved",
+            json!({ "address": address.to_string() }),
+        ),
+        PathNotice::Refused { why } => (why.to_string(), "blocked", json!({ "reason": why.to_string() })),
+        PathNotice::Fragmenting { packet, segment } => {
+            (narrow::fragmenting(packet, segment, option), "fragmenting", narrow::fits(segment))
+        }
+        PathNotice::Narrow { receiver, datagram, limit, segment } => {
+            let narrow = narrow::Narrow { receiver, datagram, limit };
+            let avoids = segment.map(|segment| (segment, option));
+            (narrow.sentence(avoids), "narrow", narrow.fields(segment))
+        }
+    }
+}
+
 /// Returns the words about a notice of the network driver: a line for people, its kind and its fields. `option` sets the
 /// length of segments. Events of the engine and ticks have none.
 fn notice_words<E>(
@@ -211,29 +241,8 @@ fn notice_words<E>(
     option: &str,
 ) -> Option<(String, &'static str, Value)> {
     Some(match notice {
-        SendNotice::Waiting { why } => {
-            (format!("waiting: {why}"), "waiting", json!({ "reason": why.to_string() }))
-        }
-        SendNotice::Back => ("going on: the way out is back".into(), "back", json!({})),
-        SendNotice::Moved { address } => (
-            format!("our address has changed: sending from {address} from now on"),
-            "moved",
-            json!({ "address": address.to_string() }),
-        ),
-        SendNotice::Revoked { name } => (
-            format!("{name} is trusted no more: it can open nothing that is sent from now on"),
-            "revoked",
-            json!({ "receiver": name }),
-        ),
-        SendNotice::Refused { why } => (why.to_string(), "blocked", json!({ "reason": why.to_string() })),
-        SendNotice::Fragmenting { packet, segment } => {
-            let fields = narrow::fits(*segment);
-            (narrow::fragmenting(*packet, *segment, option), "fragmenting", fields)
-        }
-        SendNotice::Narrow { receiver, datagram, limit, segment } => {
-            let narrow = narrow::Narrow { receiver: *receiver, datagram: *datagram, limit: *limit };
-            (narrow.sentence(Some((*segment, option))), "narrow", narrow.fields(Some(*segment)))
-        }
+        SendNotice::Path(notice) => path_words(notice, option),
+        SendNotice::Revoked { name } => revoked_words(name),
         SendNotice::Changed { file, name } => {
             let (line, fields) = changed(args, file, name);
             (line, "changed", fields)

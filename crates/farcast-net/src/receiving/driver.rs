@@ -17,11 +17,11 @@ use super::nap::Nap;
 use super::session::Session;
 use super::{Event, Observer, ReceiveJob, ReceiveNotice, ReceiveOptions, ReceiveReport};
 use crate::clock::Clock;
-use crate::ears::{Ear, Ears, Followed};
 use crate::envelope::Envelope;
 use crate::error::NetError;
+use crate::listening::ListenNotice;
 use crate::loss::Loss;
-use crate::narrow::passes_everywhere;
+use crate::receive_sockets::{InterfaceChange, ReceiveSockets, SocketRole};
 use crate::seal::ReceiveSeal;
 use crate::socket::Endpoint;
 use crate::store::{Arena, ArenaStep, Opening, Store};
@@ -42,7 +42,7 @@ pub(super) struct Driver<'a, P: Protocol> {
     pub(super) seal: Option<&'a mut ReceiveSeal>,
     /// Seal session of the message being handled.
     pub(super) speaking: Option<SessionId>,
-    pub(super) ears: Ears<'a>,
+    pub(super) sockets: ReceiveSockets<'a>,
     pub(super) store: Store,
     pub(super) loss: Loss,
     /// Objects that are being received.
@@ -74,8 +74,6 @@ pub(super) struct Driver<'a, P: Protocol> {
     pub(super) due: Vec<StoreOrder>,
     /// Objects, or files of them, that could be played back. They wait until their session is remembered.
     pub(super) unremembered: Vec<Unremembered>,
-    /// The owner was told that this host itself refused to send an answer.
-    blocked: bool,
     out: Vec<u8>,
     /// Kinds of refusals by the file system that the owner was told of.
     pub(super) refused: BTreeSet<Nicety>,
@@ -155,7 +153,7 @@ impl<'a, P: Protocol> Driver<'a, P> {
     pub(super) fn new(
         job: ReceiveJob<'a, P>,
         engine: P::Receiver,
-        ears: Ears<'a>,
+        sockets: ReceiveSockets<'a>,
         observer: Observer<'a, P>,
     ) -> Result<Self, NetError> {
         let ReceiveJob { options, codec, seal, .. } = job;
@@ -168,9 +166,9 @@ impl<'a, P: Protocol> Driver<'a, P> {
             codec,
             seal,
             speaking: None,
-            ears,
+            sockets,
             store,
-            loss: Loss::new(options.simulate_loss, options.seed),
+            loss: options.listen.loss(),
             sessions: BTreeMap::new(),
             last: None,
             options,
@@ -188,15 +186,14 @@ impl<'a, P: Protocol> Driver<'a, P> {
             early: Early::default(),
             due: Vec::new(),
             unremembered: Vec::new(),
-            blocked: false,
             out: Vec::new(),
             refused: BTreeSet::new(),
         })
     }
 
     pub(super) fn run(&mut self, stop: &AtomicBool) -> Result<(), NetError> {
-        if let Some(public) = self.ears.endpoint(Ear::Public) {
-            self.notice(&ReceiveNotice::Listening { address: public.local() });
+        if let Some(public) = self.sockets.endpoint(SocketRole::Public) {
+            self.listen_notice(ListenNotice::Listening { address: public.local() });
         }
         let (mut tick, mut stopping) = (Time::ZERO, None);
         while !self.is_over() {
@@ -205,13 +202,13 @@ impl<'a, P: Protocol> Driver<'a, P> {
             if stops {
                 self.engine.stop(self.clock.now());
             }
-            let mut heard = self.hear(Ear::Public)? | self.hear(Ear::Private)?;
+            let mut heard = self.hear(SocketRole::Public)? | self.hear(SocketRole::Private)?;
             let now = self.clock.now();
             // Next to nothing arrives on our own port. It is read when there is something, now and then, and while a
             // key is waited for.
             let waits = !self.early.is_empty();
-            if std::mem::take(&mut self.aside) || waits || now >= tick.min(self.ears.due()) {
-                heard |= self.hear(Ear::Own)?;
+            if std::mem::take(&mut self.aside) || waits || now >= tick.min(self.sockets.due()) {
+                heard |= self.hear(SocketRole::Own)?;
                 self.follow(now);
             }
             if waits {
@@ -228,14 +225,16 @@ impl<'a, P: Protocol> Driver<'a, P> {
             self.drain(None);
             self.tell_store();
             self.transmit();
-            self.tell_refusal();
+            if let Some(why) = self.sockets.newly_blocked() {
+                self.listen_notice(ListenNotice::Blocked { why: &why });
+            }
             if stops {
                 break;
             }
             if now >= tick {
                 tick = now + TICK;
-                self.buffer = self.ears.receive_buffer() as u64;
-                self.tell_of_way();
+                self.buffer = self.sockets.receive_buffer() as u64;
+                self.tell_of_path();
                 self.notice(&ReceiveNotice::Tick);
                 if let Some(seal) = &mut self.seal {
                     // An object that waits for the history to be written asks for its state itself.
@@ -322,11 +321,11 @@ impl<'a, P: Protocol> Driver<'a, P> {
     fn wait(&mut self, tick: Time) -> Result<(), NetError> {
         let held = self.held_until().or_else(|| self.nap_until());
         let mut sources = vec![self.store.as_fd()];
-        sources.extend(self.ears.other_sources());
+        sources.extend(self.sockets.other_sources());
         let aside = 1..sources.len();
-        sources.extend(self.ears.data_sources().filter(|_| held.is_none()));
+        sources.extend(self.sockets.data_sources().filter(|_| held.is_none()));
         let timer = self.engine.poll_timeout().map_or(Time::NEVER, |deadline| deadline.at);
-        let until = timer.min(tick).min(self.ears.due()).min(held.unwrap_or(Time::NEVER));
+        let until = timer.min(tick).min(self.sockets.due()).min(held.unwrap_or(Time::NEVER));
         // A nap may bring more data, so nothing is handed over during it.
         let until = if held.is_some() { until } else { until.min(self.hand_over_at()) };
         let until = if self.unremembered.is_empty() { until } else { until.min(self.clock.now() + WRITING) };
@@ -349,25 +348,19 @@ impl<'a, P: Protocol> Driver<'a, P> {
     }
 
     /// Reports senders whose path to this host is narrow.
-    fn tell_of_way(&mut self) {
-        while let Some((sender, datagram)) = self.ears.found_narrow() {
-            let passes = passes_everywhere(sender.is_ipv4(), self.codec.transport());
-            self.notice(&ReceiveNotice::Narrow {
-                source: sender.ip(),
-                datagram,
-                passes,
-                told: self.ears.answers(),
-            });
+    fn tell_of_path(&mut self) {
+        while let Some(narrow) = self.sockets.found_narrow() {
+            self.listen_notice(narrow);
         }
     }
 
     /// Handles changes of the interfaces.
     fn follow(&mut self, now: Time) {
-        match self.ears.follow(now) {
+        match self.sockets.follow(now) {
             None => {}
-            Some(Followed::Waiting(why)) => self.notice(&ReceiveNotice::Waiting { why: &why }),
-            Some(Followed::Back { moved }) => {
-                self.notice(&ReceiveNotice::Rejoined);
+            Some(InterfaceChange::Waiting(why)) => self.listen_notice(ListenNotice::Waiting { why: &why }),
+            Some(InterfaceChange::Back { moved }) => {
+                self.listen_notice(ListenNotice::Rejoined);
                 if moved {
                     self.engine.moved(now);
                 }
@@ -424,20 +417,13 @@ impl<'a, P: Protocol> Driver<'a, P> {
         (self.observer)(self.clock.now(), &self.engine, notice);
     }
 
-    /// Reports once that this host itself refused to send an answer.
-    fn tell_refusal(&mut self) {
-        if self.blocked {
-            return;
-        }
-        if let Some(why) = self.ears.mouth().and_then(|mouth| mouth.newly_refused()) {
-            self.blocked = true;
-            self.notice(&ReceiveNotice::Blocked { why: &why });
-        }
+    pub(super) fn listen_notice(&mut self, notice: ListenNotice<'_>) {
+        self.notice(&ReceiveNotice::Listen(notice));
     }
 
     fn transmit(&mut self) {
         let now = self.clock.now();
-        let mouth = self.ears.mouth();
+        let mouth = self.sockets.mouth();
         while let Some(transmit) = self.engine.poll_transmit(now, now) {
             self.out.clear();
             self.codec.encode(&transmit.message, 0, &mut self.out);

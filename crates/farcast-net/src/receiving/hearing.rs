@@ -12,9 +12,9 @@ use farcast_seal::{Class, SessionId};
 use quinn_udp::RecvMeta;
 
 use super::driver::Driver;
-use super::{ReceiveNotice, Unlike};
-use crate::ears::Ear;
 use crate::error::NetError;
+use crate::listening::{ListenNotice, Unlike};
+use crate::receive_sockets::SocketRole;
 use crate::seal::is_sealed;
 use crate::socket::Endpoint;
 use crate::store::{ARENA_LEN, Arena, ArenaStep, SLOT_LEN, SLOTS};
@@ -39,7 +39,7 @@ const LINE: usize = 64;
 /// Circumstances in which datagrams are read.
 #[derive(Clone, Copy)]
 struct ReadPlace {
-    ear: Ear,
+    role: SocketRole,
     /// The buffer is one of the store's, so content can be stored.
     storing: bool,
     /// Offset from which the buffer is free.
@@ -102,24 +102,24 @@ struct JoinedDatagrams<M> {
 }
 
 impl<P: Protocol> Driver<'_, P> {
-    /// Reads from `ear` as much as one system call brings, and processes it. Returns `true` if there may be more.
-    pub(super) fn hear(&mut self, ear: Ear) -> Result<bool, NetError> {
-        let Some(endpoint) = self.ears.endpoint(ear) else { return Ok(false) };
+    /// Reads from the socket of `role` as much as one system call brings, and processes it. Returns `true` if there may be more.
+    pub(super) fn hear(&mut self, role: SocketRole) -> Result<bool, NetError> {
+        let Some(endpoint) = self.sockets.endpoint(role) else { return Ok(false) };
         // Nothing that arrives on our own port is stored.
-        let filling = if ear == Ear::Own { None } else { self.filling() };
+        let filling = if role == SocketRole::Own { None } else { self.filling() };
         if let Some(mut filling) = filling {
-            let how = ReadPlace { ear, storing: true, from: filling.end };
+            let how = ReadPlace { role, storing: true, from: filling.end };
             let heard = self.hear_into(&endpoint, how, &mut filling.arena);
             filling.end = heard.as_ref().map_or(filling.end, |heard| heard.end);
             self.filling = Some(filling);
             self.tell_store();
             return heard.map(|heard| heard.more);
         }
-        if ear != Ear::Own && self.held_until().is_some() {
+        if role != SocketRole::Own && self.held_until().is_some() {
             return Ok(false);
         }
         let Some(mut arena) = self.spare.take() else { return Ok(false) };
-        let heard = self.hear_into(&endpoint, ReadPlace { ear, storing: false, from: 0 }, &mut arena);
+        let heard = self.hear_into(&endpoint, ReadPlace { role, storing: false, from: 0 }, &mut arena);
         arena.clear();
         self.spare = Some(arena);
         self.tell_store();
@@ -213,12 +213,12 @@ impl<P: Protocol> Driver<'_, P> {
     /// Returns `true` if the sender is accepted and the datagrams were meant for `endpoint`. Counts them otherwise.
     fn is_heard(&mut self, endpoint: &Endpoint, meta: &RecvMeta) -> bool {
         let datagrams = meta.len.div_ceil(meta.stride.max(1)) as u64;
-        let (accept, source) = (&self.options.accept, meta.addr.ip());
-        if !accept.is_empty() && !accept.iter().any(|prefix| prefix.contains(&source)) {
+        let source = meta.addr.ip();
+        if !self.options.listen.accepts(source) {
             let first = self.counts.not_accepted == 0;
             self.counts.not_accepted += datagrams;
             if first {
-                self.notice(&ReceiveNotice::NotAccepted { source });
+                self.listen_notice(ListenNotice::NotAccepted { source });
             }
             return false;
         }
@@ -269,7 +269,7 @@ impl<P: Protocol> Driver<'_, P> {
             {
                 continue;
             }
-            if how.ear == Ear::Own && !packet.message.is_for_one() {
+            if how.role == SocketRole::Own && !packet.message.is_for_one() {
                 self.counts.misdirected += 1;
                 continue;
             }
@@ -329,7 +329,7 @@ impl<P: Protocol> Driver<'_, P> {
             let Some(room) = filling.arena.buffer.get_mut(start..start + len) else { continue };
             room.copy_from_slice(&datagram);
             filling.end = (start + len).next_multiple_of(LINE);
-            let how = ReadPlace { ear: Ear::Public, storing: true, from: start };
+            let how = ReadPlace { role: SocketRole::Public, storing: true, from: start };
             let slot = Slot { start, len, stride: len.max(1) };
             self.slot(now, &from, how, slot, &mut filling.arena);
         }
@@ -340,7 +340,7 @@ impl<P: Protocol> Driver<'_, P> {
     /// Reports a datagram that our seal refuses, if there is a reason to report.
     fn unlike(&mut self, source: IpAddr, why: Option<Unlike>) {
         if let Some(why) = why {
-            self.notice(&ReceiveNotice::Unlike { source, why });
+            self.listen_notice(ListenNotice::Unlike { source, why });
         }
     }
 

@@ -14,6 +14,7 @@ use super::nap::Nap;
 use super::report::lacks_room;
 use super::{Event, ReceiveNotice, ReceiveReport};
 use crate::error::NetError;
+use crate::listening::ListenNotice;
 use crate::seal::HistoryState;
 use crate::store::{FileInfo, PlainFile, Reply, is_final};
 
@@ -92,8 +93,8 @@ impl<P: Protocol> Driver<'_, P> {
         let reception = session.reception;
         self.sessions.insert(offer.object, session);
         if offer.group.is_multicast()
-            && offer.group != self.options.from.ip()
-            && let Err(error) = self.ears.join(offer.group)
+            && offer.group != self.options.listen.from.ip()
+            && let Err(error) = self.sockets.join(offer.group)
         {
             return self.refuse(offer.object, error, Decline::System);
         }
@@ -317,7 +318,7 @@ impl<P: Protocol> Driver<'_, P> {
         });
         let forgetful = seal.newly_forgetful().map(NetError::Forgetful);
         if let Some(why) = forgetful {
-            self.notice(&ReceiveNotice::Forgetful { why: &why });
+            self.listen_notice(ListenNotice::Forgetful { why: &why });
         }
         for (object, why) in lost {
             self.failed(object, NetError::Forgetful(why));
@@ -405,8 +406,8 @@ impl<P: Protocol> Driver<'_, P> {
     /// Leaves the private group if no object needs it any more.
     fn leave(&mut self) {
         let needed = |group| self.sessions.values().any(|session| session.offer.group == group);
-        if self.ears.private_group().is_some_and(|group| !needed(group)) {
-            self.ears.leave();
+        if self.sockets.private_group().is_some_and(|group| !needed(group)) {
+            self.sockets.leave();
         }
     }
 }

@@ -8,7 +8,7 @@ use farcast_delivery::{Delivery, KeyNumber, Proved};
 use farcast_seal::{Class, History, Opened, Refusal, SessionId};
 
 use super::SealCounts;
-use crate::receiving::Unlike;
+use crate::listening::Unlike;
 
 /// Refusals that the user is told of, each once. An untrusted sender is reported before datagrams without a seal.
 const TOLD: [(Refusal, Unlike); 5] = [

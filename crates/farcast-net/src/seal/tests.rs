@@ -8,7 +8,7 @@ use farcast_seal::{Contents, History, Identity, Listed, ReceiverConfig, Scope, S
 
 use super::receiving::UNLISTED_FOR;
 use super::*;
-use crate::receiving::Unlike;
+use crate::listening::Unlike;
 
 struct Forgetful;
 

@@ -9,6 +9,7 @@ use farcast_files::ChangedFile;
 use crate::batch::SentCounts;
 use crate::changing::Changing;
 use crate::error::NetError;
+use crate::path_watch::PathNotice;
 use crate::seal::SealCounts;
 use crate::socket::SocketOptions;
 
@@ -35,47 +36,14 @@ pub enum SendNotice<'a, E> {
     Event(&'a E),
     /// A tenth of a second has passed. Holds the traffic so far.
     Tick(Traffic),
-    /// The interface, the address or the route is gone; nothing is sent until it comes back.
-    Waiting {
-        /// Error that names the missing thing.
-        why: &'a NetError,
-    },
-    /// The interface, the address or the route is there again.
-    Back,
-    /// Our own address has changed.
-    Moved {
-        /// New address.
-        address: SocketAddr,
-    },
-    /// The path carries less than the length of our datagrams, so they leave in IP fragments.
-    Fragmenting {
-        /// Length of the longest IP packet that it carries, as far as this host knows, octets.
-        packet: usize,
-        /// Segment size that would need no fragments, octets.
-        segment: usize,
-    },
-    /// A receiver gets short datagrams and no long one, so long ones leave in pieces from now on.
-    Narrow {
-        /// Address of the receiver.
-        receiver: SocketAddr,
-        /// Length of datagrams that do not arrive there, octets without headers of UDP and IP.
-        datagram: usize,
-        /// Length of the longest datagram that leaves from now on, octets without headers of UDP and IP.
-        limit: usize,
-        /// Segment size that would need no pieces, octets.
-        segment: usize,
-    },
+    /// Notice about the path and the sockets.
+    Path(PathNotice<'a>),
     /// A file has changed, so nothing of it is sent any more.
     Changed {
         /// The file and its change.
         file: &'a ChangedFile,
         /// Name of the file at receivers.
         name: &'a str,
-    },
-    /// This host itself refused to send; reported once for each reason.
-    Refused {
-        /// The error of the system.
-        why: &'a NetError,
     },
     /// A receiver is no longer trusted: it can open nothing that leaves from now on, and its answers are ignored.
     Revoked {

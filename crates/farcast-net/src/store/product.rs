@@ -12,11 +12,11 @@ use farcast_files::{
 };
 
 use super::decoding::Decoding;
+use super::make_directory;
 use super::worker::{AnswerChannel, CHECKPOINT_EVERY};
 use super::{FileInfo, Opening, PlainFile, Removed, Reply};
 use crate::error::NetError;
 use crate::parity::ParityDecoder;
-use crate::receiving::make_directory;
 
 /// Time for which the rest of an earlier run of an object without a manifest can be continued. A sender numbers its
 /// objects with few bits, and the numbers repeat.

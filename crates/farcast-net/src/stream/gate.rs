@@ -11,7 +11,7 @@ use quinn_udp::RecvMeta;
 use super::receiving::StreamEnd;
 use crate::envelope::Envelope;
 use crate::error::NetError;
-use crate::receiving::Unlike;
+use crate::listening::Unlike;
 use crate::seal::{ReceiveSeal, is_sealed};
 use crate::socket::Endpoint;
 

@@ -1,23 +1,20 @@
 //! Reception of a stream: from the network to a file descriptor.
 
 use std::io::{self, Write};
-use std::net::{IpAddr, SocketAddr};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use farcast_core::{Probability, Span, Time};
+use farcast_core::{Span, Time};
 use farcast_delivery::{StreamReceiverEngine, Taken, Transport};
-use ipnet::IpNet;
-use quinn_udp::RecvMeta;
 
 use super::gate::Gate;
-use super::{CHUNK, Refusals, StreamReader, send};
+use super::{CHUNK, StreamReader, TICK, send};
 use crate::error::NetError;
+use crate::interface::is_ours;
+use crate::listening::{ListenNotice, ListenOptions};
 use crate::loss::Loss;
-use crate::narrow::NarrowWatch;
-use crate::receiving::Unlike;
+use crate::receive_sockets::{InterfaceChange, ReceiveSockets, SocketRole};
 use crate::seal::ReceiveSeal;
-use crate::socket::{Endpoint, SocketOptions};
 
 /// Pause without datagrams after which a receiver stops answering once its stream has ended, and the longest time for
 /// which it answers then.
@@ -27,58 +24,23 @@ const LONGEST_LINGER: Span = Span::from_secs(30);
 /// Options of a stream's receiver, besides its engine.
 #[derive(Clone, Debug)]
 pub struct StreamReceiveOptions {
-    /// Group to listen to, or our own address.
-    pub from: SocketAddr,
-    /// Only sender, if the network is to deliver datagrams from it alone.
-    pub source: Option<IpAddr>,
-    /// Prefixes of the senders to accept; empty to accept all.
-    pub accept: Vec<IpNet>,
     /// Options of the sockets.
-    pub socket: SocketOptions,
+    pub listen: ListenOptions,
     /// Transport of the datagrams.
     pub transport: Transport,
-    /// Send nothing to the sender.
-    pub silent: bool,
-    /// Probability with which each datagram is lost on purpose.
-    pub simulate_loss: Probability,
-    /// Seed of these losses.
-    pub seed: u64,
 }
 
 /// Event of a stream that is received.
 #[derive(Debug)]
 pub enum StreamNotice<'a, E> {
-    /// The receiver listens.
-    Listening,
+    /// Notice about the sockets.
+    Listen(ListenNotice<'a>),
     /// Event of the engine.
     Event(&'a E),
     /// Octets are lost for good. Holds the offset of the gap in the stream, and the offset of its end if that is known.
     Gap(u64, Option<u64>),
     /// The stream begins, or continues, at this offset.
     Begins(u64),
-    /// This host itself refused to send an answer; reported once.
-    Refused(&'a NetError),
-    /// Notes about sealed streams cannot be saved, so no stream is accepted.
-    Forgetful(&'a NetError),
-    /// A datagram was ignored that only another seal opens, or that has no seal; reported once.
-    Unlike {
-        /// Address of its sender.
-        source: IpAddr,
-        /// Reason for which it is ignored.
-        why: Unlike,
-    },
-    /// Short datagrams of a sender arrive and no long one does, as in
-    /// [`ReceiveNotice::Narrow`](crate::ReceiveNotice::Narrow).
-    Narrow {
-        /// The sender.
-        source: IpAddr,
-        /// Length of the datagrams that do not arrive, octets without headers of UDP and IP.
-        datagram: usize,
-        /// Length of datagrams that pass everywhere, octets without headers of UDP and IP.
-        passes: usize,
-        /// The sender is told of it.
-        told: bool,
-    },
 }
 
 /// Reason for which the reception of a stream ended.
@@ -116,104 +78,149 @@ pub fn receive_stream<R: StreamReceiverEngine>(
     observer: &mut dyn FnMut(&StreamNotice<'_, R::Event>) -> bool,
 ) -> Result<StreamEnd, NetError> {
     let StreamReceiveJob { options, seal, stop } = job;
-    let mut ears = StreamReader::new();
-    let transport = options.transport;
-    let public = Endpoint::listener(options.from, options.source, &options.socket, transport)?;
-    let multicast = options.from.ip().is_multicast();
-    let public = public.watching(NarrowWatch::new(&options.accept, multicast, !options.silent));
-    let answers =
-        multicast.then(|| Endpoint::answers(options.from, &options.socket, transport)).transpose()?;
-    let mouth = answers.as_ref().unwrap_or(&public);
-    let (mut loss, mut out) = (Loss::new(options.simulate_loss, options.seed), Vec::new());
-    let mut is_heard = |meta: &RecvMeta| {
-        let accept = &options.accept;
-        let accepted = accept.is_empty() || accept.iter().any(|prefix| prefix.contains(&meta.addr.ip()));
-        // Our own messages come back on the group. Without ports they cannot be told from those of other programs here.
-        let tells = answers.as_ref().filter(|_| transport == Transport::Udp);
-        accepted
-            && tells.is_none_or(|own| meta.addr.port() != own.local().port() || !is_own(meta.addr))
-            && !loss.strikes()
+    let driver = Driver {
+        reader: StreamReader::new(),
+        engine,
+        sockets: ReceiveSockets::open(&options.listen, options.transport, !options.listen.silent)?,
+        options,
+        loss: options.listen.loss(),
+        gate: Gate::new(seal),
+        writer: StreamWriter { output, out: Vec::new(), observer, begins: true, ended: None, over: None },
+        news: true,
+        tick: Time::ZERO,
+        out: Vec::new(),
     };
-    let mut refusals = Refusals::default();
-    let mut gate = Gate::new(seal);
-    let mut reader =
-        StreamWriter { output, out: Vec::new(), observer, begins: true, ended: None, over: None };
-    if !(reader.observer)(&StreamNotice::Listening) {
-        return Ok(StreamEnd::Enough);
+    driver.run(stop)
+}
+
+/// State of a stream's reception.
+struct Driver<'a, R: StreamReceiverEngine, W> {
+    reader: StreamReader,
+    engine: &'a mut R,
+    sockets: ReceiveSockets<'a>,
+    options: &'a StreamReceiveOptions,
+    loss: Loss,
+    gate: Gate<'a>,
+    writer: StreamWriter<'a, W, R::Event>,
+    /// There may be news of the interfaces.
+    news: bool,
+    /// Time from which the interfaces are looked at without news.
+    tick: Time,
+    out: Vec<u8>,
+}
+
+impl<R: StreamReceiverEngine, W: Write> Driver<'_, R, W> {
+    fn run(mut self, stop: &AtomicBool) -> Result<StreamEnd, NetError> {
+        if let Some(public) = self.sockets.endpoint(SocketRole::Public) {
+            self.writer.tell(ListenNotice::Listening { address: public.local() });
+        }
+        while self.writer.over.is_none() {
+            let heard = self.hear(SocketRole::Public)? | self.hear(SocketRole::Own)?;
+            let now = self.reader.clock.now();
+            self.watch(now)?;
+            self.engine.handle_timeout(now);
+            self.writer.read(now, self.engine)?;
+            while let Some(event) = self.engine.poll_event() {
+                self.writer.say(&StreamNotice::Event(&event));
+            }
+            if self.writer.over.is_some() {
+                break;
+            }
+            self.transmit(now)?;
+            if stop.swap(false, Ordering::Relaxed) {
+                let ended = self.writer.ended;
+                return ended.map_or(Ok(StreamEnd::Stopped), |(at, ..)| self.gate.close(at));
+            }
+            if let Some(at) = self.lingered(now, heard) {
+                return self.gate.close(at);
+            }
+            self.wait()?;
+        }
+        Ok(self.writer.over.unwrap_or(StreamEnd::Enough))
     }
-    loop {
-        let mut any = false;
-        for endpoint in [Some(&public), answers.as_ref()].into_iter().flatten() {
-            any |= ears.hear(endpoint, engine, &mut |now, meta, engine, datagram| {
-                if !is_heard(meta) {
-                    return Ok(None);
-                }
-                let opened = gate.open(now, meta, engine, datagram);
-                if let Some(who) = gate.begun() {
-                    // The rest of the last session is read before anything of the new one is handled. So is what lies
-                    // behind a gap that nobody will fill any more.
-                    reader.read(now, engine)?;
-                    engine.begins_anew(now, &who);
-                    reader.read(now, engine)?;
-                }
-                Ok(opened)
-            })?;
+
+    /// Reads the datagrams that have arrived at the socket of `role`. Returns `true` if any has.
+    fn hear(&mut self, role: SocketRole) -> Result<bool, NetError> {
+        let Some(endpoint) = self.sockets.endpoint(role) else { return Ok(false) };
+        // Our own messages come back on the group. Without ports they cannot be told from those of other programs here.
+        let own = self.sockets.endpoint(SocketRole::Own).filter(|_| self.options.transport == Transport::Udp);
+        let own = own.map(|own| own.local().port());
+        let Self { reader, engine, options, loss, gate, writer, .. } = self;
+        reader.hear(&endpoint, &mut **engine, &mut |now, meta, engine, datagram| {
+            let is_own = own == Some(meta.addr.port()) && is_ours(meta.addr.ip());
+            if !options.listen.accepts(meta.addr.ip()) || is_own || loss.strikes() {
+                return Ok(None);
+            }
+            let opened = gate.open(now, meta, engine, datagram);
+            if let Some(who) = gate.begun() {
+                // The rest of the last session is read before anything of the new one is handled. So is what lies
+                // behind a gap that nobody will fill any more.
+                writer.read(now, engine)?;
+                engine.begins_anew(now, &who);
+                writer.read(now, engine)?;
+            }
+            Ok(opened)
+        })
+    }
+
+    /// Looks at the interfaces, at refused datagrams and at the memory of sessions.
+    fn watch(&mut self, now: Time) -> Result<(), NetError> {
+        if let Some((source, why)) = self.gate.unlike.take() {
+            self.writer.tell(ListenNotice::Unlike { source, why });
         }
-        if let Some((source, why)) = gate.unlike.take()
-            && !(reader.observer)(&StreamNotice::Unlike { source, why })
-        {
-            return Ok(StreamEnd::Enough);
+        if let Some(narrow) = self.sockets.found_narrow() {
+            self.writer.tell(narrow);
         }
-        if let Some((sender, datagram)) = public.found_narrow() {
-            mouth.cut();
-            let (source, passes) = (sender.ip(), public.passes_everywhere(sender));
-            if !(reader.observer)(&StreamNotice::Narrow { source, datagram, passes, told: !options.silent }) {
-                return Ok(StreamEnd::Enough);
+        if let Some(why) = self.gate.check_memory(now)? {
+            self.writer.tell(ListenNotice::Forgetful { why: &why });
+        }
+        if std::mem::take(&mut self.news) || now >= self.tick.min(self.sockets.due()) {
+            self.tick = now + TICK;
+            match self.sockets.follow(now) {
+                None => {}
+                Some(InterfaceChange::Waiting(why)) => self.writer.tell(ListenNotice::Waiting { why: &why }),
+                // An answer names its stream, not the address of its receiver.
+                Some(InterfaceChange::Back { .. }) => self.writer.tell(ListenNotice::Rejoined),
             }
         }
-        let now = ears.clock.now();
-        if let Some(why) = gate.check_memory(now)?
-            && !(reader.observer)(&StreamNotice::Forgetful(&why))
-        {
-            return Ok(StreamEnd::Enough);
-        }
-        engine.handle_timeout(now);
-        reader.read(now, engine)?;
-        if let Some(over) = reader.over {
-            return Ok(over);
-        }
-        while let Some(event) = engine.poll_event() {
-            if !(reader.observer)(&StreamNotice::Event(&event)) {
-                return Ok(StreamEnd::Enough);
-            }
-        }
-        while let Some(transmit) = engine.poll_transmit(now, &mut out) {
+        Ok(())
+    }
+
+    /// Sends the answers that are due.
+    fn transmit(&mut self, now: Time) -> Result<(), NetError> {
+        let Some(mouth) = self.sockets.mouth() else { return Ok(()) };
+        while let Some(transmit) = self.engine.poll_transmit(now, &mut self.out) {
             // A sender without keys here yet gets its answer later.
-            if gate.seal.as_mut().is_none_or(|seal| seal.answer(transmit.destination, &mut out)) {
-                send(mouth, &transmit, &out)?;
+            if self.gate.seal.as_mut().is_none_or(|seal| seal.answer(transmit.destination, &mut self.out)) {
+                send(&mouth, &transmit, &self.out)?;
             }
-            out.clear();
+            self.out.clear();
         }
-        gate.ask(mouth);
-        if let Some(why) = refusals.news(mouth)
-            && !(reader.observer)(&StreamNotice::Refused(&why))
-        {
-            return Ok(StreamEnd::Enough);
+        self.gate.ask(&mouth);
+        if let Some(why) = self.sockets.newly_blocked() {
+            self.writer.tell(ListenNotice::Blocked { why: &why });
         }
-        if stop.swap(false, Ordering::Relaxed) {
-            return reader.ended.map_or(Ok(StreamEnd::Stopped), |(at, ..)| gate.close(at));
+        Ok(())
+    }
+
+    /// Returns the offset of the stream's end once nothing more has to be answered. `heard` says that datagrams have
+    /// arrived.
+    fn lingered(&mut self, now: Time, heard: bool) -> Option<u64> {
+        let (at, since, last) = self.writer.ended.as_mut()?;
+        if heard {
+            *last = now;
         }
-        if let Some((at, since, heard)) = &mut reader.ended {
-            if any {
-                *heard = now;
-            }
-            if engine.has_left() || now.since(*heard) >= LINGER || now.since(*since) >= LONGEST_LINGER {
-                return gate.close(*at);
-            }
-        }
-        let sources: Vec<BorrowedFd<'_>> =
-            [Some(&public), answers.as_ref()].into_iter().flatten().map(AsFd::as_fd).collect();
-        ears.wait(&sources, engine.poll_timeout(), 0)?;
+        let over = now.since(*last) >= LINGER || now.since(*since) >= LONGEST_LINGER;
+        (over || self.engine.has_left()).then_some(*at)
+    }
+
+    fn wait(&mut self) -> Result<(), NetError> {
+        let mut sources: Vec<BorrowedFd<'_>> = self.sockets.other_sources().collect();
+        let aside = sources.len();
+        sources.extend(self.sockets.data_sources());
+        let readable = self.reader.wait(&sources, self.engine.poll_timeout().min(self.sockets.due()))?;
+        self.news = (0..aside).any(|source| readable.has(source));
+        Ok(())
     }
 }
 
@@ -231,6 +238,18 @@ struct StreamWriter<'a, W, E> {
 }
 
 impl<W: Write, E> StreamWriter<'_, W, E> {
+    /// Tells the observer. The reception ends if it has seen enough.
+    fn say(&mut self, notice: &StreamNotice<'_, E>) {
+        if !(self.observer)(notice) {
+            self.over.get_or_insert(StreamEnd::Enough);
+        }
+    }
+
+    /// Tells the observer of the sockets.
+    fn tell(&mut self, notice: ListenNotice<'_>) {
+        self.say(&StreamNotice::Listen(notice));
+    }
+
     /// Writes the octets that the engine has, as long as they are wanted.
     fn read(&mut self, now: Time, engine: &mut impl StreamReceiverEngine<Event = E>) -> Result<(), NetError> {
         while self.over.is_none()
@@ -280,8 +299,4 @@ impl<W: Write, E> StreamWriter<'_, W, E> {
             Err(source) => Err(NetError::Socket { action: "write the stream", source }),
         }
     }
-}
-
-fn is_own(address: SocketAddr) -> bool {
-    crate::interface::is_ours(address.ip())
 }

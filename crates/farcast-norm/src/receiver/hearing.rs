@@ -3,8 +3,8 @@
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
+use farcast_core::Time;
 use farcast_core::engine::{Arrival, Message as _, Reject};
-use farcast_core::{Span, Time};
 use farcast_delivery::Outcome;
 use farcast_delivery::nack::ContentState;
 
@@ -13,12 +13,10 @@ use super::remote::{Key, Remote, Timer};
 use super::{Hearing, MOST_REMOTES, ObjectIndex, Receiver};
 use crate::event::{Command, ReceiverEvent};
 use crate::message::{Answer, Body, FromReceiver, FromSender, Message, Point, Probe, Terms};
+use crate::timing::MOVES;
 
 /// First type of acknowledgement that is the application's (RFC 5740 §4.2.3.6).
 const APPLICATIONS: u8 = 16;
-
-/// Time for which nothing must arrive from a sender's old address before it is accepted from a new one.
-const MOVES: Span = Span::from_millis(500);
 
 impl Receiver {
     pub(super) fn hear(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {

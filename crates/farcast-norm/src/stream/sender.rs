@@ -160,11 +160,6 @@ impl StreamSender {
         self.outgoing.octets()
     }
 
-    /// Changes the source address to `source`.
-    pub fn moved(&mut self, source: SocketAddr) {
-        self.config.source = source;
-    }
-
     fn advertised(&self) -> Rtt {
         let segment = self.pacer.span(usize::from(self.config.segment_size));
         Rtt::of(self.grtt.estimate().max(segment.min(self.config.grtt_most)))
@@ -450,6 +445,10 @@ impl StreamSenderEngine for StreamSender {
             self.pacer.begin(now);
             self.probe(now);
         }
+    }
+
+    fn moved(&mut self, _now: Time, source: SocketAddr) {
+        self.config.source = source;
     }
 
     fn spend(&mut self, datagrams: u64, octets: u64) {

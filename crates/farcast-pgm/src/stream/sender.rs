@@ -2,6 +2,7 @@
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::net::SocketAddr;
 
 use farcast_core::Time;
 use farcast_core::engine::{Arrival, Engine as _, Message as _, RejectCounts, Transmit};
@@ -239,6 +240,10 @@ impl StreamEngine for StreamSender {
 impl StreamSenderEngine for StreamSender {
     fn open(&mut self, now: Time) {
         self.engine.open(now);
+    }
+
+    fn moved(&mut self, now: Time, source: SocketAddr) {
+        self.engine.moved(now, source);
     }
 
     fn spend(&mut self, datagrams: u64, octets: u64) {

@@ -6,7 +6,8 @@ use std::sync::atomic::AtomicBool;
 
 use farcast_delivery::{Codec as _, StreamEngine, StreamReceiverEngine, Transport};
 use farcast_net::{
-    NetError, ReceiveSeal, SealCounts, StreamEnd, StreamNotice, StreamReceiveJob, StreamReceiveOptions,
+    ListenNotice, NetError, ReceiveSeal, SealCounts, StreamEnd, StreamNotice, StreamReceiveJob,
+    StreamReceiveOptions,
 };
 use farcast_norm::stream::{
     StreamReceiver as NormReceiver, StreamReceiverConfig as NormConfig, StreamReceiverEvent as NormEvent,
@@ -62,8 +63,8 @@ pub enum StreamEvent<'a> {
         /// Sentence about it, unless the job does without it.
         what: Option<&'a str>,
     },
-    /// Event of the network driver.
-    Net(&'a StreamNotice<'a, ()>),
+    /// Notice about the sockets.
+    Listen(&'a ListenNotice<'a>),
 }
 
 /// Observer of a stream that is received.
@@ -227,16 +228,7 @@ fn run<P: StreamProtocol>(
     if !farcast_net::wait_to_listen(place.from, place.source, &socket, stop, &mut say)? {
         return Err(stopped());
     }
-    let options = StreamReceiveOptions {
-        from: place.from,
-        source: place.source,
-        accept: place.accept.clone(),
-        socket,
-        transport,
-        silent: job.nack.silent,
-        simulate_loss: job.simulate_loss,
-        seed,
-    };
+    let options = StreamReceiveOptions { listen: place.listen(job, seed), transport };
     face.begin(place, P::UNIT);
     let scopes = sealing::scopes(job.protocol_name(), true, place.from);
     let seal = place.sealing.as_ref().map(|sealing| sealing.receiver(scopes, !job.nack.silent));
@@ -267,31 +259,19 @@ impl Progress<'_> {
         &mut self,
         notice: &StreamNotice<'_, <P::Engine as StreamEngine>::Event>,
     ) -> bool {
-        let net = match *notice {
-            StreamNotice::Event(event) => {
-                match P::event(event) {
-                    Some(event) => self.face.event(&event),
-                    None => self.gone = true,
-                }
-                return !self.gone;
-            }
+        match *notice {
+            StreamNotice::Event(event) => match P::event(event) {
+                Some(event) => self.face.event(&event),
+                None => self.gone = true,
+            },
+            StreamNotice::Begins(0) => {}
             StreamNotice::Begins(at) => {
-                if at > 0 {
-                    self.face.event(&StreamEvent::Begins { at, lacking: self.lacks.is_some() });
-                }
-                return true;
+                self.face.event(&StreamEvent::Begins { at, lacking: self.lacks.is_some() });
             }
             StreamNotice::Gap(from, to) => return self.gap(from, to),
-            StreamNotice::Listening => StreamNotice::Listening,
-            StreamNotice::Refused(why) => StreamNotice::Refused(why),
-            StreamNotice::Forgetful(why) => StreamNotice::Forgetful(why),
-            StreamNotice::Unlike { source, why } => StreamNotice::Unlike { source, why },
-            StreamNotice::Narrow { source, datagram, passes, told } => {
-                StreamNotice::Narrow { source, datagram, passes, told }
-            }
-        };
-        self.face.event(&StreamEvent::Net(&net));
-        true
+            StreamNotice::Listen(ref notice) => self.face.event(&StreamEvent::Listen(notice)),
+        }
+        !self.gone
     }
 
     fn gap(&mut self, from: u64, to: Option<u64>) -> bool {

@@ -8,7 +8,9 @@ use std::sync::atomic::AtomicBool;
 
 use farcast_core::{BitRate, Span};
 use farcast_delivery::{Codec as _, StreamSenderEngine, Transport};
-use farcast_net::{SealCounts, SendSeal, SocketOptions, StreamSendJob, StreamSendNotice, StreamSendOptions};
+use farcast_net::{
+    PathNotice, SealCounts, SendSeal, SocketOptions, StreamSendJob, StreamSendNotice, StreamSendOptions,
+};
 use farcast_norm::settings::PathLimits;
 use farcast_norm::stream::{StreamSender as NormSender, StreamSenderEvent as NormEvent};
 use farcast_norm::{Kind, NodeId, Object, SenderConfig, SenderOutcome};
@@ -60,8 +62,10 @@ pub struct StreamBegin<'a> {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum StreamEvent<'a> {
-    /// Event of the network driver.
-    Net(&'a StreamSendNotice<'a, ()>),
+    /// Notice about the path and the sockets.
+    Path(&'a PathNotice<'a>),
+    /// A receiver, named here, is no longer trusted: it can open nothing from now on.
+    Revoked(&'a str),
     /// A named receiver has everything up to the end.
     Has(String),
     /// A named receiver does not answer, and is waited for no longer.
@@ -265,15 +269,8 @@ fn run<S: StreamSenderEngine, E: std::error::Error + Send + Sync + 'static>(
             }
             Told::Ended(how) => result = how,
         },
-        &StreamSendNotice::Refused(why) => {
-            face.event(&StreamEvent::Net(&StreamSendNotice::Refused(why)));
-        }
-        &StreamSendNotice::Revoked { name } => {
-            face.event(&StreamEvent::Net(&StreamSendNotice::Revoked { name }));
-        }
-        &StreamSendNotice::Narrow { receiver, datagram, limit } => {
-            face.event(&StreamEvent::Net(&StreamSendNotice::Narrow { receiver, datagram, limit }));
-        }
+        StreamSendNotice::Path(notice) => face.event(&StreamEvent::Path(notice)),
+        StreamSendNotice::Revoked { name } => face.event(&StreamEvent::Revoked(name)),
     };
     let transmission = StreamSendJob { options: &options, seal: seal.as_mut(), stop };
     let engine = farcast_net::send_stream(transmission, input, make, &mut observer)?;

@@ -4,13 +4,13 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 
-use farcast_net::{NetError, StreamNotice};
+use farcast_net::{ListenNotice, NetError};
 use farcast_transfer::receive::ReceivePlace;
 use farcast_transfer::receive::stream::{StreamEvent, StreamFace, StreamUnit, receive_stream};
 use farcast_transfer::sealing::{self, Sealing};
 use serde_json::json;
 
-use super::narrow::Narrow;
+use super::listening::{Words, listen_words};
 use super::waiting;
 use crate::args::ReceiveArgs;
 use crate::output::Output;
@@ -83,38 +83,19 @@ impl StreamFace for View<'_> {
                     self.output.line(what);
                 }
             }
-            StreamEvent::Net(notice) => self.notice(notice),
+            StreamEvent::Listen(notice) => self.notice(notice),
             _ => {}
         }
     }
 }
 
 impl View<'_> {
-    fn notice(&mut self, notice: &StreamNotice<'_, ()>) {
-        let (line, kind, fields) = match *notice {
-            StreamNotice::Listening => (
-                format!("listening on {}, the stream goes to standard output", self.from),
-                "listening",
-                json!({}),
-            ),
-            StreamNotice::Refused(why) => {
-                (format!("no answers leave: {why}"), "blocked", json!({ "reason": why.to_string() }))
-            }
-            StreamNotice::Forgetful(why) => (
-                format!("nothing sealed is accepted: {why}"),
-                "forgetful",
-                json!({ "reason": why.to_string() }),
-            ),
-            StreamNotice::Unlike { source, why } => {
-                let (kind, text) = sealing::unlike(why, source, self.args.job.seal.unsealed);
-                (text, kind, json!({ "source": source.to_string() }))
-            }
-            StreamNotice::Narrow { source, datagram, passes, told } => {
-                let narrow = Narrow { source, datagram, passes, told };
-                (narrow.sentence(), "narrow", narrow.fields())
-            }
-            StreamNotice::Event(()) | StreamNotice::Gap(..) | StreamNotice::Begins(_) => return,
-        };
+    fn notice(&mut self, notice: &ListenNotice<'_>) {
+        if matches!(notice, ListenNotice::Listening { .. }) {
+            self.output.line(&format!("listening on {}, the stream goes to standard output", self.from));
+            return self.output.event("listening", json!({}));
+        }
+        let Words { line, kind, fields } = listen_words(notice, &self.from, self.args.job.seal.unsealed);
         self.output.line(&line);
         self.output.event(kind, fields);
     }

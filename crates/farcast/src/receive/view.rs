@@ -11,7 +11,7 @@ use farcast_core::{Span, Time};
 use farcast_delivery::{ObjectId, Protocol, Received, ReceiverEngine};
 use farcast_files::partials::Partial;
 use farcast_files::shown_name;
-use farcast_net::{FileInfo, NetError, Removed};
+use farcast_net::{FileInfo, ListenNotice, NetError, Removed};
 use farcast_transfer::ErrorKind;
 use farcast_transfer::receive::{
     EventOf, NoticeOf, ReceiveFace, ReceivePlace, ReceiveProtocol, ReceiverOf, ReportOf, kind_of, never_came,
@@ -20,7 +20,7 @@ use farcast_transfer::sealing::{self, Sealing};
 use serde_json::{Value, json};
 
 use super::files::{self, Files};
-use super::narrow::Narrow;
+use super::listening::listen_words;
 use super::{nothing, waiting};
 use crate::args::ReceiveArgs;
 use crate::hook::Hook;
@@ -155,33 +155,12 @@ impl<'a, P: ReceiveProtocol> View<'a, P> {
             seen.observe(now, receiver, notice);
         }
         match notice {
-            farcast_net::ReceiveNotice::Listening { address } => self.listening(*address),
-            farcast_net::ReceiveNotice::Waiting { why } => {
-                self.tell(&format!("waiting: {why}"), "waiting", json!({ "reason": why.to_string() }));
+            farcast_net::ReceiveNotice::Listen(ListenNotice::Listening { address }) => {
+                self.listening(*address);
             }
-            farcast_net::ReceiveNotice::Rejoined => {
-                self.say(&format!("listening again on {}", self.from));
-                self.output.event("rejoined", json!({ "address": self.from }));
-            }
-            farcast_net::ReceiveNotice::Blocked { why } => {
-                self.tell(
-                    &format!("no answers leave: {why}"),
-                    "blocked",
-                    json!({ "reason": why.to_string() }),
-                );
-            }
-            farcast_net::ReceiveNotice::NotAccepted { source } => {
-                self.say(&format!("passed over: what comes from {source}, which is not in --accept"));
-                self.output.event("not_accepted", json!({ "source": source.to_string() }));
-            }
-            farcast_net::ReceiveNotice::Unlike { source, why } => {
-                let (kind, text) = sealing::unlike(*why, *source, self.args.job.seal.unsealed);
-                self.tell(&text, kind, json!({ "source": source.to_string() }));
-            }
-            farcast_net::ReceiveNotice::Narrow { source, datagram, passes, told } => {
-                let narrow = Narrow { source: *source, datagram: *datagram, passes: *passes, told: *told };
-                self.say(&narrow.sentence());
-                self.output.event("narrow", narrow.fields());
+            farcast_net::ReceiveNotice::Listen(notice) => {
+                let words = listen_words(notice, &self.from, self.args.job.seal.unsealed);
+                self.tell(&words.line, words.kind, words.fields);
             }
             farcast_net::ReceiveNotice::Joined { offer, held } => {
                 let (total, geometry) = (offer.geometry.segments(), offer.geometry);
@@ -247,10 +226,6 @@ impl<'a, P: ReceiveProtocol> View<'a, P> {
     /// Reports a notice about the receiving directory or its file system.
     fn observe_disk(&mut self, notice: &NoticeOf<'_, P>) {
         match notice {
-            farcast_net::ReceiveNotice::Forgetful { why } => {
-                let text = format!("nothing sealed is accepted: {why}");
-                self.tell(&text, "forgetful", json!({ "reason": why.to_string() }));
-            }
             farcast_net::ReceiveNotice::NoRoom { error, wait } => {
                 let full = format!("the disk is full, waiting up to {wait} for room: {error}");
                 self.tell(&full, "no_room", json!({ "error": error.to_string() }));

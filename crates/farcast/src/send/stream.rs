@@ -1,15 +1,13 @@
 //! `farcast send --stream`: sends standard input as it arrives.
 
 use farcast_delivery::nack::SenderOutcome;
-use farcast_net::StreamSendNotice;
 use farcast_transfer::sealing;
 use farcast_transfer::send::nack::whom;
 use farcast_transfer::send::outcome_word;
 use farcast_transfer::send::stream::{StreamBegin, StreamEvent, StreamFace, send_stream};
 use serde_json::{Value, json};
 
-use super::narrow::Narrow;
-use super::{Exit, Failure, Preparation, SendArgs, Steps};
+use super::{Exit, Failure, Preparation, SendArgs, Steps, path_words, revoked_words};
 use crate::progress::size;
 
 pub(super) fn run(args: &SendArgs) -> Result<Exit, Failure> {
@@ -70,18 +68,8 @@ impl StreamFace for View<'_> {
     fn event(&mut self, event: &StreamEvent<'_>) {
         let output = &mut self.0.output;
         let (line, kind, fields) = match event {
-            StreamEvent::Net(StreamSendNotice::Refused(why)) => {
-                (why.to_string(), "blocked", json!({ "reason": why.to_string() }))
-            }
-            StreamEvent::Net(StreamSendNotice::Revoked { name }) => (
-                format!("{name} is trusted no more, and opens nothing from now on"),
-                "revoked",
-                json!({ "receiver": name }),
-            ),
-            StreamEvent::Net(StreamSendNotice::Narrow { receiver, datagram, limit }) => {
-                let narrow = Narrow { receiver: *receiver, datagram: *datagram, limit: *limit };
-                (narrow.sentence(None), "narrow", narrow.fields(None))
-            }
+            StreamEvent::Path(notice) => path_words(notice, "--segment-size"),
+            StreamEvent::Revoked(name) => revoked_words(name),
             StreamEvent::Has(name) => {
                 (format!("{name} has everything"), "acknowledged", json!({ "receiver": name }))
             }

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use crate::common::{self, Hosts, Place, Running, pause};
+use crate::common::stage::Stage;
+use crate::common::{self, Hosts, Place, Running, noise, pause, wait_until};
 
 const ON: [&str; 2] = ["--interface", "eth0"];
 
@@ -271,6 +272,60 @@ fn a_sender_goes_on_where_the_mtu_shrinks() {
 #[test]
 fn a_sender_in_batches_goes_on_where_the_mtu_shrinks() {
     narrow("max", "576");
+}
+
+/// Streams by each protocol, with `happens` in its middle, and asserts that the whole stream arrives.
+fn in_mid_stream(happens: impl Fn(&Stage, &Running, &Running)) {
+    for protocol in ["norm", "pgm"] {
+        let octets = noise(1, SIZE / 3);
+        let stage = Stage::new(protocol, (1, 0), &octets);
+        let receiver = stage.receives(2, &[]);
+        let script = format!("exec \"$@\" < '{}'", stage.input.display());
+        let args = ["--rate", "2 Mbit/s", "--rtt", "20 ms", "--receivers", "2", "--json"];
+        let sender = stage.sends(&script, &args);
+        let written = || std::fs::metadata(stage.output(2)).map_or(0, |output| output.len());
+        wait_until("the first octets", || written() > 100_000);
+        happens(&stage, &sender, &receiver);
+        sender.succeed();
+        receiver.succeed();
+        assert!(std::fs::read(stage.output(2)).unwrap() == octets, "{protocol}: another stream arrived");
+    }
+}
+
+fn until_said(running: &Running, what: &str) {
+    wait_until(what, || running.stderr().contains(what));
+}
+
+#[test]
+fn the_sender_of_a_stream_holds_it_while_its_interface_is_away() {
+    in_mid_stream(|stage, sender, _| {
+        stage.hosts.unplug(1);
+        sender.until("waiting");
+        pause(Duration::from_secs(3));
+        stage.hosts.plug(1);
+        sender.until("back");
+    });
+}
+
+#[test]
+fn the_sender_of_a_stream_goes_on_under_another_address() {
+    in_mid_stream(|stage, sender, _| {
+        stage.hosts.ip(1, &["address", "delete", "10.77.0.1/24", "dev", "eth0"]);
+        sender.until("waiting");
+        stage.hosts.ip(1, &["address", "add", "10.77.0.11/24", "dev", "eth0"]);
+        let moved = sender.until("moved");
+        assert!(moved["address"].as_str().unwrap().starts_with("10.77.0.11:"), "{moved}");
+    });
+}
+
+#[test]
+fn the_receiver_of_a_stream_hears_again_when_its_interface_is_back() {
+    in_mid_stream(|stage, _, receiver| {
+        stage.hosts.unplug(2);
+        until_said(receiver, "waiting: ");
+        stage.hosts.plug(2);
+        until_said(receiver, "listening again");
+    });
 }
 
 #[test]

@@ -16,7 +16,10 @@ use farcast_core::{BitRate, Probability, Span, Time};
 use farcast_delivery::{Geometry, Noun, Outcome, Protocol, Routes, Words};
 use farcast_files::{Options, Outgoing};
 use farcast_link::losses::{Bernoulli, NoLoss};
-use farcast_net::{Changing, ReceiveJob, ReceiveNotice, ReceiveOptions, SendJob, SendOptions, SocketOptions};
+use farcast_net::{
+    Changing, ListenNotice, ListenOptions, ReceiveJob, ReceiveNotice, ReceiveOptions, SendJob, SendOptions,
+    SocketOptions,
+};
 use farcast_sim::outcome::{Replication, Together};
 use farcast_sim::star::{Back, BackLosses, Chains, Cut, GroupConfig, Receivers, Star, StarConfig};
 use farcast_sim::trace::{Trace, TraceConfig};
@@ -152,22 +155,24 @@ fn socket() -> SocketOptions {
 /// Receives into `into` with a loss of a tenth. Sets `listening` once it listens.
 fn receive(group: SocketAddr, into: &Path, seed: u64, listening: &AtomicUsize) -> Option<Outcome> {
     let options = ReceiveOptions {
-        from: group,
-        source: None,
-        accept: Vec::new(),
+        listen: ListenOptions {
+            from: group,
+            source: None,
+            accept: Vec::new(),
+            socket: socket(),
+            silent: false,
+            simulate_loss: Probability::new(LOSS).unwrap(),
+            seed,
+        },
         into: into.into(),
         files: Options::default(),
         plain: false,
-        socket: socket(),
         once: true,
         discard: false,
-        silent: false,
-        simulate_loss: Probability::new(LOSS).unwrap(),
-        seed,
         wait_for_room: Span::ZERO,
     };
     let mut observer = |_: Time, _: &Receiver, notice: &ReceiveNotice<'_, Asks>| {
-        if let ReceiveNotice::Listening { .. } = notice {
+        if let ReceiveNotice::Listen(ListenNotice::Listening { .. }) = notice {
             listening.fetch_add(1, Ordering::SeqCst);
         }
     };

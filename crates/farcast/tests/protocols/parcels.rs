@@ -20,8 +20,8 @@ use farcast_core::{BitRate, Probability, Span, Time};
 use farcast_delivery::{Channel, FeedbackCounts, Geometry, Outcome, Protocol, TimedFeedback, Transport};
 use farcast_files::{Options, Outgoing};
 use farcast_net::{
-    Changing, NetError, ReceiveJob, ReceiveNotice, ReceiveOptions, ReceiveReport, SendJob, SendOptions,
-    SocketOptions,
+    Changing, ListenNotice, ListenOptions, NetError, ReceiveJob, ReceiveNotice, ReceiveOptions,
+    ReceiveReport, SendJob, SendOptions, SocketOptions,
 };
 
 use receiver::{Asks, Receiver};
@@ -99,23 +99,25 @@ fn receive(
     (listening, ended): (&AtomicBool, &AtomicUsize),
 ) -> Result<Vec<Told>, NetError> {
     let options = ReceiveOptions {
-        from: group,
-        source: None,
-        accept: Vec::new(),
+        listen: ListenOptions {
+            from: group,
+            source: None,
+            accept: Vec::new(),
+            socket: socket(),
+            silent: false,
+            simulate_loss: Probability::new(loss).unwrap(),
+            seed: 3,
+        },
         into: into.into(),
         files: Options::default(),
         plain,
-        socket: socket(),
         once: false,
         discard: false,
-        silent: false,
-        simulate_loss: Probability::new(loss).unwrap(),
-        seed: 3,
         wait_for_room: Span::ZERO,
     };
     let mut told = Vec::new();
     let mut observer = |_: Time, _: &Receiver, notice: &ReceiveNotice<'_, Asks>| match notice {
-        ReceiveNotice::Listening { .. } => listening.store(true, Ordering::SeqCst),
+        ReceiveNotice::Listen(ListenNotice::Listening { .. }) => listening.store(true, Ordering::SeqCst),
         ReceiveNotice::Ended(report) => {
             told.push(Told::of(report));
             ended.fetch_add(1, Ordering::SeqCst);

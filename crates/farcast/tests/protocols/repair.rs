@@ -15,7 +15,10 @@ use farcast_core::random::RandomStream;
 use farcast_core::{BitRate, Probability, Span, Time};
 use farcast_delivery::{Channel, FeedbackCounts, Outcome, Protocol, TimedFeedback};
 use farcast_files::{Options, Outgoing};
-use farcast_net::{Changing, ReceiveJob, ReceiveNotice, ReceiveOptions, SendJob, SendOptions, SocketOptions};
+use farcast_net::{
+    Changing, ListenNotice, ListenOptions, ReceiveJob, ReceiveNotice, ReceiveOptions, SendJob, SendOptions,
+    SocketOptions,
+};
 use farcast_pgm::{
     Codec, Gsi, Message, NodeId, Object, Receiver, ReceiverConfig, Sender, SenderConfig, SenderEvent,
     SenderOutcome, Sending, Tsi,
@@ -81,29 +84,31 @@ fn socket(interface: &str) -> SocketOptions {
 /// Receives into `into`, as node `node`, until it is killed.
 fn receive(into: &Path, node: u32, raw: bool) {
     let options = ReceiveOptions {
-        from: GROUPS[usize::from(!raw)].parse().unwrap(),
-        source: None,
-        accept: Vec::new(),
+        listen: ListenOptions {
+            from: GROUPS[usize::from(!raw)].parse().unwrap(),
+            source: None,
+            accept: Vec::new(),
+            socket: socket("eth0"),
+            // Its source asks later whether it has everything.
+            silent: false,
+            simulate_loss: Probability::new(0.0).unwrap(),
+            seed: node.into(),
+        },
         into: into.into(),
         files: Options::default(),
         plain: true,
-        socket: socket("eth0"),
-        // Its source asks later whether it has everything.
         once: false,
         discard: false,
-        silent: false,
-        simulate_loss: Probability::new(0.0).unwrap(),
-        seed: node.into(),
         wait_for_room: Span::ZERO,
     };
     let listening = into.join("listening");
     let mut observer = |_: Time, _: &Receiver, notice: &ReceiveNotice<'_, _>| match notice {
-        ReceiveNotice::Listening { .. } => fs::write(&listening, "").unwrap(),
+        ReceiveNotice::Listen(ListenNotice::Listening { .. }) => fs::write(&listening, "").unwrap(),
         ReceiveNotice::Ended(report) => assert!(matches!(report.outcome, Outcome::Complete(_))),
         _ => {}
     };
     let make = |_| {
-        let mut config = ReceiverConfig::new(NodeId(node), options.from);
+        let mut config = ReceiverConfig::new(NodeId(node), options.listen.from);
         config.seed = node.into();
         Receiver::new(config)
     };

@@ -16,8 +16,8 @@ use farcast_mftp::{
     SenderEvent,
 };
 use farcast_net::{
-    Changing, NetError, ReceiveJob, ReceiveNotice, ReceiveOptions, SendJob, SendNotice, SendOptions,
-    SocketOptions,
+    Changing, ListenNotice, ListenOptions, NetError, ReceiveJob, ReceiveNotice, ReceiveOptions, SendJob,
+    SendNotice, SendOptions, SocketOptions,
 };
 
 use super::cases::RECEIVERS;
@@ -175,24 +175,28 @@ fn receive(run: ReceiverRun<'_>, sender: &SenderConfig, ready: Outbox<()>) -> Re
     let id = ClientId::from_address(IpAddr::V4(host.address()));
     let config = ReceiverConfig { seed, ..ReceiverConfig::new(id, sender.public.port()) };
     let options = ReceiveOptions {
-        from: sender.public,
-        source: None,
-        accept: Vec::new(),
+        listen: ListenOptions {
+            from: sender.public,
+            source: None,
+            accept: Vec::new(),
+            socket: socket(),
+            silent: false,
+            simulate_loss: Probability::ZERO,
+            seed,
+        },
         into: into.into(),
         files: Options { durability: Durability::NoSync, ..Options::default() },
         plain: false,
-        socket: socket(),
         once: true,
         discard: false,
-        silent: false,
-        simulate_loss: Probability::ZERO,
-        seed,
         wait_for_room: Span::ZERO,
     };
     let (mut completed, mut ready) = (None, Some(ready));
     let mut observer = |_: Time, _: &Receiver, notice: &ReceiveNotice<'_, ReceiverEvent>| match notice {
         // The sender waits for this message, or for the end of a receiver that cannot begin.
-        ReceiveNotice::Listening { .. } => drop(ready.take().map(|ready| ready.send(()))),
+        ReceiveNotice::Listen(ListenNotice::Listening { .. }) => {
+            let _ = ready.take().map(|ready| ready.send(()));
+        }
         ReceiveNotice::Event(ReceiverEvent::Complete) => completed = Some(ending.clock.now()),
         _ => {}
     };

@@ -12,7 +12,7 @@ use crate::message::{
 };
 use crate::quantise::Rtt;
 use crate::stream::asking::Heard;
-use crate::timing::silence;
+use crate::timing::{MOVES, silence};
 use farcast_delivery::nack::{earned, random_backoff};
 
 impl StreamReceiver {
@@ -48,6 +48,14 @@ impl StreamReceiver {
         if let Some(remote) = self.remote.as_mut() {
             if (remote.source, remote.node, remote.instance) == key && !remote.past {
                 (remote.terms, remote.grtt) = (terms, grtt);
+                return Ok(());
+            }
+            // A sender that is silent at its old address has moved. One that is still heard there is another node with
+            // the same id.
+            let same =
+                (remote.node, remote.instance) == (source, terms.instance) && !remote.gone && !remote.past;
+            if same && now.since(remote.last_heard) >= MOVES {
+                (remote.source, remote.terms, remote.grtt) = (from.source, terms, grtt);
                 return Ok(());
             }
             // Only one stream is received at a time; a sender without a stream gives way to one that has a stream.

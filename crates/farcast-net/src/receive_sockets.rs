@@ -10,16 +10,16 @@ use farcast_delivery::Transport;
 use crate::error::NetError;
 use crate::interface::Interface;
 use crate::links::{Changes, LOOK_EVERY, Links};
-use crate::narrow::NarrowWatch;
-use crate::receiving::ReceiveOptions;
-use crate::socket::Endpoint;
+use crate::listening::{ListenNotice, ListenOptions};
+use crate::narrow::{NarrowWatch, passes_everywhere};
+use crate::socket::{Endpoint, is_source_specific};
 
 /// Time between two tries to join groups again after one that failed.
 const TRY_EVERY: Span = Span::from_secs(1);
 
 /// Socket on which a datagram was received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Ear {
+pub(crate) enum SocketRole {
     /// Listens at the address or group that announcements are sent to.
     Public,
     /// Listens to the group that the data of this transmission is sent to, if that is another one.
@@ -30,7 +30,7 @@ pub(crate) enum Ear {
 
 /// Change of the interface that the receiver listens on.
 #[derive(Debug)]
-pub(crate) enum Followed {
+pub(crate) enum InterfaceChange {
     /// The interface has gone or cannot be used.
     Waiting(NetError),
     /// The interface is there again, or another has taken its place. `moved` is true if our address has changed.
@@ -38,8 +38,8 @@ pub(crate) enum Followed {
 }
 
 /// The sockets of a receiver, and the interface that they listen on.
-pub(crate) struct Ears<'a> {
-    options: &'a ReceiveOptions,
+pub(crate) struct ReceiveSockets<'a> {
+    options: &'a ListenOptions,
     transport: Transport,
     /// Senders may be answered.
     answers: bool,
@@ -56,15 +56,20 @@ pub(crate) struct Ears<'a> {
     /// The owner has been told that there is no usable interface.
     waiting: bool,
     look: Time,
+    /// The owner has been told that this host itself refused to send an answer.
+    blocked: bool,
 }
 
-impl<'a> Ears<'a> {
+impl<'a> ReceiveSockets<'a> {
     /// Opens the sockets; `answers` says whether senders may be answered.
     pub(crate) fn open(
-        options: &'a ReceiveOptions,
+        options: &'a ListenOptions,
         transport: Transport,
         answers: bool,
     ) -> Result<Self, NetError> {
+        if options.source.is_none() && is_source_specific(options.from.ip()) {
+            return Err(NetError::GroupWithoutSource(options.from.ip()));
+        }
         // The watch starts before anything is looked at, so that no change is missed.
         let links = Links::open().ok();
         let joined = Interface::heard_through(&options.socket, options.from)?;
@@ -73,7 +78,7 @@ impl<'a> Ears<'a> {
         } else {
             None
         };
-        let mut ears = Self {
+        let mut sockets = Self {
             options,
             transport,
             answers,
@@ -86,39 +91,37 @@ impl<'a> Ears<'a> {
             joined,
             waiting: false,
             look: Time::ZERO,
+            blocked: false,
         };
-        ears.public = Some(ears.listener(options.from)?);
-        Ok(ears)
+        sockets.public = Some(sockets.listener(options.from)?);
+        Ok(sockets)
     }
 
     /// Opens a socket that listens at `address` and watches for long datagrams that never arrive.
     fn listener(&self, address: SocketAddr) -> Result<Rc<Endpoint>, NetError> {
-        let ReceiveOptions { source, socket, accept, .. } = self.options;
+        let ListenOptions { source, socket, accept, .. } = self.options;
         let watch = NarrowWatch::new(accept, address.ip().is_multicast(), self.answers);
         let endpoint = Endpoint::listener(address, *source, socket, self.transport)?;
         Ok(Rc::new(endpoint.watching(watch)))
     }
 
-    /// Returns a sender whose long datagrams do not arrive, and their length in octets. Reports each find once. Answers
-    /// leave in pieces from then on.
-    pub(crate) fn found_narrow(&self) -> Option<(SocketAddr, usize)> {
-        let found = [&self.public, &self.private].into_iter().flatten().find_map(|ear| ear.found_narrow())?;
+    /// Returns the notice of a sender whose long datagrams do not arrive, once for each. Answers leave in pieces from
+    /// then on.
+    pub(crate) fn found_narrow(&self) -> Option<ListenNotice<'static>> {
+        let mut listeners = [&self.public, &self.private].into_iter().flatten();
+        let (sender, datagram) = listeners.find_map(|listener| listener.found_narrow())?;
         if let Some(mouth) = self.mouth() {
             mouth.cut();
         }
-        Some(found)
+        let passes = passes_everywhere(sender.is_ipv4(), self.transport);
+        Some(ListenNotice::Narrow { source: sender.ip(), datagram, passes, told: self.answers })
     }
 
-    /// Returns `true` if senders are answered.
-    pub(crate) fn answers(&self) -> bool {
-        self.answers
-    }
-
-    pub(crate) fn endpoint(&self, ear: Ear) -> Option<Rc<Endpoint>> {
-        match ear {
-            Ear::Public => self.public.clone(),
-            Ear::Private => self.private.clone(),
-            Ear::Own => self.own.clone(),
+    pub(crate) fn endpoint(&self, role: SocketRole) -> Option<Rc<Endpoint>> {
+        match role {
+            SocketRole::Public => self.public.clone(),
+            SocketRole::Private => self.private.clone(),
+            SocketRole::Own => self.own.clone(),
         }
     }
 
@@ -130,6 +133,13 @@ impl<'a> Ears<'a> {
     /// Returns the socket that answers leave from.
     pub(crate) fn mouth(&self) -> Option<Rc<Endpoint>> {
         self.own.clone().or_else(|| self.public.clone())
+    }
+
+    /// Returns the first error with which this host itself refused to send an answer. Later ones are not returned.
+    pub(crate) fn newly_blocked(&mut self) -> Option<NetError> {
+        let why = self.mouth().filter(|_| !self.blocked)?.newly_refused()?;
+        self.blocked = true;
+        Some(why)
     }
 
     /// Returns the sockets on which data arrives.
@@ -173,7 +183,7 @@ impl<'a> Ears<'a> {
 
     /// Looks at changes of the interfaces, and joins groups again if needed. The caller must hold no endpoint
     /// meanwhile.
-    pub(crate) fn follow(&mut self, now: Time) -> Option<Followed> {
+    pub(crate) fn follow(&mut self, now: Time) -> Option<InterfaceChange> {
         let links = self.links.as_mut()?;
         self.changes.add(links.changes());
         if !self.changes.any || now < self.look {
@@ -182,14 +192,14 @@ impl<'a> Ears<'a> {
         self.look = now + LOOK_EVERY;
         self.changes.any = false;
         match self.rejoin() {
-            Ok(Joined::Moved) => Some(Followed::Back { moved: true }),
-            Ok(Joined::Anew) => Some(Followed::Back { moved: false }),
+            Ok(Joined::Moved) => Some(InterfaceChange::Back { moved: true }),
+            Ok(Joined::Anew) => Some(InterfaceChange::Back { moved: false }),
             Ok(Joined::Still) => None,
             Err(error) => {
                 // The kernel tells of an interface that is back, but not of memory or a limit that lets groups be joined.
                 self.changes.any = true;
                 self.look = now + TRY_EVERY;
-                (!std::mem::replace(&mut self.waiting, true)).then_some(Followed::Waiting(error))
+                (!std::mem::replace(&mut self.waiting, true)).then_some(InterfaceChange::Waiting(error))
             }
         }
     }
