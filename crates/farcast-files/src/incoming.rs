@@ -237,8 +237,9 @@ impl Incoming {
         open::open(dir, ReceptionSubject::Product(id, product_size), segment_len, options)
     }
 
-    /// Begins or continues the reception of an object without a manifest, which becomes one file in `dir`. Its name is
-    /// made safe: slashes, control characters and, unless [`Options::hidden`], leading dots become `_`. A name that is
+    /// Begins or continues the reception of an object without a manifest, which becomes one file below `dir`. Its
+    /// name is made safe, with its directories: control characters and, unless [`Options::hidden`], leading dots become
+    /// `_`. A name that is
     /// too long is cut, and an object without a name gets one. A file of that name is replaced only if both the sender
     /// and [`Options::overwrite`] allow it.
     ///

@@ -100,7 +100,7 @@ pub use incoming::{
     PlainObject, Vouched,
 };
 pub use manifest::{Compressed, Entry, EntryKind, Manifest, ManifestError};
-pub use name::{safe_name, shown_name};
+pub use name::{safe_path, shown_name};
 pub use nicety::{Nicety, Refusal, Refusals};
 pub use outgoing::{Change, ChangedFile, Outgoing, ScanProgress, Scanning, SkipReason, Skipped};
 pub use parts::Grain;

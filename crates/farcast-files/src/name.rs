@@ -33,7 +33,7 @@ const LONGEST: usize = 255;
 /// that receptions reserve always do, as does the dot of the suffix of partial files. A name that is too long is cut
 /// and gets a mark made of its digest. An empty name becomes `unnamed-` and `tag`. Octets that are not UTF-8 stay:
 /// Linux accepts them.
-pub fn safe_name(name: &[u8], hidden: bool, tag: &str) -> Vec<u8> {
+fn safe_name(name: &[u8], hidden: bool, tag: &str) -> Vec<u8> {
     let plain = |octet: &u8| if matches!(*octet, b'/' | 0..0x20 | 0x7f) { b'_' } else { *octet };
     let mut safe: Vec<u8> = name.iter().map(plain).collect();
     if safe.len() > LONGEST {
@@ -55,6 +55,28 @@ pub fn safe_name(name: &[u8], hidden: bool, tag: &str) -> Vec<u8> {
         safe[at] = b'_';
     }
     if safe.is_empty() { format!("unnamed-{tag}").into_bytes() } else { safe }
+}
+
+/// Most directories of a safe path. They cost a receiver far more than a sender.
+const MOST_DIRECTORIES: usize = 32;
+
+/// Returns a safe path made of `name`, which may be any octets. Its components are separated by `/` and made safe as by
+/// `safe_name`; empty ones are left out. A path has at most 32 directories: further `/` become `_`.
+pub fn safe_path(name: &[u8], hidden: bool, tag: &str) -> Vec<u8> {
+    let mut components = Vec::new();
+    let mut rest = name;
+    while let Some(at) =
+        rest.iter().position(|octet| *octet == b'/').filter(|_| components.len() < MOST_DIRECTORIES)
+    {
+        if at > 0 {
+            components.push(safe_name(&rest[..at], hidden, tag));
+        }
+        rest = &rest[at + 1..];
+    }
+    if !rest.is_empty() || components.is_empty() {
+        components.push(safe_name(rest, hidden, tag));
+    }
+    components.join(&b'/')
 }
 
 /// Returns `true` if `text` begins with the escape `\xHH`.
@@ -83,6 +105,28 @@ mod tests {
             }
         }
         octets
+    }
+
+    #[test]
+    fn a_path_keeps_its_directories_and_leads_nowhere_else() {
+        let deep = [b"a/".repeat(40), b"f".to_vec()].concat();
+        let cut = [b"a/".repeat(32), [b"a_".repeat(8), b"f".to_vec()].concat()].concat();
+        for (name, path) in [
+            (&b"d/x/y"[..], &b"d/x/y"[..]),
+            (b"/etc/passwd", b"etc/passwd"),
+            (b"../../x", b"__/__/x"),
+            (b"a//b/./c/..", b"a/b/_/c/__"),
+            (b"d/", b"d"),
+            (b"/", b"unnamed-tag"),
+            (b"", b"unnamed-tag"),
+            (b".ssh/.farcast/x.farcast-part", b"_ssh/_farcast/x_farcast-part"),
+            (b"a\n/b", b"a_/b"),
+            (&deep, &cut),
+        ] {
+            assert_eq!(super::safe_path(name, false, "tag"), path, "{name:?}");
+        }
+        assert_eq!(super::safe_path(b".config/x", true, ""), b".config/x");
+        assert_eq!(super::safe_path(b".farcast/x", true, ""), b"_farcast/x");
     }
 
     #[test]

@@ -20,18 +20,29 @@ pub struct Meeting {
     pub name: Vec<u8>,
 }
 
-/// Returns the first two of `names` that `mapping` makes one.
+/// Returns the first two of `names` that `mapping` makes one, or of which it makes one a directory of the other. The
+/// mapping returns paths.
 pub fn first_meeting<'a>(
     names: impl IntoIterator<Item = &'a [u8]>,
     mapping: impl Fn(&[u8]) -> Vec<u8>,
 ) -> Option<Meeting> {
-    let mut taken: BTreeMap<Vec<u8>, &[u8]> = BTreeMap::new();
+    let mut files: BTreeMap<Vec<u8>, &[u8]> = BTreeMap::new();
+    let mut directories: BTreeMap<Vec<u8>, &[u8]> = BTreeMap::new();
     for second in names {
-        let name = mapping(second);
-        if let Some(first) = taken.get(&name) {
-            return Some(Meeting { first: first.to_vec(), second: second.to_vec(), name });
+        let path = mapping(second);
+        let meets = |first: &[u8], name: &[u8]| {
+            Some(Meeting { first: first.to_vec(), second: second.to_vec(), name: name.to_vec() })
+        };
+        if let Some(first) = files.get(&path).or_else(|| directories.get(&path)) {
+            return meets(first, &path);
         }
-        taken.insert(name, second);
+        for (end, _) in path.iter().enumerate().filter(|(_, octet)| **octet == b'/') {
+            if let Some(first) = files.get(&path[..end]) {
+                return meets(first, &path[..end]);
+            }
+            directories.entry(path[..end].to_vec()).or_insert(second);
+        }
+        files.insert(path, second);
     }
     None
 }
@@ -99,5 +110,11 @@ mod tests {
         let met = first_meeting(names(&["d/x/y", "e", "d/x_y", "d_x_y"]), flat);
         let (first, second, name) = (b"d/x/y".to_vec(), b"d/x_y".to_vec(), b"d_x_y".to_vec());
         assert_eq!(met, Some(Meeting { first, second, name }));
+        let as_it_is = |name: &[u8]| name.to_vec();
+        assert_eq!(first_meeting(names(&["d/x", "d/y", "e/d"]), as_it_is), None);
+        for (one, other) in [("d", "d/x/y"), ("d/x/y", "d")] {
+            let met = first_meeting(names(&["d0", one, other]), as_it_is).map(|met| met.name);
+            assert_eq!(met, Some(b"d".to_vec()), "{one} {other}");
+        }
     }
 }

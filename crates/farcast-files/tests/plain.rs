@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use common::{noise, shuffle};
 use farcast_files::{
     Happening, Incoming, Options, Outgoing, Overwrite, PlainObject, Quota, StoreError, Vouched, partials,
-    safe_name,
+    safe_path,
 };
 
 const SEGMENT: u32 = 1000;
@@ -40,8 +40,17 @@ fn open(dir: &Path, object: &PlainObject<'_>) -> Incoming {
 
 /// Stores the segments `which` of `content`, and returns the events.
 fn store(incoming: &mut Incoming, content: &[u8], which: impl IntoIterator<Item = u32>) -> Vec<Happening> {
+    try_store(incoming, content, which).unwrap()
+}
+
+fn try_store(
+    incoming: &mut Incoming,
+    content: &[u8],
+    which: impl IntoIterator<Item = u32>,
+) -> Result<Vec<Happening>, StoreError> {
     let segment = |at: u32| content.chunks(SEGMENT as usize).nth(at as usize).unwrap();
-    which.into_iter().flat_map(|at| incoming.store(at, &[segment(at)]).unwrap()).collect()
+    let stored: Result<Vec<_>, _> = which.into_iter().map(|at| incoming.store(at, &[segment(at)])).collect();
+    stored.map(|happenings| happenings.concat())
 }
 
 fn count(content: &[u8]) -> u32 {
@@ -82,9 +91,9 @@ fn names_are_made_safe() {
     let long = [b'x'; 10_000];
     for (name, hidden, safe) in [
         (&b"plain.txt"[..], false, &b"plain.txt"[..]),
-        (b"../../etc/passwd", false, b"___.._etc_passwd"),
-        (b"/etc/passwd", false, b"_etc_passwd"),
-        (b"a/b\0c\nd", false, b"a_b_c_d"),
+        (b"../../etc/passwd", false, b"__/__/etc/passwd"),
+        (b"/etc/passwd", false, b"etc/passwd"),
+        (b"a/b\0c\nd", false, b"a/b_c_d"),
         (b"..", true, b"__"),
         (b".", true, b"_"),
         (b"...", true, b"___"),
@@ -95,35 +104,65 @@ fn names_are_made_safe() {
         (b"gr\xFCn", false, b"gr\xFCn"),
         (b"", false, b"unnamed-0123"),
     ] {
-        assert_eq!(safe_name(name, hidden, "0123"), safe, "{}", String::from_utf8_lossy(name));
+        assert_eq!(safe_path(name, hidden, "0123"), safe, "{}", String::from_utf8_lossy(name));
     }
-    let (one, other) = (safe_name(&long, false, ""), safe_name(&long[1..], false, ""));
+    let (one, other) = (safe_path(&long, false, ""), safe_path(&long[1..], false, ""));
     assert_eq!((one.len(), other.len()), (255, 255));
     assert_ne!(one, other, "what is cut is told apart");
-    let cut = safe_name("\u{e4}".repeat(200).as_bytes(), false, "");
+    let cut = safe_path("\u{e4}".repeat(200).as_bytes(), false, "");
     assert!(cut.len() > 240 && String::from_utf8(cut).is_ok());
-    assert!(safe_name(&b".".repeat(300), false, "").iter().all(|octet| *octet != b'.'));
+    assert!(safe_path(&b".".repeat(300), false, "").iter().all(|octet| *octet != b'.'));
 }
 
 #[test]
 fn whatever_it_is_called_it_stays_below_the_directory() {
-    let outside = tempfile::tempdir().unwrap();
-    let dir = outside.path().join("in");
-    fs::create_dir(&dir).unwrap();
     let long = vec![b'n'; 10_000];
     let hostile: [&[u8]; 8] = [b"../up", b"..", b"", b"/tmp/x", b"a\0b", b".farcast", b".farcast/x", &long];
     for (number, name) in hostile.iter().enumerate() {
+        let outside = tempfile::tempdir().unwrap();
+        let dir = outside.path().join("in");
+        fs::create_dir(&dir).unwrap();
         let content = noise(number as u64, 2500);
         let mut incoming = open(&dir, &object(name, &content));
         let done = store(&mut incoming, &content, 0..3);
         let [Happening::PlainDone { name, .. }] = &done[..] else { panic!("{done:?}") };
         incoming.finish().unwrap();
-        assert!(!name.contains(&b'/') && name[0] != b'.', "{name:?}");
+        assert!(name.split(|octet| *octet == b'/').all(|part| !part.starts_with(b".")), "{name:?}");
         let name = std::str::from_utf8(name).unwrap();
         assert_eq!(fs::read(dir.join(name)).unwrap(), content);
+        assert_eq!(names(outside.path()), ["in"]);
+    }
+}
+
+#[test]
+fn directories_are_made_and_no_link_is_followed() {
+    let outside = tempfile::tempdir().unwrap();
+    let dir = outside.path().join("in");
+    fs::create_dir_all(dir.join("there")).unwrap();
+    std::os::unix::fs::symlink(outside.path(), dir.join("link")).unwrap();
+    fs::write(dir.join("file"), "kept").unwrap();
+    let content = noise(1, 2500);
+    for (name, arrives) in [("a/b/c", true), ("there/x", true), ("link/x", false), ("file/x", false)] {
+        let done = try_open(&dir, &object(name.as_bytes(), &content), Options::default())
+            .and_then(|mut incoming| try_store(&mut incoming, &content, 0..3));
+        assert_eq!(done.is_ok() && dir.join(name).exists(), arrives, "{name}: {done:?}");
+        assert!(!arrives || fs::read(dir.join(name)).unwrap() == content, "{name}");
     }
     assert_eq!(names(outside.path()), ["in"]);
-    assert_eq!(names(&dir).len(), hostile.len());
+    assert_eq!(fs::read(dir.join("file")).unwrap(), b"kept");
+}
+
+#[test]
+fn a_name_that_cannot_be_given_leaves_no_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let content = noise(1, 2500);
+    let keep = Options { overwrite: Overwrite::Keep, ..Options::default() };
+    let mut incoming = try_open(dir.path(), &object(b"a/b/c", &content), keep).unwrap();
+    store(&mut incoming, &content, 0..2);
+    fs::create_dir_all(dir.path().join("a")).unwrap();
+    fs::write(dir.path().join("a/b"), "in the way").unwrap();
+    assert!(try_store(&mut incoming, &content, 2..3).is_err());
+    assert_eq!(names(&dir.path().join("a")), ["b"]);
 }
 
 #[test]
@@ -212,7 +251,7 @@ fn what_can_be_gone_on_with_is_kept_and_listed_and_nothing_else() {
     assert!(incoming.abandon().unwrap());
     let [one] = &partials::list(dir.path()).unwrap()[..] else { panic!("one partial") };
     let shown = (one.name.as_deref(), one.size, one.held, one.plain, one.verified);
-    assert_eq!(shown, (Some(&b"na_me"[..]), Some(10_000), 4000, true, false));
+    assert_eq!(shown, (Some(&b"na/me"[..]), Some(10_000), 4000, true, false));
     let quota = Quota::default();
     assert_eq!(partials::tidy(dir.path(), &quota, SystemTime::now(), Duration::ZERO).unwrap().len(), 0);
     assert_eq!(partials::tidy(dir.path(), &quota, SystemTime::now(), quota.age * 2).unwrap().len(), 1);

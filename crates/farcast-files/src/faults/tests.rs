@@ -222,13 +222,13 @@ fn plain(to: &Path, sent: &SentProduct, delivered: &Arc<Delivered>) -> Result<()
     let content = &sent.files[Path::new("t/holes")];
     let digest = *blake3::hash(content).as_bytes();
     let object = PlainObject {
-        name: b"t/a",
+        name: b"new/dir/a",
         provisional: true,
         size: content.len() as u64,
         vouched: Some(Vouched { digest, mode: 0o640, mtime_ns: 1_000_000_000 }),
         origin: Some(b"here, 1"),
         since: SystemTime::UNIX_EPOCH,
-        overwrite: to.join("t_a").exists(),
+        overwrite: to.join("new/dir/a").exists(),
     };
     let open = || {
         let mut incoming = Incoming::open_plain(to, &object, SEGMENT, Options::default())?;
@@ -247,7 +247,7 @@ fn plain(to: &Path, sent: &SentProduct, delivered: &Arc<Delivered>) -> Result<()
     for at in missing {
         incoming.store(at, &[segment(at)])?;
     }
-    incoming.rename(b"t_a", object.vouched)?;
+    incoming.rename(b"new/dir/a", object.vouched)?;
     incoming.retry()?;
     incoming.finish().map(drop)
 }
@@ -337,7 +337,7 @@ fn draw(
 }
 
 fn plain_is_there(to: &Path, sent: &SentProduct, story: &str) -> bool {
-    let found = fs::read(to.join("t_a"));
+    let found = fs::read(to.join("new/dir/a"));
     let right = found.as_ref().is_ok_and(|found| *found == sent.files[Path::new("t/holes")]);
     assert!(right || found.is_err(), "wrong content: {story}");
     right

@@ -140,12 +140,10 @@ impl Incoming {
 
     /// Refuses an object without a manifest if there is no room for all of it.
     fn check_plain_room(&self) -> Result<(), StoreError> {
-        if self.plain.as_ref().is_none_or(|plain| plain.done) {
-            return Ok(());
-        }
+        let Some(plain) = self.plain.as_ref().filter(|plain| !plain.done) else { return Ok(()) };
         let gaps = self.held.iter_gaps();
         let octets = gaps.map(|gap| self.geometry.bytes(gap)).map(|bytes| bytes.end - bytes.start).sum();
-        let inodes = if self.spool.is_some() { 0 } else { STATE_INODES };
+        let inodes = plain.directories() + if self.spool.is_some() { 0 } else { STATE_INODES };
         self.check_room(Usage { octets, inodes }, self.room.used())
     }
 

@@ -17,7 +17,7 @@ use super::{Happening, Incoming, Options, Overwrite};
 use crate::beneath::{Root, umask};
 use crate::delivered::Name;
 use crate::error::as_path;
-use crate::name::safe_name;
+use crate::name::safe_path;
 use crate::transfer::read_at;
 use crate::tree::{GROUP_LEN, Tree};
 use crate::{ProductId, StoreError};
@@ -39,8 +39,8 @@ pub struct Vouched {
 /// An object without a manifest, as its sender describes it.
 #[derive(Clone, Copy, Debug)]
 pub struct PlainObject<'a> {
-    /// Name at the sender: any octets, empty if it has none. The delivered file gets the same name, as far as that is
-    /// safe.
+    /// Name at the sender: any octets, empty if it has none. The delivered file gets the same name with its directories,
+    /// as far as that is safe.
     pub name: &'a [u8],
     /// `true` if the name may still change. The object then gets its final name only after [`Incoming::rename`] or
     /// [`Incoming::settle_name`].
@@ -82,7 +82,7 @@ impl PlainObject<'_> {
 #[expect(clippy::struct_excessive_bools, reason = "each is known, or not, by itself")]
 #[derive(Debug)]
 pub(super) struct Plain {
-    /// Safe final name.
+    /// Safe final name: a path below the receiving directory.
     pub(super) name: Vec<u8>,
     /// Name at the sender.
     said: Vec<u8>,
@@ -104,7 +104,7 @@ impl Plain {
     /// Creates the state, and refuses a name that could lead elsewhere or replace a file that is to be kept.
     pub(super) fn new(root: &Root, object: &PlainObject<'_>, options: Options) -> Result<Self, StoreError> {
         let plain = Self {
-            name: safe_name(object.name, options.hidden, &object.key().tag()),
+            name: safe_path(object.name, options.hidden, &object.key().tag()),
             said: object.name.to_vec(),
             provisional: object.provisional,
             known: object.origin.is_some(),
@@ -121,6 +121,11 @@ impl Plain {
     /// Returns `true` if a later run may continue it.
     pub(super) fn resumes(&self, options: Options) -> bool {
         self.known && (self.vouched.is_some() || !options.vouched_only)
+    }
+
+    /// Returns the number of directories in which the file is put.
+    pub(super) fn directories(&self) -> u64 {
+        self.name.split(|octet| *octet == b'/').count() as u64 - 1
     }
 
     fn check_name(&self, root: &Root) -> Result<(), StoreError> {
@@ -145,7 +150,7 @@ impl Incoming {
         let tag = self.id.tag();
         let Some(plain) = self.plain.as_mut().filter(|plain| !plain.done) else { return Ok(()) };
         plain.provisional = false;
-        plain.name = safe_name(name, self.options.hidden, &tag);
+        plain.name = safe_path(name, self.options.hidden, &tag);
         plain.said = name.to_vec();
         let digest = |vouched: Option<Vouched>| vouched.map(|vouched| vouched.digest);
         let other = plain.vouched.is_some() && digest(plain.vouched) != digest(vouched);
@@ -249,17 +254,40 @@ impl Incoming {
             self.happenings.extend(lost.map(|lost| Happening::Dropped { lost }));
             return Err(self.root.error(&path, "complete", errno, self.geometry.size));
         }
-        let renamed = self.root.rename(&path, name, plain.replaces);
-        renamed.map_err(|errno| {
+        let parents = self.make_parents(name)?;
+        if let Err(errno) = self.root.rename(&path, name, plain.replaces) {
+            remove_made(&self.root, name, &parents);
             let errno = if is_missing_name(&self.root, &path, errno) { Errno::INVAL } else { errno };
-            name_error(&self.root, name, "rename a complete file to", errno)
-        })?;
+            return Err(name_error(&self.root, name, "rename a complete file to", errno));
+        }
         self.note_delivered(name, &plain.said);
         if self.syncs() {
             let synced = self.root.sync_parent(name);
             synced.map_err(|errno| self.root.error(name, "make durable the name", errno, 0))?;
         }
         Ok(Some(digest))
+    }
+
+    /// Makes the directories that `path` lies in. Returns the lengths of the paths of those that were made.
+    fn make_parents(&self, path: &[u8]) -> Result<Vec<usize>, StoreError> {
+        let mut made = Vec::new();
+        let ends = path.iter().enumerate().filter(|(_, octet)| **octet == b'/').map(|(at, _)| at);
+        for end in ends {
+            let directory = &path[..end];
+            let result = self.root.make_directory(directory, Mode::RWXU | Mode::RWXG | Mode::RWXO);
+            let synced = match result {
+                Ok(true) => {
+                    made.push(end);
+                    if self.syncs() { self.root.sync_parent(directory) } else { Ok(()) }
+                }
+                other => other.map(drop),
+            };
+            if let Err(errno) = synced {
+                remove_made(&self.root, path, &made);
+                return Err(name_error(&self.root, path, "make the directory for", errno));
+            }
+        }
+        Ok(made)
     }
 
     /// Refuses a name if another file delivered into the directory would be lost by it.
@@ -302,6 +330,15 @@ impl Incoming {
         self.room.give_up(self.geometry.size, 0);
         self.changed = true;
         all
+    }
+}
+
+/// Removes the directories on the way to `path` that were made for it, by the lengths of their paths. One that another
+/// file has been put into stays.
+fn remove_made(root: &Root, path: &[u8], made: &[usize]) {
+    for &end in made.iter().rev() {
+        // The error that is reported says more than one of the tidying.
+        let _ = root.remove_directory(&path[..end]);
     }
 }
 

@@ -7,7 +7,7 @@ use farcast_core::BitRate;
 use farcast_delivery::nack::NodeId;
 use farcast_delivery::{KeyNumber, Vouched};
 use farcast_files::names::first_meeting;
-use farcast_files::{Entry, Outgoing, safe_name, shown_name};
+use farcast_files::{Entry, Outgoing, safe_path, shown_name};
 use farcast_mftp::settings::Rate;
 use farcast_net::SendSeal;
 use farcast_norm::MOST_OBJECTS;
@@ -109,17 +109,17 @@ pub(super) fn scan(job: &SendJob, note: &mut dyn FnMut(Preparation<'_>)) -> Resu
     Ok(files)
 }
 
-/// Refuses two files that would have one name at receivers. A file's name there has no directories. A receiver that
-/// takes no hidden names renames a file whose name begins with a dot.
+/// Refuses two files that would have one name at receivers. A receiver that takes no hidden names renames a file whose
+/// name begins with a dot.
 fn check_meeting(job: &SendJob, files: &[Outgoing]) -> Result<(), Error> {
     let entries = files.iter().flat_map(|one| one.manifest().entries());
     let names: Vec<Vec<u8>> = entries.map(|entry| said_of(job, entry).1).collect();
     for hidden in [true, false] {
-        let mapping = |name: &[u8]| safe_name(name, hidden, "");
+        let mapping = |name: &[u8]| safe_path(name, hidden, "");
         if let Some(met) = first_meeting(names.iter().map(Vec::as_slice), mapping) {
             return Err(Error::usage(format!(
-                "\"{}\" and \"{}\" would be one file at receivers, {}, as this protocol sends names without directories: \
-                 rename one, send them one after the other into directories of their own, or choose --protocol mftp",
+                "\"{}\" and \"{}\" would both be {} at receivers: rename one, or send them one after the other into \
+                 directories of their own",
                 shown_name(&met.first),
                 shown_name(&met.second),
                 shown_name(&met.name)

@@ -46,11 +46,9 @@ fn midway(sender: &Running) {
 }
 
 impl Run {
-    /// Returns the receiver's path of a file of the tree. Some protocols have no directories.
+    /// Returns the receiver's path of a file of the tree.
     fn place_of(&self, name: &str) -> PathBuf {
-        let inbox = self.place.path("7");
-        let flat = inbox.join(format!("d_{name}"));
-        if flat.exists() { flat } else { inbox.join("d").join(name) }
+        self.place.path("7/d").join(name)
     }
 
     fn received(&self, name: &str) -> Option<Vec<u8>> {

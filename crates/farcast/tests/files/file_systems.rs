@@ -83,7 +83,7 @@ fn write(place: &Place, path: &str, content: &str) {
 
 #[test]
 fn a_mode_that_cannot_be_set_is_said_once_and_costs_nothing() {
-    by_each_protocol(|number, protocol| {
+    by_each_protocol(|_, protocol| {
         let place = Place::new();
         write(&place, "d/one", "1");
         write(&place, "d/two", "2");
@@ -96,10 +96,8 @@ fn a_mode_that_cannot_be_set_is_said_once_and_costs_nothing() {
             "{}",
             receiver.story()
         );
-        let flat = (1..4).contains(&number);
-        let names = if flat { ["d_one", "d_two"] } else { ["d/one", "d/two"] };
         assert_eq!(
-            names.map(|name| got(&place, name)),
+            ["d/one", "d/two"].map(|name| got(&place, name)),
             [Some("1".into()), Some("2".into())],
             "{}",
             receiver.story()
@@ -151,23 +149,39 @@ fn a_name_that_cannot_be_costs_that_file_only() {
 }
 
 #[test]
+fn every_protocol_keeps_directories() {
+    by_each_protocol(|_, (send, receive)| {
+        let place = Place::new();
+        for path in ["d/f", "d/x/y", "d/x_y", "d/x/deep/er/z"] {
+            write(&place, path, path);
+        }
+        let receiver = place.receive("ant", receive);
+        let sent = place.send(&[&place.path("d")], send).wait();
+        assert!(matches!(sent.code, Some(0 | 4)), "{}", sent.story());
+        receiver.succeed();
+        place.assert_received(&place.path("d"), &["ant"]);
+    });
+}
+
+#[test]
 fn files_that_would_have_one_name_are_not_sent() {
     let place = Place::new();
-    write(&place, "d/x/y", "one");
+    write(&place, "d/x\ny", "one");
     write(&place, "d/x_y", "two");
-    write(&place, "d_x_y", "three");
-    write(&place, "e/f", "four");
+    write(&place, "f\ny", "three");
+    write(&place, "f_y/g", "four");
+    write(&place, "e/f", "five");
     fs::create_dir_all(place.path("e/none/at/all")).unwrap();
-    let (tree, sub, flat) = (place.path("d"), place.path("d/x"), place.path("d_x_y"));
     for protocol in ["norm", "mdp", "pgm"] {
         let args = ["--protocol", protocol, "--rate", "20 Mbit/s", "--receivers", "ant"];
-        let ended = place.run("sender", place.send_command(&[&tree], &args));
-        ended.assert_one_sentence(2, &["d/x/y", "d/x_y", "d_x_y"]);
-        write(&place, "x_y", "five");
-        let ended = place.run("sender", place.send_command(&[&sub, &place.path("x_y")], &args));
-        ended.assert_one_sentence(2, &["x/y", "x_y"]);
-        let ended = place.run("sender", place.send_command(&[&flat, &place.path("d")], &args));
-        ended.assert_one_sentence(2, &["d_x_y"]);
+        let ended = place.run("sender", place.send_command(&[&place.path("d")], &args));
+        ended.assert_one_sentence(2, &["d/x", "would both be d/x_y"]);
+        // A file would be where the other needs a directory.
+        let (file, tree) = (place.path("f\ny"), place.path("f_y"));
+        for paths in [[&*file, &*tree], [&*tree, &*file]] {
+            let ended = place.run("sender", place.send_command(&paths, &args));
+            ended.assert_one_sentence(2, &["\"f_y/g\"", "would both be f_y "]);
+        }
         // Directories that hold no file are named.
         let mut receiver = place.receive(protocol, &["--protocol", protocol]);
         assert!(receiver.is_running());
