@@ -25,6 +25,7 @@ mod common;
 mod mftp;
 mod narrow;
 mod predict;
+mod stats;
 mod stream;
 #[cfg(test)]
 mod tests;
@@ -223,12 +224,14 @@ fn path_words(notice: &PathNotice<'_>, option: &str) -> (String, &'static str, V
         ),
         PathNotice::Refused { why } => (why.to_string(), "blocked", json!({ "reason": why.to_string() })),
         PathNotice::Fragmenting { packet, segment } => {
-            (narrow::fragmenting(packet, segment, option), "fragmenting", narrow::fits(segment))
+            let fields = narrow::fits(segment);
+            (narrow::fragmenting(packet, segment, option), "fragmenting", fields)
         }
         PathNotice::Narrow { receiver, datagram, limit, segment } => {
             let narrow = narrow::Narrow { receiver, datagram, limit };
             let avoids = segment.map(|segment| (segment, option));
-            (narrow.sentence(avoids), "narrow", narrow.fields(segment))
+            let fields = narrow.fields(segment);
+            (narrow.sentence(avoids), "narrow", fields)
         }
     }
 }

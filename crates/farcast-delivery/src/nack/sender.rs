@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use farcast_core::Time;
 use farcast_core::engine::{Deadline, RejectCounts};
 
-use super::{SenderEvent, SenderOutcome};
+use super::{NodeId, SenderEvent, SenderOutcome};
 use crate::figure::{Figure, RequestCounts};
 use crate::pacer::{Pacer, RatePace};
 use crate::sender::{Asked, NakFate, Phase, RoundProgress};
@@ -32,6 +32,8 @@ pub struct SenderCore<X> {
     progress: RoundProgress,
     /// Segments and symbols sent in each round.
     rounds: Vec<u64>,
+    /// Number of named receivers that are no longer waited for.
+    dismissed: usize,
 }
 
 impl<X> SenderCore<X> {
@@ -46,6 +48,7 @@ impl<X> SenderCore<X> {
             events: VecDeque::new(),
             progress: RoundProgress::default(),
             rounds: Vec::new(),
+            dismissed: 0,
         }
     }
 
@@ -87,6 +90,23 @@ impl<X> SenderCore<X> {
     pub fn note_request(&mut self, new: bool) {
         let fate = if new { NakFate::Used } else { NakFate::Known };
         self.asked = Some(Asked { round: self.progress.round, count: 1, fate });
+    }
+
+    /// Notes that the named receiver `node`, which lacks something, is no longer waited for.
+    pub fn dismiss(&mut self, node: NodeId) {
+        self.dismissed += 1;
+        self.events.push_back(SenderEvent::Lost(node));
+    }
+
+    /// Returns `true` if a named receiver that lacks something is no longer waited for.
+    pub fn has_dismissed(&self) -> bool {
+        self.dismissed > 0
+    }
+
+    /// Returns the outcome where `lacking` receivers of those that are still waited for have not acknowledged. `named`
+    /// counts these and those that have.
+    pub fn outcome(&self, named: usize, lacking: usize, cut_short: bool) -> SenderOutcome {
+        SenderOutcome::of(named + self.dismissed, (lacking + self.dismissed) as u32, cut_short)
     }
 
     /// Returns the progress of the current round.

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use farcast_core::Time;
 use farcast_core::engine::Reject;
 use farcast_delivery::Phase;
-use farcast_delivery::nack::{NodeId, SenderOutcome, Stamp};
+use farcast_delivery::nack::{NodeId, Stamp};
 
 use super::{Sender, Timer};
 use crate::event::SenderEvent;
@@ -175,13 +175,20 @@ impl Sender {
                 self.core.events.push_back(SenderEvent::Acknowledged(node));
             }
         }
-        if self.lacking.is_empty() {
+        if self.lacking.is_empty() && !self.core.has_dismissed() {
             self.core.events.push_back(SenderEvent::Delivered);
-            if self.core.phase == Phase::Waiting && self.asked.is_empty() {
-                self.end(SenderOutcome::Acknowledged);
-            }
         }
+        self.conclude_if_settled();
         Ok(())
+    }
+
+    /// Ends the transmission if everything was sent and no named receiver is waited for.
+    pub(super) fn conclude_if_settled(&mut self) {
+        let all_begun = self.begun.len() == self.geometries.len();
+        if self.lacking.is_empty() && all_begun && self.core.phase == Phase::Waiting && self.asked.is_empty()
+        {
+            self.conclude();
+        }
     }
 
     /// Sends the repairs that were gathered.

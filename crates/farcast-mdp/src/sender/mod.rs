@@ -16,7 +16,7 @@ use farcast_core::{Span, Time, Timers, timers};
 use farcast_delivery::nack::quantise::Rtt;
 use farcast_delivery::nack::{NodeId, SenderCore, SenderOutcome, Stamp};
 use farcast_delivery::{
-    Cause, Ending, Figure, Geometry, Gone, Milestone, ObjectId, Phase, RatePace, RequestCounts,
+    Cause, Ending, Figure, Geometry, Gone, Milestone, ObjectId, Phase, Proved, RatePace, RequestCounts,
     RoundProgress, Routes, SenderEngine,
 };
 
@@ -225,7 +225,7 @@ impl Sender {
         self.core.phase = Phase::Waiting;
         let last = self.begun.len() == self.geometries.len();
         let robust = self.config.robust;
-        let named = !self.config.ackers.is_empty();
+        let named = !self.config.ackers.is_empty() || self.core.has_dismissed();
         let asked = |one: &Outgoing| one.waiting.is_empty() || one.asks >= robust;
         let through = if named { self.begun.iter().all(asked) } else { self.flushes >= robust };
         let delivered = named && last && self.lacking.is_empty();
@@ -261,8 +261,7 @@ impl Sender {
     }
 
     fn conclude(&mut self) {
-        let lacking = self.lacking.len() as u32;
-        let outcome = SenderOutcome::of(self.config.ackers.len(), lacking, self.is_cut_short);
+        let outcome = self.core.outcome(self.config.ackers.len(), self.lacking.len(), self.is_cut_short);
         for &(node, _) in &self.lacking {
             self.core.events.push_back(SenderEvent::Lost(node));
         }
@@ -456,6 +455,21 @@ impl SenderEngine for Sender {
             begun.clear();
             self.asked.remove(&object);
         }
+    }
+
+    fn dismiss(&mut self, _now: Time, who: &Proved<'_>) {
+        let node = NodeId(who.number.receiver());
+        let Some(at) = self.lacking.iter().position(|(lacking, _)| *lacking == node) else { return };
+        if self.core.ending.is_some() || self.core.phase == Phase::Ended {
+            return;
+        }
+        self.lacking.remove(at);
+        self.config.ackers.retain(|acker| *acker != node);
+        for one in &mut self.begun {
+            one.waiting.retain(|waiting| *waiting != node);
+        }
+        self.core.dismiss(node);
+        self.conclude_if_settled();
     }
 
     fn moved(&mut self, _now: Time, source: SocketAddr) {

@@ -34,6 +34,13 @@ impl Grtt {
         self.estimate
     }
 
+    /// Leaves out the named receiver at place `of`; those behind it move up.
+    pub(crate) fn forget(&mut self, of: usize) {
+        if let Some(named) = self.named.as_mut().filter(|named| of < named.len()) {
+            named.remove(of);
+        }
+    }
+
     /// Notes a measured round trip of a named receiver or of another. A longer one counts at once. If all receivers are
     /// known, the longest of their last samples counts.
     pub(crate) fn sample(&mut self, trip: Span, of: Option<usize>) {

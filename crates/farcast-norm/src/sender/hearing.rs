@@ -2,7 +2,6 @@
 
 use farcast_core::engine::{Arrival, Reject};
 use farcast_core::{Span, Time};
-use farcast_delivery::nack::SenderOutcome;
 use farcast_delivery::{ObjectId, Phase};
 
 use super::parts::{Check, Parts};
@@ -163,13 +162,18 @@ impl Sender {
             return Ok(());
         }
         self.core.events.push_back(SenderEvent::Acknowledged(node));
-        if self.is_acknowledged() {
+        if self.is_settled() && !self.core.has_dismissed() {
             self.core.events.push_back(SenderEvent::Delivered);
-            if self.core.phase == Phase::Waiting && self.asked.is_empty() {
-                self.end(SenderOutcome::Acknowledged);
-            }
         }
+        self.conclude_if_settled();
         Ok(())
+    }
+
+    /// Ends the transmission if everything was sent and no named receiver is waited for.
+    pub(super) fn conclude_if_settled(&mut self) {
+        if self.is_settled() && self.core.phase == Phase::Waiting && self.asked.is_empty() {
+            self.conclude();
+        }
     }
 
     /// Returns `true` if there is only one receiver.
@@ -177,9 +181,10 @@ impl Sender {
         self.ackers.len() == 1 || !self.config.group.ip().is_multicast()
     }
 
-    /// Returns `true` if every named receiver has acknowledged everything.
-    pub(super) fn is_acknowledged(&self) -> bool {
-        !self.ackers.is_empty() && self.lacking(self.objects.count()).next().is_none()
+    /// Returns `true` if receivers were named, and every one that is waited for has acknowledged everything.
+    pub(super) fn is_settled(&self) -> bool {
+        let named = !self.ackers.is_empty() || self.core.has_dismissed();
+        named && self.lacking(self.objects.count()).next().is_none()
     }
 
     /// Returns `true` if the last request of every receiver that has not acknowledged everything asked for nothing but

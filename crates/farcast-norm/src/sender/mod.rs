@@ -19,10 +19,10 @@ use core::net::SocketAddr;
 
 use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, RejectCounts, Transmit};
 use farcast_core::{Run, Span, Time, Timers, timers};
-use farcast_delivery::nack::{SenderCore, SenderOutcome};
+use farcast_delivery::nack::{NodeId, SenderCore, SenderOutcome};
 use farcast_delivery::{
-    Cause, Ending, ErasureCode, Figure, Geometry, Gone, Milestone, ObjectId, Phase, RatePace, RequestCounts,
-    RoundProgress, Routes, SenderEngine,
+    Cause, Ending, ErasureCode, Figure, Geometry, Gone, Milestone, ObjectId, Phase, Proved, RatePace,
+    RequestCounts, RoundProgress, Routes, SenderEngine,
 };
 
 use crate::config::SenderConfig;
@@ -207,7 +207,7 @@ impl Sender {
         self.control.rest(now);
         let is_bereft = self.is_bereft();
         let most = if is_bereft { self.config.robust.min(BEREFT_FLUSHES) } else { self.config.robust };
-        if self.flushes >= most || self.is_acknowledged() {
+        if self.flushes >= most || self.is_settled() {
             // Requests that are being gathered are still answered.
             if self.asked.is_empty() {
                 self.conclude();
@@ -256,7 +256,7 @@ impl Sender {
 
     fn conclude(&mut self) {
         let lost: Vec<_> = self.lacking(self.objects.count()).collect();
-        let outcome = SenderOutcome::of(self.ackers.len(), lost.len() as u32, self.is_cut_short);
+        let outcome = self.core.outcome(self.ackers.len(), lost.len(), self.is_cut_short);
         self.core.events.extend(lost.into_iter().map(SenderEvent::Lost));
         self.end(outcome);
     }
@@ -430,6 +430,20 @@ impl SenderEngine for Sender {
         // An object is a file: nothing more of it is sent, and receivers that ask for it learn so.
         self.is_cut_short |= object.get() >= self.objects.passed();
         self.objects.withdraw(object.get());
+    }
+
+    fn dismiss(&mut self, _now: Time, who: &Proved<'_>) {
+        let (node, all) = (NodeId(who.number.receiver()), self.objects.count());
+        let Some(at) = self.ackers.iter().position(|acker| acker.node == node && acker.has < all) else {
+            return;
+        };
+        if self.core.ending.is_some() || self.core.phase == Phase::Ended {
+            return;
+        }
+        self.ackers.remove(at);
+        self.grtt.forget(at);
+        self.core.dismiss(node);
+        self.conclude_if_settled();
     }
 
     fn moved(&mut self, _now: Time, source: SocketAddr) {

@@ -195,7 +195,7 @@ impl Sender {
         self.timers.set(Timer::Linger, now + self.config.linger);
         self.core.events.push_back(SenderEvent::Acknowledged(node));
         if self.lacking.is_empty() {
-            if self.keeping.lost() == 0 {
+            if self.keeping.lost() == 0 && !self.core.has_dismissed() {
                 self.core.events.push_back(SenderEvent::Delivered);
             }
             self.conclude();

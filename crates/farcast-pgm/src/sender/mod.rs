@@ -17,8 +17,8 @@ use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, Reje
 use farcast_core::{Span, Time, Timers, timers};
 use farcast_delivery::nack::{SenderCore, SenderOutcome};
 use farcast_delivery::{
-    Cause, Ending, ErasureCode, Figure, Geometry, Milestone, ObjectId, Phase, RequestCounts, RoundProgress,
-    Routes, SenderEngine,
+    Cause, Ending, ErasureCode, Figure, Geometry, Milestone, ObjectId, Phase, Proved, RequestCounts,
+    RoundProgress, Routes, SenderEngine,
 };
 
 use crate::cc::Controller;
@@ -223,12 +223,20 @@ impl Sender {
         if self.core.phase == Phase::Sending && self.is_closed && self.window.next == self.window.end {
             self.core.phase = Phase::Waiting;
             self.timers.set(Timer::Linger, at + self.config.linger);
+            self.conclude_if_settled();
+        }
+    }
+
+    /// Ends the session if everything was sent and the named receivers that lack it are no longer waited for.
+    fn conclude_if_settled(&mut self) {
+        if self.core.phase == Phase::Waiting && self.lacking.is_empty() && self.core.has_dismissed() {
+            self.conclude();
         }
     }
 
     fn conclude(&mut self) {
-        let lacking = self.lacking.len() as u32 + self.keeping.lost();
-        let outcome = SenderOutcome::of(self.config.named.len(), lacking, false);
+        let lacking = self.lacking.len() + self.keeping.lost() as usize;
+        let outcome = self.core.outcome(self.config.named.len(), lacking, false);
         self.core.events.extend(self.lacking.drain(..).map(SenderEvent::Lost));
         self.end(outcome);
     }
@@ -522,6 +530,18 @@ impl SenderEngine for Sender {
         if self.core.may_abort() {
             self.end(SenderOutcome::Aborted);
         }
+    }
+
+    fn dismiss(&mut self, _now: Time, who: &Proved<'_>) {
+        let node = NodeId(who.number.receiver());
+        let Some(at) = self.lacking.iter().position(|lacking| *lacking == node) else { return };
+        if self.core.ending.is_some() || self.core.phase == Phase::Ended {
+            return;
+        }
+        self.lacking.remove(at);
+        self.config.named.retain(|named| *named != node);
+        self.core.dismiss(node);
+        self.conclude_if_settled();
     }
 
     fn moved(&mut self, _now: Time, source: SocketAddr) {

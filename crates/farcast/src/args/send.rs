@@ -20,7 +20,7 @@ pub(crate) struct SendArgs {
     pub(crate) output: OutputArgs,
     #[command(flatten)]
     pub(crate) page: PageArgs,
-    /// Print at the end how many bytes were sent, and how many were saved.
-    #[arg(help_heading = "MFTP", long, conflicts_with = "predict")]
+    /// Print at the end how many bytes were sent, by their purpose, and how many were left out.
+    #[arg(long, conflicts_with_all = ["predict", "stream"])]
     pub(crate) stats: bool,
 }

@@ -8,6 +8,7 @@ use farcast_transfer::send::{
     NoticeOf, ReceiverState, ReportOf, SendEvent, SenderOf, Verdict, changed_files,
 };
 
+use super::stats::stats_table;
 use super::{
     Controls, Error, Exit, Failure, Predict, Preparation, Progress, Scanned, SendArgs, SendFace, SendNotice,
     SendProtocol, Sent, Steps, Value, changed_fields, compressed_fields, compressed_sentence, json,
@@ -192,6 +193,10 @@ impl<'a, P: SendProtocol> View<'a, P> {
         let fields = summary(sent, &verdict);
         self.steps.output.event("summary", fields.clone());
         if let Some(table) = table(&sent.protocol.receivers()) {
+            self.steps.output.result(&table);
+        }
+        if self.steps.args.stats {
+            let table = stats_table(sent.files.octets(), None, &sent.report.traffic);
             self.steps.output.result(&table);
         }
         let how = verdict.result().map(Exit::of).map_err(Failure::from);

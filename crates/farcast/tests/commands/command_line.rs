@@ -522,9 +522,11 @@ fn the_last_line_tells_all() {
     }
     assert!(sent.stdout.contains("all that was sent"), "{}", sent.stdout);
     assert!(!sent.stdout.contains("asked again"), "no table of nobody: {}", sent.stdout);
-    let args = ["--protocol", "norm", "--rate", "20 Mbit/s", "--robust", "2", "--rtt", "10 ms"];
+    let args = ["--protocol", "norm", "--rate", "20 Mbit/s", "--robust", "2", "--rtt", "10 ms", "--stats"];
     let sent = place.run("sender", place.send_command(&[&text], &args));
     let last = sent.stdout.lines().last().unwrap();
     assert!(last.contains("times the size") && last.contains("; not sealed"), "{last}");
-    assert!(sent.stdout.contains("nobody was named"), "{}", sent.stdout);
+    for part in ["nobody was named", "content, sent once", "all that was sent"] {
+        assert!(sent.stdout.contains(part), "{part}: {}", sent.stdout);
+    }
 }

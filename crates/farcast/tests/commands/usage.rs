@@ -179,9 +179,6 @@ fn options_that_would_do_nothing_are_refused() {
         let ended = place.run("sender", place.send_command(&[&file], &[&RATE[..], args].concat()));
         ended.assert_failed(2, parts);
     };
-    for protocol in ["norm", "mdp", "pgm", "one-way"] {
-        refused(&["--protocol", protocol, "--stats"], &["--stats goes with --protocol mftp", protocol]);
-    }
     for protocol in PROTOCOLS {
         refused(&["--protocol", protocol, "--replications", "5"], &["--predict <LINK>"]);
         let known: &[&str] = match protocol {

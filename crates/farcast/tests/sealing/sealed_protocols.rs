@@ -302,6 +302,32 @@ fn a_session_goes_on_with_nothing_of_an_earlier_one() {
 }
 
 #[test]
+fn a_receiver_that_is_trusted_no_more_is_not_waited_for() {
+    for protocol in ["norm", "mdp", "pgm"] {
+        let parties = Parties::new(&["bob", "eve"]);
+        let file = parties.place.file("product.bin", 1_000_000);
+        let by = ["--protocol", protocol];
+        let bob = parties.receive("bob", &[&by[..], &["--once"]].concat());
+        let eve = parties.receive("eve", &by);
+        let args = ["--rate", "2 Mbit/s", "--rtt", "2 s", "--receivers", "bob,eve"];
+        let sender = parties.send(&file, &[&by[..], &args].concat());
+        sender.until_nth("progress", 2);
+        run(&mut parties.at("ann", &["key", "revoke", "eve"]));
+        let sent = sender.wait();
+        bob.succeed();
+        assert_eq!(digest(&file), digest(&parties.place.path("bob/product.bin")), "{protocol}");
+        assert!(!parties.place.path("eve/product.bin").exists(), "{protocol}");
+        let time = |kind| sent.all(kind)[0]["time"].as_f64().unwrap();
+        assert!(time("lost") - time("revoked") < 1.0, "{protocol}: {}", sent.story());
+        assert_eq!(sent.all("lost")[0]["receiver"], "eve", "{protocol}");
+        // A silent receiver would be asked for many round trips more.
+        assert!(time("summary") - time("done") < 5.0, "{protocol}: {}", sent.story());
+        sent.assert_failed(3, &["eve did not acknowledge"]);
+        eve.kill9();
+    }
+}
+
+#[test]
 fn no_stream_is_played_into_a_later_one() {
     for protocol in ["norm", "pgm"] {
         let parties = Parties::new(&["bob"]);

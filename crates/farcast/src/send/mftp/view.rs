@@ -10,10 +10,11 @@ use farcast_transfer::send::{
 };
 
 use super::advice::Advice;
-use super::closing::{Closing, closing_sentence, closing_table, receivers, stats_table, summary};
+use super::closing::{Closing, closing_sentence, closing_table, receivers, summary};
 use super::{SendMftp, SendReport};
 use crate::progress::{MOST_LINES, part_of, percent, rate, time_left};
 use crate::report::{End, Sending};
+use crate::send::stats::stats_table;
 use crate::send::{
     Error, Exit, Failure, Output, Preparation, Progress, Scanned, SendFace, SendNotice, SendProtocol, Sent,
     Steps, Value, changed_fields, compressed_fields, json, notice_words,
@@ -174,7 +175,9 @@ impl<'a> View<'a> {
             output.result(&table);
         }
         if args.stats {
-            output.result(&stats_table(report, self.size).blank());
+            let (left_out, segments) = (report.sender.left_out(), report.sender.geometry().segments());
+            let left_out = part_of(self.size, left_out.into(), segments.into());
+            output.result(&stats_table(self.size, Some(left_out), &report.traffic));
         }
         if let Some(advice) = Advice::of(&report.sender) {
             output.result(&Text::line(&advice.closing(report, draft)).blank());
