@@ -13,11 +13,15 @@ mod sections;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
+use farcast_core::Setting;
 use farcast_scenario::document::{Asked, Question};
 
 pub use explore::{Reading, explore};
 pub use samples::{ATTACHED, SAMPLES, Sample};
 pub use sections::sections;
+
+/// Place of the keys that a protocol declares, with the meanings of the declarations.
+pub const DECLARED: &str = "*";
 
 /// A table of the page, with keys that belong together.
 #[derive(Clone, Copy, Debug)]
@@ -32,7 +36,7 @@ pub struct Section {
     pub samples: &'static [&'static str],
     /// The same keys are asked for in other samples too, and have the same meaning there.
     pub everywhere: bool,
-    /// Keys and their meanings.
+    /// Keys and their meanings; [`DECLARED`] stands for the keys that a protocol declares.
     pub keys: &'static [(&'static str, &'static str)],
 }
 
@@ -66,11 +70,30 @@ pub fn page() -> Result<String, String> {
             "`--set` {}\n\n| key | value | default | meaning |\n|---|---|---|---|\n",
             paths.join(", ")
         );
-        for (key, meaning) in section.keys {
-            page.push_str(&row::row(section, &readings, key, meaning));
+        for &(key, meaning) in section.keys {
+            if key == DECLARED {
+                for setting in settings(section, &readings) {
+                    page.push_str(&row::row(section, &readings, setting.key, &row::meaning(setting)));
+                }
+            } else {
+                page.push_str(&row::row(section, &readings, key, meaning));
+            }
         }
     }
     Ok(page)
+}
+
+/// Returns the declared settings of a section, in the order in which they are asked for.
+fn settings(section: &Section, readings: &[Reading]) -> Vec<&'static Setting> {
+    let mut all: Vec<&'static Setting> = Vec::new();
+    let own = readings.iter().filter(|reading| section.samples.contains(&reading.sample));
+    for question in own.flat_map(|reading| &reading.questions) {
+        let Some(setting) = question.setting else { continue };
+        if section.tables.contains(&&*table(question)) && all.iter().all(|other| other.key != setting.key) {
+            all.push(setting);
+        }
+    }
+    all
 }
 
 /// Returns keys that were asked for in a sample and are in no section.
@@ -79,7 +102,10 @@ fn undescribed(sections: &[Section], readings: &[Reading]) -> BTreeSet<String> {
         sections.iter().any(|section| {
             (section.everywhere || section.samples.contains(&reading.sample))
                 && section.tables.contains(&&*table(question))
-                && section.keys.iter().any(|(key, _)| *key == question.key)
+                && section.keys.iter().any(|(key, _)| match question.setting {
+                    Some(_) => *key == DECLARED,
+                    None => *key == question.key,
+                })
         })
     };
     let mut wrong = BTreeSet::new();
@@ -102,7 +128,7 @@ fn unasked(sections: &[Section], readings: &[Reading]) -> BTreeSet<String> {
                 reading.questions.iter().filter(|question| section.tables.contains(&&*table(question)));
             asked.extend(here.map(|question| question.key));
         }
-        let never = section.keys.iter().filter(|(key, _)| !asked.contains(key));
+        let never = section.keys.iter().filter(|(key, _)| *key != DECLARED && !asked.contains(key));
         wrong.extend(never.map(|(key, _)| format!("{}: nobody asks for {key}", section.title)));
     }
     wrong

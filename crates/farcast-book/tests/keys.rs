@@ -5,11 +5,10 @@ use std::path::{Path, PathBuf};
 use farcast_book::{keys, repository};
 
 /// Methods of readers whose first argument is a key.
-const METHODS: [&str; 46] = [
+const METHODS: [&str; 44] = [
     "rate",
     "rate_or",
     "optional_rate",
-    "rate_or_word",
     "span",
     "span_or",
     "optional_span",
@@ -35,7 +34,6 @@ const METHODS: [&str; 46] = [
     "integer",
     "integer_or",
     "optional_integer",
-    "integer_or_word",
     "number",
     "number_or",
     "optional_number",

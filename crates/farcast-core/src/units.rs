@@ -4,6 +4,8 @@
 //! `"2 %"`). kbit is 1000 bit, kB is 1000 bytes, KiB is 1024 bytes. A bare number is an error. Bit rates are also
 //! accepted in other common forms (`"20M"`, `"20mbit"`, `"20Mbps"`).
 
+use alloc::format;
+use alloc::string::String;
 use core::fmt;
 use core::num::NonZeroU64;
 use core::str::FromStr;
@@ -91,6 +93,48 @@ impl Probability {
     pub const fn get(self) -> f64 {
         self.0
     }
+}
+
+impl BitRate {
+    /// Returns the rate as text without loss, such as `20 Mbit/s`.
+    pub fn exact(self) -> String {
+        const UNITS: [(u64, &str); 3] = [(1_000_000_000, "Gbit/s"), (1_000_000, "Mbit/s"), (1_000, "kbit/s")];
+        in_largest_unit(self.as_bps(), &UNITS, "bit/s")
+    }
+}
+
+impl Span {
+    /// Returns the time as text without loss, such as `24 h`.
+    pub fn exact(self) -> String {
+        const SECOND: u64 = 1_000_000_000;
+        const UNITS: [(u64, &str); 5] =
+            [(3_600 * SECOND, "h"), (60 * SECOND, "min"), (SECOND, "s"), (1_000_000, "ms"), (1_000, "us")];
+        in_largest_unit(self.as_nanos(), &UNITS, if self.is_zero() { "s" } else { "ns" })
+    }
+}
+
+impl Bytes {
+    /// Returns the size as text without loss, such as `64 KiB`.
+    pub fn exact(self) -> String {
+        const UNITS: [(u64, &str); 8] = [
+            (1 << 40, "TiB"),
+            (1_000_000_000_000, "TB"),
+            (1 << 30, "GiB"),
+            (1_000_000_000, "GB"),
+            (1 << 20, "MiB"),
+            (1_000_000, "MB"),
+            (1 << 10, "KiB"),
+            (1_000, "kB"),
+        ];
+        in_largest_unit(self.0, &UNITS, "B")
+    }
+}
+
+/// Returns `value` in the largest unit of which it is a multiple, else in `smallest`.
+fn in_largest_unit(value: u64, units: &[(u64, &str)], smallest: &str) -> String {
+    let fits = |(scale, _): &&(u64, &str)| value != 0 && value.is_multiple_of(*scale);
+    let &(scale, unit) = units.iter().find(fits).unwrap_or(&(1, smallest));
+    format!("{} {unit}", value / scale)
 }
 
 /// Splits `text` into its number and the unit behind it.

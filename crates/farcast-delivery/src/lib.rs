@@ -22,11 +22,12 @@
 //! | `occupancy.rs` | detection of other deliveries on a group |
 //! | `octets.rs` | integers in a sequence of octets |
 //! | `passage.rs` | losses, from the numbers of datagrams |
-//! | `path.rs` | properties of the path, and numbers of parity symbols |
+//! | `path.rs` | properties of the path |
 //! | `proved.rs` | proven origin of a sealed message |
 //! | `vouched.rs` | metadata of a file without a manifest |
 //! | `geometry.rs` | division of an object into blocks and segments |
 //! | `pacer.rs` | departure times of datagrams |
+//! | `settings.rs` | settings that several protocols have |
 //! | `rate.rs` | rate control beside the pacer |
 //! | `stream.rs` | streams without a known end |
 //! | `nack/` | skeleton of protocols whose receivers ask for what they lack |
@@ -73,6 +74,7 @@ mod proved;
 mod rate;
 mod receiver;
 mod sender;
+pub mod settings;
 mod stream;
 mod vouched;
 mod words;
@@ -88,7 +90,7 @@ pub use object::ObjectId;
 pub use occupancy::Occupancy;
 pub use pacer::{Pacer, RatePace};
 pub use passage::Passage;
-pub use path::{Parity, PathLimits};
+pub use path::PathLimits;
 pub use population::{Channel, Feedback, FeedbackCounts, Population, TimedFeedback};
 pub use protocol::{Merged, Protocol};
 pub use proved::{KeyNumber, Proved};
@@ -97,6 +99,7 @@ pub use receiver::{AT_HAND, Answer, Cause, Decline, Offer, Outcome, Received, Re
 pub use sender::{
     Ahead, Asked, Ending, Gone, Milestone, NakFate, Phase, RoundProgress, Routes, SenderEngine,
 };
+pub use settings::Parity;
 pub use stream::{StreamEngine, StreamReceiverEngine, StreamSenderEngine, Taken};
 pub use vouched::Vouched;
 pub use words::{Noun, Words};

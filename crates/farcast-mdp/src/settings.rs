@@ -8,6 +8,10 @@ pub use farcast_delivery::PathLimits;
 use farcast_delivery::nack::NodeId;
 use farcast_delivery::nack::quantise::GroupSize;
 
+mod declared;
+
+pub use declared::in_effect;
+
 use crate::config::{Counted, Object, ReceiverConfig, SenderConfig};
 
 /// Settings that a user chooses. The defaults are those of [`SenderConfig::new`] and [`ReceiverConfig::new`].

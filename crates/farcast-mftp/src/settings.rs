@@ -10,6 +10,10 @@ use core::net::SocketAddr;
 use farcast_core::{BitRate, Span};
 pub use farcast_delivery::{Parity, PathLimits};
 
+mod declared;
+
+pub use declared::{LEAST_INTERVAL, in_effect};
+
 use crate::config::{Group, Invited, NakTiming, Pace, PassWait, Product, SenderConfig, Start, StatusRetry};
 use crate::wire;
 

@@ -11,6 +11,10 @@ use farcast_core::{BitRate, Probability, Span};
 use farcast_delivery::RatePace;
 pub use farcast_delivery::{Parity, PathLimits};
 
+mod declared;
+
+pub use declared::in_effect;
+
 use crate::config::{Object, Pacing, SenderConfig};
 use crate::message::{Fec, NodeId};
 use crate::quantise::GroupSize;

@@ -6,6 +6,10 @@ use core::net::SocketAddr;
 use farcast_core::{BitRate, Span};
 use farcast_delivery::RatePace;
 
+mod declared;
+
+pub use declared::in_effect;
+
 use crate::config::{ConfigError, Duration, SenderConfig, Shape};
 use crate::wire::HEADER_LEN;
 
@@ -57,12 +61,21 @@ pub struct Settings {
     pub overhead_percent: u32,
     /// Octets that may leave together.
     pub burst: u64,
+    /// Time after which the transfer is aborted.
+    pub time_limit: Span,
 }
 
 impl Settings {
     /// Creates settings with `rate` and defaults: one round with 10 % added.
     pub fn new(rate: BitRate) -> Self {
-        Self { rate, symbol_size: None, duration: Duration::Rounds(1), overhead_percent: 10, burst: 64 << 10 }
+        Self {
+            rate,
+            symbol_size: None,
+            duration: Duration::Rounds(1),
+            overhead_percent: 10,
+            burst: 64 << 10,
+            time_limit: Span::MAX,
+        }
     }
 
     /// Returns the configuration of the engine.

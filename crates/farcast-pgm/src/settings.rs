@@ -11,6 +11,10 @@ use farcast_core::{BitRate, Span};
 pub use farcast_delivery::PathLimits;
 use farcast_delivery::RatePace;
 
+mod declared;
+
+pub use declared::in_effect;
+
 use crate::cc::CcConfig;
 use crate::config::{Advance, Grouping, ReceiverConfig, SenderConfig, Sending};
 use crate::message::{NodeId, Tsi};

@@ -34,6 +34,7 @@ mod kinds;
 mod nesting;
 mod questions;
 mod reader;
+mod setting;
 mod suggestion;
 mod tree;
 
@@ -47,7 +48,7 @@ pub use questions::{Asked, Presence, Question};
 pub use reader::Reader;
 
 use error::Fault;
-use tree::{Entry, KeySource, Table};
+use tree::{Entry, KeySource, Table, Value};
 
 /// Limit on the depth of tables and lists within each other.
 pub const NESTING_LIMIT: usize = 16;
@@ -70,6 +71,8 @@ pub struct Document {
     top: Table,
     /// Assignments laid over the document, for error messages.
     assignments: Vec<String>,
+    /// Options of a command line that made assignments, by the index of the assignment.
+    options: BTreeMap<usize, String>,
     /// Contents of files that the document may name, by their path in the document.
     attached: BTreeMap<String, String>,
     reads: RefCell<Vec<(String, String, Origin)>>,
@@ -89,6 +92,7 @@ impl Document {
             name: name.to_owned(),
             top: Table::default(),
             assignments: Vec::new(),
+            options: BTreeMap::new(),
             attached: BTreeMap::new(),
             reads: RefCell::default(),
             files: RefCell::default(),
@@ -115,6 +119,30 @@ impl Document {
             self.assignments.pop();
             error
         })
+    }
+
+    /// Lays `key = value` over the document for an option of a command line, as [`set`](Self::set) does. Errors in the
+    /// value name the `option`.
+    ///
+    /// # Errors
+    /// The key leads through something that is no table.
+    pub fn set_by_option(&mut self, option: &str, key: &str, value: &str) -> Result<(), DocumentError> {
+        let assignment = format!("{key}={value}");
+        let index = self.assignments.len();
+        self.assignments.push(assignment.clone());
+        self.options.insert(index, option.to_owned());
+        assignment::apply(&mut self.top, &assignment, index).map_err(|fault| self.error(fault))
+    }
+
+    /// Removes a key, if the document has it. The key is a path of bare keys of tables, with dots between them.
+    pub fn remove(&mut self, key: &str) {
+        let mut table = &mut self.top;
+        let mut rest = key;
+        while let Some((first, behind)) = rest.split_once('.') {
+            let Some(Value::Table(inner)) = table.get_mut(first) else { return };
+            (table, rest) = (inner, behind);
+        }
+        table.entries.retain(|entry| entry.key != rest);
     }
 
     /// Returns the last assignment that sets `key`, a table around it, or something in it.
@@ -176,6 +204,10 @@ impl Document {
         let place = match fault.source {
             KeySource::Document => ErrorPosition::File { name: self.name.clone(), line: None },
             KeySource::Line(line) => ErrorPosition::File { name: self.name.clone(), line: Some(line) },
+            KeySource::Assignment(index) if self.options.contains_key(&index) => {
+                let place = ErrorPosition::Option(self.options[&index].clone());
+                return DocumentError { place, key: String::new(), problem: Box::new(fault.problem) };
+            }
             KeySource::Assignment(index) => {
                 ErrorPosition::Setting(tree::printable(&self.assignments[index], tree::LONG))
             }

@@ -7,6 +7,7 @@
 //! | file | contents |
 //! |---|---|
 //! | `send/options.rs` | choices of the caller |
+//! | `send/settings.rs`, `send/arguments.rs` | settings of a protocol, and their options |
 //! | `send/face.rs` | steps, events, receivers and the verdict, as a user sees them |
 //! | `send/mftp.rs`, `norm.rs`, `mdp.rs`, `pgm.rs`, `one_way.rs` | one [`SendProtocol`] each |
 //! | `send/nack.rs`, `send/named.rs` | parts that NORM, MDP and PGM share |
@@ -23,7 +24,6 @@ use farcast_core::{BitRate, Span, Time};
 use farcast_delivery::Protocol;
 use farcast_files::{Change, ChangedFile, Compressed, Grain, Outgoing, ScanProgress, Scanning, SourceError};
 use farcast_net::{NetError, SendNotice, SendOptions, SendReport, SendSeal, Waited};
-use farcast_scenario::Document;
 use serde_json::Value;
 
 use crate::host::{Endpoint, Family};
@@ -31,6 +31,8 @@ use crate::lock::Lock;
 use crate::sealing::{self, Sealing};
 use crate::{Error, ErrorKind, ProtocolName, names};
 
+#[cfg(feature = "clap")]
+mod arguments;
 mod face;
 mod mdp;
 mod mftp;
@@ -40,6 +42,7 @@ mod norm;
 mod one_way;
 pub mod options;
 mod pgm;
+pub mod settings;
 pub mod stream;
 mod turn;
 
@@ -423,30 +426,6 @@ fn check_compress(job: &SendJob) -> Result<(), Error> {
         ));
     }
     Ok(())
-}
-
-/// Returns the document with the plan of `job` and its keys, or `None` if it has neither.
-///
-/// # Errors
-/// The file cannot be read or is no document, or a key is no key.
-fn plan(job: &SendJob) -> Result<Option<Document>, Error> {
-    let (plan, keys) = (&job.protocol.plan, &job.protocol.keys);
-    let mut document = match plan {
-        Some(path) => {
-            let unreadable = |error| Error::usage(format!("{}: {error}", path.display()));
-            let text = farcast_scenario::document::text_of(path).map_err(unreadable)?;
-            Document::parse(&path.display().to_string(), &text).map_err(Error::wrong)?
-        }
-        None if keys.is_empty() => return Ok(None),
-        None => {
-            let name = job.protocol_name();
-            Document::parse("settings", &format!("[protocol]\nname = \"{name}\"\n")).map_err(Error::wrong)?
-        }
-    };
-    for (key, value) in keys {
-        document.set(&format!("protocol.{key}={value}")).map_err(Error::wrong)?;
-    }
-    Ok(Some(document))
 }
 
 /// Returns the destination, with its name resolved.

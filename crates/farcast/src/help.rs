@@ -27,7 +27,7 @@ const PAGES: &[Page] = &[
             "name",
             "speaks",
             "receivers",
-            "wait_for",
+            "wait-for",
             "wait",
             "interface",
             "ttl",

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use farcast_core::Setting;
 use farcast_scenario::document::{Asked, Presence, Question};
 
 use super::explore::{Change, Reading};
@@ -15,6 +16,16 @@ enum Absent {
     Value(String),
     /// A value that follows from other keys.
     Follows(String),
+}
+
+/// Returns the meaning of a declared key, with its default in words and its option.
+pub(super) fn meaning(setting: &Setting) -> String {
+    let default = match setting.otherwise {
+        "" => String::new(),
+        otherwise => format!("; by default {otherwise}"),
+    };
+    let option = setting.option.map(|option| format!(" (`--{}`)", option.name)).unwrap_or_default();
+    format!("{}{default}{option}", setting.meaning)
 }
 
 /// Returns the row of `key`, which is in `section` and is asked for.

@@ -31,6 +31,8 @@ pub enum ErrorPosition {
     },
     /// The text of an assignment that was laid over the document.
     Setting(String),
+    /// The option of a command line that made an assignment.
+    Option(String),
 }
 
 /// Kind of error, with the details for its message.
@@ -161,6 +163,7 @@ impl fmt::Display for ErrorPosition {
             Self::File { name, line: Some(line) } => write!(f, "{name}:{line}"),
             Self::File { name, line: None } => f.write_str(name),
             Self::Setting(assignment) => write!(f, "--set {assignment}"),
+            Self::Option(option) => write!(f, "--{option}"),
         }
     }
 }

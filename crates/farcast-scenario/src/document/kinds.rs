@@ -51,8 +51,7 @@ impl Quantity for BitRate {
     const EXAMPLE: &'static str = "\"20 Mbit/s\"";
 
     fn literal(&self) -> String {
-        const UNITS: [(u64, &str); 3] = [(1_000_000_000, "Gbit/s"), (1_000_000, "Mbit/s"), (1_000, "kbit/s")];
-        in_largest_unit(self.as_bps(), &UNITS, "bit/s")
+        quoted(&self.exact())
     }
 }
 
@@ -61,10 +60,7 @@ impl Quantity for Span {
     const EXAMPLE: &'static str = "\"250 ms\"";
 
     fn literal(&self) -> String {
-        const SECOND: u64 = 1_000_000_000;
-        const UNITS: [(u64, &str); 5] =
-            [(3_600 * SECOND, "h"), (60 * SECOND, "min"), (SECOND, "s"), (1_000_000, "ms"), (1_000, "us")];
-        in_largest_unit(self.as_nanos(), &UNITS, if self.is_zero() { "s" } else { "ns" })
+        quoted(&self.exact())
     }
 }
 
@@ -73,17 +69,7 @@ impl Quantity for Bytes {
     const EXAMPLE: &'static str = "\"1 MiB\"";
 
     fn literal(&self) -> String {
-        const UNITS: [(u64, &str); 8] = [
-            (1 << 40, "TiB"),
-            (1_000_000_000_000, "TB"),
-            (1 << 30, "GiB"),
-            (1_000_000_000, "GB"),
-            (1 << 20, "MiB"),
-            (1_000_000, "MB"),
-            (1 << 10, "KiB"),
-            (1_000, "kB"),
-        ];
-        in_largest_unit(self.0, &UNITS, "B")
+        quoted(&self.exact())
     }
 }
 
@@ -94,13 +80,6 @@ impl Quantity for Probability {
     fn literal(&self) -> String {
         Value::Float(self.get()).literal()
     }
-}
-
-/// Returns `value` in the largest unit of which it is a multiple, else in `smallest`.
-fn in_largest_unit(value: u64, units: &[(u64, &str)], smallest: &str) -> String {
-    let fits = |(scale, _): &&(u64, &str)| value != 0 && value.is_multiple_of(*scale);
-    let &(scale, unit) = units.iter().find(fits).unwrap_or(&(1, smallest));
-    format!("\"{} {unit}\"", value / scale)
 }
 
 /// Kind of text that holds a quantity.
@@ -173,42 +152,6 @@ impl<Q: Quantity + Clone + PartialEq> Kind for OrWord<'_, Q> {
 
     fn noun(&self) -> String {
         format!("{} or {}", Q::NOUN, quoted(self.0.0))
-    }
-}
-
-/// Kind of another kind's value, or of a word in its place.
-pub(super) struct WordFor<'a, K> {
-    pub(super) word: &'a str,
-    pub(super) kind: K,
-}
-
-impl<K: Kind> Kind for WordFor<'_, K> {
-    /// `None` if the word is given.
-    type Value = Option<K::Value>;
-
-    fn read(&self, node: &ValueNode) -> Result<Self::Value, (KeySource, Problem)> {
-        match &node.value {
-            Value::Text(text) if text == self.word => return Ok(None),
-            Value::Text(text) if nearest(text, [self.word]).is_some() => {
-                let known = vec![quoted_brief(self.word), format!("a value such as {}", self.kind.example())];
-                let suggestion = Some(quoted_brief(self.word));
-                return Err((node.source, Problem::Choice { value: node.value.brief(), suggestion, known }));
-            }
-            _ => {}
-        }
-        self.kind.read(node).map(Some)
-    }
-
-    fn literal(&self, value: &Self::Value) -> String {
-        value.as_ref().map_or_else(|| quoted(self.word), |value| self.kind.literal(value))
-    }
-
-    fn example(&self) -> String {
-        self.kind.example()
-    }
-
-    fn noun(&self) -> String {
-        format!("{} or {}", self.kind.noun(), quoted(self.word))
     }
 }
 

@@ -1,5 +1,7 @@
 //! Keys that readers ask for, recorded to describe a schema.
 
+use farcast_core::Setting;
+
 use super::kinds::Kind;
 
 /// A key that a reader asked for.
@@ -17,6 +19,8 @@ pub struct Question {
     pub presence: Presence,
     /// True if the document has the key.
     pub given: bool,
+    /// Declaration of the key, if it has one.
+    pub setting: Option<&'static Setting>,
 }
 
 /// Kind of value that is asked for.
@@ -50,7 +54,7 @@ pub enum Presence {
 
 impl Asked {
     /// Describes a value of `kind`.
-    pub(super) fn value<K: Kind>(kind: &K) -> Self {
+    pub(super) fn value<K: Kind + ?Sized>(kind: &K) -> Self {
         Self::Value { noun: kind.noun(), words: kind.words(), example: kind.example() }
     }
 }

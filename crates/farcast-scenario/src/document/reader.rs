@@ -5,11 +5,11 @@ use core::ops::RangeInclusive;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use farcast_core::Span;
 use farcast_core::units::{BitRate, Bytes, Probability};
+use farcast_core::{Setting, Span};
 
 use super::error::{Fault, Problem};
-use super::kinds::{self, Choice, Flag, Integer, Kind, List, Number, OrWord, Text, WithUnit, WordFor};
+use super::kinds::{self, Choice, Flag, Integer, Kind, List, Number, OrWord, Text, WithUnit};
 use super::questions::{Asked, Presence, Question};
 use super::suggestion::nearest;
 use super::tree::{self, KeySource, Table, Value, ValueNode};
@@ -85,25 +85,6 @@ impl<'d> Reader<'d> {
         stands_for: Bytes,
     ) -> Result<Option<Bytes>, DocumentError> {
         self.optional(key, &OrWord((word, stands_for)))
-    }
-
-    /// Returns the value of `key`, a bit rate with its unit, or `None` for `word`; an error if it is absent.
-    pub fn rate_or_word(&mut self, key: &'static str, word: &str) -> Result<Option<BitRate>, DocumentError> {
-        self.required(key, &WordFor { word, kind: WithUnit::<BitRate>::NEW })
-    }
-
-    /// Returns the value of `key`, an integer within `range`, or `None` for `word`; `default` if it is absent.
-    pub fn integer_or_word<T>(
-        &mut self,
-        key: &'static str,
-        range: RangeInclusive<T>,
-        word: &str,
-        default: Option<T>,
-    ) -> Result<Option<T>, DocumentError>
-    where
-        T: Copy + Display + PartialOrd + TryFrom<i64>,
-    {
-        self.or(key, &WordFor { word, kind: Integer(range) }, default)
     }
 
     /// Returns the value of `key`, an integer within `range`; an error if it is absent.
@@ -403,7 +384,11 @@ impl<'d> Reader<'d> {
         self.table.get(key)
     }
 
-    fn optional<K: Kind>(&mut self, key: &'static str, kind: &K) -> Result<Option<K::Value>, DocumentError> {
+    pub(super) fn optional<K: Kind + ?Sized>(
+        &mut self,
+        key: &'static str,
+        kind: &K,
+    ) -> Result<Option<K::Value>, DocumentError> {
         self.note(key, || (Asked::value(kind), Presence::Optional));
         let found = self.value(key, kind);
         // A word for the absence of the key may be given explicitly.
@@ -415,7 +400,7 @@ impl<'d> Reader<'d> {
         }
     }
 
-    fn or<K: Kind>(
+    pub(super) fn or<K: Kind + ?Sized>(
         &mut self,
         key: &'static str,
         kind: &K,
@@ -429,14 +414,22 @@ impl<'d> Reader<'d> {
         Ok(default)
     }
 
-    fn required<K: Kind>(&mut self, key: &'static str, kind: &K) -> Result<K::Value, DocumentError> {
+    pub(super) fn required<K: Kind + ?Sized>(
+        &mut self,
+        key: &'static str,
+        kind: &K,
+    ) -> Result<K::Value, DocumentError> {
         self.note(key, || (Asked::value(kind), Presence::Required));
         let found = self.value(key, kind)?;
         found.ok_or_else(|| self.missing(key, format!("{} = {}", tree::key(key), kind.example())))
     }
 
     /// Reads the value of `key`; `None` if it is absent.
-    fn value<K: Kind>(&mut self, key: &'static str, kind: &K) -> Result<Option<K::Value>, DocumentError> {
+    fn value<K: Kind + ?Sized>(
+        &mut self,
+        key: &'static str,
+        kind: &K,
+    ) -> Result<Option<K::Value>, DocumentError> {
         let Some(node) = self.ask(key) else { return Ok(None) };
         let path = tree::join(&self.path, key);
         match kind.read(node) {
@@ -458,7 +451,16 @@ impl<'d> Reader<'d> {
         let (asked, presence) = what();
         let (path, table) = (tree::join(&self.path, key), self.header.clone());
         let given = self.table.get(key).is_some();
-        questions.borrow_mut().push(Question { path, table, key, asked, presence, given });
+        let setting = None;
+        questions.borrow_mut().push(Question { path, table, key, asked, presence, given, setting });
+    }
+
+    /// Adds the declaration of the key that was asked for last.
+    pub(super) fn declare(&self, setting: &'static Setting) {
+        let Some(questions) = &self.document.questions else { return };
+        if let Some(question) = questions.borrow_mut().last_mut() {
+            question.setting = Some(setting);
+        }
     }
 
     fn missing(&self, key: &str, example: String) -> DocumentError {

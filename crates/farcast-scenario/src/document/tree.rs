@@ -56,6 +56,11 @@ impl Table {
         self.entries.iter().find(|entry| entry.key == key).map(|entry| &entry.node)
     }
 
+    /// Returns the value of `key` to change it.
+    pub(super) fn get_mut(&mut self, key: &str) -> Option<&mut Value> {
+        self.entries.iter_mut().find(|entry| entry.key == key).map(|entry| &mut entry.node.value)
+    }
+
     /// Returns the value of `key`, and inserts `node` first if the key is absent.
     pub(super) fn get_or_insert(&mut self, key: &str, node: impl FnOnce() -> ValueNode) -> &mut ValueNode {
         let index = self.entries.iter().position(|entry| entry.key == key).unwrap_or_else(|| {

@@ -3,11 +3,10 @@
 use std::net::SocketAddr;
 
 use farcast_core::units::Bytes;
-use farcast_core::{BitRate, Span};
-use farcast_mdp::settings::{Counts, PathLimits, SendPlan};
-use farcast_mdp::{Codec, Object, Preset, Receiver, ReceiverConfig, Sender, SenderConfig, Settings};
+use farcast_mdp::settings::{PathLimits, SendPlan, in_effect};
+use farcast_mdp::{Codec, Object, Receiver, ReceiverConfig, Sender, SenderConfig, Settings};
 use farcast_scenario::receivers::Group as Receivers;
-use farcast_scenario::{Document, DocumentError, Links, Reader};
+use farcast_scenario::{DocumentError, Links, Reader};
 
 use super::norm::receiver_node;
 use super::seal::{Manner, Sealed};
@@ -54,7 +53,7 @@ impl transfer::Transfer for Transfer {
     ) -> Result<Self, DocumentError> {
         let sizes = sizes(&mut table)?;
         let overhead = keys::overhead(&mut table)?;
-        let mut settings = read(&mut table, None)?;
+        let mut settings = Settings::read(&mut table)?;
         // Only the sender can open a sealed answer.
         settings.unicast |= sealed;
         let total: u32 = groups.iter().map(|group| group.receivers).sum();
@@ -69,7 +68,7 @@ impl transfer::Transfer for Transfer {
         let grows = if sealed { MANNER.content() } else { 0 };
         let way = PathLimits { headers: overhead.saturating_add(grows), mtu: None, granule: 1 };
         let sender = settings.sender(sent(objects, alone, named), way);
-        table.bytes_or("segment_size", Bytes(sender.segment_size.into()))?;
+        keys::show(&mut table, in_effect(&sender))?;
         if let Err(error) = Sender::new(sender.clone()) {
             return Err(table.refuse("files", error.to_string(), "settings that a transfer can have"));
         }
@@ -185,54 +184,4 @@ fn sizes(table: &mut Reader<'_>) -> Result<Vec<u64>, DocumentError> {
         Some(_) if table.holds("file") => Err(table.refuse("file", "files says all sizes", "one of the two")),
         Some(files) => Ok(files.into_iter().map(|Bytes(size)| size).collect()),
     }
-}
-
-/// Reads the settings of `table`: `[protocol]` of a scenario or of a sender's plan. A `given` rate replaces that of the
-/// table.
-///
-/// # Errors
-/// The first mistake, and its place.
-pub fn read(table: &mut Reader<'_>, given: Option<BitRate>) -> Result<Settings, DocumentError> {
-    let presets = [
-        ("none", None),
-        ("space_link_a", Some(Preset::SpaceLinkA)),
-        ("space_link_b", Some(Preset::SpaceLinkB)),
-    ];
-    let base = match (table.choice_or("preset", &presets, None)?, given) {
-        (Some(preset), _) => Settings::preset(preset),
-        (None, Some(rate)) => Settings::new(rate),
-        (None, None) => Settings::new(table.rate("rate")?),
-    };
-    // A given rate wins over the table's, but the table's must be valid.
-    let said = table.rate_or("rate", base.rate)?;
-    let rate = given.unwrap_or(said);
-    let segment_size = keys::segment_size(table)?;
-    let counts = [("payload", Counts::Payload), ("message", Counts::Message), ("packet", Counts::Packet)];
-    let gap = table.span_or("gap", base.gap)?;
-    if gap > Span::from_secs(7 * 24 * 3600) {
-        return Err(table.refuse("gap", "nobody waits so long", "at most a week"));
-    }
-    Ok(Settings {
-        rate,
-        counts: table.choice_or("counts", &counts, base.counts)?,
-        segment_size: segment_size.or(base.segment_size),
-        block_len: table.integer_or("block_size", 1..=254, base.block_len)?,
-        parity: table.integer_or("parity", 0..=254, base.parity)?,
-        auto_parity: table.integer_or("parity_ahead", 0..=254, base.auto_parity)?,
-        round_trip: table.span_or("round_trip", base.round_trip)?,
-        receivers: table.integer_or("group_size", 1..=u32::MAX, base.receivers)?,
-        unicast: table.choice_or("answers", &[("group", false), ("sender", true)], base.unicast)?,
-        robust: table.integer_or("robust", 1..=1000, base.robust)?,
-        gap,
-        burst: table.bytes_or("burst", Bytes(base.burst))?.0,
-        time_limit: table.span_or("transfer_limit", base.time_limit)?,
-    })
-}
-
-/// Reads the settings of a plan: a document with a table `protocol`. A `given` rate replaces that of the table.
-///
-/// # Errors
-/// The first mistake, and its place.
-pub fn plan(document: &Document, given: Option<BitRate>) -> Result<Settings, DocumentError> {
-    keys::plan(document, "mdp", |table| read(table, given))
 }

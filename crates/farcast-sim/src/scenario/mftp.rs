@@ -2,7 +2,6 @@
 
 mod memory;
 mod settings;
-pub mod table;
 
 use farcast_core::Span;
 use farcast_mftp::{ClientId, Codec, Group, Population, Receiver, ReceiverConfig, Sender, SenderConfig};

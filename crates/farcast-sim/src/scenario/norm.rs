@@ -3,13 +3,12 @@
 use std::net::{IpAddr, SocketAddr};
 
 use farcast_core::units::Bytes;
-use farcast_core::{BitRate, Probability};
-use farcast_norm::settings::{Parity, PathLimits, RateControl, SendPlan};
+use farcast_norm::settings::{PathLimits, SendPlan, in_effect};
 use farcast_norm::{
     Codec, Kind, NodeId, Object, Pacing, Population, Receiver, ReceiverConfig, Sender, SenderConfig, Settings,
 };
 use farcast_scenario::receivers::Group as Receivers;
-use farcast_scenario::{Document, DocumentError, Links, Reader};
+use farcast_scenario::{DocumentError, Links, Reader};
 
 use super::seal::{Manner, Sealed};
 use super::transfer::{self, TransferSpec};
@@ -26,8 +25,6 @@ const ENGINE: u64 = 2048;
 const POPULATION: u64 = 80;
 /// Octets of a receiver of a population for each block that it lacks something of.
 const NEED: u64 = 12;
-/// Maximum number of segments of a block, and of its parity symbols: together they fit the code over GF(2^16).
-const LONGEST: u16 = 32_767;
 /// NORM's port (RFC 5740 §8).
 const PORT: u16 = 6003;
 /// Seal of NORM. Content leaves before any receiver has to answer, so it has no key of its own. Members could forge
@@ -62,7 +59,7 @@ impl transfer::Transfer for Transfer {
     ) -> Result<Self, DocumentError> {
         let Bytes(size) = table.bytes("file")?;
         let overhead = keys::overhead(&mut table)?;
-        let mut settings = read(&mut table, None)?;
+        let mut settings = Settings::read(&mut table)?;
         // Only the sender can open a sealed answer.
         settings.unicast |= sealed;
         let total: u32 = groups.iter().map(|group| group.receivers).sum();
@@ -71,7 +68,7 @@ impl transfer::Transfer for Transfer {
         let grows = if sealed { MANNER.content() } else { 0 };
         let sender = settings
             .sender(sent, PathLimits { headers: overhead.saturating_add(grows), mtu: None, granule: 1 });
-        show(&mut table, &sender)?;
+        keys::show(&mut table, in_effect(&sender))?;
         if let Err(error) = Sender::new(sender.clone()) {
             return Err(table.refuse("file", error.to_string(), "settings that a transfer can have"));
         }
@@ -190,64 +187,4 @@ pub fn sender(scenario: &Scenario) -> Option<&SenderConfig> {
         Some(TransferSpec::Norm(transfer)) => Some(&transfer.sender),
         _ => None,
     }
-}
-
-/// Reads the settings of `table`: `[protocol]` of a scenario or of a sender's plan. A `given` rate replaces that of the
-/// table.
-///
-/// # Errors
-/// The first mistake, and its place.
-pub fn read(table: &mut Reader<'_>, given: Option<BitRate>) -> Result<Settings, DocumentError> {
-    let rate = keys::rate(table, given)?;
-    let base = Settings::new(rate);
-    let segment_size = keys::segment_size(table)?;
-    let controls = [("fixed", RateControl::Fixed), ("norm-cc", RateControl::NormCc)];
-    Ok(Settings {
-        control: table.choice_or("rate_control", &controls, base.control)?,
-        least_rate: least_rate(table, rate)?,
-        segment_size,
-        block_len: table.optional_integer("block_size", 1..=LONGEST)?,
-        parity: parity(table, "parity")?,
-        ahead: parity(table, "parity_ahead")?,
-        loss: table.probability_or("expected_loss", Probability::ZERO)?,
-        receivers: table.optional_integer("group_size", 1..=u32::MAX)?,
-        round_trip: table.span_or("round_trip", base.round_trip)?,
-        backoff: table.optional_integer("backoff", 0..=15)?,
-        unicast: table.choice_or("answers", &[("group", false), ("sender", true)], base.unicast)?,
-        robust: table.integer_or("robust", 1..=1000, base.robust)?,
-        burst: table.bytes_or("burst", Bytes(base.burst))?.0,
-        time_limit: table.span_or("transfer_limit", base.time_limit)?,
-        ..base
-    })
-}
-
-fn least_rate(table: &mut Reader<'_>, most: BitRate) -> Result<Option<BitRate>, DocumentError> {
-    let least = table.optional_rate("least_rate")?;
-    match least {
-        Some(least) if least > most => {
-            Err(table.refuse("least_rate", "it is more than the rate", "at most what \"rate\" says"))
-        }
-        _ => Ok(least),
-    }
-}
-
-fn parity(table: &mut Reader<'_>, key: &'static str) -> Result<Parity<u16>, DocumentError> {
-    let symbols = table.integer_or_word(key, 0..=LONGEST, "auto", None)?;
-    Ok(symbols.map_or(Parity::Auto, Parity::Symbols))
-}
-
-/// Reports the values of `config` that follow from other settings as defaults of keys that `table` lacks.
-fn show(table: &mut Reader<'_>, config: &SenderConfig) -> Result<(), DocumentError> {
-    table.bytes_or("segment_size", Bytes(config.segment_size.into()))?;
-    table.integer_or("block_size", 1..=LONGEST, config.block_len)?;
-    table.integer_or("backoff", 0..=15, config.backoff)?;
-    Ok(())
-}
-
-/// Reads the settings of a plan: a document with a table `protocol`. A `given` rate replaces that of the table.
-///
-/// # Errors
-/// The first mistake, and its place.
-pub fn plan(document: &Document, given: Option<BitRate>) -> Result<Settings, DocumentError> {
-    keys::plan(document, "norm", |table| read(table, given))
 }

@@ -3,11 +3,10 @@
 use std::net::SocketAddr;
 
 use farcast_core::units::Bytes;
-use farcast_core::{BitRate, Span};
-use farcast_oneway::settings::{PathLimits, SendPlan, Settings};
+use farcast_oneway::settings::{PathLimits, SendPlan, Settings, in_effect};
 use farcast_oneway::{Codec, Duration, Population, Receiver, ReceiverConfig, Sender, SenderConfig};
 use farcast_scenario::receivers::Group as Receivers;
-use farcast_scenario::{Document, DocumentError, Links, Reader};
+use farcast_scenario::{DocumentError, Links, Reader};
 
 use super::seal::{Manner, Sealed};
 use super::transfer::{self, TransferSpec};
@@ -65,7 +64,7 @@ impl transfer::Transfer for Transfer {
     ) -> Result<Self, DocumentError> {
         let Bytes(size) = table.bytes("file")?;
         let overhead = keys::overhead(&mut table)?;
-        let settings = read(&mut table, None)?;
+        let settings = Settings::read(&mut table)?;
         let sent = SendPlan {
             session: 1,
             id: [1; 32],
@@ -84,7 +83,7 @@ impl transfer::Transfer for Transfer {
                 return Err(table.refuse("file", error.to_string(), "settings that a transfer can have"));
             }
         };
-        table.bytes_or("symbol_size", Bytes(sender.shape.geometry().segment_size().into()))?;
+        keys::show(&mut table, in_effect(&sender))?;
         table.finish()?;
         super::check_marks(top, groups, links)?;
         let seal = sealed.then(|| {
@@ -164,33 +163,4 @@ pub fn sender(scenario: &Scenario) -> Option<&SenderConfig> {
         Some(TransferSpec::OneWay(transfer)) => Some(&transfer.sender),
         _ => None,
     }
-}
-
-/// Reads the settings of a plan: a document with a table `protocol`. A `given` rate replaces that of the table.
-///
-/// # Errors
-/// The first mistake, and its place.
-pub fn plan(document: &Document, given: Option<BitRate>) -> Result<Settings, DocumentError> {
-    keys::plan(document, "one-way", |table| read(table, given))
-}
-
-/// Reads the settings of `table`: `[protocol]` of a scenario or of a sender's plan. A `given` rate replaces that of the
-/// table.
-fn read(table: &mut Reader<'_>, given: Option<BitRate>) -> Result<Settings, DocumentError> {
-    let rate = keys::rate(table, given)?;
-    let base = Settings::new(rate);
-    let symbol_size = table.optional_bytes("symbol_size")?;
-    let Ok(symbol_size) = symbol_size.map(|Bytes(size)| u16::try_from(size)).transpose() else {
-        return Err(table.refuse("symbol_size", "it is larger than any packet", "at most 65000 B"));
-    };
-    let span = table.span_or("for", Span::ZERO)?;
-    let rounds = table.integer_or("repeat", 1..=u32::MAX, 1)?;
-    let duration = if span.is_zero() { Duration::Rounds(rounds) } else { Duration::For(span) };
-    Ok(Settings {
-        symbol_size,
-        duration,
-        overhead_percent: table.integer_or("overhead_percent", 0..=900, base.overhead_percent)?,
-        burst: table.bytes_or("burst", Bytes(base.burst))?.0,
-        ..base
-    })
 }

@@ -2,17 +2,17 @@
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
+use farcast_core::Span;
 use farcast_core::units::Bytes;
-use farcast_core::{BitRate, Span};
 use farcast_pgm::cc::CcConfig;
 use farcast_pgm::message::{DataKind, NakKind};
-use farcast_pgm::settings::{PathLimits, RateControl, SendPlan};
+use farcast_pgm::settings::{PathLimits, SendPlan, in_effect};
 use farcast_pgm::{
-    Body, Codec, Element, ElementConfig, Grouping, Gsi, Live, MOST_GROUP, Message, NodeId, Object, Receiver,
-    ReceiverConfig, Sender, SenderConfig, Sending, Settings, StoreConfig, Tsi,
+    Body, Codec, Element, ElementConfig, Gsi, Live, Message, NodeId, Object, Receiver, ReceiverConfig,
+    Sender, SenderConfig, Sending, Settings, StoreConfig, Tsi,
 };
 use farcast_scenario::receivers::Group as Receivers;
-use farcast_scenario::{Document, DocumentError, Links, Reader};
+use farcast_scenario::{DocumentError, Links, Reader};
 
 mod timers;
 
@@ -90,7 +90,7 @@ impl transfer::Transfer for Transfer {
     ) -> Result<Self, DocumentError> {
         let Bytes(size) = table.bytes("file")?;
         let overhead = keys::overhead(&mut table)?;
-        let settings = read(&mut table, None)?;
+        let settings = Settings::read(&mut table)?;
         let total: u32 = groups.iter().map(|group| group.receivers).sum();
         let named = if table.flag_or("named", false)? { total } else { 0 };
         let object = Object { size, name: b"file".to_vec(), vouched: None };
@@ -106,7 +106,7 @@ impl transfer::Transfer for Transfer {
                            would wait for its last packet";
             return Err(table.refuse(key, problem, "\"off\", with parity_ahead = 0, or no source_rate"));
         }
-        show(&mut table, &sender)?;
+        keys::show(&mut table, in_effect(&sender))?;
         if let Err(error) = Sender::new(sender.clone()) {
             return Err(table.refuse("file", error.to_string(), "settings that a transfer can have"));
         }
@@ -229,64 +229,4 @@ pub fn sender(scenario: &Scenario) -> Option<&SenderConfig> {
         Some(TransferSpec::Pgm(transfer)) => Some(&transfer.sender),
         _ => None,
     }
-}
-
-/// Reads the settings of `table`: `[protocol]` of a scenario or of a sender's plan. A `given` rate replaces that of the
-/// table.
-///
-/// # Errors
-/// The first mistake, and its place.
-pub fn read(table: &mut Reader<'_>, given: Option<BitRate>) -> Result<Settings, DocumentError> {
-    let rate = keys::rate(table, given)?;
-    let base = Settings::new(rate);
-    let segment_size = keys::segment_size(table)?;
-    let controls = [("fixed", RateControl::Fixed), ("pgmcc", RateControl::Pgmcc)];
-    let settings = Settings {
-        control: table.choice_or("rate_control", &controls, base.control)?,
-        segment_size,
-        receivers: table.optional_integer("group_size", 1..=u32::MAX)?,
-        round_trip: table.span_or("round_trip", base.round_trip)?,
-        backoff: table.optional_span("backoff")?,
-        linger: table.optional_span("linger")?,
-        parity: parity(table)?,
-        burst: table.bytes_or("burst", Bytes(base.burst))?.0,
-        time_limit: table.span_or("transfer_limit", base.time_limit)?,
-        ..base
-    };
-    if settings.round_trip.is_zero() {
-        return Err(table.refuse("round_trip", "nothing is as fast", "more than 0 s"));
-    }
-    Ok(settings)
-}
-
-fn parity(table: &mut Reader<'_>) -> Result<Option<Grouping>, DocumentError> {
-    let on_demand = table.choice_or("parity", &[("off", false), ("auto", true)], false)?;
-    let ahead = table.integer_or("parity_ahead", 0..=MOST_GROUP, 0)?;
-    let grouping = farcast_pgm::settings::grouping(None, ahead, on_demand);
-    let Some(grouping) = grouping else { return Ok(None) };
-    let size = table.integer_or("block_size", 2..=MOST_GROUP, grouping.size)?;
-    if !size.is_power_of_two() {
-        return Err(table.refuse(
-            "block_size",
-            "a transmission group is a power of two",
-            "2, 4, 8, 16, 32 or 64",
-        ));
-    }
-    Ok(Some(Grouping { size, ..grouping }))
-}
-
-/// Reports the values in use as defaults of keys that `table` lacks.
-fn show(table: &mut Reader<'_>, sender: &SenderConfig) -> Result<(), DocumentError> {
-    table.bytes_or("segment_size", Bytes(sender.tsdu.into()))?;
-    table.span_or("backoff", sender.backoff.unwrap_or_default())?;
-    table.span_or("linger", sender.linger)?;
-    Ok(())
-}
-
-/// Reads the settings of a plan: a document with a table `protocol`. A `given` rate replaces that of the table.
-///
-/// # Errors
-/// The first mistake, and its place.
-pub fn plan(document: &Document, given: Option<BitRate>) -> Result<Settings, DocumentError> {
-    keys::plan(document, "pgm", |table| read(table, given))
 }

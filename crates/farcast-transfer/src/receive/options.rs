@@ -7,6 +7,7 @@ use farcast_core::units::Bytes;
 use farcast_core::{Probability, Span};
 use farcast_files::Quota;
 
+#[cfg(feature = "clap")]
 use crate::headings::{NORM_AND_MDP, NORM_AND_PGM, NORM_MDP_AND_PGM};
 use crate::host::{Accepted, Endpoint, Host};
 use crate::options::{NetworkOptions, SealOptions};

@@ -3,22 +3,19 @@
 use std::net::SocketAddr;
 
 use farcast_core::Time;
-use farcast_delivery::Parity;
 use farcast_files::{Entry, Outgoing};
-use farcast_mdp::settings::{Counts, PathLimits, SendPlan as Plan};
+use farcast_mdp::settings::{PathLimits, SendPlan as Plan};
 use farcast_mdp::{
     Codec, ConfigError, Mdp, NodeId, Object, ObjectBegun, Sender, SenderConfig, SenderEvent, Settings,
 };
 use farcast_net::SendSeal;
-use farcast_sim::scenario::mdp::plan;
 use serde_json::Value;
 
-use super::nack::{self, NameRoom, base, check_names, named, said_of, set};
+use super::nack::{self, NameRoom, check_names, named, said_of};
 use super::named::{Ending, Named, figures};
-use super::options::Counted;
 use super::{
     Basis, MakeSender, Preparation, ReceiverState, ReportOf, Scanned, SendEvent, SendJob, SendProtocol,
-    Verdict, burst, destination, path_mtu,
+    Verdict, burst, destination, path_mtu, settings,
 };
 use crate::sealing::{Sealing, signed_headers};
 use crate::{Error, ProtocolName};
@@ -140,52 +137,14 @@ impl SendProtocol for SendMdp {
     }
 
     fn in_effect(sender: &Sender) -> Vec<(&'static str, String)> {
-        let config = sender.config();
-        vec![
-            ("rate", config.rate.to_string()),
-            ("segment-size", format!("{} B", config.segment_size)),
-            ("block-size", format!("{} segments", config.block_len)),
-            ("parity", format!("{} symbols of a block", config.parity)),
-            ("parity-ahead", format!("{} symbols of a block", config.auto_parity)),
-            ("rtt", config.grtt.to_string()),
-            ("robust", config.robust.to_string()),
-            ("gap", config.gap.to_string()),
-        ]
+        settings::in_effect(farcast_mdp::settings::in_effect(sender.config()))
     }
 }
 
-/// Returns the settings that `job` asks for. Options override a plan, and a plan overrides defaults.
+/// Returns the settings that `job` asks for.
 fn settings(job: &SendJob, sealed: bool) -> Result<Settings, Error> {
-    let mut settings = base(job, "MDP", plan, Settings::new)?;
-    let (mdp, nack, protocol) = (&job.mdp, &job.nack, &job.protocol);
-    settings.segment_size = nack.segment_size.or(settings.segment_size);
-    set(&mut settings.block_len, protocol.block_size.map(|block| symbols("block-size", block)).transpose()?);
-    if let Some(Parity::Symbols(parity)) = protocol.parity {
-        settings.parity = symbols("parity", parity)?;
-    }
-    if let Some(Parity::Symbols(ahead)) = nack.parity_ahead {
-        settings.auto_parity = symbols("parity-ahead", ahead)?;
-    }
-    set(&mut settings.receivers, nack.group_size);
-    set(&mut settings.round_trip, protocol.rtt);
-    set(&mut settings.unicast, nack.unicast());
+    let mut settings = settings::read(job, |table| Settings::read(table))?;
     // Only the sender can open a sealed answer.
     settings.unicast |= sealed;
-    set(&mut settings.robust, nack.robust);
-    set(&mut settings.gap, mdp.gap);
-    let counts = |counted| match counted {
-        Counted::Payload => Counts::Payload,
-        Counted::Message => Counts::Message,
-        Counted::Packet => Counts::Packet,
-    };
-    set(&mut settings.counts, mdp.counts.map(counts));
-    set(&mut settings.burst, protocol.burst.map(|burst| burst.0));
-    set(&mut settings.time_limit, protocol.time_limit);
     Ok(settings)
-}
-
-/// Returns a number of symbols of a block, if it is at most 254.
-fn symbols(what: &str, number: u32) -> Result<u8, Error> {
-    let fits = u8::try_from(number).ok().filter(|number| *number < u8::MAX);
-    fits.ok_or_else(|| Error::usage(format!("--{what} is at most 254 by MDP")))
 }

@@ -17,14 +17,13 @@ use serde_json::{Value, json};
 use super::turn::Turn;
 use super::{
     Basis, Locked, MakeSender, Preparation, ReceiverState, Scanned, SendEvent, SendJob, SendProtocol,
-    Verdict, burst, datagram_to, path_mtu, receivers,
+    Verdict, burst, datagram_to, path_mtu, receivers, settings,
 };
 use crate::host::Family;
 use crate::sealing::{self, Sealing};
 use crate::state::{Known, State, random_secret, transmission};
 use crate::{Error, ProtocolName};
 
-mod settings;
 mod verdict;
 
 pub use verdict::{given_up, has_it, outcome_word, quit_reason, standing, state_words};
@@ -134,7 +133,7 @@ impl SendProtocol for SendMftp {
     const LOOKS_AGAIN: bool = false;
 
     fn new(job: &SendJob, sealing: Option<Sealing>) -> Result<Self, Error> {
-        let settings = settings::of(job)?;
+        let settings = settings(job)?;
         let to = Destination::of(job)?;
         check(job, to, &settings, sealing.is_some())?;
         let rate = if let Rate::Limit(rate) = settings.rate { Some(rate) } else { None };
@@ -288,8 +287,14 @@ impl SendProtocol for SendMftp {
     }
 
     fn in_effect(sender: &Sender) -> Vec<(&'static str, String)> {
-        settings::in_use(sender.config())
+        settings::in_effect(farcast_mftp::settings::in_effect(sender.config()))
     }
+}
+
+/// Returns the settings that `job` asks for.
+fn settings(job: &SendJob) -> Result<Settings, Error> {
+    let settings = settings::read(job, |table| Settings::read(table))?;
+    Ok(Settings { start_on_demand: job.group.start_on_enter, draft: job.group.draft, ..settings })
 }
 
 /// Returns the name of a receiver, or its identifier if it is not known.
@@ -351,7 +356,7 @@ fn check(job: &SendJob, to: Destination, settings: &Settings, sealed: bool) -> R
 /// receivers are most likely there, and compared no older version the last time.
 fn early(job: &SendJob, known: &Known, name: &str) -> Span {
     let group = &job.group;
-    let told = group.start_on_enter || group.wait_for.is_some() || group.unlimited;
+    let told = group.start_on_enter || job.protocol.option("wait-for").is_some() || group.unlimited;
     // Receivers of the draft throw away data that arrives before they are confirmed.
     let listed = !group.receivers.is_empty() && known.has_all(&group.receivers);
     if listed && !group.draft && !told && !known.compares(name) { EARLY } else { Span::ZERO }

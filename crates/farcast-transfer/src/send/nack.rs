@@ -8,41 +8,34 @@ use farcast_delivery::nack::NodeId;
 use farcast_delivery::{KeyNumber, Vouched};
 use farcast_files::names::first_meeting;
 use farcast_files::{Entry, Outgoing, safe_path, shown_name};
-use farcast_mftp::settings::Rate;
 use farcast_net::SendSeal;
 use farcast_norm::MOST_OBJECTS;
-use farcast_scenario::{Document, DocumentError};
 use farcast_seal::Contents;
 
-use super::options::{Answers, NackOptions};
+use super::options::NackOptions;
 use super::{Preparation, Scanned, SendJob, datagram_to};
 use crate::sealing::{self, Sealing};
 use crate::{Error, node};
 
 impl NackOptions {
-    /// Returns `true` if receivers answer the sender alone, or `None` without the option.
-    pub(super) fn unicast(&self) -> Option<bool> {
-        self.answers.map(|whom| whom == Answers::Sender)
-    }
-
     /// Returns the node id of the sender at `source`.
     pub(super) fn node(&self, source: SocketAddr, sealing: Option<&Sealing>) -> NodeId {
         let chosen = sealing.map(|sealing| sealing.number().sender()).or(self.node);
         chosen.map_or_else(|| node::of_sender(source.ip()), NodeId)
     }
+}
 
-    /// Refuses options that do not go with a seal.
-    fn check(&self, sealing: Option<&Sealing>) -> Result<(), Error> {
-        if sealing.is_some() && self.node.is_some() {
-            return Err(Error::usage("--node: in what is sealed the node id follows from the key"));
-        }
-        if sealing.is_some() && self.answers == Some(Answers::Group) {
-            return Err(Error::usage(
-                "--answers group: what is sealed is answered to the sender, as nobody else could open it",
-            ));
-        }
-        Ok(())
+/// Refuses options that do not go with a seal.
+fn check(job: &SendJob, sealing: Option<&Sealing>) -> Result<(), Error> {
+    if sealing.is_some() && job.nack.node.is_some() {
+        return Err(Error::usage("--node: in what is sealed the node id follows from the key"));
     }
+    if sealing.is_some() && job.protocol.option("answers") == Some("group") {
+        return Err(Error::usage(
+            "--answers group: what is sealed is answered to the sender, as nobody else could open it",
+        ));
+    }
+    Ok(())
 }
 
 /// Makes the seal of a transfer to `to`, if it is sealed. Receivers do not register, so every receiver gets the same
@@ -56,39 +49,6 @@ pub fn seal(
     let datagram = datagram_to(job, to);
     let scope = sealing::scope(job.protocol_name(), job.stream.stream, to);
     sealing.map(|sealing| sealing.sender(scope, Contents::Signed, Some(rate), datagram)).transpose()
-}
-
-const NO_RATE: &str = "--rate is missing: give what the slowest link on the way carries, such as --rate \"20 Mbit/s\" \
-    for a satellite carrier of 20 Mbit/s (everything above it is lost in its queue)";
-
-/// Returns the settings of the plan, or those that `new` makes from the rate. Without a plan the rate is required. `by`
-/// is the protocol's name.
-pub(super) fn base<S>(
-    job: &SendJob,
-    by: &str,
-    plan: impl FnOnce(&Document, Option<BitRate>) -> Result<S, DocumentError>,
-    new: impl FnOnce(BitRate) -> S,
-) -> Result<S, Error> {
-    let rate = match job.rate {
-        Some(Rate::Max) => {
-            return Err(Error::usage(format!(
-                "--rate max is MFTP's, where receivers set the pace: by {by} give a rate, as in --rate \"20 Mbit/s\""
-            )));
-        }
-        Some(Rate::Limit(rate)) => Some(rate),
-        None => None,
-    };
-    match (super::plan(job)?, rate) {
-        (Some(document), rate) => plan(&document, rate).map_err(Error::wrong),
-        (None, Some(rate)) => Ok(new(rate)),
-        (None, None) => Err(Error::usage(NO_RATE)),
-    }
-}
-
-pub(super) fn set<T>(setting: &mut T, chosen: Option<T>) {
-    if let Some(chosen) = chosen {
-        *setting = chosen;
-    }
 }
 
 /// Scans the files that are sent, an object each.
@@ -177,7 +137,7 @@ pub fn whom(named: usize) -> String {
 
 /// Returns the nodes of `--receivers`, with the user's names for them. In a sealed transfer the nodes follow from keys.
 pub(super) fn named(job: &SendJob, sealing: Option<&Sealing>) -> Result<BTreeMap<NodeId, String>, Error> {
-    job.nack.check(sealing)?;
+    check(job, sealing)?;
     let receivers = &job.group.receivers;
     if let Some(sealing) = sealing {
         let node = |(number, name): (KeyNumber, &str)| (NodeId(number.receiver()), name.to_owned());

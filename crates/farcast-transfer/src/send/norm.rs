@@ -3,22 +3,19 @@
 use std::net::SocketAddr;
 
 use farcast_core::Time;
-use farcast_delivery::Parity;
 use farcast_files::{Entry, Outgoing};
 use farcast_net::SendSeal;
-use farcast_norm::settings::{PathLimits, RateControl, SendPlan as Plan};
+use farcast_norm::settings::{PathLimits, SendPlan as Plan};
 use farcast_norm::{
-    Codec, ConfigError, Kind, NodeId, Norm, Object, Pacing, Reached, Sender, SenderConfig, SenderEvent,
-    Settings,
+    Codec, ConfigError, Kind, NodeId, Norm, Object, Reached, Sender, SenderConfig, SenderEvent, Settings,
 };
-use farcast_sim::scenario::norm::plan;
 use serde_json::Value;
 
-use super::nack::{self, NameRoom, base, check_names, named, said_of, set};
+use super::nack::{self, NameRoom, check_names, named, said_of};
 use super::named::{Ending, Named, figures};
 use super::{
     Basis, MakeSender, Preparation, ReceiverState, ReportOf, Scanned, SendEvent, SendJob, SendProtocol,
-    Verdict, burst, destination, path_mtu,
+    Verdict, burst, destination, path_mtu, settings,
 };
 use crate::sealing::{Sealing, signed_headers};
 use crate::{Error, ProtocolName};
@@ -155,62 +152,16 @@ impl SendProtocol for SendNorm {
     }
 
     fn in_effect(sender: &Sender) -> Vec<(&'static str, String)> {
-        let config = sender.config();
-        let mut settings = vec![
-            ("rate", config.pace.rate.to_string()),
-            ("segment-size", format!("{} B", config.segment_size)),
-            ("block-size", format!("{} segments", config.block_len)),
-            ("parity", format!("{} symbols of a block", config.parity)),
-            ("parity-ahead", format!("{} symbols of a block", config.auto_parity)),
-            ("rtt", config.grtt.to_string()),
-            ("backoff", config.backoff.to_string()),
-            ("robust", config.robust.to_string()),
-        ];
-        if let Pacing::NormCc { least } = config.pacing {
-            settings.push(("least-rate", least.to_string()));
-        }
-        settings
+        settings::in_effect(farcast_norm::settings::in_effect(sender.config()))
     }
 }
 
-/// Returns the settings that `job` asks for. Options override a plan, and a plan overrides defaults.
+/// Returns the settings that `job` asks for.
 pub(super) fn settings(job: &SendJob, sealed: bool) -> Result<Settings, Error> {
-    let mut settings = base(job, "NORM", plan, Settings::new)?;
-    let (nack, norm, protocol) = (&job.nack, &job.norm, &job.protocol);
-    set(&mut settings.control, norm.cc.then_some(RateControl::NormCc));
-    settings.least_rate = norm.least_rate.or(settings.least_rate);
-    if settings.least_rate.is_some_and(|least| least > settings.rate) {
-        return Err(Error::usage("--least-rate is more than --rate"));
-    }
-    settings.segment_size = nack.segment_size.or(settings.segment_size);
-    if let Some(block) = protocol.block_size {
-        let block = u16::try_from(block).ok().filter(|block| *block <= 254);
-        settings.block_len = Some(block.ok_or_else(|| Error::usage("--block-size is at most 254 by NORM"))?);
-    }
-    set(&mut settings.parity, protocol.parity.map(|chosen| parity("parity", chosen)).transpose()?);
-    set(&mut settings.ahead, nack.parity_ahead.map(|chosen| parity("parity-ahead", chosen)).transpose()?);
-    set(&mut settings.loss, norm.expected_loss);
-    settings.receivers = nack.group_size.or(settings.receivers);
-    set(&mut settings.round_trip, protocol.rtt);
-    settings.backoff = norm.backoff.or(settings.backoff);
-    set(&mut settings.unicast, nack.unicast());
+    let mut settings = settings::read(job, |table| Settings::read(table))?;
     // Only the sender can open a sealed answer.
     settings.unicast |= sealed;
-    set(&mut settings.robust, nack.robust);
-    set(&mut settings.burst, protocol.burst.map(|burst| burst.0));
-    set(&mut settings.time_limit, protocol.time_limit);
     Ok(settings)
-}
-
-/// Returns a number of parity symbols that `option` chooses.
-fn parity(option: &str, chosen: Parity) -> Result<Parity<u16>, Error> {
-    match chosen {
-        Parity::Auto => Ok(Parity::Auto),
-        Parity::Symbols(symbols) => match u16::try_from(symbols).ok().filter(|symbols| *symbols <= 254) {
-            Some(symbols) => Ok(Parity::Symbols(symbols)),
-            None => Err(Error::usage(format!("--{option} is at most 254 by NORM"))),
-        },
-    }
 }
 
 /// Returns an instance id that is the same for the same files and most likely another for other files. Receivers

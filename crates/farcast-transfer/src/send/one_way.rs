@@ -2,20 +2,17 @@
 
 use std::net::SocketAddr;
 
-use farcast_core::units::Bytes;
 use farcast_core::{Span, Time};
 use farcast_files::Outgoing;
-use farcast_mftp::settings::Rate;
 use farcast_net::SendSeal;
 use farcast_oneway::settings::{PathLimits, SendPlan as Plan, Settings};
 use farcast_oneway::{Codec, ConfigError, Duration, OneWay, Sender, SenderConfig, SenderEvent};
 use farcast_seal::Contents;
-use farcast_sim::scenario::one_way::plan;
 use serde_json::{Value, json};
 
 use super::{
     Basis, MakeSender, Preparation, ReceiverState, ReportOf, Scanned, SendEvent, SendJob, SendOutcome,
-    SendProtocol, Verdict, burst, destination, path_mtu,
+    SendProtocol, Verdict, burst, destination, path_mtu, settings,
 };
 use crate::sealing::{self, Sealing};
 use crate::state::transmission;
@@ -106,7 +103,7 @@ impl SendProtocol for SendOneWay {
             to,
             sealing,
             patience: PATIENCE,
-            time_limit: job.protocol.time_limit.unwrap_or(Span::MAX),
+            time_limit: settings.time_limit,
             burst: burst(Some(settings.rate), settings.burst),
         };
         Ok(Self { basis, settings, segments: 0 })
@@ -176,17 +173,7 @@ impl SendProtocol for SendOneWay {
     }
 
     fn in_effect(sender: &Sender) -> Vec<(&'static str, String)> {
-        let config = sender.config();
-        let how_long = match config.duration {
-            Duration::Rounds(rounds) => ("repeat", rounds.to_string()),
-            Duration::For(time) => ("for", time.to_string()),
-        };
-        vec![
-            ("rate", config.pace.rate.to_string()),
-            how_long,
-            ("overhead", format!("{} %", config.overhead_percent)),
-            ("symbol-size", format!("{} B", config.shape.geometry().segment_size())),
-        ]
+        settings::in_effect(farcast_oneway::settings::in_effect(sender.config()))
     }
 }
 
@@ -199,40 +186,11 @@ pub fn how_long(duration: Duration) -> String {
     }
 }
 
-/// Returns the settings that `job` asks for. Options override a plan, and a plan overrides defaults.
+/// Returns the settings that `job` asks for.
 fn settings(job: &SendJob, sealed: bool) -> Result<Settings, Error> {
-    let rate = match job.rate {
-        Some(Rate::Limit(rate)) => Some(rate),
-        Some(Rate::Max) => {
-            return Err(Error::usage("--rate max needs receivers that answer; one way, set a rate"));
-        }
-        None => None,
-    };
-    let protocol = &job.protocol;
-    let other = [
-        // In a sealed transfer these receivers get the keys.
-        ("--receivers", !job.group.receivers.is_empty() && !sealed),
-        ("--parity", protocol.parity.is_some()),
-        ("--block-size", protocol.block_size.is_some()),
-        ("--rtt", protocol.rtt.is_some()),
-    ];
-    if let Some((option, _)) = other.into_iter().find(|(_, given)| *given) {
-        return Err(Error::usage(format!("{option} has no meaning one way")));
+    // In a sealed transfer these receivers get the keys.
+    if !job.group.receivers.is_empty() && !sealed {
+        return Err(Error::usage("--receivers has no meaning one way"));
     }
-    let mut settings = match (super::plan(job)?, rate) {
-        (Some(document), rate) => plan(&document, rate).map_err(Error::wrong)?,
-        (None, Some(rate)) => Settings::new(rate),
-        (None, None) => {
-            return Err(Error::usage(
-                "--rate is missing: one way, give what the slowest link on the way carries, as in --rate \"20 Mbit/s\"",
-            ));
-        }
-    };
-    let one_way = &job.one_way;
-    settings.symbol_size = one_way.symbol_size.or(settings.symbol_size);
-    let rounds = one_way.repeat.map(Duration::Rounds);
-    settings.duration = one_way.duration.map(Duration::For).or(rounds).unwrap_or(settings.duration);
-    settings.overhead_percent = one_way.overhead.unwrap_or(settings.overhead_percent);
-    settings.burst = protocol.burst.map_or(settings.burst, |Bytes(burst)| burst);
-    Ok(settings)
+    settings::read(job, |table| Settings::read(table))
 }

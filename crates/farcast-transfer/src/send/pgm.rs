@@ -5,21 +5,19 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use farcast_core::Time;
 use farcast_delivery::KeyNumber;
-use farcast_delivery::Parity;
 use farcast_files::{Entry, Outgoing};
 use farcast_net::SendSeal;
-use farcast_pgm::settings::{self, PathLimits, RateControl, SendPlan as Plan};
+use farcast_pgm::settings::{PathLimits, SendPlan as Plan};
 use farcast_pgm::{
-    Codec, ConfigError, Grouping, Gsi, Object, Pgm, Sender, SenderConfig, SenderEvent, Sending, Settings, Tsi,
+    Codec, ConfigError, Gsi, Object, Pgm, Sender, SenderConfig, SenderEvent, Sending, Settings, Tsi,
 };
-use farcast_sim::scenario::pgm::plan;
 use serde_json::Value;
 
-use super::nack::{self, NameRoom, base, check_names, named, said_of, set};
+use super::nack::{self, NameRoom, check_names, named, said_of};
 use super::named::{Ending, Named, figures};
 use super::{
     Basis, MakeSender, Preparation, ReceiverState, ReportOf, Scanned, SendEvent, SendJob, SendProtocol,
-    Verdict, burst, destination, path_mtu,
+    Verdict, burst, destination, path_mtu, settings,
 };
 use crate::sealing::{Sealing, signed_headers};
 use crate::{Error, ProtocolName};
@@ -147,72 +145,13 @@ impl SendProtocol for SendPgm {
     }
 
     fn in_effect(sender: &Sender) -> Vec<(&'static str, String)> {
-        let config = sender.config();
-        let mut settings = vec![
-            ("rate", config.pace.rate.to_string()),
-            ("segment-size", format!("{} B", config.tsdu)),
-            ("linger", config.linger.to_string()),
-        ];
-        settings.extend(config.backoff.map(|backoff| ("spread", backoff.to_string())));
-        match config.parity {
-            Some(Grouping { size, ahead, on_demand }) => settings.extend([
-                ("parity", if on_demand { "auto" } else { "off" }.to_owned()),
-                ("block-size", format!("{size} packets")),
-                ("parity-ahead", format!("{ahead} packets of a group")),
-            ]),
-            None => settings.push(("parity", "off".into())),
-        }
-        settings
+        settings::in_effect(farcast_pgm::settings::in_effect(sender.config()))
     }
 }
 
-/// Returns the settings that `args` ask for. Options override a plan, and a plan overrides defaults.
+/// Returns the settings that `job` asks for.
 pub(super) fn settings(job: &SendJob) -> Result<Settings, Error> {
-    let mut settings = base(job, "PGM", plan, Settings::new)?;
-    let (nack, protocol) = (&job.nack, &job.protocol);
-    settings.parity = parity(job, settings.parity)?;
-    set(&mut settings.control, job.norm.cc.then_some(RateControl::Pgmcc));
-    settings.segment_size = nack.segment_size.or(settings.segment_size);
-    settings.receivers = nack.group_size.or(settings.receivers);
-    set(&mut settings.round_trip, protocol.rtt);
-    if settings.round_trip.is_zero() {
-        return Err(Error::usage("--rtt is more than nothing"));
-    }
-    settings.backoff = protocol.spread.or(settings.backoff);
-    settings.linger = job.pgm.linger.or(settings.linger);
-    set(&mut settings.burst, protocol.burst.map(|burst| burst.0));
-    set(&mut settings.time_limit, protocol.time_limit);
-    Ok(settings)
-}
-
-/// Returns the parity that `args` ask for. Values without an option are those of `planned`.
-fn parity(job: &SendJob, planned: Option<Grouping>) -> Result<Option<Grouping>, Error> {
-    let (parity, size, ahead) = (job.protocol.parity, job.protocol.block_size, job.nack.parity_ahead);
-    if parity.is_none() && size.is_none() && ahead.is_none() {
-        return Ok(planned);
-    }
-    let on_demand = match parity {
-        None => planned.is_some_and(|planned| planned.on_demand),
-        Some(Parity::Auto) => true,
-        Some(Parity::Symbols(0)) => false,
-        Some(Parity::Symbols(_)) => {
-            return Err(Error::usage(
-                "--parity: by PGM \"auto\" or \"off\"; a group has as much as is asked for",
-            ));
-        }
-    };
-    let ahead = match ahead {
-        None => planned.map_or(0, |planned| planned.ahead),
-        Some(Parity::Symbols(symbols)) => symbols,
-        Some(Parity::Auto) => {
-            return Err(Error::usage("--parity-ahead: by PGM a number of parity packets behind each group"));
-        }
-    };
-    let grouping = settings::grouping(size.or(planned.map(|planned| planned.size)), ahead, on_demand);
-    if grouping.is_none() && size.is_some() {
-        return Err(Error::usage("--block-size: by PGM with --parity auto or --parity-ahead"));
-    }
-    Ok(grouping)
+    settings::read(job, |table| Settings::read(table))
 }
 
 /// Returns the session id of a transfer. The source part is the same for the same two addresses, or in a sealed

@@ -131,7 +131,7 @@ fn by_norm(
     stop: &AtomicBool,
 ) -> Result<StreamSent, Error> {
     let mut settings = norm::settings(job, sealing.is_some())?;
-    if job.norm.cc {
+    if job.protocol.option("cc").is_some() {
         return Err(Error::usage("--cc is for files by NORM: a stream leaves at --rate"));
     }
     settings.block_len.get_or_insert(BLOCK);

@@ -11,6 +11,7 @@ use farcast_sim::outcome::{Measure, Remedies, Replication, reasons};
 use farcast_sim::replicate::{HowMany, Plan};
 use farcast_sim::scenario::{LinkAlone, Scenario, Sealed, mdp, norm, pgm};
 use farcast_stats::quantile;
+use farcast_transfer::send::settings::ProtocolOptions;
 use farcast_transfer::send::{
     Scanned, SendJob, SendMdp, SendMftp, SendNorm, SendOneWay, SendPgm, SendProtocol, datagram_to,
 };
@@ -157,9 +158,9 @@ impl Predict for SendMdp {
         document: &Document,
     ) -> Result<(Scenario, u32), Failure> {
         let (settings, to) = (self.settings(), self.basis().to);
-        let planned = !job.protocol.keys.is_empty() || job.protocol.plan.is_some();
-        let given = job.nack.group_size.or(planned.then_some(settings.receivers));
-        let receivers = how_many(self.named(), given)?;
+        let ProtocolOptions { plan, keys, .. } = &job.protocol;
+        let chosen = plan.is_some() || !keys.is_empty() || job.protocol.option("group-size").is_some();
+        let receivers = how_many(self.named(), chosen.then_some(settings.receivers))?;
         let config = self.configured(job, files, to);
         // A configuration that cannot be sent is not predicted either.
         MdpSender::new(config.clone()).map_err(Failure::wrong)?;
@@ -204,8 +205,7 @@ impl Predict for SendOneWay {
         document: &Document,
     ) -> Result<(Scenario, u32), Failure> {
         let config = self.configured(job, files)?;
-        let limit = job.protocol.time_limit.unwrap_or(farcast_core::Span::MAX);
-        one_way::scenario(&config, document, limit, sealed(self, self.keys_in()))
+        one_way::scenario(&config, document, self.settings().time_limit, sealed(self, self.keys_in()))
     }
 
     fn predict(

@@ -233,7 +233,7 @@ fn a_plan_is_followed_and_what_it_takes_predicted() {
     refused(&[], &["--rate is missing"]);
     refused(&["--rate", "max"], &["--rate max is MFTP's"]);
     refused(&["--rate", "1 Mbit/s", "--predict", "geo"], &["--predict has to know how many receive"]);
-    refused(&["--rate", "1 Mbit/s", "--parity", "255"], &["--parity is at most 254"]);
+    refused(&["--rate", "1 Mbit/s", "--parity", "255"], &["--parity: 255 is out of range", "254"]);
 }
 
 #[test]

@@ -201,6 +201,6 @@ fn what_cannot_be_is_refused_in_a_sentence() {
     let rate = ["--rate", "1 Mbit/s"];
     refused(&[&rate[..], &["--receivers", "7,0.0.0.7"]].concat(), &["7 and 0.0.0.7 are the same node"]);
     refused(&[&rate[..], &["--receivers", "0"]].concat(), &["is no node"]);
-    refused(&[&rate[..], &["--parity", "255"]].concat(), &["--parity is at most 254"]);
+    refused(&[&rate[..], &["--parity", "32768"]].concat(), &["--parity: 32768 is out of range"]);
     refused(&[&rate[..], &["--predict", "geo"]].concat(), &["--predict has to know how many receive"]);
 }

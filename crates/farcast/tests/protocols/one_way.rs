@@ -230,7 +230,7 @@ fn what_cannot_be_meant_is_refused() {
         place.run("sender", command).assert_failed(2, &[part]);
     };
     refused(&["--one-way"], "--rate is missing");
-    refused(&["--one-way", "--rate", "max"], "receivers that answer");
+    refused(&["--one-way", "--rate", "max"], "--rate max is MFTP's");
     refused(&["--one-way", "--rate", "1 Mbit/s", "--receivers", "a"], "--receivers");
     refused(&["--one-way", "--rate", "1 Mbit/s", "--for", "1 s", "--repeat", "2"], "cannot be used with");
     refused(&["--rate", "1 Mbit/s", "--repeat", "2"], "--repeat goes with --protocol one-way");

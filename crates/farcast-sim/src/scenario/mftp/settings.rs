@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 use farcast_core::Span;
 use farcast_core::units::Bytes;
 use farcast_link::bgan::Packing;
-use farcast_mftp::settings::{Addresses, Audience, Parity, PathLimits};
+use farcast_mftp::settings::{Addresses, Audience, LEAST_INTERVAL, Parity, PathLimits, in_effect};
 use farcast_mftp::{Group, Invited, Pace, Product, ReceiverConfig, Sender, SenderConfig, Settings};
 
-use super::table::{self as keys, interval};
 use super::{NOBODY, receiver_id};
+use crate::scenario::keys;
 use crate::scenario::seal::{MTU, Manner, Sealed};
 use crate::star::SealConfig;
 use farcast_scenario::links::LinkSpec;
@@ -46,12 +46,11 @@ pub(super) fn read(
     let product = Product { id: [1; 32], size, name: "file".into() };
     let way = way(&mut table, forward)?;
     let (audience, given) = audience(&mut table)?;
-    let rate = keys::rate(&mut table, None)?;
-    let mut settings = keys::read(&mut table, rate, given)?;
+    let mut settings = Settings::read_for(&mut table, given)?;
     if given && audience != Audience::Anybody {
         // Members are there already, so data begins at once, and no other setting of the start applies.
         (settings.wait_for, settings.start_after) = (None, Some(Span::ZERO));
-        settings.announce_time = Settings::new(rate).announce_time;
+        settings.announce_time = Settings::new(settings.rate).announce_time;
     }
     let around = if sealed {
         // A sealed datagram has to fit a packet.
@@ -82,7 +81,7 @@ pub(super) fn read(
         let datagram = settings.dtu_size.map(|dtu| dtu as usize);
         seal(&config, Sealed::to(groups, datagram, way.headers))
     });
-    keys::show(&mut table, &config)?;
+    keys::show(&mut table, in_effect(&config))?;
     let mut receiver = ReceiverConfig::new(NOBODY, group.port());
     receiver.keep_early_data = table.flag_or("keep_early_data", receiver.keep_early_data)?;
     receiver.naks_per_request =
@@ -95,6 +94,15 @@ pub(super) fn read(
     }
     table.finish()?;
     Ok(Configs { sender: config, receiver, overhead: way.headers, seal, given })
+}
+
+/// Reads a time between repetitions.
+fn interval(table: &mut Reader<'_>, key: &'static str, default: Span) -> Result<Span, DocumentError> {
+    let span = table.span_or(key, default)?;
+    if span < LEAST_INTERVAL {
+        return Err(table.refuse(key, "it is too short to be simulated", "1 ms or more"));
+    }
+    Ok(span)
 }
 
 /// Returns the addresses of the sender and the group.

@@ -50,7 +50,7 @@ pub(super) fn predict(
         let (scenario, _) = scenario(config, &document, limit, seal)?;
         replications(args, &scenario, true, output)
     };
-    let sent = run(&config, args.job.protocol.time_limit.unwrap_or(Span::MAX))?;
+    let sent = run(&config, protocol.settings().time_limit)?;
     // A run with every symbol of the code, sent once, tells how many each receiver needs.
     let whole = SenderConfig {
         duration: Duration::Rounds(1),
