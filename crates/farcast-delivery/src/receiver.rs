@@ -144,6 +144,8 @@ pub enum Outcome {
     /// The sender has ended, or can no longer repair the missing part. Nothing of the object comes until it is sent
     /// anew.
     Missed,
+    /// The sender has withdrawn the object, because it changed at its source. The other objects of the delivery come.
+    Withdrawn,
     /// Any other failure.
     Failed,
 }

@@ -194,9 +194,8 @@ pub trait SenderEngine: Engine {
     /// Aborts the delivery, and tells receivers the reason.
     fn abort(&mut self, now: Time, cause: Cause, text: Option<String>);
 
-    /// Handles the loss of the source of `gone` segments of `object`, which can no longer be sent. Where receivers can
-    /// be told, the sender does not wait for a receiver that lacks nothing else. Elsewhere the content sent in their
-    /// place differs from the announced content, as receivers find out.
+    /// Handles the loss of the source of `gone` segments of `object`, which can no longer be sent. Receivers are told,
+    /// and the sender does not wait for a receiver that lacks nothing else.
     fn withdraw(&mut self, _now: Time, _object: ObjectId, _gone: &Gone, _why: &str) {}
 
     /// Handles a receiver that stopped taking part by its owner's will, and to which further content means nothing. The

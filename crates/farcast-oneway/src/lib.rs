@@ -30,7 +30,7 @@ mod timing;
 pub mod wire;
 
 pub use config::{ConfigError, Duration, ReceiverConfig, SenderConfig, Shape};
-pub use message::{Description, Kind, Message, Symbols};
+pub use message::{Description, Kind, Message, Symbols, Withdrawn};
 pub use population::Population;
 pub use receiver::{Receiver, ReceiverEvent};
 pub use seam::{Codec, OneWay};

@@ -1,15 +1,18 @@
 //! Messages of a sender.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::num::NonZeroU32;
 
 use farcast_core::Run;
-use farcast_delivery::{Content, Delivery, ObjectId, Purpose};
+use farcast_delivery::{Content, Delivery, Gone, ObjectId, Purpose};
 
-use crate::wire::{DESCRIPTION_LEN, HEADER_LEN};
+use crate::wire::{DESCRIPTION_LEN, GONE_LEN, HEADER_LEN};
 
 /// Maximum length of an object's name in octets.
 pub const MAX_NAME: usize = 255;
+/// Maximum number of withdrawn files of which a message has the segments.
+pub const MAX_GONE: usize = 32;
 
 /// Message of a sender. Nobody sends anything to the sender.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -18,6 +21,8 @@ pub enum Message {
     Description(Description),
     /// Symbols of a block, one in each datagram.
     Symbols(Symbols),
+    /// Segments that are not sent any more; sent with each description once there are any.
+    Withdrawn(Withdrawn),
 }
 
 /// Description of the object.
@@ -45,6 +50,19 @@ pub struct Description {
     pub over: bool,
     /// Name of the object, at most 255 octets.
     pub name: Vec<u8>,
+}
+
+/// Segments that are not sent any more, because files changed at their source or are gone.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Withdrawn {
+    /// Session number of the transmission.
+    pub session: u32,
+    /// Number of withdrawn files so far.
+    pub files: u32,
+    /// Segments of some of these files, at most [`MAX_GONE`].
+    pub gone: Vec<Gone>,
+    /// Reason for which the first of these is withdrawn, with its name: at most 255 octets.
+    pub why: String,
 }
 
 /// Kind of a symbol.
@@ -78,7 +96,7 @@ pub struct Symbols {
 impl farcast_core::Message for Message {
     fn segments(&self) -> NonZeroU32 {
         match self {
-            Self::Description(_) => NonZeroU32::MIN,
+            Self::Description(_) | Self::Withdrawn(_) => NonZeroU32::MIN,
             Self::Symbols(symbols) => NonZeroU32::new(symbols.run.count()).unwrap_or(NonZeroU32::MIN),
         }
     }
@@ -95,6 +113,7 @@ impl farcast_core::Message for Message {
         match self {
             Self::Description(description) => DESCRIPTION_LEN + description.name.len(),
             Self::Symbols(_) => HEADER_LEN + self.payload_len(segment),
+            Self::Withdrawn(withdrawn) => HEADER_LEN + withdrawn.gone.len() * GONE_LEN + withdrawn.why.len(),
         }
     }
 }
@@ -112,14 +131,14 @@ impl Delivery for Message {
     fn purpose(&self) -> Purpose {
         match self {
             Self::Description(description) if description.over => Purpose::Confirmation,
-            Self::Description(_) => Purpose::Announcement,
+            Self::Description(_) | Self::Withdrawn(_) => Purpose::Announcement,
             Self::Symbols(symbols) => Purpose::Content { round: symbols.round.into() },
         }
     }
 
     fn payload_len(&self, segment: u32) -> usize {
         match self {
-            Self::Description(_) => 0,
+            Self::Description(_) | Self::Withdrawn(_) => 0,
             Self::Symbols(symbols) if segment + 1 == symbols.run.count() => symbols.last.into(),
             Self::Symbols(symbols) => symbols.len.into(),
         }

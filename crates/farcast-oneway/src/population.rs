@@ -247,6 +247,8 @@ impl farcast_delivery::Population for Population {
                 self.described(now, described, octets, channel);
             }
             Message::Symbols(symbols) => self.symbols(now, from, symbols, message, channel),
+            // In a simulation no file changes.
+            Message::Withdrawn(_) => {}
         }
         message.segments().get()
     }

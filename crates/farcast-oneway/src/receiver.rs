@@ -2,8 +2,10 @@
 
 mod reception;
 mod ring;
+mod withdrawal;
 
 use alloc::collections::VecDeque;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 use core::num::NonZeroU32;
@@ -68,6 +70,16 @@ pub enum ReceiverEvent {
     Complete(ObjectId),
     /// The engine has finished with this object for now.
     Ended(ObjectId, Outcome),
+    /// The engine has finished with this object, of which files are withdrawn. If the outcome is
+    /// [`SourceChanged`](Outcome::SourceChanged), everything else is stored.
+    Withdrawn {
+        /// Object that has ended.
+        object: ObjectId,
+        /// Outcome of its reception.
+        outcome: Outcome,
+        /// Reason in words, with the name of the first withdrawn file that became known.
+        why: String,
+    },
 }
 
 /// Counts of an object that has ended.
@@ -200,7 +212,9 @@ impl Receiver {
     /// Ends an object that will get nothing more, and requests verification of one that is complete.
     fn look(&mut self, at: usize) {
         let Some(reception) = self.receptions.get_mut(at) else { return };
-        if reception.becomes_complete() {
+        if reception.is_bereft {
+            self.end(at, Outcome::SourceChanged, true);
+        } else if reception.becomes_complete() {
             self.events.push_back(ReceiverEvent::Complete(reception.object));
         } else if reception.is_over && reception.lacks() {
             self.end(at, Outcome::Missed, false);
@@ -217,19 +231,27 @@ impl Receiver {
         }
         let (object, received, heard) = (reception.object, reception.received(), reception.heard);
         self.last = Some(ObjectCounts { object, received, heard });
-        self.events.push_back(ReceiverEvent::Ended(reception.object, outcome));
+        let why = reception.withdrawal.map(|withdrawal| withdrawal.sentence());
+        self.events.push_back(match (why, outcome) {
+            (Some(why), Outcome::SourceChanged | Outcome::Missed) => {
+                ReceiverEvent::Withdrawn { object, outcome, why }
+            }
+            _ => ReceiverEvent::Ended(object, outcome),
+        });
     }
 
     fn take(&mut self, now: Time, from: &Arrival, message: &Message) -> Result<(), Reject> {
         match message {
             Message::Description(description) => self.described(now, from, description),
+            Message::Withdrawn(withdrawn) => {
+                let at = self.find(from, withdrawn.session)?;
+                self.receptions[at].withdraw(withdrawn)?;
+                self.receptions[at].heard_at = now;
+                self.look(at);
+                Ok(())
+            }
             Message::Symbols(symbols) => {
-                let of_session = |one: &Reception| one.session == symbols.session;
-                let at = self.receptions.iter().position(|one| of_session(one) && one.source == from.source);
-                let Some(at) = at else {
-                    let known = self.receptions.iter().any(of_session);
-                    return Err(if known { Reject::Stranger } else { Reject::Unexpected });
-                };
+                let at = self.find(from, symbols.session)?;
                 let reception = &mut self.receptions[at];
                 reception.symbols(symbols, &mut self.events)?;
                 reception.fed = Some(now);
@@ -239,6 +261,16 @@ impl Receiver {
                 Ok(())
             }
         }
+    }
+
+    /// Returns the index of the reception of `session` from its sender.
+    fn find(&self, from: &Arrival, session: u32) -> Result<usize, Reject> {
+        let of_session = |one: &Reception| one.session == session;
+        let at = self.receptions.iter().position(|one| of_session(one) && one.source == from.source);
+        at.ok_or_else(|| {
+            let known = self.receptions.iter().any(of_session);
+            if known { Reject::Stranger } else { Reject::Unexpected }
+        })
     }
 
     fn described(&mut self, now: Time, from: &Arrival, described: &Description) -> Result<(), Reject> {

@@ -9,8 +9,8 @@ use core::net::SocketAddr;
 use farcast_core::engine::{Arrival, RejectCounts};
 use farcast_core::{Bitmap, Time};
 use farcast_delivery::{
-    Answer, Cause, Figure, Geometry, Milestone, Noun, ObjectId, Outcome, Packet, Phase, Protocol, Received,
-    ReceiverEngine, Request, RequestCounts, RoundProgress, Routes, SenderEngine, Words,
+    Answer, Cause, Figure, Geometry, Gone, Milestone, Noun, ObjectId, Outcome, Packet, Phase, Protocol,
+    Received, ReceiverEngine, Request, RequestCounts, RoundProgress, Routes, SenderEngine, Words,
 };
 
 use crate::message::Message;
@@ -73,6 +73,10 @@ impl SenderEngine for Sender {
         self.stop();
     }
 
+    fn withdraw(&mut self, _now: Time, _object: ObjectId, gone: &Gone, why: &str) {
+        Self::withdraw(self, gone, why);
+    }
+
     fn moved(&mut self, _now: Time, source: SocketAddr) {
         Self::moved(self, source);
     }
@@ -110,7 +114,7 @@ impl SenderEngine for Sender {
 
     fn figures(&self, _requests: &RequestCounts) -> Vec<Figure> {
         let sent: u64 = self.sent().iter().sum();
-        let segments = u64::from(self.config().shape.geometry().segments());
+        let segments = u64::from(self.config().shape.geometry().segments() - self.withdrawn());
         let again = (sent > 0).then(|| 100.0 * (sent as f64 / segments as f64 - 1.0));
         vec![
             Figure::count("rounds", self.sent().len() as u64).labelled("rounds"),
@@ -147,7 +151,9 @@ impl ReceiverEngine for Receiver {
             }
             ReceiverEvent::Decode { object, block } => Request::Decode { object, block },
             ReceiverEvent::Complete(object) => Request::Verify(object),
-            ReceiverEvent::Ended(object, outcome) => Request::Ended(object, outcome),
+            ReceiverEvent::Ended(object, outcome) | ReceiverEvent::Withdrawn { object, outcome, .. } => {
+                Request::Ended(object, outcome)
+            }
         })
     }
 

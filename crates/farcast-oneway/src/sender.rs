@@ -1,5 +1,8 @@
 //! Engine of a sender, which goes round the rings of symbols, no matter who listens.
 
+mod withdrawing;
+
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
@@ -11,6 +14,7 @@ use farcast_delivery::{Geometry, Pacer, Phase, RoundProgress};
 use crate::config::{ConfigError, Duration, SenderConfig};
 use crate::message::{Description, Kind, Message, Symbols};
 use crate::timing::{self, DESCRIBE_EVERY, LEADS, SHARE};
+use withdrawing::Withdrawal;
 
 /// Maximum number of symbols of a block that leave one after the other, before those of the next block. More would save
 /// reads of the file. But a burst of losses shorter than all stripes together hits some blocks by whole stripes, and
@@ -45,6 +49,8 @@ pub enum SenderEvent {
     Ended {
         /// `true` if it was stopped before all was sent.
         stopped: bool,
+        /// `true` if files were withdrawn before all of them was sent.
+        withdrawn: bool,
     },
 }
 
@@ -60,6 +66,15 @@ struct Cursor {
     within: u32,
     /// Symbols of each block that the round sends after this stripe.
     left: u32,
+}
+
+/// Consecutive symbols of the current stripe and block.
+#[derive(Clone, Copy, Debug)]
+struct Stretch {
+    kind: Kind,
+    run: Run,
+    /// Number of symbols of the stripe before these.
+    within: u32,
 }
 
 /// Engine of a sender of one object.
@@ -86,6 +101,7 @@ pub struct Sender {
     repeated: u64,
     goodbyes: u32,
     stopped: bool,
+    withdrawal: Option<Box<Withdrawal>>,
     events: VecDeque<SenderEvent>,
 }
 
@@ -114,6 +130,7 @@ impl Sender {
             repeated: 0,
             goodbyes: 0,
             stopped: false,
+            withdrawal: None,
             events: VecDeque::new(),
             config,
         };
@@ -171,6 +188,11 @@ impl Sender {
     /// Returns the number of symbols that each round has sent.
     pub fn sent(&self) -> &[u64] {
         &self.sent
+    }
+
+    /// Returns the number of segments that are not sent, because they are withdrawn.
+    pub fn withdrawn(&self) -> u32 {
+        self.withdrawal.as_ref().map_or(0, |withdrawal| withdrawal.count())
     }
 
     /// Returns the number of segments of the head that were repeated for receivers that come late.
@@ -266,7 +288,8 @@ impl Sender {
     fn say_goodbye(&mut self) -> Option<Transmit<Message>> {
         if self.goodbyes == GOODBYES {
             self.phase = Phase::Ended;
-            self.events.push_back(SenderEvent::Ended { stopped: self.stopped });
+            let withdrawn = self.withdrawal.is_some();
+            self.events.push_back(SenderEvent::Ended { stopped: self.stopped, withdrawn });
             return None;
         }
         self.goodbyes += 1;
@@ -355,24 +378,29 @@ impl Sender {
     }
 
     /// Returns the remaining part of the stripe in the current block.
-    fn remaining(&self) -> Option<(Kind, Run)> {
+    fn remaining(&self) -> Option<Stretch> {
         let Cursor { first, width, block, within, .. } = self.cursor;
+        if self.is_torn(block) {
+            return self.remaining_of_torn();
+        }
         let source = self.geometry().block_size();
+        let stretch = |kind, run| Stretch { kind, run, within };
         let stripe = Run::new(first + within, width.checked_sub(within)?)?;
         if first < source {
-            return stripe.clip(0, self.geometry().block_len(block)).map(|run| (Kind::Source, run));
+            let run = stripe.clip(0, self.geometry().block_len(block));
+            return run.map(|run| stretch(Kind::Source, run));
         }
-        Run::new(stripe.first() - source, stripe.count()).map(|run| (Kind::Parity, run))
+        Run::new(stripe.first() - source, stripe.count()).map(|run| stretch(Kind::Parity, run))
     }
 
     fn transmit_symbols(&mut self, until: Time) -> Option<Transmit<Message>> {
         let block = self.cursor.block;
-        let (kind, all) = self.remaining()?;
+        let Stretch { kind, run: all, within } = self.remaining()?;
         let span = self.symbol_span();
         let until = until.min(self.describe_at).min(self.head_at).min(self.end_at);
         let count = self.pacer.departures_before(until, span).clamp(1, all.count());
         let run = Run::new(all.first(), count)?;
-        self.cursor.within += count;
+        self.cursor.within = within + count;
         if let Some(sent) = self.sent.last_mut() {
             *sent += u64::from(count);
         }
@@ -406,8 +434,13 @@ impl Engine for Sender {
             }
             let phase = self.phase;
             match phase {
-                Phase::Completing | Phase::Aborting => return self.say_goodbye(),
+                Phase::Completing | Phase::Aborting => {
+                    return self.tell_withdrawn().or_else(|| self.say_goodbye());
+                }
                 _ if at >= self.describe_at => {
+                    if let Some(told) = self.tell_withdrawn() {
+                        return Some(told);
+                    }
                     let leads = at + self.lead_every < self.data_at;
                     self.describe_at = at + if leads { self.lead_every } else { self.describe_every };
                     return Some(self.describe(Span::ZERO));

@@ -28,25 +28,48 @@
 //! | 4 | time until nothing follows, ms; `0xFFFFFFFF` for 49 days or more |
 //! | 32 | digest that commits to the object |
 //! | rest | name |
+//!
+//! Withdrawn segments, 12 octets, 9 for each file, and a text:
+//!
+//! | octets | field |
+//! |---|---|
+//! | 1 | `0xF3` |
+//! | 1 | number of files that follow, from 1 to 32 |
+//! | 1 | octets of the text |
+//! | 1 | 0 |
+//! | 4 | session number |
+//! | 4 | number of withdrawn files so far |
+//! | 4 | of each file: number of its first segment, counted through the object |
+//! | 4 | number of its segments, from 1 |
+//! | 1 | 1, the first of these is gone only in part; 2, the last is |
+//! | rest | reason for the first of these files, with its name, in UTF-8 |
 
+use alloc::string::String;
 use alloc::vec::Vec;
 
 use farcast_core::Run;
-use farcast_delivery::Packet;
+use farcast_delivery::{Gone, Packet};
 
-use crate::message::{Description, Kind, Message, Symbols};
+use crate::message::{Description, Kind, MAX_GONE, Message, Symbols, Withdrawn};
 
 /// Octets of the header before a symbol.
 pub const HEADER_LEN: usize = 12;
 /// Octets of a description without the name.
 pub const DESCRIPTION_LEN: usize = 64;
 
+/// Octets of a withdrawn file.
+pub const GONE_LEN: usize = 9;
+
 const DESCRIPTION: u8 = 0xF0;
 const SOURCE: u8 = 0xF1;
 const PARITY: u8 = 0xF2;
+const WITHDRAWN: u8 = 0xF3;
 const VERSION: u8 = 2;
 const OVERWRITE: u8 = 1;
 const OVER: u8 = 2;
+/// Flags of a withdrawn file whose first segment, or whose last, is gone only in part.
+const FIRST_IN_PART: u8 = 1;
+const LAST_IN_PART: u8 = 2;
 
 /// Reason for which a datagram cannot be decoded.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
@@ -83,6 +106,7 @@ pub fn encode(message: &Message, segment: u32, out: &mut Vec<u8>) {
             out.extend(symbols.session.to_be_bytes());
             out.extend(symbols.block.to_be_bytes());
         }
+        Message::Withdrawn(withdrawn) => put_withdrawn(withdrawn, out),
     }
 }
 
@@ -101,6 +125,26 @@ fn put_description(description: &Description, out: &mut Vec<u8>) {
     out.extend(&description.name);
 }
 
+fn put_withdrawn(withdrawn: &Withdrawn, out: &mut Vec<u8>) {
+    let Withdrawn { session, files, gone, why } = withdrawn;
+    out.extend([WITHDRAWN, gone.len() as u8, why.len() as u8, 0]);
+    out.extend(session.to_be_bytes());
+    out.extend(files.to_be_bytes());
+    for Gone { whole, touched } in gone {
+        out.extend(touched.first().to_be_bytes());
+        out.extend(touched.count().to_be_bytes());
+        out.push(match whole {
+            None if touched.count() == 1 => FIRST_IN_PART,
+            None => FIRST_IN_PART | LAST_IN_PART,
+            Some(whole) => {
+                let first = if whole.first() > touched.first() { FIRST_IN_PART } else { 0 };
+                first | if whole.end() < touched.end() { LAST_IN_PART } else { 0 }
+            }
+        });
+    }
+    out.extend(why.as_bytes());
+}
+
 /// Decodes one datagram, which may come from anybody.
 ///
 /// # Errors
@@ -111,6 +155,7 @@ pub fn decode(datagram: &[u8]) -> Result<Packet<Message>, DecodeError> {
         DESCRIPTION => Ok(Packet { message: Message::Description(description(datagram)?), payload: 0..0 }),
         SOURCE => symbol(datagram, Kind::Source),
         PARITY => symbol(datagram, Kind::Parity),
+        WITHDRAWN => Ok(Packet { message: Message::Withdrawn(withdrawn(datagram)?), payload: 0..0 }),
         other => Err(DecodeError::Kind(other)),
     }
 }
@@ -137,6 +182,40 @@ fn symbol(datagram: &[u8], kind: Kind) -> Result<Packet<Message>, DecodeError> {
         last: len,
     };
     Ok(Packet { message: Message::Symbols(symbols), payload })
+}
+
+fn withdrawn(datagram: &[u8]) -> Result<Withdrawn, DecodeError> {
+    let short = DecodeError::Short(datagram.len());
+    let (head, rest) = datagram.split_first_chunk::<HEADER_LEN>().ok_or(short)?;
+    let [_, count, why_len, zero, s0, s1, s2, s3, f0, f1, f2, f3] = *head;
+    let (gone, why) = rest.split_at_checked(usize::from(count) * GONE_LEN).ok_or(short)?;
+    if why.len() < usize::from(why_len) {
+        return Err(short);
+    }
+    if why.len() > usize::from(why_len) {
+        return Err(DecodeError::Long);
+    }
+    if zero != 0 || !(1..=MAX_GONE).contains(&usize::from(count)) {
+        return Err(DecodeError::Field);
+    }
+    let gone: Option<Vec<Gone>> = gone.as_chunks().0.iter().map(gone_from).collect();
+    Ok(Withdrawn {
+        session: u32::from_be_bytes([s0, s1, s2, s3]),
+        files: u32::from_be_bytes([f0, f1, f2, f3]),
+        gone: gone.ok_or(DecodeError::Field)?,
+        why: String::from_utf8(why.to_vec()).map_err(|_| DecodeError::Field)?,
+    })
+}
+
+fn gone_from(octets: &[u8; GONE_LEN]) -> Option<Gone> {
+    let [f0, f1, f2, f3, n0, n1, n2, n3, flags] = *octets;
+    let touched = Run::new(u32::from_be_bytes([f0, f1, f2, f3]), u32::from_be_bytes([n0, n1, n2, n3]))?;
+    let (first, last) = (u32::from(flags & FIRST_IN_PART), u32::from(flags & LAST_IN_PART) / 2);
+    let is_known = flags & !(FIRST_IN_PART | LAST_IN_PART) == 0;
+    // A single segment is the first.
+    let is_valid = is_known && !(touched.count() == 1 && last > 0);
+    let count = touched.count().checked_sub(first + last).filter(|_| is_valid)?;
+    Some(Gone { whole: Run::new(touched.first() + first, count), touched })
 }
 
 fn description(datagram: &[u8]) -> Result<Description, DecodeError> {

@@ -444,6 +444,8 @@ pub struct Descriptor {
     pub size: u64,
     /// Digest, mode and time for which the sender vouches.
     pub vouched: Option<Vouched>,
+    /// The source of the object is gone: nothing of it is sent or repaired any more.
+    pub withdrawn: bool,
     /// Name of the object, at most [`MOST_NAME`] octets.
     pub name: Vec<u8>,
 }

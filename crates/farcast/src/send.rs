@@ -166,12 +166,8 @@ impl<'a> Steps<'a> {
 
 /// Returns the message about a file that has changed, in a line and for programs.
 fn changed(args: &SendArgs, file: &ChangedFile, name: &str) -> (String, Value) {
-    let takes_back =
-        matches!(args.job.protocol_name(), ProtocolName::Mftp | ProtocolName::Norm | ProtocolName::Mdp);
     let then = match args.job.changing {
-        Changing::Skip if takes_back => "nothing of it is sent any more",
-        // These protocols cannot withdraw a file: its new content is sent, and receivers find it wrong.
-        Changing::Skip => "no receiver can complete it",
+        Changing::Skip => "nothing of it is sent any more",
         Changing::Again => "all is sent again",
         Changing::Fail => "so this ends",
     };

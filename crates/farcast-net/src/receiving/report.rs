@@ -79,7 +79,7 @@ impl<E> ReceiveReport<E> {
         use StoreError as E;
         match self.outcome {
             Outcome::Lost => return false,
-            Outcome::Missed => return self.has_content,
+            Outcome::Missed | Outcome::Withdrawn => return self.has_content,
             Outcome::Complete(_) | Outcome::Collision => return true,
             Outcome::SourceChanged | Outcome::Failed => {}
         }

@@ -269,9 +269,12 @@ impl<P: Protocol> Driver<'_, P> {
     /// Handles the loss of segments, which have to be sent again.
     fn lost(&mut self, object: ObjectId, runs: &[Run]) {
         for &run in runs {
+            let before = self.count(object);
             self.answer(object, Answer::Lost(run));
+            // Some segments were missing before, and others do not have to come again.
+            let after = self.engine.have(object).map_or(before, Bitmap::count);
             if let Some(session) = self.sessions.get_mut(&object) {
-                session.lost = session.lost.saturating_add(run.count());
+                session.lost = session.lost.saturating_add(before.saturating_sub(after));
             }
         }
     }
@@ -345,11 +348,12 @@ impl<P: Protocol> Driver<'_, P> {
         let session = self.sessions.remove(&object);
         self.unremembered.retain(|one| one.object != object);
         self.leave();
+        let mut useless = false;
         if !matches!(outcome, Outcome::Complete(_)) {
             // An object that changed at its source can never be completed; every other one is kept for the next try.
             // But its sender may not make us drop segments that were here before this session.
             let held = session.as_ref().is_some_and(|session| session.held > 0);
-            let useless = !held && outcome == Outcome::SourceChanged;
+            useless = !held && matches!(outcome, Outcome::SourceChanged | Outcome::Withdrawn);
             self.due.push(if useless { StoreOrder::Discard(object) } else { StoreOrder::Close(object) });
         }
         let Some(session) = session else { return };
@@ -374,7 +378,7 @@ impl<P: Protocol> Driver<'_, P> {
         let report = ReceiveReport {
             outcome,
             end: event.clone(),
-            kept: session.is_kept(have, parity, self.options.files.vouched_only),
+            kept: !useless && session.is_kept(have, parity, self.options.files.vouched_only),
             error: session.error,
             vouched: session.vouched,
             plain: session.plain,

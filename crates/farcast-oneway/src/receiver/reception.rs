@@ -1,5 +1,6 @@
 //! Reception of one object.
 
+use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use core::net::SocketAddr;
 
@@ -9,6 +10,7 @@ use farcast_delivery::{Geometry, ObjectId, Passage, Received};
 
 use super::ReceiverEvent;
 use super::ring::{Order, Ring};
+use super::withdrawal::Withdrawal;
 use crate::message::{Description, Kind, Symbols};
 use crate::timing;
 use crate::wire::DESCRIPTION_LEN;
@@ -42,7 +44,10 @@ pub(super) struct Reception {
     geometry: Geometry,
     parity_symbols: u32,
     state: State,
-    have: Bitmap,
+    pub(super) have: Bitmap,
+    pub(super) withdrawal: Option<Box<Withdrawal>>,
+    /// `true` if the owner lacks nothing but withdrawn segments.
+    pub(super) is_bereft: bool,
     /// Parity symbols of incomplete blocks.
     parity: BTreeMap<u32, Bitmap>,
     /// Blocks that are being rebuilt.
@@ -81,6 +86,8 @@ impl Reception {
             state: State::Opening,
             // The bitmap takes no memory before any content comes.
             have: Bitmap::default(),
+            withdrawal: None,
+            is_bereft: false,
             parity: BTreeMap::new(),
             decoding: BTreeSet::new(),
             received: Received::default(),
@@ -113,6 +120,10 @@ impl Reception {
 
     pub(super) fn have(&self) -> &Bitmap {
         &self.have
+    }
+
+    pub(super) fn is_receiving(&self) -> bool {
+        self.state == State::Receiving
     }
 
     pub(super) fn is_complete(&self) -> bool {
@@ -174,6 +185,7 @@ impl Reception {
                 self.received.segments -= before - new;
                 self.received.duplicates += before - new;
             }
+            self.pass_over_gone();
         }
     }
 
@@ -191,7 +203,8 @@ impl Reception {
 
     /// Adds parity symbols of `block` that were kept from before.
     pub(super) fn keep(&mut self, block: u32, symbols: &Bitmap, events: &mut VecDeque<ReceiverEvent>) {
-        let fits = symbols.len() == self.parity_symbols && block < self.geometry.blocks();
+        let is_torn = self.geometry.block_run(block).is_some_and(|run| self.is_torn(run));
+        let fits = symbols.len() == self.parity_symbols && block < self.geometry.blocks() && !is_torn;
         if self.state == State::Receiving && fits && !self.decoding.contains(&block) {
             self.fed = self.fed.or(Some(self.heard_at));
             self.parity.entry(block).or_insert_with(|| Bitmap::new(symbols.len())).union(symbols);
@@ -202,7 +215,15 @@ impl Reception {
     /// Removes segments that must come again, and the parity of their blocks, which may be wrong too.
     pub(super) fn lost(&mut self, segments: Run) {
         let Some(segments) = segments.clip(0, self.have.len()) else { return };
+        if self.is_complete() && self.are_gone(segments) {
+            // The owner has looked for everything, and misses these.
+            self.is_bereft = true;
+            return;
+        }
         self.have.remove_run(segments);
+        if self.forgive(segments) {
+            return;
+        }
         let blocks = self.geometry.block_of(segments.first())..=self.geometry.block_of(segments.last());
         self.parity.retain(|block, _| !blocks.contains(block));
         self.decoding.retain(|block| !blocks.contains(block));
@@ -224,12 +245,23 @@ impl Reception {
         }
     }
 
+    /// Drops the parity of blocks that have withdrawn segments.
+    pub(super) fn drop_torn_parity(&mut self) {
+        let mut parity = core::mem::take(&mut self.parity);
+        parity.retain(|&block, _| !self.geometry.block_run(block).is_some_and(|run| self.is_torn(run)));
+        self.parity = parity;
+    }
+
     /// Returns the counts of the object.
     pub(super) fn received(&self) -> Received {
         self.received.passed(Passage::default(), self.ring.passage())
     }
 
     fn came(&mut self, symbols: &Symbols) {
+        // A sender that has withdrawn segments leaves them out, and they are not lost on the way.
+        if self.withdrawal.is_some() {
+            return;
+        }
         self.ring.came(&Order { geometry: &self.geometry, parity: self.parity_symbols }, symbols);
     }
 
@@ -248,6 +280,10 @@ impl Reception {
     ) -> Result<(), Reject> {
         let (block, run) = (symbols.block, symbols.run);
         self.check(symbols)?;
+        let is_torn = |run: Run| self.is_torn(run);
+        if symbols.kind == Kind::Parity && self.geometry.block_run(block).is_some_and(is_torn) {
+            return Err(Reject::Unexpected);
+        }
         match self.state {
             State::Receiving => {}
             State::Opening if symbols.kind == Kind::Source => self.make_room(),

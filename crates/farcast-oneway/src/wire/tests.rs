@@ -69,7 +69,8 @@ fn what_cannot_be_is_turned_down() {
     assert_eq!(with(3, 7), Err(DecodeError::Long));
     assert_eq!(with(23, 1), Err(DecodeError::Field), "reserved");
     assert_eq!(decode(&[]), Err(DecodeError::Short(0)));
-    assert_eq!(decode(&[0xF3, 0]), Err(DecodeError::Kind(0xF3)));
+    assert_eq!(decode(&[0xF3, 0]), Err(DecodeError::Short(2)));
+    assert_eq!(decode(&[0xF4, 0]), Err(DecodeError::Kind(0xF4)));
     assert_eq!(decode(&[0xF1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]), Err(DecodeError::Short(12)), "no symbol");
     assert_eq!(decode(&[0xF1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 5]), Err(DecodeError::Field), "no round");
     for end in 0..good.len() {
@@ -77,9 +78,47 @@ fn what_cannot_be_is_turned_down() {
     }
 }
 
+#[test]
+fn withdrawn_segments_are_read_as_they_were_written() {
+    let run = |first, count| Run::new(first, count).expect("a run");
+    let gone = |touched: Run, first: u32, last: u32| Gone {
+        whole: Run::new(touched.first() + first, touched.count() - first - last),
+        touched,
+    };
+    let gone = [
+        gone(run(0, 1), 1, 0),
+        gone(run(7, 1), 0, 0),
+        gone(run(9, 2), 1, 1),
+        gone(run(9, 2), 0, 1),
+        gone(run(70, 300), 1, 0),
+        gone(run(70, 300), 1, 1),
+        gone(run(u32::MAX - 9, 9), 0, 0),
+    ];
+    let why = "\"d/f\" changed".to_owned();
+    let said = Message::Withdrawn(Withdrawn { session: 0x0102_0304, files: 9, gone: gone.into(), why });
+    let good = bytes(&said);
+    assert_eq!(good.len(), said.wire_len(0));
+    assert_eq!(decode(&good).map(|packet| packet.message), Ok(said));
+    let with = |at: usize, octet: u8| {
+        let mut bad = good.clone();
+        bad[at] = octet;
+        decode(&bad).map(|_| ())
+    };
+    assert_eq!(with(1, 0), Err(DecodeError::Long));
+    assert_eq!(with(1, 33), Err(DecodeError::Short(good.len())));
+    assert_eq!(with(3, 1), Err(DecodeError::Field), "reserved");
+    assert_eq!(with(20, 4), Err(DecodeError::Field), "an unknown flag");
+    assert_eq!(with(20, 2), Err(DecodeError::Field), "the only segment is the first");
+    assert_eq!(with(19, 0), Err(DecodeError::Field), "no segments");
+    assert_eq!(with(good.len() - 1, 0xFF), Err(DecodeError::Field), "no text");
+    for end in 0..good.len() {
+        assert!(decode(&good[..end]).is_err(), "{end} octets");
+    }
+}
+
 proptest! {
     #[test]
-    fn whatever_is_read_is_written_the_same(octets in proptest::collection::vec(any::<u8>(), 0..80), kind in 0xF0..0xF4u8) {
+    fn whatever_is_read_is_written_the_same(octets in proptest::collection::vec(any::<u8>(), 0..80), kind in 0xF0..0xF5u8) {
         let mut datagram = octets;
         if let Some(first) = datagram.first_mut() {
             *first = kind;

@@ -71,7 +71,10 @@ impl Fixture for Local {
     }
 
     fn object_ended(event: &ReceiverEvent) -> Option<Outcome> {
-        if let ReceiverEvent::Ended(_, outcome) = event { Some(*outcome) } else { None }
+        match event {
+            ReceiverEvent::Ended(_, outcome) | ReceiverEvent::Withdrawn { outcome, .. } => Some(*outcome),
+            _ => None,
+        }
     }
 
     fn damage(message: &Message, random: &mut RandomStream) -> Option<Message> {
@@ -136,7 +139,7 @@ pub(crate) fn everything(config: SenderConfig) -> Vec<(Time, Message)> {
 pub(crate) fn symbols(sent: &[(Time, Message)]) -> Vec<(Time, Symbols)> {
     let symbols = sent.iter().filter_map(|(at, message)| match message {
         Message::Symbols(symbols) => Some((*at, *symbols)),
-        Message::Description(_) => None,
+        Message::Description(_) | Message::Withdrawn(_) => None,
     });
     symbols.collect()
 }
@@ -144,7 +147,7 @@ pub(crate) fn symbols(sent: &[(Time, Message)]) -> Vec<(Time, Symbols)> {
 pub(crate) fn described(sent: &[(Time, Message)]) -> Vec<(Time, Description)> {
     let described = sent.iter().filter_map(|(at, message)| match message {
         Message::Description(description) => Some((*at, description.clone())),
-        Message::Symbols(_) => None,
+        Message::Symbols(_) | Message::Withdrawn(_) => None,
     });
     described.collect()
 }

@@ -6,3 +6,4 @@ mod laws;
 mod population;
 mod receiving;
 mod sending;
+mod withdrawn;

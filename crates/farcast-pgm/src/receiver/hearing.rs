@@ -5,7 +5,7 @@ use core::net::SocketAddr;
 
 use farcast_core::engine::{Arrival, Message as _, Reject};
 use farcast_core::{Run, Span, Time};
-use farcast_delivery::ObjectId;
+use farcast_delivery::{ObjectId, Outcome};
 
 use super::congestion::Losses;
 use super::files::{Files, MOST_OBJECTS, Object, State};
@@ -451,7 +451,7 @@ impl Receiver {
     /// Handles the descriptor of a file.
     fn hear_descriptor(&mut self, at: usize, place: Place, said: &Descriptor) -> Result<(), Reject> {
         if !self.is_new(at, place) {
-            return Err(Reject::Duplicate);
+            return if said.withdrawn { self.hear_withdrawn(at, place) } else { Err(Reject::Duplicate) };
         }
         let id = ObjectId::new(self.next_object);
         let group = self.remotes[at].grouped.map(|grouped| grouped.size);
@@ -487,6 +487,15 @@ impl Receiver {
         }
         files.objects.insert(place, object);
         self.events.push_back(ReceiverEvent::Offered(alloc::boxed::Box::new(offer)));
+        // The offer names the file that never comes.
+        if said.withdrawn { self.hear_withdrawn(at, place) } else { Ok(()) }
+    }
+
+    /// Ends a file that the source has withdrawn, unless all of it is here.
+    fn hear_withdrawn(&mut self, at: usize, place: Place) -> Result<(), Reject> {
+        let found = FileIndex { at, place };
+        self.object_mut(found).filter(|object| object.state != State::Verifying).ok_or(Reject::Duplicate)?;
+        self.end(found, Outcome::Withdrawn);
         Ok(())
     }
 

@@ -236,7 +236,10 @@ impl Remote {
     pub(super) fn is_unfinished(&self) -> bool {
         let Some(Reception { window, goods }) = &self.reception else { return false };
         let under_way = matches!(goods, Goods::Files(files) if !files.objects.is_empty());
-        under_way || !window.is_whole() || !self.is_through || self.is_asked || self.owed.is_some()
+        // A receiver that lacks a file never acknowledges.
+        let is_bereft = matches!(goods, Goods::Files(files) if !files.is_sound);
+        let owes = !is_bereft && (self.is_asked || self.owed.is_some());
+        under_way || !window.is_whole() || !self.is_through || owes
     }
 
     /// Returns the number of datagrams of `data` that may be handled at once: consecutive segments, in turn, of one

@@ -86,18 +86,20 @@ impl Sender {
                 (count > 0 && base >= self.window.trail).then_some((sqn, base, count))
             })
             .collect();
-        if asked.is_empty() {
-            return Err(Reject::OutOfRange);
-        }
         if self.sent.1 > self.sent.0 * REPAIRS.0 + REPAIRS.1 {
             return Err(Reject::Limit);
         }
+        let withdrawn: Vec<Sqn> = nak.sqns().filter(|&sqn| self.is_of_withdrawn(sqn)).collect();
+        if asked.is_empty() && withdrawn.is_empty() {
+            return Err(Reject::OutOfRange);
+        }
         let holdoff = self.config.holdoff;
-        let fresh: Vec<Sqn> = asked
+        let fresh = asked
             .iter()
             .filter(|&&(_, base, count)| self.parities.ask(now, GroupWant { base, count }, holdoff))
-            .map(|&(sqn, ..)| sqn)
-            .collect();
+            .map(|&(sqn, ..)| sqn);
+        let told = |sqn: &Sqn| self.repairs.ask(now, self.window.next.near(*sqn), holdoff);
+        let fresh: Vec<Sqn> = fresh.chain(withdrawn.into_iter().filter(told)).collect();
         self.confirm(now, nak, &fresh);
         Ok(())
     }
@@ -106,7 +108,7 @@ impl Sender {
     fn confirm(&mut self, now: Time, nak: &Nak, fresh: &[Sqn]) {
         self.core.note_request(!fresh.is_empty());
         if self.core.phase == Phase::Waiting || self.timers.is_set(Timer::Linger) {
-            self.timers.set(Timer::Linger, now + self.config.linger);
+            self.timers.set(Timer::Linger, now + self.linger());
         }
         let Some((&sqn, also)) = fresh.split_first() else { return };
         if self.confirmations.len() < MOST_CONFIRMATIONS {
@@ -124,16 +126,17 @@ impl Sender {
             }));
         }
         if self.config.gather.is_zero() {
-            self.repair();
+            self.repair(now);
         } else if !self.timers.is_set(Timer::Gather) {
             self.timers.set(Timer::Gather, now + self.config.gather);
         }
     }
 
     /// Hands the gathered repairs over for sending.
-    pub(super) fn repair(&mut self) {
+    pub(super) fn repair(&mut self, now: Time) {
         let is_ready = |this: &Self| this.repairs.is_ready() || this.parities.is_ready();
         let idle = !is_ready(self) && self.window.next == self.window.end;
+        self.answer_for_withdrawn(now);
         self.repairs.commit();
         self.parities.commit();
         if idle && is_ready(self) {
@@ -192,7 +195,7 @@ impl Sender {
 
     /// Notes that `node` has everything; the source no longer asks it.
     pub(super) fn has_all(&mut self, now: Time, node: NodeId) {
-        self.timers.set(Timer::Linger, now + self.config.linger);
+        self.timers.set(Timer::Linger, now + self.linger());
         self.core.events.push_back(SenderEvent::Acknowledged(node));
         if self.lacking.is_empty() {
             if self.keeping.lost() == 0 && !self.core.has_dismissed() {

@@ -6,6 +6,7 @@ mod keeping;
 mod parity;
 mod repairs;
 mod window;
+mod withdrawing;
 
 use alloc::collections::VecDeque;
 use alloc::string::String;
@@ -17,7 +18,7 @@ use farcast_core::engine::{Arrival, Deadline, Engine, Message as _, Reject, Reje
 use farcast_core::{Span, Time, Timers, timers};
 use farcast_delivery::nack::{SenderCore, SenderOutcome};
 use farcast_delivery::{
-    Cause, Ending, ErasureCode, Figure, Geometry, Milestone, ObjectId, Phase, Proved, RequestCounts,
+    Cause, Ending, ErasureCode, Figure, Geometry, Gone, Milestone, ObjectId, Phase, Proved, RequestCounts,
     RoundProgress, Routes, SenderEngine,
 };
 
@@ -100,6 +101,9 @@ pub struct Sender {
     keeping: Keeping,
     /// Time since which requests have kept the window from advancing.
     blocked: Option<Time>,
+    /// A file was withdrawn, and a withdrawn file had not been sent completely.
+    is_bereft: bool,
+    is_cut_short: bool,
 }
 
 impl Sender {
@@ -119,6 +123,7 @@ impl Sender {
                     segment_size: config.tsdu,
                     size: object.size,
                     vouched: object.vouched,
+                    withdrawn: false,
                     name: object.name.clone(),
                 };
                 window.push(ObjectId::new(number), geometry, Some(descriptor));
@@ -146,6 +151,8 @@ impl Sender {
             lacking: config.named.iter().copied().collect(),
             keeping: Keeping::new(&config),
             blocked: None,
+            is_bereft: false,
+            is_cut_short: false,
             config,
         })
     }
@@ -222,7 +229,7 @@ impl Sender {
     fn look_whether_sent(&mut self, at: Time) {
         if self.core.phase == Phase::Sending && self.is_closed && self.window.next == self.window.end {
             self.core.phase = Phase::Waiting;
-            self.timers.set(Timer::Linger, at + self.config.linger);
+            self.timers.set(Timer::Linger, at + self.linger());
             self.conclude_if_settled();
         }
     }
@@ -236,7 +243,7 @@ impl Sender {
 
     fn conclude(&mut self) {
         let lacking = self.lacking.len() + self.keeping.lost() as usize;
-        let outcome = self.core.outcome(self.config.named.len(), lacking, false);
+        let outcome = self.core.outcome(self.config.named.len(), lacking, self.is_cut_short);
         self.core.events.extend(self.lacking.drain(..).map(SenderEvent::Lost));
         self.end(outcome);
     }
@@ -394,7 +401,7 @@ impl Sender {
         self.beat = self.config.heartbeat;
         self.timers.set(Timer::Heartbeat, at + self.beat);
         if self.core.phase == Phase::Waiting {
-            self.timers.set(Timer::Linger, at + self.config.linger);
+            self.timers.set(Timer::Linger, at + self.linger());
         }
         self.look_whether_sent(at);
     }
@@ -414,7 +421,7 @@ impl Sender {
                 }
                 self.timers.set(Timer::Heartbeat, now + self.beat);
             }
-            Timer::Gather => self.repair(),
+            Timer::Gather => self.repair(now),
             // A window that advances with data checks for itself whether it may; this timer only wakes it.
             Timer::Advance => self.age(),
             Timer::Acker => {
@@ -425,7 +432,7 @@ impl Sender {
             Timer::Live => self.make(),
             Timer::Ask => self.press(now),
             Timer::Linger if self.repairs.is_any() || self.parities.is_any() => {
-                self.timers.set(Timer::Linger, now + self.config.linger);
+                self.timers.set(Timer::Linger, now + self.linger());
             }
             Timer::Linger if self.core.phase == Phase::Sending => self.give_up_who_lags(),
             Timer::Linger => self.conclude(),
@@ -542,6 +549,10 @@ impl SenderEngine for Sender {
         self.config.named.retain(|named| *named != node);
         self.core.dismiss(node);
         self.conclude_if_settled();
+    }
+
+    fn withdraw(&mut self, now: Time, object: ObjectId, _gone: &Gone, _why: &str) {
+        self.withdraw_file(now, object);
     }
 
     fn moved(&mut self, _now: Time, source: SocketAddr) {

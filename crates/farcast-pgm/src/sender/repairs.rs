@@ -92,6 +92,15 @@ impl Repairs {
         self.note(at, place);
     }
 
+    /// Removes the requests for places that `is_taken` names, and returns these places in order.
+    pub(super) fn take(&mut self, is_taken: impl Fn(Place) -> bool) -> BTreeSet<Place> {
+        let mut taken = BTreeSet::new();
+        for set in [&mut self.gathered, &mut self.ready] {
+            set.retain(|&place| !is_taken(place) || !taken.insert(place));
+        }
+        taken
+    }
+
     /// Forgets the requests for everything before `trail`.
     pub(super) fn advance(&mut self, trail: Place) {
         for set in [&mut self.gathered, &mut self.ready] {

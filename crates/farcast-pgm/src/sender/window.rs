@@ -4,6 +4,7 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use core::num::NonZeroU32;
+use core::ops::Range;
 
 use farcast_core::Run;
 use farcast_delivery::{Content, Geometry, ObjectId};
@@ -34,6 +35,10 @@ impl Entry {
         } else {
             self.first().plus(self.geometry.segments())
         }
+    }
+
+    fn is_withdrawn(&self) -> bool {
+        self.descriptor.as_ref().is_some_and(|said| said.withdrawn)
     }
 
     fn tpdus(&self) -> u32 {
@@ -87,13 +92,39 @@ impl Window {
     /// leaves some).
     pub(super) fn sent(&mut self, place: Place) {
         (self.lead, self.next) = (place.next(), place.next());
+        self.pass_unused();
+    }
+
+    /// Moves `next` past unused numbers, and past the segments of a withdrawn file. The lead is then behind these, so that
+    /// receivers ask for them and are told.
+    fn pass_unused(&mut self) {
         let behind = self.entries.partition_point(|entry| entry.place <= self.next);
         let entry = behind.checked_sub(1).and_then(|at| self.entries.get(at));
         match entry.filter(|entry| self.next < entry.end()) {
+            Some(entry) if self.next > entry.place && entry.is_withdrawn() => {
+                self.lead = entry.end();
+                self.next = self.entries.get(behind).map_or(self.lead, |entry| entry.place);
+            }
             Some(entry) if self.next > entry.place => self.next = self.next.max(entry.first()),
             Some(_) => {}
             None => self.next = self.entries.get(behind).map_or(self.next, |entry| entry.place),
         }
+    }
+
+    /// Withdraws a file, whose descriptor says so from then on. Returns its places, or `None` if nothing of it is left to
+    /// withdraw.
+    pub(super) fn withdraw(&mut self, object: ObjectId) -> Option<Range<Place>> {
+        let entry = self.entries.iter_mut().find(|entry| entry.object == object)?;
+        let said = entry.descriptor.as_mut().filter(|said| !said.withdrawn && said.size > 0)?;
+        said.withdrawn = true;
+        let places = entry.place..entry.end();
+        self.pass_unused();
+        Some(places)
+    }
+
+    /// Returns the place of the descriptor that answers requests for `place`, if its file is withdrawn.
+    pub(super) fn answer_for(&self, place: Place) -> Option<Place> {
+        self.at(place).filter(|entry| entry.is_withdrawn()).map(|entry| entry.place)
     }
 
     /// Returns the number of TPDUs of all objects.
@@ -109,7 +140,7 @@ impl Window {
     /// Returns the transmission group that begins at `base`, if all of it was sent: its object, its block in the
     /// object, the number of its data packets, and the octets of each.
     pub(super) fn group_at(&self, base: Place) -> Option<(ObjectId, u32, u32, u16)> {
-        let entry = self.at(base).filter(|entry| base >= entry.first())?;
+        let entry = self.at(base).filter(|entry| base >= entry.first() && !entry.is_withdrawn())?;
         let block = entry.geometry.block_of(Self::between(entry.first(), base));
         let len = entry.geometry.block_len(block);
         let is_sent = base.plus(len) <= self.next;

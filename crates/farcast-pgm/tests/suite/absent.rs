@@ -29,6 +29,7 @@ fn words(n: u32, sends: bool) -> Vec<(Arrival, Message)> {
         segment_size: TSDU,
         size: 100 * u64::from(TSDU),
         vouched: None,
+        withdrawn: false,
         name: b"absent".to_vec(),
     };
     let data = |sqn, descriptor: Option<Descriptor>, len| {

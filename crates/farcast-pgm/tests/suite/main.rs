@@ -19,3 +19,4 @@ mod repair;
 mod streams;
 mod tree;
 mod tshark;
+mod withdrawn;

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 
 use farcast_delivery::Outcome;
 use farcast_files::shown_name;
-use farcast_oneway::{Codec, OneWay, Receiver, ReceiverConfig};
+use farcast_oneway::{Codec, OneWay, Receiver, ReceiverConfig, ReceiverEvent};
 use serde_json::{Value, json};
 
 use super::{MakeReceiver, ReceiveJob, ReceivePlace, ReceiveProtocol, ReportOf, brought, kept};
@@ -47,6 +47,15 @@ impl ReceiveProtocol for ReceiveOneWay {
         let name = shown_name(&report.offer.name);
         if let Some(error) = &report.error {
             return error.to_string();
+        }
+        if let ReceiverEvent::Withdrawn { outcome, why, .. } = &report.end {
+            return match outcome {
+                Outcome::SourceChanged => format!("{name}: {why}; everything else that was sent is here"),
+                _ => format!(
+                    "{name}: {why}; the sender has ended, and some of the rest did not arrive either; {}",
+                    kept(report, ", with parity, for another time")
+                ),
+            };
         }
         let why = match report.outcome {
             Outcome::Complete(_) => return format!("{name} complete and verified: {}", brought(report)),

@@ -26,6 +26,9 @@ pub(super) fn outcome<E>(report: &ReceiveReport<E>, missed: &str) -> String {
             format!("{name} complete: {}; nothing vouches for its content but the protocol", brought(report))
         }
         Outcome::Missed => format!("{name}: {missed}; {}", kept(report, " for another time")),
+        Outcome::Withdrawn => {
+            format!("{name}: it changed at its sender or was removed; {}", kept(report, " for another time"))
+        }
         Outcome::Lost => {
             format!("{name}: the sender has ended or fallen silent; {}", kept(report, " for its return"))
         }

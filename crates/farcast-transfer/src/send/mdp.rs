@@ -126,7 +126,6 @@ impl SendProtocol for SendMdp {
             error: report.error.as_ref(),
             late,
             changed: &report.changed,
-            takes_back: true,
             known: self.named.len() > 0,
         };
         ending.judge(self.named.verdict(&report.end))

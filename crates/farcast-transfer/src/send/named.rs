@@ -139,8 +139,6 @@ pub(super) struct Ending<'a> {
     pub(super) late: bool,
     /// Files that have changed.
     pub(super) changed: &'a [ChangedFile],
-    /// Set if the protocol stops sending a file that changes, so that a receiver that lacks it never gets it.
-    pub(super) takes_back: bool,
     /// Set if receivers are known.
     pub(super) known: bool,
 }
@@ -165,7 +163,8 @@ impl Ending<'_> {
     /// verified it.
     fn spoiled(&self, verdict: &Verdict) -> Option<String> {
         let acknowledged = verdict.outcome == SendOutcome::Done && self.known;
-        let all_lack = self.takes_back && verdict.outcome == SendOutcome::Incomplete;
+        // A file that changes is not sent any more, so a receiver that lacks it never gets it.
+        let all_lack = verdict.outcome == SendOutcome::Incomplete;
         let sent: Vec<_> = self.changed.iter().filter(|file| all_lack || file.was_sent).cloned().collect();
         (!acknowledged && !sent.is_empty()).then(|| changed_files(&sent))
     }

@@ -151,14 +151,20 @@ impl SendProtocol for SendOneWay {
     }
 
     fn verdict(&self, _job: &SendJob, report: &ReportOf<Self>, late: bool) -> Verdict {
-        let own = if matches!(report.end, SenderEvent::Ended { stopped: false }) {
-            Verdict { word: "unknown", outcome: SendOutcome::Unknown, sentence: None }
-        } else {
-            let sentence = "stopped; receivers keep what has come, if any, for another time";
-            Verdict { word: "aborted", outcome: SendOutcome::Failed, sentence: Some(sentence.into()) }
+        let own = match report.end {
+            SenderEvent::Ended { stopped: false, withdrawn: false } => {
+                Verdict { word: "unknown", outcome: SendOutcome::Unknown, sentence: None }
+            }
+            SenderEvent::Ended { stopped: false, withdrawn: true } => {
+                Verdict { word: "incomplete", outcome: SendOutcome::Incomplete, sentence: None }
+            }
+            _ => {
+                let sentence = "stopped; receivers keep what has come, if any, for another time";
+                Verdict { word: "aborted", outcome: SendOutcome::Failed, sentence: Some(sentence.into()) }
+            }
         };
         let (error, changed) = (report.error.as_ref(), &report.changed[..]);
-        super::named::Ending { error, late, changed, takes_back: false, known: false }.judge(own)
+        super::named::Ending { error, late, changed, known: false }.judge(own)
     }
 
     fn figures(&self, sender: &Sender) -> Value {

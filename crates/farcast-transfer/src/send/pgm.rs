@@ -134,7 +134,6 @@ impl SendProtocol for SendPgm {
             error: report.error.as_ref(),
             late,
             changed: &report.changed,
-            takes_back: false,
             known: self.named.len() > 0,
         };
         ending.judge(self.named.verdict(&report.end))

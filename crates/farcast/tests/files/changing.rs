@@ -31,8 +31,8 @@ fn run(protocol: &str, args: &[&str], change: impl FnOnce(&Path, &Running)) -> R
     let sender = place.send(&[&tree], &[kind, named, &["--rate", "10 Mbit/s"], args].concat());
     change(&tree, &sender);
     let sent = sender.wait();
-    if sent.code == Some(3) && ["pgm", "one-way"].contains(&protocol) {
-        // In these protocols a source that falls silent may come back.
+    if sent.code == Some(1) && protocol != "mftp" {
+        // By these protocols a sender that was stopped may come back.
         common::pause(Duration::from_secs(1));
         receiver.terminate();
     }
@@ -174,9 +174,39 @@ fn small_files_beside_one_that_changes_arrive() {
     }
 }
 
+/// One way, files share blocks and their code.
+#[test]
+fn one_way_others_of_its_blocks_arrive_with_losses_too() {
+    for loss in ["0 %", "8 %"] {
+        let place = Place::new();
+        for n in 0..300 {
+            place.file(&format!("d/{n:03}"), 100 + n);
+        }
+        place.file("d/long", 400_000);
+        let tree = place.path("d");
+        let receiver = place.receive("7", &["--one-way", "--simulate-loss", loss]);
+        let sender = place.send(&[&tree], &["--one-way", "--repeat", "3", "--rate", "2 Mbit/s"]);
+        sender.until("progress");
+        for changing in ["200", "201", "long"] {
+            rewrite(&tree.join(changing));
+        }
+        let (sent, got) = (sender.wait(), receiver.wait());
+        assert_eq!((sent.code, got.code), (Some(3), Some(1)), "{loss}: {} {}", sent.story(), got.story());
+        for said in [&sent.stderr, &got.stderr] {
+            assert!(said.contains(" changed while it was being sent"), "{loss}: {said}");
+        }
+        assert!(got.stderr.contains("everything else that was sent is here"), "{loss}: {}", got.stderr);
+        for n in (0..300).filter(|n| ![200, 201].contains(n)) {
+            let name = format!("d/{n:03}");
+            assert_same(&place.path(&name), &place.path("7").join(&name));
+        }
+        assert!(!place.path("7").join("d/long").exists(), "{loss}");
+    }
+}
+
 #[test]
 fn what_changed_is_sent_again_where_that_is_wished() {
-    for protocol in ["mftp", "norm"] {
+    for protocol in ["mftp", "norm", "pgm"] {
         let done = run(protocol, &["--changing", "again"], |tree, sender| {
             sender.until_nth("progress", 1);
             rewrite(&tree.join("f5"));
@@ -189,12 +219,16 @@ fn what_changed_is_sent_again_where_that_is_wished() {
 
 #[test]
 fn it_fails_where_that_is_wished() {
-    let done = run("mftp", &["--changing", "fail"], |tree, sender| {
-        sender.until_nth("progress", 1);
-        rewrite(&tree.join("f4"));
-    });
-    assert_eq!(done.sent.code, Some(1), "{}", done.sent.stderr);
-    assert!(done.sent.stderr.contains("f4\" changed while it was being sent"), "{}", done.sent.stderr);
+    for protocol in ["mftp", "norm", "mdp", "pgm", "one-way"] {
+        let done = run(protocol, &["--changing", "fail"], |tree, sender| {
+            sender.until_nth("progress", 1);
+            rewrite(&tree.join("f4"));
+        });
+        assert_eq!(done.sent.code, Some(1), "{protocol}: {}", done.sent.story());
+        let said = &done.sent.stderr;
+        assert!(said.contains("f4\" changed while it was being sent"), "{protocol}: {said}");
+        assert_eq!(done.received("f4"), None, "{protocol}");
+    }
 }
 
 #[test]
@@ -214,7 +248,7 @@ fn by_other_protocols_the_file_is_named_and_never_wrong() {
 #[test]
 fn a_file_that_changes_is_not_repeated_whatever_its_times_say() {
     for change in [rewrite_unseen as fn(&Path), remove] {
-        for protocol in ["mftp", "norm", "mdp"] {
+        for protocol in ["mftp", "norm", "mdp", "pgm", "one-way"] {
             let began = Instant::now();
             let done = run(protocol, &[], |tree, sender| {
                 sender.until_nth("progress", 1);
@@ -242,13 +276,15 @@ fn a_file_that_changes_is_not_repeated_whatever_its_times_say() {
 /// Without named receivers, a file that changes before its turn is not reported as sent: no receiver has it.
 #[test]
 fn what_nobody_has_is_not_called_sent() {
-    for protocol in ["norm", "mdp"] {
+    let robust = ["--robust", "3"];
+    for (protocol, stays) in [("norm", robust), ("mdp", robust), ("pgm", ["--linger", "4 s"])] {
         let place = Place::new();
         for name in NAMES {
             place.file(&format!("d/{name}"), 700_000);
         }
         let tree = place.path("d");
-        let sender = place.send(&[&tree], &["--protocol", protocol, "--rate", "10 Mbit/s", "--robust", "3"]);
+        let args = [&["--protocol", protocol, "--rate", "10 Mbit/s"], &stays[..]].concat();
+        let sender = place.send(&[&tree], &args);
         sender.until_nth("progress", 1);
         rewrite_unseen(&tree.join("f5"));
         let sent = sender.wait();

@@ -95,13 +95,14 @@ fn descriptor() -> impl Strategy<Value = Descriptor> {
     let vouched = (any::<[u8; 32]>(), 0..=0o777u16, any::<i64>());
     let vouched = maybe(vouched.prop_map(|(digest, mode, mtime_ns)| Vouched { digest, mode, mtime_ns }));
     let numbers = (any::<u32>(), 1..u16::MAX, 1..u16::MAX, any::<u64>());
-    (numbers, vouched, list(any::<u8>(), 0..80)).prop_map(
-        |((number, behind, segment_size, size), vouched, name)| Descriptor {
+    (numbers, vouched, any::<bool>(), list(any::<u8>(), 0..80)).prop_map(
+        |((number, behind, segment_size, size), vouched, withdrawn, name)| Descriptor {
             number,
             behind,
             segment_size,
             size,
             vouched,
+            withdrawn,
             name,
         },
     )

@@ -130,6 +130,7 @@ pub(crate) fn pgm(n: u32, sends: bool) -> Vec<Vec<u8>> {
         segment_size: SEGMENT,
         size: SIZE,
         vouched: Some(vouched(n)),
+        withdrawn: false,
         name: format!("absent-{n}").into_bytes(),
     };
     let data = |sqn, descriptor: Option<Descriptor>, len| PgmData {
