@@ -98,15 +98,9 @@ pub enum SettingValue {
 }
 
 impl Setting {
-    /// Declares the setting `key`, with a sentence that has no full stop at its end.
-    pub const fn new(key: &'static str, kind: SettingKind, meaning: &'static str) -> Self {
-        Self { key, kind, meaning, otherwise: "", unit: "", option: None }
-    }
-
-    /// Sets another sentence.
-    #[must_use]
-    pub const fn meaning(self, meaning: &'static str) -> Self {
-        Self { meaning, ..self }
+    /// Declares the setting `key`, without a sentence ([`settings`](crate::settings) adds it).
+    pub const fn new(key: &'static str, kind: SettingKind) -> Self {
+        Self { key, kind, meaning: "", otherwise: "", unit: "", option: None }
     }
 
     /// Sets another kind.
@@ -130,15 +124,17 @@ impl Setting {
     /// Adds an option whose value help calls `value`.
     #[must_use]
     pub const fn option(self, name: &'static str, value: &'static str) -> Self {
-        let option = SettingOption { name, form: OptionForm::Value(value), replaces: &[], requires: None };
-        Self { option: Some(option), ..self }
+        self.set_by(name, OptionForm::Value(value))
     }
 
     /// Adds an option without a value, which stands for `value`.
     #[must_use]
     pub const fn flag(self, name: &'static str, value: &'static str) -> Self {
-        let option = SettingOption { name, form: OptionForm::Flag(value), replaces: &[], requires: None };
-        Self { option: Some(option), ..self }
+        self.set_by(name, OptionForm::Flag(value))
+    }
+
+    const fn set_by(self, name: &'static str, form: OptionForm) -> Self {
+        Self { option: Some(SettingOption { name, form, replaces: &[], requires: None }), ..self }
     }
 
     /// Names keys that have no effect beside the option.
@@ -175,6 +171,16 @@ impl SettingValue {
             other => other.to_string(),
         }
     }
+}
+
+/// Declares settings, each with its doc comment as its sentence.
+#[macro_export]
+macro_rules! settings {
+    ($($(#[doc = $line:literal])+ $visible:vis $name:ident = $setting:expr;)+) => { $(
+        $(#[doc = $line])+
+        $visible const $name: $crate::Setting =
+            $crate::Setting { meaning: concat!($($line),+).trim_ascii_start(), ..$setting };
+    )+ };
 }
 
 impl fmt::Display for SettingValue {

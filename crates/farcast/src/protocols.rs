@@ -3,39 +3,31 @@
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 use farcast_transfer::ProtocolName;
-use farcast_transfer::headings::{MFTP_AND_PGM, NORM_AND_MDP, NORM_AND_PGM, NORM_MDP_AND_PGM};
 
-/// Returns the headings of a protocol's options. The first heading is for options of this protocol alone, and the
-/// others are shared with other protocols.
-const fn headings(protocol: ProtocolName) -> &'static [&'static str] {
-    match protocol {
-        ProtocolName::Mftp => &["MFTP", MFTP_AND_PGM],
-        ProtocolName::Norm => &["NORM", NORM_AND_MDP, NORM_MDP_AND_PGM, NORM_AND_PGM],
-        ProtocolName::Mdp => &["MDP", NORM_AND_MDP, NORM_MDP_AND_PGM],
-        ProtocolName::Pgm => &["PGM", NORM_MDP_AND_PGM, NORM_AND_PGM, MFTP_AND_PGM],
-        ProtocolName::OneWay => &["One-way"],
-    }
+/// Returns the protocols that have the options under this heading: those that it names, or none if it names none and
+/// every protocol has them.
+fn whose(heading: &str) -> Vec<ProtocolName> {
+    let is_named = |one: &ProtocolName| heading.split(" and ").any(|part| part == one.title());
+    ProtocolName::ALL.into_iter().filter(is_named).collect()
 }
 
 /// Returns `true` if `protocol` has the options under this heading: they are its own, or they belong to every protocol.
 pub(crate) fn has(protocol: ProtocolName, heading: &str) -> bool {
-    let of_one = ProtocolName::ALL.into_iter().any(|one| headings(one).contains(&heading));
-    !of_one || headings(protocol).contains(&heading)
+    let whose = whose(heading);
+    whose.is_empty() || whose.contains(&protocol)
 }
 
 /// Checks the options in `given` to `command`. The error tells which option belongs to another protocol.
 pub(crate) fn check(protocol: ProtocolName, command: &Command, given: &ArgMatches) -> Result<(), String> {
-    for other in ProtocolName::ALL {
-        let others = |heading| headings(other).contains(&heading) && !headings(protocol).contains(&heading);
-        for arg in command.get_arguments().filter(|arg| arg.get_help_heading().is_some_and(others)) {
-            let said = given.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
-            if let (true, Some(option)) = (said, arg.get_long()) {
-                let heading = arg.get_help_heading().unwrap_or_default();
-                let whose = ProtocolName::ALL.into_iter().filter(|one| headings(*one).contains(&heading));
-                let whose: Vec<&str> = whose.map(ProtocolName::word).collect();
-                let (own, whose) = (protocol.word(), whose.join(" or "));
-                return Err(format!("--{option} goes with --protocol {whose}, and this is {own}"));
-            }
+    for arg in command.get_arguments() {
+        let heading = arg.get_help_heading().unwrap_or_default();
+        let said = given.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
+        if let (true, Some(option)) = (said && !has(protocol, heading), arg.get_long()) {
+            let whose: Vec<&str> = whose(heading).into_iter().map(ProtocolName::word).collect();
+            return Err(format!(
+                "--{option} goes with --protocol {}, and this is {protocol}",
+                whose.join(" or ")
+            ));
         }
     }
     Ok(())
@@ -55,10 +47,8 @@ mod tests {
         let send = cli.find_subcommand("send").unwrap();
         for protocol in ProtocolName::ALL {
             assert!(farcast_sim::scenario::NAMES.contains(&protocol.word()), "{protocol:?}");
-            for heading in headings(protocol) {
-                let own = |arg: &clap::Arg| arg.get_help_heading() == Some(heading);
-                assert!(send.get_arguments().any(own), "{protocol:?} {heading}");
-            }
+            let own = |arg: &clap::Arg| arg.get_help_heading() == Some(protocol.title());
+            assert!(send.get_arguments().any(own), "{protocol:?}");
         }
     }
 

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use farcast_core::setting::{SettingKind, SettingSource, SettingType as _, SettingValue};
 use farcast_core::units::Bytes;
-use farcast_core::{Setting, Span};
+use farcast_core::{Setting, Span, settings};
 use farcast_delivery::Parity;
 use farcast_delivery::settings::{
     ANSWERS, BURST, GROUP_SIZE as RECEIVERS, PARITY_WORDS, RATE, ROBUST, ROUND_TRIP, SEGMENT_SIZE as OCTETS,
@@ -20,46 +20,29 @@ const LONGEST: u64 = 254;
 /// Longest pause between two objects.
 const LONGEST_GAP: Span = Span::from_secs(7 * 24 * 3600);
 
-const PRESET: Setting = Setting::new(
-    "preset",
-    SettingKind::Words(&["none", "space_link_a", "space_link_b"]),
-    "Defaults of the other keys: two readings of the [study](papers/mdp-ftp.md)",
-);
-const COUNTS: Setting = Setting::new(
-    "counts",
-    SettingKind::Words(&["payload", "message", "packet"]),
-    "Octets that --rate counts",
-)
-.option("counts", "WHAT");
-const SEGMENT_SIZE: Setting = OCTETS.otherwise("1024, or what fits 1500 octets");
-const BLOCK_SIZE: Setting =
-    Setting::new("block_size", SettingKind::Integer(1, LONGEST), "Segments of a block")
-        .option("block-size", "N")
+settings! {
+    /// Defaults of the other keys: two readings of the [study](papers/mdp-ftp.md)
+    PRESET = Setting::new("preset", SettingKind::Words(&["none", "space_link_a", "space_link_b"]));
+    /// Octets that --rate counts
+    COUNTS = Setting::new("counts", SettingKind::Words(&["payload", "message", "packet"]))
+        .option("counts", "WHAT");
+    /// Segments of a block
+    BLOCK_SIZE = Setting::new("block_size", SettingKind::Integer(1, LONGEST)).option("block-size", "N")
         .unit("segments");
-const PARITY: Setting = Setting::new(
-    "parity",
-    SettingKind::IntegerOr(0, LONGEST, PARITY_WORDS),
-    "Parity symbols of a block. \"auto\" is the default",
-)
-.option("parity", "N|auto|off")
-.unit("symbols of a block");
-const PARITY_AHEAD: Setting = Setting::new(
-    "parity_ahead",
-    SettingKind::IntegerOr(0, LONGEST, PARITY_WORDS),
-    "Parity symbols of a block that leave with it unasked. \"auto\" is the default",
-)
-.option("parity-ahead", "N|auto")
-.unit("symbols of a block");
-const GAP: Setting = Setting::new(
-    "gap",
-    SettingKind::Span,
-    "Pause between the last segment of a file and the next file, at most a week",
-)
-.option("gap", "TIME");
-const GROUP_SIZE: Setting = RECEIVERS.meaning(
-    "Number of receivers that the back-off assumes. The more they are, the longer each waits before it asks; a receiver \
-     has the same option",
-);
+    /// Parity symbols of a block. "auto" is the default
+    PARITY = Setting::new("parity", SettingKind::IntegerOr(0, LONGEST, PARITY_WORDS))
+        .option("parity", "N|auto|off").unit("symbols of a block");
+    /// Parity symbols of a block that leave with it unasked. "auto" is the default
+    PARITY_AHEAD = Setting::new("parity_ahead", SettingKind::IntegerOr(0, LONGEST, PARITY_WORDS))
+        .option("parity-ahead", "N|auto").unit("symbols of a block");
+    /// Pause between the last segment of a file and the next file, at most a week
+    GAP = Setting::new("gap", SettingKind::Span).option("gap", "TIME");
+    /// Number of receivers that the back-off assumes. The more they are, the longer each waits before it asks; a
+    /// receiver has the same option
+    GROUP_SIZE = RECEIVERS;
+}
+
+const SEGMENT_SIZE: Setting = OCTETS.otherwise("1024, or what fits 1500 octets");
 
 impl Settings {
     /// Reads the settings of a transfer.

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 
 use farcast_core::setting::{SettingKind, SettingSource, SettingType, SettingValue};
 use farcast_core::units::Bytes;
-use farcast_core::{Setting, Span};
+use farcast_core::{Setting, Span, settings};
 use farcast_delivery::settings::{
     BURST, PARITY_WORDS, RATE as SENDING_RATE, ROUND_TRIP as ANY_ROUND_TRIP, TRANSFER_LIMIT as LIMIT,
 };
@@ -20,152 +20,78 @@ pub const LEAST_INTERVAL: Span = Span::from_millis(1);
 
 const FROM_RATE: &str = "from the rate";
 
-const RATE: Setting = SENDING_RATE
-    .kind(SettingKind::RateOr(&["max"]))
-    .meaning("Rate of the sender, headers included; \"max\": receivers set the pace");
-const PRESET: Setting = Setting::new(
-    "preset",
-    SettingKind::Words(&["farcast", "draft"]),
-    "Defaults of the other keys: those of farcast send, or of the draft",
-);
-const DTU_SIZE: Setting = Setting::new(
-    "dtu_size",
-    SettingKind::Octets(1, 65_000),
-    "Product bytes in a datagram, 1 B to 65000 B; a bare number means bytes",
-)
-.option("dtu-size", "SIZE")
-.otherwise("the most that fits 1500 bytes with all headers")
-.unit("B");
-const BLOCK_SIZE: Setting = Setting::new(
-    "block_size",
-    SettingKind::Integer(1, 1 << 30),
-    "DTUs in a block; receivers report losses block by block",
-)
-.option("block-size", "DTUS")
-.otherwise("as many as leave in a quarter of a second")
-.unit("DTUs");
-const PARITY: Setting = Setting::new(
-    "parity",
-    SettingKind::IntegerOr(0, 32_768, PARITY_WORDS),
-    "Most parity symbols of a block. They are sent in place of lost DTUs if fewer of them suffice. \"auto\" chooses a number \
-     that suits the block, and sends some unasked if round trips are long",
-)
-.option("parity", "N|auto|off")
-.unit("symbols of a block");
-const PASS_WAIT: Setting = Setting::new(
-    "pass_wait",
-    SettingKind::Words(&["draft", "fixed"]),
-    "Start of the next pass: as soon as something is missing (draft), or after a whole Status Retry Timer (fixed), as in \
-     the BGAN study",
-)
-.option("pass-wait", "WHEN");
-const NAK_TIMING: Setting = Setting::new(
-    "nak_timing",
-    SettingKind::Words(&["each_block", "end_of_first_pass"]),
-    "Time of status requests: after every block, or in the first pass only at its end",
-)
-.option("nak-timing", "WHEN");
-const STATUS_RETRY: Setting = Setting::new(
-    "status_retry",
-    SettingKind::Text,
-    "Status Retry Timer: a time, \"block+4rtt\", or \"measured\" (one and a half round trips)",
-)
-.option("status-retry", "TIMER")
-.replaces(&["srt.n", "srt.time"])
-.otherwise("measured");
-const STATUS_RETRIES: Setting = Setting::new(
-    "retries",
-    SettingKind::Integer(0, 1_000_000),
-    "Give up a receiver after this many unanswered status requests",
-)
-.option("status-retries", "N");
-const SILENCE: Setting = Setting::new(
-    "silence",
-    SettingKind::Span,
-    "Give up a receiver only after this much silence, however many requests it left unanswered. The default survives a \
-     minute of rain or a handover",
-)
-.option("silence", "TIME");
-const SPREAD: Setting = Setting::new(
-    "spread",
-    SettingKind::Span,
-    "Time over which receivers spread their answers, against implosion in large groups",
-)
-.option("spread", "TIME");
-const START_AFTER: Setting = Setting::new(
-    "start_after",
-    SettingKind::Span,
-    "Begin after this time with the receivers that have registered",
-)
-.option("start-after", "TIME")
-.otherwise("3 s for open groups, none with --receivers or --wait-for");
-const START_RECEIVERS: Setting = Setting::new(
-    "start_receivers",
-    SettingKind::Integer(1, 1 << 22),
-    "Begin as soon as this many receivers have registered",
-)
-.option("wait-for", "N");
-const ANNOUNCE_LIMIT: Setting = Setting::new(
-    "announce_limit",
-    SettingKind::Span,
-    "Give up if no receiver has registered after this time",
-)
-.option("announce-time", "TIME");
-const LATE_ENTRY: Setting = Setting::new(
-    "late_entry",
-    SettingKind::Flag,
-    "Refuse receivers that register after data has begun (late_entry = false)",
-)
-.flag("no-late-entry", "false");
-const ROUND_TRIP: Setting = ANY_ROUND_TRIP.meaning(
-    "Round trip to assume until one is measured. PGM measures none, so its receivers have the same option",
-);
-const TRANSFER_LIMIT: Setting = LIMIT.meaning("Abort after this long; MFTP counts from the first data on");
-const CREDIT: Setting =
-    Setting::new("credit", SettingKind::Span, "Unused sending time that may be made up for")
-        .otherwise(FROM_RATE);
-const HEAD_SEGMENTS: Setting = Setting::new(
-    "head_segments",
-    SettingKind::Integer(0, 1 << 20),
-    "DTUs at the product's head that the first pass sends twice",
-)
-.otherwise("1");
-const ASK_TWICE: Setting =
-    Setting::new("ask_twice", SettingKind::Flag, "The request that ends a pass is sent twice")
-        .otherwise(FROM_RATE);
-const REPEAT_SMALL_PASSES: Setting = Setting::new(
-    "repeat_small_passes",
-    SettingKind::Flag,
-    "A pass of less than an eighth of a round trip is sent twice",
-)
-.otherwise("true");
-const REPEATS: Setting =
-    Setting::new("repeats", SettingKind::Integer(1, 1000), "Repetitions of each confirmation").otherwise("3");
-const ANNOUNCE_INTERVAL: Setting = Setting::new(
-    "announce_interval",
-    SettingKind::Span,
-    "Time from one announcement to the next before data begins",
-)
-.otherwise(FROM_RATE);
-const LATE_ANNOUNCE_INTERVAL: Setting = Setting::new(
-    "late_announce_interval",
-    SettingKind::Span,
-    "Time from one announcement to the next once data has begun",
-)
-.otherwise(FROM_RATE);
-const COMPLETION_INTERVAL: Setting =
-    Setting::new("completion_interval", SettingKind::Span, "Time from one Completion to the next")
-        .otherwise(FROM_RATE);
-
-const SRT_N: Setting = Setting::new(
-    "n",
-    SettingKind::Integer(0, 1_000_000),
-    "The timer is a block's time and this many round trips",
-);
-const SRT_TIME: Setting = Setting::new("time", SettingKind::Span, "The timer is this");
-const SRT_ROUND_TRIP: Setting =
-    Setting::new("round_trip", SettingKind::Span, "Round trip, which is then not measured");
-const SRT_RESTART: Setting = Setting::new("restart_on_nak", SettingKind::Flag, "A NAK begins the wait anew");
+settings! {
+    /// Rate of the sender, headers included; "max": receivers set the pace
+    RATE = SENDING_RATE.kind(SettingKind::RateOr(&["max"]));
+    /// Defaults of the other keys: those of farcast send, or of the draft
+    PRESET = Setting::new("preset", SettingKind::Words(&["farcast", "draft"]));
+    /// Product bytes in a datagram, 1 B to 65000 B; a bare number means bytes
+    DTU_SIZE = Setting::new("dtu_size", SettingKind::Octets(1, 65_000)).option("dtu-size", "SIZE")
+        .otherwise("the most that fits 1500 bytes with all headers").unit("B");
+    /// DTUs in a block; receivers report losses block by block
+    BLOCK_SIZE = Setting::new("block_size", SettingKind::Integer(1, 1 << 30)).option("block-size", "DTUS")
+        .otherwise("as many as leave in a quarter of a second").unit("DTUs");
+    /// Most parity symbols of a block. They are sent in place of lost DTUs if fewer of them suffice. "auto" chooses a
+    /// number that suits the block, and sends some unasked if round trips are long
+    PARITY = Setting::new("parity", SettingKind::IntegerOr(0, 32_768, PARITY_WORDS))
+        .option("parity", "N|auto|off").unit("symbols of a block");
+    /// Start of the next pass: as soon as something is missing (draft), or after a whole Status Retry Timer (fixed),
+    /// as in the BGAN study
+    PASS_WAIT = Setting::new("pass_wait", SettingKind::Words(&["draft", "fixed"]))
+        .option("pass-wait", "WHEN");
+    /// Time of status requests: after every block, or in the first pass only at its end
+    NAK_TIMING = Setting::new("nak_timing", SettingKind::Words(&["each_block", "end_of_first_pass"]))
+        .option("nak-timing", "WHEN");
+    /// Status Retry Timer: a time, "block+4rtt", or "measured" (one and a half round trips)
+    STATUS_RETRY = Setting::new("status_retry", SettingKind::Text).option("status-retry", "TIMER")
+        .replaces(&["srt.n", "srt.time"]).otherwise("measured");
+    /// Give up a receiver after this many unanswered status requests
+    STATUS_RETRIES = Setting::new("retries", SettingKind::Integer(0, 1_000_000))
+        .option("status-retries", "N");
+    /// Give up a receiver only after this much silence, however many requests it left unanswered. The default
+    /// survives a minute of rain or a handover
+    SILENCE = Setting::new("silence", SettingKind::Span).option("silence", "TIME");
+    /// Time over which receivers spread their answers, against implosion in large groups
+    SPREAD = Setting::new("spread", SettingKind::Span).option("spread", "TIME");
+    /// Begin after this time with the receivers that have registered
+    START_AFTER = Setting::new("start_after", SettingKind::Span).option("start-after", "TIME")
+        .otherwise("3 s for open groups, none with --receivers or --wait-for");
+    /// Begin as soon as this many receivers have registered
+    START_RECEIVERS = Setting::new("start_receivers", SettingKind::Integer(1, 1 << 22))
+        .option("wait-for", "N");
+    /// Give up if no receiver has registered after this time
+    ANNOUNCE_LIMIT = Setting::new("announce_limit", SettingKind::Span).option("announce-time", "TIME");
+    /// Refuse receivers that register after data has begun (late_entry = false)
+    LATE_ENTRY = Setting::new("late_entry", SettingKind::Flag).flag("no-late-entry", "false");
+    /// Round trip to assume until one is measured. PGM measures none, so its receivers have the same option
+    ROUND_TRIP = ANY_ROUND_TRIP;
+    /// Abort after this long; MFTP counts from the first data on
+    TRANSFER_LIMIT = LIMIT;
+    /// Unused sending time that may be made up for
+    CREDIT = Setting::new("credit", SettingKind::Span).otherwise(FROM_RATE);
+    /// DTUs at the product's head that the first pass sends twice
+    HEAD_SEGMENTS = Setting::new("head_segments", SettingKind::Integer(0, 1 << 20)).otherwise("1");
+    /// The request that ends a pass is sent twice
+    ASK_TWICE = Setting::new("ask_twice", SettingKind::Flag).otherwise(FROM_RATE);
+    /// A pass of less than an eighth of a round trip is sent twice
+    REPEAT_SMALL_PASSES = Setting::new("repeat_small_passes", SettingKind::Flag).otherwise("true");
+    /// Repetitions of each confirmation
+    REPEATS = Setting::new("repeats", SettingKind::Integer(1, 1000)).otherwise("3");
+    /// Time from one announcement to the next before data begins
+    ANNOUNCE_INTERVAL = Setting::new("announce_interval", SettingKind::Span).otherwise(FROM_RATE);
+    /// Time from one announcement to the next once data has begun
+    LATE_ANNOUNCE_INTERVAL = Setting::new("late_announce_interval", SettingKind::Span).otherwise(FROM_RATE);
+    /// Time from one Completion to the next
+    COMPLETION_INTERVAL = Setting::new("completion_interval", SettingKind::Span).otherwise(FROM_RATE);
+    /// The timer is a block's time and this many round trips
+    SRT_N = Setting::new("n", SettingKind::Integer(0, 1_000_000));
+    /// The timer is this
+    SRT_TIME = Setting::new("time", SettingKind::Span);
+    /// Round trip, which is then not measured
+    SRT_ROUND_TRIP = Setting::new("round_trip", SettingKind::Span);
+    /// A NAK begins the wait anew
+    SRT_RESTART = Setting::new("restart_on_nak", SettingKind::Flag);
+}
 
 impl SettingType for Rate {
     fn to_value(&self) -> SettingValue {

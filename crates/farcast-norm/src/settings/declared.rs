@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 
 use farcast_core::setting::{SettingKind, SettingSource, SettingType as _, SettingValue};
 use farcast_core::units::Bytes;
-use farcast_core::{BitRate, Setting};
+use farcast_core::{BitRate, Setting, settings};
 use farcast_delivery::settings::{
     ANSWERS, BURST, GROUP_SIZE as RECEIVERS, PARITY_WORDS, RATE as SENDING_RATE, ROBUST, ROUND_TRIP,
     SEGMENT_SIZE, TRANSFER_LIMIT,
@@ -17,48 +17,34 @@ use crate::config::{Pacing, SenderConfig};
 /// Maximum number of segments of a block, and of its parity symbols: together they fit the code over GF(2^16).
 const LONGEST: u64 = 32_767;
 
-const RATE: Setting = SENDING_RATE.meaning("Rate of the sender, headers included; the highest with NORM-CC");
-const RATE_CONTROL: Setting = Setting::new(
-    "rate_control",
-    SettingKind::Words(&["fixed", "norm-cc"]),
-    "Control congestion: send as fast as TCP would to the slowest receiver, and at most at --rate (NORM-CC; PGM: PGMCC)",
-)
-.flag("cc", "norm-cc");
-const LEAST_RATE: Setting = Setting::new("least_rate", SettingKind::Rate, "Lowest rate with --cc")
-    .option("least-rate", "RATE")
-    .requires("cc")
-    .otherwise("a thousandth of --rate");
-const BLOCK_SIZE: Setting =
-    Setting::new("block_size", SettingKind::Integer(1, LONGEST), "Segments of a block")
-        .option("block-size", "N")
-        .otherwise("as many as the code has room for beside the parity")
-        .unit("segments");
-const PARITY: Setting = Setting::new(
-    "parity",
-    SettingKind::IntegerOr(0, LONGEST, PARITY_WORDS),
-    "Parity symbols of a block. \"auto\" is enough for a loss of a tenth, or half as much again as is expected",
-)
-.option("parity", "N|auto|off")
-.unit("symbols of a block");
-const PARITY_AHEAD: Setting = Setting::new(
-    "parity_ahead",
-    SettingKind::IntegerOr(0, LONGEST, PARITY_WORDS),
-    "Parity symbols that leave with each block unasked. \"auto\" is as many as the expected loss needs, so that nine \
-     blocks of ten need no request",
-)
-.option("parity-ahead", "N|auto")
-.unit("symbols of a block");
-const EXPECTED_LOSS: Setting =
-    Setting::new("expected_loss", SettingKind::Probability, "Expected share of lost datagrams")
-        .option("expected-loss", "PART");
+settings! {
+    /// Rate of the sender, headers included; the highest with NORM-CC
+    RATE = SENDING_RATE;
+    /// Control congestion: send as fast as TCP would to the slowest receiver, and at most at --rate (NORM-CC; PGM:
+    /// PGMCC)
+    RATE_CONTROL = Setting::new("rate_control", SettingKind::Words(&["fixed", "norm-cc"]))
+        .flag("cc", "norm-cc");
+    /// Lowest rate with --cc
+    LEAST_RATE = Setting::new("least_rate", SettingKind::Rate).option("least-rate", "RATE").requires("cc")
+        .otherwise("a thousandth of --rate");
+    /// Segments of a block
+    BLOCK_SIZE = Setting::new("block_size", SettingKind::Integer(1, LONGEST)).option("block-size", "N")
+        .otherwise("as many as the code has room for beside the parity").unit("segments");
+    /// Parity symbols of a block. "auto" is enough for a loss of a tenth, or half as much again as is expected
+    PARITY = Setting::new("parity", SettingKind::IntegerOr(0, LONGEST, PARITY_WORDS))
+        .option("parity", "N|auto|off").unit("symbols of a block");
+    /// Parity symbols that leave with each block unasked. "auto" is as many as the expected loss needs, so that nine
+    /// blocks of ten need no request
+    PARITY_AHEAD = Setting::new("parity_ahead", SettingKind::IntegerOr(0, LONGEST, PARITY_WORDS))
+        .option("parity-ahead", "N|auto").unit("symbols of a block");
+    /// Expected share of lost datagrams
+    EXPECTED_LOSS = Setting::new("expected_loss", SettingKind::Probability).option("expected-loss", "PART");
+    /// Round trips of the group over which receivers spread their requests, 0 to 15
+    BACKOFF = Setting::new("backoff", SettingKind::Integer(0, 15)).option("backoff", "N")
+        .otherwise("from their number");
+}
+
 const GROUP_SIZE: Setting = RECEIVERS.otherwise("the number of named receivers, or 10000");
-const BACKOFF: Setting = Setting::new(
-    "backoff",
-    SettingKind::Integer(0, 15),
-    "Round trips of the group over which receivers spread their requests, 0 to 15",
-)
-.option("backoff", "N")
-.otherwise("from their number");
 
 impl Settings {
     /// Reads the settings of a transfer.

@@ -5,38 +5,27 @@ use alloc::vec::Vec;
 
 use farcast_core::setting::{SettingKind, SettingSource, SettingType as _, SettingValue};
 use farcast_core::units::Bytes;
-use farcast_core::{Setting, Span};
+use farcast_core::{Setting, Span, settings};
 use farcast_delivery::settings::{BURST, RATE, TRANSFER_LIMIT as LIMIT};
 
 use super::{MOST, Settings};
 use crate::config::{Duration, SenderConfig};
 
-const SYMBOL_SIZE: Setting = Setting::new(
-    "symbol_size",
-    SettingKind::Octets(2, MOST as u64),
-    "Octets of a symbol, rounded down to an even number",
-)
-.option("symbol-size", "OCTETS")
-.otherwise("the most that fits 1500 bytes with all headers")
-.unit("B");
-const FOR: Setting =
-    Setting::new("for", SettingKind::Span, "Send for this long, instead of a number of rounds")
-        .option("for", "TIME")
-        .replaces(&["repeat"]);
-const REPEAT: Setting = Setting::new(
-    "repeat",
-    SettingKind::Integer(1, u32::MAX as u64),
-    "Number of rounds; each round sends other symbols, until the code is used up",
-)
-.option("repeat", "N")
-.replaces(&["for"]);
-const OVERHEAD: Setting = Setting::new(
-    "overhead_percent",
-    SettingKind::Integer(0, 900),
-    "Octets of a round beyond the size of the files, in per cent, 0 to 900",
-)
-.option("overhead", "PERCENT")
-.unit("%");
+settings! {
+    /// Octets of a symbol, rounded down to an even number
+    SYMBOL_SIZE = Setting::new("symbol_size", SettingKind::Octets(2, MOST as u64))
+        .option("symbol-size", "OCTETS").otherwise("the most that fits 1500 bytes with all headers")
+        .unit("B");
+    /// Send for this long, instead of a number of rounds
+    FOR = Setting::new("for", SettingKind::Span).option("for", "TIME").replaces(&["repeat"]);
+    /// Number of rounds; each round sends other symbols, until the code is used up
+    REPEAT = Setting::new("repeat", SettingKind::Integer(1, u32::MAX as u64)).option("repeat", "N")
+        .replaces(&["for"]);
+    /// Octets of a round beyond the size of the files, in per cent, 0 to 900
+    OVERHEAD = Setting::new("overhead_percent", SettingKind::Integer(0, 900)).option("overhead", "PERCENT")
+        .unit("%");
+}
+
 const TRANSFER_LIMIT: Setting = LIMIT.otherwise("none");
 
 impl Settings {

@@ -3,9 +3,9 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use farcast_core::Setting;
 use farcast_core::setting::{SettingKind, SettingSource, SettingType as _, SettingValue};
 use farcast_core::units::Bytes;
+use farcast_core::{Setting, settings};
 use farcast_delivery::settings::{
     BURST, GROUP_SIZE as RECEIVERS, RATE as SENDING_RATE, ROUND_TRIP as ANY_ROUND_TRIP, SEGMENT_SIZE,
     TRANSFER_LIMIT,
@@ -14,48 +14,30 @@ use farcast_delivery::settings::{
 use super::{GROUP, RateControl, Settings, grouping};
 use crate::config::{Grouping, MOST_GROUP, SenderConfig};
 
-const RATE: Setting = SENDING_RATE.meaning("Highest rate, headers, answers to requests and repairs included");
-const RATE_CONTROL: Setting = Setting::new(
-    "rate_control",
-    SettingKind::Words(&["fixed", "pgmcc"]),
-    "Control congestion: the receiver that fares worst decides how fast (PGMCC)",
-)
-.flag("cc", "pgmcc");
-const ROUND_TRIP: Setting =
-    ANY_ROUND_TRIP.meaning("Round trip that source and receivers expect, which nobody measures");
-const GROUP_SIZE: Setting = RECEIVERS.otherwise("the number of named receivers, or 64");
-const BACKOFF: Setting =
-    Setting::new("backoff", SettingKind::Span, "Time over which receivers spread what they ask for")
-        .option("spread", "TIME")
+settings! {
+    /// Highest rate, headers, answers to requests and repairs included
+    RATE = SENDING_RATE;
+    /// Control congestion: the receiver that fares worst decides how fast (PGMCC)
+    RATE_CONTROL = Setting::new("rate_control", SettingKind::Words(&["fixed", "pgmcc"])).flag("cc", "pgmcc");
+    /// Round trip that source and receivers expect, which nobody measures
+    ROUND_TRIP = ANY_ROUND_TRIP;
+    /// Time over which receivers spread what they ask for
+    BACKOFF = Setting::new("backoff", SettingKind::Span).option("spread", "TIME")
         .otherwise("from their number");
-const LINGER: Setting = Setting::new(
-    "linger",
-    SettingKind::Span,
-    "Longest wait for silent named receivers after everything was sent",
-)
-.option("linger", "TIME")
-.otherwise("20 s, more if round trips are long");
-const PARITY: Setting = Setting::new(
-    "parity",
-    SettingKind::Words(&["off", "auto"]),
-    "Repairs are parity, as much as is asked for (\"auto\"), or what was sent (\"off\")",
-)
-.option("parity", "auto|off");
-const PARITY_AHEAD: Setting = Setting::new(
-    "parity_ahead",
-    SettingKind::Integer(0, MOST_GROUP as u64),
-    "Parity packets with each transmission group, unasked",
-)
-.option("parity-ahead", "N")
-.unit("packets of a group");
-const BLOCK_SIZE: Setting = Setting::new(
-    "block_size",
-    SettingKind::Integer(2, MOST_GROUP as u64),
-    "Packets of a transmission group, with parity: 2, 4, 8, 16, 32 or 64",
-)
-.option("block-size", "N")
-.otherwise("16, with parity")
-.unit("packets");
+    /// Longest wait for silent named receivers after everything was sent
+    LINGER = Setting::new("linger", SettingKind::Span).option("linger", "TIME")
+        .otherwise("20 s, more if round trips are long");
+    /// Repairs are parity, as much as is asked for ("auto"), or what was sent ("off")
+    PARITY = Setting::new("parity", SettingKind::Words(&["off", "auto"])).option("parity", "auto|off");
+    /// Parity packets with each transmission group, unasked
+    PARITY_AHEAD = Setting::new("parity_ahead", SettingKind::Integer(0, MOST_GROUP as u64))
+        .option("parity-ahead", "N").unit("packets of a group");
+    /// Packets of a transmission group, with parity: 2, 4, 8, 16, 32 or 64
+    BLOCK_SIZE = Setting::new("block_size", SettingKind::Integer(2, MOST_GROUP as u64))
+        .option("block-size", "N").otherwise("16, with parity").unit("packets");
+}
+
+const GROUP_SIZE: Setting = RECEIVERS.otherwise("the number of named receivers, or 64");
 
 impl Settings {
     /// Reads the settings of a transfer.

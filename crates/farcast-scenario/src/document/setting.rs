@@ -5,7 +5,7 @@ use farcast_core::setting::{Setting, SettingKind, SettingSource, SettingType, Se
 use farcast_core::units::{BitRate, Bytes, Probability};
 
 use super::error::Problem;
-use super::kinds::{Choice, Flag, Integer, Kind, Text, WithUnit};
+use super::kinds::{Flag, Integer, Kind, Text, WithUnit};
 use super::suggestion::nearest;
 use super::tree::{KeySource, Value, ValueNode, quoted, quoted_brief};
 use super::{DocumentError, Reader};
@@ -14,19 +14,18 @@ type AnyKind = Box<dyn Kind<Value = SettingValue>>;
 
 /// Returns the kind of value that a declaration asks for.
 fn kind_of(kind: SettingKind) -> AnyKind {
-    let rate = || Box::new(As(WithUnit::<BitRate>::NEW));
     match kind {
-        SettingKind::Rate => rate(),
-        SettingKind::RateOr(words) => Box::new(OrWords { words, kind: rate() }),
+        SettingKind::Rate => Box::new(As(WithUnit::<BitRate>::NEW)),
+        SettingKind::RateOr(words) => Box::new(WordOr { words, kind: Some(kind_of(SettingKind::Rate)) }),
         SettingKind::Span => Box::new(As(WithUnit::<Span>::NEW)),
         SettingKind::Bytes => Box::new(As(WithUnit::<Bytes>::NEW)),
         SettingKind::Octets(least, most) => Box::new(Octets { least, most }),
         SettingKind::Probability => Box::new(As(WithUnit::<Probability>::NEW)),
         SettingKind::Integer(least, most) => Box::new(As(Integer(least..=most))),
         SettingKind::IntegerOr(least, most, words) => {
-            Box::new(OrWords { words, kind: Box::new(As(Integer(least..=most))) })
+            Box::new(WordOr { words, kind: Some(kind_of(SettingKind::Integer(least, most))) })
         }
-        SettingKind::Words(words) => Box::new(Words(words)),
+        SettingKind::Words(words) => Box::new(WordOr { words, kind: None }),
         SettingKind::Flag => Box::new(As(Flag)),
         SettingKind::Text => Box::new(As(Text)),
     }
@@ -100,74 +99,54 @@ impl Kind for Octets {
     }
 }
 
-/// Kind of a few words.
-struct Words(&'static [&'static str]);
-
-impl Words {
-    fn pairs(&self) -> Vec<(&'static str, &'static str)> {
-        self.0.iter().map(|word| (*word, *word)).collect()
-    }
-}
-
-impl Kind for Words {
-    type Value = SettingValue;
-
-    fn read(&self, node: &ValueNode) -> Result<SettingValue, (KeySource, Problem)> {
-        Choice(&self.pairs()).read(node).map(SettingValue::Word)
-    }
-
-    fn literal(&self, value: &SettingValue) -> String {
-        quoted(&value.to_string())
-    }
-
-    fn example(&self) -> String {
-        Choice(&self.pairs()).example()
-    }
-
-    fn noun(&self) -> String {
-        Choice(&self.pairs()).noun()
-    }
-
-    fn words(&self) -> Vec<String> {
-        Choice(&self.pairs()).words()
-    }
-}
-
-/// Kind of another kind's values, or of words in their place.
-struct OrWords {
+/// Kind of a few words, or of another kind's values beside them.
+struct WordOr {
     words: &'static [&'static str],
-    kind: AnyKind,
+    kind: Option<AnyKind>,
 }
 
-impl Kind for OrWords {
+impl Kind for WordOr {
     type Value = SettingValue;
 
     fn read(&self, node: &ValueNode) -> Result<SettingValue, (KeySource, Problem)> {
-        let Value::Text(text) = &node.value else { return self.kind.read(node) };
-        if let Some(word) = self.words.iter().find(|word| *word == text) {
+        let text = if let Value::Text(text) = &node.value { Some(text.as_str()) } else { None };
+        if let Some(word) = self.words.iter().find(|word| Some(**word) == text) {
             return Ok(SettingValue::Word(word));
         }
-        let Some(word) = nearest(text, self.words.iter().copied()) else { return self.kind.read(node) };
+        let suggestion = text.and_then(|text| nearest(text, self.words.iter().copied()));
         let mut known: Vec<String> = self.words.iter().map(|word| quoted_brief(word)).collect();
-        known.push(format!("a value such as {}", self.kind.example()));
-        let suggestion = Some(quoted_brief(word));
+        if let Some(kind) = &self.kind {
+            if suggestion.is_none() {
+                return kind.read(node);
+            }
+            known.push(format!("a value such as {}", kind.example()));
+        }
+        let suggestion = suggestion.map(quoted_brief);
         Err((node.source, Problem::Choice { value: node.value.brief(), suggestion, known }))
     }
 
     fn literal(&self, value: &SettingValue) -> String {
-        match value {
-            SettingValue::Word(word) => quoted(word),
-            value => self.kind.literal(value),
+        match (value, &self.kind) {
+            (SettingValue::Word(word), _) => quoted(word),
+            (value, Some(kind)) => kind.literal(value),
+            (_, None) => String::new(),
         }
     }
 
     fn example(&self) -> String {
-        self.kind.example()
+        let first = || quoted(self.words.first().copied().unwrap_or_default());
+        self.kind.as_ref().map_or_else(first, |kind| kind.example())
     }
 
     fn noun(&self) -> String {
         let words: Vec<String> = self.words.iter().map(|word| quoted(word)).collect();
-        format!("{} or {}", self.kind.noun(), words.join(" or "))
+        let kind = self.kind.as_ref().map(|kind| kind.noun());
+        kind.map_or_else(|| words.join(", "), |noun| format!("{noun} or {}", words.join(" or ")))
+    }
+
+    fn words(&self) -> Vec<String> {
+        let all = if self.kind.is_some() { &[] } else { self.words };
+        all.iter().map(|word| quoted(word)).collect()
     }
 }
 
