@@ -137,6 +137,9 @@ pub enum Outcome {
     Complete(Time),
     /// The sender gave up because the object has changed at its source. The stored part can never be completed.
     SourceChanged,
+    /// The sender gave up because the object has changed at its source, and sends the current one next. The stored part
+    /// can never be completed.
+    SourceRenewed,
     /// The sender refused this receiver because another one has the same identity.
     Collision,
     /// No session was agreed, or the sender fell silent; the delivery may continue another time.

@@ -360,10 +360,8 @@ fn meaning(outcome: &ReceiverOutcome) -> Outcome {
         ReceiverOutcome::Complete { at, .. } => Outcome::Complete(at),
         ReceiverOutcome::Aborted { reason: cancel::ABORT_SOURCE_CHANGED, .. } => Outcome::SourceChanged,
         ReceiverOutcome::Aborted { reason: cancel::ABORT_COLLISION, .. } => Outcome::Collision,
-        // A receiver that waits for one product waits for the next version.
-        ReceiverOutcome::Aborted { reason: cancel::ABORT_SOURCE_RENEWED, .. }
-        | ReceiverOutcome::SenderLost
-        | ReceiverOutcome::NotAccepted => Outcome::Lost,
+        ReceiverOutcome::Aborted { reason: cancel::ABORT_SOURCE_RENEWED, .. } => Outcome::SourceRenewed,
+        ReceiverOutcome::SenderLost | ReceiverOutcome::NotAccepted => Outcome::Lost,
         _ => Outcome::Failed,
     }
 }

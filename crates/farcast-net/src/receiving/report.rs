@@ -78,7 +78,8 @@ impl<E> ReceiveReport<E> {
     pub fn counts(&self) -> bool {
         use StoreError as E;
         match self.outcome {
-            Outcome::Lost => return false,
+            // A receiver that waits for one product waits for the next version.
+            Outcome::Lost | Outcome::SourceRenewed => return false,
             Outcome::Missed | Outcome::Withdrawn => return self.has_content,
             Outcome::Complete(_) | Outcome::Collision => return true,
             Outcome::SourceChanged | Outcome::Failed => {}

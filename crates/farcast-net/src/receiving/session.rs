@@ -353,7 +353,8 @@ impl<P: Protocol> Driver<'_, P> {
             // An object that changed at its source can never be completed; every other one is kept for the next try.
             // But its sender may not make us drop segments that were here before this session.
             let held = session.as_ref().is_some_and(|session| session.held > 0);
-            useless = !held && matches!(outcome, Outcome::SourceChanged | Outcome::Withdrawn);
+            useless = !held
+                && matches!(outcome, Outcome::SourceChanged | Outcome::SourceRenewed | Outcome::Withdrawn);
             self.due.push(if useless { StoreOrder::Discard(object) } else { StoreOrder::Close(object) });
         }
         let Some(session) = session else { return };

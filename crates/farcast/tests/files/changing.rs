@@ -214,6 +214,10 @@ fn what_changed_is_sent_again_where_that_is_wished() {
         assert_eq!(done.sent.code, Some(0), "{protocol}: {} {}", done.sent.stdout, done.sent.stderr);
         done.assert_has(&NAMES);
         assert_eq!(done.sent.all("again").len(), 1, "{}", done.sent.stdout);
+        if protocol == "mftp" {
+            assert_eq!(done.got.code, Some(0), "{}", done.got.story());
+            common::assert_clean(&done.place.path("7"));
+        }
     }
 }
 
