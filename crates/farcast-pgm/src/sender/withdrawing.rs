@@ -12,7 +12,7 @@ use crate::sqn::Place;
 
 /// Divisor of [`SenderConfig::linger`](crate::SenderConfig::linger) once a file was withdrawn. A receiver that lacks
 /// the file never acknowledges.
-const BEREFT: u64 = 4;
+const BEREFT: u64 = 2;
 
 impl Sender {
     /// Withdraws the file `object`: nothing of it is sent any more. Its descriptor says so, at once if it had left, and

@@ -73,7 +73,8 @@ fn a_thousand_receivers_do_not_storm() {
         (session, requests, confirmed, data(&log, DataKind::Repair))
     };
     let (_, before, _, _) = run(None);
-    let (session, requests, confirmed, repairs) = run(Some(ms(260)));
+    // The file is half sent.
+    let (session, requests, confirmed, repairs) = run(Some(ms(480)));
     let repeated =
         repairs.iter().filter(|(_, data)| data.descriptor.as_ref().is_some_and(|said| said.withdrawn));
     let repeated = repeated.count();

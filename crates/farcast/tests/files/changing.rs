@@ -272,7 +272,7 @@ fn a_file_that_changes_is_not_repeated_whatever_its_times_say() {
             assert_eq!(done.received("f4"), None, "{protocol}");
             let wire = done.sent.summary()["wire_bytes"].as_u64().unwrap();
             assert!(wire < 3_500_000, "{protocol}: {wire} octets of 3,500,000");
-            assert!(began.elapsed() < Duration::from_secs(15), "{protocol}: {:?}", began.elapsed());
+            assert!(began.elapsed() < Duration::from_secs(20), "{protocol}: {:?}", began.elapsed());
         }
     }
 }
