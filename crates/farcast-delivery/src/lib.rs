@@ -87,7 +87,7 @@ pub use element::{ElementEngine, ElementRequest};
 pub use figure::{Figure, FigureValue, RequestCounts};
 pub use geometry::{Geometry, GeometryError, MAX_SEGMENTS};
 pub use object::ObjectId;
-pub use occupancy::Occupancy;
+pub use occupancy::{Occupancy, QUIET, Silence};
 pub use pacer::{Pacer, RatePace};
 pub use passage::Passage;
 pub use path::PathLimits;

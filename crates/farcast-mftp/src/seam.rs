@@ -376,6 +376,10 @@ impl Occupancy for Neighbourhood {
     fn is_free(&self, now: Time) -> bool {
         Self::is_free(self, now)
     }
+
+    fn heard(&self) -> Option<SocketAddr> {
+        self.sender()
+    }
 }
 
 impl farcast_delivery::Population for Population {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcast_core::{Span, Time};
 use farcast_delivery::{Codec, Occupancy};
+use farcast_seal::Kind;
 use quinn_udp::RecvMeta;
 
 use crate::clock::Clock;
@@ -48,14 +49,14 @@ pub struct GroupWait<'a, C> {
 }
 
 /// Waits until the group is free. `occupied` makes the judge of the group's messages for the time at which the wait
-/// begins. `tick` is called ten times a second.
+/// begins. `tick` is called ten times a second with the sender that was heard last.
 ///
 /// # Errors
 /// If the group cannot be listened to.
 pub fn wait_until_free<C: Codec, O: Occupancy<Message = C::Message>>(
     wait: &GroupWait<'_, C>,
     occupied: impl FnOnce(Time) -> O,
-    tick: &mut dyn FnMut(),
+    tick: &mut dyn FnMut(Option<SocketAddr>),
 ) -> Result<Waited, NetError> {
     let GroupWait { group, socket, codec, limit, stop } = *wait;
     let clock = Clock::start();
@@ -66,7 +67,9 @@ pub fn wait_until_free<C: Codec, O: Occupancy<Message = C::Message>>(
     loop {
         listen(&endpoint, &mut buffer, |from, datagram| {
             // Other datagrams to the group do not count.
-            if let Ok(packet) = codec.decode(datagram) {
+            if Kind::of(datagram).is_some() {
+                occupancy.hear_sealed(clock.now(), from);
+            } else if let Ok(packet) = codec.decode(datagram) {
                 occupancy.hear(clock.now(), from, &packet.message);
             }
         })?;
@@ -80,7 +83,7 @@ pub fn wait_until_free<C: Codec, O: Occupancy<Message = C::Message>>(
         if now >= Time::ZERO + limit {
             return Ok(Waited::Over);
         }
-        tick();
+        tick(occupancy.heard());
         let _ = clock.wait(&[], now + LISTEN_EVERY).map_err(NetError::socket("wait for the network"))?;
     }
 }

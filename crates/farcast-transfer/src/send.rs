@@ -136,6 +136,9 @@ pub trait SendProtocol: Sized {
     /// announced data.
     const LOOKS_AGAIN: bool = true;
 
+    /// Set if the engine itself notices other transmissions on its group.
+    const HEARS_OTHERS: bool = false;
+
     /// Reads the settings of `job`.
     ///
     /// # Errors
@@ -301,7 +304,12 @@ fn once<P: SendProtocol>(
     await_network(job, to, limit, &mut |note| face.prepare(&note), controls.stop)?;
     let mut turn = Turn::new(job, to);
     let locked = protocol.lock(&mut turn, &mut |note| face.prepare(&note), controls.stop)?;
-    if locked.waited {
+    let mut waited = locked.waited;
+    if !P::HEARS_OTHERS {
+        let codec = protocol.codec();
+        waited |= turn.until_silent(&codec, &mut |note| face.prepare(&note), controls.stop)?;
+    }
+    if waited {
         // Files that have changed meanwhile are sent as they are now.
         files = scan(&protocol, job, face)?;
     }

@@ -60,6 +60,11 @@ impl Neighbourhood {
         self.0.as_mut().filter(|n| n.of == theirs).is_some_and(|n| n.hear(now))
     }
 
+    /// Returns the sender that was heard last.
+    pub fn sender(&self) -> Option<SocketAddr> {
+        self.0.as_ref().map(|neighbour| neighbour.of.0)
+    }
+
     /// Returns `true` if no data flows at `now`, nor has within the longest pause of a flow.
     pub fn is_free(&self, now: Time) -> bool {
         self.0.as_ref().is_none_or(|n| !n.flows || now.since(n.last) > FLOW_PAUSE)

@@ -128,6 +128,7 @@ impl SendProtocol for SendMftp {
     type ConfigError = ConfigError;
 
     const NAME: ProtocolName = ProtocolName::Mftp;
+    const HEARS_OTHERS: bool = true;
     const SEGMENT_SIZE: &'static str = "--dtu-size";
     // A receiver that is done has verified its data.
     const LOOKS_AGAIN: bool = false;

@@ -4,7 +4,8 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcast_core::{Span, Time};
-use farcast_mftp::{Codec, Neighbourhood};
+use farcast_delivery::{Codec, Delivery, QUIET, Silence};
+use farcast_mftp::Neighbourhood;
 use farcast_net::{Clock, GroupWait, Waited};
 
 use super::{Locked, Preparation, SendJob};
@@ -114,13 +115,50 @@ impl<'a> Turn<'a> {
         let whom = other(by);
         self.say(note, self.to, &whom, (None, Some(by)));
         let clock = &self.clock;
-        let mut tick = || note(Preparation::Waiting { whom: &whom, now: clock.now() });
+        let mut tick = |_| note(Preparation::Waiting { whom: &whom, now: clock.now() });
         let theirs = |now| Neighbourhood::of(now, by, transmission);
         let socket = self.job.socket.socket();
-        let wait = GroupWait { group: self.to, socket: &socket, codec: &Codec, limit: left, stop };
+        let wait = GroupWait { group: self.to, socket: &socket, codec: &farcast_mftp::Codec, limit: left, stop };
         let waited = farcast_net::wait_until_free(&wait, theirs, &mut tick);
         note(Preparation::Waited);
         Ok(waited?)
+    }
+
+    /// Listens until no other sender is heard on the group, if the job waits for that. Returns `true` if one was heard.
+    ///
+    /// # Errors
+    /// Another sender is still heard when the wait is over, `stop` was set, or the group cannot be listened to.
+    pub(super) fn until_silent<C: Codec<Message: Delivery>>(
+        &mut self,
+        codec: &C,
+        note: &mut dyn FnMut(Preparation<'_>),
+        stop: &AtomicBool,
+    ) -> Result<bool, Error> {
+        if self.job.group.wait.is_none() || !self.to.ip().is_multicast() {
+            return Ok(false);
+        }
+        let now = self.clock.now();
+        let limit = self.end(now).since(now).max(QUIET);
+        let socket = self.job.socket.socket();
+        let wait = GroupWait { group: self.to, socket: &socket, codec, limit, stop };
+        let mut last = None;
+        let waited = farcast_net::wait_until_free(&wait, Silence::new, &mut |heard| {
+            let Some(by) = heard else { return };
+            let whom = other(by);
+            if last != Some(by) {
+                last = Some(by);
+                self.say(note, self.to, &whom, (None, Some(by)));
+            }
+            note(Preparation::Waiting { whom: &whom, now: self.clock.now() });
+        })?;
+        if last.is_some() {
+            note(Preparation::Waited);
+        }
+        match (waited, last) {
+            (Waited::Stopped, _) => Err(Error::failed(format!("stopped before {} was free", self.to))),
+            (Waited::Over, Some(by)) => Err(Error::failed(refusal(self.job, self.to, &other(by)))),
+            _ => Ok(last.is_some()),
+        }
     }
 
     /// Returns the time at which the wait is over. It is fixed by the first call, and is at once if the job does not
