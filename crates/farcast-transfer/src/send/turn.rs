@@ -118,7 +118,8 @@ impl<'a> Turn<'a> {
         let mut tick = |_| note(Preparation::Waiting { whom: &whom, now: clock.now() });
         let theirs = |now| Neighbourhood::of(now, by, transmission);
         let socket = self.job.socket.socket();
-        let wait = GroupWait { group: self.to, socket: &socket, codec: &farcast_mftp::Codec, limit: left, stop };
+        let wait =
+            GroupWait { group: self.to, socket: &socket, codec: &farcast_mftp::Codec, limit: left, stop };
         let waited = farcast_net::wait_until_free(&wait, theirs, &mut tick);
         note(Preparation::Waited);
         Ok(waited?)

@@ -11,6 +11,7 @@ mod common;
 mod command_line;
 mod help;
 mod manual;
+mod matrix;
 mod model;
 mod pages;
 mod report;
