@@ -115,8 +115,10 @@ pub struct GroupOptions {
     /// Begin when Enter is pressed.
     #[cfg_attr(feature = "clap", arg(help_heading = "MFTP", long))]
     pub start_on_enter: bool,
-    /// Wait until the group is free if another sender uses it, on this host or elsewhere, without limit or for this long
-    /// at most, instead of giving up. Other protocols than MFTP listen for two seconds before they begin.
+    /// Wait until the group is free if another sender uses it, without limit or for this long at most.
+    ///
+    /// Without this option, MFTP gives up if another sender uses the group, and all protocols do if that sender is on this
+    /// host. With it, other protocols than MFTP listen for two seconds before they begin.
     #[cfg_attr(feature = "clap", arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = parse::WITHOUT_END, value_parser = parse::wait))]
     pub wait: Option<Span>,
     /// Accept answers of receivers without proof of origin, as MFTP's draft does. Needed by receivers that are not

@@ -18,7 +18,8 @@ fn rows() -> Vec<Row> {
     let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/matrix.md");
     let page = std::fs::read_to_string(page).unwrap();
     let rows = page.lines().filter_map(|line| {
-        let cells: Vec<&str> = line.strip_prefix("| `--")?.trim_end_matches('|').split('|').map(str::trim).collect();
+        let cells: Vec<&str> =
+            line.strip_prefix("| `--")?.trim_end_matches('|').split('|').map(str::trim).collect();
         let [first, has @ ..] = &cells[..] else { return None };
         let (option, words) = first.split_once('`')?;
         // The second table has rows about several options.

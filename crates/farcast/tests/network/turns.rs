@@ -107,35 +107,30 @@ fn every_protocol_waits_for_a_sender_on_another_host() {
 }
 
 fn waits_for_a_sender_elsewhere(protocol: &str) {
-        let place = Place::new();
-        let by = ["--protocol", protocol, "--rate", "4 Mbit/s"];
-        let named: &[&str] = if protocol == "one-way" { &[] } else { &["--receivers", "ant"] };
-        let ant = place.receive("ant", &by[..2]);
-        let sender = place.send(&[&place.file("first.bin", 2_000_000)], &[&by[..], named].concat());
-        wait_until("data", || ant.has("files") || ant.has("joined"));
-        let other = place.file("second.bin", 100_000);
-        let mut command = place.send_command(&[&other], &[&by[..], &["--wait", "--json"]].concat());
-        command.env("XDG_STATE_HOME", place.path("elsewhere"));
-        let second = place.start("second", command);
-        let waiting = second.until("waiting");
-        assert!(waiting["address"].as_str().unwrap().starts_with("127.0.0.1:"), "{protocol}: {waiting}");
-        let first = sender.wait();
-        let sent = second.wait();
-        let time = |ended: &common::Ended, kind| ended.all(kind)[0]["time"].as_f64().unwrap();
-        assert!(
-            time(&sent, "round") > time(&first, "summary"),
-            "{protocol}: {} {}",
-            first.story(),
-            sent.story()
-        );
-        assert_eq!(sent.all("waiting").len(), 1, "{protocol}: {}", sent.story());
-        ant.succeed();
-        let mut late = place.send_command(&[&other], &[&by[..], &["--wait", "3 s"]].concat());
-        let begin = Instant::now();
-        late.env("XDG_STATE_HOME", place.path("elsewhere"));
-        let alone = place.run("alone", late);
-        assert!(matches!(alone.code, Some(0 | 4)), "{protocol}: {}", alone.story());
-        assert!(begin.elapsed() > Duration::from_secs(2), "{protocol}: it did not listen");
+    let place = Place::new();
+    let by = ["--protocol", protocol, "--rate", "4 Mbit/s"];
+    let named: &[&str] = if protocol == "one-way" { &[] } else { &["--receivers", "ant"] };
+    let ant = place.receive("ant", &by[..2]);
+    let sender = place.send(&[&place.file("first.bin", 2_000_000)], &[&by[..], named].concat());
+    wait_until("data", || ant.has("files") || ant.has("joined"));
+    let other = place.file("second.bin", 100_000);
+    let mut command = place.send_command(&[&other], &[&by[..], &["--wait", "--json"]].concat());
+    command.env("XDG_STATE_HOME", place.path("elsewhere"));
+    let second = place.start("second", command);
+    let waiting = second.until("waiting");
+    assert!(waiting["address"].as_str().unwrap().starts_with("127.0.0.1:"), "{protocol}: {waiting}");
+    let first = sender.wait();
+    let sent = second.wait();
+    let time = |ended: &common::Ended, kind| ended.all(kind)[0]["time"].as_f64().unwrap();
+    assert!(time(&sent, "round") > time(&first, "summary"), "{protocol}: {} {}", first.story(), sent.story());
+    assert_eq!(sent.all("waiting").len(), 1, "{protocol}: {}", sent.story());
+    ant.succeed();
+    let mut late = place.send_command(&[&other], &[&by[..], &["--wait", "3 s"]].concat());
+    let begin = Instant::now();
+    late.env("XDG_STATE_HOME", place.path("elsewhere"));
+    let alone = place.run("alone", late);
+    assert!(matches!(alone.code, Some(0 | 4)), "{protocol}: {}", alone.story());
+    assert!(begin.elapsed() > Duration::from_secs(2), "{protocol}: it did not listen");
 }
 
 #[test]
