@@ -78,6 +78,7 @@ fn files_arrive_whatever_outsiders_and_members_say() {
         let group = GroupKey::of(keys, (&eve.own.0, &eve.own.1)).unwrap();
         // A member seals messages of the session, changed a little, as content and as control. They also leave in the
         // open.
+        let mut forged = Vec::new();
         for (n, (_, one)) in record.iter().filter(|(_, one)| Kind::of(one) == Some(Kind::Control)).enumerate()
         {
             let mut said = group.open(one).unwrap();
@@ -89,6 +90,7 @@ fn files_arrive_whatever_outsiders_and_members_say() {
             enemy.claim(&group.seal(0xE2, 100_000 + n as u64, &said), *server);
             enemy.claim(&group.seal(0xE3, 200_000 + n as u64, &poison), *server);
             enemy.claim(&said, *server);
+            forged.push(said);
         }
         let sent = sender.succeed().summary();
         for (name, receiver) in [("bob", bob), ("eve", honest)] {
@@ -106,8 +108,10 @@ fn files_arrive_whatever_outsiders_and_members_say() {
         // No forgery was believed, so only lost data is sent again.
         assert!(sent["wire_bytes_over_size"].as_f64().unwrap() < 1.4, "{protocol}: {sent}");
         let shows = |datagram: &[u8]| datagram.windows(8).any(|part| part == b"attack a");
-        let sealed = enemy.record().into_iter().filter(|(_, one)| Kind::of(one).is_some());
-        assert!(sealed.map(|(_, one)| one).all(|one| !shows(&one)), "{protocol}");
+        // The forged ones by PGM may look sealed, too.
+        let others = |one: &Vec<u8>| Kind::of(one).is_some() && !forged.contains(one);
+        let sealed = enemy.record().into_iter().map(|(_, one)| one).filter(others);
+        assert!(sealed.into_iter().all(|one| !shows(&one)), "{protocol}");
     }
 }
 
