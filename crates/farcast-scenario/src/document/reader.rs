@@ -377,6 +377,11 @@ impl<'d> Reader<'d> {
         Self { document: self.document, table, source, path, header, asked: Vec::new() }
     }
 
+    /// Returns `true` if the table has `key`.
+    pub fn has(&self, key: &str) -> bool {
+        self.table.get(key).is_some()
+    }
+
     fn ask(&mut self, key: &'static str) -> Option<&'d ValueNode> {
         if !self.asked.contains(&key) {
             self.asked.push(key);

@@ -23,7 +23,10 @@ pub(super) fn show(
     in_effect: Vec<(&'static Setting, SettingValue)>,
 ) -> Result<(), DocumentError> {
     for (setting, value) in in_effect.into_iter().filter(|(setting, _)| !setting.otherwise.is_empty()) {
-        table.value(setting, Some(value))?;
+        // A given value was read, and may be a word for none.
+        if !table.has(setting.key) {
+            table.value(setting, Some(value))?;
+        }
     }
     Ok(())
 }
