@@ -52,13 +52,16 @@ fn matters(document: &Document, key: &Given, world: &str) -> bool {
 
 /// Returns `true` if a key has the value that holds without it, or a word for absence.
 fn is_default(key: &Given, without: &Document) -> bool {
+    if ["\"none\"", "\"never\""].contains(&key.value()) {
+        return true;
+    }
     let read: BTreeMap<_, _> =
         without.keys_read().into_iter().map(|(path, value, _)| (path, value)).collect();
     match read.get(key.path()) {
         Some(default) => same(default, key.value()),
         // For a key without a default, such a value means absence.
         None => {
-            ["\"none\"", "\"never\"", "false"].contains(&key.value())
+            key.value() == "false"
                 || ["0", "0 s", "0 B", "0 %"].iter().any(|nothing| same(nothing, key.value()))
         }
     }
