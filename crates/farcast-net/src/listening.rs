@@ -1,4 +1,4 @@
-//! What receivers of files and of streams share: options of their sockets, and notices about these.
+//! Options and notices of the sockets that receivers of files and of streams listen with.
 
 use std::net::{IpAddr, SocketAddr};
 
