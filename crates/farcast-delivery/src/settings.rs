@@ -1,7 +1,7 @@
-//! Declarations of settings that several protocols have, and numbers of parity symbols.
+//! Declarations of settings that several protocols have, rates of sending, and numbers of parity symbols.
 
 use farcast_core::setting::{SettingKind, SettingType, SettingValue};
-use farcast_core::{Setting, settings};
+use farcast_core::{BitRate, Setting, settings};
 
 settings! {
     /// Rate of the sender, headers included
@@ -24,6 +24,32 @@ settings! {
     pub BURST = Setting::new("burst", SettingKind::Bytes).option("burst", "SIZE");
     /// Abort after this long
     pub TRANSFER_LIMIT = Setting::new("transfer_limit", SettingKind::Span).option("time-limit", "TIME");
+}
+
+/// Rate of sending.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SendRate {
+    /// Fixed rate, which the slowest link on the path must carry.
+    Limit(BitRate),
+    /// Pace of the receivers' acknowledgements.
+    Max,
+}
+
+impl SettingType for SendRate {
+    fn to_value(&self) -> SettingValue {
+        match self {
+            Self::Limit(rate) => rate.to_value(),
+            Self::Max => SettingValue::Word("max"),
+        }
+    }
+
+    fn from_value(value: SettingValue) -> Option<Self> {
+        match value {
+            SettingValue::Rate(rate) => Some(Self::Limit(rate)),
+            SettingValue::Word(_) => Some(Self::Max),
+            _ => None,
+        }
+    }
 }
 
 /// Number of parity symbols of a block.

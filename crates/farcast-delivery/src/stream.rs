@@ -65,6 +65,9 @@ pub trait StreamSenderEngine: StreamEngine {
     /// Ends the stream: nothing more is written.
     fn finish(&mut self, now: Time);
 
+    /// Returns the number of octets of the stream so far.
+    fn octets(&self) -> u64;
+
     /// Returns `true` if the stream is over.
     fn has_ended(&self) -> bool;
 

@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use farcast_core::{BitRate, Span};
+pub use farcast_delivery::settings::SendRate;
 pub use farcast_delivery::{Parity, PathLimits};
 
 mod declared;
@@ -38,15 +39,6 @@ const OPEN_START: Span = Span::from_secs(3);
 /// Approximate octets of an announcement without its host list, with headers.
 const ANNOUNCE_BYTES: u64 = 300;
 
-/// Rate of sending.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Rate {
-    /// Fixed rate, which the slowest link on the path must carry.
-    Limit(BitRate),
-    /// Pace of the receivers' acknowledgements.
-    Max,
-}
-
 /// Receivers of a transfer.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Audience {
@@ -73,7 +65,7 @@ pub struct Addresses {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// Rate of sending.
-    pub rate: Rate,
+    pub rate: SendRate,
     /// Product bytes in a DTU; `None` for the number that fits the path.
     pub dtu_size: Option<u32>,
     /// DTUs in a block; `None` for those of a quarter of a second.
@@ -141,7 +133,7 @@ pub struct Fine {
 
 impl Settings {
     /// Creates the default settings with `rate`.
-    pub const fn new(rate: Rate) -> Self {
+    pub const fn new(rate: SendRate) -> Self {
         Self {
             rate,
             dtu_size: None,
@@ -179,7 +171,7 @@ impl Settings {
 
     /// Creates settings for MFTP as in its draft, without farcast's additions that make transfers faster, for studies
     /// of it.
-    pub const fn draft(rate: Rate) -> Self {
+    pub const fn draft(rate: SendRate) -> Self {
         let mut settings = Self::new(rate);
         // The maximum is the number of DTUs that a NAK's bitmap has room for.
         settings.block_size = Some(u32::MAX);
@@ -265,10 +257,10 @@ impl Settings {
         let largest = u32::try_from(wire::block_size_for(config.datagram, 32)).unwrap_or(u32::MAX);
         let datagram = wire::data_len(config.dtu_size as usize) as u64 + u64::from(way.headers);
         let block = match self.rate {
-            Rate::Max => WINDOW_BLOCK,
+            SendRate::Max => WINDOW_BLOCK,
             // The first NAKs come while most of the product is still to be sent. Large groups get longer blocks, so
             // that answers stay a small part of the traffic.
-            Rate::Limit(rate) => {
+            SendRate::Limit(rate) => {
                 let milliseconds = 250.max(listed.max(16) * 4);
                 let dtus = u32::try_from(rate.as_bps() / 8 * milliseconds / 1000 / datagram);
                 dtus.unwrap_or(LONGEST_BLOCK).min(LONGEST_BLOCK)
@@ -277,8 +269,8 @@ impl Settings {
         let chosen = self.block_size.map(|wanted| wanted.min(largest));
         config.block_size = chosen.unwrap_or(block.clamp(1, largest).max(16.min(largest)));
         config.pace = match self.rate {
-            Rate::Max => Pace::Window { segments: WINDOW, paced: true },
-            Rate::Limit(rate) => Pace::Rate {
+            SendRate::Max => Pace::Window { segments: WINDOW, paced: true },
+            SendRate::Limit(rate) => Pace::Rate {
                 rate,
                 overhead: way.headers,
                 credit: self.fine.credit.unwrap_or(self.credit(rate)),
@@ -289,7 +281,7 @@ impl Settings {
 
     /// Makes room for data on a slow link: announcements take at most a twentieth of the rate.
     fn spare_slow_link(&self, config: &mut SenderConfig, listed: u64) {
-        let Rate::Limit(rate) = self.rate else { return };
+        let SendRate::Limit(rate) = self.rate else { return };
         let room = rate.time_of_bytes(ANNOUNCE_BYTES + 8 * listed) * 20;
         config.announce_interval = config.announce_interval.max(room);
         config.late_announce_interval = config.late_announce_interval.max(room);

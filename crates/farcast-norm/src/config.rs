@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use farcast_core::{BitRate, Span};
-use farcast_delivery::nack::invalid_node;
+use farcast_delivery::nack::{MOST_OBJECTS, invalid_node};
 use farcast_delivery::{Geometry, GeometryError, MAX_SEGMENTS, RatePace, Vouched};
 
 use crate::error::ConfigError;
@@ -51,9 +51,6 @@ pub enum Kind {
     /// Octets that do not come from a file.
     Data,
 }
-
-/// Maximum number of objects of a list: half of what object numbers can distinguish.
-pub const MOST_OBJECTS: usize = 1 << 15;
 
 /// Configuration of a sender.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -32,7 +32,7 @@ pub mod stream;
 mod timing;
 pub mod wire;
 
-pub use config::{Kind, MOST_OBJECTS, Object, Pacing, ReceiverConfig, SenderConfig, Sync};
+pub use config::{Kind, Object, Pacing, ReceiverConfig, SenderConfig, Sync};
 pub use error::ConfigError;
 pub use event::{Command, Reached, ReceiverEvent, SenderEvent};
 pub use farcast_delivery::nack::{SenderOutcome, quantise};

@@ -5,8 +5,8 @@ use std::net::Ipv6Addr;
 
 use crate::Error;
 
-/// Longest name of a receiver on the wire, in octets (`farcast_mftp::message`).
-const LONGEST: usize = 64;
+/// Longest name of a receiver on the wire, in octets.
+pub(crate) const LONGEST: usize = 64;
 
 /// Returns a name without the space around it. An IPv6 address loses its zone, which means nothing elsewhere.
 ///

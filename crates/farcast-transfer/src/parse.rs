@@ -1,13 +1,13 @@
 //! Values of options as text, for a command line.
 
 use farcast_core::{BitRate, Span};
-use farcast_mftp::settings::Rate;
+use farcast_delivery::settings::SendRate;
 
 /// Reads a rate, or "max" for the pace of receivers' acknowledgements.
-pub fn rate(text: &str) -> Result<Rate, String> {
+pub fn rate(text: &str) -> Result<SendRate, String> {
     match text {
-        "max" => Ok(Rate::Max),
-        _ => text.parse::<BitRate>().map(Rate::Limit).map_err(|error| error.to_string()),
+        "max" => Ok(SendRate::Max),
+        _ => text.parse::<BitRate>().map(SendRate::Limit).map_err(|error| error.to_string()),
     }
 }
 

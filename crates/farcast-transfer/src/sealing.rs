@@ -7,7 +7,6 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use farcast_core::BitRate;
 use farcast_delivery::KeyNumber;
-use farcast_mftp::ClientId;
 use farcast_net::{ReceiveSeal, Revoked, SealCounts, SendSeal, Unlike};
 use farcast_seal::{Contents, HYBRID_KEYS_LEN, Identity, KEYS_ENTRIES, Listed, PublicIdentity, Scope, Suite};
 use serde_json::{Value, json};
@@ -15,7 +14,7 @@ use serde_json::{Value, json};
 use crate::keys::{self, Own, Stamp, Trust};
 use crate::options::SealOptions;
 use crate::receive::ReceiveJob;
-use crate::send::SendJob;
+use crate::send::{SendJob, mftp_receiver_id};
 use crate::state::{self, Sessions};
 use crate::{Error, ProtocolName};
 
@@ -71,7 +70,7 @@ impl Sealing {
             others.retain(|one| group.receivers.contains(&one.name));
         }
         let number = |one: &Listed| match job.protocol_name() {
-            ProtocolName::Mftp | ProtocolName::OneWay => ClientId::from_name(&one.name).0,
+            ProtocolName::Mftp | ProtocolName::OneWay => mftp_receiver_id(&one.name),
             ProtocolName::Norm | ProtocolName::Mdp | ProtocolName::Pgm => number_of(&one.key).receiver(),
         };
         // Listed hosts get keys wherever the datagrams go. For one host as destination, the list must name the
@@ -215,7 +214,7 @@ impl Sealing {
             contents,
             datagram,
         };
-        let seal = farcast_seal::Sender::new(config, state::random_secret()?.0);
+        let seal = farcast_seal::Sender::new(config, state::random_secret()?);
         Ok(SendSeal::new(seal, rate, revoked, left_out))
     }
 
@@ -225,7 +224,7 @@ impl Sealing {
         let (sessions, history) = Sessions::of(&self.identity().public().fingerprint())?;
         let (identity, senders) = (self.identity().clone(), self.others.clone());
         let config = farcast_seal::ReceiverConfig { identity, senders, scopes };
-        let seal = farcast_seal::Receiver::new(config, history, state::random_secret()?.0);
+        let seal = farcast_seal::Receiver::new(config, history, state::random_secret()?);
         Ok(ReceiveSeal::new(seal, answer, Box::new(sessions)))
     }
 

@@ -49,7 +49,8 @@ mod turn;
 pub use face::{Controls, Preparation, ReceiverState, SendEvent, SendFace, SendOutcome, Verdict};
 pub use mdp::SendMdp;
 pub use mftp::{
-    SendMftp, given_up, has_it, outcome_word as mftp_outcome_word, quit_reason, standing, state_words,
+    SendMftp, given_up, has_it, outcome_word as mftp_outcome_word, quit_reason,
+    receiver_id as mftp_receiver_id, standing, state_words,
 };
 pub use named::outcome_word;
 pub use norm::SendNorm;
@@ -199,9 +200,17 @@ pub trait SendProtocol: Sized {
     /// Takes note of the end of a transmission.
     fn ended(&mut self, _job: &SendJob, _files: &Scanned, _report: &ReportOf<Self>) {}
 
-    /// Returns the sender that used the group first and the number of its transmission, if that ended this one.
-    fn outdone(_report: &ReportOf<Self>) -> Option<(SocketAddr, u32)> {
-        None
+    /// Waits for the end of the other transmission that used the group first, if that ended this one.
+    ///
+    /// # Errors
+    /// The group cannot be listened to.
+    fn wait_after(
+        _report: &ReportOf<Self>,
+        _turn: &mut Turn<'_>,
+        _note: &mut dyn FnMut(Preparation<'_>),
+        _stop: &AtomicBool,
+    ) -> Result<Waited, Error> {
+        Ok(Waited::Over)
     }
 
     /// Turns a transmission that another sender ended into one that was stopped.
@@ -317,11 +326,9 @@ fn once<P: SendProtocol>(
         face.begin(&protocol, &files);
         let sent = transmit(&mut protocol, job, &files, face, controls);
         let (mut report, late) = sent.inspect_err(|error| face.failed(error))?;
-        let waited = match P::outdone(&report) {
-            Some((by, transmission)) if job.group.wait.is_some() => {
-                turn.after(by, transmission, &mut |note| face.prepare(&note), controls.stop)?
-            }
-            _ => Waited::Over,
+        let waited = match job.group.wait {
+            Some(_) => P::wait_after(&report, &mut turn, &mut |note| face.prepare(&note), controls.stop)?,
+            None => Waited::Over,
         };
         if waited == Waited::Free {
             await_network(job, to, limit, &mut |note| face.prepare(&note), controls.stop)?;

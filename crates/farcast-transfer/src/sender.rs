@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use farcast_core::{Span, Time};
+use farcast_delivery::settings::SendRate;
 use farcast_delivery::{Phase, RoundProgress, SenderEngine};
-use farcast_mftp::settings::Rate;
 use farcast_net::{PathNotice, SendNotice};
 
 use crate::cancel::Cancel;
@@ -70,9 +70,9 @@ impl SenderBuilder {
     /// Sends at this rate, such as `20 Mbit/s`, or with `max` at the pace of the receivers.
     pub fn rate(mut self, rate: &str) -> Self {
         match rate {
-            "max" => self.job.rate = Some(Rate::Max),
+            "max" => self.job.rate = Some(SendRate::Max),
             _ => match rate.parse() {
-                Ok(rate) => self.job.rate = Some(Rate::Limit(rate)),
+                Ok(rate) => self.job.rate = Some(SendRate::Limit(rate)),
                 Err(error) => self.fail(format!("the rate {rate:?}: {error}")),
             },
         }

@@ -13,7 +13,6 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use farcast_files::ProductId;
-use farcast_mftp::{ClientId, Secret};
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde_json::{Value, json};
 
@@ -24,10 +23,10 @@ pub use known::Known;
 pub use sessions::{Sessions, session_ms};
 
 /// Draws a secret of 256 bits that nobody can guess.
-pub fn random_secret() -> io::Result<Secret> {
+pub fn random_secret() -> io::Result<[u8; 32]> {
     let mut bytes = [0; 32];
     draw(&mut bytes)?;
-    Ok(Secret(bytes))
+    Ok(bytes)
 }
 
 /// Fills `bytes` with random octets that nobody can guess.
@@ -41,21 +40,21 @@ pub fn draw(bytes: &mut [u8]) -> io::Result<()> {
 
 /// Returns the secret that identifies the receiver `name` into the directory `into`. It is made at the first start and
 /// kept for later ones. If it cannot be kept, each start makes another one, which a sender finds out about by asking.
-pub fn identity(into: &Path, name: Option<&str>) -> io::Result<Secret> {
+pub fn identity(into: &Path, name: Option<&str>) -> io::Result<[u8; 32]> {
     let fresh = random_secret()?;
     let Some(directory) = directory().map(|directory| directory.join("receivers")) else { return Ok(fresh) };
     let whole = fs::canonicalize(into).or_else(|_| std::path::absolute(into))?;
     let mut hasher = blake3::Hasher::new();
     hasher.update(whole.as_os_str().as_bytes()).update(&[0]).update(name.unwrap_or("").as_bytes());
     let path = directory.join(&hasher.finalize().to_hex()[..32]);
-    let make = || -> io::Result<Secret> {
+    let make = || -> io::Result<[u8; 32]> {
         fs::create_dir_all(&directory)?;
         // The file is written beside its place and then linked. Of two receivers that start at once, one makes the file
         // and both read it whole.
         let new = directory.join(format!("new-{}", std::process::id()));
         let mut file =
             fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-        file.write_all(&fresh.0)?;
+        file.write_all(&fresh)?;
         let linked = fs::hard_link(&new, &path);
         fs::remove_file(&new)?;
         match linked {
@@ -66,17 +65,17 @@ pub fn identity(into: &Path, name: Option<&str>) -> io::Result<Secret> {
     Ok(read_identity(&path).or_else(|_| make()).unwrap_or(fresh))
 }
 
-fn read_identity(path: &Path) -> io::Result<Secret> {
+fn read_identity(path: &Path) -> io::Result<[u8; 32]> {
     let bytes = fs::read(path)?;
-    let whole = <[u8; 32]>::try_from(bytes).map_err(|_| io::Error::other("it is not 32 bytes long"))?;
-    Ok(Secret(whole))
+    bytes.try_into().map_err(|_| io::Error::other("it is not 32 bytes long"))
 }
 
 /// Memory of one transfer: a product sent to a group.
 #[derive(Debug)]
 pub struct State {
     path: Option<PathBuf>,
-    done: Vec<ClientId>,
+    /// Identifiers of the receivers that have everything.
+    done: Vec<u32>,
 }
 
 impl State {
@@ -92,31 +91,27 @@ impl State {
         let done =
             text.and_then(|text| serde_json::from_str::<Value>(&text).ok()).map_or_else(Vec::new, |value| {
                 let ids = value["done"].as_array().cloned().unwrap_or_default();
-                ids.iter()
-                    .filter_map(Value::as_u64)
-                    .filter_map(|id| u32::try_from(id).ok().map(ClientId))
-                    .collect()
+                ids.iter().filter_map(Value::as_u64).filter_map(|id| u32::try_from(id).ok()).collect()
             });
         Self { path, done }
     }
 
-    /// Returns the receivers that have everything.
-    pub fn done(&self) -> &[ClientId] {
+    /// Returns the identifiers of the receivers that have everything.
+    pub fn done(&self) -> &[u32] {
         &self.done
     }
 
-    /// Remembers that `client` has everything.
-    pub fn add(&mut self, client: ClientId) {
-        self.done.push(client);
+    /// Remembers that the receiver with this identifier has everything.
+    pub fn add(&mut self, receiver: u32) {
+        self.done.push(receiver);
         let Some(path) = &self.path else { return };
-        let ids: Vec<u32> = self.done.iter().map(|client| client.0).collect();
         // Without this memory a restarted sender still works, but it waits for receivers that have gone.
         if let Some(directory) = path.parent()
             && fs::create_dir_all(directory).is_ok()
         {
             let fresh = path.with_extension("new");
             let _ =
-                fs::write(&fresh, json!({ "done": ids }).to_string()).and_then(|()| fs::rename(&fresh, path));
+                fs::write(&fresh, json!({ "done": self.done }).to_string()).and_then(|()| fs::rename(&fresh, path));
         }
     }
 

@@ -8,7 +8,7 @@ use clap::parser::ValueSource;
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use farcast_core::Probability;
 use farcast_core::units::Bytes;
-use farcast_mftp::settings::Rate;
+use farcast_delivery::settings::SendRate;
 use farcast_transfer::ProtocolName;
 use farcast_transfer::host::{Endpoint, Host};
 
@@ -408,5 +408,5 @@ pub(crate) struct DemoArgs {
     pub(crate) loss: Probability,
     /// Rate of sending.
     #[arg(long, default_value = "100 Mbit/s", value_parser = farcast_transfer::parse::rate)]
-    pub(crate) rate: Rate,
+    pub(crate) rate: SendRate,
 }

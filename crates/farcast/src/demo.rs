@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use farcast_core::random::RandomStream;
 use farcast_core::units::Bytes;
-use farcast_mftp::settings::Rate;
+use farcast_delivery::settings::SendRate;
 
 use crate::args::DemoArgs;
 use crate::output::{Output, error};
@@ -35,8 +35,8 @@ pub(crate) fn run(args: &DemoArgs) -> Result<Exit, Failure> {
         receivers.push(Ours(receiver(place.path(), name, args)?));
     }
     let rate = match args.rate {
-        Rate::Max => "max".to_owned(),
-        Rate::Limit(rate) => rate.to_string(),
+        SendRate::Max => "max".to_owned(),
+        SendRate::Limit(rate) => rate.to_string(),
     };
     let mut sender = Command::new(std::env::current_exe()?);
     sender

@@ -93,6 +93,17 @@ impl SenderOutcome {
     }
 }
 
+/// Event of a stream's sender.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum StreamSenderEvent {
+    /// A named receiver has everything up to the end.
+    Acknowledged(NodeId),
+    /// A named receiver does not answer, and is no longer waited for.
+    Lost(NodeId),
+    /// The stream is over.
+    Ended(SenderOutcome),
+}
+
 /// Event of a receiver. `X` is the type of events that only its protocol has.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ReceiverEvent<X> {

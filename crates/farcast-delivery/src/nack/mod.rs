@@ -24,9 +24,12 @@ mod stamp;
 mod timing;
 
 pub use content::{ContentState, ObjectContent};
-pub use event::{ReceiverEvent, SenderEvent, SenderOutcome};
+pub use event::{ReceiverEvent, SenderEvent, SenderOutcome, StreamSenderEvent};
 pub use node::{NodeId, invalid_node};
 pub use repairs::RepairLimit;
 pub use sender::SenderCore;
 pub use stamp::Stamp;
 pub use timing::{earned, random_backoff};
+
+/// Maximum number of objects of a transfer: half of what object numbers of 16 bits can distinguish.
+pub const MOST_OBJECTS: usize = 1 << 15;

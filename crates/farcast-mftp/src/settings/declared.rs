@@ -12,7 +12,7 @@ use farcast_delivery::settings::{
     BURST, PARITY_WORDS, RATE as SENDING_RATE, ROUND_TRIP as ANY_ROUND_TRIP, TRANSFER_LIMIT as LIMIT,
 };
 
-use super::{Fine, Rate, Settings};
+use super::{Fine, SendRate, Settings};
 use crate::config::{NakTiming, Pace, PassWait, SenderConfig, StatusRetry};
 
 /// Shortest time between repetitions: with a shorter one, a simulation would do nothing else.
@@ -91,23 +91,6 @@ settings! {
     SRT_ROUND_TRIP = Setting::new("round_trip", SettingKind::Span);
     /// A NAK begins the wait anew
     SRT_RESTART = Setting::new("restart_on_nak", SettingKind::Flag);
-}
-
-impl SettingType for Rate {
-    fn to_value(&self) -> SettingValue {
-        match self {
-            Self::Limit(rate) => rate.to_value(),
-            Self::Max => SettingValue::Word("max"),
-        }
-    }
-
-    fn from_value(value: SettingValue) -> Option<Self> {
-        match value {
-            SettingValue::Rate(rate) => Some(Self::Limit(rate)),
-            SettingValue::Word(_) => Some(Self::Max),
-            _ => None,
-        }
-    }
 }
 
 impl Settings {
@@ -231,8 +214,8 @@ fn status_retry<S: SettingSource>(source: &mut S) -> Result<Option<StatusRetry>,
 /// Returns the settings that came into effect in `config`, with their values.
 pub fn in_effect(config: &SenderConfig) -> Vec<(&'static Setting, SettingValue)> {
     let (rate, credit) = match config.pace {
-        Pace::Rate { rate, credit, .. } => (Rate::Limit(rate), Some(credit)),
-        Pace::Window { .. } => (Rate::Max, None),
+        Pace::Rate { rate, credit, .. } => (SendRate::Limit(rate), Some(credit)),
+        Pace::Window { .. } => (SendRate::Max, None),
     };
     let pass_wait = match config.pass_wait {
         PassWait::Draft => "draft",

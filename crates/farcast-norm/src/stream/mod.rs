@@ -19,8 +19,9 @@ mod sender;
 #[cfg(test)]
 mod tests;
 
+pub use farcast_delivery::nack::StreamSenderEvent;
 pub use receiver::{StreamReceiver, StreamReceiverConfig, StreamReceiverEvent};
-pub use sender::{StreamSender, StreamSenderEvent};
+pub use sender::StreamSender;
 
 use farcast_fec::BlockCode;
 

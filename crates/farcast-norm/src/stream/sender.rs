@@ -8,7 +8,7 @@ use core::net::SocketAddr;
 
 use farcast_core::engine::{Arrival, RejectCounts, Transmit};
 use farcast_core::{Run, Span, Time, Timers, timers};
-use farcast_delivery::nack::SenderOutcome;
+use farcast_delivery::nack::{SenderOutcome, StreamSenderEvent};
 use farcast_delivery::{Delivery as _, Pacer, Proved, StreamEngine, StreamSenderEngine};
 
 use super::asked::Asked;
@@ -48,17 +48,6 @@ timers! {
         /// Time at which a block may be dropped.
         Room = "room",
     }
-}
-
-/// Event of a stream's sender.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum StreamSenderEvent {
-    /// A named receiver has everything up to the end.
-    Acknowledged(NodeId),
-    /// A named receiver does not answer, and is no longer waited for.
-    Lost(NodeId),
-    /// The transmission is over.
-    Ended(SenderOutcome),
 }
 
 /// Receiver that is to acknowledge.
@@ -153,11 +142,6 @@ impl StreamSender {
     /// Returns the GRTT, as far as it is known.
     pub fn grtt(&self) -> Span {
         self.grtt.estimate()
-    }
-
-    /// Returns the number of octets of the stream so far.
-    pub fn octets(&self) -> u64 {
-        self.outgoing.octets()
     }
 
     fn advertised(&self) -> Rtt {
@@ -488,6 +472,10 @@ impl StreamSenderEngine for StreamSender {
             self.pacer.begin(now);
         }
         self.end_stream(now);
+    }
+
+    fn octets(&self) -> u64 {
+        self.outgoing.octets()
     }
 
     fn has_ended(&self) -> bool {

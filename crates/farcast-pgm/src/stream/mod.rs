@@ -11,8 +11,9 @@
 mod receiver;
 mod sender;
 
+pub use farcast_delivery::nack::StreamSenderEvent;
 pub use receiver::{StreamReceiver, StreamReceiverConfig, StreamReceiverEvent};
-pub use sender::{MOST_FRAGMENTS, StreamSender, StreamSenderConfig, StreamSenderEvent};
+pub use sender::{MOST_FRAGMENTS, StreamSender, StreamSenderConfig};
 
 use farcast_core::engine::Transmit;
 

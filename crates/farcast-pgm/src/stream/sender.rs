@@ -6,7 +6,7 @@ use core::net::SocketAddr;
 
 use farcast_core::Time;
 use farcast_core::engine::{Arrival, Engine as _, Message as _, RejectCounts, Transmit};
-use farcast_delivery::nack::SenderOutcome;
+use farcast_delivery::nack::StreamSenderEvent;
 use farcast_delivery::{
     Content, Delivery as _, ObjectId, Proved, SenderEngine as _, StreamEngine, StreamSenderEngine,
 };
@@ -15,7 +15,7 @@ use super::{BACKLOG, bare};
 use crate::config::{SenderConfig, Sending};
 use crate::error::ConfigError;
 use crate::event::{Released, SenderEvent};
-use crate::message::{Message, NodeId};
+use crate::message::Message;
 use crate::sender::Sender;
 use crate::wire::{self, FRAGMENT_OPTIONS};
 
@@ -30,17 +30,6 @@ pub struct StreamSenderConfig {
     pub sender: SenderConfig,
     /// The owner sets the ends of messages. Otherwise a message ends where a TPDU is full, or where the owner flushes.
     pub messages: bool,
-}
-
-/// An event that the source of a stream reports.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum StreamSenderEvent {
-    /// A named receiver has everything up to the end.
-    Acknowledged(NodeId),
-    /// A named receiver does not answer, and is no longer waited for.
-    Lost(NodeId),
-    /// The stream has ended.
-    Ended(SenderOutcome),
 }
 
 /// State of the end of the stream.
@@ -94,11 +83,6 @@ impl StreamSender {
             malformed: 0,
             events: VecDeque::new(),
         })
-    }
-
-    /// Returns the octets of the stream so far.
-    pub fn octets(&self) -> u64 {
-        self.octets
     }
 
     /// Returns the octets that are kept, both waiting and repairable.
@@ -281,6 +265,10 @@ impl StreamSenderEngine for StreamSender {
             self.end = End::Written;
             self.advance(now);
         }
+    }
+
+    fn octets(&self) -> u64 {
+        self.octets
     }
 
     fn has_ended(&self) -> bool {

@@ -2,8 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// Longest name of a receiver on the wire, in octets (`farcast_mftp::message`).
-const LONGEST: usize = 64;
+use crate::names::LONGEST;
 
 /// Checks that `name` may be a name. The error is the reason, as the end of a sentence.
 pub fn check(name: &str) -> Result<(), &'static str> {

@@ -3,7 +3,7 @@
 use farcast_files::shown_name;
 use farcast_mftp::message::cancel;
 use farcast_mftp::{
-    ClientId, Codec, ConfigError, Mftp, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome,
+    ClientId, Codec, ConfigError, Mftp, Receiver, ReceiverConfig, ReceiverEvent, ReceiverOutcome, Secret,
 };
 use serde_json::{Value, json};
 
@@ -91,7 +91,7 @@ fn configure(job: &ReceiveJob, place: &ReceivePlace) -> Result<ReceiverConfig, E
         config = config.named(name);
     }
     config.patience = job.patience;
-    config.secret = Some(identity(&job.into, name.as_deref())?);
+    config.secret = Some(Secret(identity(&job.into, name.as_deref())?));
     config.seed = seed_of(job.seed, config.id.0);
     Ok(config)
 }

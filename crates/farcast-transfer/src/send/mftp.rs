@@ -6,15 +6,16 @@ use std::sync::atomic::AtomicBool;
 use farcast_core::{Span, Time};
 use farcast_files::Outgoing;
 use farcast_mftp::message::cancel;
-use farcast_mftp::settings::{Addresses, Audience, PathLimits, Rate, Settings};
+use farcast_mftp::settings::{Addresses, Audience, PathLimits, SendRate, Settings};
 use farcast_mftp::{
-    Codec, ConfigError, Invited, Mftp, Product, Sender, SenderConfig, SenderEvent, SenderOutcome,
+    ClientId, Codec, ConfigError, GivenUp, Invited, Member, MemberState, Mftp, Neighbourhood, Product, Secret,
+    Sender, SenderConfig, SenderEvent, SenderOutcome,
 };
-use farcast_net::SendSeal;
+use farcast_net::{SendSeal, Waited};
 use farcast_seal::Contents;
 use serde_json::{Value, json};
 
-use super::turn::Turn;
+use super::turn::{Other, Turn};
 use super::{
     Basis, Locked, MakeSender, Preparation, ReceiverState, Scanned, SendEvent, SendJob, SendProtocol,
     Verdict, burst, datagram_to, path_mtu, receivers, settings,
@@ -117,8 +118,8 @@ impl SendMftp {
 
     fn rate_limit(&self) -> Option<farcast_core::BitRate> {
         match self.settings.rate {
-            Rate::Max => None,
-            Rate::Limit(rate) => Some(rate),
+            SendRate::Max => None,
+            SendRate::Limit(rate) => Some(rate),
         }
     }
 }
@@ -137,7 +138,7 @@ impl SendProtocol for SendMftp {
         let settings = settings(job)?;
         let to = Destination::of(job)?;
         check(job, to, &settings, sealing.is_some())?;
-        let rate = if let Rate::Limit(rate) = settings.rate { Some(rate) } else { None };
+        let rate = if let SendRate::Limit(rate) = settings.rate { Some(rate) } else { None };
         let basis = Basis {
             to: to.private,
             sealing,
@@ -195,11 +196,11 @@ impl SendProtocol for SendMftp {
     fn engine<'a>(&mut self, job: &'a SendJob, files: &Scanned) -> Result<MakeSender<'a, Self>, Error> {
         let [outgoing] = &files.objects[..] else { return Err(Error::failed("there is nothing to send")) };
         let state = State::load(outgoing.id(), self.to.private);
-        let remembered = state.done().to_vec();
-        let early_data = if state.done().is_empty() { self.early_data(job, &files.name) } else { Span::ZERO };
+        let remembered: Vec<ClientId> = state.done().iter().copied().map(ClientId).collect();
+        let early_data = if remembered.is_empty() { self.early_data(job, &files.name) } else { Span::ZERO };
         self.known = Some(Known::load(self.to.private));
         self.state = Some(state);
-        let secret = if job.group.draft { None } else { Some(random_secret()?) };
+        let secret = if job.group.draft { None } else { Some(Secret(random_secret()?)) };
         let list = outgoing.manifest().head_len();
         let product =
             Product { id: *outgoing.id().as_bytes(), size: outgoing.size(), name: files.name.clone() };
@@ -217,7 +218,7 @@ impl SendProtocol for SendMftp {
 
     fn event(&mut self, _now: Time, sender: &Sender, event: &SenderEvent) -> Option<SendEvent> {
         if let (SenderEvent::Done { client, .. }, Some(state)) = (event, &mut self.state) {
-            state.add(*client);
+            state.add(client.0);
         }
         let label = |client| label(sender, client);
         Some(match event {
@@ -243,7 +244,7 @@ impl SendProtocol for SendMftp {
         if let (true, Some(state)) = (finished && report.error.is_none() && everyone, &self.state) {
             state.forget();
         }
-        let state = |member: &farcast_mftp::Member| ReceiverState {
+        let state = |member: &Member| ReceiverState {
             name: member.label.clone(),
             state: standing(member, draft),
             complete: member.done_at.filter(|_| has_it(member, draft)),
@@ -251,11 +252,15 @@ impl SendProtocol for SendMftp {
         self.receivers = members().map(state).collect();
     }
 
-    fn outdone(report: &Report) -> Option<(SocketAddr, u32)> {
-        match outcome(report) {
-            &SenderOutcome::GroupInUse { by, transmission } => Some((by, transmission)),
-            _ => None,
-        }
+    fn wait_after(
+        report: &Report,
+        turn: &mut Turn<'_>,
+        note: &mut dyn FnMut(Preparation<'_>),
+        stop: &AtomicBool,
+    ) -> Result<Waited, Error> {
+        let &SenderOutcome::GroupInUse { by, transmission } = outcome(report) else { return Ok(Waited::Over) };
+        let theirs = |now| Neighbourhood::of(now, by, transmission);
+        turn.after(Other { by, codec: &Codec, occupancy: theirs }, note, stop)
     }
 
     fn stopped(report: &mut Report) {
@@ -292,6 +297,11 @@ impl SendProtocol for SendMftp {
     }
 }
 
+/// Returns the identifier of the receiver called `name`.
+pub fn receiver_id(name: &str) -> u32 {
+    ClientId::from_name(name).0
+}
+
 /// Returns the settings that `job` asks for.
 fn settings(job: &SendJob) -> Result<Settings, Error> {
     let settings = settings::read(job, |table| Settings::read(table))?;
@@ -299,7 +309,7 @@ fn settings(job: &SendJob) -> Result<Settings, Error> {
 }
 
 /// Returns the name of a receiver, or its identifier if it is not known.
-fn label(sender: &Sender, client: farcast_mftp::ClientId) -> String {
+fn label(sender: &Sender, client: ClientId) -> String {
     let mut members = sender.members();
     let found = members.find(|(id, _)| *id == client);
     found.map_or_else(|| client.to_string(), |(_, member)| member.label.clone())
@@ -323,7 +333,7 @@ fn check(job: &SendJob, to: Destination, settings: &Settings, sealed: bool) -> R
              --announce-time"
         )));
     }
-    if job.group.unlimited && settings.rate == Rate::Max {
+    if job.group.unlimited && settings.rate == SendRate::Max {
         return Err(Error::usage(
             "--rate max needs receivers that register, and --unlimited has none; set a rate",
         ));

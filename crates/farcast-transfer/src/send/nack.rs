@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use farcast_core::BitRate;
-use farcast_delivery::nack::NodeId;
+use farcast_delivery::nack::{MOST_OBJECTS, NodeId};
 use farcast_delivery::{KeyNumber, Vouched};
 use farcast_files::names::first_meeting;
 use farcast_files::{Entry, Outgoing, safe_path, shown_name};
 use farcast_net::SendSeal;
-use farcast_norm::MOST_OBJECTS;
 use farcast_seal::Contents;
 
 use super::options::NackOptions;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use farcast_core::Span;
 use farcast_core::units::Bytes;
-use farcast_mftp::settings::Rate;
+use farcast_delivery::settings::SendRate;
 
 #[cfg(feature = "clap")]
 use crate::headings::{NORM_AND_MDP, NORM_AND_PGM};
@@ -31,7 +31,7 @@ pub struct SendJob {
     pub to: Endpoint,
     /// Rate of the slowest link on the path ("20 Mbit/s"), or "max": as fast as receivers acknowledge.
     #[cfg_attr(feature = "clap", arg(long, value_name = "RATE", value_parser = parse::rate))]
-    pub rate: Option<Rate>,
+    pub rate: Option<SendRate>,
     /// Name of the product for receivers [default: the name of the first path].
     #[cfg_attr(feature = "clap", arg(long, value_name = "NAME"))]
     pub name: Option<String>,

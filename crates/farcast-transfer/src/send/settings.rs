@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use farcast_core::BitRate;
 use farcast_core::setting::{OptionForm, Setting, SettingKind, SettingSource, SettingValue};
-use farcast_mftp::settings::Rate;
+use farcast_delivery::settings::SendRate;
 use farcast_scenario::{Document, DocumentError, Reader};
 
 use super::SendJob;
@@ -180,7 +180,7 @@ fn check_rate(job: &SendJob, protocol: ProtocolName) -> Result<(), Error> {
         (None, _) if plan.is_some() || !keys.is_empty() => return Ok(()),
         (None, ProtocolName::Mftp) => ", or --rate max on a local network, where receivers set the pace",
         (None, _) => "",
-        (Some(Rate::Max), protocol) if protocol != ProtocolName::Mftp => {
+        (Some(SendRate::Max), protocol) if protocol != ProtocolName::Mftp => {
             return Err(Error::usage(format!(
                 "--rate max is MFTP's, where receivers set the pace: by {} give a rate, as in --rate \"20 Mbit/s\"",
                 protocol.title()
@@ -210,8 +210,8 @@ fn document(job: &SendJob, protocol: ProtocolName) -> Result<Document, Error> {
         document.set(&format!("protocol.{key}={value}")).map_err(Error::wrong)?;
     }
     let rate = job.rate.map(|rate| match rate {
-        Rate::Max => "max".to_owned(),
-        Rate::Limit(rate) => rate.exact(),
+        SendRate::Max => "max".to_owned(),
+        SendRate::Limit(rate) => rate.exact(),
     });
     if let Some(rate) = rate {
         document.set_by_option("rate", "protocol.rate", &rate).map_err(Error::wrong)?;

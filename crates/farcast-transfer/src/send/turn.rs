@@ -4,8 +4,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcast_core::{Span, Time};
-use farcast_delivery::{Codec, Delivery, QUIET, Silence};
-use farcast_mftp::Neighbourhood;
+use farcast_delivery::{Codec, Delivery, Occupancy, QUIET, Silence};
 use farcast_net::{Clock, GroupWait, Waited};
 
 use super::{Locked, Preparation, SendJob};
@@ -26,6 +25,17 @@ pub struct Turn<'a> {
     end: Option<Time>,
     /// Last message that named the sender that is waited for.
     said: String,
+}
+
+/// Other transmission on the group.
+#[derive(Debug)]
+pub(super) struct Other<'a, C, O> {
+    /// Address of its sender.
+    pub(super) by: SocketAddr,
+    /// Codec of its messages.
+    pub(super) codec: &'a C,
+    /// Maker of the judge that takes the group for used by it at a time.
+    pub(super) occupancy: O,
 }
 
 impl<'a> Turn<'a> {
@@ -100,10 +110,9 @@ impl<'a> Turn<'a> {
     ///
     /// # Errors
     /// The group cannot be listened to.
-    pub(super) fn after(
+    pub(super) fn after<C: Codec, O: Occupancy<Message = C::Message>>(
         &mut self,
-        by: SocketAddr,
-        transmission: u32,
+        Other { by, codec, occupancy }: Other<'_, C, impl FnOnce(Time) -> O>,
         note: &mut dyn FnMut(Preparation<'_>),
         stop: &AtomicBool,
     ) -> Result<Waited, Error> {
@@ -116,11 +125,9 @@ impl<'a> Turn<'a> {
         self.say(note, self.to, &whom, (None, Some(by)));
         let clock = &self.clock;
         let mut tick = |_| note(Preparation::Waiting { whom: &whom, now: clock.now() });
-        let theirs = |now| Neighbourhood::of(now, by, transmission);
         let socket = self.job.socket.socket();
-        let wait =
-            GroupWait { group: self.to, socket: &socket, codec: &farcast_mftp::Codec, limit: left, stop };
-        let waited = farcast_net::wait_until_free(&wait, theirs, &mut tick);
+        let wait = GroupWait { group: self.to, socket: &socket, codec, limit: left, stop };
+        let waited = farcast_net::wait_until_free(&wait, occupancy, &mut tick);
         note(Preparation::Waited);
         Ok(waited?)
     }

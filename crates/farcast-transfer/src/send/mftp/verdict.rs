@@ -2,10 +2,7 @@
 
 use std::net::SocketAddr;
 
-use farcast_mftp::message::cancel;
-use farcast_mftp::{GivenUp, Member, MemberState, Sender, SenderOutcome};
-
-use super::{Report, outcome};
+use super::{GivenUp, Member, MemberState, Report, Sender, SenderOutcome, cancel, outcome};
 use crate::send::turn::{other, refusal};
 use crate::send::{SendJob, SendOutcome, Verdict, changed_files};
 
