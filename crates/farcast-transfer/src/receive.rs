@@ -11,6 +11,7 @@
 //! | `receive/nack.rs`, `receive/plain.rs` | parts that NORM, MDP and PGM share |
 //! | `receive/stream.rs` | streams by NORM and PGM |
 
+use std::io::Write;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::AtomicBool;
 
@@ -43,6 +44,7 @@ pub use norm::ReceiveNorm;
 pub use one_way::ReceiveOneWay;
 pub use options::ReceiveJob;
 pub use pgm::ReceivePgm;
+use stream::{StreamFace, StreamReceived};
 
 /// Engine of the receiver of `P`.
 pub type ReceiverOf<P> = <<P as ReceiveProtocol>::Protocol as Protocol>::Receiver;
@@ -66,9 +68,12 @@ pub trait ReceiveProtocol: Sized {
     /// Name of the protocol.
     const NAME: ProtocolName;
     /// Set if a transmission has several objects, all of which a receiver of one transmission waits for.
-    const SEVERAL: bool;
+    const SEVERAL: bool = true;
     /// Set if objects without a list of ours are received, too.
-    const PLAIN: bool;
+    const PLAIN: bool = true;
+    /// Sentence about an object that can no longer be completed.
+    const MISSED: &'static str =
+        "its sender cannot send it any more: it changed there, was removed, or is not remembered";
 
     /// Reads the settings of `job`.
     ///
@@ -77,7 +82,7 @@ pub trait ReceiveProtocol: Sized {
     fn new(job: &ReceiveJob, place: &ReceivePlace) -> Result<Self, Error>;
 
     /// Returns the codec of the protocol's messages.
-    fn codec(&self) -> <Self::Protocol as Protocol>::Codec;
+    fn codec(&self, job: &ReceiveJob) -> <Self::Protocol as Protocol>::Codec;
 
     /// Returns the random seed of losses on purpose.
     fn seed(&self) -> u64;
@@ -91,10 +96,14 @@ pub trait ReceiveProtocol: Sized {
     }
 
     /// Returns the result of the reception of an object, in one sentence.
-    fn outcome(&self, report: &ReportOf<Self>) -> String;
+    fn outcome(&self, report: &ReportOf<Self>) -> String {
+        plain::outcome(report, Self::MISSED)
+    }
 
     /// Returns the figures that only this protocol reports in the end, for programs.
-    fn figures(&self, report: &ReportOf<Self>, receiver: &ReceiverOf<Self>) -> Value;
+    fn figures(&self, report: &ReportOf<Self>, _receiver: &ReceiverOf<Self>) -> Value {
+        plain::figures(report)
+    }
 }
 
 /// Message about an event of a protocol.
@@ -223,7 +232,7 @@ pub fn receive<P: ReceiveProtocol>(
         sealing.receiver(scopes, P::NAME != ProtocolName::OneWay && !job.nack.silent)
     });
     let mut seal = seal.take().transpose()?;
-    let (codec, make) = (protocol.codec(), protocol.engine());
+    let (codec, make) = (protocol.codec(job), protocol.engine());
     let mut observer = |now: Time, receiver: &ReceiverOf<P>, notice: &NoticeOf<'_, P>| {
         face.observe(now, &protocol, receiver, notice);
     };
@@ -231,6 +240,24 @@ pub fn receive<P: ReceiveProtocol>(
     let reception = farcast_net::ReceiveJob::<P::Protocol> { options: &options, codec: &codec, seal, stop };
     let last = farcast_net::receive(reception, make, &mut observer)?;
     Ok((protocol, last))
+}
+
+/// Receives a stream into `output`, until its end or until `stop` is set.
+///
+/// # Errors
+/// The job cannot be done as it is, or the reception could not go on.
+pub fn receive_stream(
+    job: &ReceiveJob,
+    output: &mut impl Write,
+    face: &mut dyn StreamFace,
+    stop: &AtomicBool,
+) -> Result<StreamReceived, Error> {
+    let place = ReceivePlace::of(job)?;
+    match job.protocol_name() {
+        ProtocolName::Norm => stream::run::<ReceiveNorm>(job, &place, output, face, stop),
+        ProtocolName::Pgm => stream::run::<ReceivePgm>(job, &place, output, face, stop),
+        other => Err(Error::usage(format!("--stream goes with --protocol norm or pgm, and this is {other}"))),
+    }
 }
 
 /// Refuses options that do not go with `--answer-port`.

@@ -8,21 +8,25 @@
 //! |---|---|
 //! | `send/options.rs` | choices of the caller |
 //! | `send/settings.rs`, `send/arguments.rs` | settings of a protocol, and their options |
+//! | `send/scanned.rs` | files of a transfer |
 //! | `send/face.rs` | steps, events, receivers and the verdict, as a user sees them |
-//! | `send/mftp.rs`, `norm.rs`, `mdp.rs`, `pgm.rs`, `one_way.rs` | one [`SendProtocol`] each |
-//! | `send/nack.rs`, `send/named.rs` | parts that NORM, MDP and PGM share |
+//! | `send/mftp.rs`, `send/one_way.rs` | one [`SendProtocol`] each |
+//! | `send/nack.rs`, `send/named.rs` | the [`SendProtocol`] of NORM, MDP and PGM |
+//! | `send/norm.rs`, `mdp.rs`, `pgm.rs` | one [`NackSendProtocol`](nack::NackSendProtocol) each |
 //! | `send/stream.rs` | streams by NORM and PGM |
 //! | `send/turn.rs` | waiting for a group that another sender uses |
 
+use std::io::Read;
 use std::net::SocketAddr;
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use farcast_core::engine::Engine;
 use farcast_core::{BitRate, Span, Time};
 use farcast_delivery::Protocol;
-use farcast_files::{Change, ChangedFile, Compressed, Grain, Outgoing, ScanProgress, Scanning, SourceError};
+use farcast_files::{Change, ChangedFile, Outgoing};
 use farcast_net::{NetError, SendNotice, SendOptions, SendReport, SendSeal, Waited};
 use serde_json::Value;
 
@@ -42,6 +46,7 @@ mod norm;
 mod one_way;
 pub mod options;
 mod pgm;
+mod scanned;
 pub mod settings;
 pub mod stream;
 mod turn;
@@ -52,11 +57,13 @@ pub use mftp::{
     SendMftp, given_up, has_it, outcome_word as mftp_outcome_word, quit_reason,
     receiver_id as mftp_receiver_id, standing, state_words,
 };
-pub use named::outcome_word;
+pub use named::{Named, outcome_word};
 pub use norm::SendNorm;
 pub use one_way::{OneWayObject, SendOneWay, how_long};
 pub use options::{Changing, SendJob};
 pub use pgm::SendPgm;
+pub use scanned::{Scanned, product_name};
+use stream::{StreamFace, StreamSent};
 use turn::Turn;
 
 /// Most changed files that a message names.
@@ -77,35 +84,6 @@ pub type ReportOf<P> = SendReport<SenderOf<P>>;
 /// Maker of the engine that sends from an address.
 pub type MakeSender<'a, P> =
     Box<dyn FnOnce(SocketAddr) -> Result<SenderOf<P>, <P as SendProtocol>::ConfigError> + 'a>;
-
-/// Files of a transfer, scanned.
-#[derive(Clone, Debug)]
-pub struct Scanned {
-    /// Name of the product at receivers.
-    pub name: String,
-    /// Objects to send: one with a list of all files, or one for each file.
-    pub objects: Vec<Outgoing>,
-    /// Savings of compression, if that was asked for.
-    pub compressed: Option<Compressed>,
-}
-
-impl Scanned {
-    /// Returns the octets of all files as they are sent.
-    pub fn octets(&self) -> u64 {
-        self.objects.iter().map(|one| one.manifest().content_len()).sum()
-    }
-
-    /// Returns the octets of all files as they are on disk.
-    pub fn files_octets(&self) -> u64 {
-        self.objects.iter().map(|one| one.manifest().files_len()).sum()
-    }
-
-    /// Returns the number of files.
-    pub fn files(&self) -> usize {
-        let entries = self.objects.iter().flat_map(|one| one.manifest().entries());
-        entries.filter(|entry| entry.is_file()).count()
-    }
-}
 
 /// Parts of a transfer that all protocols have.
 #[derive(Debug)]
@@ -180,7 +158,7 @@ pub trait SendProtocol: Sized {
     fn destined(&self, job: &SendJob) -> String;
 
     /// Returns the codec of the protocol's messages.
-    fn codec(&self) -> <Self::Protocol as Protocol>::Codec;
+    fn codec(&self, job: &SendJob) -> <Self::Protocol as Protocol>::Codec;
 
     /// Makes the seal of one transmission.
     ///
@@ -315,7 +293,7 @@ fn once<P: SendProtocol>(
     let locked = protocol.lock(&mut turn, &mut |note| face.prepare(&note), controls.stop)?;
     let mut waited = locked.waited;
     if !P::HEARS_OTHERS {
-        let codec = protocol.codec();
+        let codec = protocol.codec(job);
         waited |= turn.until_silent(&codec, &mut |note| face.prepare(&note), controls.stop)?;
     }
     if waited {
@@ -339,6 +317,24 @@ fn once<P: SendProtocol>(
             P::stopped(&mut report);
         }
         return Ok(Sent { protocol, files, report, late });
+    }
+}
+
+/// Sends what `input` gives as a stream, until its end or until `stop` is set.
+///
+/// # Errors
+/// The job cannot be done as it is, or the transfer could not go on.
+pub fn send_stream(
+    job: &SendJob,
+    input: &mut (impl Read + AsFd),
+    face: &mut dyn StreamFace,
+    stop: &AtomicBool,
+) -> Result<StreamSent, Error> {
+    let sealing = prepare(job)?;
+    match job.protocol_name() {
+        ProtocolName::Norm => stream::run(job, norm::stream(job, sealing.as_ref())?, input, face, stop),
+        ProtocolName::Pgm => stream::run(job, pgm::stream(job, sealing.as_ref())?, input, face, stop),
+        other => Err(Error::usage(format!("--stream goes with --protocol norm or pgm, and this is {other}"))),
     }
 }
 
@@ -375,7 +371,7 @@ fn transmit<P: SendProtocol>(
         changing: job.changing.of(),
         look_again: P::LOOKS_AGAIN,
     };
-    let codec = protocol.codec();
+    let codec = protocol.codec(job);
     let mut seal = protocol.seal(job)?;
     let make = protocol.engine(job, files)?;
     let end = Time::ZERO + limit;
@@ -511,58 +507,9 @@ pub fn receivers(n: usize) -> String {
     if n == 1 { "1 receiver".into() } else { format!("{n} receivers") }
 }
 
-/// Scans the files that are sent as one product, with a list of files. Sealed products have small parts, because an
-/// attacker gains more from damaging them.
-fn scan_product(
-    job: &SendJob,
-    sealed: bool,
-    note: &mut dyn FnMut(Preparation<'_>),
-) -> Result<Vec<Outgoing>, Error> {
-    let grain = if sealed { Grain::Fine } else { Grain::Coarse };
-    let scanning = Scanning { grain, compress: job.compress.then(farcast_net::scratch_dir) };
-    let outgoing = hashed(note, |progress| Outgoing::scan_by(&scanning, &job.paths, progress))?;
-    for skipped in outgoing.skipped() {
-        note(Preparation::Skipped(skipped));
-    }
-    Ok(vec![outgoing])
-}
-
-/// Scans and hashes files by `scan`, and tells the progress.
-fn hashed<T>(
-    note: &mut dyn FnMut(Preparation<'_>),
-    scan: impl FnOnce(&mut dyn FnMut(ScanProgress)) -> Result<T, SourceError>,
-) -> Result<T, Error> {
-    let found = scan(&mut |progress| {
-        note(Preparation::Hashing { hashed: progress.hashed, total: progress.total });
-    });
-    note(Preparation::Hashed);
-    found.map_err(|error| {
-        let failed = matches!(
-            error,
-            SourceError::Changed { .. } | SourceError::Removed { .. } | SourceError::Spool { .. }
-        );
-        let kind = if failed { ErrorKind::Failed } else { ErrorKind::Usage };
-        Error { kind, sentence: error.to_string() }
-    })
-}
-
 /// Returns a path as it is shown.
 pub fn shown(path: &Path) -> String {
     farcast_files::shown_name(path.as_os_str().as_bytes())
-}
-
-/// Returns the name of the product: the one that was chosen, or that of the first path.
-pub fn product_name(job: &SendJob) -> String {
-    // The name is the same as in the list of files: receivers look under it for an older version.
-    let base = |path: &PathBuf| match path.file_name() {
-        Some(base) => Some(base.to_owned()),
-        None => path.canonicalize().ok()?.file_name().map(ToOwned::to_owned),
-    };
-    let base = job.paths.first().and_then(base).and_then(|base| base.into_string().ok());
-    let mut name = job.name.clone().or(base).unwrap_or_else(|| "product".into());
-    let end = (0..=name.len().min(256)).rev().find(|&at| name.is_char_boundary(at)).unwrap_or(0);
-    name.truncate(end);
-    name
 }
 
 /// Returns the time by which a batch may be ahead of the clock: that of the burst at the rate, a millisecond at most.

@@ -2,10 +2,9 @@
 
 use farcast_delivery::nack::quantise::GroupSize;
 use farcast_mdp::{Codec, ConfigError, Mdp, Receiver, ReceiverConfig, Sync};
-use serde_json::Value;
 
 use super::nack::{own_node, unicast};
-use super::{MakeReceiver, ReceiveJob, ReceivePlace, ReceiveProtocol, ReportOf, plain, seed_of};
+use super::{MakeReceiver, ReceiveJob, ReceivePlace, ReceiveProtocol, seed_of};
 use crate::{Error, ProtocolName};
 
 /// Receiver of files by MDP.
@@ -17,14 +16,12 @@ impl ReceiveProtocol for ReceiveMdp {
     type ConfigError = ConfigError;
 
     const NAME: ProtocolName = ProtocolName::Mdp;
-    const SEVERAL: bool = true;
-    const PLAIN: bool = true;
 
     fn new(job: &ReceiveJob, place: &ReceivePlace) -> Result<Self, Error> {
         configure(job, place).map(Self)
     }
 
-    fn codec(&self) -> Codec {
+    fn codec(&self, _job: &ReceiveJob) -> Codec {
         Codec
     }
 
@@ -35,14 +32,6 @@ impl ReceiveProtocol for ReceiveMdp {
     fn engine(&self) -> MakeReceiver<Self> {
         let config = self.0.clone();
         Box::new(move |_| Receiver::new(config))
-    }
-
-    fn outcome(&self, report: &ReportOf<Self>) -> String {
-        plain::outcome(report, plain::WITHDRAWN)
-    }
-
-    fn figures(&self, report: &ReportOf<Self>, _receiver: &Receiver) -> Value {
-        plain::figures(report)
     }
 }
 

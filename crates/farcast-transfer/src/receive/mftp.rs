@@ -30,7 +30,7 @@ impl ReceiveProtocol for ReceiveMftp {
         configure(job, place).map(Self)
     }
 
-    fn codec(&self) -> Codec {
+    fn codec(&self, _job: &ReceiveJob) -> Codec {
         Codec
     }
 

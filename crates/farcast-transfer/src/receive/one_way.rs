@@ -30,7 +30,7 @@ impl ReceiveProtocol for ReceiveOneWay {
         Ok(Self { config, seed: job.seed.unwrap_or_default() })
     }
 
-    fn codec(&self) -> Codec {
+    fn codec(&self, _job: &ReceiveJob) -> Codec {
         Codec
     }
 

@@ -7,10 +7,6 @@ use serde_json::{Value, json};
 
 use super::{brought, kept};
 
-/// Sentence about an object that its sender cannot send any more.
-pub(super) const WITHDRAWN: &str =
-    "its sender cannot send it any more: it changed there, was removed, or is not remembered";
-
 /// Returns the result of the reception, in one sentence. `missed` is the sentence about an object that can no longer be
 /// completed.
 pub(super) fn outcome<E>(report: &ReceiveReport<E>, missed: &str) -> String {

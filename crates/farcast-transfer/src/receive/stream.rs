@@ -4,22 +4,16 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::sync::atomic::AtomicBool;
 
-use farcast_delivery::{Codec as _, StreamEngine, StreamReceiverEngine, Transport};
+use farcast_delivery::{StreamEngine, StreamReceiverEngine, Transport};
 use farcast_net::{
     ListenNotice, NetError, ReceiveSeal, SealCounts, StreamEnd, StreamNotice, StreamReceiveJob,
     StreamReceiveOptions,
 };
-use farcast_norm::stream::{
-    StreamReceiver as NormReceiver, StreamReceiverConfig as NormConfig, StreamReceiverEvent as NormEvent,
-};
-use farcast_pgm::stream::{
-    StreamReceiver as PgmReceiver, StreamReceiverConfig as PgmConfig, StreamReceiverEvent as PgmEvent,
-};
 use serde_json::Value;
 
-use super::{ReceiveJob, ReceivePlace, norm, pgm};
+use super::{ReceiveJob, ReceivePlace};
+use crate::Error;
 use crate::sealing;
-use crate::{Error, ProtocolName};
 
 /// Unit of places in a stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -120,46 +114,19 @@ fn stopped() -> Error {
     Error::failed("stopped before the stream's end")
 }
 
-/// Receives a stream into `output`, until its end or until `stop` is set.
-///
-/// # Errors
-/// The job cannot be done as it is, or the reception could not go on.
-pub fn receive_stream(
-    job: &ReceiveJob,
-    output: &mut impl Write,
-    face: &mut dyn StreamFace,
-    stop: &AtomicBool,
-) -> Result<StreamReceived, Error> {
-    let place = ReceivePlace::of(job)?;
-    match job.protocol_name() {
-        ProtocolName::Norm => {
-            let receiver = norm::configure(job, &place)?;
-            let seed = receiver.seed;
-            let config = NormConfig { from_now: job.stream.from_now, ..NormConfig::new(receiver) };
-            let engine = NormReceiver::new(config).map_err(Error::wrong)?;
-            run::<Norm>(job, &place, (engine, seed, Transport::Udp), output, face, stop)
-        }
-        ProtocolName::Pgm => {
-            let receiver = pgm::configure(job, &place)?;
-            let (seed, raw) = (receiver.seed, job.pgm.raw);
-            let transport = farcast_pgm::Codec { raw }.transport();
-            if transport != Transport::Udp && job.pgm.unicast_port.is_some() {
-                return Err(Error::usage("--unicast-port is of UDP, and --raw does without"));
-            }
-            let receiver = farcast_pgm::ReceiverConfig { unicast_port: job.pgm.unicast_port, ..receiver };
-            let config = PgmConfig { receiver, from_now: job.stream.from_now };
-            let engine = PgmReceiver::new(config).map_err(Error::wrong)?;
-            run::<Pgm>(job, &place, (engine, seed, transport), output, face, stop)
-        }
-        other => Err(Error::usage(format!("--stream goes with --protocol norm or pgm, and this is {other}"))),
-    }
-}
-
 /// Protocol-specific parts of the reception of a stream.
-trait StreamProtocol {
+pub(super) trait StreamProtocol {
+    /// Engine of the receiver.
     type Engine: StreamReceiverEngine;
 
+    /// Unit of places in the stream.
     const UNIT: StreamUnit;
+
+    /// Makes the engine of the stream that `job` asks for.
+    ///
+    /// # Errors
+    /// The job cannot be done as it is.
+    fn open(job: &ReceiveJob, place: &ReceivePlace) -> Result<StreamReception<Self::Engine>, Error>;
 
     /// Returns the event for a user, or `None` if the sender has left, or was silent for too long.
     fn event(event: &<Self::Engine as StreamEngine>::Event) -> Option<StreamEvent<'static>>;
@@ -168,61 +135,23 @@ trait StreamProtocol {
     fn requests(engine: &Self::Engine) -> u64;
 }
 
-struct Norm;
-
-impl StreamProtocol for Norm {
-    type Engine = NormReceiver;
-
-    const UNIT: StreamUnit = StreamUnit::Octet;
-
-    fn event(event: &NormEvent) -> Option<StreamEvent<'static>> {
-        match *event {
-            NormEvent::Joined { sender, source } => {
-                let what = format!("node {sender}");
-                Some(StreamEvent::Joined { what, key: "node", id: sender.0.into(), source })
-            }
-            NormEvent::Files { source } => Some(StreamEvent::Files(source)),
-            NormEvent::Gone => None,
-        }
-    }
-
-    fn requests(engine: &NormReceiver) -> u64 {
-        engine.nacks()
-    }
+/// Engine of a stream that is received, and how its datagrams arrive.
+pub(super) struct StreamReception<E> {
+    pub(super) engine: E,
+    /// Random seed of losses on purpose.
+    pub(super) seed: u64,
+    pub(super) transport: Transport,
 }
 
-struct Pgm;
-
-impl StreamProtocol for Pgm {
-    type Engine = PgmReceiver;
-
-    const UNIT: StreamUnit = StreamUnit::Number;
-
-    fn event(event: &PgmEvent) -> Option<StreamEvent<'static>> {
-        match *event {
-            PgmEvent::Joined { tsi, source } => {
-                let session = format!("{:?}.{}", tsi.gsi, tsi.port);
-                let what = format!("session {session}");
-                Some(StreamEvent::Joined { what, key: "session", id: session.into(), source })
-            }
-            PgmEvent::Files { source } => Some(StreamEvent::Files(source)),
-            PgmEvent::Gone => None,
-        }
-    }
-
-    fn requests(engine: &PgmReceiver) -> u64 {
-        engine.naks()
-    }
-}
-
-fn run<P: StreamProtocol>(
+/// Receives a stream by the protocol `P` into `output`.
+pub(super) fn run<P: StreamProtocol>(
     job: &ReceiveJob,
     place: &ReceivePlace,
-    (mut engine, seed, transport): (P::Engine, u64, Transport),
     output: &mut impl Write,
     face: &mut dyn StreamFace,
     stop: &AtomicBool,
 ) -> Result<StreamReceived, Error> {
+    let StreamReception { mut engine, seed, transport } = P::open(job, place)?;
     let socket = job.socket.socket();
     let mut say = |missing: &NetError| face.waiting(missing);
     if !farcast_net::wait_to_listen(place.from, place.source, &socket, stop, &mut say)? {

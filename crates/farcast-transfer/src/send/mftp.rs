@@ -8,13 +8,14 @@ use farcast_files::Outgoing;
 use farcast_mftp::message::cancel;
 use farcast_mftp::settings::{Addresses, Audience, PathLimits, SendRate, Settings};
 use farcast_mftp::{
-    ClientId, Codec, ConfigError, GivenUp, Invited, Member, MemberState, Mftp, Neighbourhood, Product, Secret,
-    Sender, SenderConfig, SenderEvent, SenderOutcome,
+    ClientId, Codec, ConfigError, GivenUp, Invited, Member, MemberState, Mftp, Neighbourhood, Product,
+    Secret, Sender, SenderConfig, SenderEvent, SenderOutcome,
 };
 use farcast_net::{SendSeal, Waited};
 use farcast_seal::Contents;
 use serde_json::{Value, json};
 
+use super::scanned::scan_product;
 use super::turn::{Other, Turn};
 use super::{
     Basis, Locked, MakeSender, Preparation, ReceiverState, Scanned, SendEvent, SendJob, SendProtocol,
@@ -80,8 +81,26 @@ impl SendMftp {
         dtu.min(datagram_to(job, self.to.private))
     }
 
+    /// Returns the configuration for sending `files` from `server`.
+    ///
+    /// # Errors
+    /// There is not exactly one product.
+    pub fn configured(
+        &self,
+        job: &SendJob,
+        files: &Scanned,
+        server: SocketAddr,
+    ) -> Result<SenderConfig, Error> {
+        let outgoing = product(files)?;
+        let list = outgoing.manifest().head_len();
+        let product =
+            Product { id: *outgoing.id().as_bytes(), size: outgoing.size(), name: files.name.clone() };
+        let config = self.configuration(job, list, product, server);
+        Ok(SenderConfig { early_data: self.early_data(job, &files.name), ..config })
+    }
+
     /// Returns the time for which data may leave before any receiver has registered, for a product called `name`.
-    pub fn early_data(&self, job: &SendJob, name: &str) -> Span {
+    fn early_data(&self, job: &SendJob, name: &str) -> Span {
         // A long list of keys together with data would be too much at once.
         let few = self.basis.sealing.as_ref().is_none_or(Sealing::is_for_few);
         if few { early(job, &Known::load(self.to.private), name) } else { Span::ZERO }
@@ -154,7 +173,7 @@ impl SendProtocol for SendMftp {
     }
 
     fn scan(&self, job: &SendJob, note: &mut dyn FnMut(Preparation<'_>)) -> Result<Vec<Outgoing>, Error> {
-        super::scan_product(job, self.basis.sealing.is_some(), note)
+        scan_product(job, self.basis.sealing.is_some(), note)
     }
 
     fn lock(
@@ -181,7 +200,7 @@ impl SendProtocol for SendMftp {
         }
     }
 
-    fn codec(&self) -> Codec {
+    fn codec(&self, _job: &SendJob) -> Codec {
         Codec
     }
 
@@ -194,17 +213,13 @@ impl SendProtocol for SendMftp {
     }
 
     fn engine<'a>(&mut self, job: &'a SendJob, files: &Scanned) -> Result<MakeSender<'a, Self>, Error> {
-        let [outgoing] = &files.objects[..] else { return Err(Error::failed("there is nothing to send")) };
-        let state = State::load(outgoing.id(), self.to.private);
+        let config = self.configured(job, files, self.to.private)?;
+        let state = State::load(product(files)?.id(), self.to.private);
         let remembered: Vec<ClientId> = state.done().iter().copied().map(ClientId).collect();
-        let early_data = if remembered.is_empty() { self.early_data(job, &files.name) } else { Span::ZERO };
+        let early_data = if remembered.is_empty() { config.early_data } else { Span::ZERO };
         self.known = Some(Known::load(self.to.private));
         self.state = Some(state);
         let secret = if job.group.draft { None } else { Some(Secret(random_secret()?)) };
-        let list = outgoing.manifest().head_len();
-        let product =
-            Product { id: *outgoing.id().as_bytes(), size: outgoing.size(), name: files.name.clone() };
-        let config = self.configuration(job, list, product, self.to.private);
         Ok(Box::new(move |server| {
             let mut sender =
                 Sender::new(SenderConfig { server, response: server, secret, early_data, ..config })?;
@@ -258,7 +273,9 @@ impl SendProtocol for SendMftp {
         note: &mut dyn FnMut(Preparation<'_>),
         stop: &AtomicBool,
     ) -> Result<Waited, Error> {
-        let &SenderOutcome::GroupInUse { by, transmission } = outcome(report) else { return Ok(Waited::Over) };
+        let &SenderOutcome::GroupInUse { by, transmission } = outcome(report) else {
+            return Ok(Waited::Over);
+        };
         let theirs = |now| Neighbourhood::of(now, by, transmission);
         turn.after(Other { by, codec: &Codec, occupancy: theirs }, note, stop)
     }
@@ -306,6 +323,12 @@ pub fn receiver_id(name: &str) -> u32 {
 fn settings(job: &SendJob) -> Result<Settings, Error> {
     let settings = settings::read(job, |table| Settings::read(table))?;
     Ok(Settings { start_on_demand: job.group.start_on_enter, draft: job.group.draft, ..settings })
+}
+
+/// Returns the one product of `files`.
+fn product(files: &Scanned) -> Result<&Outgoing, Error> {
+    let [outgoing] = &files.objects[..] else { return Err(Error::failed("there is nothing to send")) };
+    Ok(outgoing)
 }
 
 /// Returns the name of a receiver, or its identifier if it is not known.

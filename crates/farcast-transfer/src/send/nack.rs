@@ -1,27 +1,227 @@
-//! Parts of sending that NORM, MDP and PGM share. Their receivers do not register, and ask for the data that they lack.
+//! Sending by NORM, MDP or PGM. Their receivers do not register, and ask for the data that they lack.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::net::SocketAddr;
 
-use farcast_core::BitRate;
-use farcast_delivery::nack::{MOST_OBJECTS, NodeId};
-use farcast_delivery::{KeyNumber, Vouched};
+use farcast_core::engine::Engine;
+use farcast_core::{BitRate, Span, Time};
+use farcast_delivery::nack::{MOST_OBJECTS, NodeId, SenderEvent};
+use farcast_delivery::{KeyNumber, PathLimits, Protocol, Vouched};
 use farcast_files::names::first_meeting;
 use farcast_files::{Entry, Outgoing, safe_path, shown_name};
 use farcast_net::SendSeal;
 use farcast_seal::Contents;
+use serde_json::Value;
 
+use super::named::{Ending, Named};
 use super::options::NackOptions;
-use super::{Preparation, Scanned, SendJob, datagram_to};
+use super::scanned::hashed;
+use super::{
+    Basis, EventOf, MakeSender, Preparation, ReceiverState, ReportOf, Scanned, SendEvent, SendJob,
+    SendProtocol, SenderOf, Verdict, burst, datagram_to, destination, path_mtu,
+};
 use crate::sealing::{self, Sealing};
-use crate::{Error, node};
+use crate::{Error, ProtocolName, node};
+
+/// Protocol whose receivers ask for the data that they lack, as a sender of files sees it.
+pub trait NackSendProtocol:
+    Protocol<Sender: Engine<Event = SenderEvent<<Self as NackSendProtocol>::Own>>>
+{
+    /// Event that only this protocol has.
+    type Own;
+    /// Settings of a transfer.
+    type Settings: Debug;
+    /// Configuration of a sender.
+    type Config;
+    /// Error of a configuration that cannot be sent.
+    type ConfigError: std::error::Error + Send + Sync + 'static;
+
+    /// Name of the protocol.
+    const NAME: ProtocolName;
+
+    /// Reads the settings of `job`.
+    ///
+    /// # Errors
+    /// Options contradict each other, or do not suit the protocol.
+    fn settings(job: &SendJob, sealed: bool) -> Result<Self::Settings, Error>;
+
+    /// Returns the limits of a transfer with `settings`.
+    fn limits(settings: &Self::Settings) -> SendLimits;
+
+    /// Returns the configuration for sending `files` from `source`.
+    fn configured(
+        sender: &SendNack<Self>,
+        job: &SendJob,
+        files: &Scanned,
+        source: SocketAddr,
+    ) -> Self::Config;
+
+    /// Returns the room for the names of files.
+    fn name_room(job: &SendJob, config: &Self::Config) -> NameRoom;
+
+    /// Returns the codec of the protocol's messages.
+    fn codec(sender: &SendNack<Self>, job: &SendJob) -> Self::Codec;
+
+    /// Makes the engine of `config` that sends from `source`. In a sealed transfer this host's key has the `number`.
+    ///
+    /// # Errors
+    /// The configuration cannot be sent.
+    fn engine(
+        job: &SendJob,
+        config: Self::Config,
+        source: SocketAddr,
+        number: Option<KeyNumber>,
+    ) -> Result<Self::Sender, Self::ConfigError>;
+
+    /// Returns the message about an event that only this protocol has, or `None` if it needs none.
+    fn own_event(_named: &Named, _event: &Self::Own) -> Option<SendEvent> {
+        None
+    }
+
+    /// Returns the figures that are reported in the end, for programs.
+    fn figures(sender: &Self::Sender) -> Value;
+
+    /// Returns the values that came into effect, by the names of their options.
+    fn in_effect(sender: &Self::Sender) -> Vec<(&'static str, String)>;
+}
+
+/// Limits of a transfer.
+#[derive(Clone, Copy, Debug)]
+pub struct SendLimits {
+    /// Highest rate.
+    pub rate: BitRate,
+    /// Octets that may leave together.
+    pub burst: u64,
+    /// Longest time of the transfer.
+    pub time: Span,
+}
+
+/// Sender of files by the protocol `P`.
+#[derive(Debug)]
+pub struct SendNack<P: NackSendProtocol> {
+    pub(super) basis: Basis,
+    pub(super) settings: P::Settings,
+    pub(super) named: Named,
+    rate: BitRate,
+}
+
+impl<P: NackSendProtocol> SendNack<P> {
+    /// Returns the settings in effect.
+    pub fn settings(&self) -> &P::Settings {
+        &self.settings
+    }
+
+    /// Returns the number of named receivers.
+    pub fn named(&self) -> usize {
+        self.named.len()
+    }
+
+    /// Returns the configuration for sending `files` from `source`.
+    pub fn configured(&self, job: &SendJob, files: &Scanned, source: SocketAddr) -> P::Config {
+        P::configured(self, job, files, source)
+    }
+
+    /// Checks that the engine takes the configuration for sending `files`.
+    ///
+    /// # Errors
+    /// The configuration cannot be sent.
+    pub fn check_configuration(&self, job: &SendJob, files: &Scanned) -> Result<(), Error> {
+        let to = self.basis.to;
+        P::engine(job, self.configured(job, files, to), to, self.number()).map(drop).map_err(Error::wrong)
+    }
+
+    /// Returns the number of this host's key in a sealed transfer.
+    pub(super) fn number(&self) -> Option<KeyNumber> {
+        self.basis.sealing.as_ref().map(Sealing::number)
+    }
+
+    /// Returns the properties of the path to the receivers.
+    pub(super) fn path(&self, job: &SendJob) -> PathLimits {
+        path(job, self.basis.to, self.basis.sealing.is_some())
+    }
+}
+
+impl<P: NackSendProtocol> SendProtocol for SendNack<P> {
+    type Protocol = P;
+    type ConfigError = P::ConfigError;
+
+    const NAME: ProtocolName = P::NAME;
+
+    fn new(job: &SendJob, sealing: Option<Sealing>) -> Result<Self, Error> {
+        let settings = P::settings(job, sealing.is_some())?;
+        let to = destination(job)?;
+        let named = Named::new(P::NAME, sealing.is_some(), named(job, sealing.as_ref())?);
+        let limits = P::limits(&settings);
+        let burst = burst(Some(limits.rate), limits.burst);
+        let basis = Basis { to, sealing, patience: limits.time, time_limit: limits.time, burst };
+        Ok(Self { basis, settings, named, rate: limits.rate })
+    }
+
+    fn basis(&self) -> &Basis {
+        &self.basis
+    }
+
+    fn scan(&self, job: &SendJob, note: &mut dyn FnMut(Preparation<'_>)) -> Result<Vec<Outgoing>, Error> {
+        scan(job, note)
+    }
+
+    fn check(&self, job: &SendJob, files: &Scanned) -> Result<(), Error> {
+        let config = self.configured(job, files, self.basis.to);
+        check_names(job, files, &P::name_room(job, &config))
+    }
+
+    fn destined(&self, _job: &SendJob) -> String {
+        format!("for {}", whom(self.named.len()))
+    }
+
+    fn codec(&self, job: &SendJob) -> P::Codec {
+        P::codec(self, job)
+    }
+
+    fn seal(&self, job: &SendJob) -> Result<Option<SendSeal>, Error> {
+        seal(job, self.basis.to, self.rate, self.basis.sealing.as_ref())
+    }
+
+    fn engine<'a>(&mut self, job: &'a SendJob, files: &Scanned) -> Result<MakeSender<'a, Self>, Error> {
+        let (config, number) = (self.configured(job, files, self.basis.to), self.number());
+        Ok(Box::new(move |source| P::engine(job, config, source, number)))
+    }
+
+    fn event(&mut self, now: Time, _sender: &SenderOf<Self>, event: &EventOf<Self>) -> Option<SendEvent> {
+        self.named.event(now, event, P::own_event)
+    }
+
+    fn receivers(&self) -> Vec<ReceiverState> {
+        self.named.receivers()
+    }
+
+    fn verdict(&self, _job: &SendJob, report: &ReportOf<Self>, late: bool) -> Verdict {
+        let known = self.named.len() > 0;
+        let ending = Ending { error: report.error.as_ref(), late, changed: &report.changed, known };
+        ending.judge(self.named.verdict(&report.end))
+    }
+
+    fn figures(&self, sender: &SenderOf<Self>) -> Value {
+        P::figures(sender)
+    }
+
+    fn in_effect(sender: &SenderOf<Self>) -> Vec<(&'static str, String)> {
+        P::in_effect(sender)
+    }
+}
 
 impl NackOptions {
-    /// Returns the node id of the sender at `source`.
-    pub(super) fn node(&self, source: SocketAddr, sealing: Option<&Sealing>) -> NodeId {
-        let chosen = sealing.map(|sealing| sealing.number().sender()).or(self.node);
+    /// Returns the node id of the sender at `source`. In a sealed transfer it follows from the `number` of the key.
+    pub(super) fn node(&self, source: SocketAddr, number: Option<KeyNumber>) -> NodeId {
+        let chosen = number.map(KeyNumber::sender).or(self.node);
         chosen.map_or_else(|| node::of_sender(source.ip()), NodeId)
     }
+}
+
+/// Returns the properties of the path to `to`.
+pub(super) fn path(job: &SendJob, to: SocketAddr, sealed: bool) -> PathLimits {
+    PathLimits { headers: sealing::signed_headers(to, sealed), mtu: path_mtu(job, to), granule: 1 }
 }
 
 /// Refuses options that do not go with a seal.
@@ -51,9 +251,9 @@ pub fn seal(
 }
 
 /// Scans the files that are sent, an object each.
-pub(super) fn scan(job: &SendJob, note: &mut dyn FnMut(Preparation<'_>)) -> Result<Vec<Outgoing>, Error> {
+fn scan(job: &SendJob, note: &mut dyn FnMut(Preparation<'_>)) -> Result<Vec<Outgoing>, Error> {
     let mut skipped = Vec::new();
-    let files = super::hashed(note, |progress| {
+    let files = hashed(note, |progress| {
         let (files, left_out) = Outgoing::each(&job.paths, progress)?;
         skipped = left_out;
         Ok(files)
@@ -89,8 +289,8 @@ fn check_meeting(job: &SendJob, files: &[Outgoing]) -> Result<(), Error> {
 }
 
 /// Checks that a datagram has room for the name of each file.
-pub(super) fn check_names(job: &SendJob, files: &Scanned, room: &NameRoom) -> Result<(), Error> {
-    for entry in files.objects.iter().flat_map(|one| one.manifest().entries()) {
+fn check_names(job: &SendJob, files: &Scanned, room: &NameRoom) -> Result<(), Error> {
+    for entry in files.entries() {
         let (_, name, _) = said_of(job, entry);
         let needed = name.len() + room.beside;
         if needed <= room.segment && name.len() <= room.longest {
@@ -114,15 +314,16 @@ pub(super) fn check_names(job: &SendJob, files: &Scanned, room: &NameRoom) -> Re
 const LARGEST_SEGMENT: usize = 65_000;
 
 /// Room for the names of files, in octets.
-pub(super) struct NameRoom {
+#[derive(Clone, Copy, Debug)]
+pub struct NameRoom {
     /// Name of the protocol.
-    pub(super) by: &'static str,
+    pub by: &'static str,
     /// Size of a segment, which holds the whole description of a file.
-    pub(super) segment: usize,
+    pub segment: usize,
     /// Size of the description without the name.
-    pub(super) beside: usize,
+    pub beside: usize,
     /// Length of the longest name, whatever the size of segments.
-    pub(super) longest: usize,
+    pub longest: usize,
 }
 
 /// Returns the receivers in words, if `named` receivers are named.

@@ -14,7 +14,7 @@ use crate::ProtocolName;
 
 /// Named receivers, which are to acknowledge, by their nodes.
 #[derive(Clone, Debug)]
-pub(super) struct Named {
+pub struct Named {
     receivers: BTreeMap<NodeId, Acker>,
     protocol: ProtocolName,
     sealed: bool,

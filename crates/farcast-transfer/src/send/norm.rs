@@ -1,44 +1,36 @@
-//! Sending files by NORM.
+//! Sending by NORM.
 
 use std::net::SocketAddr;
 
-use farcast_core::Time;
+use farcast_core::Span;
+use farcast_delivery::{KeyNumber, Transport};
 use farcast_files::{Entry, Outgoing};
-use farcast_net::SendSeal;
 use farcast_norm::settings::{PathLimits, SendPlan as Plan};
-use farcast_norm::{
-    Codec, ConfigError, Kind, NodeId, Norm, Object, Reached, Sender, SenderConfig, SenderEvent, Settings,
-};
+use farcast_norm::stream::StreamSender;
+use farcast_norm::{Codec, ConfigError, Kind, NodeId, Norm, Object, Reached, Sender, SenderConfig, Settings};
 use serde_json::Value;
 
-use super::nack::{self, NameRoom, check_names, named, said_of};
-use super::named::{Ending, Named, figures};
-use super::{
-    Basis, MakeSender, Preparation, ReceiverState, ReportOf, Scanned, SendEvent, SendJob, SendProtocol,
-    Verdict, burst, destination, path_mtu, settings,
-};
-use crate::sealing::{Sealing, signed_headers};
+use super::nack::{self, NackSendProtocol, NameRoom, SendLimits, SendNack, said_of};
+use super::named::{Named, figures};
+use super::stream::Stream;
+use super::{Scanned, SendEvent, SendJob, destination, settings};
+use crate::sealing::Sealing;
+use crate::state::transmission;
 use crate::{Error, ProtocolName};
 
+/// Segments of a block of a stream. A request for a missing segment waits until the block has passed.
+const BLOCK: u16 = 64;
+/// Header of each segment of a stream, octets.
+const SEGMENT_HEADER: u16 = 8;
+/// Least and greatest window of a stream in octets, if the user gives none.
+const KEPT: (u64, u64) = (1 << 20, 64 << 20);
+/// Round trips within which a receiver that lacks data has asked three times.
+const TRIPS: u64 = 48;
+
 /// Sender of files by NORM.
-#[derive(Debug)]
-pub struct SendNorm {
-    basis: Basis,
-    settings: Settings,
-    named: Named,
-}
+pub type SendNorm = SendNack<Norm>;
 
 impl SendNorm {
-    /// Returns the settings in effect.
-    pub fn settings(&self) -> &Settings {
-        &self.settings
-    }
-
-    /// Returns the number of named receivers.
-    pub fn named(&self) -> usize {
-        self.named.len()
-    }
-
     /// Returns the configuration for sending `objects` from `source`.
     pub fn configuration(
         &self,
@@ -48,119 +40,83 @@ impl SendNorm {
         instance: u16,
     ) -> SenderConfig {
         let plan = Plan {
-            node: job.nack.node(source, self.basis.sealing.as_ref()),
+            node: job.nack.node(source, self.number()),
             instance,
             objects,
             source,
             group: self.basis.to,
             ackers: self.named.nodes().collect(),
         };
-        let headers = signed_headers(self.basis.to, self.basis.sealing.is_some());
-        self.settings.sender(plan, PathLimits { headers, mtu: path_mtu(job, self.basis.to), granule: 1 })
-    }
-
-    /// Returns the configuration for sending `files` from `source`.
-    pub fn configured(&self, job: &SendJob, files: &Scanned, source: SocketAddr) -> SenderConfig {
-        let entries = files.objects.iter().flat_map(|one| one.manifest().entries());
-        let objects = entries.map(|one| object(job, one)).collect();
-        self.configuration(job, objects, source, instance(&files.objects))
+        self.settings.sender(plan, self.path(job))
     }
 }
 
-impl SendProtocol for SendNorm {
-    type Protocol = Norm;
+impl NackSendProtocol for Norm {
+    type Own = Reached;
+    type Settings = Settings;
+    type Config = SenderConfig;
     type ConfigError = ConfigError;
 
     const NAME: ProtocolName = ProtocolName::Norm;
 
-    fn new(job: &SendJob, sealing: Option<Sealing>) -> Result<Self, Error> {
-        let settings = settings(job, sealing.is_some())?;
-        let to = destination(job)?;
-        let named = Named::new(Self::NAME, sealing.is_some(), named(job, sealing.as_ref())?);
-        let (limit, burst) = (settings.time_limit, burst(Some(settings.rate), settings.burst));
-        let basis = Basis { to, sealing, patience: limit, time_limit: limit, burst };
-        Ok(Self { basis, settings, named })
+    fn settings(job: &SendJob, sealed: bool) -> Result<Settings, Error> {
+        let mut settings = settings::read(job, |table| Settings::read(table))?;
+        // Only the sender can open a sealed answer.
+        settings.unicast |= sealed;
+        Ok(settings)
     }
 
-    fn basis(&self) -> &Basis {
-        &self.basis
+    fn limits(settings: &Settings) -> SendLimits {
+        SendLimits { rate: settings.rate, burst: settings.burst, time: settings.time_limit }
     }
 
-    fn scan(&self, job: &SendJob, note: &mut dyn FnMut(Preparation<'_>)) -> Result<Vec<Outgoing>, Error> {
-        nack::scan(job, note)
+    fn configured(sender: &SendNorm, job: &SendJob, files: &Scanned, source: SocketAddr) -> SenderConfig {
+        let object = |entry: &Entry| {
+            let (size, info, vouched) = said_of(job, entry);
+            Object { kind: Kind::File, size, info, vouched }
+        };
+        let objects = files.entries().map(object).collect();
+        sender.configuration(job, objects, source, instance(&files.objects))
     }
 
-    fn check(&self, job: &SendJob, files: &Scanned) -> Result<(), Error> {
-        let segment = self.configured(job, files, self.basis.to).segment_size.into();
-        check_names(job, files, &NameRoom { by: "NORM", segment, beside: 0, longest: usize::MAX })
+    fn name_room(_job: &SendJob, config: &SenderConfig) -> NameRoom {
+        NameRoom { by: "NORM", segment: config.segment_size.into(), beside: 0, longest: usize::MAX }
     }
 
-    fn destined(&self, _job: &SendJob) -> String {
-        format!("for {}", nack::whom(self.named.len()))
-    }
-
-    fn codec(&self) -> Codec {
+    fn codec(sender: &SendNorm, _job: &SendJob) -> Codec {
         // The code does not depend on the objects or on the source address.
         let plan = Plan {
             node: NodeId::NONE,
             instance: 0,
             objects: Vec::new(),
-            source: self.basis.to,
-            group: self.basis.to,
-            ackers: self.named.nodes().collect(),
+            source: sender.basis.to,
+            group: sender.basis.to,
+            ackers: sender.named.nodes().collect(),
         };
-        let config = self.settings.sender(plan, PathLimits { headers: 28, mtu: None, granule: 1 });
+        let config = sender.settings.sender(plan, PathLimits { headers: 28, mtu: None, granule: 1 });
         Codec { fec: config.fec }
     }
 
-    fn seal(&self, job: &SendJob) -> Result<Option<SendSeal>, Error> {
-        nack::seal(job, self.basis.to, self.settings.rate, self.basis.sealing.as_ref())
+    fn engine(
+        job: &SendJob,
+        config: SenderConfig,
+        source: SocketAddr,
+        number: Option<KeyNumber>,
+    ) -> Result<Sender, ConfigError> {
+        Sender::new(SenderConfig { node: job.nack.node(source, number), source, ..config })
     }
 
-    fn engine<'a>(&mut self, job: &'a SendJob, files: &Scanned) -> Result<MakeSender<'a, Self>, Error> {
-        let config = self.configured(job, files, self.basis.to);
-        let chosen = self.basis.sealing.as_ref().map(|sealing| sealing.number().sender());
-        Ok(Box::new(move |source| {
-            let node = chosen.map_or_else(|| job.nack.node(source, None), NodeId);
-            Sender::new(SenderConfig { node, source, ..config })
-        }))
+    fn own_event(named: &Named, &Reached { node, object }: &Reached) -> Option<SendEvent> {
+        Some(SendEvent::Reached { receiver: named.label(node), object: object.get().into() })
     }
 
-    fn event(&mut self, now: Time, _sender: &Sender, event: &SenderEvent) -> Option<SendEvent> {
-        self.named.event(now, event, |named, Reached { node, object }| {
-            Some(SendEvent::Reached { receiver: named.label(*node), object: object.get().into() })
-        })
-    }
-
-    fn receivers(&self) -> Vec<ReceiverState> {
-        self.named.receivers()
-    }
-
-    fn verdict(&self, _job: &SendJob, report: &ReportOf<Self>, late: bool) -> Verdict {
-        let ending = Ending {
-            error: report.error.as_ref(),
-            late,
-            changed: &report.changed,
-            known: self.named.len() > 0,
-        };
-        ending.judge(self.named.verdict(&report.end))
-    }
-
-    fn figures(&self, sender: &Sender) -> Value {
+    fn figures(sender: &Sender) -> Value {
         figures(sender.sent_per_round(), Some(sender.grtt()), sender.rejects())
     }
 
     fn in_effect(sender: &Sender) -> Vec<(&'static str, String)> {
         settings::in_effect(farcast_norm::settings::in_effect(sender.config()))
     }
-}
-
-/// Returns the settings that `job` asks for.
-pub(super) fn settings(job: &SendJob, sealed: bool) -> Result<Settings, Error> {
-    let mut settings = settings::read(job, |table| Settings::read(table))?;
-    // Only the sender can open a sealed answer.
-    settings.unicast |= sealed;
-    Ok(settings)
 }
 
 /// Returns an instance id that is the same for the same files and most likely another for other files. Receivers
@@ -174,7 +130,54 @@ fn instance(objects: &[Outgoing]) -> u16 {
     u16::from_be_bytes([a, b])
 }
 
-fn object(job: &SendJob, entry: &Entry) -> Object {
-    let (size, info, vouched) = said_of(job, entry);
-    Object { kind: Kind::File, size, info, vouched }
+/// Returns the stream that `job` asks for.
+///
+/// # Errors
+/// The job cannot be done as it is.
+pub(super) fn stream<'a>(
+    job: &'a SendJob,
+    sealing: Option<&'a Sealing>,
+) -> Result<Stream<'a, impl FnOnce(SocketAddr) -> Result<StreamSender, ConfigError>>, Error> {
+    let mut settings = Norm::settings(job, sealing.is_some())?;
+    if job.protocol.option("cc").is_some() {
+        return Err(Error::usage("--cc is for files by NORM: a stream leaves at --rate"));
+    }
+    settings.block_len.get_or_insert(BLOCK);
+    let (to, named) = (destination(job)?, nack::named(job, sealing)?);
+    let (limit, rate) = (settings.time_limit, settings.rate);
+    let ackers = named.keys().copied().collect();
+    let make = move |source: SocketAddr| {
+        let size = window(job, &settings);
+        let plan = Plan {
+            node: job.nack.node(source, sealing.map(Sealing::number)),
+            // Each stream has another instance, because a stream is never sent again.
+            instance: transmission() as u16,
+            objects: vec![Object { kind: Kind::Data, size, info: Vec::new(), vouched: None }],
+            source,
+            group: to,
+            ackers,
+        };
+        let config = settings.sender(plan, nack::path(job, to, sealing.is_some()));
+        let header = if settings.segment_size.is_none() { SEGMENT_HEADER } else { 0 };
+        StreamSender::new(SenderConfig { segment_size: config.segment_size - header, ..config })
+    };
+    Ok(Stream {
+        protocol: ProtocolName::Norm,
+        to,
+        limit,
+        socket: job.socket.socket(),
+        transport: Transport::Udp,
+        rate,
+        sealing,
+        named,
+        make,
+    })
+}
+
+/// Returns the octets of a stream that are kept for repair.
+fn window(job: &SendJob, settings: &Settings) -> u64 {
+    let trips = Span::from_nanos(settings.round_trip.as_nanos().saturating_mul(TRIPS));
+    let octets = u128::from(trips.as_nanos()) * u128::from(settings.rate.as_bps()) / 8_000_000_000;
+    let leaves = u64::try_from(octets).unwrap_or(u64::MAX);
+    job.stream.window.map_or(leaves.clamp(KEPT.0, KEPT.1), |window| window.0)
 }

@@ -10,6 +10,7 @@ use farcast_oneway::{Codec, ConfigError, Duration, OneWay, Sender, SenderConfig,
 use farcast_seal::Contents;
 use serde_json::{Value, json};
 
+use super::scanned::scan_product;
 use super::{
     Basis, MakeSender, Preparation, ReceiverState, ReportOf, Scanned, SendEvent, SendJob, SendOutcome,
     SendProtocol, Verdict, burst, destination, path_mtu, settings,
@@ -114,14 +115,14 @@ impl SendProtocol for SendOneWay {
     }
 
     fn scan(&self, job: &SendJob, note: &mut dyn FnMut(Preparation<'_>)) -> Result<Vec<Outgoing>, Error> {
-        super::scan_product(job, self.basis.sealing.is_some(), note)
+        scan_product(job, self.basis.sealing.is_some(), note)
     }
 
     fn destined(&self, _job: &SendJob) -> String {
         format!("{}, with {} % added", how_long(self.settings.duration), self.settings.overhead_percent)
     }
 
-    fn codec(&self) -> Codec {
+    fn codec(&self, _job: &SendJob) -> Codec {
         Codec
     }
 

@@ -1,25 +1,23 @@
-//! Sending files by PGM.
+//! Sending by PGM.
 
 use std::net::SocketAddr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use farcast_core::Time;
-use farcast_delivery::KeyNumber;
-use farcast_files::{Entry, Outgoing};
-use farcast_net::SendSeal;
+use farcast_delivery::{Codec as _, KeyNumber, Transport};
+use farcast_files::Entry;
+use farcast_net::SocketOptions;
 use farcast_pgm::settings::{PathLimits, SendPlan as Plan};
+use farcast_pgm::stream::{StreamSender, StreamSenderConfig};
 use farcast_pgm::{
-    Codec, ConfigError, Gsi, Object, Pgm, Sender, SenderConfig, SenderEvent, Sending, Settings, Tsi,
+    Codec, ConfigError, Gsi, Object, Pgm, Released, Sender, SenderConfig, Sending, Settings, Tsi,
 };
 use serde_json::Value;
 
-use super::nack::{self, NameRoom, check_names, named, said_of};
-use super::named::{Ending, Named, figures};
-use super::{
-    Basis, MakeSender, Preparation, ReceiverState, ReportOf, Scanned, SendEvent, SendJob, SendProtocol,
-    Verdict, burst, destination, path_mtu, settings,
-};
-use crate::sealing::{Sealing, signed_headers};
+use super::nack::{self, NackSendProtocol, NameRoom, SendLimits, SendNack, said_of};
+use super::named::figures;
+use super::stream::Stream;
+use super::{Scanned, SendJob, destination, settings};
+use crate::sealing::Sealing;
 use crate::{Error, ProtocolName};
 
 /// Prefix that separates the sources of one host that send to several groups.
@@ -28,129 +26,72 @@ const SOURCE: &[u8] = b"farcast: the PGM source at ";
 const PORT: u16 = 7500;
 
 /// Sender of files by PGM.
-#[derive(Debug)]
-pub struct SendPgm {
-    basis: Basis,
-    settings: Settings,
-    named: Named,
-    raw: bool,
-}
+pub type SendPgm = SendNack<Pgm>;
 
 impl SendPgm {
-    /// Returns the settings in effect.
-    pub fn settings(&self) -> &Settings {
-        &self.settings
-    }
-
-    /// Returns the number of named receivers.
-    pub fn named(&self) -> usize {
-        self.named.len()
-    }
-
     /// Returns the configuration for sending `objects` from `source`.
     pub fn configuration(&self, job: &SendJob, objects: Vec<Object>, source: SocketAddr) -> SenderConfig {
         let plan = Plan {
-            tsi: session(source, self.basis.to, self.basis.sealing.as_ref().map(Sealing::number)),
+            tsi: session(source, self.basis.to, self.number()),
             sending: Sending::Files(objects),
             source,
             group: self.basis.to,
             named: self.named.nodes().collect(),
         };
-        let way = way(job, self.basis.to, self.basis.sealing.is_some());
-        on_wire(job, self.settings.sender(plan, way))
-    }
-
-    /// Returns the configuration for sending `files` from `source`.
-    pub fn configured(&self, job: &SendJob, files: &Scanned, source: SocketAddr) -> SenderConfig {
-        let object = |entry: &Entry| {
-            let (size, name, vouched) = said_of(job, entry);
-            Object { size, name, vouched }
-        };
-        let entries = files.objects.iter().flat_map(|one| one.manifest().entries());
-        self.configuration(job, entries.map(object).collect(), source)
+        on_wire(job, self.settings.sender(plan, around(job, self.path(job))))
     }
 }
 
-impl SendProtocol for SendPgm {
-    type Protocol = Pgm;
+impl NackSendProtocol for Pgm {
+    // A transfer of files keeps everything, so nothing is released.
+    type Own = Released;
+    type Settings = Settings;
+    type Config = SenderConfig;
     type ConfigError = ConfigError;
 
     const NAME: ProtocolName = ProtocolName::Pgm;
 
-    fn new(job: &SendJob, sealing: Option<Sealing>) -> Result<Self, Error> {
-        let settings = settings(job)?;
-        let to = destination(job)?;
-        let named = Named::new(Self::NAME, sealing.is_some(), named(job, sealing.as_ref())?);
-        let (limit, burst) = (settings.time_limit, burst(Some(settings.rate), settings.burst));
-        let basis = Basis { to, sealing, patience: limit, time_limit: limit, burst };
-        Ok(Self { basis, settings, named, raw: job.pgm.raw })
+    fn settings(job: &SendJob, _sealed: bool) -> Result<Settings, Error> {
+        settings::read(job, |table| Settings::read(table))
     }
 
-    fn basis(&self) -> &Basis {
-        &self.basis
+    fn limits(settings: &Settings) -> SendLimits {
+        SendLimits { rate: settings.rate, burst: settings.burst, time: settings.time_limit }
     }
 
-    fn scan(&self, job: &SendJob, note: &mut dyn FnMut(Preparation<'_>)) -> Result<Vec<Outgoing>, Error> {
-        nack::scan(job, note)
-    }
-
-    fn check(&self, job: &SendJob, files: &Scanned) -> Result<(), Error> {
-        let segment = self.configured(job, files, self.basis.to).tsdu.into();
-        let (beside, longest) = (farcast_pgm::NAME_OVERHEAD, farcast_pgm::MOST_NAME);
-        check_names(job, files, &NameRoom { by: "PGM", segment, beside, longest })
-    }
-
-    fn destined(&self, _job: &SendJob) -> String {
-        format!("for {}", nack::whom(self.named.len()))
-    }
-
-    fn codec(&self) -> Codec {
-        Codec { raw: self.raw }
-    }
-
-    fn seal(&self, job: &SendJob) -> Result<Option<SendSeal>, Error> {
-        nack::seal(job, self.basis.to, self.settings.rate, self.basis.sealing.as_ref())
-    }
-
-    fn engine<'a>(&mut self, job: &'a SendJob, files: &Scanned) -> Result<MakeSender<'a, Self>, Error> {
-        let (config, to) = (self.configured(job, files, self.basis.to), self.basis.to);
-        let number = self.basis.sealing.as_ref().map(Sealing::number);
-        Ok(Box::new(move |source| {
-            Sender::new(SenderConfig { tsi: session(source, to, number), source, ..config })
-        }))
-    }
-
-    fn event(&mut self, now: Time, _sender: &Sender, event: &SenderEvent) -> Option<SendEvent> {
-        // A transfer of files keeps everything.
-        self.named.event(now, event, |_, _| None)
-    }
-
-    fn receivers(&self) -> Vec<ReceiverState> {
-        self.named.receivers()
-    }
-
-    fn verdict(&self, _job: &SendJob, report: &ReportOf<Self>, late: bool) -> Verdict {
-        let ending = Ending {
-            error: report.error.as_ref(),
-            late,
-            changed: &report.changed,
-            known: self.named.len() > 0,
+    fn configured(sender: &SendPgm, job: &SendJob, files: &Scanned, source: SocketAddr) -> SenderConfig {
+        let object = |entry: &Entry| {
+            let (size, name, vouched) = said_of(job, entry);
+            Object { size, name, vouched }
         };
-        ending.judge(self.named.verdict(&report.end))
+        sender.configuration(job, files.entries().map(object).collect(), source)
     }
 
-    fn figures(&self, sender: &Sender) -> Value {
+    fn name_room(_job: &SendJob, config: &SenderConfig) -> NameRoom {
+        let (beside, longest) = (farcast_pgm::NAME_OVERHEAD, farcast_pgm::MOST_NAME);
+        NameRoom { by: "PGM", segment: config.tsdu.into(), beside, longest }
+    }
+
+    fn codec(_sender: &SendPgm, job: &SendJob) -> Codec {
+        Codec { raw: job.pgm.raw }
+    }
+
+    fn engine(
+        _job: &SendJob,
+        config: SenderConfig,
+        source: SocketAddr,
+        number: Option<KeyNumber>,
+    ) -> Result<Sender, ConfigError> {
+        Sender::new(SenderConfig { tsi: session(source, config.group, number), source, ..config })
+    }
+
+    fn figures(sender: &Sender) -> Value {
         figures(sender.sent_per_round(), None, sender.rejects())
     }
 
     fn in_effect(sender: &Sender) -> Vec<(&'static str, String)> {
         settings::in_effect(farcast_pgm::settings::in_effect(sender.config()))
     }
-}
-
-/// Returns the settings that `job` asks for.
-pub(super) fn settings(job: &SendJob) -> Result<Settings, Error> {
-    settings::read(job, |table| Settings::read(table))
 }
 
 /// Returns the session id of a transfer. The source part is the same for the same two addresses, or in a sealed
@@ -160,7 +101,7 @@ pub(super) fn settings(job: &SendJob) -> Result<Settings, Error> {
     clippy::disallowed_methods,
     reason = "one session is told from the other by when it is, and a face is no engine"
 )]
-pub(super) fn session(source: SocketAddr, to: SocketAddr, number: Option<KeyNumber>) -> Tsi {
+fn session(source: SocketAddr, to: SocketAddr, number: Option<KeyNumber>) -> Tsi {
     let who = [SOURCE, source.ip().to_string().as_bytes(), b" to ", to.to_string().as_bytes()].concat();
     let mut gsi = [0; 6];
     blake3::Hasher::new().update(&who).finalize_xof().fill(&mut gsi);
@@ -171,19 +112,57 @@ pub(super) fn session(source: SocketAddr, to: SocketAddr, number: Option<KeyNumb
     Tsi { gsi: Gsi(gsi), port }
 }
 
-/// Returns the properties of the path to `group`.
-pub(super) fn way(job: &SendJob, group: SocketAddr, sealed: bool) -> PathLimits {
+/// Returns the properties of `path` for UDP or for IP alone.
+fn around(job: &SendJob, path: PathLimits) -> PathLimits {
     // Without UDP, packets that network elements have to look at carry the router alert, an IP option of four octets.
-    let headers = if job.pgm.raw { 24 } else { signed_headers(group, sealed) };
-    PathLimits { headers, mtu: path_mtu(job, group), granule: 1 }
+    let headers = if job.pgm.raw { 24 } else { path.headers };
+    PathLimits { headers, ..path }
 }
 
 /// Returns `config` for UDP or for IP alone.
-pub(super) fn on_wire(job: &SendJob, config: SenderConfig) -> SenderConfig {
+fn on_wire(job: &SendJob, config: SenderConfig) -> SenderConfig {
     let raw = job.pgm.raw;
     // Without a UDP port, PGM's own port separates the transfers of a group.
     let port = if raw { config.group.port() } else { PORT };
     SenderConfig { port, router_alert: raw, ..config }
+}
+
+/// Returns the stream that `job` asks for.
+///
+/// # Errors
+/// The job cannot be done as it is.
+pub(super) fn stream<'a>(
+    job: &'a SendJob,
+    sealing: Option<&'a Sealing>,
+) -> Result<Stream<'a, impl FnOnce(SocketAddr) -> Result<StreamSender, ConfigError>>, Error> {
+    let settings = Pgm::settings(job, sealing.is_some())?;
+    let transport = Codec { raw: job.pgm.raw }.transport();
+    if transport != Transport::Udp && job.pgm.unicast_port.is_some() {
+        return Err(Error::usage("--unicast-port is of UDP, and --raw does without"));
+    }
+    let socket = job.socket.socket();
+    let (to, named) = (destination(job)?, nack::named(job, sealing)?);
+    let (limit, rate) = (settings.time_limit, settings.rate);
+    let ackers = named.keys().copied().collect();
+    let make = move |source: SocketAddr| {
+        let tsi = session(source, to, sealing.map(Sealing::number));
+        let plan = Plan { tsi, sending: Sending::Messages, source, group: to, named: ackers };
+        let path = around(job, nack::path(job, to, sealing.is_some()));
+        let kept = job.stream.window.map(|window| window.0);
+        let sender = on_wire(job, settings.stream(plan, path, kept));
+        StreamSender::new(StreamSenderConfig { sender, messages: job.stream.lines })
+    };
+    Ok(Stream {
+        protocol: ProtocolName::Pgm,
+        to,
+        limit,
+        socket: SocketOptions { port: job.pgm.unicast_port.unwrap_or(socket.port), ..socket },
+        transport,
+        rate,
+        sealing,
+        named,
+        make,
+    })
 }
 
 #[cfg(test)]

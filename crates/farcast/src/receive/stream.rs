@@ -6,7 +6,8 @@ use std::os::fd::AsFd;
 
 use farcast_net::{ListenNotice, NetError};
 use farcast_transfer::receive::ReceivePlace;
-use farcast_transfer::receive::stream::{StreamEvent, StreamFace, StreamUnit, receive_stream};
+use farcast_transfer::receive::receive_stream;
+use farcast_transfer::receive::stream::{StreamEvent, StreamFace, StreamUnit};
 use farcast_transfer::sealing::{self, Sealing};
 use serde_json::json;
 

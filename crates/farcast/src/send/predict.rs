@@ -1,11 +1,8 @@
 //! Prediction of a transfer over a link, without sending anything.
 
+use farcast_delivery::Protocol;
 use farcast_lab::replications::Memory;
 use farcast_lab::shipped;
-use farcast_mdp::Sender as MdpSender;
-use farcast_mftp::figures::PASSES;
-use farcast_mftp::{Product, SenderConfig as MftpConfig};
-use farcast_pgm::Sender as PgmSender;
 use farcast_scenario::Document;
 use farcast_sim::outcome::{Measure, Remedies, Replication, reasons};
 use farcast_sim::replicate::{HowMany, Plan};
@@ -47,8 +44,6 @@ const ROBUST: Remedies = remedies(
 
 /// Protocol whose transfers can be predicted.
 pub(super) trait Predict: SendProtocol {
-    /// Name of the figure that counts the protocol's rounds.
-    const ROUNDS: &'static str = "rounds";
     /// Options that help if the transfer is not complete.
     const HELP: Remedies;
 
@@ -71,7 +66,7 @@ pub(super) trait Predict: SendProtocol {
         let document = shipped::open_link(link).map_err(Failure::wrong)?;
         let (scenario, receivers) = self.scenario(&args.job, files, &document)?;
         let replications = replications(args, &scenario, false, output)?;
-        let took = Took::of(&replications, Self::ROUNDS)?;
+        let took = Took::of(&replications, <Self::Protocol as Protocol>::WORDS.round.many)?;
         let why = reasons(&replications, &Self::HELP);
         let octets = files.octets();
         let mut fields = took.fields(link, receivers, octets);
@@ -99,7 +94,6 @@ fn how_many(named: usize, given: Option<u32>) -> Result<u32, Failure> {
 }
 
 impl Predict for SendMftp {
-    const ROUNDS: &'static str = PASSES;
     const HELP: Remedies = remedies(
         "Raise --silence or --status-retries.",
         "Have receivers registered (without --unlimited), so that each is waited for, or raise --status-retries.",
@@ -117,12 +111,7 @@ impl Predict for SendMftp {
             (0, None) => return Err(Failure::usage(HOW_MANY_REGISTER)),
             (listed, _) => u32::try_from(listed).unwrap_or(u32::MAX),
         };
-        let [outgoing] = &files.objects[..] else { return Err(Failure::usage("there is nothing to send")) };
-        let product =
-            Product { id: *outgoing.id().as_bytes(), size: outgoing.size(), name: files.name.clone() };
-        let list = outgoing.manifest().head_len();
-        let config = self.configuration(job, list, product, self.basis().to);
-        let config = MftpConfig { early_data: self.early_data(job, &files.name), ..config };
+        let config = self.configured(job, files, self.basis().to)?;
         let seal = sealed(self, self.keys_in(job));
         let scenario = Scenario::over(document, config, seal, receivers);
         Ok((scenario.map_err(Failure::wrong)?, receivers))
@@ -161,9 +150,9 @@ impl Predict for SendMdp {
         let ProtocolOptions { plan, keys, .. } = &job.protocol;
         let chosen = plan.is_some() || !keys.is_empty() || job.protocol.option("group-size").is_some();
         let receivers = how_many(self.named(), chosen.then_some(settings.receivers))?;
-        let config = self.configured(job, files, to);
         // A configuration that cannot be sent is not predicted either.
-        MdpSender::new(config.clone()).map_err(Failure::wrong)?;
+        self.check_configuration(job, files)?;
+        let config = self.configured(job, files, to);
         let sealed = sealed(self, datagram_to(job, to));
         let link = LinkAlone { document, receivers, time_limit: settings.time_limit, sealed };
         let scenario = mdp::over(&link, settings, &config);
@@ -185,9 +174,9 @@ impl Predict for SendPgm {
     ) -> Result<(Scenario, u32), Failure> {
         let (settings, to) = (self.settings(), self.basis().to);
         let receivers = how_many(self.named(), settings.receivers)?;
-        let config = self.configured(job, files, to);
         // A configuration that cannot be sent is not predicted either.
-        PgmSender::new(config.clone()).map_err(Failure::wrong)?;
+        self.check_configuration(job, files)?;
+        let config = self.configured(job, files, to);
         let sealed = sealed(self, datagram_to(job, to));
         let link = LinkAlone { document, receivers, time_limit: settings.time_limit, sealed };
         let scenario = pgm::over(&link, &config, settings.round_trip);

@@ -3,8 +3,8 @@
 use farcast_delivery::nack::SenderOutcome;
 use farcast_transfer::sealing;
 use farcast_transfer::send::nack::whom;
-use farcast_transfer::send::outcome_word;
-use farcast_transfer::send::stream::{StreamBegin, StreamEvent, StreamFace, send_stream};
+use farcast_transfer::send::stream::{StreamBegin, StreamEvent, StreamFace};
+use farcast_transfer::send::{outcome_word, send_stream};
 use serde_json::{Value, json};
 
 use super::{Exit, Failure, Preparation, SendArgs, Steps, path_words, revoked_words};
