@@ -13,7 +13,6 @@ mod tunnel;
 
 use farcast_core::random::RandomStream;
 use farcast_emu::host::{Host, HostPosition};
-use farcast_mftp::figures;
 use farcast_sim::outcome::{FlowCounts, Replication};
 
 use crate::study::{Options, Row, RowPlace, Runner, Study, StudyError};
@@ -129,11 +128,7 @@ fn outcome(protocol: Protocol, one: &Replication) -> Option<Outcome> {
     match protocol {
         Protocol::Mftp { .. } => {
             let transfer = one.transfer.as_ref()?;
-            Some(Outcome {
-                seconds: one.completion_time_s? - transfer.data_begins_s?,
-                passes: Some(transfer.count(figures::PASSES)? as f64),
-                segments: Some(transfer.counts(figures::DTUS_PER_PASS)?.iter().sum::<u64>() as f64),
-            })
+            mftp::simulated(transfer, one.completion_time_s? - transfer.data_begins_s?)
         }
         Protocol::Tcp { .. } => {
             let flow = one.flows.first()?;

@@ -4,9 +4,8 @@
 //! Every share in the paper's text is a multiple of one fourteenth, so its runs per point are 14 and not the 100 that
 //! the text says. All 15 settings have the parameters of the shipped scenario; only receivers, loss and n change.
 
-use farcast_mftp::Sender;
-use farcast_mftp::figures::PASSES;
 use farcast_sim::scenario::Scenario;
+use farcast_sim::scenario::mftp::{self, figures::PASSES};
 use farcast_stats::Summary;
 
 use crate::shipped;
@@ -147,8 +146,10 @@ fn simulate(runner: &Runner<'_>, case: &Case, n: u32, shares: Shares) -> Result<
     }
     let scenario = Scenario::read(&document)?;
     let config = scenario.sender().expect("the shipped scenario has a transfer").clone();
-    let timer =
-        Sender::new(config).map_err(|error| StudyError::Internal(error.into()))?.status_retry().as_secs_f64();
+    let timer = mftp::sender(config)
+        .map_err(|error| StudyError::Internal(error.into()))?
+        .status_retry()
+        .as_secs_f64();
     let replications = runner.run(&scenario)?;
     let delays: Option<Vec<f64>> = replications.iter().map(|one| one.completion_time_s).collect();
     let delays = delays.ok_or_else(|| {

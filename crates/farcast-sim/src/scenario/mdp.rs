@@ -15,7 +15,7 @@ use super::{LinkAlone, Scenario, keys};
 use crate::outcome::Remedies;
 use crate::star::{self, SealConfig, StarConfig, StarError, hub_address, receiver_address};
 
-pub use farcast_mdp::Mdp;
+pub use farcast_mdp::{Mdp, SenderEvent};
 
 /// Octets of an engine and its state under way, without received data. They were measured at a loss of 1 %; most of
 /// them are the list of objects at hand.

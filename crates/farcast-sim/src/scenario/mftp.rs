@@ -4,7 +4,9 @@ mod memory;
 mod settings;
 
 use farcast_core::Span;
-use farcast_mftp::{ClientId, Codec, Group, Population, Receiver, ReceiverConfig, Sender, SenderConfig};
+use farcast_mftp::{
+    ClientId, Group, NakTiming, PassWait, Population, Receiver, ReceiverConfig, Sender, SenderConfig,
+};
 use farcast_scenario::receivers::Group as Receivers;
 use farcast_scenario::{Document, DocumentError, Links, Reader};
 
@@ -15,7 +17,7 @@ use crate::star::{self, SealConfig, StarError, receiver_address};
 
 use settings::Configs;
 
-pub use farcast_mftp::Mftp;
+pub use farcast_mftp::{Codec, Mftp, figures};
 
 /// Returns the id of receiver `n`, which is its address.
 pub fn receiver_id(n: u32) -> ClientId {

@@ -6,7 +6,7 @@ use farcast_core::Span;
 use farcast_core::units::Bytes;
 use farcast_pgm::cc::CcConfig;
 use farcast_pgm::message::{DataKind, NakKind};
-use farcast_pgm::settings::{PathLimits, SendPlan, in_effect};
+use farcast_pgm::settings::{PathLimits, SendPlan, in_effect, receiver as receiver_settings};
 use farcast_pgm::{
     Body, Codec, Element, ElementConfig, Gsi, Live, Message, NodeId, Object, Receiver, ReceiverConfig,
     Sender, SenderConfig, Sending, Settings, StoreConfig, Tsi,

@@ -119,7 +119,7 @@ macro_rules! protocols {
             pub(super) fn visit<V: Visit>(transfer: Option<&Self>, visitor: V) -> V::Output {
                 match transfer {
                     // Without a transfer there are no messages, so any protocol will do.
-                    None => visitor.visit::<mftp::Transfer>(None, farcast_mftp::Codec),
+                    None => visitor.visit::<mftp::Transfer>(None, mftp::Codec),
                     $(Some(Self::$variant(transfer)) => visitor.visit(Some(transfer), transfer.codec())),+
                 }
             }
@@ -178,7 +178,7 @@ macro_rules! protocols {
             pub fn visit<T: Task>(&self, seed: u64, replication: u64, task: T) -> Result<T::Output, StarError> {
                 match &self.transfer {
                     // Without a transfer there are no messages, so any protocol will do.
-                    None => Ok(task.on(self.star(seed, replication)?, farcast_mftp::Codec)),
+                    None => Ok(task.on(self.star(seed, replication)?, mftp::Codec)),
                     $(Some(TransferSpec::$variant(transfer)) => {
                         Ok(task.on(self.world(Some(transfer), seed, replication)?, transfer.codec()))
                     })+
@@ -198,7 +198,7 @@ protocols! {
 
 crate::tree::element::without_elements! {
     mftp::Mftp,
-    farcast_norm::Norm,
-    farcast_mdp::Mdp,
-    farcast_oneway::OneWay,
+    norm::Norm,
+    mdp::Mdp,
+    one_way::OneWay,
 }

@@ -4,7 +4,7 @@ use std::io::BufRead;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use farcast_mftp::Sender;
+use farcast_transfer::send::ReportOf;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use super::{Controls, Exit, Failure, Predict, SendArgs, SendMftp, SendProtocol, Steps, scan, send};
@@ -15,7 +15,7 @@ mod view;
 
 use view::View;
 
-type SendReport = farcast_net::SendReport<Sender>;
+type SendReport = ReportOf<SendMftp>;
 
 /// Error if standard input has ended and nobody can press Enter.
 const NO_ENTER: &str = "--start-on-enter: standard input has ended, so nobody can press Enter; run this on a terminal, or \

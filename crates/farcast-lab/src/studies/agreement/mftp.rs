@@ -11,6 +11,7 @@ use farcast_core::{Probability, Span, Time};
 use farcast_emu::emulation::Emulation;
 use farcast_emu::host::{DEVICE, Host};
 use farcast_files::{Durability, Options, Outgoing};
+use farcast_mftp::figures::{DTUS_PER_PASS, PASSES};
 use farcast_mftp::{
     ClientId, Codec, Mftp, Pace, Product, Receiver, ReceiverConfig, ReceiverEvent, Sender, SenderConfig,
     SenderEvent,
@@ -19,6 +20,7 @@ use farcast_net::{
     Changing, ListenNotice, ListenOptions, NetError, ReceiveJob, ReceiveNotice, ReceiveOptions, SendJob,
     SendNotice, SendOptions, SocketOptions,
 };
+use farcast_sim::outcome::TransferOutcome;
 
 use super::cases::RECEIVERS;
 use super::runs::{AgreementRun, Ending, Outcome, failure, hurry};
@@ -34,6 +36,12 @@ struct SentData {
     began: Time,
     /// DTUs of each pass.
     dtus_per_pass: Vec<u64>,
+}
+
+/// Returns the outcome of a simulated transfer whose data took this many `seconds`.
+pub(super) fn simulated(transfer: &TransferOutcome, seconds: f64) -> Option<Outcome> {
+    let segments: u64 = transfer.counts(DTUS_PER_PASS)?.iter().sum();
+    Some(Outcome { seconds, passes: Some(transfer.count(PASSES)? as f64), segments: Some(segments as f64) })
 }
 
 /// Runs a job, and returns its outcome.

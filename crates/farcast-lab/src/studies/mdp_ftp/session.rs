@@ -1,14 +1,14 @@
 //! Sessions of the report's MDP: files in sequence over the simulated line, and the time of each.
 
 use farcast_core::Time;
-use farcast_mdp::{Mdp, SenderEvent};
 use farcast_sim::scenario::Scenario;
+use farcast_sim::scenario::mdp::{Mdp, SenderEvent};
 use farcast_sim::star::{Kind, Observer, Pulse, Star};
 
 use crate::shipped;
 use crate::study::{Runner, StudyError};
 
-/// Reading of the report's MDP ([`farcast_mdp::Preset`]).
+/// Reading of the report's MDP: a preset of the scenario.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum MdpReading {
     /// Only payload counts; packets have 1,500 octets, and 1 MB is 2^20.

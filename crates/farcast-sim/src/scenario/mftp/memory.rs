@@ -1,10 +1,9 @@
 //! Memory of a transfer.
 
-use farcast_mftp::{Group, NakTiming, PassWait};
 use farcast_scenario::Links;
 use farcast_scenario::receivers::Group as Receivers;
 
-use super::Transfer;
+use super::{Group, NakTiming, PassWait, Transfer};
 
 /// Octets of a receiver of a population: its times, its counts, its state.
 const POPULATION: u64 = 64;

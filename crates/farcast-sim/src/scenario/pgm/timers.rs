@@ -5,8 +5,11 @@ use std::net::SocketAddr;
 
 use farcast_core::Span;
 use farcast_core::units::Bytes;
-use farcast_pgm::{Element, ElementConfig, NodeId, Receiver, ReceiverConfig, SenderConfig, StoreConfig};
 use farcast_scenario::{DocumentError, Reader};
+
+use super::{
+    Element, ElementConfig, NodeId, Receiver, ReceiverConfig, SenderConfig, StoreConfig, receiver_settings,
+};
 
 /// Settings of receivers, elements and repairers, without their identities.
 #[derive(Clone, Debug)]
@@ -20,7 +23,7 @@ impl Timers {
     /// Returns the defaults, of which the receiver's follow from the round trip.
     pub(super) fn of(group: SocketAddr, round_trip: Span) -> Self {
         Self {
-            receiver: farcast_pgm::settings::receiver(NodeId(0), group, round_trip),
+            receiver: receiver_settings(NodeId(0), group, round_trip),
             element: ElementConfig::new(Vec::new()),
             store: StoreConfig::new(),
         }
