@@ -7,6 +7,9 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat};
 use rustix::io::Errno;
 
+/// Number of names that are tried.
+const TRIES: u32 = 100;
+
 /// Opens a new file in `dir` that vanishes when its last descriptor is closed.
 ///
 /// # Errors
@@ -17,10 +20,20 @@ pub fn nameless(dir: &Path) -> io::Result<File> {
     match openat(CWD, dir, flags | OFlags::TMPFILE, mode) {
         // The file system has no such files.
         Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT) => {
-            let path = dir.join(format!(".farcast-scratch-{}", std::process::id()));
-            let file = openat(CWD, &path, flags | OFlags::CREATE | OFlags::EXCL, mode)?;
-            unlinkat(CWD, &path, AtFlags::empty())?;
-            Ok(file.into())
+            let process = std::process::id();
+            // Another thread may have its file at a name for an instant.
+            for number in 0..TRIES {
+                let path = dir.join(format!(".farcast-scratch-{process}-{number}"));
+                match openat(CWD, &path, flags | OFlags::CREATE | OFlags::EXCL, mode) {
+                    Err(Errno::EXIST) => {}
+                    opened => {
+                        let file = opened?;
+                        unlinkat(CWD, &path, AtFlags::empty())?;
+                        return Ok(file.into());
+                    }
+                }
+            }
+            Err(Errno::EXIST.into())
         }
         opened => Ok(opened?.into()),
     }

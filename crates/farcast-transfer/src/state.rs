@@ -9,12 +9,12 @@ use std::fs;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use farcast_files::ProductId;
 use rustix::rand::{GetRandomFlags, getrandom};
 use serde_json::{Value, json};
+use tempfile::NamedTempFile;
 
 mod known;
 mod sessions;
@@ -41,24 +41,27 @@ pub fn draw(bytes: &mut [u8]) -> io::Result<()> {
 /// Returns the secret that identifies the receiver `name` into the directory `into`. It is made at the first start and
 /// kept for later ones. If it cannot be kept, each start makes another one, which a sender finds out about by asking.
 pub fn identity(into: &Path, name: Option<&str>) -> io::Result<[u8; 32]> {
+    match directory() {
+        Some(directory) => kept_identity(&directory.join("receivers"), into, name),
+        None => random_secret(),
+    }
+}
+
+/// Returns the secret that is kept in `directory` for the receiver `name` into the directory `into`.
+fn kept_identity(directory: &Path, into: &Path, name: Option<&str>) -> io::Result<[u8; 32]> {
     let fresh = random_secret()?;
-    let Some(directory) = directory().map(|directory| directory.join("receivers")) else { return Ok(fresh) };
     let whole = fs::canonicalize(into).or_else(|_| std::path::absolute(into))?;
     let mut hasher = blake3::Hasher::new();
     hasher.update(whole.as_os_str().as_bytes()).update(&[0]).update(name.unwrap_or("").as_bytes());
     let path = directory.join(&hasher.finalize().to_hex()[..32]);
     let make = || -> io::Result<[u8; 32]> {
-        fs::create_dir_all(&directory)?;
-        // The file is written beside its place and then linked. Of two receivers that start at once, one makes the file
-        // and both read it whole.
-        let new = directory.join(format!("new-{}", std::process::id()));
-        let mut file =
-            fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&new)?;
-        file.write_all(&fresh)?;
-        let linked = fs::hard_link(&new, &path);
-        fs::remove_file(&new)?;
-        match linked {
-            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        fs::create_dir_all(directory)?;
+        // The file gets its name with its content in it. Of two receivers that start at once, one makes the file and
+        // both read it whole.
+        let mut staged = NamedTempFile::new_in(directory)?;
+        staged.write_all(&fresh)?;
+        match staged.persist_noclobber(&path) {
+            Err(failure) if failure.error.kind() != io::ErrorKind::AlreadyExists => Err(failure.error),
             _ => read_identity(&path),
         }
     };
@@ -110,8 +113,8 @@ impl State {
             && fs::create_dir_all(directory).is_ok()
         {
             let fresh = path.with_extension("new");
-            let _ =
-                fs::write(&fresh, json!({ "done": self.done }).to_string()).and_then(|()| fs::rename(&fresh, path));
+            let _ = fs::write(&fresh, json!({ "done": self.done }).to_string())
+                .and_then(|()| fs::rename(&fresh, path));
         }
     }
 
@@ -148,4 +151,31 @@ pub(crate) fn transmission() -> u32 {
     let mixed =
         (since.as_nanos() as u64 ^ u64::from(std::process::id()) << 40).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     ((mixed >> 32) as u32).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::thread;
+
+    use super::*;
+
+    #[test]
+    fn receivers_that_start_at_once_have_a_secret_each_and_keep_it() {
+        let place = tempfile::tempdir().unwrap();
+        let kept = place.path().join("receivers");
+        let inboxes: Vec<PathBuf> = (0..16).map(|n| place.path().join(n.to_string())).collect();
+        let secrets = || -> Vec<[u8; 32]> {
+            thread::scope(|scope| {
+                let kept = &kept;
+                let start = |into: &PathBuf| kept_identity(kept, into, None).unwrap();
+                let started: Vec<_> = inboxes.iter().map(|into| scope.spawn(move || start(into))).collect();
+                started.into_iter().map(|one| one.join().unwrap()).collect()
+            })
+        };
+        let first = secrets();
+        assert_eq!(first.iter().collect::<BTreeSet<_>>().len(), inboxes.len());
+        assert_eq!(secrets(), first);
+        assert_eq!(fs::read_dir(&kept).unwrap().count(), inboxes.len());
+    }
 }

@@ -29,11 +29,12 @@ pub fn session_ms() -> Result<u64, (u64, String)> {
     let Some(path) = directory().map(|directory| directory.join("last-session")) else {
         return Err((wall_ms(), NOWHERE.into()));
     };
-    let began = last_session(&path).map(|last| last.map_or(0, |last| last.saturating_add(1)).max(wall_ms()));
-    began.and_then(|began| {
-        let written = make_room(&path).and_then(|()| replace(&path, began.to_string().as_bytes(), None));
-        written.map(|()| began).map_err(|failure| (began, failure.sentence))
-    })
+    // Transfers that begin at once get a time each.
+    let lock = make_room(&path).and_then(|()| Lock::wait(&path));
+    let _lock = lock.map_err(|failure| (wall_ms(), failure.sentence))?;
+    let began = last_session(&path)?.map_or(0, |last| last.saturating_add(1)).max(wall_ms());
+    let written = replace(&path, began.to_string().as_bytes(), None);
+    written.map(|()| began).map_err(|failure| (began, failure.sentence))
 }
 
 /// Time at which the last session of this host began.
