@@ -68,7 +68,7 @@ pub enum Decline {
 /// Reason for which an owner ends a delivery.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cause {
-    /// The user wishes it.
+    /// The user asked for it.
     Application,
     /// The system failed.
     System,
@@ -78,8 +78,8 @@ pub enum Cause {
     SourceRenewed,
 }
 
-/// Maximum number of objects that an owner has in hand at once. An engine offers no more until one of them has ended, and
-/// asks later for what it had no room for.
+/// Maximum number of objects that an owner has in hand at once. An engine offers no more until one of them has ended,
+/// and asks later for the objects for which there was no room.
 pub const AT_HAND: usize = 32;
 
 /// Request of a receiver's event to its owner. `offset` counts from the first datagram of the message just handled.
@@ -88,8 +88,8 @@ pub enum Request<'a> {
     /// Look for stored parts of the object, and answer with [`Answer::Open`], [`Answer::OpenEarlier`] or
     /// [`Answer::Declined`].
     ///
-    /// Content may arrive to be stored before the answer. The owner stores it after it has opened the object. If it
-    /// declines, that content is lost, and nobody wants it.
+    /// The engine may pass on content to be stored before the owner answers. The owner stores this content after it has
+    /// opened the object. If the owner declines the object, the content is dropped.
     Open(&'a Offer),
     /// Replace the opened offer by this one, which differs in its name alone. The name came after the object's content.
     Rename(&'a Offer),
@@ -219,8 +219,8 @@ impl Received {
 /// report.
 pub trait ReceiverEngine: Engine<Event: Clone> {
     /// `true` if parity is kept on disk until its block is rebuilt, even over a restart, rather than in memory. This
-    /// suits protocols in which missing content comes in its own time, or in another session. The owner then reports
-    /// the [kept](Self::kept) symbols.
+    /// suits protocols in which missing content comes unrequested at a later time, or in another session. The owner
+    /// then reports the [kept](Self::kept) symbols.
     const KEEPS_PARITY: bool = false;
 
     /// `true` if messages of receivers may reach a sender.
@@ -238,8 +238,8 @@ pub trait ReceiverEngine: Engine<Event: Clone> {
     /// Handles the owner's answer about `object`. An answer about an object that has ended meanwhile is ignored.
     fn answer(&mut self, now: Time, object: ObjectId, answer: Answer);
 
-    /// Tells that these symbols of `block` are kept from before, if [parity is kept](Self::KEEPS_PARITY). Called after
-    /// [`Answer::Open`].
+    /// Notes that the owner has these symbols of `block` from an earlier run, if [parity is kept](Self::KEEPS_PARITY).
+    /// Called after [`Answer::Open`].
     fn kept(&mut self, _now: Time, _object: ObjectId, _block: u32, _symbols: &Bitmap) {}
 
     /// Records that the content of `message` could not be stored. It is missing, but was not lost on the way.
@@ -251,11 +251,11 @@ pub trait ReceiverEngine: Engine<Event: Clone> {
     /// Handles a change of the receiver's own address.
     fn moved(&mut self, now: Time);
 
-    /// Handles the proven start of another session by the sender `who`. Its messages from now on do not continue those
-    /// of before. Does nothing where messages name their transmission.
+    /// Handles the proven start of another session by the sender `who`. Later messages of this sender do not continue
+    /// its earlier ones. Does nothing in protocols whose messages name their transmission.
     fn begins_anew(&mut self, _now: Time, _who: &Proved<'_>) {}
 
-    /// Returns `true` if an object is current, or if a sender that the receiver left has yet to be told.
+    /// Returns `true` if an object is current, or if a sender has yet to be told that the receiver has left.
     fn is_busy(&self) -> bool;
 
     /// Returns `true` while an object of the sender at `source` is current, or that sender has yet to be answered.
@@ -274,7 +274,8 @@ pub trait ReceiverEngine: Engine<Event: Clone> {
     /// Returns the counts of `object`, which is current, or was until its end was reported.
     fn received(&self, object: ObjectId) -> Received;
 
-    /// Returns the number of objects that the sender at `source` had sent and never offered here, once it has left.
+    /// Returns the number of objects that the sender at `source` sent without an offer that reached this receiver.
+    /// Known once the sender has left.
     fn missed(&self, _source: SocketAddr) -> u32 {
         0
     }

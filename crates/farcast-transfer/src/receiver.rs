@@ -17,7 +17,7 @@ use crate::receive::{
 };
 use crate::{Error, ProtocolName, sealing};
 
-/// Receiver of what is sent to a group, or to this host.
+/// Receiver of the transfers to a group, or to this host.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -39,7 +39,7 @@ pub struct Receiver {
     cancel: Cancel,
 }
 
-/// Choices of a [`Receiver`]. What is not chosen has the default of the command line.
+/// Choices of a [`Receiver`]. A choice that is not made has the default of the command line.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct ReceiverBuilder {
@@ -59,7 +59,8 @@ impl Default for ReceiverBuilder {
 }
 
 impl ReceiverBuilder {
-    /// Listens on this group or on our own address, with a port if it is not 5402, such as `239.255.1.1:5402`.
+    /// Listens on this group, or on this address of the host. The default port is 5402, another follows the address, as
+    /// in `239.255.1.1:5402`.
     pub fn from(mut self, group: &str) -> Self {
         match group.parse() {
             Ok(from) => (self.job.from, self.has_group) = (from, true),
@@ -70,13 +71,13 @@ impl ReceiverBuilder {
         self
     }
 
-    /// Puts files into this directory, which is made if it is missing.
+    /// Puts files into this directory, and makes the directory if it is missing.
     pub fn into(mut self, directory: impl Into<PathBuf>) -> Self {
         (self.job.into, self.has_directory) = (directory.into(), true);
         self
     }
 
-    /// Calls this receiver so; several receivers of one host need names.
+    /// Sets the name of this receiver; several receivers of one host need names.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.job.name = Some(name.into());
         self
@@ -112,13 +113,13 @@ impl ReceiverBuilder {
         self
     }
 
-    /// Stops waiting for a sender that gives no sign for so long.
+    /// Stops waiting for a sender that sends nothing for this time.
     pub fn patience(mut self, time: Span) -> Self {
         self.job.patience = time;
         self
     }
 
-    /// Loses this part of what arrives, from 0 to 1, to try things.
+    /// Drops this share of the arriving datagrams, from 0 to 1, for trials.
     pub fn simulate_loss(mut self, part: f64) -> Self {
         match farcast_core::Probability::new(part) {
             Some(part) => self.job.simulate_loss = part,
@@ -167,8 +168,8 @@ impl Receiver {
     }
 
     /// Receives until it is cancelled, or with [`once`](ReceiverBuilder::once) until the first transmission has ended.
-    /// Returns what that brought. Without `once` the result is empty, and [`receive_with`](Self::receive_with) tells of
-    /// each product as it is complete.
+    /// Returns the complete products of that transmission. Without `once` the result is empty, and
+    /// [`receive_with`](Self::receive_with) reports each product when it is complete.
     ///
     /// # Errors
     /// The choices do not suit, the reception failed, or the one transmission is not complete.
@@ -176,7 +177,7 @@ impl Receiver {
         self.receive_with(&mut |_| {})
     }
 
-    /// Receives as [`receive`](Self::receive) does, and passes what happens meanwhile to `update`.
+    /// Receives as [`receive`](Self::receive) does, and passes events to `update`.
     ///
     /// # Errors
     /// The same errors as those of [`receive`](Self::receive).
@@ -232,7 +233,7 @@ pub enum ReceiveUpdate {
         /// Address that is listened to.
         address: SocketAddr,
     },
-    /// Something is missing and waited for.
+    /// The receiver waits for something that is missing.
     Waiting {
         /// Sentence about it.
         reason: String,
@@ -291,13 +292,13 @@ pub struct ReceivedProduct {
     pub verified: bool,
 }
 
-/// Face that passes on what happens.
+/// Face that passes on the events.
 struct Updates<'a> {
     update: &'a mut dyn FnMut(ReceiveUpdate),
     unsealed: bool,
     /// Products that are being received.
     joined: BTreeMap<ObjectId, String>,
-    /// Set if what is complete is returned at the end.
+    /// Set if the complete products are returned at the end.
     once: bool,
     complete: Vec<ReceivedProduct>,
     /// Objects that have ended incomplete, by sender and name, each with the reason.
@@ -347,7 +348,7 @@ impl<P: ReceiveProtocol> ReceiveFace<P> for Updates<'_> {
                         duration: report.duration,
                         verified: report.vouched,
                     };
-                    // A receiver that goes on for years would gather them without end.
+                    // A receiver that runs for years would collect products without end.
                     if self.once {
                         self.complete.push(product.clone());
                     }

@@ -40,7 +40,7 @@ pub struct Sender {
     cancel: Cancel,
 }
 
-/// Choices of a [`Sender`]. What is not chosen has the default of the command line.
+/// Choices of a [`Sender`]. A choice that is not made has the default of the command line.
 #[derive(Clone, Debug)]
 #[must_use]
 pub struct SenderBuilder {
@@ -58,7 +58,7 @@ impl Default for SenderBuilder {
 }
 
 impl SenderBuilder {
-    /// Sends to this group or host, with a port if it is not 5402, such as `239.255.1.1:5402`.
+    /// Sends to this group or host. The default port is 5402, another follows the address, as in `239.255.1.1:5402`.
     pub fn to(mut self, destination: &str) -> Self {
         match destination.parse() {
             Ok(to) => (self.job.to, self.has_destination) = (to, true),
@@ -79,7 +79,7 @@ impl SenderBuilder {
         self
     }
 
-    /// Serves these receivers alone, each of which is to confirm. Without them, everybody who listens is served.
+    /// Serves only these receivers, each of which is to confirm. By default every receiver that listens is served.
     pub fn receivers<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.job.group.receivers = names.into_iter().map(Into::into).collect();
         self
@@ -103,7 +103,7 @@ impl SenderBuilder {
         self
     }
 
-    /// Lets multicast pass so many routers; 1 stays on the local network.
+    /// Sets the TTL of multicast; with 1 it stays on the local network.
     pub fn ttl(mut self, hops: u8) -> Self {
         self.job.socket.ttl = hops;
         self
@@ -121,13 +121,13 @@ impl SenderBuilder {
         self
     }
 
-    /// Chooses what becomes of a transfer of which a file changes.
+    /// Chooses the reaction to a file that changes during the transfer.
     pub fn changing(mut self, changing: Changing) -> Self {
         self.job.changing = changing;
         self
     }
 
-    /// Waits so long for a group that another sender uses, instead of giving up at once.
+    /// Waits for this time if another sender uses the group, instead of giving up at once.
     pub fn wait(mut self, time: Span) -> Self {
         self.job.group.wait = Some(time);
         self
@@ -194,7 +194,7 @@ impl Sender {
         self.send_with(paths, &mut |_| {})
     }
 
-    /// Sends files and directories as [`send`](Self::send) does, and passes what happens meanwhile to `update`.
+    /// Sends files and directories as [`send`](Self::send) does, and passes events to `update`.
     ///
     /// # Errors
     /// The same errors as those of [`send`](Self::send).
@@ -217,8 +217,8 @@ impl Sender {
         }
     }
 
-    /// Sends what `reader` gives, to its end, as a file called `name`. It is first written to a temporary file, as
-    /// receivers may ask for any part of it again; that of farcast is in `TMPDIR`, or else in `/var/tmp`.
+    /// Sends all octets of `reader` as a file called `name`. Receivers may ask for any part of the file again, so the
+    /// octets first go to a temporary file. It is in `TMPDIR`, or else in `/var/tmp`.
     ///
     /// # Errors
     /// The reader cannot be read, or the errors of [`send`](Self::send).
@@ -279,7 +279,7 @@ pub enum SendUpdate {
         /// Reason.
         reason: String,
     },
-    /// Something is missing and waited for.
+    /// The sender waits for something that is missing.
     Waiting {
         /// Sentence about it.
         reason: String,
@@ -297,7 +297,7 @@ pub enum SendUpdate {
     Progress(SendProgress),
     /// Event of the protocol.
     Event(SendEvent),
-    /// Files have changed, and all is sent again.
+    /// Files have changed, and everything is sent again.
     Again {
         /// Files that have changed, in words.
         changed: String,
@@ -368,7 +368,7 @@ impl SendSummary {
     }
 }
 
-/// Error of a transfer. One that ran to its end, and left some receivers incomplete, has a summary.
+/// Error of a transfer. A transfer that ran to its end, and left some receivers incomplete, has a summary.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SendError {
     /// Error in a sentence.
@@ -391,7 +391,7 @@ impl From<Error> for SendError {
     }
 }
 
-/// Face that passes on what happens.
+/// Face that passes on the events.
 struct Updates<'a> {
     update: &'a mut dyn FnMut(SendUpdate),
     began: Option<Time>,

@@ -2,9 +2,10 @@
 //! [`proof`](crate::proof)).
 //!
 //! If the sender has a secret, a registration is only a claim until it comes again with a proof. The proof uses the
-//! token that was sent to the registration's source. Until then the receiver is served, but an open group does not wait
-//! for it, and it gives way to a receiver with a proof. A receiver that was started again is recognised by its nonce. A
-//! member that has proved itself is not replaced by a claim unless it was given up; a replacement is reported.
+//! token that the sender sent to the registration's source. Before the proof the sender serves the receiver, but an
+//! open group does not wait for it, and it loses its place to a receiver with a proof. A receiver that was started
+//! again is recognised by its nonce. A member that has proved itself is not replaced by a claim unless it was given up;
+//! a replacement is reported.
 
 use core::net::SocketAddr;
 
@@ -134,7 +135,8 @@ impl Sender {
                     if taking_part {
                         return self.probe(now, claim, m);
                     }
-                    // A receiver that was given up, declined or left may come back, and knows nothing of this one.
+                    // A receiver that was given up, that declined, or that left may come back. It knows nothing of the
+                    // receiver that claims its name.
                     member.replaced.get_or_insert(address);
                 }
             }
@@ -164,7 +166,7 @@ impl Sender {
             return Err(Reject::Unexpected);
         }
         let full = self.members.len() >= limit as usize;
-        // An unproved claim is not enough once data runs, or if another receiver would have to go for it.
+        // An unproved claim is not enough once data runs, or if the claim would displace another receiver.
         if (late || full) && self.config.secret.is_some() && !claim.shown {
             self.ask_to_show(now, claim);
             return Err(if full { Reject::Limit } else { Reject::Unproven });
@@ -271,7 +273,7 @@ impl Sender {
         if let (false, Group::OpenLimited { limit }) =
             (self.members.contains_key(&claim.client), &self.config.group)
         {
-            // The sender does not wait for it, but the user sees why it stays out.
+            // The sender does not wait for this receiver, but the user sees the reason for which it stays out.
             if self.members.len() >= *limit as usize {
                 return Err(Reject::Limit);
             }
@@ -279,7 +281,7 @@ impl Sender {
             self.members.insert(claim.client, Member::new(label, MemberState::Invited));
         }
         let member = self.members.get_mut(claim.client).ok_or(Reject::Stranger)?;
-        // Once a receiver has registered, only the same host may withdraw that.
+        // Only the host that has registered may withdraw the registration.
         let other = member.nonce.is_some() && member.nonce != claim.nonce;
         if other || member.address.is_some_and(|address| address.ip() != claim.source.ip()) {
             return Err(Reject::Stranger);
@@ -287,7 +289,7 @@ impl Sender {
         match member.state {
             MemberState::Invited | MemberState::Active => {
                 member.validated |= claim.shown;
-                // A later receiver with this name is the same, or can be told apart.
+                // A later receiver with this name is the same one, or its nonce distinguishes it.
                 if claim.shown && claim.nonce.is_some() {
                     (member.address, member.nonce) = (Some(claim.source), claim.nonce);
                 }

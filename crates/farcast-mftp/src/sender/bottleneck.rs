@@ -1,14 +1,15 @@
-//! Rate of the narrowest link on the path, where receivers set the pace. A whole window sent at once would overflow
-//! that link's queue, and would be sent several times.
+//! Estimation of the rate of the narrowest link on the path, for transfers in which receivers set the pace. A whole
+//! window sent at once would overflow that link's queue, and much of it would have to be sent again.
 //!
 //! Each block yields a sample of the rate at which the path delivered it: the part that arrived, divided by the time
 //! from the previous block's acknowledgement to its own. The best recent sample is the estimate (as of BBR,
 //! draft-ietf-ccwg-bbr), and DATA is paced by it. Now and then the pace is above the estimate, to find out if the path
-//! carries more. Then it is as far below, so that queues drain, and losses that the sender did not cause show.
+//! carries more. Then the pace is below the estimate by as much. Queues drain meanwhile, and the remaining losses are
+//! those that the sender did not cause.
 //!
-//! On a long path the first DTUs, called the train, leave at once with a request behind them. The time of the answer
-//! beyond a round trip is the time that the narrowest link took for them, which gives the first estimate. On a short
-//! path nothing is paced until more is lost than by chance.
+//! On a long path the first DTUs, called the train, leave at once with a request behind them. The answer comes later
+//! than after a round trip, and the difference is the time that the narrowest link took for the train. This gives the
+//! first estimate. On a short path nothing is paced until losses exceed those by chance.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -23,16 +24,16 @@ use crate::config::Pace;
 use crate::message::{ClientId, Message};
 use crate::wire;
 
-/// Round trip from which a path is long, and the loss, in hundredths, that shows a narrow link on a shorter path. On a
-/// short path a window overflows a queue only at a narrow link, and then losses show it.
+/// Least round trip of a long path, and least loss, in hundredths, that shows a narrow link on a shorter path. On a
+/// short path a window overflows a queue only at a narrow link, so losses show the link.
 const LONG: Span = Span::from_millis(20);
 const NARROW: u32 = 25;
 /// Number of requests in a row that reached no receiver, which also show a narrow link.
 const SKIPPED: u32 = 4;
-/// Loss, in hundredths, from which a sample tells only that something went wrong.
+/// Least loss, in hundredths, of a sample that shows only a failure and no rate.
 const NOTHING_LEFT: u32 = 98;
-/// Number of DTUs in the train, with at least as many behind it in the block; and number of round trips for which its
-/// answer is awaited.
+/// Number of DTUs in the train, and least number of DTUs behind it in the block. The second value is the number of
+/// round trips for which the train's answer is awaited.
 const TRAIN: u32 = 16;
 const AWAITED: u64 = 3;
 /// Limit of the train's estimate, as a multiple of a block in two round trips, because some of the train may have been
@@ -46,22 +47,23 @@ const ABOVE: u64 = 125;
 const BELOW: u64 = 75;
 const LEVEL: u64 = 100;
 const UNPACED: u64 = 0;
-/// Signs that a block was held up, in hundredths: the time to arrive relative to the time to leave, or the loss beyond
-/// that by chance.
+/// Least values that show that a block was held up, in hundredths: the time to arrive relative to the time to leave,
+/// and the loss beyond that by chance.
 const HELD_UP: u64 = 112;
 const LOST: u32 = 10;
 /// Decrease per block of the loss by chance, in hundredths. It does not vanish at once, because a NAK may be lost too.
 const FADES: u32 = 5;
 /// Number of blocks in a row, above the estimate and not held up, that show that the estimate is far too low.
 const CLEAR: u32 = 3;
-/// Durations in round trips, or in blocks if those take longer: level pace between two searches, and validity of an
-/// estimate.
+/// Durations of the level pace between two searches, and of the validity of an estimate. Their unit is a round trip, or
+/// a block if a block takes longer.
 const LEVEL_TRIPS: u64 = 4;
 const COUNTS: u64 = 3;
 /// Bounds of an estimate, as times between two DTUs.
 const SLOWEST: Span = Span::from_millis(100);
 const SHORTEST: Span = Span::from_nanos(500);
-/// Maximum factor by which one sample makes the estimate slower, because an outage looks like a far too narrow path.
+/// Maximum factor by which one sample makes the estimate slower. An outage looks like a very narrow path, so the factor
+/// is bounded.
 const AT_ONCE: u64 = 4;
 /// Time beyond four round trips by which the first losses on a short path are known at the latest.
 const FIRST_STALL: Span = Span::from_millis(200);
@@ -91,7 +93,7 @@ pub(super) struct Bottleneck {
     blocks: u32,
     /// Time of a DTU while there is no estimate.
     first: Span,
-    /// Recent samples of the time of a DTU: each is longer, and newer, than the one before.
+    /// Recent samples of the time of a DTU. Each is longer, and newer, than the sample before it.
     estimates: VecDeque<(Time, Span)>,
     /// Number of blocks in a row above the estimate that were not held up.
     clear: u32,
@@ -101,7 +103,8 @@ pub(super) struct Bottleneck {
     by_chance: u32,
     /// Number of members that set the pace.
     paced: u32,
-    /// Last entry that three quarters of them have acknowledged; last entry that was sampled, and the time.
+    /// Last entry that three quarters of these members have acknowledged. Then the last entry that was sampled, and the
+    /// time of that sample.
     acked: u64,
     seen: (u64, Time),
     /// Last entry that any member has acknowledged, and the time.
@@ -268,8 +271,7 @@ impl Sender {
             && self.bottleneck.search == Search::Off
         {
             let enough = self.full_pass() && self.geometry.block_size() >= TRAIN * 2;
-            // A member that compares would mistake the train's request, which belongs to no pass, for the time to
-            // compare.
+            // The train's request belongs to no pass. A member that compares would take it for the request to compare.
             let train = enough && !self.members.values().any(|m| m.is_active() && m.compares);
             self.bottleneck.begin(trip, self.geometry.block_size(), train);
         }

@@ -27,9 +27,9 @@ struct SentParity {
 #[derive(Clone, Debug)]
 pub(super) struct Schedule {
     repairs: BTreeMap<u32, Repair>,
-    /// DTUs that the current pass has yet to send, if a pass does not include requests that come while it runs.
+    /// DTUs that the current pass has yet to send; absent if a pass also includes requests that come while it runs.
     plan: Option<BTreeMap<u32, Repair>>,
-    /// Last pass of each DTU, for blocks of which DTUs were sent again; 16 bits saturate.
+    /// Last pass of each DTU, for blocks of which DTUs were sent again. The number of a pass saturates at 16 bits.
     last_pass: BTreeMap<u32, Vec<u16>>,
     /// Parity symbols sent of each block.
     parity: BTreeMap<u32, SentParity>,
@@ -117,8 +117,8 @@ impl Schedule {
         }
     }
 
-    /// Returns the number of parity symbols of `block` that were sent up to `pass`. Those of the last pass but one that
-    /// sent some are included, though they may have been sent later.
+    /// Returns the number of parity symbols of `block` that were sent up to `pass`. If the last symbols were sent
+    /// later, all earlier ones count, although some of them may have been sent after `pass` as well.
     pub(super) fn symbols_until(&self, block: u32, pass: u32) -> u32 {
         self.parity.get(&block).map_or(0, |parity| {
             if u32::from(parity.pass) <= pass { parity.sent } else { parity.sent - parity.of_pass }
@@ -154,7 +154,8 @@ impl Schedule {
     /// `parity_held` is `None` for a receiver that takes no symbols.
     ///
     /// DEVIATION: the draft leaves out DTUs that were sent again in the current pass. We leave out those sent in any
-    /// pass after the one that the NAK answers: the receiver cannot know of them yet, and the next request will tell.
+    /// pass after the one that the NAK answers: the receiver cannot know of them yet, and its next request will show if
+    /// they are still missing.
     pub(super) fn nak(
         &mut self,
         block: u32,

@@ -3,10 +3,11 @@
 //! A narrow path drops the datagrams that its queue does not hold. At a fixed rate these losses are about the same for
 //! each block, and the same for all receivers behind the path. Losses by chance vary from block to block, and from
 //! receiver to receiver if they happen behind the last shared hop. So the sum of losses and the sum of their squares,
-//! for each receiver, are enough.
+//! for each receiver, are enough to tell the causes apart.
 //!
 //! A receiver answers if it has lost DTUs and has heard the request. A narrow path drops requests as it drops DTUs. So
-//! silence about a block shows that nothing was lost only if it is more frequent than lost requests explain.
+//! silence about a block may mean that the request was lost. Only if silence is more frequent than lost requests
+//! explain, it shows that nothing was lost.
 
 use alloc::vec::Vec;
 
@@ -15,14 +16,14 @@ use farcast_core::Time;
 use super::{MemberState, Phase, Sender};
 use crate::message::{ClientId, Nak};
 
-/// Divisor of a block's DTUs. The survey begins after the first block of which a receiver lost this part; until then a
-/// queue on the path may have been filling. It is also the least loss that is reported.
+/// Divisor of a block's DTUs: the part is also the least loss that is reported. The survey begins after the first block
+/// of which a receiver lost this part, because until then a queue on the path may have been filling.
 const WORTH: u64 = 20;
 /// Minimum numbers of DTUs and blocks for a judgement.
 const LEAST_DTUS: u64 = 200;
 const LEAST_BLOCKS: u32 = 3;
-/// Maximum ratio, in hundredths, of the union of all losses to the losses of the receiver that lost least, if all lose
-/// the same.
+/// Maximum ratio, in hundredths, of the union of all losses to the losses of the receiver that lost least. Up to this
+/// ratio all receivers are taken to lose the same DTUs.
 const SAME: u64 = 115;
 /// Minimum ratio of a slow receiver's loss to the median of all.
 const FAR_MORE: f64 = 4.0;

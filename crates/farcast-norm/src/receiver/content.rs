@@ -15,7 +15,7 @@ use crate::event::ReceiverEvent;
 use crate::message::{Data, Info};
 use crate::timing::silence;
 
-/// Time without new content after which an object without any content yields to another, where there is no room.
+/// Time without new content after which an object without any content makes room for another object.
 const IDLE: Span = Span::from_secs(30);
 
 impl Receiver {

@@ -8,14 +8,14 @@ use super::remote::Remote;
 use crate::message::{Form, Level, PointRange, Request};
 use crate::requests::BlockId;
 
-/// Maximum number of blocks, and of runs of blocks and objects, to remember from others' requests. This receiver asks
-/// for everything beyond.
+/// Maximum number of blocks, and of runs of blocks and objects, to remember from others' requests. Beyond it this
+/// receiver asks as if nobody else had.
 const REMEMBERED: usize = 4096;
 
 /// Requests of others that were heard while a receiver waits to ask.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Heard {
-    /// Number of symbols that this receiver lacks and somebody else has asked for in one request, at most, by object
+    /// Greatest number of symbols that another receiver has asked for in one request and this receiver lacks, by object
     /// and block.
     of_block: BTreeMap<(u32, u32), u32>,
     /// Runs of blocks that somebody else has asked for whole: the object, the first and the last block.

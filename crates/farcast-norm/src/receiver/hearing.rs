@@ -37,7 +37,7 @@ impl Receiver {
         }
     }
 
-    /// Returns the index of the sender of `key`, and makes it known if `said` can be a beginning.
+    /// Returns the index of the sender of `key`. Adds an unknown sender if `said` can be the first message of a sender.
     fn remote(
         &mut self,
         now: Time,
@@ -86,7 +86,7 @@ impl Receiver {
         Ok(self.remotes.len() - 1)
     }
 
-    /// Returns the `eligible` sender whose place goes to another first.
+    /// Returns the `eligible` sender that is the first to lose its place to another.
     pub(super) fn yielding(
         &self,
         now: Time,
@@ -157,7 +157,8 @@ impl Receiver {
         if remote.segment_size == 0 {
             remote.fec = point.fec;
         }
-        // A sender that has left and has nothing left to send is not waited for again because it repeats itself.
+        // If a sender has left and nothing of it is lacking, a repeated message does not make the receiver wait for it
+        // again.
         if !remote.gone || remote.is_lacking() {
             self.note_sender(hearing);
             let remote = &mut self.remotes[at];

@@ -158,7 +158,7 @@ impl Receiver {
         let Some(place) = self.find(object) else { return };
         let Some(object) = self.object_mut(place) else { return };
         object.content.lose(segments);
-        // Nothing is repeated of a session that is over.
+        // The sender of a session that is over repeats nothing.
         if object.content.is_receiving() && self.remotes[place.at].past {
             self.give_up(place);
         }
@@ -192,7 +192,7 @@ impl Receiver {
         }
     }
 
-    /// Puts an object off that its owner has no room for now, to ask for it again.
+    /// Postpones an object for which its owner has no room now. The receiver asks for the object again later.
     pub fn postpone(&mut self, object: ObjectId) {
         if let Some(found) = self.find(object) {
             self.give_up(found);
@@ -229,7 +229,7 @@ impl Receiver {
         self.events.push_back(ReceiverEvent::Ended(object.content.id, outcome));
     }
 
-    /// Stops waiting to ask if nothing is lacking any more.
+    /// Cancels the back-off of a request if nothing is lacking any more.
     fn look_whether_through(&mut self, at: usize) {
         if !self.remotes[at].is_lacking() {
             self.remotes[at].timers.stop(Timer::Backoff);
@@ -239,7 +239,8 @@ impl Receiver {
 
 /// Messages of the receiver.
 impl Receiver {
-    /// Begins to wait for a request, unless nothing is lacking, or the receiver waits already or has just asked.
+    /// Begins the back-off of a request, unless nothing is lacking, the back-off runs already, or the receiver has just
+    /// asked.
     fn consider(&mut self, now: Time, at: usize) {
         let slots = self.slots(at);
         let remote = &mut self.remotes[at];
@@ -256,7 +257,7 @@ impl Receiver {
         remote.timers.set(Timer::Backoff, now + wait);
     }
 
-    /// Sends requests for what is lacking, unless the sender has returned to it or others have asked for it.
+    /// Sends requests for lacking content, unless the sender has returned to this content or others have asked for it.
     fn ask(&mut self, now: Time, at: usize) {
         let slots = self.slots(at);
         let remote = &mut self.remotes[at];
@@ -282,12 +283,12 @@ impl Receiver {
                 }
             }
             self.say(now, at, Answer::Nack(need.requests));
-            // A request that does not fit one message fits none.
+            // A request that does not fit an empty message is never sent.
             rest = need.rest.filter(|rest| *rest > from);
         }
     }
 
-    /// Sends an answer to a sender, as far as the sender's credit allows.
+    /// Sends an answer to a sender, if the credit of that sender allows its length.
     fn say(&mut self, now: Time, at: usize, answer: Answer) {
         let response = self.remotes[at].probed.map(|(sent, at)| sent.later(now.since(at)));
         let flushed = matches!(answer, Answer::Flushed { .. });

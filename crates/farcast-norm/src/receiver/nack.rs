@@ -35,14 +35,14 @@ pub(super) struct Need {
 }
 
 impl Remote {
-    /// Returns `true` if the sender has passed anything by `now` that is lacking. `slots` is the number of further
+    /// Returns `true` if anything is lacking that the sender has passed by `now`. `slots` is the number of further
     /// objects that may be begun.
     pub(super) fn has_need(&self, now: Time, slots: u32) -> bool {
         let unheard = slots > 0 && self.unheard().next().is_some();
         unheard || self.objects.iter().any(|(&number, object)| object.has_need(now, self.passed_of(number)))
     }
 
-    /// Returns the position at which the lacking items begin at `now`. INFO of an object counts as part of its first
+    /// Returns the position of the first item that is lacking at `now`. INFO of an object counts as part of its first
     /// block.
     pub(super) fn needs_from(&self, now: Time, slots: u32) -> Option<Position> {
         let unheard = self.unheard().next().filter(|_| slots > 0).map(|run| (run.first(), 0));
