@@ -20,7 +20,7 @@ const TITLE: &str = "farcast-sessions-1";
 
 /// Record of the sessions that a receiver has heard of each sender.
 ///
-/// A closed session is not heard again. Nor is a session that is over because one that began later was heard. Beyond 64
+/// A closed session is not heard again. Neither is a session that ended because a later one was heard. Beyond 64
 /// sessions of one sender, the earliest is forgotten, closed ones before open ones. A session that is not in the record
 /// is heard only if it began later than all forgotten ones. The latest session of each of up to 256 scopes is always
 /// kept.
@@ -69,8 +69,8 @@ struct Remembered {
 }
 
 impl History {
-    /// Checks that a receiver that takes part in sessions for `scopes` may hear a session, and returns the position
-    /// from which it may.
+    /// Checks if a receiver that takes part in sessions for `scopes` may hear a session. Returns the position from
+    /// which it may hear it.
     pub(crate) fn admit(
         &self,
         signing: &[u8; 32],
@@ -250,8 +250,8 @@ impl History {
 }
 
 impl Past {
-    /// Returns `true` if a session of `scope` that began later is known. Of two that began at the same time, the known
-    /// one counts as the later.
+    /// Returns `true` if a session of `scope` that began later is known. If two sessions began at the same time, the
+    /// known one counts as the later.
     fn is_followed(&self, begun: SessionStart, scope: Scope) -> bool {
         match self.last.get(&scope) {
             Some(&(ms, session)) => session != begun.session && ms >= begun.began_ms,

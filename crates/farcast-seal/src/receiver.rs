@@ -113,7 +113,7 @@ impl Receiver {
         self.sessions.is_empty()
     }
 
-    /// Returns `true` if the sender of `session` has one such session at a time: all before it are over.
+    /// Returns `true` if the sender of `session` has one such session at a time, so that all its earlier ones are over.
     pub fn is_alone(&self, session: SessionId) -> bool {
         self.sessions.iter().any(|one| one.id == session && is_alone(one.contents))
     }
@@ -182,7 +182,7 @@ impl Receiver {
         if keys.epoch < admitted.epoch {
             return Err(Refusal::UnknownEpoch);
         }
-        // A sender that has our line wraps nothing for us by another suite.
+        // A sender that has the public key of this receiver wraps nothing for it by another suite.
         let own = self.own.as_ref().filter(|own| own.suite() == keys.suite).ok_or(Refusal::NotListed)?;
         let tag = schedule::tag(id, self.identity.public());
         let mut mine = keys.each().filter(|entry| entry.starts_with(&tag)).peekable();
@@ -250,8 +250,8 @@ impl Receiver {
     }
 
     /// Opens a datagram with the session for which `is` holds. Returns its header, the index of the session, and the
-    /// range of the payload. Sessions whose identifiers begin alike are tried in turn, so that no sender can shut out
-    /// another by the identifier that it chooses.
+    /// range of the payload. If the identifiers of several sessions begin alike, each session is tried. Thus no sender
+    /// can shut out another by the choice of an identifier.
     fn open_by(
         &mut self,
         datagram: &mut [u8],
@@ -337,10 +337,10 @@ impl Receiver {
     /// Returns the session of the sender at `address`. Without one, it returns a session of a sender on the same host,
     /// or the only session.
     ///
-    /// Of one sender, the session that began last counts, so that replayed keys of earlier sessions divert no answer.
-    /// An earlier session counts instead if the sender has proved there that it hears answers, was heard there since,
-    /// and has proved nothing in the later one. If several senders seem to be at the address, a sender with such a
-    /// proof is preferred.
+    /// If a sender has several sessions, the session that began last counts, so that replayed keys of earlier sessions
+    /// divert no answer. An earlier session counts instead if three conditions hold: the sender has proved in it that
+    /// it hears answers, was heard in it since, and has proved nothing in the later one. If several senders seem to be
+    /// at the address, a sender with such a proof is preferred.
     fn session_at(&self, address: SocketAddr) -> Option<usize> {
         let of = |is: &dyn Fn(&Session) -> bool| {
             let mut last = BTreeMap::<_, (usize, &Session)>::new();
@@ -356,8 +356,8 @@ impl Receiver {
         of(&|one| one.from == address).or_else(|| of(&|one| one.from.ip() == address.ip())).or_else(only)
     }
 
-    /// Marks the earlier sessions of a sender that has begun another one, and ends those whose content has no keys
-    /// apart. The part of them that was not heard until now could be anybody's recording.
+    /// Marks the earlier sessions of a sender that has begun another one. Ends those whose content has no keys apart:
+    /// anybody could play back a recording of their unheard part.
     fn follow_earlier(&mut self, signing: &[u8; 32], began_ms: u64, scope: Scope) {
         let Self { sessions, history, .. } = self;
         sessions.retain_mut(|one| {
@@ -375,7 +375,7 @@ impl Receiver {
 
     /// Makes room for a session that began at `began_ms`. It drops a session of the sender with the most sessions: the
     /// earliest one in which the sender has not proved that it hears answers, or else the earliest. So a sender that
-    /// begins many sessions displaces nobody else's, and a replayed session displaces none.
+    /// begins many sessions displaces no session of another sender, and a replayed session displaces none.
     fn make_room(&mut self, signing: &[u8; 32], began_ms: u64) -> Result<(), Refusal> {
         let of = |signing: &[u8; 32]| self.sessions.iter().filter(|one| one.signing == *signing).count();
         let own = of(signing);
@@ -396,8 +396,8 @@ impl Receiver {
     }
 }
 
-/// Returns `true` if a session is over once its sender has begun another one. That holds for all contents except those
-/// with keys apart, which nobody can open any more from a recording.
+/// Returns `true` if a session is over once its sender has begun another one. This holds for all contents except those
+/// with keys apart: a recording of those cannot be opened any more.
 fn is_alone(contents: Contents) -> bool {
     contents != Contents::Apart
 }

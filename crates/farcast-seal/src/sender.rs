@@ -31,7 +31,7 @@ const LAST_EPOCH: u8 = 252;
 pub struct SenderConfig {
     /// Identity of the sender.
     pub identity: Identity,
-    /// Receivers that can open the content; of several with one signing key, the first counts.
+    /// Receivers that can open the content. If several have the same signing key, only the first counts.
     pub receivers: Vec<Listed>,
     /// Start of the session, in milliseconds since 1970; later than all earlier sessions of this sender.
     pub began_ms: u64,
@@ -75,12 +75,12 @@ pub struct Sender {
 
 /// Keys of an epoch.
 struct Epoch {
-    /// Even number of the epoch, as in KEYS. Content apart has the number above it.
+    /// Even number of the epoch, as in KEYS. The key of content apart has the number above it.
     number: u8,
-    /// Epoch and secret that receivers get in reply to their answers.
+    /// Number and secret of the epoch, which receivers get in reply to their answers.
     secret: (u8, Secret),
     control: GroupKey,
-    /// Key of content apart.
+    /// Key of content, if content has a key apart from the key in KEYS.
     content: Option<GroupKey>,
 }
 
@@ -119,8 +119,7 @@ impl Epoch {
 }
 
 impl Sender {
-    /// Creates a session, whose secrets derive from `seed`: 32 octets that nobody else knows and that have no other
-    /// use.
+    /// Creates a session. Its secrets derive from `seed`: 32 octets that nobody else knows and that have no other use.
     ///
     /// The work is two multiplications on the curve for each receiver, about 0.1 ms, plus ML-KEM for one with a hybrid
     /// key.
@@ -228,7 +227,7 @@ impl Sender {
         self.seal_under(self.epoch.content.is_some(), datagram)
     }
 
-    /// Seals content that leaves before any receiver can have answered, with the key in KEYS.
+    /// Seals content with the key in KEYS. This content leaves before any receiver can have answered.
     ///
     /// # Errors
     /// Returns an error if there is no room, or if the key has sealed its maximum number of datagrams.
@@ -236,7 +235,8 @@ impl Sender {
         self.seal_under(false, datagram)
     }
 
-    /// Seals content with the key of content apart if `apart` is set and there is one, otherwise with the key in KEYS.
+    /// Seals content with the key of content apart, if `apart` is set and there is such a key. Otherwise seals it with
+    /// the key in KEYS.
     fn seal_under(&mut self, apart: bool, datagram: &mut [u8]) -> Result<(), Unsealable> {
         let (signed, session) = (self.contents == Contents::Signed, self.session);
         let key = self.epoch.content.as_mut().filter(|_| apart).unwrap_or(&mut self.epoch.control);
@@ -263,8 +263,8 @@ impl Sender {
         if sealed { Ok(()) } else { Err(Unsealable::Room) }
     }
 
-    /// Seals a datagram for the receiver that was heard last from `to`, together with the key of the epoch if the
-    /// receiver lacks it. An empty datagram carries the key alone.
+    /// Seals a datagram for the receiver that was heard last from `to`. If the receiver lacks the key of the epoch, the
+    /// datagram carries this key too. An empty datagram carries the key alone.
     ///
     /// # Errors
     /// Returns an error if no receiver has proved to be at `to`, or if the key has sealed its maximum number of

@@ -44,7 +44,7 @@ pub(crate) struct Session {
     open: GroupKey,
     pub(crate) scope: Scope,
     pub(crate) contents: Contents,
-    /// `true` if the sender has begun another session since.
+    /// `true` if the sender has begun a later session.
     pub(crate) followed: bool,
     /// Key of content apart, one epoch above.
     apart: Option<GroupKey>,
@@ -76,7 +76,7 @@ impl GroupKey {
     }
 }
 
-/// Keys that this receiver has drawn to answer.
+/// Keys that this receiver has drawn for its answers.
 struct PairKeys {
     enc: [u8; 32],
     guard: [u8; 8],
@@ -146,8 +146,9 @@ impl Session {
         self.between.as_ref().is_some_and(|between| between.confirmed)
     }
 
-    /// Returns `true` if answers to the sender belong to this session rather than to `other`, of the same sender. The
-    /// later session wins, unless only the earlier one is proved to be alive, and was heard since.
+    /// Returns `true` if answers to the sender belong to this session rather than to `other`, a session of the same
+    /// sender. The later session wins, unless only in the earlier one the sender has proved that it hears answers, and
+    /// was heard in it since.
     pub(crate) fn goes_before(&self, other: &Self) -> bool {
         let (earlier, later) = if self.began_ms < other.began_ms { (self, other) } else { (other, self) };
         let is_alive = earlier.is_confirmed() && !later.is_confirmed() && earlier.heard > later.heard;
@@ -262,8 +263,8 @@ impl Session {
         self.contents == Contents::Apart && epoch == self.epoch + 1 && epoch > self.newest()
     }
 
-    /// Returns `true` if the receiver should request a key now, after a datagram of an unknown epoch. Nothing proves
-    /// such a datagram. So the receiver requests at once only a key that KEYS have announced. Otherwise one forged
+    /// Returns `true` if the receiver should request a key now, after a datagram of an unknown epoch. Such a datagram
+    /// may be forged. So the receiver requests at once only a key that KEYS have announced. Otherwise one forged
     /// datagram would make all receivers answer at once.
     pub(crate) fn asks(&mut self, now: Time, epoch: u8) -> bool {
         if epoch <= self.newest() {

@@ -26,7 +26,7 @@ pub struct Station<P: Protocol> {
     open: Vec<ObjectId>,
     /// Time at which the receiver had all objects that it has accepted.
     pub completed: Time,
-    /// Content that the receiver has heard, where that is counted.
+    /// Counters of the content that the receiver has heard; absent if content is not counted.
     pub content: Option<Box<ReceivedContent>>,
 }
 
@@ -95,7 +95,7 @@ impl<P: Protocol> Group<P> {
         self.receivers
     }
 
-    /// Returns the time at which receiver `n` of the group had everything; [`Time::NEVER`] if it never had.
+    /// Returns the time at which receiver `n` of the group was complete; [`Time::NEVER`] if it never was.
     pub fn completed(&self, n: u32) -> Time {
         match &self.kind {
             Kind::Population { population, .. } => population.completed()[n as usize],
@@ -115,8 +115,8 @@ impl<P: Protocol> Group<P> {
         }
     }
 
-    /// Returns the number of symbols of each block that had been sent when receiver `n` of the group had everything.
-    /// `None` if it never had, or if the group is not a population that counts this.
+    /// Returns the number of symbols of each block that had been sent when receiver `n` of the group was complete.
+    /// `None` if it never was, or if the group is not a population that counts symbols.
     pub fn symbols_needed(&self, n: u32) -> Option<u32> {
         let Kind::Population { population, .. } = &self.kind else { return None };
         population.symbols_needed().get(n as usize).copied().filter(|&symbols| symbols > 0)
@@ -156,8 +156,8 @@ impl<P: Protocol> Group<P> {
         party.as_receiver()?.checked_sub(self.first).filter(|&n| n < self.receivers)
     }
 
-    /// Delivers at least the first datagram of a message to the group at `now`. The receiver that sent the message does
-    /// not hear it. Returns the number of datagrams that were taken.
+    /// Delivers at least the first datagram of a message to the group at `now`. A receiver does not hear its own
+    /// message. Returns the number of datagrams that were delivered.
     pub(crate) fn take(
         &mut self,
         now: Time,
@@ -270,8 +270,8 @@ impl<P: Protocol> Group<P> {
         self.losses = losses.seal(self.receivers, apart, given);
     }
 
-    /// Delivers a datagram of the seal of `octets`. The `readers` that do not lose it have the KEYS keys from then on,
-    /// or the content key if the datagram is for one receiver `alone`.
+    /// Delivers a datagram of the seal, of `octets` octets. The `readers` that do not lose it have the keys of KEYS
+    /// from then on, or the content key if the datagram is for one receiver `alone`.
     pub(crate) fn unseal(&mut self, now: Time, octets: u64, readers: &[u32], alone: bool) {
         let Self { losses, lost, data_only, .. } = self;
         lost.clear();

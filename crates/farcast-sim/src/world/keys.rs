@@ -21,7 +21,7 @@ pub(crate) enum GroupLosses {
 pub(crate) enum RequiredKey {
     /// Keys that KEYS datagrams carry.
     Keys,
-    /// Content key, where content has a key of its own.
+    /// Content key, if content has a key of its own.
     ContentKey,
 }
 
@@ -79,8 +79,8 @@ impl GroupLosses {
         }
     }
 
-    /// Returns the loss process for a datagram that `needs` a key. The channel loses nothing of a datagram that is
-    /// `spared`. The caller has to see to that if the returned flag is `true`; else the process does.
+    /// Returns the loss process for a datagram that `needs` a key. A `spared` datagram is not lost on the channel. If
+    /// the returned flag is `true`, the caller has to ensure this; otherwise the loss process does.
     pub(crate) fn losses(&mut self, needs: RequiredKey, spared: bool) -> (&mut (dyn Losses + 'static), bool) {
         match self {
             Self::Open(channel) => (channel.as_mut(), spared),
@@ -101,7 +101,7 @@ pub(crate) struct KeyLosses {
     /// Receivers that no KEYS datagram has reached.
     keyless: Bitmap,
     /// Receivers that no datagram for them alone has reached. They lack the content key, and begin each answer with the
-    /// key material that its reader needs.
+    /// key material that the sender needs to open it.
     strangers: Bitmap,
     /// Key that the datagram at hand needs.
     needs: RequiredKey,
@@ -139,8 +139,8 @@ impl KeyLosses {
         self.strangers.contains(receiver)
     }
 
-    /// Queues requests for the content key. Receivers ask that heard content, lack its key, have the keys of KEYS, and
-    /// may ask again by now.
+    /// Queues requests for the content key. A receiver asks if it has heard content, lacks the key of this content, has
+    /// the keys of KEYS, and may ask again by now.
     fn request_keys(&mut self, now: Time) {
         let Self { keyless, strangers, requests, due, missed, .. } = self;
         let mut missed = missed.iter().copied().peekable();

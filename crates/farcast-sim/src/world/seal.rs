@@ -106,7 +106,7 @@ pub(super) struct Seal {
     /// Receivers that have been heard, and those among them that have shown that they have the content key.
     heard: Bitmap,
     equipped: Bitmap,
-    /// Receivers known to lack the content key, until something leaves for each.
+    /// Receivers known to lack the content key. A receiver is removed when a datagram leaves for it.
     owed: Owed,
     /// Number of receivers that have come to lack the content key since the last [`newly_owed`](Self::newly_owed).
     news: u64,
@@ -231,7 +231,8 @@ impl Seal {
         (if stranger { FIRST_ANSWER_OVERHEAD } else { ANSWER_OVERHEAD }) as u16
     }
 
-    /// Returns `true` if the octets that the seal added show that no datagram for the receiver alone had reached it.
+    /// Returns `true` if the seal added so many octets to an answer that no datagram for the receiver alone had reached
+    /// it.
     pub(super) fn is_first(grown: u16) -> bool {
         usize::from(grown) == FIRST_ANSWER_OVERHEAD
     }
@@ -249,12 +250,13 @@ impl Seal {
         }
     }
 
-    /// Returns the time at which a receiver that lacks the content key gets it alone, if nothing leaves for it before.
+    /// Returns the time at which a receiver that lacks the content key gets a datagram with this key alone, if no other
+    /// datagram leaves for it before.
     pub(super) fn owed_at(&self) -> Time {
         self.owed.due()
     }
 
-    /// Returns the receiver whose turn it is to get the content key alone.
+    /// Returns the next receiver that gets a datagram with the content key alone.
     pub(super) fn next_owed(&mut self, now: Time) -> Option<u32> {
         let owed = self.owed.next(now);
         self.counts.keys_for_one += u64::from(owed.is_some());

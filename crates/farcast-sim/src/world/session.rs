@@ -67,7 +67,7 @@ impl<P: Protocol, L: Layout<P>> World<'_, P, L> {
         self.open_sender();
     }
 
-    /// Opens the sender, if all receivers have been sent their keys; a receiver without keys can do nothing with its
+    /// Opens the sender, if KEYS have left for all receivers. A receiver without keys cannot read the sender's
     /// messages.
     pub(super) fn open_sender(&mut self) {
         if self.lacks_keys() {
@@ -151,13 +151,13 @@ impl<P: Protocol, L: Layout<P>> World<'_, P, L> {
         sender.poll_transmit(self.now, until)
     }
 
-    /// Returns the time before which nothing but what leaves now happens, and no answer to it can come back.
+    /// Returns the time before which nothing else happens than the present transmission, and no answer to it can come
+    /// back.
     pub(crate) fn unanswered_until(&self) -> Time {
         L::next_at(self).min(self.now + self.lookahead)
     }
 
-    /// Returns the time before which the sender changes nothing, where nothing but the sender sends: until then, no
-    /// answer alters its transmissions.
+    /// Returns the time before which no answer alters the sender's transmissions, if only the sender sends.
     pub(crate) fn quiet_until(&self, sole: bool) -> Time {
         let known = self.unanswered_until();
         let quiet = self.sender.as_ref().filter(|_| sole && !self.is_sealed());
@@ -182,7 +182,7 @@ impl<P: Protocol, L: Layout<P>> World<'_, P, L> {
         }
     }
 
-    /// Delivers a run to a group, as far as nothing else can happen to the group meanwhile.
+    /// Delivers the datagrams of a run to a group, up to the time at which something else can happen to the group.
     pub(crate) fn arrive_at_group(&mut self, group: usize, frame: Frame<L::Packet>) {
         let most = frame.due_before(self.now, self.beyond());
         let mut count = self.cut.choose(most, &mut self.cuts);
@@ -209,7 +209,8 @@ impl<P: Protocol, L: Layout<P>> World<'_, P, L> {
         }
     }
 
-    /// Returns `true` if the NAKs of a group may be merged: nobody but the sender needs them one by one.
+    /// Returns `true` if the NAKs of a group may be merged: the sender takes them merged, and nothing else needs them
+    /// one by one.
     fn may_merge(&self, group: usize) -> bool {
         let each = self.observer.as_ref().is_some_and(|observer| observer.wants_each());
         !each
