@@ -1,9 +1,9 @@
 //! Runs the replications of many points on all cores.
 //!
-//! A thread takes some replications of the point that was begun first and still has some. So few points with many
-//! replications keep all cores busy, just as many points with few do. All points have the same seed: replication 7 of
-//! one has the random numbers of replication 7 of every other. Points are therefore compared on common random
-//! numbers.
+//! A thread takes some replications of the earliest point that still has some to run. So a few points with many
+//! replications keep all cores busy, and so do many points with few replications. All points have the same seed:
+//! replication 7 of one has the random numbers of replication 7 of every other. Points are therefore compared on common
+//! random numbers.
 
 mod open;
 

@@ -1,8 +1,9 @@
-//! Tuning: the search for settings with the least value of a figure, within bounds of others, and how sure that is.
+//! Tuning: the search for settings with the least value of a figure, within bounds of other figures, and the confidence
+//! of the result.
 //!
 //! Every combination of the varied values races against all others (see [`Tuning::run`]). The scenario's own settings
-//! take part, so that the result tells by how much they are beaten. If properties of the link are unknown, settings
-//! are judged by the mean over a range of them.
+//! take part, so that the result shows the gain over them. If properties of the link are unknown, settings are judged
+//! by the mean over a range of these properties.
 
 mod objective;
 mod plan;
@@ -24,7 +25,7 @@ pub use plan::plan;
 use race::{Difference, Standings, Values};
 pub use tune_table::{Case, TuneTable};
 
-/// Number of settings above which the worse half is dropped after each round, sure or not.
+/// Number of settings above which the worse half is dropped after each round, with or without confidence.
 pub const HALVED_ABOVE: usize = 32;
 
 /// A task for tuning.
@@ -40,7 +41,7 @@ pub struct Tuning {
     pub minimise: Measured,
     /// Bounds that must hold.
     pub bounds: Vec<Bound>,
-    /// Replications of each setting in the first round, and their greatest number.
+    /// Replications of each setting in the first round, and in all rounds at most.
     pub replications: (u64, u64),
     /// Probability with which the best setting is not dropped; above 0 and below 1.
     pub level: f64,
@@ -67,11 +68,11 @@ pub struct RaceProgress {
 pub enum SettingFate {
     /// It is the best.
     Best,
-    /// It could not be told from the best at the end.
+    /// At the end it did not differ from the best with confidence.
     Tied,
     /// It is worse than the best, with confidence.
     Worse,
-    /// It was in the worse half of many settings; how sure that is, is unknown.
+    /// It was in the worse half of many settings; the confidence is unknown.
     Halved,
     /// It exceeds a bound.
     OutOfBounds,
@@ -80,7 +81,7 @@ pub enum SettingFate {
 /// Result of a setting.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Entry {
-    /// The settings in words; a name of its own stands for the scenario's settings.
+    /// The settings in words; the scenario's settings have a name of their own.
     pub name: String,
     /// The settings, as arguments of `--set`.
     pub assignments: Vec<String>,
@@ -98,7 +99,8 @@ pub struct Entry {
     pub above_best: f64,
     /// Standard error of the excess.
     pub above_best_error: f64,
-    /// Share of resamples of the last round in which it is the best of those then in the race; 0 for others.
+    /// Share of resamples in which the setting is the best of those in the last round; 0 for settings that were dropped
+    /// before.
     pub chance: f64,
     /// Value of the statistic at each condition.
     pub conditions: Vec<f64>,
@@ -107,8 +109,8 @@ pub struct Entry {
 }
 
 impl Entry {
-    /// Returns the probability to see a setting so far above the best if it is not above it (one-sided, Student's t).
-    /// `None` if that is unknown: a replication was not finished, or there is only one.
+    /// Returns the probability of an excess over the best at least as great by chance (one-sided, Student's t). `None`
+    /// if it is unknown, because a replication was not finished, or there is only one.
     pub fn chance_of_difference(&self) -> Option<f64> {
         let t = if self.above_best == 0.0 { 0.0 } else { self.above_best / self.above_best_error };
         if !self.above_best.is_finite() || !self.above_best_error.is_finite() || t.is_nan() {
@@ -198,7 +200,7 @@ impl Tuning {
         let mut race = Race::new(self, work);
         let (first, most) = (self.replications.0.max(2), self.replications.1.max(2));
         let (mut done, mut round) = (0, 0);
-        // The level is divided by the number of all comparisons to come (Bonferroni).
+        // The probability of an error is divided by the number of all comparisons to come (Bonferroni).
         let rounds = (most as f64 / first as f64).log2().ceil().max(0.0) + 1.0;
         let others = race.racers.len().saturating_sub(1).max(1) as f64;
         let tail = (1.0 - self.level) / (others * rounds);
@@ -215,11 +217,11 @@ impl Tuning {
     }
 }
 
-/// Returns the number of standard errors, of so many replications, above which a probability of no more than `tail`
-/// lies. It uses Student's t, because the errors are estimated from the same replications.
+/// Returns the number of standard errors that is exceeded by chance with probability `tail` at most. It uses Student's
+/// t, because the errors are estimated from the same `replications`.
 fn threshold(tail: f64, replications: u64) -> f64 {
     let below = 1.0 - tail;
-    // A tail this small cannot be reached: nothing is dropped. A tail above one half asks for no standard errors.
+    // A tail this small cannot be reached, so nothing is dropped. For a tail above one half the number is zero.
     if below >= 1.0 || replications < 2 {
         return f64::INFINITY;
     }
@@ -260,7 +262,7 @@ impl<'a> Race<'a> {
     }
 
     /// Returns the settings to run. The scenario's own settings are run to the end, so that the excess over them is
-    /// known as exactly.
+    /// known as exactly as that over the best.
     fn running(&self) -> Vec<usize> {
         let default = self.tuning.default_point();
         let is_run = |racer: &Racer| racer.fate.is_none() || racer.point == default;
@@ -359,7 +361,8 @@ impl<'a> Race<'a> {
         Ok(true)
     }
 
-    /// Returns by how much a setting exceeds its bounds for sure; not above zero if it may keep them all.
+    /// Returns the amount by which a setting exceeds its bounds with confidence; zero or less if it may keep all
+    /// bounds.
     fn excess(&self, racer: usize, threshold: f64, round: u32) -> f64 {
         let bounds = self.tuning.bounds.iter().zip(&self.racers[racer].bounded);
         let of = |(bound, values): (&Bound, &Values)| {

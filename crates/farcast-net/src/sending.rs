@@ -62,7 +62,7 @@ pub fn send<P: Protocol, E: Error + Send + Sync + 'static>(
 ) -> Result<SendReport<P::Sender>, NetError> {
     let SendJob { objects, codec, seal, options, start, stop } = job;
     sharpen_timers();
-    // The watch starts before anything is looked at, so that no change is missed.
+    // The watch starts before the state of the path is read, so that no change is missed.
     let path = PathWatch::new(options.to, &options.socket, codec.transport());
     let endpoint = Endpoint::sender(options.to, &options.socket, codec.transport())?;
     let sender = make(endpoint.local()).map_err(NetError::config)?;
@@ -194,7 +194,7 @@ impl<P: Protocol> Driver<'_, P> {
                 self.open(now);
                 self.sender.abort(now, Cause::Application, Some("stopped at the sender".into()));
             }
-            // Asking costs a system call, so it is done when there is news, and now and then.
+            // The query costs a system call, so it is made only after news, and now and then.
             if std::mem::take(&mut self.news) || now >= tick.min(self.path.due()) {
                 self.follow(now, outlet);
             }
@@ -274,7 +274,7 @@ impl<P: Protocol> Driver<'_, P> {
             let timeout = self.sender.poll_timeout().filter(|_| self.opened);
             timeout.map_or(Time::NEVER, |deadline| deadline.at)
         };
-        // Data that is held is due all the time, so only the tick counts.
+        // Held data is always due, so only the tick decides the time to wake.
         let due = if self.is_held() { tick } else { timer().min(tick) }.min(self.path.due());
         let keys = outlet.seal.as_ref().filter(|_| !self.is_held()).map_or(Time::NEVER, |seal| seal.due());
         let due = due.min(keys);
@@ -380,7 +380,7 @@ impl<P: Protocol> Driver<'_, P> {
             self.send_owed(outlet);
             return Ok(any);
         }
-        // Parity is prepared before the answers of the meantime are followed, and again whenever a block is taken.
+        // Parity is prepared before the new answers are handled, and again whenever a block is taken.
         outlet.prepare_parity(&self.sender);
         while let Some(transmit) = self.sender.poll_transmit(now, now + self.options.burst) {
             outlet.early = self.sender.phase() == Phase::Announcing;
@@ -400,7 +400,8 @@ impl<P: Protocol> Driver<'_, P> {
     /// Sends the content key to receivers that lack it and for which nothing else has left.
     fn send_owed(&mut self, outlet: &mut Outlet<'_>) {
         let Some(seal) = &mut outlet.seal else { return };
-        // A key is counted when it becomes owed, so that content waits for keys that have yet to leave.
+        // A key counts from the time at which a receiver lacks it, so that content waits for keys that have yet to
+        // leave.
         let (owed, of_owed) = seal.newly_owed();
         self.sender.spend(owed, of_owed);
         let (datagrams, octets) = seal.send_owed(self.clock.now(), &outlet.endpoint);
@@ -425,8 +426,8 @@ impl<P: Protocol> Driver<'_, P> {
         }
     }
 
-    /// Aborts if receivers can still be told of it. A path that has gone may come back, and receivers ask again for
-    /// what is lost.
+    /// Aborts if a message about the end can still reach receivers. A path that has gone may come back, and receivers
+    /// ask again for lost messages.
     ///
     /// # Errors
     /// The error, if nothing leaves at all.
@@ -441,7 +442,7 @@ impl<P: Protocol> Driver<'_, P> {
         if begun && (error.may_pass() || matches!(error, NetError::Socket { .. } | NetError::Refused(_))) {
             return Ok(());
         }
-        // Rules of a firewall may be about to change.
+        // The rules of a firewall may change soon.
         if !begun && matches!(error, NetError::Refused(_)) {
             return Ok(());
         }

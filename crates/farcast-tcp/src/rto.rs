@@ -27,12 +27,12 @@ pub enum Variation {
     /// The greatest variation of a round trip, which comes down slowly, as in Linux (Sarolahti and Kuznetsov,
     /// "Congestion Control in Linux TCP", USENIX 2002, section 3.1).
     ///
-    /// * A mean deviation is smoothed as in RFC 6298, from half of the first round trip. But a round trip that is
-    ///   shorter than the smoothed one, and would raise the deviation, raises it by an eighth of that only. A path that
-    ///   becomes shorter needs no longer timeout.
+    /// * A mean deviation is smoothed as in RFC 6298, and starts at half of the first round trip. But a round trip that
+    ///   is shorter than the smoothed one, and would raise the deviation, raises it by only an eighth of that amount. A
+    ///   path that becomes shorter needs no longer timeout.
     /// * The variation is raised to the mean deviation at once.
-    /// * Once in a round trip, a round ends: when data is acknowledged that was sent after the last round ended. If the
-    ///   greatest mean deviation of the round lies below the variation, the variation falls by a fourth of the
+    /// * Once in a round trip a round ends, when data is acknowledged that was sent after the end of the last round. If
+    ///   the greatest mean deviation of the round lies below the variation, the variation falls by a fourth of the
     ///   difference. A new round begins at a fourth of the floor ([`Floor::Variation`]) or of the granularity.
     Linux,
 }

@@ -1,7 +1,7 @@
 //! Scoreboard of segments in flight: those that have arrived, and those that are lost (RFC 6675 section 4).
 //!
-//! Every segment sent and not yet acknowledged has a record, in order of position. Losses are found by marks that only
-//! move forward. So the cost of an acknowledgment grows with its news, not with the octets in flight.
+//! Every segment sent and not yet acknowledged has a record, in order of position. Marks that only move forward find
+//! the losses. So the cost of an acknowledgment grows with its news, not with the octets in flight.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -37,8 +37,8 @@ pub(crate) struct Delivered {
     pub acknowledged: u64,
     /// Octets that are newly known to have arrived, by cumulative or selective acknowledgment.
     pub octets: u64,
-    /// Round trip of the first segment newly acknowledged, if none of them was sent twice. It includes the peer's
-    /// delay.
+    /// Round trip of the first newly acknowledged segment, if no newly acknowledged segment was sent twice. It includes
+    /// the peer's delay.
     pub first_trip: Option<Span>,
     /// Shortest round trip among the segments that arrived and were sent once.
     pub last_trip: Option<Span>,
@@ -48,8 +48,8 @@ pub(crate) struct Delivered {
     pub reordered: bool,
     /// End of the lowest arrived segment that was sent once only (for F-RTO).
     pub original: Option<u64>,
-    /// Arrived segment that was sent last: its time of sending, its end, and `true` if it was sent again (RFC 8985
-    /// section 5.2).
+    /// Of the arrived segments, the one that was sent last: its time of sending, its end, and `true` if it was sent
+    /// again (RFC 8985 section 5.2).
     pub latest: Option<(Time, u64, bool)>,
 }
 
@@ -69,9 +69,10 @@ pub(crate) struct Scoreboard {
     unrepaired: u64,
     /// Position below which every octet that has not arrived is marked lost.
     lost_below: u64,
-    /// Position below which no segment is lost and not sent again.
+    /// Position below which every lost segment was sent again.
     repair_from: u64,
-    /// Transmissions in order of time and, at one instant, of position; only if losses are found by time.
+    /// Transmissions in the order of their times and, at one instant, of their positions. Present only if losses are
+    /// found by time.
     log: Option<VecDeque<(Time, u64)>>,
 }
 
@@ -80,7 +81,7 @@ pub(crate) struct Scoreboard {
 pub(crate) struct LostByTime {
     /// A segment was found lost.
     pub any: bool,
-    /// Time at which the other segments that were sent before will be lost.
+    /// Time at which the other segments that were sent before the reference segment will count as lost.
     pub rest_at: Option<Time>,
 }
 
@@ -353,9 +354,9 @@ impl Scoreboard {
         }
     }
 
-    /// Marks everything in flight that has not arrived as lost after a timeout, copies too. If the first segment in
-    /// flight is marked as arrived, the peer has discarded data that it had reported (RFC 2018 section 8). All its
-    /// reports are then forgotten.
+    /// Marks everything in flight that has not arrived as lost after a timeout, including retransmissions. If the first
+    /// segment in flight is marked as arrived, the peer has discarded data that it had reported (RFC 2018 section 8).
+    /// All its reports are then forgotten.
     pub(crate) fn lose_all(&mut self) {
         let reneged = self.records.front().is_some_and(|front| front.sacked);
         if reneged {
@@ -383,7 +384,8 @@ impl Scoreboard {
         (self.lost, self.unrepaired) = (0, 0);
         (self.lost_below, self.repair_from) = (self.first, self.next);
         if let Some(log) = &mut self.log {
-            // The log no longer has segments that were lost by time, and they may be lost yet.
+            // Segments that were lost by time are not in the log any more. They may still be lost, so they are added
+            // again.
             log.clear();
             log.extend(
                 self.records.iter().filter(|r| !r.sacked).map(|record| (record.sent_at, record.start)),
@@ -518,8 +520,9 @@ impl Scoreboard {
         (current && !record.sacked && (!record.lost || record.resent)).then_some((index, record))
     }
 
-    /// Returns the time of the last transmission before that of octet `end` at `latest` that may still arrive. Only the nearest few are
-    /// checked, so that the cost of an acknowledgment does not grow with the octets in flight.
+    /// Returns the time of the last transmission that may still arrive and that precedes the transmission of octet
+    /// `end` at `latest`. Only the nearest few are checked, so that the cost of an acknowledgment does not grow with
+    /// the octets in flight.
     fn last_sent_before(&self, latest: Time, end: u64) -> Option<Time> {
         let log = self.log.as_ref()?;
         let end = log.partition_point(|entry| *entry < (latest, end));
@@ -568,7 +571,7 @@ impl Scoreboard {
     }
 }
 
-/// Number of transmissions checked for the last that may still arrive.
+/// Number of transmissions that are checked in the search for the last one that may still arrive.
 const NEAREST: usize = 64;
 
 /// Counts the arrival of `record`.

@@ -1,4 +1,4 @@
-//! The receiver's side of narrow paths: finds senders whose marks arrive and whose long datagrams do not.
+//! Detection of narrow paths by a receiver: it finds senders whose marks arrive and whose long datagrams do not.
 
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
@@ -9,16 +9,17 @@ use super::wire::{Mark, digest};
 
 /// Most senders that are watched.
 const SENDERS: usize = 16;
-/// Natural logarithm of the chance below which loss is no longer believed to strike all lengths alike: 2 in 10^9.
+/// Natural logarithm of a probability, 2 in 10^9. If losses that do not depend on length are less probable than this,
+/// the path counts as narrow.
 const CHANCE: f64 = -20.0;
-/// Number of marks of which one is answered in a group, so that answers spread over the receivers.
+/// In a group, one mark in this number is answered, so that answers spread over the receivers.
 const ONE_OF: u64 = 2;
 /// Least number of marks between two answers.
 const REST: u32 = 32;
 /// Most answers to one sender.
 const ANSWERS: u32 = 64;
 
-/// Number of a sender's long datagrams that are remembered, until one that left alone has arrived.
+/// Number of a sender's long datagrams that are remembered, until a datagram that left alone has arrived.
 const REMEMBERED: usize = 64;
 
 /// Narrow path that was found, to be reported.
@@ -37,9 +38,9 @@ pub(crate) struct NarrowWatch {
     accept: Vec<IpNet>,
     /// Senders may be answered.
     answers: bool,
-    /// The watched address is a group, so other receivers may be behind the same hop.
+    /// `true` if the watched address is a group, so that other receivers may be behind the same hop.
     group: bool,
-    /// Senders; the one heard last is the last.
+    /// Senders, in the order in which they were last heard.
     senders: Vec<SenderMarks>,
     draws: RandomState,
     drawn: u64,
@@ -53,7 +54,7 @@ struct SenderMarks {
     sender: SocketAddr,
     /// The last mark.
     mark: Mark,
-    /// Count of long datagrams in the mark when one of them arrived last, or in the first mark.
+    /// Number of long datagrams by the mark at the time when one of them last arrived, or by the first mark.
     base: u32,
     /// Marks since then.
     marks: u32,
@@ -66,12 +67,12 @@ struct SenderMarks {
     alone: Alone,
 }
 
-/// Long datagrams of a sender that left alone. A bridge between virtual links passes a batch that is not cut yet, and
-/// drops single datagrams that are as long as one of the batch. Then batches arrive, and a datagram that leaves alone
-/// never does.
+/// Long datagrams of a sender that left alone. A bridge between virtual links passes a batch that is not yet cut into
+/// datagrams, and drops a single datagram that is as long as each of the batch. Then batches arrive, and a datagram
+/// that leaves alone never arrives.
 #[derive(Clone, Debug)]
 struct Alone {
-    /// One has arrived, so the path passes more than batches.
+    /// `true` if such a datagram has arrived, so that the path passes more than batches.
     came: bool,
     /// Number of marks that named a datagram which has not arrived.
     missed: u32,
@@ -90,7 +91,7 @@ impl Alone {
         }
     }
 
-    /// Takes from a mark the digest of the datagram that left before it, 0 for none.
+    /// Handles the digest in a mark, which is that of the datagram that left alone before the mark; 0 stands for none.
     fn mark(&mut self, alone: u32) {
         if alone != 0 && self.heard.contains(&alone) {
             (self.came, self.missed) = (true, 0);
@@ -99,7 +100,7 @@ impl Alone {
         }
     }
 
-    /// Returns `true` if the missed datagrams are more than bad luck; a mark has arrived for each.
+    /// Returns `true` if chance does not explain the missed datagrams. A mark has arrived for each of them.
     fn never_comes(&self) -> bool {
         is_narrow(self.missed, self.missed)
     }
@@ -211,7 +212,7 @@ impl NarrowWatch {
     }
 }
 
-/// Returns `true` if it is more than bad luck that `marks` marks arrived and none of `long` long datagrams between
+/// Returns `true` if chance does not explain that `marks` marks arrived and none of the `long` long datagrams between
 /// them.
 ///
 /// Loss that does not depend on length passes all the marks and none of the long datagrams with probability `(1 -

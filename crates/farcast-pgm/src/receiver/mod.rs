@@ -1,4 +1,4 @@
-//! The receiver: takes files or messages from sources, and asks for what it lacks (RFC 3208 §6, §13).
+//! The receiver: takes files or messages from sources, and requests missing packets (RFC 3208 §6, §13).
 
 mod congestion;
 mod files;
@@ -209,7 +209,7 @@ impl Receiver {
         }
     }
 
-    /// Ends a file: nothing of it is asked for any more.
+    /// Ends a file. The receiver requests nothing of it any more.
     fn end(&mut self, FileIndex { at, place }: FileIndex, outcome: Outcome) {
         let passage = self.remotes[at].passage;
         let Some(reception) = &mut self.remotes[at].reception else { return };
@@ -249,7 +249,7 @@ impl Receiver {
         now + reorder + Span::from_nanos(1 + random.below(interval.as_nanos().max(1)))
     }
 
-    /// Starts the back-offs of missing numbers, as far as it is known to which file they belong.
+    /// Starts the back-offs of the missing numbers whose file is known.
     fn fill(&mut self, now: Time, at: usize) {
         let Self { remotes, random, config, .. } = self;
         let remote = &mut remotes[at];
@@ -271,7 +271,7 @@ impl Receiver {
         }
     }
 
-    /// Does what is due for missing numbers.
+    /// Handles the expired timers of missing numbers.
     fn expire(&mut self, now: Time, at: usize) {
         let intervals = self.intervals();
         self.look_at_repairer(now, at);
@@ -304,7 +304,7 @@ impl Receiver {
     fn say_naks(&mut self, now: Time, at: usize, places: &[Place], parity: bool) -> usize {
         let remote = &mut self.remotes[at];
         let ReceiverConfig { address, silent, multicast_naks, listed, .. } = self.config;
-        // A receiver that may not ask, or knows no address to ask, waits for data all the same.
+        // A receiver that may not ask, or knows no address to ask, still waits for data.
         let cannot = silent || remote.is_deaf;
         let mut left = places;
         while !left.is_empty() && !cannot {
@@ -329,8 +329,8 @@ impl Receiver {
         places.len() - left.len()
     }
 
-    /// Returns a request for numbers, or for parity by count, and its destination. `None` if the source has not said
-    /// enough to be asked, or the credit does not suffice.
+    /// Returns a request for numbers, or for parity by count, and its destination. `None` if the address for requests
+    /// is unknown, or if the credit does not suffice.
     fn nak(
         remote: &mut Remote,
         sqns: &[Sqn],
@@ -374,7 +374,7 @@ impl Receiver {
             count,
         }));
         if files.next.is_some_and(|next| range.contains(&next)) {
-            // The files behind cannot be told apart until a descriptor comes.
+            // The boundaries of later files are unknown until a descriptor comes.
             files.next = None;
             let all = reception.window.trail()..reception.window.lead();
             let under_way: Vec<Range> = files.objects.values().map(Object::places).collect();
@@ -411,7 +411,7 @@ impl Receiver {
         }
     }
 
-    /// Reports that a session is over, once nothing of it is being received.
+    /// Reports the end of a session once none of its files is being received.
     fn look_whether_finished(&mut self, at: usize) {
         let remote = &mut self.remotes[at];
         let Some(finished) = remote.finished.filter(|_| !remote.is_through) else { return };
@@ -540,7 +540,8 @@ impl ReceiverEngine for Receiver {
         }
     }
 
-    /// Ends everything, and accepts nothing more. Sources that relied on the receiver's acknowledgements are told.
+    /// Ends all receptions, and accepts nothing more. Informs the sources that rely on this receiver's
+    /// acknowledgements.
     fn stop(&mut self, now: Time) {
         if self.is_stopped {
             return;

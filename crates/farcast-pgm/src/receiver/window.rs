@@ -17,7 +17,7 @@ pub(super) const MOST_GAPS: usize = 1 << 16;
 const MARGIN: (u64, u64) = (8, 5);
 /// The longest such wait, as a multiple of the one that was set.
 const FARTHEST: u64 = 8;
-/// Weight of a new measurement: one part of so many.
+/// Divisor of the weight of a new measurement.
 const SMOOTHING: u64 = 8;
 
 /// Places from the first up to, but not with, the second.
@@ -45,8 +45,8 @@ struct Missing {
 }
 
 impl Missing {
-    /// Returns the time at which its only request left. A repeated request tells nothing of the round trip, as in TCP
-    /// (Karn's algorithm).
+    /// Returns the time at which the only request for the number left. After a repeated request a confirmation does not
+    /// measure the round trip, as in TCP (Karn's algorithm).
     fn asked_once(&self) -> Option<Time> {
         self.asked.filter(|_| (self.ncf_retries, self.data_retries) == (0, 0))
     }
@@ -56,7 +56,7 @@ impl Missing {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Intervals {
     pub(crate) confirm: Span,
-    /// `confirm` becomes longer where confirmations take longer.
+    /// `true` if `confirm` grows with the time that confirmations take.
     pub(crate) adapts: bool,
     pub(crate) repair: Span,
     pub(crate) confirm_retries: u32,
@@ -64,8 +64,9 @@ pub(crate) struct Intervals {
 }
 
 impl Intervals {
-    /// Returns the wait for a confirmation where confirmations have taken `measured`: a source that is farther away than
-    /// was assumed would repair once more for each request that is repeated before its confirmation can come.
+    /// Returns the wait for a confirmation, if confirmations have taken `measured`. A request that is repeated before
+    /// its confirmation can come makes the source repair once more. So the wait grows if the source is farther away
+    /// than was assumed.
     fn confirm_after(&self, measured: Option<Span>) -> Span {
         let measured = measured.filter(|_| self.adapts);
         let farther = measured.map_or(Span::ZERO, |measured| measured * MARGIN.0 / MARGIN.1);
@@ -92,11 +93,11 @@ pub(super) struct Window {
     lead: Place,
     missing: BTreeMap<Place, Missing>,
     deadlines: BTreeSet<(Time, Place)>,
-    /// Other missing ranges, which are not requested yet: first place to one behind the last.
+    /// Other missing ranges, which are not requested yet: from the first place to the place behind the last.
     gaps: BTreeMap<Place, Place>,
     /// Time from a request that was sent once to its confirmation, smoothed.
     confirmation: Option<Span>,
-    /// The same, assumed: a request was repeated before any confirmation could be measured.
+    /// Assumed time of the same, after a request was repeated before any confirmation could be measured.
     assumed: Option<Span>,
 }
 
@@ -222,8 +223,7 @@ impl Window {
         }
     }
 
-    /// Notes that nothing before `trail` can be obtained any more, and returns the ranges that are lost by that, in
-    /// order.
+    /// Notes that nothing before `trail` can be obtained any more. Returns the ranges that are lost, in order.
     pub(super) fn advance(&mut self, trail: Place) -> Vec<Range> {
         let mut lost = Vec::new();
         if trail <= self.trail {
@@ -290,8 +290,8 @@ impl Window {
         self.deadlines.insert((missing.due, place));
     }
 
-    /// Notes that a request for `place` was confirmed, or made by another receiver. By RFC 3208 §6.3 another's request
-    /// has to be confirmed too, and a number that waits for data waits on.
+    /// Notes that a request for `place` was confirmed, or that another receiver made one. By RFC 3208 §6.3 another
+    /// receiver's request has to be confirmed too, and a number that waits for data keeps waiting.
     pub(super) fn heard(&mut self, now: Time, place: Place, is_confirmed: bool, intervals: &Intervals) {
         let Some(&missing) = self.missing.get(&place) else { return };
         let (state, wait) = if is_confirmed || missing.state == State::WaitData {
@@ -310,8 +310,8 @@ impl Window {
         self.put(place, Missing { state, due: now + wait, ..missing });
     }
 
-    /// Returns the wait for a confirmation. The assumption is for numbers that were not repeated yet: it does not slow
-    /// down repetitions.
+    /// Returns the wait for a confirmation. The assumed time applies only to numbers whose request was not repeated
+    /// yet, so that it does not slow down repetitions.
     fn confirm(&self, missing: &Missing, intervals: &Intervals) -> Span {
         let assumed = self.assumed.filter(|_| missing.ncf_retries == 0);
         intervals.confirm_after(self.confirmation.or(assumed))
@@ -344,7 +344,7 @@ impl Window {
                     self.put(place, next);
                     continue;
                 }
-                // Confirmations take longer than it was known when this was asked for.
+                // Confirmations take longer than was known when this number was requested.
                 State::WaitNcf if missing.asked_once().is_some_and(|asked| asked + confirm > now) => {
                     next.due = missing.asked.map_or(now, |asked| asked + confirm);
                     self.put(place, next);
@@ -372,7 +372,7 @@ impl Window {
         due
     }
 
-    /// Puts off a request that could not be sent: it is tried again at `due`.
+    /// Postpones a request that could not be sent until `due`.
     pub(super) fn postpone(&mut self, place: Place, due: Time) {
         if let Some(&missing) = self.missing.get(&place) {
             self.put(place, Missing { state: State::Backoff, due, ..missing });

@@ -59,8 +59,8 @@ impl Connection {
         let age = self.board.age_of_first(now);
         let earlier = news.delivered.last_trip.zip(age).is_some_and(|(trip, age)| trip > age);
         if self.recovery() == Recovery::Rack && !advanced && earlier {
-            // As in Linux: segments sent before the first one went again still arrive, so the retransmission cannot be
-            // answered yet.
+            // As in Linux: segments that were sent before the retransmission of the first segment still arrive, so the
+            // retransmission cannot be answered yet.
             self.time_again(now, true);
         }
         if advanced {

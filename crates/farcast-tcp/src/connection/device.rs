@@ -1,10 +1,10 @@
-//! Local congestion, as Linux 2.4 knows it: a segment for which the host's own device has no room.
+//! Local congestion, as in Linux 2.4: the host's own device has no room for a segment.
 //!
 //! In Linux the queue before a device tells TCP at once when it drops a segment. TCP takes the drop for congestion
-//! (`tcp_transmit_skb` calls `tcp_enter_cwr`) and not for a loss: new data stays unsent, and data that was to be sent
-//! again stays to be sent again. The slow start threshold falls to half of the window. The window falls to the octets
-//! in flight and one segment more. From there it falls by a segment with every second acknowledgment, until all data is
-//! acknowledged that had been sent before.
+//! (`tcp_transmit_skb` calls `tcp_enter_cwr`) and not for a loss: new data stays unsent, and a retransmission stays
+//! due. The slow start threshold falls to half of the window. The window falls to the octets in flight and one segment
+//! more. From there it falls by a segment with every second acknowledgment, until all data is acknowledged that had
+//! been sent before.
 
 use farcast_core::{Span, Time};
 
@@ -19,7 +19,7 @@ const MOST_PATIENCE: Span = Span::from_millis(500);
 /// Effect of the host's queue on a connection.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Device {
-    /// The queue is full: nothing more leaves before something happens.
+    /// The queue is full: nothing more leaves before the next event of the connection.
     full: bool,
     /// Reduction of the window that is under way.
     curb: Option<Curb>,
@@ -35,7 +35,7 @@ struct Curb {
 }
 
 impl Device {
-    /// Notes that something has happened: the queue may have room again.
+    /// Notes an event, after which the queue may have room again.
     pub(super) const fn stir(&mut self) {
         self.full = false;
     }
@@ -44,7 +44,7 @@ impl Device {
         self.full
     }
 
-    /// Ends a reduction. Returns `true` if one was under way, so that the reduction that follows has been paid for.
+    /// Ends a reduction. Returns `true` if one was under way: it then counts for the loss that follows as well.
     pub(super) const fn is_paid(&mut self) -> bool {
         self.curb.take().is_some()
     }

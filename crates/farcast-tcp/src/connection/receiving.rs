@@ -44,7 +44,8 @@ pub(super) struct Acknowledger {
     unacknowledged: u64,
     /// The largest payload seen.
     full: u64,
-    /// Number of segments that are still acknowledged at once; `delay` is the delay after them, which follows arrivals.
+    /// Number of segments that are still acknowledged at once. After them, `delay` is the delay, which follows the
+    /// times between arrivals.
     quick: u32,
     delay: Span,
     last_arrival: Option<Time>,
@@ -133,8 +134,8 @@ impl Acknowledger {
             self.edge = self.edge.max(edge);
         }
         let size = self.edge.saturating_sub(next);
-        // Rounded up, so that shifting does not take a segment away. But rounding must not accumulate (RFC 7323 section
-        // 2.4).
+        // The window is rounded up, so that the shift does not take a segment away. But rounding must not accumulate
+        // (RFC 7323 section 2.4).
         let rounded = size.div_ceil(1 << self.shift) << self.shift;
         let most = edge.max(next) + (1 << self.shift);
         let told = if next + rounded < most { rounded } else { size };

@@ -150,7 +150,7 @@ impl Connection {
     }
 
     /// Returns the octets of new data that the first duplicates let out beyond the window (limited transmit, RFC 3042).
-    /// With SACK the pipe has shrunk by as much already (RFC 6675 section 5 step 3).
+    /// With SACK the pipe has already shrunk by these octets (RFC 6675 section 5 step 3).
     fn early_octets(&self) -> u64 {
         if self.repair.phase == RecoveryPhase::Open && self.config.limited_transmit && !self.agreed.sack {
             u64::from(self.repair.duplicates.min(2)) * self.agreed.smss
@@ -244,7 +244,7 @@ impl Connection {
         self.stats.retransmits += 1;
         let segment = self.carrying(now, &record);
         if self.recovery() == Recovery::Rack && start == self.board.first() {
-            // As in Linux: whenever the first segment in flight goes again, it gets a whole timeout.
+            // As in Linux, each retransmission of the first segment in flight gets a whole timeout.
             self.timers.set(Timer::Retransmit, now + self.estimator.timeout());
         }
         self.time_what_was_sent(now, false);

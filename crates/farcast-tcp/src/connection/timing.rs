@@ -9,7 +9,7 @@ use crate::event::Failure;
 timers! {
     /// Timers of a connection, by the meaning of their expiry.
     pub(super) enum Timer {
-        /// The last segment may be lost (RFC 8985 section 7). Where a timeout is due at the same time, the probe goes
+        /// The last segment may be lost (RFC 8985 section 7). If a timeout is due at the same time, the probe goes
         /// first and the timeout waits once more (section 7.2).
         Probe = "tail loss probe",
         /// Something in flight is taken to be lost (RFC 6298).
@@ -88,7 +88,7 @@ impl Connection {
             self.timers.set(Timer::Retransmit, now + self.estimator.timeout());
         }
         if new {
-            // As in Linux: no later than a timeout of the first segment in flight, counted from its sending.
+            // As in Linux, the probe leaves no later than a timeout after the first segment in flight was sent.
             let age = self.board.age_of_first(now).unwrap_or(Span::ZERO);
             let left = self.estimator.timeout().saturating_sub(age);
             self.time_probe(now, if left.is_zero() { Time::NEVER } else { now + left });
